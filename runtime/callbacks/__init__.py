@@ -1,0 +1,5 @@
+"""Callbacks, by Lightning's names."""
+
+from .base import Callback
+
+__all__ = ["Callback"]

@@ -1,0 +1,39 @@
+"""Files that are whole or absent: written beside, flushed to the disk, then renamed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+
+def write_atomically(path: Any, write: Callable[[IO[bytes]], None]) -> None:
+    """Call `write` with a file beside `path`, then put it in place. `path` may itself be an open file, which is written to.
+
+    A file that exists keeps its mode; links are followed. OSError passes through, and nothing stays behind.
+    """
+    if hasattr(path, "write"):
+        write(path)
+        return
+    target = Path(os.path.realpath(path))
+    handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(beside, _mode(target))
+        os.replace(beside, target)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def _mode(target: Path) -> int:
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask

@@ -1,0 +1,115 @@
+"""ptrun: run a migrated script on any number of devices.
+
+ptrun --devices 4 train.py --epochs 10
+ptrun --devices 8 --nodes 2 --node-rank 0 --rdzv head:29400 train.py
+ptrun --doctor
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import environment
+from .errors import ConfigurationError
+from .nearest import near_files
+
+OPTIONS = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": ["-h", "--help"]}
+
+
+@click.command(context_settings=OPTIONS, options_metavar="[OPTIONS]")
+@click.option("--devices", metavar="N", help="Processes on this node: a count, a list of numbers (0,2), or auto.")
+@click.option("--accelerator", metavar="NAME", help="cpu, gpu, tpu, mps or auto.")
+@click.option("--strategy", metavar="NAME", help="How the processes work together: ddp, ...")
+@click.option("--precision", metavar="P", help="32, 64, bf16 or 16 (and Lightning's longer names).")
+@click.option("--nodes", type=click.IntRange(1), default=1, show_default=True, help="How many machines.")
+@click.option("--node-rank", type=click.IntRange(0), help="Which of them this is.")
+@click.option("--rdzv", metavar="HOST:PORT", help="Where they meet; the same on all.")
+@click.option("--max-restarts", type=click.IntRange(0), default=0, help="Start all again so often when one fails.")
+@click.option("--global-batch", is_flag=True, help="Cut the script's batch among the processes: the same run.")
+@click.option("--monitor", is_flag=True, help="Show a live table of what the devices do.")
+@click.option("--doctor", is_flag=True, help="Print what was found here, and stop.")
+@click.version_option(version("ptmigrate"), prog_name="ptrun")
+@click.argument("script", required=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def command(ctx: click.Context, script: str | None, arguments: tuple[str, ...], doctor: bool, **options: Any) -> None:
+    """Run SCRIPT on several devices. These options win over the script's Trainer arguments; what follows SCRIPT is the script's."""
+    if doctor:
+        from .doctor import report
+
+        click.echo(report())
+        return
+    if script is None:
+        raise click.UsageError("which SCRIPT?", ctx)
+    if script.startswith("-"):
+        raise click.NoSuchOption(script, possibilities=_near_options(ctx, script), ctx=ctx)
+    _check_script(script)
+    ctx.exit(_launch(script, arguments, options))
+
+
+def _near_options(ctx: click.Context, name: str) -> list[str]:
+    import difflib
+
+    known = [option for parameter in ctx.command.params for option in parameter.opts if option.startswith("--")]
+    return difflib.get_close_matches(name.split("=")[0], known)
+
+
+def _check_script(script: str) -> None:
+    if not Path(script).is_file():
+        near = near_files(script)
+        hint = f"; did you mean {near!r}?" if near else "."
+        raise ConfigurationError(f"script {script!r} was not found{hint}")
+
+
+def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) -> int:
+    """Check everything that can be checked before a process starts, then start them."""
+    from .accelerators import choose
+    from .launch import agent
+    from .precision import choose_precision
+    from .strategies import choose_strategy
+
+    devices = choose(options["accelerator"], options["devices"] or None)
+    world = len(devices.numbers) * options["nodes"]
+    choose_strategy(options["strategy"], world)
+    if options["precision"]:
+        choose_precision(options["precision"], devices.kind)
+    if options["nodes"] > 1 and options["rdzv"] is None:
+        raise ConfigurationError("--nodes: say where the machines meet with --rdzv HOST:PORT (the same on all)")
+    variables = environment.as_variables(
+        {
+            "accelerator": options["accelerator"],
+            "devices": options["devices"],
+            "strategy": options["strategy"],
+            "precision": options["precision"],
+            "global_batch": options["global_batch"],
+            "monitor": options["monitor"],
+        }
+    )
+    job = agent.Job(
+        script=script,
+        arguments=arguments,
+        processes=len(devices.numbers),
+        nodes=options["nodes"],
+        node_rank=options["node_rank"],
+        rdzv=options["rdzv"],
+        max_restarts=options["max_restarts"],
+    )
+    return agent.run(job, variables)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The console script. Wrong usage and what cannot be done here: one line, exit code 2."""
+    try:
+        command(args=arguments, prog_name="ptrun")
+    except ConfigurationError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

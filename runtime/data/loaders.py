@@ -1,0 +1,212 @@
+"""A user's loader, divided: all its settings kept, its batches cut by one of the rules in divide.py.
+
+A DataLoader over a map-style data set loads only this rank's samples. Everything else that can be iterated (streams, generators,
+loaders of the user's own) is read by rank 0, as one process would read it, and each batch is sent and cut.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
+
+from ..collectives import broadcast_object
+from ..seeding import rank_seed
+from .divide import Part, bounds, parts, steps
+from .indices import SharedBatches
+from .move import batch_size_of, move_to, slice_batch
+
+if TYPE_CHECKING:
+    from ..handle import Runtime
+
+
+def divide_loader(loader: Any, runtime: Runtime, train: bool, limit: int | None = None) -> Any:
+    """`loader` for this rank; with one process on the CPU, the very same object.
+
+    `train` decides the rule (whole batches go round in evaluation) and whether `runtime.share` follows this loader.
+    `limit`: at most so many of the script's batches are wanted (evaluation).
+    """
+    if runtime.world_size == 1 or already_divided(loader):
+        return loader if runtime.on_cpu else PlacedLoader(loader, runtime)
+    kind = IndexedLoader if is_indexed(loader) else SentLoader
+    return kind(loader, runtime, train, limit)
+
+
+def already_divided(loader: Any) -> bool:
+    """Does the script's own DistributedSampler divide the data?"""
+    samplers = (getattr(loader, "sampler", None), getattr(getattr(loader, "batch_sampler", None), "sampler", None))
+    return any(isinstance(sampler, DistributedSampler) for sampler in samplers)
+
+
+def is_indexed(loader: Any) -> bool:
+    """A DataLoader that asks a map-style data set for lists of indices, and iterates as torch's own does."""
+    return (
+        isinstance(loader, DataLoader)
+        and type(loader).__iter__ is DataLoader.__iter__
+        and not isinstance(loader.dataset, IterableDataset)
+        and loader.batch_sampler is not None
+    )
+
+
+class PlacedLoader:
+    """One process on a device: the user's loader, its batches moved. Whatever is not known here, the user's loader answers."""
+
+    def __init__(self, loader: Any, runtime: Runtime):
+        self.loader, self.runtime = loader, runtime
+
+    def __iter__(self) -> Iterator:
+        device = self.runtime.device
+        return (move_to(batch, device) for batch in self.loader)
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("loader", "runtime"):
+            raise AttributeError(name)
+        return getattr(self.loader, name)
+
+
+class DividedLoader(PlacedLoader):
+    """What the two ways of dividing have in common: the rule, the length, and telling the runtime each share."""
+
+    def __init__(self, loader: Any, runtime: Runtime, train: bool, limit: int | None):
+        super().__init__(loader, runtime)
+        self.train, self.limit = train, limit
+        self.rule = ("slice" if runtime.global_batch else "group") if train else "deal"
+
+    def __len__(self) -> int:
+        whole = len(self.loader) if self.limit is None else min(len(self.loader), self.limit)
+        return steps(whole, self.rule, self.runtime.rank, self.runtime.world_size)
+
+    def __iter__(self) -> Iterator:
+        runtime, device = self.runtime, self.runtime.device
+        if not self.train:
+            runtime.sync_buffers()
+        pairs = self.pairs()
+        try:
+            for part, batch in pairs:
+                if self.train:
+                    runtime.note_share(part.count, part.total)
+                yield move_to(batch, device)
+        finally:
+            if self.train:
+                runtime.forget_share()
+
+    def pairs(self) -> Iterator[tuple[Part, Any]]:
+        raise NotImplementedError
+
+
+class _Parts:
+    """The batch sampler of the rank's own DataLoader; `noted` remembers the parts that are on their way."""
+
+    def __init__(self, batches: Iterable, rule: str, rank: int, world: int, limit: int | None):
+        self.batches, self.rule, self.rank, self.world, self.limit = batches, rule, rank, world, limit
+        self.noted: deque[Part] = deque()
+
+    def __iter__(self) -> Iterator:
+        self.noted = deque()
+        batches = iter(self.batches)  # now, not at the first batch: a sampler of the user's may draw here
+        if self.limit is not None:
+            batches = itertools.islice(batches, self.limit)
+        return self._draw(batches, self.noted)
+
+    def _draw(self, batches: Iterator, noted: deque[Part]) -> Iterator:
+        for part in parts(batches, self.rule, self.rank, self.world):
+            noted.append(part._replace(items=None))
+            yield part.items
+
+
+class IndexedLoader(DividedLoader):
+    """A DataLoader of this rank's own over the same data set, which asks only for this rank's samples."""
+
+    def __init__(self, loader: DataLoader, runtime: Runtime, train: bool, limit: int | None):
+        super().__init__(loader, runtime, train, limit)
+        rank, world = runtime.rank, runtime.world_size
+        ahead = not train
+        shared = SharedBatches(loader.batch_sampler, runtime.group, rank, ahead, limit if ahead else None)
+        self.sampler_parts = _Parts(shared, self.rule, rank, world, limit)
+        self.own = rebuilt(loader, self.sampler_parts, None if rank == 0 else rank_seed(rank))
+
+    def pairs(self) -> Iterator[tuple[Part, Any]]:
+        batches = iter(self.own)
+        noted = self.sampler_parts.noted
+        return ((noted.popleft(), batch) for batch in batches)
+
+
+def rebuilt(loader: DataLoader, batch_sampler: Any, seed: int | None) -> DataLoader:
+    """A DataLoader with the settings of `loader` and another batch sampler.
+
+    `seed`: for ranks other than 0, whose workers must not repeat what those of rank 0 draw from the same generator.
+    """
+    generator = loader.generator
+    if seed is not None and generator is not None:
+        generator = torch.Generator().manual_seed(seed)
+    settings: dict[str, Any] = {}
+    if loader.num_workers > 0:
+        settings.update(
+            prefetch_factor=loader.prefetch_factor,
+            persistent_workers=loader.persistent_workers,
+            multiprocessing_context=loader.multiprocessing_context,
+        )
+    if loader.pin_memory_device:
+        settings["pin_memory_device"] = loader.pin_memory_device
+    return DataLoader(
+        loader.dataset,
+        batch_sampler=batch_sampler,
+        num_workers=loader.num_workers,
+        collate_fn=loader.collate_fn,
+        pin_memory=loader.pin_memory,
+        timeout=loader.timeout,
+        worker_init_fn=loader.worker_init_fn,
+        generator=generator,
+        **settings,
+    )
+
+
+class SentLoader(DividedLoader):
+    """Rank 0 reads whole batches as one process would, and sends them; each rank keeps its part."""
+
+    def pairs(self) -> Iterator[tuple[Part, Any]]:
+        batches = self._sent()
+        if self.rule == "slice":
+            return (self._cut(batch) for batch in batches)
+        if self.rule == "group":
+            return self._grouped(batches)
+        taken = itertools.islice(batches, self.runtime.rank, None, self.runtime.world_size)
+        return (self._whole(batch) for batch in taken)
+
+    def _sent(self) -> Iterator:
+        rank, group = self.runtime.rank, self.runtime.group
+        source = itertools.islice(self.loader, self.limit) if rank == 0 else None
+        while True:
+            message = next(([batch] for batch in source), None) if source is not None else None
+            message = broadcast_object(message, group, rank)
+            if message is None:
+                return
+            yield message[0]
+
+    def _cut(self, batch: Any) -> tuple[Part, Any]:
+        total = batch_size_of(batch) or 1
+        start, stop = bounds(total, self.runtime.rank, self.runtime.world_size)
+        if start == stop:
+            return Part(None, 0, total), slice_batch(batch, 0, 1)
+        return Part(None, stop - start, total), slice_batch(batch, start, stop)
+
+    def _whole(self, batch: Any) -> tuple[Part, Any]:
+        size = batch_size_of(batch) or 1
+        return Part(None, size, size), batch
+
+    def _grouped(self, batches: Iterator) -> Iterator[tuple[Part, Any]]:
+        """Rank r takes the r-th of each group; where the last group is too short, a rank borrows the first and counts 0."""
+        rank, world = self.runtime.rank, self.runtime.world_size
+        while group := list(itertools.islice(batches, world)):
+            sizes = [batch_size_of(batch) or 1 for batch in group]
+            if rank < len(group):
+                yield Part(None, sizes[rank], sum(sizes)), group[rank]
+            else:
+                yield Part(None, 0, sum(sizes)), group[0]

@@ -1,0 +1,75 @@
+"""Batches to the device, and how many samples they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+CPU = torch.device("cpu")
+
+
+def move_to(batch: Any, device: torch.device) -> Any:
+    """`batch` on `device`: tensors, nested containers, data classes' and other objects' own `.to`. On the CPU, the same object."""
+    if device == CPU:
+        return batch
+    return _move(batch, device)
+
+
+def _move(item: Any, device: torch.device) -> Any:
+    if isinstance(item, torch.Tensor):
+        return item.to(device, non_blocking=item.is_pinned())
+    if hasattr(item, "to") and callable(item.to):
+        return item.to(device)
+    if isinstance(item, Mapping):
+        moved = {key: _move(value, device) for key, value in item.items()}
+        return moved if type(item) is dict else type(item)(moved)
+    if isinstance(item, tuple) and hasattr(item, "_fields"):
+        return type(item)(*(_move(value, device) for value in item))
+    if isinstance(item, (list, tuple)):
+        return type(item)(_move(value, device) for value in item)
+    return item
+
+
+def batch_size_of(batch: Any) -> int | None:
+    """The length of the first tensor found in `batch` (a scalar counts 1), or None where there is none."""
+    if isinstance(batch, torch.Tensor):
+        return batch.shape[0] if batch.ndim else 1
+    if isinstance(batch, Mapping):
+        batch = list(batch.values())
+    if isinstance(batch, (list, tuple)):
+        for item in batch:
+            size = batch_size_of(item)
+            if size is not None:
+                return size
+        return None
+    size = getattr(batch, "num_graphs", None) or getattr(batch, "batch_size", None)
+    if isinstance(size, int):
+        return size
+    return len(batch) if isinstance(batch, str) else None
+
+
+def slice_batch(batch: Any, start: int, stop: int) -> Any:
+    """Samples `start` to `stop` of a collated batch: the first dimension of its tensors, in containers of any depth.
+
+    Lists and tuples are containers of fields when they hold tensors, and lists of samples when they do not.
+    """
+    if isinstance(batch, torch.Tensor):
+        return batch[start:stop] if batch.ndim else batch
+    if isinstance(batch, Mapping):
+        cut = {key: slice_batch(value, start, stop) for key, value in batch.items()}
+        return cut if type(batch) is dict else type(batch)(cut)
+    if isinstance(batch, (list, tuple)):
+        if batch_size_of(batch) is None:
+            return batch[start:stop]
+        fields = (slice_batch(value, start, stop) for value in batch)
+        return type(batch)(*fields) if hasattr(batch, "_fields") else type(batch)(fields)
+    if type(batch).__module__ == "numpy" and getattr(batch, "ndim", 0):
+        return batch[start:stop]
+    if isinstance(batch, (int, float, str, bool, type(None))):
+        return batch
+    raise TypeError(
+        f"a batch of type {type(batch).__name__} cannot be divided among processes; give a DataLoader over a map-style "
+        "data set, or batches of tensors"
+    )

@@ -1,0 +1,57 @@
+"""`ptrun --doctor`: what this machine has, and what would be chosen because of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+ENGINES = ("torch", "fairscale", "deepspeed", "horovod", "torch_xla", "bagua", "tensorboard", "lightning")
+CLUSTER = (
+    "SLURM_JOB_ID",
+    "LSB_JOBID",
+    "PBS_JOBID",
+    "KUBERNETES_SERVICE_HOST",
+    "RANK",
+    "WORLD_SIZE",
+    "MASTER_ADDR",
+    "OMP_NUM_THREADS",
+)
+
+
+def report() -> str:
+    """Lines of `name: what was found`."""
+    lines = [f"python: {platform.python_version()} on {platform.platform()}", f"cpu cores: {os.cpu_count()}"]
+    lines += [f"{name}: {found(name)}" for name in ENGINES]
+    lines += devices()
+    around = [f"{name}={os.environ[name]}" for name in CLUSTER if name in os.environ]
+    lines.append(f"cluster environment: {', '.join(around) or 'none'}")
+    return "\n".join(lines)
+
+
+def found(name: str) -> str:
+    if importlib.util.find_spec(name) is None:
+        return "not installed"
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "installed, version unknown"
+
+
+def devices() -> list[str]:
+    """The devices, and what `auto` means with its reason."""
+    if importlib.util.find_spec("torch") is None:
+        return ["devices: torch is not installed, so none can be used: pip install 'ptmigrate[runtime]'"]
+    import torch
+
+    from .accelerators import count, present
+
+    lines = [f"gpu {i}: {torch.cuda.get_device_name(i)}" for i in range(count("cuda") or 0)]
+    kind = present()
+    why = f"{count(kind)} found" if kind != "cpu" else "no GPU was found"
+    lines.append(f"accelerator auto: {kind} ({why})")
+    lines.append(
+        f"strategy auto: single on one device, ddp on several (backend {'nccl' if kind == 'cuda' else 'gloo'})"
+    )
+    return lines

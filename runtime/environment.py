@@ -1,0 +1,62 @@
+"""What the launcher tells a process, through environment variables. Nothing here imports torch.
+
+torch's agent sets RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT; `ptrun` adds its own options
+under PTMIGRATE_, and they win over the arguments in the script.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+PREFIX = "PTMIGRATE_"
+RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where this process stands among its peers."""
+
+    rank: int = 0
+    local_rank: int = 0
+    world_size: int = 1
+    local_world_size: int = 1
+    node_rank: int = 0
+
+
+def launched() -> bool:
+    """Did a launcher (ptrun, torchrun, a Trainer in another process) start this process as a rank?"""
+    return all(name in os.environ for name in RANKS)
+
+
+def place() -> Place:
+    """This process's place; a process that nobody launched is alone."""
+    if not launched():
+        return Place()
+    get = os.environ.get
+    world = int(os.environ["WORLD_SIZE"])
+    return Place(
+        rank=int(os.environ["RANK"]),
+        local_rank=int(os.environ["LOCAL_RANK"]),
+        world_size=world,
+        local_world_size=int(get("LOCAL_WORLD_SIZE", world)),
+        node_rank=int(get("GROUP_RANK", get("NODE_RANK", 0))),
+    )
+
+
+def option(name: str) -> str | None:
+    """What ptrun was told for `name` (strategy, accelerator, ...), or None."""
+    return os.environ.get(PREFIX + name.upper()) or None
+
+
+def flag(name: str) -> bool:
+    return option(name) == "1"
+
+
+def as_variables(options: dict[str, object]) -> dict[str, str]:
+    """Options of ptrun as environment variables; what was not given is left out."""
+    variables = {}
+    for name, value in options.items():
+        if value is not None and value is not False:
+            variables[PREFIX + name.upper()] = "1" if value is True else str(value)
+    return variables

@@ -1,0 +1,218 @@
+"""Training: epochs, and the loop that runs at every step.
+
+Everything that happens now and then (hooks, logging, validation, schedulers) is decided before the loop.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+from . import optimizers
+from .evaluate import EvaluationLoop, number_of_batches
+from .hooks import overridden
+from .step import TrainingStepRunner
+
+if TYPE_CHECKING:
+    from .module import Module
+    from .trainer import Trainer
+
+
+class FitLoop:
+    """The state of a fit: which epoch, which batch, how many optimizer steps."""
+
+    def __init__(self, trainer: Trainer):
+        self.trainer = trainer
+        self.epoch = 0
+        self.batch_idx = -1
+        self.global_step = 0
+        self.batches: int | None = None  # of an epoch on this rank; None while unknown
+        self.epoch_ended = False
+
+    # -- the run --------------------------------------------------------------------------------------------------
+
+    def run(self, module: Module, ckpt_path: Any = None) -> None:
+        trainer = self.trainer
+        trainer.should_stop = False
+        source = trainer.divide(trainer.train_dataloader, train=True)
+        self.limit = train_limit(source, trainer.limits["train"])
+        self.batches = known_length(source, self.limit)
+        trainer.optimizers, trainer.lr_scheduler_configs = optimizers.read(module.configure_optimizers())
+        self.runner = TrainingStepRunner(trainer, module, self)
+        self.validation = EvaluationLoop(trainer, "validate")
+        self.validates = bool(trainer.val_dataloaders is not None and overrides_step(module, "validation_step"))
+        try:
+            trainer.call("on_fit_start")
+            self.sanity_check(module)
+            module.train()
+            trainer.call("on_train_start")
+            while not self.done():
+                self.run_epoch(module, source)
+                self.epoch += 1
+            trainer.call("on_train_end")
+            trainer.call("on_fit_end")
+        finally:
+            self.runner.close()
+
+    def sanity_check(self, module: Module) -> None:
+        steps = self.trainer.num_sanity_val_steps
+        if not steps or not self.validates:
+            return
+        self.trainer.sanity_checking = True
+        self.trainer.call("on_sanity_check_start")
+        self.validation.run(module, self.trainer.val_dataloaders, None if steps == -1 else steps)
+        self.trainer.call("on_sanity_check_end")
+        self.trainer.sanity_checking = False
+
+    def done(self) -> bool:
+        trainer = self.trainer
+        if trainer.max_steps != -1 and self.global_step >= trainer.max_steps:
+            return True
+        if trainer.max_epochs != -1 and self.epoch >= trainer.max_epochs:
+            return True
+        return self.stopping()
+
+    def stopping(self) -> bool:
+        """Has somebody set should_stop, and are min_epochs and min_steps behind us?"""
+        trainer = self.trainer
+        early = self.epoch < (trainer.min_epochs or 0) or self.global_step < (trainer.min_steps or 0)
+        return trainer.should_stop and not early
+
+    # -- one epoch ------------------------------------------------------------------------------------------------
+
+    def run_epoch(self, module: Module, source: Any) -> None:
+        trainer = self.trainer
+        self.epoch_ended = False
+        self.batch_idx = -1
+        trainer.logs.start(training=True)
+        set_epoch(trainer.train_dataloader, self.epoch)
+        trainer.call("on_train_epoch_start")
+        self.runner.start_epoch(trainer.accumulate_grad_batches)
+        self.run_batches(itertools.islice(source, self.limit))
+        trainer.runtime.forget_share()
+        trainer.logs.in_step = False
+        if self.validates_after_epoch():
+            self.validation.run(module, trainer.val_dataloaders)
+        trainer.call("on_train_epoch_end")
+        trainer.publish(*trainer.logs.end_epoch())
+        self.step_schedulers("epoch", self.epoch + 1)
+
+    def run_batches(self, batches: Any) -> None:
+        """The step loop."""
+        trainer, logs, run_step = self.trainer, self.trainer.logs, self.runner.run
+        batch_start, batch_end = trainer.hook("on_train_batch_start"), trainer.hook("on_train_batch_end")
+        place = trainer.runtime.place_batch if trainer.runtime.places_batches else None
+        every = trainer.log_every_n_steps if trainer.loggers else 0
+        steps_schedulers = any(config.interval == "step" for config in trainer.lr_scheduler_configs)
+        validate_every = self.batches_between_validations()
+        max_steps = trainer.max_steps if trainer.max_steps != -1 else math.inf
+
+        for batch_idx, batch in enumerate(batches):
+            self.batch_idx = batch_idx
+            if place is not None:
+                batch = place(batch)
+            logs.batch, logs.in_step = batch, True
+            logs.batches += 1
+            if batch_start is not None and batch_start(batch, batch_idx) == -1:
+                break
+            stepped, outputs = run_step(batch, batch_idx)
+            if steps_schedulers and stepped:
+                self.step_schedulers("step", self.global_step)
+            if batch_end is not None:
+                batch_end(outputs, batch, batch_idx)
+            if every and self.global_step % every == 0:
+                trainer.publish_step()
+            if validate_every and (batch_idx + 1) % validate_every == 0:
+                self.validate_between(batch_idx)
+            if self.epoch_ended or self.global_step >= max_steps or (trainer.should_stop and self.stopping()):
+                break
+
+    def validate_between(self, batch_idx: int) -> None:
+        """Validation in the middle of an epoch; at its end, `validates_after_epoch` decides."""
+        if batch_idx + 1 != self.batches:
+            assert self.trainer.module is not None
+            self.validation.run(self.trainer.module, self.trainer.val_dataloaders)
+
+    def batches_between_validations(self) -> int | None:
+        """From val_check_interval: None when validation runs at the end of epochs only."""
+        interval = self.trainer.val_check_interval
+        if not self.validates or (interval == 1.0 and isinstance(interval, float)):
+            return None
+        if isinstance(interval, int):
+            return interval
+        return max(1, int(self.batches * interval)) if self.batches is not None else None
+
+    def validates_after_epoch(self) -> bool:
+        every = self.trainer.check_val_every_n_epoch
+        if not self.validates or (every is not None and (self.epoch + 1) % every):
+            return False
+        between = self.batches_between_validations()
+        return between is None or (self.batch_idx + 1) % between == 0
+
+    def step_schedulers(self, interval: str, count: int) -> None:
+        """Step those of this interval whose turn it is; `count` steps or epochs are done."""
+        trainer = self.trainer
+        assert trainer.module is not None
+        for config in trainer.lr_scheduler_configs:
+            if config.interval != interval or count % config.frequency:
+                continue
+            metric = None
+            if config.reduce_on_plateau:
+                metric = trainer.callback_metrics.get(config.monitor)
+                if metric is None:
+                    if config.strict:
+                        raise missing_metric(config.monitor, trainer.callback_metrics)
+                    continue
+            trainer.module.lr_scheduler_step(config.scheduler, metric)
+
+    def estimated_steps(self) -> float:
+        """Optimizer steps of the whole fit, as far as they are known."""
+        trainer = self.trainer
+        if self.batches is None:
+            return trainer.max_steps if trainer.max_steps != -1 else math.inf
+        steps = sum(
+            math.ceil(self.batches / accumulation(trainer.accumulate_grad_batches, epoch))
+            for epoch in range(max(trainer.max_epochs, 0))
+        )
+        if trainer.max_epochs == -1:
+            return trainer.max_steps if trainer.max_steps != -1 else math.inf
+        return steps if trainer.max_steps == -1 else min(steps, trainer.max_steps)
+
+
+def accumulation(table: dict[int, int], epoch: int) -> int:
+    """Batches a step in `epoch`, from {first epoch: batches}."""
+    return table[max(first for first in table if first <= epoch)]
+
+
+def missing_metric(name: Any, there: dict[str, Any]) -> Exception:
+    from .errors import unknown_name
+
+    return unknown_name("metric to monitor", name, there)
+
+
+def overrides_step(module: Module, name: str) -> bool:
+    from .module import Module as Base
+
+    return overridden(module, name, Base)
+
+
+def train_limit(source: Any, limit: float | None) -> int | None:
+    return number_of_batches(source, limit)
+
+
+def known_length(source: Any, limit: int | None) -> int | None:
+    try:
+        length = len(source)
+    except (TypeError, NotImplementedError):
+        return None
+    return length if limit is None else min(length, limit)
+
+
+def set_epoch(loader: Any, epoch: int) -> None:
+    """Samplers that want to know the epoch are told."""
+    for sampler in (getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)):
+        if hasattr(sampler, "set_epoch"):
+            with contextlib.suppress(NotImplementedError):
+                sampler.set_epoch(epoch)

@@ -1,0 +1,209 @@
+"""`Runtime`: the small handle that carries a training loop which stays as it is, and on which `Trainer` stands.
+
+    runtime = Runtime()
+    model, optimizer = runtime.setup(model, optimizer)
+    loader = runtime.setup_dataloaders(loader)
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        runtime.backward(loss)
+        optimizer.step()
+
+Run it with `python script.py`, or on several devices with `ptrun --devices 4 script.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+
+from . import collectives, settings
+from .checkpoint.write import write_atomically
+from .data import divide_loader, move_to
+from .data.divide import bounds
+from .data.move import batch_size_of, slice_batch
+from .errors import unknown_name
+from .precision import choose_precision
+from .seeding import separate_ranks
+from .strategies import choose_strategy
+
+REDUCTIONS = ("mean", "sum")
+
+
+class Runtime:
+    """Devices, ranks, dividing and reducing. `loss_reduction`: how the losses given to `backward` treat their batch."""
+
+    def __init__(
+        self,
+        accelerator: str | None = None,
+        devices: Any = None,
+        strategy: str | None = None,
+        *,
+        gpus: Any = None,
+        num_nodes: int = 1,
+        precision: Any = None,
+        global_batch: bool = False,
+        loss_reduction: str = "mean",
+    ):
+        asked = settings.resolve(accelerator, devices, strategy, gpus, num_nodes, precision, global_batch)
+        self.settings = asked
+        self.place = asked.place
+        self.world_size = asked.place.world_size
+        self.global_batch = asked.global_batch
+        self.loss_reduction = checked_reduction(loss_reduction)
+        self.strategy = choose_strategy(asked.strategy, self.world_size)(self)
+        index = asked.numbers[asked.place.local_rank] if asked.kind != "cpu" else None
+        self.device = torch.device(asked.kind, index)
+        self.on_cpu = asked.kind == "cpu"
+        self.precision = choose_precision(asked.precision, asked.kind)
+        self._models: list[torch.nn.Module] = []
+        self.part: tuple[int, int] | None = None  # samples here and in all of the current global batch
+        self._group: Any = None
+        if not self.on_cpu and asked.kind == "cuda":
+            torch.cuda.set_device(self.device)
+
+    # -- where am I -----------------------------------------------------------------------------------------------
+
+    @property
+    def rank(self) -> int:
+        return self.place.rank
+
+    @property
+    def is_global_zero(self) -> bool:
+        return self.place.rank == 0
+
+    def print(self, *values: Any, **options: Any) -> None:
+        """`print`, on rank 0."""
+        if self.place.rank == 0:
+            print(*values, **options)
+
+    @property
+    def group(self) -> Any:
+        """The gloo group of all ranks, for what is on the CPU; meets the other processes (starts them, if need be) on first use."""
+        if self._group is None and self.world_size > 1:
+            from .launch import connect
+
+            self._group = connect(self.settings)
+        return self._group
+
+    def connect(self) -> None:
+        """Meet the other processes now. Everything that needs them does it by itself."""
+        _ = self.group
+
+    # -- models, optimizers and data ------------------------------------------------------------------------------
+
+    def setup(self, model: torch.nn.Module, *optimizers: Any) -> Any:
+        """Place `model` and start all ranks from rank 0's weights; returns what was given, the same objects."""
+        self.connect()
+        if not self.on_cpu:
+            model.to(self.device)
+        self.strategy.follow(model)
+        self._models.append(model)
+        return (model, *optimizers) if optimizers else model
+
+    def setup_dataloaders(self, *loaders: Any, train: bool = True) -> Any:
+        """Divide the batches of `loaders` among the ranks; with one process on the CPU, the same objects come back.
+
+        With `train=False` whole batches go round (rank r evaluates r, r + world, ...), so that counts summed by `all_reduce`
+        are exact; nothing is padded and nothing seen twice.
+        """
+        if self.world_size > 1:
+            self.connect()
+            separate_ranks(self.rank)
+        divided = tuple(divide_loader(loader, self, train) for loader in loaders)
+        return divided[0] if len(divided) == 1 else divided
+
+    def divide(self, *batch: Any) -> Any:
+        """For loops without a loader: this rank's part of a global batch that every rank holds alike.
+
+        Sets `share`, and so the weight of the next losses. A loop that neither divides nor has a loader is repeated alike on
+        every rank, which needs no call: each rank's gradient then is the whole one.
+        """
+        value = batch[0] if len(batch) == 1 else batch
+        if self.world_size == 1:
+            return value
+        total = batch_size_of(value) or 1
+        start, stop = bounds(total, self.rank, self.world_size)
+        self.note_share(stop - start, total)
+        return move_to(slice_batch(value, *((start, stop) if stop > start else (0, 1))), self.device)
+
+    # -- shares ---------------------------------------------------------------------------------------------------
+
+    @property
+    def share(self) -> float:
+        """The fraction of the current global training batch that this rank holds; 1 / world where every rank holds the same."""
+        if self.world_size == 1:
+            return 1.0
+        return self.part[0] / self.part[1] if self.part is not None else 1 / self.world_size
+
+    def note_share(self, count: int, total: int) -> None:
+        self.part = (count, total)
+
+    def forget_share(self) -> None:
+        self.part = None
+
+    def weight(self, loss_reduction: str) -> float:
+        """What a loss is multiplied by, so that the average over ranks is the loss of the global batch."""
+        if self.world_size == 1 or self.part is None:
+            return 1.0
+        count, total = self.part
+        if loss_reduction == "sum":
+            return float(self.world_size) if count else 0.0
+        return count * self.world_size / total
+
+    # -- every step -----------------------------------------------------------------------------------------------
+
+    def backward(self, loss: torch.Tensor, *args: Any, loss_reduction: str | None = None, **kwargs: Any) -> None:
+        """`loss.backward(...)`; when it returns, gradients are those of the global batch on every rank."""
+        weight = self.weight(checked_reduction(loss_reduction) if loss_reduction else self.loss_reduction)
+        self.strategy.backward(loss if weight == 1.0 else loss * weight, *args, **kwargs)
+
+    def no_sync(self) -> AbstractContextManager:
+        """Inside, `backward` leaves gradients as they are on this rank; the first one after it brings them together."""
+        return self.strategy.no_sync()
+
+    def all_reduce(self, value: Any, op: str = "sum") -> Any:
+        """Sum, mean, max or min over ranks of a number, a tensor, or containers of them; types stay."""
+        return collectives.all_reduce(value, op, self.group, self.world_size)
+
+    def all_gather(self, data: Any, sync_grads: bool = False) -> Any:
+        """Tensors and numbers of all ranks, stacked along a new first dimension; in one process, `data` itself."""
+        if self.world_size == 1:
+            return data
+        return collectives.all_gather(data, self.group, self.world_size, sync_grads)
+
+    def sync_buffers(self) -> None:
+        """Give every rank rank 0's buffers (running statistics), so that all evaluate the same model."""
+        if self.world_size > 1:
+            collectives.broadcast_tensors([buffer for model in self._models for buffer in model.buffers()])
+
+    def follow_buffers(self, model: torch.nn.Module) -> None:
+        """Count `model` among those that `sync_buffers` evens out."""
+        if not any(known is model for known in self._models):
+            self._models.append(model)
+
+    @property
+    def places_batches(self) -> bool:
+        return not self.on_cpu or self.precision.dtype is not None
+
+    def place_batch(self, batch: Any) -> Any:
+        """`batch` on the device, in the dtype of the precision; on the CPU in precision 32, the same object."""
+        return self.precision.convert_batch(move_to(batch, self.device))
+
+    def barrier(self) -> None:
+        if self.world_size > 1:
+            torch.distributed.barrier(group=self.group)
+
+    def save(self, obj: Any, path: Any, save: Callable[[Any, Any], None] = torch.save) -> None:
+        """`torch.save` on rank 0, written beside and renamed: the file is whole or absent."""
+        if self.is_global_zero:
+            write_atomically(path, lambda file: save(obj, file))
+
+
+def checked_reduction(name: str) -> str:
+    if name not in REDUCTIONS:
+        raise unknown_name("loss_reduction", name, REDUCTIONS)
+    return name

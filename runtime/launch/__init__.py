@@ -1,0 +1,5 @@
+"""Starting processes, letting them meet, and ending all of them when one dies."""
+
+from .connect import connect
+
+__all__ = ["connect"]

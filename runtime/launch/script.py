@@ -1,0 +1,108 @@
+"""`Trainer(devices=2, strategy="ddp")` in a script that was started alone: this process becomes rank 0 and starts the others.
+
+Each of the others runs the same command again, under the environment of its rank.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+from ..environment import PREFIX
+from ..errors import ConfigurationError
+from ..settings import Settings
+from .threads import thread_variables
+
+GRACE = 3.0  # seconds between asking a process to end and ending it
+_peers: list[subprocess.Popen] = []
+
+
+def start_peers(settings: Settings) -> None:
+    """Start local ranks 1, 2, ... and set this process's environment as rank 0's. Raises ConfigurationError where it cannot."""
+    command = own_command()
+    if settings.nodes > 1 and "MASTER_ADDR" not in os.environ:
+        raise ConfigurationError(
+            "several nodes: start the script with ptrun --nodes N --node-rank R --rdzv HOST:PORT on each"
+        )
+    node = int(os.environ.get("NODE_RANK", 0))
+    shared = {
+        "MASTER_ADDR": os.environ.get("MASTER_ADDR", "127.0.0.1"),
+        "MASTER_PORT": os.environ.get("MASTER_PORT") or str(free_port()),
+        "WORLD_SIZE": str(settings.world_size),
+        "LOCAL_WORLD_SIZE": str(settings.place.local_world_size),
+        "NODE_RANK": str(node),
+        **thread_variables(settings.place.local_world_size),
+    }
+    for local_rank in range(1, settings.place.local_world_size):
+        ranks = _ranks(node, local_rank, settings)
+        launcher = {PREFIX + "LAUNCHER": "script"}
+        _peers.append(subprocess.Popen(command, env={**os.environ, **shared, **ranks, **launcher}))
+    os.environ.update({**shared, **_ranks(node, 0, settings)})
+    atexit.register(_end_peers)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    threading.Thread(target=_watch_peers, daemon=True, name="ptmigrate-peers").start()
+
+
+def _ranks(node: int, local_rank: int, settings: Settings) -> dict[str, str]:
+    rank = node * settings.place.local_world_size + local_rank
+    return {"RANK": str(rank), "LOCAL_RANK": str(local_rank)}
+
+
+def own_command() -> list[str]:
+    """The command line of this process, to run again."""
+    if hasattr(sys, "ps1") or "ipykernel" in sys.modules:
+        raise ConfigurationError(
+            "strategy 'ddp' starts the script again, which a notebook or an interactive session cannot do"
+        )
+    original = sys.orig_argv[1:]
+    if "-c" in original[:1] or not sys.argv[0]:
+        raise ConfigurationError(
+            "strategy 'ddp' starts the script again, so it needs a script in a file; use ptrun or a file"
+        )
+    return [sys.executable, *original]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _watch_peers() -> None:
+    """When a peer fails, end the job: this process cannot get past its next collective anyway."""
+    while True:
+        codes = [peer.poll() for peer in _peers]
+        failed = [rank for rank, code in enumerate(codes, start=1) if code not in (None, 0)]
+        if failed:
+            print(
+                f"rank {failed[0]} ended with exit code {codes[failed[0] - 1]}; the other ranks were ended.",
+                file=sys.stderr,
+            )
+            _end_peers()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(1)
+        if all(code == 0 for code in codes):
+            return
+        time.sleep(0.2)
+
+
+def _end_peers() -> None:
+    """Wait a little for peers that are about to end by themselves, then end them."""
+    deadline = time.monotonic() + GRACE
+    while time.monotonic() < deadline and any(peer.poll() is None for peer in _peers):
+        time.sleep(0.05)
+    for peer in _peers:
+        if peer.poll() is None:
+            peer.terminate()
+    for peer in _peers:
+        try:
+            peer.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            peer.kill()

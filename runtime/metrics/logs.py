@@ -1,0 +1,215 @@
+"""`self.log`: what was logged in the current loop, by name.
+
+A step appends to lists. Over an epoch the pairs (sum, weight) of all ranks are brought together once, by one message that also
+shows whether the ranks logged the same names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..collectives import gather_objects
+from ..data.move import batch_size_of
+from ..errors import unknown_name
+from .entry import Entry, joined
+
+if TYPE_CHECKING:
+    from ..trainer import Trainer
+
+REDUCE = {"mean": "mean", "avg": "mean", "sum": "sum", "min": "min", "max": "max"}
+FUNCTIONS = {
+    torch.mean: "mean",
+    torch.sum: "sum",
+    torch.min: "min",
+    torch.max: "max",
+    sum: "sum",
+    min: "min",
+    max: "max",
+}
+
+
+class Name:
+    """A name's settings, decided when it is first logged."""
+
+    __slots__ = ("bar", "entry", "key", "logger", "metric", "on_epoch", "on_step", "step_key", "step_sync")
+
+    def __init__(self, key: str, on_step: bool, on_epoch: bool, bar: bool, logger: bool):
+        self.key, self.on_step, self.on_epoch, self.bar, self.logger = key, on_step, on_epoch, bar, logger
+        self.step_key = f"{key}_step" if on_step and on_epoch else key
+        self.entry: Entry | None = None
+        self.metric: Any = None
+        self.step_sync = False
+
+    @property
+    def epoch_key(self) -> str:
+        return f"{self.key}_epoch" if self.on_step and self.on_epoch else self.key
+
+
+class Logs:
+    """The names of one loop (training, or one evaluation) since it began its epoch."""
+
+    def __init__(self, trainer: Trainer):
+        self.trainer = trainer
+        self.training = True
+        self.in_step = False  # inside a batch, where on_step makes sense
+        self.batch: Any = None
+        self.names: dict[Any, Name] = {}
+        self.dataloader_idx: int | None = None
+        self.batches = 0
+
+    def start(self, training: bool) -> dict[Any, Name]:
+        """A loop begins; returns the names of the loop around it, for `resume`."""
+        around = self.names, self.training, self.batch, self.in_step, self.dataloader_idx, self.batches
+        self.names, self.training, self.batch, self.in_step = {}, training, None, False
+        self.dataloader_idx, self.batches = None, 0
+        return around
+
+    def resume(self, around: Any) -> None:
+        self.names, self.training, self.batch, self.in_step, self.dataloader_idx, self.batches = around
+
+    def log(
+        self,
+        name: str,
+        value: Any,
+        prog_bar: bool = False,
+        logger: bool | None = None,
+        on_step: bool | None = None,
+        on_epoch: bool | None = None,
+        reduce_fx: str | Callable = "mean",
+        sync_dist: bool = False,
+        add_dataloader_idx: bool = True,
+        batch_size: int | None = None,
+        rank_zero_only: bool = False,
+        **_: Any,
+    ) -> None:
+        """As `Module.log`. ValueError for a value that is no number, unknown_name for an unknown reduction."""
+        known = self.names.get((name, self.dataloader_idx))
+        if known is None:
+            known = self._first(
+                name, value, prog_bar, logger, on_step, on_epoch, reduce_fx, sync_dist, add_dataloader_idx
+            )
+        if known.metric is not None:
+            return
+        if isinstance(value, torch.Tensor):
+            value = value.detach().clone()
+        if known.step_sync:
+            value = self.trainer.runtime.all_reduce(float(value), "mean")
+        if known.entry is not None:
+            known.entry.add(value, batch_size if batch_size is not None else self._weight())
+
+    def _first(
+        self,
+        name: str,
+        value: Any,
+        prog_bar: bool,
+        logger: bool | None,
+        on_step: bool | None,
+        on_epoch: bool | None,
+        reduce_fx: str | Callable,
+        sync_dist: bool,
+        add_dataloader_idx: bool,
+    ) -> Name:
+        """Settle a name's defaults: in a training batch on_step, elsewhere on_epoch."""
+        if on_step is None:
+            on_step = self.training and self.in_step
+        if on_epoch is None:
+            on_epoch = not (self.training and self.in_step)
+        index = self.dataloader_idx
+        key = f"{name}/dataloader_idx_{index}" if index is not None and add_dataloader_idx else name
+        known = Name(key, on_step, on_epoch, prog_bar, logger is not False)
+        if hasattr(value, "compute") and hasattr(value, "reset"):
+            known.metric = value
+        elif not isinstance(value, (int, float, torch.Tensor)) and not hasattr(value, "__float__"):
+            raise ValueError(f"log({name!r}, {value!r}): a number, a tensor with one element, or a metric is needed")
+        elif isinstance(value, torch.Tensor) and value.numel() != 1:
+            raise ValueError(f"log({name!r}): a tensor of shape {tuple(value.shape)}; one number is needed")
+        reduce = FUNCTIONS.get(reduce_fx, reduce_fx) if callable(reduce_fx) else REDUCE.get(str(reduce_fx).lower())
+        if reduce is None:
+            raise unknown_name("reduce_fx", reduce_fx, REDUCE)
+        known.entry = Entry(reduce, sync_dist)
+        known.step_sync = sync_dist and on_step and not on_epoch and self.trainer.world_size > 1
+        self.names[(name, index)] = known
+        return known
+
+    def _weight(self) -> float:
+        """How many samples the current batch has here; outside of a batch, 1."""
+        if not self.in_step:
+            return 1
+        if self.training:
+            part = self.trainer.runtime.part
+            if part is not None:
+                return part[0]
+        size = batch_size_of(self.batch)
+        return 1 if size is None else size
+
+    # -- what it comes to -----------------------------------------------------------------------------------------
+
+    def step_values(self, bar_only: bool = False) -> dict[str, Any]:
+        """The last values of the names that are logged at steps."""
+        found = {}
+        for known in self.names.values():
+            if known.on_step and (known.bar or not bar_only):
+                value = known.metric if known.metric is not None else known.entry.last if known.entry else None
+                if known.metric is not None:
+                    value = getattr(value, "_forward_cache", None)
+                if value is not None:
+                    found[known.step_key] = value
+        return found
+
+    def end_epoch(self) -> tuple[dict[str, float], dict[str, float]]:
+        """(all values, those for the loggers) of the epoch; every rank must call it. Raises RuntimeError when names differ."""
+        states = {
+            known.key: self._state(known) for known in self.names.values() if known.on_epoch and known.metric is None
+        }
+        every = [(states, self.batches)]
+        if self.trainer.world_size > 1:
+            every = gather_objects((states, self.batches), self.trainer.runtime.group, self.trainer.world_size)
+            self._check_names(every)
+        values: dict[str, float] = {}
+        for key, sync, reduce, epoch_key in self._all_names(every):
+            mine = every if sync else [(states, self.batches)]
+            reduce = reduce if isinstance(reduce, str) else self._function(key)
+            value = joined(reduce, [state[key][0] for state, _ in mine if key in state])
+            if value is not None:
+                values[epoch_key] = value
+        values.update(self._metric_values())
+        plain = {known.key: values[known.epoch_key] for known in self.names.values() if known.epoch_key in values}
+        return {**values, **plain}, values
+
+    def _state(self, known: Name) -> tuple[tuple[Any, float], bool, str | None, str]:
+        assert known.entry is not None
+        reduce = known.entry.reduce if isinstance(known.entry.reduce, str) else None
+        return known.entry.state(), known.entry.sync, reduce, known.epoch_key
+
+    def _function(self, key: str) -> Any:
+        return next(known.entry.reduce for known in self.names.values() if known.key == key and known.entry)
+
+    def _all_names(self, every: list) -> list[tuple[str, bool, Any, str]]:
+        """Names in the order of the first rank that has them; a rank without batches learns them here."""
+        found = {}
+        for states, _ in every:
+            for key, (_, sync, reduce, epoch_key) in states.items():
+                found.setdefault(key, (key, sync, reduce, epoch_key))
+        return list(found.values())
+
+    def _check_names(self, every: list) -> None:
+        busy = {rank: set(states) for rank, (states, batches) in enumerate(every) if batches}
+        for key in sorted(set().union(*busy.values())) if busy else ():
+            having = [rank for rank, keys in busy.items() if key in keys]
+            lacking = [rank for rank, keys in busy.items() if key not in keys]
+            if lacking:
+                raise RuntimeError(
+                    f"{key!r} was logged on ranks {having} and not on ranks {lacking}; log it on all of them"
+                )
+
+    def _metric_values(self) -> dict[str, Any]:
+        """Metric objects bring their own states together."""
+        values = {}
+        for known in self.names.values():
+            if known.metric is not None and known.on_epoch:
+                values[known.epoch_key] = known.metric.compute()
+                known.metric.reset()
+        return values

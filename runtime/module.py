@@ -1,0 +1,224 @@
+"""`Module`: a model with its training, validation, test and prediction steps, under PyTorch Lightning's names.
+
+The names and what they mean follow Lightning's LightningModule, so a Module runs there too when its import is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from .hooks import Hooks
+from .printing import rank_zero_print
+
+if TYPE_CHECKING:
+    from .trainer import Trainer
+
+CPU = torch.device("cpu")
+
+
+class Module(torch.nn.Module, Hooks):
+    """Fill in `training_step` and `configure_optimizers`; the rest when you need it.
+
+    `automatic_optimization = False`: the step calls `manual_backward` and the optimizers itself.
+    `loss_reduction = "sum"`: the loss that training_step returns is a sum over the batch, not a mean.
+    """
+
+    loss_reduction = "mean"
+    automatic_optimization = True
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._trainer: Trainer | None = None
+
+    # -- to fill in -----------------------------------------------------------------------------------------------
+
+    def training_step(self, batch: Any, batch_idx: int) -> Any:
+        """The loss of a batch (a tensor, or a dict with "loss"); None skips the batch."""
+        raise NotImplementedError(f"{type(self).__name__} has no training_step")
+
+    def validation_step(self, batch: Any, batch_idx: int) -> Any: ...
+    def test_step(self, batch: Any, batch_idx: int) -> Any: ...
+
+    def predict_step(self, batch: Any, batch_idx: int) -> Any:
+        return self(batch)
+
+    def configure_optimizers(self) -> Any:
+        """An optimizer, a list, `[optimizers], [schedulers]`, a dict with "optimizer" and "lr_scheduler", or None."""
+
+    def optimizer_zero_grad(self, epoch: int, batch_idx: int, optimizer: torch.optim.Optimizer) -> None:
+        optimizer.zero_grad()
+
+    def optimizer_step(
+        self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Callable | None = None
+    ) -> None:
+        optimizer.step(closure=optimizer_closure)
+
+    def lr_scheduler_step(self, scheduler: Any, metric: Any | None) -> None:
+        scheduler.step() if metric is None else scheduler.step(metric)
+
+    def configure_gradient_clipping(
+        self, optimizer: Any, gradient_clip_val: float | None = None, gradient_clip_algorithm: str | None = None
+    ) -> None:
+        self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
+
+    def configure_callbacks(self) -> Any:
+        return []
+
+    def prepare_data(self) -> None: ...
+    def train_dataloader(self) -> Any: ...
+    def val_dataloader(self) -> Any: ...
+    def test_dataloader(self) -> Any: ...
+    def predict_dataloader(self) -> Any: ...
+
+    # -- where am I -----------------------------------------------------------------------------------------------
+
+    @property
+    def trainer(self) -> Trainer:
+        """RuntimeError when the module is not in a trainer."""
+        if self._trainer is None:
+            raise RuntimeError(f"{type(self).__name__} is not attached to a Trainer yet")
+        return self._trainer
+
+    @trainer.setter
+    def trainer(self, trainer: Trainer | None) -> None:
+        self._trainer = trainer
+
+    @property
+    def device(self) -> torch.device:
+        """Where the run's batches are; without a trainer, where the parameters are."""
+        if self._trainer is not None:
+            return self._trainer.runtime.device
+        return next((p.device for p in self.parameters()), CPU)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return next((p.dtype for p in self.parameters() if p.is_floating_point()), torch.get_default_dtype())
+
+    @property
+    def global_rank(self) -> int:
+        return self._trainer.global_rank if self._trainer is not None else 0
+
+    @property
+    def local_rank(self) -> int:
+        return self._trainer.local_rank if self._trainer is not None else 0
+
+    @property
+    def current_epoch(self) -> int:
+        return self._trainer.current_epoch if self._trainer is not None else 0
+
+    @property
+    def global_step(self) -> int:
+        """How many optimizer steps have been made."""
+        return self._trainer.global_step if self._trainer is not None else 0
+
+    @property
+    def share(self) -> float:
+        """The fraction of the current global training batch that this rank holds; exactly 1.0 in one process."""
+        return self._trainer.runtime.share if self._trainer is not None else 1.0
+
+    @property
+    def logger(self) -> Any:
+        return self._trainer.logger if self._trainer is not None else None
+
+    @property
+    def loggers(self) -> list[Any]:
+        return self._trainer.loggers if self._trainer is not None else []
+
+    # -- saying things --------------------------------------------------------------------------------------------
+
+    def print(self, *values: Any, **options: Any) -> None:
+        """`print`, on rank 0."""
+        (self._trainer.print if self._trainer is not None else rank_zero_print)(*values, **options)
+
+    def log(self, name: str, value: Any, prog_bar: bool = False, logger: bool | None = None, **options: Any) -> None:
+        """Log a number; `on_step, on_epoch, reduce_fx, sync_dist, batch_size, add_dataloader_idx, ...` mean what Lightning's do.
+
+        With `sync_dist` the value of an epoch is exact on any number of ranks: float64 (sum, weight) pairs are brought together
+        once, weighted by numbers of samples. Without a trainer nothing happens.
+        """
+        if self._trainer is not None:
+            self._trainer.logs.log(name, value, prog_bar, logger, **options)
+
+    def log_dict(self, dictionary: Any, *args: Any, **options: Any) -> None:
+        """`log` for each item of a mapping (or of a torchmetrics collection)."""
+        for name, value in (
+            dictionary.items(keep_base=False) if hasattr(dictionary, "keep_base") else dictionary.items()
+        ):
+            self.log(name, value, *args, **options)
+
+    # -- ranks ----------------------------------------------------------------------------------------------------
+
+    def all_reduce(self, value: Any, op: str = "sum") -> Any:
+        """Sum, mean, max or min over ranks of a number, a tensor, or containers of them; types stay, counts stay exact.
+
+        In one process the very same object comes back.
+        """
+        return value if self._trainer is None else self._trainer.runtime.all_reduce(value, op)
+
+    def all_gather(self, data: Any, group: Any = None, sync_grads: bool = False) -> Any:
+        """Tensors of all ranks stacked along a new first dimension (world, ...); in one process, `data` itself."""
+        return data if self._trainer is None else self._trainer.runtime.all_gather(data, sync_grads)
+
+    # -- manual optimization --------------------------------------------------------------------------------------
+
+    def optimizers(self, use_pl_optimizer: bool = True) -> Any:
+        """The optimizer, or the list of them when there are several."""
+        optimizers = self.trainer.optimizers
+        return optimizers[0] if len(optimizers) == 1 else optimizers
+
+    def lr_schedulers(self) -> Any:
+        """The scheduler, the list of them when there are several, None when there is none."""
+        schedulers = [config.scheduler for config in self.trainer.lr_scheduler_configs]
+        return (schedulers or [None])[0] if len(schedulers) < 2 else schedulers
+
+    def manual_backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        """`loss.backward(...)`; when it returns, gradients are those of the global batch on every rank."""
+        self.trainer.manual_backward(loss, *args, **kwargs)
+
+    def clip_gradients(
+        self, optimizer: Any, gradient_clip_val: float | None = None, gradient_clip_algorithm: str | None = None
+    ) -> None:
+        """Clip the gradients of an optimizer's parameters, by "norm" or by "value"."""
+        if not gradient_clip_val:
+            return
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        if gradient_clip_algorithm == "value":
+            torch.nn.utils.clip_grad_value_(parameters, gradient_clip_val)
+        else:
+            torch.nn.utils.clip_grad_norm_(parameters, gradient_clip_val)
+
+    def toggle_optimizer(self, optimizer: Any) -> None:
+        """Only this optimizer's parameters require gradients until `untoggle_optimizer`."""
+        mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        others = [p for other in self.trainer.optimizers for group in other.param_groups for p in group["params"]]
+        self._toggled = [(p, p.requires_grad) for p in others if id(p) not in mine]
+        for parameter, _ in self._toggled:
+            parameter.requires_grad = False
+
+    def untoggle_optimizer(self, optimizer: Any) -> None:
+        for parameter, required in self._toggled:
+            parameter.requires_grad = required
+        self._toggled = []
+
+    @contextmanager
+    def toggled_optimizer(self, optimizer: Any) -> Iterator[None]:
+        self.toggle_optimizer(optimizer)
+        try:
+            yield
+        finally:
+            self.untoggle_optimizer(optimizer)
+
+    def freeze(self) -> None:
+        self.requires_grad_(False)
+        self.eval()
+
+    def unfreeze(self) -> None:
+        self.requires_grad_(True)
+        self.train()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_trainer": None}

@@ -1,0 +1,70 @@
+"""Precision 32, 64, bf16 and 16 under Lightning's names, old (`16`) and new (`"16-mixed"`).
+
+16-mixed scales the loss (Micikevicius et al., Mixed Precision Training, ICLR 2018); gradients are unscaled before they are clipped.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+
+from ..errors import unknown_name
+
+NAMES = {
+    "32": "32-true",
+    "32-true": "32-true",
+    "64": "64-true",
+    "64-true": "64-true",
+    "16": "16-mixed",
+    "16-mixed": "16-mixed",
+    "16-true": "16-true",
+    "bf16": "bf16-mixed",
+    "bf16-mixed": "bf16-mixed",
+    "bf16-true": "bf16-true",
+}
+MIXED = {"16-mixed": torch.float16, "bf16-mixed": torch.bfloat16}
+TRUE = {"16-true": torch.float16, "bf16-true": torch.bfloat16, "64-true": torch.float64}
+
+
+class Precision:
+    """What a precision changes: the module once, every batch, the context of the forward pass, and the optimizer's step."""
+
+    def __init__(self, name: str, device_type: str):
+        self.name = name
+        self.device_type = device_type
+        self.autocast_dtype = MIXED.get(name)
+        self.dtype = TRUE.get(name)
+        self.scaler = torch.amp.GradScaler(device_type) if name == "16-mixed" else None
+
+    @property
+    def plain(self) -> bool:
+        """Nothing to do at a step."""
+        return self.name == "32-true"
+
+    def convert_module(self, module: torch.nn.Module) -> None:
+        if self.dtype is not None:
+            module.to(self.dtype)
+
+    def convert_batch(self, batch: Any) -> Any:
+        """Floating point tensors of the batch in the module's dtype."""
+        if self.dtype is None:
+            return batch
+        from ..collectives import map_leaves
+
+        dtype = self.dtype
+        return map_leaves(batch, lambda x: x.to(dtype) if isinstance(x, torch.Tensor) and x.is_floating_point() else x)
+
+    def forward_context(self) -> AbstractContextManager:
+        if self.autocast_dtype is None:
+            return nullcontext()
+        return torch.autocast(self.device_type, dtype=self.autocast_dtype)
+
+
+def choose_precision(name: Any, device_type: str) -> Precision:
+    """Raises ConfigurationError for an unknown name, with the nearest."""
+    full = NAMES.get(str(name)) if not isinstance(name, bool) else None
+    if full is None:
+        raise unknown_name("precision", str(name), NAMES)
+    return Precision(full, device_type)

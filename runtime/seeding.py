@@ -1,0 +1,45 @@
+"""Seeds. Rank 0 keeps the user's random state untouched; the other ranks get streams of their own.
+
+What is drawn on rank 0 is therefore what one process draws, and dropout or augmentation differs from rank to rank.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+
+import torch
+
+_STEP = 0x9E3779B97F4A7C15  # 2**64 divided by the golden ratio: neighbouring ranks get seeds far apart
+_SEED_RANGE = 2**63 - 1
+_separated = False
+
+
+def rank_seed(rank: int) -> int:
+    """A seed for `rank`, from the seed that the default generator was last given."""
+    return (torch.initial_seed() + rank * _STEP) % _SEED_RANGE
+
+
+def separate_ranks(rank: int) -> None:
+    """Give this rank streams of its own, once a process; rank 0 is left as it is."""
+    global _separated
+    if rank == 0 or _separated:
+        return
+    _separated = True
+    seed_generators(rank_seed(rank))
+
+
+def seed_generators(seed: int) -> None:
+    """Seed torch, random and (when it is loaded) NumPy."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % 2**32)
+
+
+def seed_everything(seed: int, workers: bool = False, verbose: bool = True) -> int:
+    """Lightning's name: seed torch, random and NumPy alike on every rank."""
+    import numpy  # noqa: F401  so that seed_generators finds it
+
+    seed_generators(seed)
+    return seed

@@ -1,0 +1,80 @@
+"""What a run was asked for, by the script and by ptrun (which wins), as one resolved answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from . import accelerators, environment
+from .environment import Place
+from .errors import ConfigurationError
+from .strategies.registry import is_strategy
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Resolved: nothing in here is `auto` any more, except the strategy (None: decided by the number of processes)."""
+
+    kind: str
+    numbers: tuple[int, ...]
+    nodes: int
+    strategy: Any
+    precision: Any
+    global_batch: bool
+    place: Place
+
+    @property
+    def world_size(self) -> int:
+        return self.place.world_size
+
+
+def resolve(
+    accelerator: Any = None,
+    devices: Any = None,
+    strategy: Any = None,
+    gpus: Any = None,
+    num_nodes: int = 1,
+    precision: Any = None,
+    global_batch: bool = False,
+) -> Settings:
+    """Both spellings of the guide (`gpus=2, accelerator="ddp"`; `devices=2, accelerator="gpu", strategy="ddp"`).
+
+    Raises ConfigurationError for devices that are not there and names that are not known.
+    """
+    if is_strategy(accelerator):
+        if strategy is not None:
+            raise ConfigurationError(f"accelerator={accelerator!r} and strategy={strategy!r} name two strategies")
+        accelerator, strategy = None, accelerator
+    if isinstance(num_nodes, bool) or not isinstance(num_nodes, int) or num_nodes < 1:
+        raise ConfigurationError(f"num_nodes={num_nodes!r}: a whole number from 1 up is needed")
+    launched = environment.launched()
+    place = environment.place()
+    chosen = _devices(accelerator, devices, gpus, place if launched else None)
+    if not launched:
+        size = len(chosen.numbers)
+        place = Place(world_size=size * num_nodes, local_world_size=size)
+    return Settings(
+        kind=chosen.kind,
+        numbers=chosen.numbers,
+        nodes=num_nodes,
+        strategy=environment.option("strategy") or strategy,
+        precision=environment.option("precision") or (32 if precision is None else precision),
+        global_batch=environment.flag("global_batch") or bool(global_batch),
+        place=place,
+    )
+
+
+def _devices(accelerator: Any, devices: Any, gpus: Any, place: Place | None) -> accelerators.Devices:
+    """The node's devices. Under a launcher there are as many as it started processes; the script's list names them, if long enough."""
+    from_ptrun = environment.option("accelerator")
+    if from_ptrun:
+        accelerator, gpus = from_ptrun, None
+    if place is None:
+        return accelerators.choose(accelerator, environment.option("devices") or devices, gpus)
+    size = place.local_world_size
+    listed = gpus if isinstance(gpus, (list, tuple)) else devices
+    if isinstance(listed, (list, tuple)) and len(listed) == size and not environment.option("devices"):
+        return accelerators.choose(accelerator or ("gpu" if gpus else None), list(listed))
+    if gpus is not None and accelerators.parse_gpus(gpus) is not None:
+        accelerator = "gpu"
+    return accelerators.choose(accelerator, size)

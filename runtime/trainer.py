@@ -1,0 +1,402 @@
+"""`Trainer`: runs a Module. Arguments and attributes have the names that Lightning's Trainer has given them since 1.2."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from . import arguments
+from .data import divide_loader
+from .errors import ConfigurationError
+from .evaluate import EvaluationLoop
+from .fit import FitLoop
+from .handle import Runtime
+from .hooks import find_hook
+from .metrics import Logs
+from .optimizers import SchedulerConfig
+from .seeding import separate_ranks
+
+if TYPE_CHECKING:
+    from .module import Module
+
+
+class Trainer:
+    """`fit`, `validate`, `test` and `predict`, on one process or many. What cannot be done is refused when it is asked for."""
+
+    def __init__(
+        self,
+        *,
+        accelerator: str | None = None,
+        strategy: Any = None,
+        devices: Any = None,
+        gpus: Any = None,
+        num_nodes: int = 1,
+        precision: Any = None,
+        max_epochs: int | None = None,
+        min_epochs: int | None = None,
+        max_steps: int = -1,
+        min_steps: int | None = None,
+        max_time: Any = None,
+        limit_train_batches: float | None = None,
+        limit_val_batches: float | None = None,
+        limit_test_batches: float | None = None,
+        limit_predict_batches: float | None = None,
+        fast_dev_run: int | bool = False,
+        val_check_interval: float | None = None,
+        check_val_every_n_epoch: int | None = 1,
+        num_sanity_val_steps: int | None = 0,
+        accumulate_grad_batches: int | dict[int, int] = 1,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+        callbacks: Any = None,
+        logger: Any = None,
+        log_every_n_steps: int | None = 50,
+        enable_checkpointing: bool | None = False,
+        enable_progress_bar: bool | None = None,
+        default_root_dir: Any = None,
+        deterministic: Any = None,
+        detect_anomaly: bool = False,
+        use_distributed_sampler: bool = True,
+        replace_sampler_ddp: bool = True,
+        sync_batchnorm: bool = False,
+        reload_dataloaders_every_n_epochs: int = 0,
+        amp_backend: str | None = None,
+        plugins: Any = None,
+        profiler: Any = None,
+        global_batch: bool = False,
+        **others: Any,
+    ):
+        arguments.check(others, list(inspect.signature(Trainer).parameters))
+        self.runtime = Runtime(
+            accelerator,
+            devices,
+            strategy,
+            gpus=gpus,
+            num_nodes=num_nodes,
+            precision=precision,
+            global_batch=global_batch,
+        )
+        if fast_dev_run:
+            max_steps = max_epochs = int(fast_dev_run)
+            limit_train_batches = limit_val_batches = limit_test_batches = limit_predict_batches = int(fast_dev_run)
+        self.max_epochs = _epochs(max_epochs, max_steps, max_time)
+        self.min_epochs, self.max_steps, self.min_steps, self.max_time = min_epochs, max_steps, min_steps, max_time
+        self.fast_dev_run = fast_dev_run
+        self.limits = {
+            "train": checked_limit("limit_train_batches", limit_train_batches),
+            "validate": checked_limit("limit_val_batches", limit_val_batches),
+            "test": checked_limit("limit_test_batches", limit_test_batches),
+            "predict": checked_limit("limit_predict_batches", limit_predict_batches),
+        }
+        self.val_check_interval = 1.0 if val_check_interval is None else val_check_interval
+        self.check_val_every_n_epoch = check_val_every_n_epoch
+        self.num_sanity_val_steps = num_sanity_val_steps or 0
+        self.accumulate_grad_batches = _checked_accumulation(accumulate_grad_batches)
+        self.gradient_clip_val = gradient_clip_val
+        self.gradient_clip_algorithm = _checked_algorithm(gradient_clip_algorithm)
+        self.divides = use_distributed_sampler and replace_sampler_ddp
+        self.sync_batchnorm = sync_batchnorm
+        self.log_every_n_steps = log_every_n_steps or 0
+        self.default_root_dir = os.fspath(default_root_dir) if default_root_dir is not None else os.getcwd()
+        self.callbacks: list[Any] = (
+            list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
+        )
+        self.loggers: list[Any] = []
+        self.module: Module | None = None
+        self.optimizers: list[torch.optim.Optimizer] = []
+        self.lr_scheduler_configs: list[SchedulerConfig] = []
+        self.train_dataloader: Any = None
+        self.val_dataloaders: Any = None
+        self.test_dataloaders: Any = None
+        self.predict_dataloaders: Any = None
+        self.callback_metrics: dict[str, Any] = {}
+        self.logged_metrics: dict[str, Any] = {}
+        self.progress_bar_metrics: dict[str, Any] = {}
+        self.logs = Logs(self)
+        self.fit_loop = FitLoop(self)
+        self.should_stop = False
+        self.state = "idle"  # fit, validate, test, predict
+        self.sanity_checking = False
+
+    # -- runs -----------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        model: Module,
+        train_dataloaders: Any = None,
+        val_dataloaders: Any = None,
+        datamodule: Any = None,
+        ckpt_path: Any = None,
+        train_dataloader: Any = None,
+    ) -> None:
+        """Train `model`; validation runs inside the epochs when there is a validation loader and a validation_step."""
+        self._attach(model, "fit", datamodule)
+        source = datamodule if datamodule is not None else model
+        train = train_dataloaders if train_dataloaders is not None else train_dataloader
+        self.train_dataloader = train if train is not None else source.train_dataloader()
+        self.val_dataloaders = val_dataloaders if val_dataloaders is not None else source.val_dataloader()
+        if self.train_dataloader is None:
+            raise ConfigurationError("fit needs a loader: pass train_dataloaders or define train_dataloader")
+        self._run(lambda: self.fit_loop.run(model, ckpt_path), "fit")
+
+    def validate(
+        self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None, **kwargs: Any
+    ) -> list[dict]:
+        """Evaluate with validation_step; the metrics, one dict a loader."""
+        return self._evaluate("validate", model, dataloaders, ckpt_path, **kwargs)
+
+    def test(
+        self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None, **kwargs: Any
+    ) -> list[dict]:
+        """Evaluate with test_step; the metrics, one dict a loader."""
+        return self._evaluate("test", model, dataloaders, ckpt_path, **kwargs)
+
+    def predict(
+        self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None, **kwargs: Any
+    ) -> list[Any]:
+        """What predict_step gave for each batch, all of them in the loader's order on every rank; a list a loader if several."""
+        return self._evaluate("predict", model, dataloaders, ckpt_path, **kwargs)
+
+    def _evaluate(
+        self, stage: str, model: Module | None, loaders: Any, ckpt_path: Any, datamodule: Any = None, **_: Any
+    ) -> list[Any]:
+        model = model if model is not None else self.module
+        if model is None:
+            raise ConfigurationError(f"{stage} needs a model: pass one, or fit one first")
+        self._attach(model, stage, datamodule)
+        source = datamodule if datamodule is not None else model
+        short = "val" if stage == "validate" else stage
+        if loaders is None:
+            loaders = getattr(source, f"{short}_dataloader")()
+        if loaders is None:
+            raise ConfigurationError(f"{stage} needs a loader: pass dataloaders or define {short}_dataloader")
+        setattr(self, f"{short}_dataloaders", loaders)
+        loop = EvaluationLoop(self, stage)
+        return self._run(lambda: loop.run_alone(model, loaders, ckpt_path), stage)
+
+    def _attach(self, model: Module, stage: str, datamodule: Any) -> None:
+        """Meet the other ranks, place the model, and call the hooks that come before everything else."""
+        self.module, self.state = model, stage
+        model.trainer = self
+        self.runtime.connect()
+        separate_ranks(self.global_rank)
+        for owner in filter(None, (datamodule, model)):
+            if self.local_rank == 0:
+                owner.prepare_data()
+        self.runtime.barrier()
+        if datamodule is not None:
+            datamodule.trainer = self
+        stage_setup = find_hook("setup", self, self.callbacks, model)
+        for setup in filter(None, (getattr(datamodule, "setup", None), stage_setup)):
+            setup(stage)
+        self.runtime.precision.convert_module(model)
+        if not self.runtime.on_cpu:
+            model.to(self.runtime.device)
+
+    def _run(self, body: Callable[[], Any], stage: str) -> Any:
+        assert self.module is not None
+        try:
+            return body()
+        except BaseException as error:
+            self.call("on_exception", error)
+            raise
+        finally:
+            self.runtime.forget_share()
+            self.call("teardown", stage)
+            self.state = "idle"
+
+    def hook(self, name: str) -> Callable[..., Any] | None:
+        """All bodies of a hook as one call, or None where nobody has filled it."""
+        return find_hook(name, self, self.callbacks, self.module)
+
+    def call(self, name: str, *args: Any) -> Any:
+        """A hook that is called now and then: looked up when it is called."""
+        found = self.hook(name)
+        return found(*args) if found is not None else None
+
+    def divide(self, loader: Any, train: bool, limit: int | None = None) -> Any:
+        return divide_loader(loader, self.runtime, train, limit) if self.divides else loader
+
+    def publish(self, values: dict[str, Any], logged: dict[str, Any]) -> None:
+        """The values of an epoch become callback_metrics and go to the loggers."""
+        self.callback_metrics.update({name: torch.as_tensor(value) for name, value in values.items()})
+        self.logged_metrics.update(logged)
+
+    def publish_step(self) -> None:
+        """What was logged at the current step goes to the loggers."""
+        self.logged_metrics.update(self.logs.step_values())
+
+    # -- ends -----------------------------------------------------------------------------------------------------
+
+    def stop_epoch(self) -> None:
+        """End this training epoch after the current batch's optimizer step; no further batch is drawn (a loop's `break`).
+
+        All ranks must say so at the same batch: reduce what the decision hangs on with `all_reduce`.
+        """
+        self.fit_loop.epoch_ended = True
+
+    @property
+    def is_last_batch(self) -> bool:
+        """Is this the epoch's last training batch? False while the loader's length is unknown."""
+        return self.fit_loop.batch_idx + 1 == self.fit_loop.batches
+
+    # -- where am I -----------------------------------------------------------------------------------------------
+
+    @property
+    def is_global_zero(self) -> bool:
+        return self.runtime.is_global_zero
+
+    @property
+    def global_rank(self) -> int:
+        return self.runtime.rank
+
+    @property
+    def local_rank(self) -> int:
+        return self.runtime.place.local_rank
+
+    @property
+    def node_rank(self) -> int:
+        return self.runtime.place.node_rank
+
+    @property
+    def world_size(self) -> int:
+        return self.runtime.world_size
+
+    @property
+    def num_devices(self) -> int:
+        return self.runtime.place.local_world_size
+
+    @property
+    def num_nodes(self) -> int:
+        return self.runtime.settings.nodes
+
+    @property
+    def device_ids(self) -> list[int]:
+        return list(self.runtime.settings.numbers)
+
+    @property
+    def strategy(self) -> Any:
+        return self.runtime.strategy
+
+    @property
+    def precision(self) -> str:
+        return self.runtime.precision.name
+
+    @property
+    def model(self) -> Module | None:
+        return self.module
+
+    lightning_module = model
+
+    @property
+    def current_epoch(self) -> int:
+        return self.fit_loop.epoch
+
+    @property
+    def global_step(self) -> int:
+        return self.fit_loop.global_step
+
+    @property
+    def num_training_batches(self) -> float:
+        """Batches of an epoch on this rank; infinite while unknown."""
+        return math.inf if self.fit_loop.batches is None else self.fit_loop.batches
+
+    @property
+    def estimated_stepping_batches(self) -> float:
+        return self.fit_loop.estimated_steps()
+
+    @property
+    def num_val_batches(self) -> list[float]:
+        return [_length(loader) for loader in as_list(self.val_dataloaders)]
+
+    @property
+    def training(self) -> bool:
+        return self.state == "fit" and self.logs.training
+
+    @property
+    def validating(self) -> bool:
+        return self.state == "validate" or (self.state == "fit" and not self.logs.training)
+
+    @property
+    def testing(self) -> bool:
+        return self.state == "test"
+
+    @property
+    def predicting(self) -> bool:
+        return self.state == "predict"
+
+    @property
+    def logger(self) -> Any:
+        return self.loggers[0] if self.loggers else None
+
+    def print(self, *values: Any, **options: Any) -> None:
+        """`print`, on rank 0."""
+        self.runtime.print(*values, **options)
+
+    def manual_backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        assert self.module is not None
+        self.runtime.backward(loss, *args, loss_reduction=self.module.loss_reduction, **kwargs)
+
+    def save_checkpoint(self, filepath: Any, weights_only: bool = False) -> None:
+        raise NotImplementedError("checkpoints of a Trainer: see the checkpoint package")
+
+
+def as_list(loaders: Any) -> list[Any]:
+    """The loaders of an evaluation: one, several, or none."""
+    if loaders is None:
+        return []
+    if isinstance(loaders, dict):
+        return list(loaders.values())
+    return list(loaders) if isinstance(loaders, Sequence) and _holds_loaders(loaders) else [loaders]
+
+
+def _holds_loaders(loaders: Sequence) -> bool:
+    """A list of loaders, and not a list of batches?"""
+    return bool(loaders) and all(hasattr(item, "dataset") for item in loaders)
+
+
+def _length(loader: Any) -> float:
+    try:
+        return len(loader)
+    except TypeError:
+        return math.inf
+
+
+def _epochs(max_epochs: int | None, max_steps: int, max_time: Any) -> int:
+    """-1: no end. Lightning trains 1000 epochs when it is told nothing."""
+    if max_epochs is None:
+        return 1000 if max_steps == -1 and max_time is None else -1
+    return max_epochs
+
+
+def checked_limit(name: str, limit: float | None) -> float | None:
+    """None and 1.0: all batches; an int: so many; a fraction: so much of them."""
+    if limit is None or (isinstance(limit, float) and limit == 1.0):
+        return None
+    if (
+        isinstance(limit, bool)
+        or not isinstance(limit, (int, float))
+        or limit < 0
+        or (isinstance(limit, float) and limit > 1)
+    ):
+        raise ConfigurationError(f"{name}={limit!r}: give a number of batches, or a fraction from 0.0 to 1.0")
+    return limit
+
+
+def _checked_accumulation(value: Any) -> dict[int, int]:
+    """{epoch: how many batches a step from then on}."""
+    table = value if isinstance(value, dict) else {0: value}
+    if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in table.values()):
+        raise ConfigurationError(f"accumulate_grad_batches={value!r}: whole numbers from 1 up are needed")
+    return {0: 1, **table}
+
+
+def _checked_algorithm(name: str | None) -> str:
+    if name not in (None, "norm", "value"):
+        raise ConfigurationError(f"gradient_clip_algorithm={name!r}: 'norm' or 'value'")
+    return name or "norm"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .handle import Runtime
     from .module import Module
     from .printing import rank_zero_print
+    from .saving import rank_zero_save
     from .trainer import Trainer
 
 _HOMES = {
@@ -24,10 +25,11 @@ _HOMES = {
     "Runtime": ".handle",
     "Trainer": ".trainer",
     "rank_zero_print": ".printing",
+    "rank_zero_save": ".saving",
     "seed_everything": ".seeding",
 }
 
-__all__ = ["Callback", "EarlyStopping", "ModelCheckpoint", "Module", "Runtime", "Trainer", "rank_zero_print"]
+__all__ = ["Callback", "EarlyStopping", "ModelCheckpoint", "Module", "Runtime", "Trainer", "rank_zero_print", "rank_zero_save"]
 
 
 def __getattr__(name: str) -> Any:

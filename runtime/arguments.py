@@ -1,4 +1,6 @@
-"""Every argument that Lightning's Trainer has had from 1.2 to 2.6: it works here, or it is refused with what to use instead."""
+"""Every argument that Lightning's Trainer has had from 1.2 to 2.6: it works here, or it is refused with what to
+use instead.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ INSTEAD = {
 
 
 def check(extra: dict[str, Any], known: list[str]) -> None:
-    """`extra`: arguments that the Trainer's signature does not have. Raises ConfigurationError for those it cannot honour."""
+    """`extra`: arguments that the Trainer's signature does not have. Raises ConfigurationError for those it cannot
+    honour.
+    """
     for name, value in extra.items():
         if name in INSTEAD:
             if value not in (None, False, 0, 0.0):

@@ -38,7 +38,9 @@ OPTIONS = {"ignore_unknown_options": True, "allow_interspersed_args": False, "he
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def command(ctx: click.Context, script: str | None, arguments: tuple[str, ...], doctor: bool, **options: Any) -> None:
-    """Run SCRIPT on several devices. These options win over the script's Trainer arguments; what follows SCRIPT is the script's."""
+    """Run SCRIPT on several devices. These options win over the script's Trainer arguments; what follows SCRIPT is
+    the script's.
+    """
     if doctor:
         from .doctor import report
 

@@ -20,7 +20,9 @@ HOOKS = {"validate": "validation", "test": "test", "predict": "predict"}
 
 
 class EvaluationLoop:
-    """One stage (`validate`, `test`, `predict`). The module itself is called, never its wrapper: no messages between batches."""
+    """One stage (`validate`, `test`, `predict`). The module itself is called, never its wrapper: no messages
+    between batches.
+    """
 
     def __init__(self, trainer: Trainer, stage: str):
         self.trainer, self.stage = trainer, stage

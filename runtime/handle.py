@@ -82,7 +82,9 @@ class Runtime:
 
     @property
     def group(self) -> Any:
-        """The gloo group of all ranks, for what is on the CPU; meets the other processes (starts them, if need be) on first use."""
+        """The gloo group of all ranks, for what is on the CPU; meets the other processes (starts them, if need be)
+        on first use.
+        """
         if self._group is None and self.world_size > 1:
             from .launch import connect
 
@@ -107,7 +109,8 @@ class Runtime:
     def setup_dataloaders(self, *loaders: Any, train: bool = True) -> Any:
         """Divide the batches of `loaders` among the ranks; with one process on the CPU, the same objects come back.
 
-        With `train=False` whole batches go round (rank r evaluates r, r + world, ...), so that counts summed by `all_reduce`
+        With `train=False` whole batches go round (rank r evaluates r, r + world, ...), so that counts summed by
+        `all_reduce`
         are exact; nothing is padded and nothing seen twice.
         """
         if self.world_size > 1:
@@ -119,7 +122,8 @@ class Runtime:
     def divide(self, *batch: Any) -> Any:
         """For loops without a loader: this rank's part of a global batch that every rank holds alike.
 
-        Sets `share`, and so the weight of the next losses. A loop that neither divides nor has a loader is repeated alike on
+        Sets `share`, and so the weight of the next losses. A loop that neither divides nor has a loader is repeated
+        alike on
         every rank, which needs no call: each rank's gradient then is the whole one.
         """
         value = batch[0] if len(batch) == 1 else batch
@@ -134,7 +138,9 @@ class Runtime:
 
     @property
     def share(self) -> float:
-        """The fraction of the current global training batch that this rank holds; 1 / world where every rank holds the same."""
+        """The fraction of the current global training batch that this rank holds; 1 / world where every rank holds
+        the same.
+        """
         if self.world_size == 1:
             return 1.0
         return self.part[0] / self.part[1] if self.part is not None else 1 / self.world_size

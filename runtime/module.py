@@ -135,9 +135,11 @@ class Module(torch.nn.Module, Hooks):
         (self._trainer.print if self._trainer is not None else rank_zero_print)(*values, **options)
 
     def log(self, name: str, value: Any, prog_bar: bool = False, logger: bool | None = None, **options: Any) -> None:
-        """Log a number; `on_step, on_epoch, reduce_fx, sync_dist, batch_size, add_dataloader_idx, ...` mean what Lightning's do.
+        """Log a number; `on_step, on_epoch, reduce_fx, sync_dist, batch_size, add_dataloader_idx, ...` mean what
+        Lightning's do.
 
-        With `sync_dist` the value of an epoch is exact on any number of ranks: float64 (sum, weight) pairs are brought together
+        With `sync_dist` the value of an epoch is exact on any number of ranks: float64 (sum, weight) pairs are
+        brought together
         once, weighted by numbers of samples. Without a trainer nothing happens.
         """
         if self._trainer is not None:

@@ -1,4 +1,6 @@
-"""What `configure_optimizers` may return, in all of Lightning's forms, as one list of optimizers and one of schedulers."""
+"""What `configure_optimizers` may return, in all of Lightning's forms, as one list of optimizers and one of
+schedulers.
+"""
 
 from __future__ import annotations
 

@@ -65,7 +65,9 @@ def resolve(
 
 
 def _devices(accelerator: Any, devices: Any, gpus: Any, place: Place | None) -> accelerators.Devices:
-    """The node's devices. Under a launcher there are as many as it started processes; the script's list names them, if long enough."""
+    """The node's devices. Under a launcher there are as many as it started processes; the script's list names
+    them, if long enough.
+    """
     from_ptrun = environment.option("accelerator")
     if from_ptrun:
         accelerator, gpus = from_ptrun, None

@@ -1,4 +1,6 @@
-"""`Trainer`: runs a Module. Arguments and attributes have the names that Lightning's Trainer has given them since 1.2."""
+"""`Trainer`: runs a Module. Arguments and attributes have the names that Lightning's Trainer has given them since
+1.2.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 
 
 class Trainer:
-    """`fit`, `validate`, `test` and `predict`, on one process or many. What cannot be done is refused when it is asked for."""
+    """`fit`, `validate`, `test` and `predict`, on one process or many. What cannot be done is refused when it is
+    asked for.
+    """
 
     def __init__(
         self,
@@ -159,7 +163,9 @@ class Trainer:
     def predict(
         self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None, **kwargs: Any
     ) -> list[Any]:
-        """What predict_step gave for each batch, all of them in the loader's order on every rank; a list a loader if several."""
+        """What predict_step gave for each batch, all of them in the loader's order on every rank; a list a loader
+        if several.
+        """
         return self._evaluate("predict", model, dataloaders, ckpt_path, **kwargs)
 
     def _evaluate(
@@ -234,7 +240,8 @@ class Trainer:
     # -- ends -----------------------------------------------------------------------------------------------------
 
     def stop_epoch(self) -> None:
-        """End this training epoch after the current batch's optimizer step; no further batch is drawn (a loop's `break`).
+        """End this training epoch after the current batch's optimizer step; no further batch is drawn (a loop's
+        `break`).
 
         All ranks must say so at the same batch: reduce what the decision hangs on with `all_reduce`.
         """

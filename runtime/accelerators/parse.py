@@ -22,7 +22,8 @@ class Devices:
 
 
 def parse_gpus(gpus: Any) -> list[int] | None:
-    """The guide's `gpus=`: a count, a list, or a string of numbers. None: no GPU. Raises ConfigurationError for the rest.
+    """The guide's `gpus=`: a count, a list, or a string of numbers. None: no GPU. Raises ConfigurationError for the
+    rest.
 
     None, 0 → None; 3 → [0, 1, 2]; -1, "-1" → all; [1, 3], (1, 3), "1, 3" → [1, 3]; "3" → [3]; "2," → [2].
     """
@@ -66,7 +67,7 @@ def _checked(numbers: list[int], asked: Any, negative: bool = False) -> list[int
 
 
 def _there(kind: str, number: int | None) -> str:
-    return f"{'no' if not number else number} {WORDS[kind]}{'' if number == 1 else 's'}"
+    return f"{number or 'no'} {WORDS[kind]}{'' if number == 1 else 's'}"
 
 
 def choose(accelerator: str | None, devices: Any, gpus: Any = None) -> Devices:

@@ -10,7 +10,8 @@ from typing import IO, Any
 
 
 def write_atomically(path: Any, write: Callable[[IO[bytes]], None]) -> None:
-    """Call `write` with a file beside `path`, then put it in place. `path` may itself be an open file, which is written to.
+    """Call `write` with a file beside `path`, then put it in place. `path` may itself be an open file, which is
+    written to.
 
     A file that exists keeps its mode; links are followed. OSError passes through, and nothing stays behind.
     """

@@ -1,6 +1,7 @@
 """A user's loader, divided: all its settings kept, its batches cut by one of the rules in divide.py.
 
-A DataLoader over a map-style data set loads only this rank's samples. Everything else that can be iterated (streams, generators,
+A DataLoader over a map-style data set loads only this rank's samples. Everything else that can be iterated (streams,
+generators,
 loaders of the user's own) is read by rank 0, as one process would read it, and each batch is sent and cut.
 """
 
@@ -53,7 +54,9 @@ def is_indexed(loader: Any) -> bool:
 
 
 class PlacedLoader:
-    """One process on a device: the user's loader, its batches moved. Whatever is not known here, the user's loader answers."""
+    """One process on a device: the user's loader, its batches moved. Whatever is not known here, the user's loader
+    answers.
+    """
 
     def __init__(self, loader: Any, runtime: Runtime):
         self.loader, self.runtime = loader, runtime
@@ -202,7 +205,9 @@ class SentLoader(DividedLoader):
         return Part(None, size, size), batch
 
     def _grouped(self, batches: Iterator) -> Iterator[tuple[Part, Any]]:
-        """Rank r takes the r-th of each group; where the last group is too short, a rank borrows the first and counts 0."""
+        """Rank r takes the r-th of each group; where the last group is too short, a rank borrows the first and
+        counts 0.
+        """
         rank, world = self.runtime.rank, self.runtime.world_size
         while group := list(itertools.islice(batches, world)):
             sizes = [batch_size_of(batch) or 1 for batch in group]

@@ -11,7 +11,9 @@ CPU = torch.device("cpu")
 
 
 def move_to(batch: Any, device: torch.device) -> Any:
-    """`batch` on `device`: tensors, nested containers, data classes' and other objects' own `.to`. On the CPU, the same object."""
+    """`batch` on `device`: tensors, nested containers, data classes' and other objects' own `.to`. On the CPU, the
+    same object.
+    """
     if device == CPU:
         return batch
     return _move(batch, device)

@@ -1,6 +1,7 @@
 """`ptrun`'s processes, on torch's elastic agent (torch.distributed.launcher).
 
-The agent starts one process a device, lets nodes meet at a rendezvous, restarts all when asked, and ends all when one fails.
+The agent starts one process a device, lets nodes meet at a rendezvous, restarts all when asked, and ends all when one
+fails.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""`Trainer(devices=2, strategy="ddp")` in a script that was started alone: this process becomes rank 0 and starts the others.
+"""`Trainer(devices=2, strategy="ddp")` in a script that was started alone: this process becomes rank 0 and starts the
+others.
 
 Each of the others runs the same command again, under the environment of its rank.
 """
@@ -24,7 +25,9 @@ _peers: list[subprocess.Popen] = []
 
 
 def start_peers(settings: Settings) -> None:
-    """Start local ranks 1, 2, ... and set this process's environment as rank 0's. Raises ConfigurationError where it cannot."""
+    """Start local ranks 1, 2, ... and set this process's environment as rank 0's. Raises ConfigurationError where
+    it cannot.
+    """
     command = own_command()
     if settings.nodes > 1 and "MASTER_ADDR" not in os.environ:
         raise ConfigurationError(

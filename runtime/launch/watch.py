@@ -1,6 +1,7 @@
 """In every rank: die with the launcher, and let the first failing rank speak alone.
 
-When one rank fails, the others soon fail too, because their peer is gone. They wait silently for their end, so that the terminal
+When one rank fails, the others soon fail too, because their peer is gone. They wait silently for their end, so that
+the terminal
 shows the traceback that matters.
 """
 
@@ -28,7 +29,9 @@ where: Callable[[], str] | None = None  # the trainer tells where it is: "epoch 
 
 
 def watch(rank: int, previous: ExceptHook) -> None:
-    """Install both, once a process. `previous`: the hook that shows tracebacks (torch replaces it when groups are made)."""
+    """Install both, once a process. `previous`: the hook that shows tracebacks (torch replaces it when groups are
+    made).
+    """
     global _watched
     if _watched:
         return

@@ -1,4 +1,6 @@
-"""One logged name over one epoch: float64 sums with their weights, folded now and then, never one device read a step."""
+"""One logged name over one epoch: float64 sums with their weights, folded now and then, never one device read a
+step.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """`self.log`: what was logged in the current loop, by name.
 
-A step appends to lists. Over an epoch the pairs (sum, weight) of all ranks are brought together once, by one message that also
+A step appends to lists. Over an epoch the pairs (sum, weight) of all ranks are brought together once, by one message
+that also
 shows whether the ranks logged the same names.
 """
 
@@ -160,7 +161,9 @@ class Logs:
         return found
 
     def end_epoch(self) -> tuple[dict[str, float], dict[str, float]]:
-        """(all values, those for the loggers) of the epoch; every rank must call it. Raises RuntimeError when names differ."""
+        """(all values, those for the loggers) of the epoch; every rank must call it. Raises RuntimeError when
+        names differ.
+        """
         states = {
             known.key: self._state(known) for known in self.names.values() if known.on_epoch and known.metric is None
         }

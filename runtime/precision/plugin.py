@@ -1,6 +1,7 @@
 """Precision 32, 64, bf16 and 16 under Lightning's names, old (`16`) and new (`"16-mixed"`).
 
-16-mixed scales the loss (Micikevicius et al., Mixed Precision Training, ICLR 2018); gradients are unscaled before they are clipped.
+16-mixed scales the loss (Micikevicius et al., Mixed Precision Training, ICLR 2018); gradients are unscaled before
+they are clipped.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ TRUE = {"16-true": torch.float16, "bf16-true": torch.bfloat16, "64-true": torch.
 
 
 class Precision:
-    """What a precision changes: the module once, every batch, the context of the forward pass, and the optimizer's step."""
+    """What a precision changes: the module once, every batch, the context of the forward pass, and the optimizer's
+    step.
+    """
 
     def __init__(self, name: str, device_type: str):
         self.name = name

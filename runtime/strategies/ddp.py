@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class TrainingStep(torch.nn.Module):
     """`training_step` as a forward, which is where DistributedDataParallel looks.
 
-    `anchor` is a parameter that no step uses: it lets DDP take modules whose parameters are all frozen, and spares the warning
+    `anchor` is a parameter that no step uses: it lets DDP take modules whose parameters are all frozen, and spares
+    the warning
     that looking for unused parameters found none.
     """
 

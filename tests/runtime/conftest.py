@@ -1,0 +1,1 @@
+"""Makes launching.py importable for the tests in the folders below."""

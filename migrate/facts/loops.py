@@ -1,0 +1,395 @@
+"""Which loops are hot: the ones that train or evaluate, batch by batch, and what runs in them.
+
+A hot loop is the loop whose every round is a step: a backward or an optimizer's step stands in it, or a model is called
+on the batches of a loader. The loop around it (over epochs) is not hot. A function that is only called from hot loops
+runs in them.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from .names import Names
+from .nodes import FUNCTIONS, LOOPS, Function, Loop, Nodes, walk_own
+
+LOADER_NAME = re.compile(
+    r"(data_?)?(loader|iterator)s?\d*$|(^|_)(dl|batches|dataiter|data_iter)$|_(loader|iter)(_\w+)?$"
+)
+MODEL_NAME = re.compile(
+    r"(^|_)(model|net|network|encoder|decoder|generator|discriminator|critic|classifier|backbone|policy|actor)s?(_?[a-z]|_?\d+)?$"
+    r"|^(net|model)[A-Z]\w{0,3}$|^(G|D)(_[A-Z]+)?$",
+    re.IGNORECASE,
+)
+OPTIMIZER_NAME = re.compile(r"(optim|scaler|(^|_)opt)", re.IGNORECASE)
+NO_GRAD = {"torch.no_grad", "torch.inference_mode"}
+WRAPPERS = {"enumerate", "tqdm", "trange", "iter", "islice", "zip", "track", "reversed", "list", "progress_bar"}
+STEP_METHODS = {"training_step", "validation_step", "test_step", "predict_step"}
+
+TRAINS, EVALUATES = "trains", "evaluates"
+
+
+@dataclass(frozen=True)
+class Hot:
+    """A node runs at every step: of which loop, and whether `if step % n == 0` lets it run only now and then."""
+
+    loop: Loop | Function
+    kind: str
+    guarded: bool = False
+
+    @property
+    def line(self) -> int:
+        return self.loop.lineno
+
+
+class Loops:
+    def __init__(self, tree: ast.Module, names: Names, nodes: Nodes | None = None) -> None:
+        self.tree = tree
+        self.names = names
+        self.nodes = nodes or names.nodes
+        self._of_function: dict[ast.AST, Hot | None] = {}
+
+    # -- what a caller asks -----------------------------------------------------------------------------------------
+
+    def hot(self, node: ast.AST) -> Hot | None:
+        """The hot loop that a node runs in at every step, wherever the loop stands; None where it runs less often."""
+        if not self.hot_loops and not self._step_methods:
+            return None
+        guarded = False
+        child = node
+        for up in self.nodes.ancestors(node):
+            if isinstance(up, ast.If) and child is not up.test and self._now_and_then(up, child):
+                guarded = True
+            elif isinstance(up, LOOPS) and up in self.hot_loops and self._every_round(up, child):
+                return Hot(up, self.hot_loops[up], guarded or self._skipped_before(up, node))
+            elif isinstance(up, FUNCTIONS):
+                if not isinstance(child, ast.stmt):
+                    return None
+                found = self._hot_function(up)
+                return Hot(found.loop, found.kind, guarded or found.guarded) if found else None
+            elif isinstance(up, ast.Lambda):
+                return None
+            child = up
+        return None
+
+    @cached_property
+    def hot_loops(self) -> dict[ast.AST, str]:
+        """The loops whose every round is a step, and whether they train or evaluate."""
+        found: dict[ast.AST, str] = {}
+        for loop in self.nodes.loops:
+            kind = self._kind(loop)
+            if kind:
+                found[loop] = kind
+        return found
+
+    def epoch_loop(self, loop: ast.AST) -> Loop | None:
+        """The next loop in the same function around a hot one."""
+        for up in self.nodes.ancestors(loop):
+            if isinstance(up, FUNCTIONS):
+                return None
+            if isinstance(up, LOOPS):
+                return up
+        return None
+
+    def is_loader(self, node: ast.expr) -> bool:
+        """Whether iterating this yields the batches of a DataLoader, by where it comes from or by its name."""
+        node = unwrapped(node)
+        if isinstance(node, ast.Call):
+            full = self.names.resolve(node.func)
+            if full == "torch.utils.data.DataLoader":
+                return True
+            last = _last(node.func)
+            return full is None and last is not None and bool(LOADER_NAME.search(last))
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        last = _last(node)
+        return last is not None and (last in self._loader_names or bool(LOADER_NAME.search(last)))
+
+    def is_model_call(self, call: ast.Call) -> bool:
+        """Whether a call is `model(x)`: a module called, by how it was made or by its name."""
+        last = _last(call.func)
+        if last is None or not (call.args or call.keywords) or self.names.resolve(call.func):
+            return False
+        return bool(MODEL_NAME.search(last)) or last in self._module_names
+
+    # -- loops ------------------------------------------------------------------------------------------------------
+
+    def _kind(self, loop: Loop) -> str | None:
+        trains, around_training = self._training
+        if loop in trains:
+            return TRAINS
+        over_loader = isinstance(loop, (ast.For, ast.AsyncFor)) and self.is_loader(loop.iter)
+        if loop in around_training:
+            return TRAINS if over_loader else None
+        evaluates, around_evaluating = self._evaluating
+        if over_loader:
+            return EVALUATES if loop in evaluates or loop in around_evaluating else None
+        return EVALUATES if loop in evaluates and self._under_no_grad(loop) and _draws_batches(loop) else None
+
+    @cached_property
+    def _training(self) -> tuple[set[ast.AST], set[ast.AST]]:
+        """Loops with a backward or an optimizer's step in their own round (or in what they call); and those around."""
+        direct: set[ast.AST] = set()
+        around: set[ast.AST] = set()
+        pending: list[tuple[ast.AST, bool]] = [(call, False) for call in self._training_calls]
+        seen: set[tuple[ast.AST, bool]] = set()
+        while pending:
+            node, in_loop = pending.pop()
+            child = node
+            for up in self.nodes.ancestors(node):
+                if isinstance(up, LOOPS) and not (isinstance(up, ast.For) and child is up.iter):
+                    (around if in_loop else direct).add(up)
+                    in_loop = True
+                elif isinstance(up, FUNCTIONS):
+                    if isinstance(child, ast.stmt) and (up, in_loop) not in seen:
+                        seen.add((up, in_loop))
+                        pending.extend((call, in_loop) for call in self.calls_of(up))
+                    break
+                elif isinstance(up, ast.ClassDef | ast.Lambda):
+                    break
+                child = up
+        return direct, around
+
+    @cached_property
+    def _training_calls(self) -> list[ast.Call]:
+        calls = [c for c in self.nodes.calls.get("backward", ()) if self._is_backward(c)]
+        calls += self.nodes.calls.get("manual_backward", ())
+        for call in self.nodes.calls.get("step", ()):
+            if isinstance(call.func, ast.Attribute):
+                last = _last(call.func.value)
+                if last is not None and OPTIMIZER_NAME.search(last):
+                    calls.append(call)
+        return calls
+
+    def _is_backward(self, call: ast.Call) -> bool:
+        """A backward that starts from a loss, not one of an autograd function or of a module's own."""
+        if not isinstance(call.func, ast.Attribute):
+            return False
+        full = self.names.resolve(call.func)
+        owner = call.func.value
+        is_own = isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"
+        return (full is None or full == "torch.autograd.backward") and not is_own
+
+    @cached_property
+    def _evaluating(self) -> tuple[set[ast.AST], set[ast.AST]]:
+        """Loops that call a model in their own round, or a function that does; and all around them."""
+        direct: set[ast.AST] = set()
+        around: set[ast.AST] = set()
+        for loop in self.nodes.loops:
+            for node in walk_own([*loop.body]):
+                if isinstance(node, ast.Call) and self._calls_model(node):
+                    nearest = next((up for up in self.nodes.ancestors(node) if isinstance(up, LOOPS)), None)
+                    (direct if nearest is loop else around).add(loop)
+        return direct, around
+
+    def _calls_model(self, call: ast.Call, depth: int = 0) -> bool:
+        if self.is_model_call(call):
+            return True
+        if depth > 2:
+            return False
+        return any(
+            isinstance(n, ast.Call) and self._calls_model(n, depth + 1)
+            for f in self._called(call)
+            if f.name not in ("__init__",)
+            for n in walk_own(f.body)
+        )
+
+    def _under_no_grad(self, node: ast.AST) -> bool:
+        for up in self.nodes.ancestors(node):
+            if isinstance(up, ast.With | ast.AsyncWith) and any(self._is_no_grad(i.context_expr) for i in up.items):
+                return True
+            if isinstance(up, FUNCTIONS):
+                return any(self._is_no_grad(d) for d in up.decorator_list)
+        return False
+
+    def _is_no_grad(self, node: ast.expr) -> bool:
+        return self.names.resolve(node.func if isinstance(node, ast.Call) else node) in NO_GRAD
+
+    # -- functions --------------------------------------------------------------------------------------------------
+
+    def calls_of(self, function: Function) -> list[ast.Call]:
+        """The calls of a function in this file: by its name, or `self.name(...)` and `obj.name(...)` for a method."""
+        found = []
+        holder = self.nodes.parents.get(function)
+        is_method = isinstance(holder, ast.ClassDef)
+        for call in self.nodes.calls.get(function.name, ()):
+            by_name = isinstance(call.func, ast.Name)
+            if by_name != is_method and (by_name or self._may_be_method(call.func, holder)):
+                found.append(call)
+        return found
+
+    def _may_be_method(self, func: ast.expr, holder: ast.AST | None) -> bool:
+        if not isinstance(func, ast.Attribute):
+            return False
+        if isinstance(func.value, ast.Name) and func.value.id in ("self", "cls"):
+            return self.nodes.class_of(func) is holder
+        if self.names.resolve(func):
+            return False
+        return len(self._methods_named.get(func.attr, ())) == 1 and func.attr not in _COMMON_METHODS
+
+    def _called(self, call: ast.Call) -> list[Function]:
+        name = _last(call.func)
+        return [f for f in self._functions_named.get(name or "", ()) if call in self.calls_of(f)]
+
+    @cached_property
+    def _functions_named(self) -> dict[str, list[Function]]:
+        found: dict[str, list[Function]] = {}
+        for f in self.nodes.functions:
+            found.setdefault(f.name, []).append(f)
+        return found
+
+    @cached_property
+    def _methods_named(self) -> dict[str, list[Function]]:
+        return {
+            name: [f for f in functions if isinstance(self.nodes.parents.get(f), ast.ClassDef)]
+            for name, functions in self._functions_named.items()
+        }
+
+    @cached_property
+    def _step_methods(self) -> set[ast.AST]:
+        """`training_step` and its like, which a Trainer calls at every step."""
+        return {
+            f
+            for f in self.nodes.functions
+            if f.name in STEP_METHODS and isinstance(self.nodes.parents.get(f), ast.ClassDef)
+        }
+
+    def _hot_function(self, function: Function) -> Hot | None:
+        """The hot loop that a function's body runs in, when it is called from nowhere else."""
+        if function not in self._of_function:
+            self._of_function[function] = None  # a recursive call is no other caller
+            self._of_function[function] = self._callers_loop(function)
+        return self._of_function[function]
+
+    def _callers_loop(self, function: Function) -> Hot | None:
+        if function in self._step_methods:
+            return Hot(function, TRAINS if function.name == "training_step" else EVALUATES)
+        found: list[Hot] = []
+        for call in self.calls_of(function):
+            if self.nodes.function_of(call) is function:
+                continue
+            hot = self.hot(call)
+            if hot is None:
+                return None
+            found.append(hot)
+        return next((h for h in found if not h.guarded), found[0] if found else None)
+
+    # -- what stands around a node -------------------------------------------------------------------------------------
+
+    def _every_round(self, loop: Loop, child: ast.AST) -> bool:
+        """Whether a direct child of a loop runs in each round (not its iterable, not its else)."""
+        return child in loop.body or (isinstance(loop, ast.While) and child is loop.test)
+
+    def _now_and_then(self, branch: ast.If, child: ast.AST) -> bool:
+        return child in branch.body and self.is_modulo(branch.test)
+
+    def is_modulo(self, test: ast.expr, depth: int = 0) -> bool:
+        """`step % n == 0` and its like, also as part of a condition, also under a name."""
+        for node in ast.walk(test):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+                return True
+            if isinstance(node, ast.Name) and depth < 2 and _SELDOM_NAME.search(node.id):
+                return True
+            if isinstance(node, ast.Name) and depth < 2 and node.id in self._modulo_names:
+                return True
+            if (
+                isinstance(node, ast.Compare)
+                and len(node.ops) == 1
+                and isinstance(node.ops[0], ast.Eq)
+                and _is_end(node)
+            ):
+                return True
+        return False
+
+    @cached_property
+    def _modulo_names(self) -> set[str]:
+        return {
+            a.targets[0].id
+            for a in self.nodes.of(ast.Assign)
+            if len(a.targets) == 1
+            and isinstance(a.targets[0], ast.Name)
+            and isinstance(a.value, ast.Compare | ast.BoolOp)
+            and any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(a.value))
+        }
+
+    def _skipped_before(self, loop: Loop, node: ast.AST) -> bool:
+        """Whether `if step % n: continue` stands before the node in the loop's own block."""
+        line = node.lineno  # type: ignore[attr-defined]
+        return any(
+            isinstance(s, ast.If)
+            and s.lineno < line
+            and isinstance(s.body[-1], ast.Continue)
+            and self.is_modulo(s.test)
+            for s in loop.body
+        )
+
+    # -- what names stand for -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def _loader_names(self) -> set[str]:
+        """Names and attributes that are given a DataLoader anywhere in the file."""
+        return self._assigned_from(lambda call: self.names.resolve(call.func) == "torch.utils.data.DataLoader")
+
+    @cached_property
+    def _module_names(self) -> set[str]:
+        classes = {c.name for c in self.nodes.of(ast.ClassDef) if self._is_module_class(c)}
+        return self._assigned_from(
+            lambda call: (
+                (isinstance(call.func, ast.Name) and call.func.id in classes)
+                or (self.names.resolve(call.func) or "").startswith(("torch.nn.Sequential", "torchvision.models."))
+            )
+        )
+
+    def _is_module_class(self, c: ast.ClassDef) -> bool:
+        return any((self.names.resolve(b) or "").rpartition(".")[2] in ("Module", "LightningModule") for b in c.bases)
+
+    def _assigned_from(self, test: Callable[[ast.Call], bool]) -> set[str]:
+        found: set[str] = set()
+        for assign in self.nodes.of(ast.Assign):
+            value = assign.value
+            while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not test(value):
+                value = value.func.value  # Net().to(device)
+            if isinstance(value, ast.Call) and test(value):
+                found.update(filter(None, (_last(t) for t in assign.targets)))
+        return found
+
+
+_SELDOM_NAME = re.compile(r"^(should|do|is)_(log|print|report|eval|save)|^last_|_last$")
+_COMMON_METHODS = {"forward", "step", "update", "train", "eval", "__init__", "__call__", "get", "run", "reset", "add"}
+
+
+def _is_end(compare: ast.Compare) -> bool:
+    """`i == len(loader) - 1`: the last step, once an epoch."""
+    return any(
+        isinstance(n, ast.BinOp)
+        and isinstance(n.op, ast.Sub)
+        and isinstance(n.right, ast.Constant)
+        and n.right.value == 1
+        for n in (compare.left, *compare.comparators)
+    )
+
+
+def unwrapped(node: ast.expr) -> ast.expr:
+    """The iterable under `enumerate(tqdm(...))` and its like."""
+    while isinstance(node, ast.Call) and node.args and _last(node.func) in WRAPPERS:
+        node = node.args[0]
+    return node
+
+
+def _last(node: ast.AST) -> str | None:
+    """The last part of a dotted name."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _draws_batches(loop: Loop) -> bool:
+    """Under no_grad a loop that calls a model is taken for evaluation, but for one over layers or heads."""
+    if isinstance(loop, ast.While):
+        return True
+    iterable = unwrapped(loop.iter)
+    last = _last(iterable)
+    return not (last is not None and re.search(r"(layers|blocks|modules|models|parameters|heads)$", last))

@@ -1,0 +1,200 @@
+"""Names resolved to where they come from: `t.nn.Linear` after `import torch as t` is `torch.nn.Linear`.
+
+Only names that an import binds, or a plain alias of one (`nn = torch.nn`), are ever looked at; whatever else binds the
+same name in a nearer scope (a parameter, a loop variable, a definition) hides it, by Python's own rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+
+from .canonical import canonical
+from .nodes import FUNCTIONS, Nodes
+
+# What binds a name: the full name that an import gives it, an expression that may be an alias, or None for all else.
+Binding = str | ast.expr | None
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, ast.Module, *_COMPREHENSIONS)
+
+
+class Names:
+    """`resolve(node)` gives the full, canonical name of a Name or Attribute, or None for what no import gave."""
+
+    def __init__(self, tree: ast.Module, nodes: Nodes | None = None) -> None:
+        self.tree = tree
+        self._given = nodes
+        self._simple: dict[str, str | None] = {}
+        self._resolving: set[ast.AST] = set()
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        return self._given or Nodes(self.tree)
+
+    def resolve(self, node: ast.AST) -> str | None:
+        attributes: list[str] = []
+        while node.__class__ is ast.Attribute:
+            attributes.append(node.attr)
+            node = node.value
+        if node.__class__ is not ast.Name:
+            return None
+        base = self._resolve_name(node)
+        if base is None or not attributes:
+            return base
+        attributes.append(base)
+        return canonical(".".join(reversed(attributes)))
+
+    def binds_locally(self, name: str) -> bool:
+        """Whether something other than an import or an alias of one binds the name anywhere in the file."""
+        return any(value is None for _, value in self._bindings.get(name, ()))
+
+    # -- one name -----------------------------------------------------------------------------------------------
+
+    def _resolve_name(self, node: ast.Name) -> str | None:
+        bindings = self._bindings.get(node.id)
+        if bindings is None:
+            return None
+        if node.id in self._simple:
+            return self._simple[node.id]
+        if all(scope is self.tree for scope, _ in bindings):
+            self._simple[node.id] = None  # a name that is an alias of itself
+            result = self._simple[node.id] = self._agree([value for _, value in bindings])
+            return result
+        return self._resolve_in_scope(node, bindings)
+
+    def _resolve_in_scope(self, node: ast.Name, bindings: list[tuple[ast.AST, Binding]]) -> str | None:
+        if node in self._resolving:
+            return None
+        self._resolving.add(node)
+        try:
+            for scope in self._scopes_around(node):
+                here = [value for where, value in bindings if where is scope]
+                if here:
+                    return self._agree(here)
+            return None
+        finally:
+            self._resolving.discard(node)
+
+    def _scopes_around(self, node: ast.AST) -> list[ast.AST]:
+        """The scopes that a name is looked up in, nearest first."""
+        found: list[ast.AST] = []
+        child = node
+        for up in self.nodes.ancestors(node):
+            if isinstance(up, _SCOPES):
+                outside = isinstance(up, (*FUNCTIONS, ast.ClassDef)) and not isinstance(child, ast.stmt)
+                hidden = isinstance(up, ast.ClassDef) and any(isinstance(s, (*FUNCTIONS, ast.Lambda)) for s in found)
+                if not outside and not hidden:
+                    found.append(up)
+            child = up
+        return found
+
+    def _agree(self, values: list[Binding]) -> str | None:
+        """The one name that several bindings in a scope stand for; torch's where `except ImportError` has another."""
+        names: list[str] = []
+        aliased = False
+        for value in values:
+            if isinstance(value, ast.Constant) and value.value is None:
+                continue
+            aliased = aliased or isinstance(value, ast.expr)
+            name = self.resolve(value) if isinstance(value, ast.expr) else value
+            if name is None:
+                return None
+            names.append(name)
+        if aliased and len(set(names)) > 1:
+            return None  # a variable that is given one thing here and another there
+        return next((n for n in names if n.startswith("torch.")), names[0] if names else None)
+
+    # -- all bindings of names that an import gives ---------------------------------------------------------------
+
+    @cached_property
+    def _bindings(self) -> dict[str, list[tuple[ast.AST, Binding]]]:
+        found: dict[str, list[tuple[ast.AST, Binding]]] = {}
+        for node in self.nodes.of(ast.Import):
+            scope = self._scope(node, node)
+            for a in node.names:
+                name = a.asname or a.name.partition(".")[0]
+                full = a.name if a.asname else name
+                found.setdefault(name, []).append((self._declared(scope, name), canonical(full)))
+        for node_from in self.nodes.of(ast.ImportFrom):
+            scope = self._scope(node_from, node_from)
+            for a in node_from.names:
+                known = bool(node_from.module) and not node_from.level
+                origin = canonical(f"{node_from.module}.{a.name}") if known else None
+                name = a.asname or a.name
+                found.setdefault(name, []).append((self._declared(scope, name), origin))
+        aliases = self._aliases(set(found))
+        self._add_others(found, aliases)
+        return found
+
+    def _aliases(self, imported: set[str]) -> dict[ast.Name, ast.expr]:
+        """Targets of `nn = torch.nn`, also of an alias of an alias, with the value."""
+        plain = []
+        for assign in self.nodes.of(ast.Assign):
+            if len(assign.targets) == 1 and assign.targets[0].__class__ is ast.Name:
+                root = assign.value
+                while root.__class__ is ast.Attribute:
+                    root = root.value
+                if root.__class__ is ast.Name or root.__class__ is ast.Constant:
+                    plain.append((assign.targets[0], root, assign.value))
+        found: dict[ast.Name, ast.expr] = {}
+        grew = True
+        while grew:
+            grew = False
+            for target, root, value in plain:
+                if target in found:
+                    continue
+                if isinstance(root, ast.Name) and root.id in imported:
+                    grew = grew or target.id not in imported
+                    imported.add(target.id)
+                    found[target] = value
+        for target, root, value in plain:
+            if isinstance(root, ast.Constant) and root.value is None and target.id in imported:
+                found[target] = value
+        return found
+
+    def _add_others(self, found: dict[str, list[tuple[ast.AST, Binding]]], aliases: dict[ast.Name, ast.expr]) -> None:
+        """Everything else that binds one of these names."""
+        wanted = set(found) | {target.id for target in aliases}
+
+        def add(node: ast.AST, name: str, value: Binding) -> None:
+            scope = self._declared(self._scope(node, node), name)
+            found.setdefault(name, []).append((scope, value))
+
+        for name in self.nodes.of(ast.Name):
+            if name.id in wanted and name.ctx.__class__ is not ast.Load:
+                add(name, name.id, aliases.get(name))
+        for arg in self.nodes.of(ast.arg):
+            if arg.arg in wanted:
+                owner = self.nodes.parents[self.nodes.parents[arg]]
+                found.setdefault(arg.arg, []).append((owner, None))
+        for kind in (*FUNCTIONS, ast.ClassDef):
+            for definition in self.nodes.of(kind):
+                if definition.name in wanted:  # type: ignore[attr-defined]
+                    add(definition, definition.name, None)  # type: ignore[attr-defined]
+        for handler in self.nodes.of(ast.ExceptHandler):
+            if handler.name in wanted:
+                add(handler, handler.name, None)
+
+    def _scope(self, node: ast.AST, child: ast.AST) -> ast.AST:
+        for up in self.nodes.ancestors(node):
+            inside = not isinstance(up, (*FUNCTIONS, ast.ClassDef)) or isinstance(child, ast.stmt)
+            if isinstance(up, _SCOPES) and inside:
+                return up
+            child = up
+        return self.tree
+
+    def _declared(self, scope: ast.AST, name: str) -> ast.AST:
+        """The scope that a binding goes to: `global` and `nonlocal` send it outward."""
+        if self._outward and isinstance(scope, FUNCTIONS) and (scope, name) in self._outward:
+            return self.tree
+        return scope
+
+    @cached_property
+    def _outward(self) -> set[tuple[ast.AST, str]]:
+        return {
+            (self._scope(node, node), name)
+            for kind in (ast.Global, ast.Nonlocal)
+            for node in self.nodes.of(kind)
+            for name in node.names  # type: ignore[attr-defined]
+        }

@@ -1,0 +1,136 @@
+"""One quick walk over a tree: the nodes by type, the parent of each, the calls by name.
+
+Every other fact that lint needs starts from these lists, so that a file is walked once, however many rules there are.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TypeVar, cast
+
+N = TypeVar("N", bound=ast.AST)
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Loop = ast.For | ast.AsyncFor | ast.While
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+# Fields that never hold a node worth a visit: contexts, operators, names and the like.
+_PLAIN = {
+    "ctx", "id", "attr", "arg", "op", "ops", "kind", "names", "type_comment", "type_ignores", "level", "module", "name",
+    "asname", "simple", "is_async", "conversion", "rest", "kwd_attrs", "str", "type_params",
+}  # fmt: skip
+
+
+def _children_fields() -> dict[type, tuple[str, ...]]:
+    fields: dict[type, tuple[str, ...]] = {}
+    for value in vars(ast).values():
+        if isinstance(value, type) and issubclass(value, ast.AST):
+            fields[value] = tuple(f for f in value._fields if f not in _PLAIN)
+    fields[ast.Constant] = ()
+    fields[ast.keyword] = ("value",)
+    fields[ast.NamedExpr] = ("target", "value")
+    return fields
+
+
+_FIELDS = _children_fields()
+
+
+class Nodes:
+    """All nodes of a tree; the lists by type are in no particular order."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree = tree
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.by_type: dict[type, list[ast.AST]] = {}
+        self._fill()
+
+    def _fill(self) -> None:
+        by_type, parents, fields = self.by_type, self.parents, _FIELDS
+        stack: list[ast.AST] = [self.tree]
+        pop, push = stack.pop, stack.append
+        while stack:
+            node = pop()
+            kind = node.__class__
+            if kind in by_type:
+                by_type[kind].append(node)
+            else:
+                by_type[kind] = [node]
+            for field in fields[kind]:
+                value = getattr(node, field)
+                if value.__class__ is list:
+                    for item in value:
+                        if item is not None:
+                            parents[item] = node
+                            push(item)
+                elif value is not None:
+                    parents[value] = node
+                    push(value)
+
+    def of(self, kind: type[N]) -> list[N]:
+        """All nodes of exactly this type."""
+        return cast("list[N]", self.by_type.get(kind, []))
+
+    @cached_property
+    def calls(self) -> dict[str, list[ast.Call]]:
+        """Calls by the last part of what is called: `loss.backward()` is under "backward"."""
+        found: dict[str, list[ast.Call]] = {}
+        for call in self.of(ast.Call):
+            func = call.func
+            if func.__class__ is ast.Attribute:
+                found.setdefault(func.attr, []).append(call)
+            elif func.__class__ is ast.Name:
+                found.setdefault(func.id, []).append(call)
+        return found
+
+    @cached_property
+    def functions(self) -> list[Function]:
+        return [*self.of(ast.FunctionDef), *self.of(ast.AsyncFunctionDef)]
+
+    @cached_property
+    def loops(self) -> list[Loop]:
+        return [*self.of(ast.For), *self.of(ast.AsyncFor), *self.of(ast.While)]
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What holds the node, innermost first."""
+        parents = self.parents
+        up = parents.get(node)
+        while up is not None:
+            yield up
+            up = parents.get(up)
+
+    def function_of(self, node: ast.AST) -> Function | None:
+        """The innermost function whose body holds the node."""
+        child = node
+        for up in self.ancestors(node):
+            if isinstance(up, FUNCTIONS) and in_body(up, child):
+                return up
+            child = up
+        return None
+
+    def class_of(self, node: ast.AST) -> ast.ClassDef | None:
+        """The class whose body the node stands in, functions between them allowed."""
+        return next((up for up in self.ancestors(node) if isinstance(up, ast.ClassDef)), None)
+
+    def statement_of(self, node: ast.AST) -> ast.stmt:
+        while not isinstance(node, ast.stmt):
+            node = self.parents[node]
+        return node
+
+
+def in_body(function: Function, child: ast.AST) -> bool:
+    """Whether a direct child is part of the body, not a decorator, a default or an annotation."""
+    return isinstance(child, ast.stmt)
+
+
+def walk_own(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """The nodes of a block that run with it: nested functions, lambdas and classes are not entered."""
+    stack: list[ast.AST] = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            continue
+        stack.extend(reversed(list(ast.iter_child_nodes(node))))

@@ -1,0 +1,86 @@
+# ruff: noqa: E501
+import ast
+import textwrap
+
+import pytest
+from ptmigrate.migrate.facts.names import Names
+
+
+def last(source: str) -> str | None:
+    """What the last expression of a source resolves to; a call stands for what it calls."""
+    tree = ast.parse(textwrap.dedent(source))
+    names = Names(tree)
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.Expr)]
+    node = max(found, key=lambda n: n.lineno).value
+    return names.resolve(node.func if isinstance(node, ast.Call) else node)
+
+
+@pytest.mark.parametrize(
+    ("source", "full"),
+    [
+        ("import torch\ntorch.nn.Module", "torch.nn.Module"),
+        ("import torch as t\nt.nn.Linear(1, 2)", "torch.nn.Linear"),
+        ("import torch.nn as nn\nnn.Linear", "torch.nn.Linear"),
+        ("import torch.nn\ntorch.nn.Linear", "torch.nn.Linear"),
+        ("from torch import cuda\ncuda.is_available()", "torch.cuda.is_available"),
+        ("from torch.nn import functional as F\nF.relu", "torch.nn.functional.relu"),
+        ("import torch\nnn = torch.nn\nnn.Linear", "torch.nn.Linear"),
+        ("import torch\nnn = torch.nn\nL = nn.Linear\nL(1, 2)", "torch.nn.Linear"),
+        ("def f():\n    import torch\n    torch.zeros(1)", "torch.zeros"),
+        ("try:\n    import torch\nexcept ImportError:\n    torch = None\ntorch.zeros", "torch.zeros"),
+        ("try:\n    from apex import amp\nexcept ImportError:\n    from torch.cuda import amp\namp.autocast", "torch.cuda.amp.autocast"),
+        ("import torch\ndef f():\n    def g(y):\n        torch.zeros(y)", "torch.zeros"),
+        ("import torch\ndef f(torch=torch.zeros):\n    pass\ntorch.ones", "torch.ones"),
+        ("import torch\nclass A:\n    torch = 1\n    def f(self):\n        torch.zeros", "torch.zeros"),
+        ("import torch\n[torch for torch in range(3)]\ntorch.zeros", "torch.zeros"),
+        ("import numpy as np\nnp.random.rand", "numpy.random.rand"),
+        ("def f():\n    global torch\n    import torch\ntorch.zeros", "torch.zeros"),
+        ("import torch\n" + "torch" + ".a" * 150, "torch" + ".a" * 150),
+    ],
+)  # fmt: skip
+def test_resolved(source, full):
+    assert last(source) == full
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch.zeros",
+        "import torch\ndef f(torch):\n    torch.zeros",
+        "import torch\ndef f():\n    torch = make()\n    torch.zeros",
+        "import torch\nlambda torch: 1\nfor torch in x:\n    pass\ntorch.zeros",
+        "import torch\ndef torch(): pass\ntorch.zeros",
+        "def f():\n    import torch\ndef g():\n    torch.zeros",
+        "from .torch import nn\nnn.Linear",
+        "import torch\nact = torch.relu\nact = torch.tanh\nact(x)",
+        "import torch\nx = torch.zeros(3)\nx.sum()",
+        "torch = torch\ntorch.x",
+        "import torch\nf().x",
+        "class A:\n    import torch\n    def f(self):\n        torch.zeros",
+    ],
+)
+def test_not_resolved(source):
+    assert last(source) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "full"),
+    [
+        ("torch.nn.modules.linear.Linear", "torch.nn.Linear"),
+        ("torch.nn.parallel.distributed.DistributedDataParallel", "torch.nn.parallel.DistributedDataParallel"),
+        ("torch.nn.parallel.DataParallel", "torch.nn.DataParallel"),
+        ("torch.utils.data.dataloader.DataLoader", "torch.utils.data.DataLoader"),
+        ("torch.utils.data.distributed.DistributedSampler", "torch.utils.data.DistributedSampler"),
+        ("torch.optim.adam.Adam", "torch.optim.Adam"),
+        ("torch.optim.lr_scheduler.StepLR", "torch.optim.lr_scheduler.StepLR"),
+        ("torch.optim.swa_utils.SWALR", "torch.optim.swa_utils.SWALR"),
+        ("torch.autocast", "torch.amp.autocast"),
+        ("torch.autograd.variable.Variable", "torch.autograd.Variable"),
+        ("torch.autograd.grad_mode.no_grad", "torch.no_grad"),
+        ("torch.cuda.amp.grad_scaler.GradScaler", "torch.cuda.amp.GradScaler"),
+    ],
+)
+def test_canonical(written, full):
+    module, _, name = written.rpartition(".")
+    assert last(f"from {module} import {name}\n{name}(1)") == full
+    assert last(f"import torch\n{written}(1)") == full

@@ -1,0 +1,221 @@
+"""The command `ptmigrate`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from .project import Migrated
+    from .verify.ladder import Ladder
+
+
+def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"ptmigrate {version('ptmigrate')}")
+        ctx.exit()
+
+
+def _listing(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        from .codes import CODES
+
+        for code, (name, what) in sorted(CODES.items()):
+            click.echo(f"{code}  {name:24} {what}")
+        ctx.exit()
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH... [-- SCRIPT ARGS]")
+@click.option("-o", "--output", default="migrated", help="Folder for the results, `-` prints one file.  [migrated]")
+@click.option("--in-place", is_flag=True, help="Rewrite the files themselves.")
+@click.option("--force", is_flag=True, help="Write over existing results and uncommitted changes.")
+@click.option("--diff", is_flag=True, help="Show what would change, write nothing.")
+@click.option("--check", is_flag=True, help="Write nothing, exit 1 if something would change.")
+@click.option("--plan", type=click.Choice(["auto", "module", "loop"]), default="auto", help="How loops are migrated.  [auto]")
+@click.option("--select", default="", help="Only these codes (prefixes, separated by commas).")
+@click.option("--ignore", default="", help="Not these codes.")
+@click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_listing, help="List the codes.")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", help="Form of the report.  [text]")
+@click.option("--report", type=click.Path(path_type=Path), help="Write the report to a file instead.")
+@click.option("--verify", is_flag=True, help="Run original and result on the CPU and compare; script arguments after `--`.")
+@click.option("--devices", default=1, type=click.IntRange(1), help="With --verify: the distributed run too, on N processes.")
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    output: str,
+    in_place: bool,
+    force: bool,
+    diff: bool,
+    check: bool,
+    plan: str,
+    select: str,
+    ignore: str,
+    format_: str,
+    report: Path | None,
+    verify: bool,
+    devices: int,
+) -> None:
+    """Rewrite plain PyTorch training scripts for any number of devices.
+
+    A script is followed into the local modules that it imports; a runnable copy is written to `migrated/`.
+    """
+    from .migrate import Options
+    from .project import collect, migrate_all
+
+    script_args: list[str] = list(ctx.obj or ())
+    _check_usage(paths, output, in_place, verify, script_args)
+    options = Options(plan, _codes(select), _codes(ignore))
+    files = collect(paths)
+    done = migrate_all(files, options, _progress(len(files)))
+    wrote = True
+    if diff:
+        for m in done:
+            _show_diff(m)
+    elif output == "-" and not in_place:
+        _print_one(done)
+    elif not check:
+        wrote = _write(done, output, in_place, force)
+    ladder = _verify(done[0], script_args, devices) if verify and wrote and done[0].result is not None else None
+    code = _report(done, format_, report, to_stderr=diff or output == "-", wrote=wrote, ladder=ladder)
+    if (check and any(m.report.changed for m in done)) or (ladder is not None and not ladder.proven):
+        code = max(code, 1)
+    ctx.exit(code if wrote else 2)
+
+
+def _verify(m: Migrated, script_args: list[str], devices: int) -> Ladder:
+    """The proof of one script; on a terminal a line shows that it is under way."""
+    from contextlib import nullcontext
+
+    from rich.console import Console
+
+    from .verify.ladder import climb
+
+    assert m.report.output is not None
+    console = Console(stderr=True)
+    with console.status(f"running {m.path} and its result") if console.is_terminal else nullcontext():
+        return climb(m.path, Path(m.report.output), script_args, devices)
+
+
+def _codes(text: str) -> tuple[str, ...]:
+    return tuple(c.strip().upper() for c in text.split(",") if c.strip())
+
+
+def _check_usage(paths: tuple[Path, ...], output: str, in_place: bool, verify: bool, script_args: list[str]) -> None:
+    if script_args and not verify:
+        raise click.UsageError("arguments after `--` are the script's, for --verify")
+    if verify and (len(paths) != 1 or not paths[0].is_file()):
+        raise click.UsageError("--verify takes one script")
+    if verify and (output == "-" or in_place):
+        raise click.UsageError("--verify compares the original with a copy: it goes with neither --in-place nor `-o -`")
+
+
+def _progress(n: int):  # type: ignore[no-untyped-def]
+    """A progress bar for folders, on a terminal only."""
+    if n < 20 or not sys.stderr.isatty():
+        return None
+    from rich.progress import Progress
+
+    bar = Progress(transient=True)
+    task = bar.add_task("migrating", total=n)
+    bar.start()
+    seen = [0]
+
+    def tick(path: Path) -> None:
+        seen[0] += 1
+        bar.update(task, advance=1, description=path.name)
+        if seen[0] == n:
+            bar.stop()
+
+    return tick
+
+
+def _show_diff(m: Migrated) -> None:
+    import difflib
+
+    if m.result is None or m.source is None or not m.report.changed:
+        return
+    before, after = m.source.text.splitlines(keepends=True), m.result.text.splitlines(keepends=True)
+    for line in difflib.unified_diff(before, after, str(m.path), str(m.path)):
+        click.echo(line, nl=not line.endswith("\n"))
+
+
+def _print_one(done: list[Migrated]) -> None:
+    if done and done[0].result is not None:
+        sys.stdout.buffer.write(done[0].data)
+        sys.stdout.flush()
+
+
+def _write(done: list[Migrated], output: str, in_place: bool, force: bool) -> bool:
+    """Write every result or, when one may not be written, none."""
+    from .write import uncommitted, write_whole
+
+    readable = [m for m in done if m.source is not None]
+    if in_place:
+        changed = [m for m in readable if m.report.changed]
+        for m in [] if force else changed:
+            if uncommitted(m.path):
+                click.echo(f"error: {m.path} has changes that are not committed: commit them or pass --force", err=True)
+                return False
+        for m in changed:
+            write_whole(m.path, m.data)
+            m.report.output = str(m.path)
+        return True
+    places = {id(m): _place(m, output) for m in readable}
+    existing = [p for p in places.values() if p.exists()]
+    if existing and not force:
+        click.echo(f"error: {existing[0]} exists: pass --force to write over it, or -o FOLDER for another place", err=True)
+        return False
+    for m in readable:
+        write_whole(places[id(m)], m.data, like=m.path)
+        m.report.output = str(places[id(m)])
+    return True
+
+
+def _place(m: Migrated, output: str) -> Path:
+    import os
+
+    return Path(output, os.path.relpath(os.path.abspath(m.path), os.path.abspath(m.root)))
+
+
+def _report(
+    done: list[Migrated], format_: str, where: Path | None, to_stderr: bool, wrote: bool, ladder: Ladder | None
+) -> int:
+    from .project import note_nothing
+    from .report import Report
+
+    report = Report([m.report for m in done])
+    for m in done:
+        if m.report.error:
+            click.echo(m.report.error, err=True)
+        elif (line := note_nothing(m)) and len(done) == 1:
+            click.echo(line, err=format_ == "json" or to_stderr)
+    if format_ == "json":
+        proof = {"verify": ladder.as_json()} if ladder is not None else {}
+        text = json.dumps({**report.as_json(), **proof}, indent=2)
+        if where is not None:
+            where.write_text(text + "\n", encoding="utf-8")
+        else:
+            click.echo(text, err=to_stderr)
+    elif wrote:
+        from .render import render, render_ladder
+
+        render(report, where, to_stderr)
+        if ladder is not None:
+            render_ladder(ladder)
+    return report.exit_code
+
+
+def main() -> None:
+    """Entry point: what stands after a bare `--` belongs to the script that --verify runs."""
+    args = sys.argv[1:]
+    own, rest = (args[: args.index("--")], args[args.index("--") + 1 :]) if "--" in args else (args, [])
+    command(args=own, prog_name="ptmigrate", obj=rest)

@@ -1,0 +1,92 @@
+"""The one libcst pass: finds planned nodes by kind and position, and takes statements out with care for their comments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import libcst as cst
+from libcst.metadata import CodeRange
+
+from .base import Change
+
+SMALL = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Expr, cst.Return, cst.Import, cst.ImportFrom, cst.Pass, cst.Del)
+COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.FunctionDef, cst.ClassDef)
+
+
+class _Gone(cst.Pass):
+    """Stands where a statement was, until its block closes over the gap."""
+
+
+class Pass(cst.CSTTransformer):
+    def __init__(self, wanted: Mapping[tuple[Any, ...], list[Change]], positions: Mapping[cst.CSTNode, CodeRange]) -> None:
+        super().__init__()
+        self.wanted = wanted
+        self.kinds = {k[0] for k in wanted}
+        self.positions = positions
+
+    def on_leave(self, original: cst.CSTNode, updated: Any) -> Any:
+        updated = super().on_leave(original, updated)
+        kind = "statement" if isinstance(original, SMALL) else type(original).__name__
+        if kind in self.kinds:
+            where = self.positions[original]
+            key = (kind, where.start.line, where.start.column, where.end.line, where.end.column)
+            for change in self.wanted.get(key, ()):
+                updated = change.rewrite(original, updated) if change.rewrite else self._gone(original)
+        return updated
+
+    def _gone(self, original: cst.CSTNode) -> cst.CSTNode:
+        if isinstance(original, COMPOUND):
+            lines = getattr(original, "leading_lines", ())
+            return cst.SimpleStatementLine([_Gone()], leading_lines=lines)
+        return _Gone()
+
+    def leave_SimpleStatementLine(
+        self, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine
+    ) -> cst.SimpleStatementLine:
+        kept = [s for s in updated.body if not isinstance(s, _Gone)]
+        if len(kept) == len(updated.body):
+            return updated
+        if not kept:
+            return updated.with_changes(body=[_Gone()])
+        kept[-1] = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+        return updated.with_changes(body=kept)
+
+    def leave_IndentedBlock(self, original: cst.IndentedBlock, updated: cst.IndentedBlock) -> cst.IndentedBlock:
+        body, footer = _close_gaps(updated.body, updated.footer)
+        if body is updated.body:
+            return updated
+        if not body:
+            body = [cst.SimpleStatementLine([cst.Pass()])]
+        return updated.with_changes(body=body, footer=footer)
+
+    def leave_Module(self, original: cst.Module, updated: cst.Module) -> cst.Module:
+        body, footer = _close_gaps(updated.body, updated.footer)
+        return updated if body is updated.body else updated.with_changes(body=body, footer=footer)
+
+
+def _close_gaps(body: Sequence[Any], footer: Sequence[cst.EmptyLine]) -> tuple[Sequence[Any], Sequence[cst.EmptyLine]]:
+    """Take the marked statements out; the comments above one go to the statement after it, blank lines are not doubled."""
+    if not any(_is_gone(s) for s in body):
+        return body, footer
+    kept: list[Any] = []
+    carried: list[cst.EmptyLine] = []
+    for statement in body:
+        if _is_gone(statement):
+            carried += statement.leading_lines
+        elif carried:
+            kept.append(statement.with_changes(leading_lines=_join(carried, statement.leading_lines)))
+            carried = []
+        else:
+            kept.append(statement)
+    return kept, _join(carried, footer) if carried else footer
+
+
+def _is_gone(statement: Any) -> bool:
+    return isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[0], _Gone)
+
+
+def _join(above: Sequence[cst.EmptyLine], below: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
+    blank_above = bool(above) and above[-1].comment is None
+    blank_below = bool(below) and below[0].comment is None
+    return [*(above[:-1] if blank_above and blank_below else above), *below]

@@ -1,0 +1,73 @@
+"""What every codemod shares: a plan made from `ast` facts, and one libcst pass that carries it out.
+
+The plan names nodes; the pass finds them by kind and position, so that a file without a plan never imports libcst.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..facts.script import Facts
+from ..report import Edit
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    Rewrite = Callable[[cst.CSTNode, cst.CSTNode], cst.CSTNode]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One planned change: the node as `ast` knows it, its edit in the report, and how libcst rewrites it.
+
+    `rewrite` is given (original, updated) and returns the new node; None removes the statement, whose comments above stay.
+    """
+
+    node: ast.AST
+    edit: Edit
+    rewrite: Rewrite | None
+    gone: tuple[ast.AST, ...] = ()  # the parts of the node that are no longer evaluated afterwards
+
+
+class Codemod:
+    """One idea, one file: `plan` says what would change and why, from facts alone."""
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        raise NotImplementedError
+
+    def edit(self, facts: Facts, node: ast.AST, message: str, safe: bool = True) -> Edit:
+        line, column, _, _ = facts.text.key(node)
+        return Edit(line, column + 1, self.code, message, safe)
+
+
+def apply(facts: Facts, changes: Iterable[Change]) -> str:
+    """The text after the changes, every byte outside them kept."""
+    import libcst as cst
+    from libcst.metadata import MetadataWrapper, PositionProvider
+
+    from ._pass import Pass
+
+    wanted: dict[tuple[Any, ...], list[Change]] = {}
+    for c in changes:
+        wanted.setdefault((_kind(c.node), *facts.text.key(c.node)), []).append(c)
+    if not wanted:
+        return facts.text.text
+    wrapper = MetadataWrapper(cst.parse_module(facts.text.text), unsafe_skip_copy=True)
+    return wrapper.visit(Pass(wanted, wrapper.resolve(PositionProvider))).code
+
+
+def _kind(node: ast.AST) -> str:
+    """The libcst class that an `ast` node is found as."""
+    if isinstance(node, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.FunctionDef | ast.ClassDef):
+        return type(node).__name__
+    if isinstance(node, ast.stmt):
+        return "statement"
+    if isinstance(node, ast.arg):
+        return "Param"
+    return type(node).__name__

@@ -1,0 +1,158 @@
+"""T1: a device goes with its last use: the variable, the branch that chose it, the flag, the parameter and its arguments.
+
+What something else still reads stays. A choice that the user can make on the command line is kept: the Trainer gets it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..facts.devices import AVAILABILITY, argument, default_of
+from ..facts.scopes import Scope
+from ..facts.script import Facts
+from .base import Change, Codemod
+
+
+class RemoveUnusedDevices(Codemod):
+    code = "PTM102"
+    name = "remove-unused-devices"
+
+    def plan(self, facts: Facts, done: Iterable[Change] = ()) -> Iterator[Change]:
+        """What is left without a reader once the changes already planned are made."""
+        gone: set[ast.AST] = set()
+        touched = False
+        for change in done:
+            for part in change.gone:
+                gone.update(ast.walk(part))
+                touched = True
+        if not touched:
+            return
+        found = True
+        while found:
+            found = False
+            for change in [*self._names(facts, gone), *self._parameters(facts, gone), *self._branches(facts, gone)]:
+                for part in change.gone:
+                    gone.update(ast.walk(part))
+                found = True
+                yield change
+
+    def _names(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
+        for scope in facts.scopes.by_node.values():
+            if scope.is_class:
+                continue
+            for name, stores in scope.stores.items():
+                statements = [facts.scopes.parents.get(s) for s in stores]
+                if any(s in gone for s in statements) or not all(isinstance(s, ast.Assign) for s in statements):
+                    continue
+                reads = list(facts.scopes.reads(name, scope))
+                if not any(r in gone for r in reads) or not all(r in gone for r in reads):
+                    continue
+                values = facts.devices.assigned(name, scope)
+                if name in scope.params or not values or not all(self._only_chooses(facts, v) for v in values):
+                    continue
+                for statement in statements:
+                    assert isinstance(statement, ast.Assign)
+                    if len(statement.targets) == 1:
+                        says = f"`{facts.short(statement)}` removed: nothing reads it any more"
+                        yield Change(statement, self.edit(facts, statement, says), None, (statement,))
+
+    def _only_chooses(self, facts: Facts, value: ast.expr) -> bool:
+        """A device, or a condition about devices without any other effect."""
+        if facts.devices.is_device(value):
+            return True
+        asks = False
+        for node in ast.walk(value):
+            if isinstance(node, ast.Call):
+                if facts.names.resolve(node.func) not in AVAILABILITY | {"torch.device"}:
+                    return False
+                asks = True
+            elif isinstance(node, ast.NamedExpr | ast.Await | ast.Yield):
+                return False
+        return asks
+
+    def _parameters(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
+        for node, scope in facts.scopes.by_node.items():
+            if not isinstance(node, ast.FunctionDef) or node in gone:
+                continue
+            for name, arg in scope.params.items():
+                reads = list(facts.scopes.reads(name, scope))
+                if arg in gone or not reads or not all(r in gone for r in reads) or name in scope.stores:
+                    continue
+                yield from self._parameter(facts, node, scope, arg)
+
+    def _parameter(self, facts: Facts, f: ast.FunctionDef, scope: Scope, arg: ast.arg) -> Iterator[Change]:
+        uses = facts.devices.uses_of_function(f)
+        calls = [u for u in uses if isinstance(u, ast.Call)]
+        if len(calls) < len(uses) or not calls or any(_is_spread(c) for c in calls):
+            return
+        if arg in (f.args.vararg, f.args.kwarg) or not facts.devices._all_values_are_devices(arg.arg, scope):
+            return
+        says = f"parameter `{arg.arg}` of {f.name}() removed: nothing in it reads a device any more"
+        parts: list[ast.AST] = [arg]
+        default = default_of(f, arg.arg)
+        if default is not None:
+            parts.append(default)
+        yield Change(f, self.edit(facts, arg, says), _without_parameter(arg.arg), tuple(parts))
+        for call in calls:
+            value = argument(call, f, arg.arg)
+            if value is None:
+                continue
+            place = next(
+                i for i, a in enumerate([*call.args, *call.keywords]) if a is value or getattr(a, "value", None) is value
+            )
+            yield Change(call, self.edit(facts, value, f"argument `{arg.arg}` of {f.name}() removed"), _without(place), (value,))
+
+    def _branches(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
+        """An `if` whose statements are all gone goes too, when its test has no effect."""
+        for node in facts.walk(ast.If):
+            if node in gone or not all(s in gone for s in (*node.body, *node.orelse)):
+                continue
+            if self._only_chooses(facts, node.test) or isinstance(node.test, ast.Name | ast.Attribute | ast.UnaryOp):
+                parent = facts.scopes.parents.get(node)
+                if isinstance(parent, ast.If) and parent.orelse == [node]:
+                    continue  # an elif: it goes with its if or not at all
+                says = f"`if {facts.short(node.test)}:` removed: nothing is left in it"
+                yield Change(node, self.edit(facts, node, says), None, (node,))
+
+
+def _is_spread(call: ast.Call) -> bool:
+    return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+
+
+def _without_parameter(name: str) -> Any:
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        p = updated.params
+        groups = {}
+        for field in ("posonly_params", "params", "kwonly_params"):
+            kept = [x for x in getattr(p, field) if x.name.value != name]
+            if len(kept) < len(getattr(p, field)):
+                groups[field] = kept
+                if kept and not (p.kwonly_params or p.star_kwarg or isinstance(p.star_arg, cst.Param)):
+                    kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        return updated.with_changes(params=p.with_changes(**groups))
+
+    return rewrite
+
+
+def _without(place: int) -> Any:
+    """The call without its argument at a place; places are those of the original, so several removals add up."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        dropped = original.args[place]
+        args = [a for a in updated.args if not _same_place(a, dropped, original, updated)]
+        if args and len(args) < len(updated.args) and args[-1] is not updated.args[-1]:
+            args[-1] = args[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        return updated.with_changes(args=args)
+
+    def _same_place(a: Any, dropped: Any, original: Any, updated: Any) -> bool:
+        if len(updated.args) == len(original.args):
+            return updated.args.index(a) == place
+        return a.deep_equals(dropped)
+
+    return rewrite

@@ -1,0 +1,119 @@
+"""Which accelerator the user's own flags choose: `--no-cuda` still means the CPU when the Trainer places the model.
+
+What only asks the machine (`torch.cuda.is_available()`) is the Trainer's "auto" and needs no word.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from .devices import AVAILABILITY, DEVICE_MAKERS
+from .scopes import Scope
+from .script import Facts
+
+Truth = bool | str  # a constant, or the source of what is left of a condition
+
+
+def accelerator(facts: Facts) -> str | None:
+    """The source of the Trainer's `accelerator=` argument; None for "auto"."""
+    tests: list[tuple[ast.expr, bool]] = []
+    for node in facts.walk(ast.IfExp):
+        on, off = _kind(facts, node.body), _kind(facts, node.orelse)
+        if on and off and (on == "cpu") != (off == "cpu"):
+            tests.append((node.test, off == "cpu"))
+    for branch in facts.walk(ast.If):
+        on, off = _assigned_device(facts, branch.body), _assigned_device(facts, branch.orelse)
+        if on and off and (on == "cpu") != (off == "cpu"):
+            tests.append((branch.test, off == "cpu"))
+    for test, means_accelerator in tests:
+        left = _fold(facts, test, 0)
+        if isinstance(left, bool):
+            continue
+        if left.startswith("not ") and " and " not in left and " or " not in left:
+            left, means_accelerator = left[4:], not means_accelerator
+        return f'"auto" if {left} else "cpu"' if means_accelerator else f'"cpu" if {left} else "auto"'
+    return _typed_device(facts)
+
+
+def _kind(facts: Facts, node: ast.expr) -> str | None:
+    """ "cpu" or "accelerator" for a device whose kind shows, else None."""
+    if isinstance(node, ast.Call) and facts.names.resolve(node.func) in DEVICE_MAKERS:
+        if facts.names.resolve(node.func) != "torch.device":
+            return "accelerator"
+        return _kind(facts, node.args[0]) if node.args else None
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and facts.devices.is_device(node):
+        return "cpu" if node.value.startswith("cpu") else "accelerator"
+    if isinstance(node, ast.JoinedStr) and facts.devices.is_device(node):
+        return "accelerator"
+    return None
+
+
+def _assigned_device(facts: Facts, block: list[ast.stmt]) -> str | None:
+    for s in block:
+        if isinstance(s, ast.Assign):
+            kind = _kind(facts, s.value)
+            if kind:
+                return kind
+    return None
+
+
+def _fold(facts: Facts, node: ast.expr, depth: int) -> Truth:
+    """A condition with what asks the machine taken as true."""
+    if depth > 8:
+        return ast.unparse(node)
+    if isinstance(node, ast.Constant):
+        return bool(node.value)
+    if isinstance(node, ast.Call) and facts.names.resolve(node.func) in AVAILABILITY:
+        return True
+    if isinstance(node, ast.Compare) and any(
+        isinstance(n, ast.Call) and facts.names.resolve(n.func) in AVAILABILITY for n in ast.walk(node)
+    ):
+        return True
+    if isinstance(node, ast.Name):
+        scope = facts.scopes.scope_of(node).lookup(node.id)
+        values = facts.devices.assigned(node.id, scope) if scope is not None else None
+        if values and len(values) == 1:
+            return _fold(facts, values[0], depth + 1)
+        return node.id
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        inner = _fold(facts, node.operand, depth + 1)
+        return (not inner) if isinstance(inner, bool) else (inner[4:] if inner.startswith("not ") else f"not {_closed(inner)}")
+    if isinstance(node, ast.BoolOp):
+        return _fold_bool(facts, node, depth)
+    return ast.unparse(node)
+
+
+def _fold_bool(facts: Facts, node: ast.BoolOp, depth: int) -> Truth:
+    parts = [_fold(facts, v, depth + 1) for v in node.values]
+    stops = isinstance(node.op, ast.Or)
+    if any(p is stops for p in parts):
+        return stops
+    left = [p for p in parts if isinstance(p, str)]
+    if not left:
+        return not stops
+    return left[0] if len(left) == 1 else (" or " if stops else " and ").join(_closed(p) for p in left)
+
+
+def _closed(text: str) -> str:
+    return f"({text})" if " and " in text or " or " in text else text
+
+
+def _typed_device(facts: Facts) -> str | None:
+    """`torch.device(args.device)`: the user types the device, its kind is the accelerator."""
+    for call in facts.walk(ast.Call):
+        if facts.names.resolve(call.func) == "torch.device" and len(call.args) == 1 and not call.keywords:
+            value = call.args[0]
+            if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
+                return f"torch.device({ast.unparse(value)}).type"
+    return None
+
+
+def names_read(source: str) -> set[str]:
+    return {n.id for n in ast.walk(ast.parse(source, mode="eval")) if isinstance(n, ast.Name)}
+
+
+def known_in(source: str, scope: Scope, facts: Facts) -> bool:
+    """Whether every name of the source is bound where the Trainer is made."""
+    return all(
+        (home := scope.lookup(n)) is not None and (home is scope or home is facts.scopes.module) for n in names_read(source)
+    )

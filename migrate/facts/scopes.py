@@ -1,0 +1,163 @@
+"""Which scope each name belongs to, and where it is read and written.
+
+A scope is the module, a function, a lambda or a class body; comprehensions count to the scope that holds them, but for
+their own targets. Python's rules: https://docs.python.org/3/reference/executionmodel.html#naming-and-binding
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+ScopeNode = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+
+
+class Scope:
+    """The names of one scope: `loads` and `stores` hold the nodes, in the order of the text."""
+
+    def __init__(self, node: ScopeNode, parent: Scope | None) -> None:
+        self.node = node
+        self.parent = parent
+        self.loads: dict[str, list[ast.Name]] = defaultdict(list)
+        self.stores: dict[str, list[ast.AST]] = defaultdict(list)
+        self.params: dict[str, ast.arg] = {}
+        self.globals: set[str] = set()
+        self.children: list[Scope] = []
+
+    @property
+    def is_class(self) -> bool:
+        return isinstance(self.node, ast.ClassDef)
+
+    def binds(self, name: str) -> bool:
+        return name not in self.globals and (name in self.stores or name in self.params)
+
+    def lookup(self, name: str) -> Scope | None:
+        """The scope that a name read here belongs to; None for builtins and unknown names."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.globals:
+                while scope.parent is not None:
+                    scope = scope.parent
+                return scope
+            if scope.binds(name) and (scope is self or not scope.is_class):
+                return scope
+            scope = scope.parent
+        return None
+
+
+class Scopes:
+    """All scopes of a tree, the parent of every node, and the reads of a binding wherever they stand."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree = tree
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.by_node: dict[ast.AST, Scope] = {}
+        self.of_name: dict[ast.Name, Scope] = {}
+        self.module = Scope(tree, None)
+        self.by_node[tree] = self.module
+        self._fill(tree, self.module)
+
+    def _fill(self, root: ast.AST, scope: Scope) -> None:
+        stack: list[tuple[ast.AST, Scope, frozenset[str]]] = [
+            (child, scope, frozenset()) for child in reversed(self._adopt(root))
+        ]
+        while stack:
+            node, scope, hidden = stack.pop()
+            if isinstance(node, ast.Name):
+                self.of_name[node] = scope
+                if node.id not in hidden:
+                    if isinstance(node.ctx, ast.Load):
+                        scope.loads[node.id].append(node)
+                    else:
+                        scope.stores[node.id].append(node)
+                continue
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                scope.stores[node.name].append(node)
+                stack.extend((c, scope, hidden) for c in reversed(self._outer_parts(node)))
+                inner = self._scope(node, scope)
+                stack.extend((c, inner, frozenset()) for c in reversed(node.body))
+                continue
+            if isinstance(node, ast.Lambda):
+                stack.extend((c, scope, hidden) for c in self._adopt(node.args) if not isinstance(c, ast.arg))
+                self.parents[node.args] = self.parents[node.body] = node
+                stack.append((node.body, self._scope(node, scope), frozenset()))
+                continue
+            if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+                own = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+                hidden = hidden | own
+            self._note(node, scope)
+            stack.extend((c, scope, hidden) for c in reversed(self._adopt(node)))
+
+    def _note(self, node: ast.AST, scope: Scope) -> None:
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            scope.globals.update(node.names)
+        elif isinstance(node, ast.alias):
+            scope.stores[(node.asname or node.name).split(".")[0]].append(node)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            scope.stores[node.name].append(node)
+
+    def _adopt(self, node: ast.AST) -> list[ast.AST]:
+        children = list(ast.iter_child_nodes(node))
+        for child in children:
+            self.parents[child] = node
+        return children
+
+    def _outer_parts(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[ast.AST]:
+        """What a definition evaluates in the scope around it: decorators, defaults, annotations, base classes."""
+        self._adopt(node)
+        if isinstance(node, ast.ClassDef):
+            return [*node.decorator_list, *node.bases, *(k.value for k in self._keywords(node))]
+        arguments = self._adopt(node.args)
+        for a in arguments:
+            self._adopt(a)
+        annotations = [a.annotation for a in arguments if isinstance(a, ast.arg) and a.annotation]
+        defaults = [a for a in arguments if not isinstance(a, ast.arg)]
+        return [*node.decorator_list, *defaults, *annotations, *([node.returns] if node.returns else [])]
+
+    def _keywords(self, node: ast.ClassDef) -> list[ast.keyword]:
+        for k in node.keywords:
+            self.parents[k.value] = k
+        return node.keywords
+
+    def _scope(self, node: ScopeNode, parent: Scope) -> Scope:
+        scope = self.by_node[node] = Scope(node, parent)
+        parent.children.append(scope)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            a = node.args
+            for arg in [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]:
+                scope.params[arg.arg] = arg
+        return scope
+
+    def scope_of(self, node: ast.AST) -> Scope:
+        """The scope that a node is evaluated in."""
+        if isinstance(node, ast.Name) and node in self.of_name:
+            return self.of_name[node]
+        up: ast.AST | None = self.parents.get(node)
+        while up is not None and up not in self.by_node:
+            up = self.parents.get(up)
+        return self.by_node[up] if up is not None else self.module
+
+    def reads(self, name: str, scope: Scope) -> Iterator[ast.Name]:
+        """Every read of the name that this scope binds, in it and in the scopes below."""
+        stack = [scope]
+        while stack:
+            s = stack.pop()
+            if s is not scope and s.binds(name) and not s.is_class:
+                continue
+            yield from s.loads.get(name, ())
+            stack.extend(s.children)
+
+    def statement_of(self, node: ast.AST) -> ast.stmt:
+        """The innermost statement that a node stands in."""
+        up = node
+        while not isinstance(up, ast.stmt):
+            up = self.parents[up]
+        return up
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        up = self.parents.get(node)
+        while up is not None:
+            yield up
+            up = self.parents.get(up)

@@ -1,0 +1,72 @@
+"""Where the nodes of an `ast` stand in the text: character offsets, from ast's UTF-8 columns."""
+
+from __future__ import annotations
+
+import ast
+
+
+class Text:
+    """A source text with the offsets of its lines.
+
+    `ast` counts columns in UTF-8 bytes; every offset here is in characters, so that slices of the text are right.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        # ast ends lines at \n, \r\n and \r alone; str.splitlines also splits at form feeds, so it is not used
+        self.starts = [0]
+        i, n = 0, len(text)
+        while i < n:
+            c = text[i]
+            if c == "\r" and i + 1 < n and text[i + 1] == "\n":
+                i += 1
+            if c in "\r\n":
+                self.starts.append(i + 1)
+            i += 1
+        self._ascii = text.isascii()
+
+    def column(self, line: int, utf8_column: int) -> int:
+        """The 0-based character column for ast's UTF-8 column on a 1-based line."""
+        if self._ascii:
+            return utf8_column
+        start = self.starts[line - 1]
+        stop = self.starts[line] if line < len(self.starts) else len(self.text)
+        return len(self.text[start:stop].encode("utf-8")[:utf8_column].decode("utf-8", "ignore"))
+
+    def offset(self, line: int, utf8_column: int) -> int:
+        return self.starts[line - 1] + self.column(line, utf8_column)
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """First and one past the last character of a node; a decorated definition starts at its first decorator."""
+        line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
+        decorators = getattr(node, "decorator_list", None)
+        if decorators:
+            first = decorators[0]
+            at = self.offset(first.lineno, first.col_offset)
+            return self.text.rindex("@", 0, at), self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+        return self.offset(line, column), self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    def get(self, node: ast.AST) -> str:
+        start, stop = self.span(node)
+        return self.text[start:stop]
+
+    def key(self, node: ast.AST) -> tuple[int, int, int, int]:
+        """(line, column, end line, end column) in characters, as libcst's PositionProvider tells them."""
+        line, end = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+        return (
+            line,
+            self.column(line, node.col_offset),  # type: ignore[attr-defined]
+            end,
+            self.column(end, node.end_col_offset),  # type: ignore[attr-defined]
+        )
+
+    def line_of(self, offset: int) -> int:
+        """The 1-based line of a character offset."""
+        import bisect
+
+        return bisect.bisect_right(self.starts, offset)
+
+    def line_span(self, first: int, last: int) -> tuple[int, int]:
+        """The offsets of whole lines, first to last (1-based, both included), line ends with them."""
+        stop = self.starts[last] if last < len(self.starts) else len(self.text)
+        return self.starts[first - 1], stop

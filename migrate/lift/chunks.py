@@ -1,0 +1,327 @@
+"""The pieces of a recipe as methods: which statements run in which hook, and which names live between them.
+
+A name of the trunk (`args`, `model`) becomes an argument of the constructor; a name that one piece writes and another
+reads (a counter) becomes an attribute; all others stay local.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ..facts.scopes import Scope
+from ..facts.script import Facts
+from .recipe import CannotLift, DataPass, Recipe, is_mode_call, walk_here
+
+# attributes of a Module that a user's name must not hide
+RESERVED = set(
+    "trainer device dtype print log log_dict logger loggers optimizers lr_schedulers manual_backward all_gather all_reduce share "
+    "global_rank local_rank current_epoch global_step training train eval forward parameters modules children type half float "
+    "double to cpu cuda state_dict training_step validation_step test_step predict_step configure_optimizers automatic_optimization "
+    "loss_reduction toggle_model fabric hparams example_input_array buffers apply zero_grad share_memory call_super_init".split()
+)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A name as one variable: `owner` is the function whose local it is, or "" for the trunk."""
+
+    owner: str
+    name: str
+
+
+@dataclass
+class Chunk:
+    """Statements that become (part of) one method."""
+
+    hook: str
+    statements: list[ast.stmt]
+    passing: DataPass | None  # whose function the statements stand in; None: the epoch loop itself
+
+    @property
+    def owner(self) -> str:
+        return self.passing.function.name if self.passing is not None and self.passing.function is not None else ""
+
+
+@dataclass
+class Variables:
+    """Where every name of the chunks lives afterwards."""
+
+    constructor: list[str] = field(default_factory=list)  # trunk names handed to the constructor, in order of the trunk
+    attributes: dict[Variable, str] = field(default_factory=dict)
+    aliases: dict[Variable, ast.expr] = field(default_factory=dict)  # parameters given an expression
+    results: list[str] = field(default_factory=list)  # trunk names that are read again after the loop
+
+
+def chunks_of(recipe: Recipe) -> list[Chunk]:
+    t, e = recipe.train, recipe.evaluate
+    chunks = [
+        Chunk("on_train_epoch_start", recipe.before, None),
+        Chunk("on_train_epoch_start", t.before, t),
+        Chunk("training_step", t.body, t),
+    ]
+    after_training = "on_train_batch_end" if e is not None else "on_train_epoch_end"
+    chunks += [Chunk(after_training, t.after, t), Chunk(after_training, recipe.between, None)]
+    if e is not None:
+        chunks += [
+            Chunk("on_validation_epoch_start", e.before, e),
+            Chunk("validation_step", e.body, e),
+            Chunk("on_validation_epoch_end", e.after, e),
+        ]
+    chunks.append(Chunk("on_train_epoch_end", recipe.after, None))
+    return chunks
+
+
+class Binder:
+    """Resolves the names of chunks to variables, through the parameters that calls give the functions."""
+
+    def __init__(self, facts: Facts, recipe: Recipe) -> None:
+        self.facts = facts
+        self.recipe = recipe
+        self.trunk_scope: Scope = facts.scopes.scope_of(recipe.epoch_loop)
+        self._given: dict[str, dict[str, ast.expr]] = {}
+        for p in (recipe.train, recipe.evaluate):
+            if p is not None and p.function is not None and p.call is not None:
+                self._given[p.function.name] = given_arguments(p.function, p.call)
+
+    def variable(self, name: ast.Name) -> Variable | ast.expr | None:
+        """The variable of a name in a chunk, the expression its parameter is given, or None for globals and builtins."""
+        scope = self.facts.scopes.scope_of(name)
+        home = scope.lookup(name.id)
+        if home is None:
+            return None
+        node = home.node
+        if isinstance(node, ast.FunctionDef) and node.name in self._given and home is not self.trunk_scope:
+            given = self._given[node.name]
+            if name.id in given and name.id not in home.stores:
+                value = given[name.id]
+                return Variable("", value.id) if isinstance(value, ast.Name) else value
+            return Variable(node.name, name.id)
+        if home is self.trunk_scope:
+            return Variable("", name.id) if self._is_variable(home, name.id) else None
+        return None
+
+    def _is_variable(self, scope: Scope, name: str) -> bool:
+        """Imports, functions and classes of the module stay what they are."""
+        if scope.node is not self.facts.tree:
+            return True
+        return not all(isinstance(s, ast.FunctionDef | ast.ClassDef | ast.alias) for s in scope.stores.get(name, ()))
+
+
+def given_arguments(f: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
+    """What a call gives each parameter, defaults included."""
+    from ..facts.devices import argument, default_of
+
+    given: dict[str, ast.expr] = {}
+    for a in (*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs):
+        value = argument(call, f, a.arg)
+        value = value if value is not None else default_of(f, a.arg)
+        if value is not None:
+            given[a.arg] = value
+    return given
+
+
+def names_in(statements: Iterable[ast.stmt]) -> Iterator[ast.Name]:
+    for s in statements:
+        for n in ast.walk(s):
+            if isinstance(n, ast.Name):
+                yield n
+
+
+def exposed(statements: list[ast.stmt]) -> set[str]:
+    """The names that may be read before these statements have surely written them."""
+    sure: set[str] = set()
+    open_reads: set[str] = set()
+    for s in statements:
+        stores = {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        loads = {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        if isinstance(s, ast.AugAssign):
+            loads |= stores
+        if isinstance(s, ast.If | ast.For | ast.While | ast.With | ast.Try):
+            open_reads |= _exposed_inside(s) - sure
+            if isinstance(s, ast.With):
+                sure |= _sure_stores(s.body)
+            elif isinstance(s, ast.If):
+                sure |= _sure_stores(s.body) & _sure_stores(s.orelse)
+            continue
+        open_reads |= loads - sure
+        if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Import | ast.ImportFrom):
+            sure |= stores
+    return open_reads
+
+
+def _sure_stores(block: list[ast.stmt]) -> set[str]:
+    return {
+        n.id for s in block if isinstance(s, ast.Assign) for n in ast.walk(s)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+
+
+def _exposed_inside(s: ast.stmt) -> set[str]:
+    """Reads of a compound statement: its own expressions, and what its blocks expose."""
+    found: set[str] = set()
+    own_targets: set[str] = set()
+    for name, value in ast.iter_fields(s):
+        if name in ("body", "orelse", "finalbody") and isinstance(value, list):
+            found |= exposed(value)
+        elif name == "handlers":
+            for h in value:
+                found |= exposed(h.body)
+        elif name == "target":
+            own_targets = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+        elif name == "items":
+            for item in value:
+                found |= {n.id for n in ast.walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+                own_targets |= {n.id for n in ast.walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        elif isinstance(value, ast.AST):
+            found |= {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return found - own_targets
+
+
+def stored(statements: list[ast.stmt]) -> set[str]:
+    return {
+        n.id
+        for s in statements
+        for n in walk_here(s)
+        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+    }
+
+
+def resolve_variables(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk]) -> Variables:
+    """Decide for every name of the chunks whether it is an argument, an attribute or local."""
+    v = Variables()
+    writes: dict[Variable, set[int]] = {}
+    needs: dict[Variable, set[int]] = {}
+    for i, chunk in enumerate(chunks):
+        open_reads = exposed(chunk.statements)
+        if chunk.hook.endswith("_step") and chunk.passing is not None:
+            open_reads -= {n.id for n in ast.walk(chunk.passing.target) if isinstance(n, ast.Name)} | {chunk.passing.index or ""}
+        for name in names_in(chunk.statements):
+            var = binder.variable(name)
+            if var is None:
+                continue
+            if not isinstance(var, Variable):
+                v.aliases[Variable(chunk.owner, name.id)] = var
+                for inner in ast.walk(var):
+                    if isinstance(inner, ast.Name) and isinstance(outer := binder.variable(inner), Variable):
+                        needs.setdefault(outer, set()).add(i)
+                continue
+            if not isinstance(name.ctx, ast.Load):
+                writes.setdefault(var, set()).add(i)
+            if name.id in open_reads:
+                needs.setdefault(var, set()).add(i)
+        if chunk.passing is not None and chunk.statements is chunk.passing.after and chunk.passing.returns is not None:
+            for inner in ast.walk(chunk.passing.returns):
+                if isinstance(inner, ast.Name) and isinstance(outer := binder.variable(inner), Variable):
+                    if outer.name not in stored(chunk.statements):
+                        needs.setdefault(outer, set()).add(i)
+        if chunk.passing is not None and chunk.statements is chunk.passing.after and chunk.passing.result is not None:
+            for target in ast.walk(chunk.passing.result):
+                if isinstance(target, ast.Name):
+                    writes.setdefault(Variable("", target.id), set()).add(i)
+    _place(facts, recipe, binder, chunks, v, writes, needs)
+    return v
+
+
+def _place(
+    facts: Facts,
+    recipe: Recipe,
+    binder: Binder,
+    chunks: list[Chunk],
+    v: Variables,
+    writes: dict[Variable, set[int]],
+    needs: dict[Variable, set[int]],
+) -> None:
+    read_after = _read_after(facts, recipe, binder)
+    taken: set[str] = set()
+    for var in dict.fromkeys([*needs, *writes]):
+        in_trunk = var.owner == "" and _bound_before(binder, recipe, var.name)
+        at, to = writes.get(var, set()), needs.get(var, set())
+        if var.owner == "" and var.name == recipe.epoch:
+            continue
+        if in_trunk and to | (at if var.name in read_after else set()):
+            v.constructor.append(var.name)
+        shared = bool(at) and (bool(to) or (var.owner == "" and var.name in read_after))
+        if shared and not in_trunk and to and at == to and len(at) == 1:
+            only = chunks[next(iter(at))]
+            if not only.hook.endswith("_step"):
+                continue  # written and read in one method that runs once an epoch: local, and unset where it was unset
+        if shared or in_trunk and to:
+            name = attribute_name(var.name, var.owner, taken)
+            taken.add(name)
+            v.attributes[var] = name
+        if var.owner == "" and at and var.name in read_after:
+            v.results.append(var.name)
+    order = {n: i for i, n in enumerate(_bound_order(binder, recipe))}
+    v.constructor = sorted(set(v.constructor), key=lambda n: order.get(n, 0))
+
+
+def attribute_name(name: str, owner: str, taken: set[str]) -> str:
+    free = name + "_" if name in RESERVED else name
+    return free if free not in taken else f"{owner or 'epoch'}_{free}"
+
+
+def _bound_order(binder: Binder, recipe: Recipe) -> list[str]:
+    scope = binder.trunk_scope
+    first = {
+        n: min(s.lineno for s in stores)  # type: ignore[attr-defined]
+        for n, stores in scope.stores.items()
+        if stores
+    }
+    params = list(scope.params)
+    return params + sorted(first, key=lambda n: first[n])
+
+
+def _bound_before(binder: Binder, recipe: Recipe, name: str) -> bool:
+    """Whether the trunk binds the name before the epoch loop."""
+    if name in binder.trunk_scope.params:
+        return True
+    line = recipe.epoch_loop.lineno
+    return any(getattr(s, "lineno", line) < line for s in binder.trunk_scope.stores.get(name, ()))
+
+
+def _read_after(facts: Facts, recipe: Recipe, binder: Binder) -> set[str]:
+    end = recipe.epoch_loop.end_lineno or 0
+    inside = {s.function for s in (recipe.train, recipe.evaluate) if s is not None and s.function is not None}
+    return {
+        name
+        for name in binder.trunk_scope.stores
+        for read in facts.scopes.reads(name, binder.trunk_scope)
+        if read.lineno > end and not any(up in inside for up in facts.scopes.ancestors(read))
+    }
+
+
+def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
+    """A value carried from batch to batch that is no counter (a hidden state) cannot be divided over processes by a lift."""
+    names = exposed(chunk.statements) & stored(chunk.statements)
+    passing = chunk.passing
+    if passing is not None:
+        names -= {n.id for n in ast.walk(passing.target) if isinstance(n, ast.Name)} | {passing.index or ""}
+    for s in chunk.statements:
+        for n in walk_here(s):
+            if isinstance(n, ast.Assign):
+                for t in n.targets:
+                    for x in ast.walk(t):
+                        if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and x.id in names:
+                            _accept_carried(facts, n, x.id)
+            elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n.target.id in names:
+                if not isinstance(n.op, ast.Add | ast.Sub):
+                    raise CannotLift(n, f"`{n.target.id}` is carried from batch to batch")
+
+
+def _accept_carried(facts: Facts, assign: ast.Assign, name: str) -> None:
+    """A clock, a constant, or a sum written out may be carried."""
+    value = assign.value
+    if isinstance(value, ast.Constant):
+        return
+    if isinstance(value, ast.Call) and (facts.names.resolve(value.func) or "").split(".")[0] in ("time", "datetime"):
+        return
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and isinstance(value.left, ast.Name) and value.left.id == name:
+        return
+    raise CannotLift(assign, f"`{name}` is carried from batch to batch")
+
+
+def drops_mode(chunk: Chunk) -> list[ast.stmt]:
+    """`model.train()` and `model.eval()` statements: the Trainer does this around its loops."""
+    return [s for s in chunk.statements if is_mode_call(s, "train") or is_mode_call(s, "eval")]

@@ -1,0 +1,152 @@
+"""The optimizer and its schedules: moved into configure_optimizers where only the loop uses them, handed over otherwise."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from ..facts.script import Facts
+from .chunks import RESERVED, Binder, Variable, Variables
+from .recipe import CannotLift, Recipe, is_scheduler
+
+
+@dataclass
+class Configured:
+    moved: list[ast.stmt] = field(default_factory=list)
+    returned: str = ""
+    reads: dict[str, str] = field(default_factory=dict)  # trunk name -> how a method reads it
+    handled: set[str] = field(default_factory=set)  # trunk names that the constructor need not get
+    model_class: str | None = None
+
+
+def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables) -> Configured:
+    o = recipe.optimization
+    c = Configured()
+    optimizer = _trunk_name(binder, recipe, o.optimizer, o.backward)
+    schedulers = [(_trunk_name(binder, recipe, n, call), "epoch") for n, call in recipe.schedulers]
+    if o.batch_scheduler is not None:
+        assert o.step is not None
+        if not is_scheduler(facts, o.step, o.batch_scheduler):
+            raise CannotLift(o.step, f"`{o.batch_scheduler}.step()` is not shown to be a schedule")
+        schedulers.append((_trunk_name(binder, recipe, o.batch_scheduler, o.step), "step"))
+    names = [optimizer, *(n for n, _ in schedulers)]
+    statements = {n: _definition(facts, recipe, binder, n) for n in names}
+    if all(statements[n] is not None and _only_for_the_loop(facts, recipe, binder, n, statements) for n in names):
+        for n in names:
+            s = statements[n]
+            assert s is not None
+            c.moved.append(s)
+            _need(binder, variables, s, set(names))
+        written = {n: n for n in names}
+    else:
+        for n in names:
+            _hand_over(variables, n)
+        written = {n: f"self.{variables.attributes[Variable('', n)]}" for n in names}
+    c.returned = written[optimizer]
+    if schedulers:
+        parts = [
+            written[n] if interval == "epoch" else f'{{"scheduler": {written[n]}, "interval": "step"}}' for n, interval in schedulers
+        ]
+        c.returned = f"[{written[optimizer]}], [{', '.join(parts)}]"
+    if c.moved:
+        c.handled.update(names)
+        c.reads[optimizer] = "self.optimizers()"
+        if len(schedulers) == 1:
+            c.reads[schedulers[0][0]] = "self.lr_schedulers()"
+        for n in names:
+            variables.attributes.pop(Variable("", n), None)
+    _training_loader(facts, recipe, binder, variables, c)
+    c.model_class = _model_class(facts, recipe, binder, optimizer)
+    order = [n for n in variables.constructor if n not in c.handled]
+    variables.constructor = sorted(set(order), key=order.index)
+    return c
+
+
+def _trunk_name(binder: Binder, recipe: Recipe, name: str, at: ast.AST) -> str:
+    probe = next((n for n in ast.walk(recipe.train.loop) if isinstance(n, ast.Name) and n.id == name), None)
+    probe = probe or next((n for n in ast.walk(recipe.epoch_loop) if isinstance(n, ast.Name) and n.id == name), None)
+    var = binder.variable(probe) if probe is not None else None
+    if not isinstance(var, Variable) or var.owner:
+        raise CannotLift(at, f"`{name}` is made inside the training pass")
+    return var.name
+
+
+def _definition(facts: Facts, recipe: Recipe, binder: Binder, name: str) -> ast.Assign | None:
+    """The one plain statement of the trunk's block that makes the object, before the epoch loop."""
+    stores = binder.trunk_scope.stores.get(name, [])
+    if len(stores) != 1 or name in binder.trunk_scope.params:
+        return None
+    s = facts.scopes.parents.get(stores[0])
+    block = recipe.trunk_body
+    if not (isinstance(s, ast.Assign) and len(s.targets) == 1 and s.targets[0] is stores[0] and isinstance(s.value, ast.Call)):
+        return None
+    if s not in block or block.index(s) > block.index(recipe.epoch_loop):
+        return None
+    return s
+
+
+def _only_for_the_loop(
+    facts: Facts, recipe: Recipe, binder: Binder, name: str, statements: dict[str, ast.Assign | None]
+) -> bool:
+    """Whether nothing but the lifted code and the other moved statements reads the name."""
+    functions = {p.function for p in (recipe.train, recipe.evaluate) if p is not None and p.function is not None}
+    for read in facts.scopes.reads(name, binder.trunk_scope):
+        ups = set(facts.scopes.ancestors(read))
+        if recipe.epoch_loop not in ups and not (ups & functions) and not (ups & set(filter(None, statements.values()))):
+            return False
+    s = statements[name]
+    assert s is not None
+    between = recipe.trunk_body[recipe.trunk_body.index(s) + 1 : recipe.trunk_body.index(recipe.epoch_loop)]
+    used = {n.id for n in ast.walk(s.value) if isinstance(n, ast.Name)}
+    for other in between:
+        if other in statements.values():
+            continue
+        written = {n.id for n in ast.walk(other) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        if written & used:
+            return False  # what the optimizer was made from is another thing by the time of the loop
+    return True
+
+
+def _need(binder: Binder, variables: Variables, s: ast.stmt, own: set[str]) -> None:
+    """The trunk names that a moved statement reads come with the constructor."""
+    for n in ast.walk(s):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id not in own:
+            var = binder.variable(n)
+            if isinstance(var, Variable):
+                _hand_over(variables, var.name)
+
+
+def _hand_over(variables: Variables, name: str) -> None:
+    if name not in variables.constructor:
+        variables.constructor.append(name)
+    variables.attributes.setdefault(Variable("", name), name + "_" if name in RESERVED else name)
+
+
+def _training_loader(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, c: Configured) -> None:
+    """The training loader is the Trainer's: the constructor gets it only when something else than training reads it."""
+    loader = recipe.train.loader
+    var = binder.variable(loader) if isinstance(loader, ast.Name) else None
+    if not isinstance(var, Variable) or var.owner:
+        return
+    others = [recipe.before, recipe.between, recipe.after]
+    if recipe.evaluate is not None:
+        e = recipe.evaluate
+        others += [e.before, e.body, e.after, [ast.Expr(e.returns)] if e.returns is not None else []]
+    read = any(isinstance(n, ast.Name) and binder.variable(n) == var for block in others for s in block for n in ast.walk(s))
+    if not read:
+        c.handled.add(var.name)
+
+
+def _model_class(facts: Facts, recipe: Recipe, binder: Binder, optimizer: str) -> str | None:
+    """The class of the model whose parameters the optimizer gets: `Net` in `Adam(model.parameters())`, `model = Net()`."""
+    for store in binder.trunk_scope.stores.get(optimizer, ()):
+        s = facts.scopes.parents.get(store)
+        if isinstance(s, ast.Assign):
+            for n in ast.walk(s.value):
+                if isinstance(n, ast.Attribute) and n.attr == "parameters" and isinstance(n.value, ast.Name):
+                    for value in facts.devices.assigned(n.value.id, binder.trunk_scope) or []:
+                        if isinstance(value, ast.Call):
+                            last = (facts.names.resolve(value.func) or ast.unparse(value.func)).split(".")[-1]
+                            if last.isidentifier() and last[0].isupper():
+                                return last
+    return None

@@ -1,0 +1,91 @@
+"""What a script counts by hand over its batches, and how ranks bring it together so that it is exact.
+
+In evaluation a rank takes whole batches, so whatever is added for a batch can be added over ranks. In training every rank
+holds a share of each batch: a mean is weighted by the share, a sum over samples is added, a count of batches is the same.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from ..facts.script import Facts
+from .chunks import Binder, Chunk, Variable, Variables
+from .loss import loss_reduction
+from .recipe import CannotLift, DataPass, Recipe, walk_here
+
+PER_SAMPLE = {"sum", "numel", "nelement", "size", "__len__", "count_nonzero"}
+
+
+@dataclass(frozen=True)
+class Counter:
+    passing: DataPass
+    reduced: bool  # added over ranks before it is read after the loop
+    by_share: bool  # what is added is a mean over the batch: weighted by this rank's share
+
+
+def counters_of(
+    facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk], variables: Variables
+) -> dict[Variable, Counter]:
+    found: dict[Variable, Counter] = {}
+    for chunk in chunks:
+        if not chunk.hook.endswith("_step") or chunk.passing is None:
+            continue
+        training = chunk.passing is recipe.train
+        for s in chunk.statements:
+            for n in walk_here(s):
+                if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
+                    var = binder.variable(n.target)
+                    if isinstance(var, Variable) and var in variables.attributes:
+                        counter = _counter(facts, recipe, chunk.passing, n, training)
+                        if var in found and found[var] != counter:
+                            raise CannotLift(n, f"`{n.target.id}` adds up different kinds of values")
+                        if counter.by_share and s is not n:
+                            raise CannotLift(n, f"`{n.target.id}` is added to under a condition")
+                        found[var] = counter
+        if not training:
+            _check_collections(facts, binder, chunk, variables, found)
+    return found
+
+
+def _counter(facts: Facts, recipe: Recipe, passing: DataPass, n: ast.AugAssign, training: bool) -> Counter:
+    if not isinstance(n.op, ast.Add | ast.Sub):
+        raise CannotLift(n, f"`{facts.short(n)}` is no sum")
+    if not training:
+        return Counter(passing, True, False)
+    if isinstance(n.value, ast.Constant):
+        return Counter(passing, False, False)
+    if any(_per_sample(x) for x in ast.walk(n.value)):
+        return Counter(passing, True, False)
+    return Counter(passing, True, loss_reduction(facts, recipe) == "mean")
+
+
+def _per_sample(n: ast.AST) -> bool:
+    if isinstance(n, ast.Call):
+        if isinstance(n.func, ast.Name) and n.func.id in ("len", "sum"):
+            return True
+        return isinstance(n.func, ast.Attribute) and n.func.attr in PER_SAMPLE
+    return isinstance(n, ast.Attribute) and n.attr in ("shape", "batch_size")
+
+
+def _check_collections(
+    facts: Facts, binder: Binder, chunk: Chunk, variables: Variables, counters: dict[Variable, Counter]
+) -> None:
+    """A list or meter filled over evaluation batches is read whole afterwards: each rank would have its own part only."""
+    assert chunk.passing is not None
+    after = {n.id for s in chunk.passing.after for n in ast.walk(s) if isinstance(n, ast.Name)}
+    if chunk.passing.returns is not None:
+        after |= {n.id for n in ast.walk(chunk.passing.returns) if isinstance(n, ast.Name)}
+    made_before = {n.id for s in chunk.passing.before for n in ast.walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    for s in chunk.statements:
+        for n in walk_here(s):
+            name = None
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and isinstance(n.func.value, ast.Name):
+                name = n.func.value
+            elif isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name):
+                name = n.value
+            elif isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
+                var = binder.variable(n)
+                name = n if var in variables.attributes and var not in counters else None
+            if name is not None and name.id in made_before and name.id in after:
+                raise CannotLift(n, f"`{name.id}` collects values over the evaluation and is read whole afterwards")

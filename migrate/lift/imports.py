@@ -1,0 +1,28 @@
+"""Imports that a result needs, in one line after the imports that are there."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts.text import Text
+
+
+def add_imports(text: str, package: str, names: list[str]) -> str:
+    """The text with `from package import names` after its last import at the top."""
+    if not names:
+        return text
+    tree, at = ast.parse(text), Text(text)
+    last: ast.stmt | None = None
+    for i, s in enumerate(tree.body):
+        if isinstance(s, ast.Import | ast.ImportFrom) or (i == 0 and isinstance(s, ast.Expr)):
+            last = s
+        elif not isinstance(s, ast.If | ast.Try | ast.Expr):
+            break
+    newline = "\r\n" if "\r\n" in text else "\n"
+    line = f"from {package} import {', '.join(sorted(names, key=lambda n: (n.islower(), n)))}"
+    if last is None:
+        first = at.line_span(1, 1)[0]
+        return text[:first] + line + newline + text[first:]
+    _, stop = at.line_span(last.end_lineno or 1, last.end_lineno or 1)
+    ended = text[:stop].endswith(("\n", "\r"))
+    return text[:stop] + ("" if ended else newline) + line + newline + text[stop:]

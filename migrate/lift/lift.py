@@ -1,0 +1,87 @@
+"""The lift as a change of the whole text: the class stands where the training function stood, the Trainer where the loop was."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts.script import Facts
+from ..report import Edit, Note
+from .module import Lifted, ModuleBuilder
+from .recipe import Recipe, find
+from .splice import Splice, indent
+
+
+def lift(facts: Facts, accelerator: str | None = None) -> tuple[str, list[Edit], list[Note]]:
+    """The lifted text with its edits and notes; CannotLift where the facts do not show that it is the same program."""
+    recipe = find(facts)
+    lifted = ModuleBuilder(facts, recipe, accelerator).build()
+    return _assemble(facts, recipe, lifted), lifted.edits, lifted.attention
+
+
+def _assemble(facts: Facts, recipe: Recipe, lifted: Lifted) -> str:
+    splice = Splice(facts.text)
+    newline = _newline(facts.text.text)
+    edits: list[tuple[int, int, str]] = []
+    unit = facts.text.key(recipe.epoch_loop)[1] * " "
+    trunk = newline.join(indent(lifted.trunk_lines, unit))
+    first, last = facts.text.line_of(facts.text.span(recipe.epoch_loop)[0]), recipe.epoch_loop.end_lineno or 0
+    a, b = facts.text.line_span(first, last)
+    edits.append((a, b, trunk + (newline if facts.text.text[a:b].endswith(("\n", "\r")) else "")))
+    for s in lifted.configured.moved:
+        first, last = splice.with_comments(s, _block_floor(recipe, s))
+        edits.append((*facts.text.line_span(first, last), ""))
+    text = newline.join(lifted.class_lines)
+    functions = sorted(lifted.removed, key=lambda f: f.lineno)
+    placed = False
+    for f in functions:
+        first, last = splice.with_comments(f)
+        a, b = facts.text.line_span(first, last)
+        if not placed and f in facts.tree.body:
+            edits.append((a, b, text + newline))
+            placed = True
+        else:
+            edits.append((a, _with_blank_lines(facts, b), ""))
+    if not placed:
+        edits.append(_before_trunk(facts, recipe, text, newline))
+    return _apply(facts.text.text, edits)
+
+
+def _block_floor(recipe: Recipe, s: ast.stmt) -> int:
+    at = recipe.trunk_body.index(s)
+    return (recipe.trunk_body[at - 1].end_lineno or 0) + 1 if at else 1
+
+
+def _before_trunk(facts: Facts, recipe: Recipe, text: str, newline: str) -> tuple[int, int, str]:
+    """Right before the statement of the module that holds the loop, when no function made room for the class."""
+    holder: ast.AST = recipe.epoch_loop
+    while facts.scopes.parents[holder] is not facts.tree:
+        holder = facts.scopes.parents[holder]
+    assert isinstance(holder, ast.stmt)
+    first, _ = Splice(facts.text).with_comments(holder)
+    a, _ = facts.text.line_span(first, first)
+    return a, a, text + newline * 3
+
+
+def _with_blank_lines(facts: Facts, stop: int) -> int:
+    """The end of a removed function, with the blank lines that separated it from the next."""
+    text = facts.text.text
+    while stop < len(text):
+        end = text.find("\n", stop)
+        if end < 0 or text[stop:end].strip():
+            break
+        stop = end + 1
+    return stop
+
+
+def _newline(text: str) -> str:
+    at = text.find("\n")
+    return "\r\n" if at > 0 and text[at - 1] == "\r" else "\n"
+
+
+def _apply(text: str, edits: list[tuple[int, int, str]]) -> str:
+    out, at = [], 0
+    for a, b, new in sorted(edits, key=lambda e: (e[0], e[1])):
+        assert a >= at, "edits overlap"
+        out += [text[at:a], new]
+        at = b
+    return "".join([*out, text[at:]])

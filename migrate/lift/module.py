@@ -1,0 +1,454 @@
+"""T14: a raw training loop becomes a Module and a Trainer.
+
+Statements move as they are written; only what the Trainer does itself is left out (zero_grad, backward, step, modes),
+and names that live longer than one method become attributes.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from ..facts.choice import known_in
+from ..facts.script import Facts
+from ..report import Edit, Note
+from .chunks import Binder, Chunk, Variable, Variables, check_carried, chunks_of, drops_mode, resolve_variables
+from .configure import Configured, configure
+from .counters import Counter, counters_of
+from .epochs import epoch_expression, max_epochs
+from .loss import loss_reduction
+from .recipe import CannotLift, Recipe, walk_here
+from .splice import Splice, indent
+
+CODE = "PTM700"
+INDENT = "    "
+
+
+@dataclass
+class Lifted:
+    """The pieces of the new text, and what is told of them."""
+
+    class_lines: list[str]
+    trunk_lines: list[str]
+    configured: Configured
+    removed: list[ast.FunctionDef]
+    edits: list[Edit]
+    attention: list[Note]
+
+
+class ModuleBuilder:
+    def __init__(self, facts: Facts, recipe: Recipe, accelerator: str | None) -> None:
+        self.facts = facts
+        self.recipe = recipe
+        self.accelerator = accelerator
+        self.splice = Splice(facts.text)
+        self.binder = Binder(facts, recipe)
+        self.chunks = chunks_of(recipe)
+        self.edits: list[Edit] = []
+        self.attention: list[Note] = []
+        for chunk in self.chunks:
+            if chunk.hook.endswith("_step"):
+                check_carried(facts, recipe, chunk)
+        self.variables: Variables = resolve_variables(facts, recipe, self.binder, self.chunks)
+        self.configured = configure(facts, recipe, self.binder, self.variables)
+        self.counters: dict[Variable, Counter] = counters_of(facts, recipe, self.binder, self.chunks, self.variables)
+        self.reduction = loss_reduction(facts, recipe)
+        self.name = self._class_name()
+
+    # -- the class ----------------------------------------------------------------------------------------------
+
+    def build(self) -> Lifted:
+        lines = [f"class {self.name}(Module):", f'{INDENT}"""Lifted from {self._sources()}."""']
+        if self.reduction == "sum":
+            lines += ["", f'{INDENT}loss_reduction = "sum"']
+        for block in (self._constructor(), self._configure_optimizers(), *self._methods()):
+            if block:
+                lines += ["", *indent(block, INDENT)]
+        removed = [
+            p.function
+            for p in (self.recipe.train, self.recipe.evaluate)
+            if p is not None and p.function is not None and self._only_called_here(p.function)
+        ]
+        for f in removed:
+            self._say(f, f"{f.name}() became methods of {self.name}")
+        self._say(self.recipe.epoch_loop, f"the epoch loop became Trainer.fit with {self.name}")
+        return Lifted(lines, self._trunk(), self.configured, removed, self.edits, self.attention)
+
+    def _say(self, node: ast.AST, message: str) -> None:
+        line, column, _, _ = self.facts.text.key(node)
+        self.edits.append(Edit(line, column + 1, CODE, message))
+
+    def _warn(self, node: ast.AST, message: str) -> None:
+        line, column, _, _ = self.facts.text.key(node)
+        self.attention.append(Note(line, column + 1, CODE, message))
+
+    def _sources(self) -> str:
+        names = [
+            f"{p.function.name}()" for p in (self.recipe.train, self.recipe.evaluate) if p is not None and p.function is not None
+        ]
+        names.append(f"{self.recipe.trunk.name}()" if self.recipe.trunk is not None else "the script's own loop")
+        return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+    def _class_name(self) -> str:
+        taken = {n for s in self.facts.scopes.by_node.values() for n in (*s.stores, *s.params)}
+        base = self.configured.model_class or "Training"
+        name = f"{base}Module"
+        while name in taken:
+            name = f"Lifted{name}"
+        return name
+
+    def _only_called_here(self, f: ast.FunctionDef) -> bool:
+        return len(self.facts.devices.uses_of_function(f)) == 1
+
+    def _constructor(self) -> list[str]:
+        names = [n for n in self.variables.constructor if n not in self.configured.handled]
+        if not names:
+            return []
+        lines = [f"def __init__(self, {', '.join(names)}):", f"{INDENT}super().__init__()"]
+        for n in names:
+            lines.append(f"{INDENT}self.{self.variables.attributes[Variable('', n)]} = {n}")
+        return lines
+
+    def _configure_optimizers(self) -> list[str]:
+        lines = ["def configure_optimizers(self):"]
+        for s in self.configured.moved:
+            lines += indent(self._render(s, None, trunk=True), INDENT)
+        return [*lines, f"{INDENT}return {self.configured.returned}"]
+
+    # -- the methods --------------------------------------------------------------------------------------------
+
+    def _methods(self) -> list[list[str]]:
+        order = [
+            "on_train_epoch_start",
+            "training_step",
+            "on_train_batch_end",
+            "on_validation_epoch_start",
+            "on_validation_model_eval",
+            "validation_step",
+            "on_validation_epoch_end",
+            "on_train_epoch_end",
+        ]
+        bodies: dict[str, list[str]] = {}
+        used_epoch: set[str] = set()
+        for chunk in self.chunks:
+            lines = self._chunk(chunk)
+            if lines:
+                bodies.setdefault(chunk.hook, []).extend(lines)
+                if self._reads_epoch(chunk):
+                    used_epoch.add(chunk.hook)
+        self._mode_hooks(bodies)
+        methods = []
+        for hook in order:
+            if hook in bodies:
+                methods.append(self._method(hook, bodies[hook], hook in used_epoch))
+        return methods
+
+    def _method(self, hook: str, body: list[str], uses_epoch: bool) -> list[str]:
+        passing = self.recipe.evaluate if "validation" in hook else self.recipe.train
+        head: list[str] = []
+        if hook.endswith("_step") and passing is not None:
+            batch, unpack = "batch", []
+            target = passing.target
+            if isinstance(target, ast.Name) and Variable(self._owner(passing), target.id) not in self.variables.attributes:
+                batch = target.id
+            else:
+                unpack = [f"{self._target(passing)} = batch"]
+            index = passing.index or "batch_idx"
+            if passing.index is not None and passing.index_start is not None:
+                start = self.facts.text.get(passing.index_start)
+                index = "batch_idx"
+                unpack.append(f"{passing.index} = batch_idx + {start}")
+            elif passing.index is not None and Variable(self._owner(passing), passing.index) in self.variables.attributes:
+                index = "batch_idx"
+                unpack.append(f"self.{self.variables.attributes[Variable(self._owner(passing), passing.index)]} = batch_idx")
+            signature = f"def {hook}(self, {batch}, {index}):"
+            head = unpack
+        elif hook == "on_train_batch_end":
+            signature = f"def {hook}(self, outputs, batch, batch_idx):"
+        else:
+            signature = f"def {hook}(self):"
+        if uses_epoch:
+            head = [f"{self.recipe.epoch} = {epoch_expression(self.facts, self.recipe)}", *head]
+        lines = [*head, *body]
+        if hook == "on_train_batch_end":
+            lines = ["if self.trainer.is_last_batch:", *indent(lines, INDENT)]
+        return [signature, *indent(lines, INDENT)]
+
+    def _target(self, passing: object) -> str:
+        target = passing.target  # type: ignore[attr-defined]
+        text = self.facts.text.get(target)
+        start, _ = self.facts.text.span(target)
+        if isinstance(target, ast.Tuple) and text.startswith("("):
+            text, start = text[1:-1], start + 1
+        edits = []
+        for n in ast.walk(target):
+            if isinstance(n, ast.Name):
+                var = Variable(self._owner(passing), n.id)
+                if var in self.variables.attributes:
+                    a, b = self.facts.text.span(n)
+                    edits.append((a - start, b - start, f"self.{self.variables.attributes[var]}"))
+        for a, b, new in sorted(edits, reverse=True):
+            text = text[:a] + new + text[b:]
+        return text
+
+    def _owner(self, passing: object) -> str:
+        f = passing.function  # type: ignore[attr-defined]
+        return f.name if f is not None else ""
+
+    def _mode_hooks(self, bodies: dict[str, list[str]]) -> None:
+        """Where the script's own modes differ from the Trainer's, the Trainer's switching is turned off."""
+        e, t = self.recipe.evaluate, self.recipe.train
+        if e is None:
+            return
+        evals = [s for c in self.chunks if c.passing is e for s in drops_mode(c)]
+        trains = [s for c in self.chunks if c.passing is t or c.passing is None for s in drops_mode(c)]
+        if not evals:
+            bodies["on_validation_model_eval"] = ["pass  # the script evaluates in the mode that it trains in"]
+        elif not trains:
+            self._warn(e.loop, "the script leaves the model in evaluation mode after the first evaluation; so does the result")
+            bodies["on_validation_model_train"] = ["pass"]
+
+    def _reads_epoch(self, chunk: Chunk) -> bool:
+        for n in _names(chunk.statements):
+            if n.id == self.recipe.epoch and self.binder.variable(n) == Variable("", self.recipe.epoch):
+                return True
+            var = self.binder.variable(n)
+            if var == Variable("", self.recipe.epoch):
+                return True
+            if isinstance(var, ast.expr) and self.recipe.epoch in {x.id for x in ast.walk(var) if isinstance(x, ast.Name)}:
+                return True
+        return False
+
+    def _chunk(self, chunk: Chunk) -> list[str]:
+        lines: list[str] = []
+        dropped = set(self.recipe.optimization.dropped) | set(drops_mode(chunk))
+        if chunk.passing is not None and chunk.statements is chunk.passing.after:
+            lines += self._reduced_counters(chunk)
+        lines += self._alias_lines(chunk)
+        returned: str | None = None
+        for s in chunk.statements:
+            if isinstance(s, ast.Delete):
+                continue
+            if s is self.recipe.optimization.backward:
+                returned = self._loss(s, chunk)
+                if returned != self.facts.text.get(self.recipe.optimization.loss):
+                    lines.append(f"batch_loss = {returned}")
+                    returned = "batch_loss"
+                continue
+            if s in dropped:
+                continue
+            if lines and self._blank_above(s):
+                lines.append("")
+            lines += self._render(s, chunk)
+            lines = self._with_share(s, chunk, lines)
+        if returned is not None:
+            lines.append(f"return {returned}")
+        if chunk.passing is not None and chunk.statements is chunk.passing.after:
+            lines += self._result_lines(chunk)
+        return lines
+
+    def _blank_above(self, s: ast.stmt) -> bool:
+        first, _ = self.splice.with_comments(s, self._floor(s))
+        a, b = self.facts.text.line_span(max(first - 1, 1), max(first - 1, 1))
+        return not self.facts.text.text[a:b].strip()
+
+    def _loss(self, backward: ast.stmt, chunk: Chunk) -> str:
+        """The expression that is differentiated, under a name of its own when its name is written again afterwards."""
+        loss = self.recipe.optimization.loss
+        text = self._expression(loss, chunk)
+        if isinstance(loss, ast.Name):
+            later = chunk.statements[chunk.statements.index(backward) + 1 :]
+            if any(isinstance(n, ast.Name) and n.id == loss.id and not isinstance(n.ctx, ast.Load) for s in later for n in ast.walk(s)):
+                return f"{text} "
+            return text
+        return text
+
+    def _with_share(self, s: ast.stmt, chunk: Chunk, lines: list[str]) -> list[str]:
+        """`total += loss.item()` in training adds this rank's share of the batch's mean."""
+        if not (isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name)):
+            return lines
+        var = self.binder.variable(s.target)
+        counter = self.counters.get(var) if isinstance(var, Variable) else None
+        if counter is None or not counter.by_share:
+            return lines
+        value = self._expression(s.value, chunk)
+        value = f"({value})" if isinstance(s.value, ast.BinOp | ast.IfExp | ast.BoolOp | ast.Compare) else value
+        target = f"self.{self.variables.attributes[var]}"  # type: ignore[index]
+        op = "+=" if isinstance(s.op, ast.Add) else "-="
+        start, stop = self.facts.text.span(s)
+        _, line_end = self.facts.text.line_span(s.end_lineno or 1, s.end_lineno or 1)
+        comment = self.facts.text.text[stop:line_end].rstrip()
+        kept = self._render(s, chunk)
+        return [*lines[: len(lines) - len(kept)], *_comments(kept), f"{target} {op} {value} * self.share{comment}"]
+
+    def _reduced_counters(self, chunk: Chunk) -> list[str]:
+        """What ranks counted, brought together before it is read."""
+        lines = []
+        read = {n.id for n in _names(chunk.statements)}
+        if chunk.passing is not None and chunk.passing.returns is not None:
+            read |= {n.id for n in ast.walk(chunk.passing.returns) if isinstance(n, ast.Name)}
+        for var, counter in self.counters.items():
+            if var.owner == chunk.owner and var.name in read and counter.reduced and counter.passing is chunk.passing:
+                lines.append(f"{var.name} = self.all_reduce(self.{self.variables.attributes[var]})")
+        return lines
+
+    def _alias_lines(self, chunk: Chunk) -> list[str]:
+        """Parameters that the call gave an expression: `lr = args.lr * 2`."""
+        lines = []
+        used = {n.id for n in _names(chunk.statements)}
+        for var, value in self.variables.aliases.items():
+            if var.owner == chunk.owner and var.name in used and not isinstance(value, ast.Constant):
+                lines.append(f"{var.name} = {self._expression(value, None)}")
+            elif var.owner == chunk.owner and var.name in used:
+                lines.append(f"{var.name} = {self.facts.text.get(value)}")
+        return lines
+
+    def _result_lines(self, chunk: Chunk) -> list[str]:
+        p = chunk.passing
+        if p is None or p.result is None:
+            return []
+        if p.returns is None:
+            raise CannotLift(p.call, "the value of a function that returns nothing is used")
+        targets = []
+        for t in p.result.elts if isinstance(p.result, ast.Tuple) else [p.result]:
+            if not isinstance(t, ast.Name):
+                raise CannotLift(p.call, "the value of the pass is unpacked in an unusual way")
+            attribute = self.variables.attributes.get(Variable("", t.id))
+            targets.append(f"self.{attribute}" if attribute else t.id)
+        value = self._expression(p.returns, chunk)
+        return [f"{', '.join(targets)} = {value}"]
+
+    # -- text ---------------------------------------------------------------------------------------------------
+
+    def _render(self, s: ast.stmt, chunk: Chunk | None, trunk: bool = False) -> list[str]:
+        replaced = self._replacements(s, chunk)
+        return self.splice.render(s, replaced, floor=self._floor(s))
+
+    def _floor(self, s: ast.stmt) -> int:
+        """Comments above the first statement of a block belong to it; those of the line that opens the block do not."""
+        parent = self.facts.scopes.parents.get(s)
+        line = getattr(parent, "lineno", 0)
+        body = getattr(parent, "body", None)
+        if isinstance(body, list) and body and s is not body[0] and s in body:
+            line = body[body.index(s) - 1].end_lineno
+        return line + 1
+
+    def _expression(self, node: ast.expr, chunk: Chunk | None) -> str:
+        text = self.facts.text.get(node)
+        start, _ = self.facts.text.span(node)
+        for (a, b), new in sorted(self._replacements(node, chunk).items(), reverse=True):
+            text = text[: a - start] + new + text[b - start :]
+        return text
+
+    def _replacements(self, node: ast.AST, chunk: Chunk | None) -> dict[tuple[int, int], str]:
+        found: dict[tuple[int, int], str] = {}
+        reduced = set()
+        if chunk is not None and chunk.passing is not None and chunk.statements is chunk.passing.after:
+            reduced = {v for v, c in self.counters.items() if c.reduced and c.passing is chunk.passing}
+        for n in ast.walk(node):
+            if isinstance(n, ast.Name):
+                new = self._replacement(n, chunk, reduced)
+                if new is not None:
+                    found[self.facts.text.span(n)] = new
+            elif isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "print":
+                if chunk is not None and self.facts.scopes.scope_of(n.func).lookup("print") is None:
+                    found[self.facts.text.span(n.func)] = "self.print"
+            elif isinstance(n, ast.Break) and chunk is not None and chunk.hook.endswith("_step"):
+                found.update(self._break(n, chunk))
+            elif isinstance(n, ast.Global | ast.Nonlocal):
+                raise CannotLift(n, f"`{self.facts.short(n)}` in a lifted function")
+            elif isinstance(n, ast.Expr) and chunk is not None and self._is_save(n.value):
+                found.update(self._guarded_save(n))
+        return found
+
+    def _is_save(self, value: ast.expr) -> bool:
+        return isinstance(value, ast.Call) and self.facts.names.resolve(value.func) == "torch.save"
+
+    def _guarded_save(self, s: ast.Expr) -> dict[tuple[int, int], str]:
+        start, _ = self.facts.text.span(s)
+        column = self.facts.text.key(s)[1]
+        return {(start, start): f"if self.trainer.is_global_zero:\n{' ' * (column + 4)}"}
+
+    def _break(self, n: ast.Break, chunk: Chunk) -> dict[tuple[int, int], str]:
+        passing = chunk.passing
+        assert passing is not None
+        for up in self.facts.scopes.ancestors(n):
+            if up is passing.loop:
+                break
+            if isinstance(up, ast.For | ast.While):
+                return {}
+        if passing is not self.recipe.train:
+            raise CannotLift(n, "the evaluation loop is left early")
+        column = self.facts.text.key(n)[1]
+        loss = self.facts.text.get(self.recipe.optimization.loss)
+        return {self.facts.text.span(n): f"self.trainer.stop_epoch()\n{' ' * column}return {loss}"}
+
+    def _replacement(self, n: ast.Name, chunk: Chunk | None, reduced: set[Variable]) -> str | None:
+        var = self.binder.variable(n)
+        if isinstance(var, ast.expr) or var is None:
+            return None
+        if var == Variable("", self.recipe.epoch):
+            return self.recipe.epoch if n.id != self.recipe.epoch else None
+        special = self.configured.reads.get(var.name) if var.owner == "" else None
+        if special is not None and chunk is not None:
+            return special
+        if chunk is not None and self._is_training_loader(var, n, chunk):
+            return "self.trainer.train_dataloader"
+        if var in reduced:
+            return var.name if var.name != n.id else None
+        attribute = self.variables.attributes.get(var)
+        if attribute is not None:
+            return f"self.{attribute}"
+        return var.name if var.name != n.id else None
+
+    def _is_training_loader(self, var: Variable, n: ast.Name, chunk: Chunk) -> bool:
+        if chunk.passing is not self.recipe.train or not isinstance(n.ctx, ast.Load):
+            return False
+        loader = self.recipe.train.loader
+        return isinstance(loader, ast.Name) and self.binder.variable(loader) == var
+
+    # -- the trunk ----------------------------------------------------------------------------------------------
+
+    def _trunk(self) -> list[str]:
+        r = self.recipe
+        options = [f"max_epochs={max_epochs(self.facts, r)}"]
+        if r.optimization.clip is not None:
+            clip = r.optimization.clip
+            value = clip.args[1] if len(clip.args) > 1 else clip.keywords[0].value
+            options.append(f"gradient_clip_val={self._in_trunk(value)}")
+            if r.optimization.clip_algorithm != "norm":
+                options.append(f'gradient_clip_algorithm="{r.optimization.clip_algorithm}"')
+        if self.accelerator is not None and known_in(self.accelerator, self.binder.trunk_scope, self.facts):
+            options.append(f"accelerator={self.accelerator}")
+        names = [n for n in self.variables.constructor if n not in self.configured.handled]
+        made = f"{self.name}({', '.join(names)})"
+        loaders = [self._in_trunk(p.loader) for p in (r.train, r.evaluate) if p is not None]
+        lines = [f"trainer = Trainer({', '.join(options)})"]
+        if self.variables.results:
+            lines += [f"module = {made}", f"trainer.fit({', '.join(['module', *loaders])})"]
+            for n in self.variables.results:
+                lines.append(f"{n} = module.{self.variables.attributes[Variable('', n)]}")
+        else:
+            lines.append(f"trainer.fit({', '.join([made, *loaders])})")
+        return lines
+
+    def _in_trunk(self, node: ast.expr) -> str:
+        """An expression of a function as the trunk would write it, through the arguments of the call."""
+        text = self.facts.text.get(node)
+        start, _ = self.facts.text.span(node)
+        for n in sorted((x for x in ast.walk(node) if isinstance(x, ast.Name)), key=lambda x: -x.lineno * 10000 - x.col_offset):
+            var = self.binder.variable(n)
+            a, b = self.facts.text.span(n)
+            if isinstance(var, Variable) and var.owner:
+                raise CannotLift(n, f"`{n.id}` is known only inside the training pass")
+            new = self.facts.text.get(var) if isinstance(var, ast.expr) else (var.name if isinstance(var, Variable) else n.id)
+            text = text[: a - start] + new + text[b - start :]
+        return text
+
+
+def _names(statements: list[ast.stmt]) -> list[ast.Name]:
+    return [n for s in statements for n in walk_here(s) if isinstance(n, ast.Name)]
+
+
+def _comments(lines: list[str]) -> list[str]:
+    return [line for line in lines if line.lstrip().startswith("#")]

@@ -29,7 +29,16 @@ _HOMES = {
     "seed_everything": ".seeding",
 }
 
-__all__ = ["Callback", "EarlyStopping", "ModelCheckpoint", "Module", "Runtime", "Trainer", "rank_zero_print", "rank_zero_save"]
+__all__ = [
+    "Callback",
+    "EarlyStopping",
+    "ModelCheckpoint",
+    "Module",
+    "Runtime",
+    "Trainer",
+    "rank_zero_print",
+    "rank_zero_save",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -64,7 +64,7 @@ class EvaluationLoop:
         finally:
             for part, mode in modes.items():
                 part.training = mode
-            trainer.logs.resume(around)
+        trainer.logs.resume(around)
         return outputs if self.stage == "predict" else per_loader(values, len(outputs))
 
     def one_loader(self, module: Module, loader: Any, index: int | None, limit: float | None) -> list[Any]:
@@ -84,7 +84,7 @@ class EvaluationLoop:
         for batch_idx, batch in self.numbered(divided, loader, wanted):
             batch = place(batch)
             logs.batch = batch
-            logs.batches += 1
+            logs.batches[index] += 1
             if batch_start is not None:
                 batch_start(batch, batch_idx, index or 0)
             with precision.forward_context() if not precision.plain else contextlib.nullcontext():

@@ -114,7 +114,7 @@ class FitLoop:
             if place is not None:
                 batch = place(batch)
             logs.batch, logs.in_step = batch, True
-            logs.batches += 1
+            logs.batches[None] += 1
             if batch_start is not None and batch_start(batch, batch_idx) == -1:
                 break
             stepped, outputs = run_step(batch, batch_idx)

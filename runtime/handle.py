@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from . import collectives, settings
+from . import collectives, kept, settings
 from .checkpoint.write import write_atomically
 from .data import divide_loader, move_to
 from .data.divide import bounds
@@ -65,6 +65,11 @@ class Runtime:
         if not self.on_cpu and asked.kind == "cuda":
             torch.cuda.set_device(self.device)
 
+    @classmethod
+    def shared(cls) -> Runtime:
+        """The one Runtime of this process, for loops that are spread over several files."""
+        return kept.shared()
+
     # -- where am I -----------------------------------------------------------------------------------------------
 
     @property
@@ -105,6 +110,17 @@ class Runtime:
         self.strategy.follow(model)
         self._models.append(model)
         return (model, *optimizers) if optimizers else model
+
+    def setup_optimizer(self, optimizer: Any, *models: torch.nn.Module) -> Any:
+        """For kept loops: the models start from rank 0's weights, every rank draws what rank 0 draws; returns `optimizer`.
+
+        The script places its models itself, with `own_device`.
+        """
+        return kept.follow(self, optimizer, models)
+
+    def own_device(self, chosen: Any) -> torch.device:
+        """This rank's device where the script chose an accelerator; the CPU where it chose that and ptrun says nothing."""
+        return kept.own_device(self, chosen)
 
     def setup_dataloaders(self, *loaders: Any, train: bool = True) -> Any:
         """Divide the batches of `loaders` among the ranks; with one process on the CPU, the same objects come back.

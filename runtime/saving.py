@@ -12,9 +12,6 @@ def rank_zero_save(obj: Any, path: Any, **options: Any) -> None:
     """`torch.save`, on rank 0 only. A path is written beside and renamed; an open file is written as it is."""
     if place().rank != 0:
         return
-    if hasattr(path, "write") or options:
-        import torch
+    import torch
 
-        torch.save(obj, path, **options)
-    else:
-        write_atomically(obj, path)
+    write_atomically(path, lambda file: torch.save(obj, file, **options))

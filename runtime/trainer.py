@@ -19,6 +19,7 @@ from .evaluate import EvaluationLoop
 from .fit import FitLoop
 from .handle import Runtime
 from .hooks import find_hook
+from .launch import watch
 from .metrics import Logs
 from .optimizers import SchedulerConfig
 from .seeding import separate_ranks
@@ -209,12 +210,20 @@ class Trainer:
         try:
             return body()
         except BaseException as error:
+            watch.failed_at = self._where()
             self.call("on_exception", error)
             raise
         finally:
             self.runtime.forget_share()
             self.call("teardown", stage)
             self.state = "idle"
+
+    def _where(self) -> str:
+        """For the message of a rank that fails: `epoch 2, batch 117`."""
+        if self.state != "fit":
+            return self.state
+        within = "" if self.logs.training else " (validation)"
+        return f"epoch {self.current_epoch}, batch {self.fit_loop.batch_idx}{within}"
 
     def hook(self, name: str) -> Callable[..., Any] | None:
         """All bodies of a hook as one call, or None where nobody has filled it."""

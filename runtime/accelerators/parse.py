@@ -88,7 +88,8 @@ def choose(accelerator: str | None, devices: Any, gpus: Any = None) -> Devices:
 
 def _numbers(kind: str, devices: Any, there: int | None) -> tuple[int, ...]:
     if there == 0:
-        raise ConfigurationError(f"accelerator {kind!r} was asked for, and this machine has {_there(kind, 0)}")
+        asked = "" if devices is None else f" with devices={devices!r}"
+        raise ConfigurationError(f"accelerator {kind!r} was asked for{asked}, and this machine has {_there(kind, 0)}")
     if devices in (None, "auto"):
         return (0,) if there is None or devices is None else tuple(range(there))
     numbers = _asked(devices, there)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import sys
 from datetime import timedelta
@@ -37,6 +38,8 @@ def connect(settings: Settings) -> Any:
     watch.watch(environment.place().rank, shown_by)
     _check_size(settings)
     _group = dist.new_group(backend="gloo", timeout=MEETING_LIMIT)
+    for group in (_group, dist.group.WORLD):
+        _keep_for_ever(group)
     return _group
 
 
@@ -53,5 +56,16 @@ def _check_size(settings: Settings) -> None:
 
 
 def _leave() -> None:
-    if dist.is_initialized():
+    """Close device groups. Gloo groups are left to the end of the process, on purpose.
+
+    A gloo group that is destroyed while its own thread hears that a peer has left can end in std::terminate.
+    """
+    if not dist.is_initialized():
+        return
+    if dist.get_backend() != "gloo":
         dist.destroy_process_group()
+
+
+def _keep_for_ever(group: Any) -> None:
+    """One reference more than anybody will give back, so that the interpreter's end does not destroy the group."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))

@@ -25,7 +25,7 @@ LOST_PEER = ("connection closed by peer", "connection reset", "broken pipe", "co
 _SET_PARENT_DEATH_SIGNAL = 1  # prctl(2)
 
 _watched = False
-where: Callable[[], str] | None = None  # the trainer tells where it is: "epoch 2, step 117"
+failed_at = ""  # where the trainer was when it failed: "epoch 2, batch 117"
 
 
 def watch(rank: int, previous: ExceptHook) -> None:
@@ -42,9 +42,8 @@ def watch(rank: int, previous: ExceptHook) -> None:
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if is_lost_peer(error):
             time.sleep(PATIENCE)
-        place = where() if where is not None else ""
         if not issubclass(kind, KeyboardInterrupt):
-            print(f"rank {rank} stopped{' at ' + place if place else ''}:", file=sys.stderr)
+            print(f"rank {rank} stopped{' at ' + failed_at if failed_at else ''}:", file=sys.stderr)
         previous(kind, error, trace)
         sys.stderr.flush()
         leave_at_once()

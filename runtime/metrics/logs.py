@@ -7,12 +7,13 @@ shows whether the ranks logged the same names.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..collectives import gather_objects
+from ..collectives import broadcast_object, gather_objects
 from ..data.move import batch_size_of
 from ..errors import unknown_name
 from .entry import Entry, joined
@@ -32,10 +33,13 @@ FUNCTIONS = {
 }
 
 
+EPOCH = "epoch"  # logged outside of the batches
+
+
 class Name:
     """A name's settings, decided when it is first logged."""
 
-    __slots__ = ("bar", "entry", "key", "logger", "metric", "on_epoch", "on_step", "step_key", "step_sync")
+    __slots__ = ("bar", "entry", "key", "logger", "metric", "on_epoch", "on_step", "source", "step_key", "step_sync")
 
     def __init__(self, key: str, on_step: bool, on_epoch: bool, bar: bool, logger: bool):
         self.key, self.on_step, self.on_epoch, self.bar, self.logger = key, on_step, on_epoch, bar, logger
@@ -43,6 +47,7 @@ class Name:
         self.entry: Entry | None = None
         self.metric: Any = None
         self.step_sync = False
+        self.source: Any = EPOCH
 
     @property
     def epoch_key(self) -> str:
@@ -59,13 +64,13 @@ class Logs:
         self.batch: Any = None
         self.names: dict[Any, Name] = {}
         self.dataloader_idx: int | None = None
-        self.batches = 0
+        self.batches: Counter = Counter()  # how many of each loader
 
     def start(self, training: bool) -> dict[Any, Name]:
         """A loop begins; returns the names of the loop around it, for `resume`."""
         around = self.names, self.training, self.batch, self.in_step, self.dataloader_idx, self.batches
         self.names, self.training, self.batch, self.in_step = {}, training, None, False
-        self.dataloader_idx, self.batches = None, 0
+        self.dataloader_idx, self.batches = None, Counter()
         return around
 
     def resume(self, around: Any) -> None:
@@ -121,6 +126,7 @@ class Logs:
         index = self.dataloader_idx
         key = f"{name}/dataloader_idx_{index}" if index is not None and add_dataloader_idx else name
         known = Name(key, on_step, on_epoch, prog_bar, logger is not False)
+        known.source = index if self.in_step else EPOCH
         if hasattr(value, "compute") and hasattr(value, "reset"):
             known.metric = value
         elif not isinstance(value, (int, float, torch.Tensor)) and not hasattr(value, "__float__"):
@@ -174,39 +180,47 @@ class Logs:
         values: dict[str, float] = {}
         for key, sync, reduce, epoch_key in self._all_names(every):
             mine = every if sync else [(states, self.batches)]
-            reduce = reduce if isinstance(reduce, str) else self._function(key)
-            value = joined(reduce, [state[key][0] for state, _ in mine if key in state])
+            pairs = [state[key][0] for state, _ in mine if key in state]
+            value = joined(reduce, pairs) if isinstance(reduce, str) else self._by_function(key, pairs, every)
             if value is not None:
                 values[epoch_key] = value
         values.update(self._metric_values())
         plain = {known.key: values[known.epoch_key] for known in self.names.values() if known.epoch_key in values}
         return {**values, **plain}, values
 
-    def _state(self, known: Name) -> tuple[tuple[Any, float], bool, str | None, str]:
+    def _state(self, known: Name) -> tuple[tuple[Any, float], bool, str | None, str, Any]:
         assert known.entry is not None
         reduce = known.entry.reduce if isinstance(known.entry.reduce, str) else None
-        return known.entry.state(), known.entry.sync, reduce, known.epoch_key
+        return known.entry.state(), known.entry.sync, reduce, known.epoch_key, known.source
 
-    def _function(self, key: str) -> Any:
-        return next(known.entry.reduce for known in self.names.values() if known.key == key and known.entry)
+    def _by_function(self, key: str, pairs: list[tuple[Any, float]], every: list) -> float | None:
+        """The value of a name whose reduction is a function; a rank without batches does not have it, and is told."""
+        function = next((known.entry.reduce for known in self.names.values() if known.key == key and known.entry), None)
+        value = joined(function, pairs) if function is not None else None
+        having = [rank for rank, (states, _) in enumerate(every) if key in states]
+        if len(having) == len(every):
+            return value
+        runtime = self.trainer.runtime
+        told = broadcast_object(value, runtime.group, runtime.rank, having[0])
+        return told if function is None else value
 
     def _all_names(self, every: list) -> list[tuple[str, bool, Any, str]]:
         """Names in the order of the first rank that has them; a rank without batches learns them here."""
         found = {}
         for states, _ in every:
-            for key, (_, sync, reduce, epoch_key) in states.items():
+            for key, (_, sync, reduce, epoch_key, _) in states.items():
                 found.setdefault(key, (key, sync, reduce, epoch_key))
         return list(found.values())
 
     def _check_names(self, every: list) -> None:
-        busy = {rank: set(states) for rank, (states, batches) in enumerate(every) if batches}
-        for key in sorted(set().union(*busy.values())) if busy else ():
-            having = [rank for rank, keys in busy.items() if key in keys]
-            lacking = [rank for rank, keys in busy.items() if key not in keys]
-            if lacking:
-                raise RuntimeError(
-                    f"{key!r} was logged on ranks {having} and not on ranks {lacking}; log it on all of them"
-                )
+        """Ranks that had batches of the same loader must have logged the same names there."""
+        sources = {key: source for states, _ in every for key, (*_, source) in states.items()}
+        for key, source in sources.items():
+            busy = [rank for rank, (_, batches) in enumerate(every) if source == EPOCH or batches.get(source)]
+            having = [rank for rank in busy if key in every[rank][0]]
+            if len(having) < len(busy):
+                lacking = [rank for rank in busy if rank not in having]
+                raise RuntimeError(f"{key!r} was logged on ranks {having} and not on ranks {lacking}; log it on all")
 
     def _metric_values(self) -> dict[str, Any]:
         """Metric objects bring their own states together."""

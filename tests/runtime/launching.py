@@ -51,7 +51,7 @@ def ptrun(*arguments: str, **options) -> subprocess.CompletedProcess:
 @cache
 def answers(script: str, processes: int, *arguments: str) -> dict:
     """What a script of tests/runtime/scripts prints as JSON, on so many processes of one machine."""
-    options = ["--accelerator", "cpu", "--devices", str(processes)] if processes else []
+    options = ["--accelerator", "cpu", "--devices", str(processes), "--global-batch"]
     done = ptrun(*options, str(SCRIPTS / script), *arguments)
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1])

@@ -1,13 +1,22 @@
-"""Promises 4 and 5: one process bit for bit, several processes with the global batch kept to rounding, whatever the sampler."""
+"""Promises 4 and 5: one process bit for bit, several processes with the global batch kept to rounding, whatever
+the sampler.
+"""
 
 import json
 
 import pytest
-
 from launching import SCRIPTS, ptrun, run
 
 CASES = [
-    *("sequential-mean", "shuffled-mean", "dropped-mean", "generator-mean", "weighted-mean", "replacement-mean", "subset-mean"),
+    *(
+        "sequential-mean",
+        "shuffled-mean",
+        "dropped-mean",
+        "generator-mean",
+        "weighted-mean",
+        "replacement-mean",
+        "subset-mean",
+    ),
     *("eager-mean", "lazy-mean", "tiny-mean", "workers-mean", "stream-mean", "unbatched-mean", "list-mean"),
     *("shuffled-sum", "tiny-sum"),
 ]

@@ -1,4 +1,6 @@
-"""Loops that stay as they are, on Runtime: several models and backwards, double backward, accumulation, bare parameters."""
+"""Loops that stay as they are, on Runtime: several models and backwards, double backward, accumulation, bare
+parameters.
+"""
 
 import json
 

@@ -7,10 +7,9 @@ from contextlib import nullcontext
 import recording
 import torch
 import torch.nn.functional as F
+from ptmigrate.runtime import Runtime
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-
-from ptmigrate.runtime import Runtime
 
 SAMPLES = 103
 

@@ -1,4 +1,6 @@
-"""One model, many loaders: losses, weights and counts with `--global-batch`. Argument `plain`: a loop written by hand."""
+"""One model, many loaders: losses, weights and counts with `--global-batch`. Argument `plain`: a loop written by
+hand.
+"""
 
 import json
 import random
@@ -7,10 +9,18 @@ import sys
 import recording
 import torch
 import torch.nn.functional as F
-from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, Sampler, SequentialSampler
-from torch.utils.data import SubsetRandomSampler, TensorDataset, WeightedRandomSampler
-
 from ptmigrate.runtime import Module, Trainer
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    IterableDataset,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
 
 SAMPLES, BATCH, EPOCHS = 103, 8, 2
 
@@ -54,7 +64,7 @@ def loaders(data):
         "generator": lambda: DataLoader(data, BATCH, shuffle=True, generator=torch.Generator().manual_seed(5)),
         "weighted": lambda: DataLoader(data, BATCH, sampler=WeightedRandomSampler(weights, 41)),
         "replacement": lambda: DataLoader(data, BATCH, sampler=RandomSampler(data, True, 50)),
-        "subset": lambda: DataLoader(data, BATCH, sampler=SubsetRandomSampler(range(0, 60))),
+        "subset": lambda: DataLoader(data, BATCH, sampler=SubsetRandomSampler(range(60))),
         "eager": lambda: DataLoader(data, batch_sampler=Buckets(lazy=False)),
         "lazy": lambda: DataLoader(data, batch_sampler=Buckets(lazy=True)),
         "tiny": lambda: DataLoader(data, 1, sampler=range(5)),

@@ -1,0 +1,63 @@
+"""What a loop that is kept needs beside `Runtime.setup`: one handle for all its files, its own device, and equal ranks.
+
+A kept loop computes every batch whole on every rank, so that it is the same run on any number of them; what it draws at
+random has to be the same too.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from . import environment
+
+if TYPE_CHECKING:
+    from .handle import Runtime
+
+_shared: Runtime | None = None
+
+
+def shared() -> Runtime:
+    """The one Runtime of this process: every file of a migrated project asks for it here."""
+    global _shared
+    if _shared is None:
+        from .handle import Runtime
+
+        _shared = Runtime()
+    return _shared
+
+
+def own_device(runtime: Runtime, chosen: Any) -> torch.device:
+    """The device of this rank where the script chose an accelerator, the CPU where it chose the CPU."""
+    if environment.option("accelerator") is None and torch.device(chosen).type == "cpu":
+        return torch.device("cpu")
+    return runtime.device
+
+
+def follow(runtime: Runtime, optimizer: Any, models: tuple[torch.nn.Module, ...]) -> Any:
+    """Start the models from rank 0's weights and average their gradients in `Runtime.backward`; returns the optimizer."""
+    if runtime.world_size > 1:
+        if not runtime._models:
+            adopt_random_state(runtime)
+        for model in models:
+            if not any(known is model for known in runtime._models):
+                runtime.strategy.follow(model)
+                runtime._models.append(model)
+    return optimizer
+
+
+def adopt_random_state(runtime: Runtime) -> None:
+    """Give every rank rank 0's generators: torch's, Python's and (when it is loaded) NumPy's."""
+    import torch.distributed as dist
+
+    runtime.connect()
+    numpy = sys.modules.get("numpy")
+    state = [torch.get_rng_state(), random.getstate(), numpy.random.get_state() if numpy is not None else None]
+    dist.broadcast_object_list(state, 0, group=runtime.group)
+    torch.set_rng_state(state[0])
+    random.setstate(state[1])
+    if numpy is not None and state[2] is not None:
+        numpy.random.set_state(state[2])

@@ -1,0 +1,128 @@
+"""Promise 7, and starting: prints once, wrong usage in one line, a dead rank ends the job, nothing outlives the
+launcher.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from launching import SCRIPTS, environment, ptrun, run
+
+DIES = str(SCRIPTS / "dies.py")
+
+
+def two_ways(what):
+    """The same job, started by ptrun and by the script itself."""
+    by_ptrun = ["-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2", DIES, what]
+    return [by_ptrun, [DIES, what, "2"]]
+
+
+@pytest.mark.parametrize("command", two_ways("nothing"), ids=["ptrun", "script"])
+def test_prints_once(command):
+    done = run(*command)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n") == ["hello from the script", "done", ""]
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("command", two_ways("raise"), ids=["ptrun", "script"])
+def test_first_failure_speaks_alone(command):
+    start = time.monotonic()
+    done = run(*command)
+    assert done.returncode == 1
+    assert time.monotonic() - start < 20
+    assert done.stderr.count("Traceback") == 1 and "ValueError: the first failure" in done.stderr
+    assert "rank 1 stopped at epoch 0, batch 3" in done.stderr
+    assert done.stderr.splitlines()[-1] == "rank 1 ended with exit code 1; the other ranks were ended."
+
+
+@pytest.mark.parametrize("command", two_ways("exit"), ids=["ptrun", "script"])
+def test_a_rank_that_leaves(command):
+    done = run(*command)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "rank 1 ended with exit code 7; the other ranks were ended."
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("which", [0, 1], ids=["ptrun", "script"])
+def test_nothing_outlives_the_launcher(which, sign):
+    mark = f"PTMIGRATE_TEST_{os.getpid()}_{which}_{sign}"
+    process = subprocess.Popen(
+        [sys.executable, *two_ways("sleep")[which]],
+        env={**environment(), mark: "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    while "sleeping" not in process.stdout.readline():
+        assert process.poll() is None
+    assert len(marked(mark)) >= 2
+    process.send_signal(sign)
+    process.wait(15)
+    process.stdout.close()
+    assert process.returncode != 0
+    deadline = time.monotonic() + 15
+    while marked(mark) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert marked(mark) == []
+
+
+def marked(mark):
+    """Living processes with this name in their environment."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if mark.encode() in file.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--strategy", "ddpp", DIES], "unknown strategy 'ddpp'; did you mean 'ddp'?"),
+        (["--precision", "bf61", DIES], "unknown precision 'bf61'; did you mean 'bf16'?"),
+        (["--accelerator", "gpuu", DIES], "unknown accelerator 'gpuu'; did you mean 'gpu'?"),
+        (["--accelerator", "gpu", "--devices", "99", DIES], "99"),
+        ([DIES.replace("dies", "deis")], "dies.py'"),
+        (["--devices", "none", DIES], "devices='none': give a count"),
+        (["--devics", "2", DIES], "--devices"),
+    ],
+)
+def test_wrong_usage(arguments, says):
+    done = ptrun(*arguments)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_own_failure_of_one_process(tmp_path):
+    script = tmp_path / "fails.py"
+    script.write_text("raise KeyError('mine')")
+    done = ptrun(str(script))
+    assert done.returncode == 1 and "KeyError: 'mine'" in done.stderr
+
+
+def test_what_follows_the_script_is_its_own(tmp_path):
+    script = tmp_path / "shows.py"
+    script.write_text("import sys; print(sys.argv[1:], __name__)")
+    assert ptrun("--devices", "1", str(script), "--devices", "4", "-x").stdout == "['--devices', '4', '-x'] __main__\n"
+
+
+def test_help_and_version_do_without_torch():
+    code = "import sys; from ptmigrate.runtime import cli\ntry: cli.main([sys.argv[1]])\nfinally: print('torch' in sys.modules)"
+    for option in ("--help", "--version"):
+        assert run("-c", code, option).stdout.splitlines()[-1] == "False"
+
+
+def test_doctor():
+    done = ptrun("--doctor")
+    assert done.returncode == 0 and "accelerator auto:" in done.stdout and "torch: 2" in done.stdout

@@ -1,0 +1,35 @@
+"""A run in which one rank fails at its third batch, or in which everything takes for ever."""
+
+import sys
+import time
+
+import torch
+from ptmigrate.runtime import Module, Trainer, rank_zero_print
+from torch.utils.data import DataLoader, TensorDataset
+
+what, devices = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else None
+rank_zero_print("hello from the script")
+
+
+class Net(Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.1)
+
+    def training_step(self, batch, batch_idx):
+        if what == "raise" and self.global_rank == 1 and batch_idx == 3:
+            raise ValueError("the first failure")
+        if what == "exit" and self.global_rank == 1 and batch_idx == 3:
+            sys.exit(7)
+        if what == "sleep":
+            self.print("sleeping", flush=True)
+            time.sleep(60)
+        return self.layer(batch[0]).mean()
+
+
+data = TensorDataset(torch.randn(64, 2))
+Trainer(max_epochs=2, accelerator="cpu", devices=devices).fit(Net(), DataLoader(data, 4))
+rank_zero_print("done")

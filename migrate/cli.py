@@ -38,14 +38,22 @@ def _listing(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 @click.option("--force", is_flag=True, help="Write over existing results and uncommitted changes.")
 @click.option("--diff", is_flag=True, help="Show what would change, write nothing.")
 @click.option("--check", is_flag=True, help="Write nothing, exit 1 if something would change.")
-@click.option("--plan", type=click.Choice(["auto", "module", "loop"]), default="auto", help="How loops are migrated.  [auto]")
+@click.option(
+    "--plan", type=click.Choice(["auto", "module", "loop"]), default="auto", help="How loops are migrated.  [auto]"
+)
 @click.option("--select", default="", help="Only these codes (prefixes, separated by commas).")
 @click.option("--ignore", default="", help="Not these codes.")
 @click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_listing, help="List the codes.")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", help="Form of the report.  [text]")
+@click.option(
+    "--format", "format_", type=click.Choice(["text", "json"]), default="text", help="Form of the report.  [text]"
+)
 @click.option("--report", type=click.Path(path_type=Path), help="Write the report to a file instead.")
-@click.option("--verify", is_flag=True, help="Run original and result on the CPU and compare; script arguments after `--`.")
-@click.option("--devices", default=1, type=click.IntRange(1), help="With --verify: the distributed run too, on N processes.")
+@click.option(
+    "--verify", is_flag=True, help="Run original and result on the CPU and compare; script arguments after `--`."
+)
+@click.option(
+    "--devices", default=1, type=click.IntRange(1), help="With --verify: the distributed run too, on N processes."
+)
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 @click.pass_context
 def command(
@@ -172,7 +180,9 @@ def _write(done: list[Migrated], output: str, in_place: bool, force: bool) -> bo
     places = {id(m): _place(m, output) for m in readable}
     existing = [p for p in places.values() if p.exists()]
     if existing and not force:
-        click.echo(f"error: {existing[0]} exists: pass --force to write over it, or -o FOLDER for another place", err=True)
+        click.echo(
+            f"error: {existing[0]} exists: pass --force to write over it, or -o FOLDER for another place", err=True
+        )
         return False
     for m in readable:
         write_whole(places[id(m)], m.data, like=m.path)

@@ -7,6 +7,7 @@ import difflib
 from dataclasses import dataclass, field, replace
 
 from .codemods.base import Change, Codemod, apply
+from .codemods.keep_loop import KeepLoop
 from .codemods.once import PRINT, SAVE, Once
 from .codemods.remove_device_calls import RemoveDeviceCalls
 from .codemods.remove_unused_devices import RemoveUnusedDevices
@@ -52,20 +53,33 @@ def migrate_text(text: str, options: Options | None = None, is_script: bool = Tr
     if "torch" not in text:
         return Result(text, "none")
     facts = Facts(text)
-    changes = _device_changes(facts, options)
-    plain = apply(facts, changes)
-    edits = [c.edit for c in changes]
     if already_migrated(facts):
-        return Result(plain, "none" if not edits else "definitions", edits)
-    if is_script and options.plan != "loop" and options.wants("PTM700"):
+        return Result(text, "none")
+    trains = _trains(facts)
+    if trains and is_script and options.plan != "loop" and options.wants("PTM700"):
         try:
-            return _lifted(facts, plain, edits, options)
+            return _lifted(facts, options)
         except CannotLift as why:
-            decided = _decided(facts, plain, why)
-            if why.node is None:
-                return Result(plain, "definitions" if _defines(facts) else "none", edits)
-            return Result(plain, "loop", edits, [decided])
-    return Result(plain, "definitions" if edits or _defines(facts) else "none", edits)
+            return _kept(facts, options, [] if why.node is None else [_decided(why)])
+    if trains:
+        return _kept(facts, options, [])
+    changes = _device_changes(facts, options)
+    plan = "definitions" if changes or _defines(facts) else "none"
+    return Result(apply(facts, changes), plan, [c.edit for c in changes])
+
+
+def _trains(facts: Facts) -> bool:
+    return any(
+        isinstance(c.func, ast.Attribute) and c.func.attr == "backward" and not _in_autograd_function(facts, c)
+        for c in facts.walk(ast.Call)
+    )
+
+
+def _in_autograd_function(facts: Facts, node: ast.AST) -> bool:
+    return any(
+        isinstance(up, ast.ClassDef) and any(facts.names.resolve(b) == "torch.autograd.Function" for b in up.bases)
+        for up in facts.scopes.ancestors(node)
+    )
 
 
 def _device_changes(facts: Facts, options: Options) -> list[Change]:
@@ -76,36 +90,58 @@ def _device_changes(facts: Facts, options: Options) -> list[Change]:
     return changes
 
 
-def _lifted(facts: Facts, plain: str, edits: list[Edit], options: Options) -> Result:
+def _lifted(facts: Facts, options: Options) -> Result:
     from .lift.lift import lift
 
-    moved = Facts(plain)
-    text, more, attention = lift(moved, accelerator(facts))
+    changes = _device_changes(facts, options)
+    plain = apply(facts, changes)
     line = _line_map(plain, facts.text.text)
-    edits = edits + [replace(e, line=line(e.line)) for e in more]
+    try:
+        text, more, attention = lift(Facts(plain), accelerator(facts))
+    except CannotLift as why:
+        if why.node is not None:
+            why.line = line(getattr(why.node, "lineno", 1))
+        raise
+    edits = [c.edit for c in changes] + [replace(e, line=line(e.line)) for e in more]
     attention = [replace(n, line=line(n.line)) for n in attention]
-    names = [*MODULE_NAMES]
-    if options.wants(Once.code):
-        text, once = _once(text)
-        back = _line_map(text, facts.text.text)
-        edits += [replace(e, line=back(e.line)) for e in once]
-        names += [n for n in (PRINT, SAVE) if f"{n}(" in text]
-    text = add_imports(text, "ptmigrate.runtime", names)
+    text, once, names = _once(text, facts, options)
+    text = add_imports(text, "ptmigrate.runtime", [*MODULE_NAMES, *names])
     ast.parse(text)
-    return Result(text, "module", edits, attention)
+    return Result(text, "module", edits + once, attention)
 
 
-def _once(text: str) -> tuple[str, list[Edit]]:
+def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
+    """The loop as it is written, on Runtime: each process computes every batch whole."""
+    name = "runtime"
+    while any(name in s.stores or name in s.params for s in facts.scopes.by_node.values()):
+        name = f"pt_{name}"
+    changes = list(KeepLoop(name).plan(facts))
+    text = apply(facts, changes)
+    text, once, names = _once(text, facts, options)
+    text = add_imports(text, "ptmigrate.runtime", ["Runtime", *names], f"{name} = Runtime.shared()")
+    ast.parse(text)
+    first = next((c.edit for c in changes), None)
+    if first is not None:
+        says = "every process computes every batch whole: a kept loop's data is not divided over processes"
+        attention = [*attention, Note(first.line, first.column, "PTM703", says)]
+    return Result(text, "loop", [c.edit for c in changes] + once, attention)
+
+
+def _once(text: str, original: Facts, options: Options) -> tuple[str, list[Edit], list[str]]:
+    """What rank 0 alone does, the edits with lines of the original, and the names to import."""
+    if not options.wants(Once.code):
+        return text, [], []
     facts = Facts(text)
     changes = list(Once().plan(facts))
-    return apply(facts, changes), [c.edit for c in changes]
+    text = apply(facts, changes)
+    line = _line_map(facts.text.text, original.text.text)
+    names = [n for n in (PRINT, SAVE) if f"{n}(" in text]
+    return text, [replace(c.edit, line=line(c.edit.line)) for c in changes], names
 
 
-def _decided(facts: Facts, plain: str, why: CannotLift) -> Note:
+def _decided(why: CannotLift) -> Note:
     """The line of the original that kept the loop from being lifted."""
-    line = getattr(why.node, "lineno", 1)
-    column = getattr(why.node, "col_offset", 0) + 1
-    return Note(_line_map(plain, facts.text.text)(line), column, "PTM701", f"the loop is kept: {why.reason}")
+    return Note(why.line, getattr(why.node, "col_offset", 0) + 1, "PTM701", f"the loop is kept: {why.reason}")
 
 
 def _line_map(new: str, old: str):  # type: ignore[no-untyped-def]
@@ -124,7 +160,8 @@ def _line_map(new: str, old: str):  # type: ignore[no-untyped-def]
 
 def already_migrated(facts: Facts) -> bool:
     return any(
-        isinstance(s, ast.ImportFrom) and s.module in ("ptmigrate.runtime", "lightning.pytorch", "pytorch_lightning", "lightning")
+        isinstance(s, ast.ImportFrom)
+        and s.module in ("ptmigrate.runtime", "lightning.pytorch", "pytorch_lightning", "lightning")
         for s in facts.walk(ast.ImportFrom)
     )
 

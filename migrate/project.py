@@ -54,7 +54,9 @@ def _followed(script: Path) -> Iterator[Path]:
             tree = ast.parse(path.read_bytes())
         except (OSError, SyntaxError, ValueError, RecursionError):
             continue
-        for module in local_modules(script, tree) if path == script else [*local_modules(path, tree), *_from(script, tree)]:
+        for module in (
+            local_modules(script, tree) if path == script else [*local_modules(path, tree), *_from(script, tree)]
+        ):
             if _key(module) not in seen:
                 seen.add(_key(module))
                 queue.append(module)

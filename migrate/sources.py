@@ -7,7 +7,19 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-SKIPPED = {".git", ".hg", ".svn", ".venv", "venv", "__pycache__", "node_modules", ".tox", ".nox", ".eggs", "site-packages"}
+SKIPPED = {
+    ".git",
+    ".hg",
+    ".svn",
+    ".venv",
+    "venv",
+    "__pycache__",
+    "node_modules",
+    ".tox",
+    ".nox",
+    ".eggs",
+    "site-packages",
+}
 
 
 def python_files(folder: Path) -> Iterator[Path]:

@@ -31,7 +31,10 @@ def uncommitted(path: Path) -> bool:
     try:
         done = subprocess.run(
             ["git", "status", "--porcelain", "--ignored", "--", path.name],
-            cwd=path.parent, capture_output=True, text=True, timeout=30,
+            cwd=path.parent,
+            capture_output=True,
+            text=True,
+            timeout=30,
         )
     except (OSError, subprocess.TimeoutExpired):
         return False

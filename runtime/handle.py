@@ -126,8 +126,7 @@ class Runtime:
         """Divide the batches of `loaders` among the ranks; with one process on the CPU, the same objects come back.
 
         With `train=False` whole batches go round (rank r evaluates r, r + world, ...), so that counts summed by
-        `all_reduce`
-        are exact; nothing is padded and nothing seen twice.
+        `all_reduce` are exact; nothing is padded and nothing seen twice.
         """
         if self.world_size > 1:
             self.connect()
@@ -139,8 +138,7 @@ class Runtime:
         """For loops without a loader: this rank's part of a global batch that every rank holds alike.
 
         Sets `share`, and so the weight of the next losses. A loop that neither divides nor has a loader is repeated
-        alike on
-        every rank, which needs no call: each rank's gradient then is the whole one.
+        alike on every rank, which needs no call: each rank's gradient then is the whole one.
         """
         value = batch[0] if len(batch) == 1 else batch
         if self.world_size == 1:

@@ -64,10 +64,10 @@ def apply(facts: Facts, changes: Iterable[Change]) -> str:
 
 def _kind(node: ast.AST) -> str:
     """The libcst class that an `ast` node is found as."""
-    if isinstance(node, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.FunctionDef | ast.ClassDef):
-        return type(node).__name__
+    name = type(node).__name__
+    name = name.removeprefix("Async") if isinstance(node, ast.stmt) else name
+    if name in ("If", "For", "While", "With", "Try", "FunctionDef", "ClassDef"):
+        return name
     if isinstance(node, ast.stmt):
         return "statement"
-    if isinstance(node, ast.arg):
-        return "Param"
-    return type(node).__name__
+    return "Param" if isinstance(node, ast.arg) else name

@@ -1,26 +1,19 @@
 """T1: the runtime places modules and batches, so `.cuda()` and `.to(device)` go.
 
-`.to(device, dtype)` keeps the dtype; an assignment of a name to itself goes whole. A tensor that the script makes itself
-(`torch.zeros(3).cuda()`) is not placed by the runtime and is left to T2.
+`.to(device, dtype)` keeps the dtype; an assignment of a name to itself goes whole. What the runtime does not place (a
+tensor that the script makes itself, data read at once) keeps its call, and is told of: T2 is about those.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
 
 from ..facts.script import Facts
 from .base import Change, Codemod
+from .rewrites import drop_arguments, keep_arguments, take_branch, take_iterable, unwrap
 
-# what these return is a tensor that nobody else will move
-MAKES_TENSORS = {
-    "torch." + n
-    for n in (
-        "tensor as_tensor from_numpy zeros ones full empty rand randn randint randperm arange linspace eye "
-        "zeros_like ones_like rand_like randn_like full_like empty_like Tensor FloatTensor LongTensor normal bernoulli"
-    ).split()
-} | {"torch.autograd.Variable"}
+WHY = "the runtime places batches and modules"
 
 
 class RemoveDeviceCalls(Codemod):
@@ -32,22 +25,106 @@ class RemoveDeviceCalls(Codemod):
         for statement in facts.walk(ast.Assign):
             if self._moves_to_itself(facts, statement):
                 gone.update(ast.walk(statement))
-                says = f"`{facts.short(statement)}` removed: the runtime places batches and modules"
+                says = f"`{facts.short(statement)}` removed: {WHY}"
                 yield Change(statement, self.edit(facts, statement, says), None, (statement,))
+        for change in self._branches(facts, gone):
+            gone.add(change.node)
+            yield change
+        for comprehension in facts.walk(ast.ListComp):
+            if comprehension not in gone and self._is_unpacked(facts, comprehension):
+                gone.update(n for n in ast.walk(comprehension.elt))
+                says = f"`{facts.short(comprehension)}`: {WHY}"
+                yield Change(comprehension, self.edit(facts, comprehension, says), take_iterable, (comprehension.elt,))
         for call in facts.walk(ast.Call):
-            if call in gone:
-                continue
-            receiver = facts.devices.moved(call)
-            if receiver is None or not placed_by_runtime(facts, receiver):
-                continue
-            kept = self._what_stays(facts, call)
-            says = f"`{facts.short(call)}`: the runtime places batches and modules"
-            holder = facts.scopes.parents.get(call)
-            if not kept and isinstance(holder, ast.Expr):
+            if call not in gone:
+                yield from self._call(facts, call)
+
+    def _call(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
+        receiver = facts.devices.moved(call)
+        if receiver is None:
+            yield from self._made_there(facts, call)
+            return
+        if not facts.placed.by_runtime(receiver):
+            return
+        kept = _what_stays(facts, call)
+        says = f"`{facts.short(call)}`: {WHY}"
+        holder = facts.scopes.parents.get(call)
+        if not kept and isinstance(holder, ast.Expr):
+            if _has_effect(receiver):
+                yield Change(call, self.edit(facts, call, says), unwrap, (*call.args, *call.keywords))
+            else:
                 yield Change(holder, self.edit(facts, call, says), None, (holder,))
+            return
+        where = tuple(a for i, a in enumerate([*call.args, *call.keywords]) if i not in kept)
+        yield Change(call, self.edit(facts, call, says), keep_arguments(kept) if kept else unwrap, where)
+
+    def _made_there(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
+        """`nn.Linear(3, 4, device=device)`: a module that is made on a device is placed all the same."""
+        if not facts.placed.is_module(call) or not (facts.names.resolve(call.func) or "").startswith("torch.nn."):
+            return
+        for i, k in enumerate(call.keywords):
+            if k.arg == "device" and facts.devices.is_device(k.value):
+                says = f"`{facts.short(k)}`: {WHY}"
+                yield Change(call, self.edit(facts, k.value, says), drop_arguments(len(call.args) + i), (k.value,))
+
+    def _branches(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
+        """`x.cuda() if use_cuda else x` is `x`."""
+        for choice in facts.walk(ast.IfExp):
+            if choice in gone:
                 continue
-            where = tuple(a for i, a in enumerate([*call.args, *call.keywords]) if i not in kept)
-            yield Change(call, self.edit(facts, call, says), _keep(kept) if kept else _unwrap, where)
+            body, orelse = self.stripped(facts, choice.body), self.stripped(facts, choice.orelse)
+            if (body is choice.body and orelse is choice.orelse) or ast.unparse(body) != ast.unparse(orelse):
+                continue
+            plain_body = body is choice.body
+            says = f"`{facts.short(choice)}`: {WHY}"
+            parts = (choice.test, choice.orelse if plain_body else choice.body)
+            yield Change(choice, self.edit(facts, choice, says), take_branch("body" if plain_body else "orelse"), parts)
+
+    def stripped(self, facts: Facts, value: ast.expr) -> ast.expr:
+        """What is left of an expression once it is not moved any more; the expression itself when nothing moves it."""
+        if isinstance(value, ast.IfExp):
+            body, orelse = self.stripped(facts, value.body), self.stripped(facts, value.orelse)
+            moved = body is not value.body or orelse is not value.orelse
+            return body if moved and ast.unparse(body) == ast.unparse(orelse) else value
+        if isinstance(value, ast.Call) and not _what_stays(facts, value):
+            receiver = facts.devices.moved(value)
+            if receiver is not None and facts.placed.by_runtime(receiver):
+                return self.stripped(facts, receiver)
+        if isinstance(value, ast.DictComp | ast.ListComp) and self._only_moves(facts, value):
+            source = value.generators[0].iter
+            if isinstance(value, ast.ListComp):
+                return source
+            assert isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute)
+            return source.func.value
+        return value
+
+    def _only_moves(self, facts: Facts, value: ast.DictComp | ast.ListComp) -> bool:
+        """`[t.to(device) for t in batch]`, `{k: v.to(device) for k, v in batch.items()}`."""
+        if len(value.generators) != 1 or value.generators[0].ifs or value.generators[0].is_async:
+            return False
+        target, source = value.generators[0].target, value.generators[0].iter
+        element = value.elt if isinstance(value, ast.ListComp) else value.value
+        left = self.stripped(facts, element)
+        if left is element:
+            return False
+        if isinstance(value, ast.ListComp):
+            return ast.unparse(left) == ast.unparse(target) and facts.placed.by_runtime(source)
+        return (
+            isinstance(source, ast.Call)
+            and isinstance(source.func, ast.Attribute)
+            and source.func.attr == "items"
+            and not source.args
+            and ast.unparse(target) == ast.unparse(ast.Tuple([value.key, left], ast.Load()))
+        )
+
+    def _is_unpacked(self, facts: Facts, value: ast.ListComp) -> bool:
+        """`x, y = [t.to(device) for t in batch]`."""
+        holder = facts.scopes.parents.get(value)
+        return (
+            isinstance(holder, ast.Assign)
+            and all(isinstance(t, ast.Tuple | ast.List) for t in holder.targets)
+            and self._only_moves(facts, value)
+        )
 
     def _moves_to_itself(self, facts: Facts, statement: ast.Assign) -> bool:
         """`x = x.cuda()`, `a, b = a.to(device), b.to(device)`, `model = model.to(device)`."""
@@ -59,61 +136,26 @@ class RemoveDeviceCalls(Codemod):
             pairs = list(zip(target.elts, value.elts, strict=True))
         some = False
         for t, v in pairs:
-            if isinstance(v, ast.Call) and not self._what_stays(facts, v):
-                receiver = facts.devices.moved(v)
-                if receiver is not None and placed_by_runtime(facts, receiver):
-                    v, some = receiver, True
-            if ast.unparse(t) != ast.unparse(v):
+            left = self.stripped(facts, v)
+            some = some or left is not v
+            if ast.unparse(t) != ast.unparse(left):
                 return False
         return some
 
-    def _what_stays(self, facts: Facts, call: ast.Call) -> list[int]:
-        """The places, in the text, of the arguments of a `.to()` that do not say where."""
-        if not (isinstance(call.func, ast.Attribute) and call.func.attr == "to"):
-            return []
-        where = facts.devices.device_arguments(call)
-        return [i for i, a in enumerate([*call.args, *call.keywords]) if a not in where]
+
+def _what_stays(facts: Facts, call: ast.Call) -> list[int]:
+    """The places, in the text, of the arguments of a `.to()` that do not say where."""
+    if not (isinstance(call.func, ast.Attribute) and call.func.attr == "to"):
+        return []
+    where = facts.devices.device_arguments(call)
+    return [i for i, a in enumerate([*call.args, *call.keywords]) if a not in where and not _is_copy(a)]
 
 
-def placed_by_runtime(facts: Facts, receiver: ast.expr) -> bool:
-    """Whether the runtime will move this value itself: modules, batches, and what is computed from them."""
-    if isinstance(receiver, ast.Call):
-        if isinstance(receiver.func, ast.Attribute):
-            full = facts.names.resolve(receiver.func)
-            if full is None:
-                return placed_by_runtime(facts, receiver.func.value)
-            return full not in MAKES_TENSORS
-        return facts.names.resolve(receiver.func) not in MAKES_TENSORS
-    if isinstance(receiver, ast.Subscript | ast.Attribute):
-        return placed_by_runtime(facts, receiver.value)
-    if isinstance(receiver, ast.Name):
-        scope = facts.scopes.scope_of(receiver).lookup(receiver.id)
-        if scope is None or receiver.id in scope.params:
-            return True
-        values = facts.devices.assigned(receiver.id, scope) or []
-        made = [v for v in values if not _mentions(v, receiver.id)]
-        return not made or all(placed_by_runtime(facts, v) for v in made)
-    return not isinstance(receiver, ast.Constant)
+def _is_copy(argument: ast.expr | ast.keyword) -> bool:
+    """`copy=False`, and `non_blocking` by position, which are a boolean."""
+    value = argument.value if isinstance(argument, ast.keyword) and argument.arg == "copy" else argument
+    return isinstance(value, ast.Constant) and value.value is False
 
 
-def _mentions(node: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
-
-
-def _unwrap(original: Any, updated: Any) -> Any:
-    """`x.to(device)` to `x`, with the parentheses that stood around the call."""
-    receiver = updated.func.value
-    if updated.lpar:
-        receiver = receiver.with_changes(lpar=[*updated.lpar, *receiver.lpar], rpar=[*receiver.rpar, *updated.rpar])
-    return receiver
-
-
-def _keep(places: list[int]) -> Any:
-    def rewrite(original: Any, updated: Any) -> Any:
-        import libcst as cst
-
-        args = [updated.args[i] for i in places]
-        args[-1] = args[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        return updated.with_changes(args=args)
-
-    return rewrite
+def _has_effect(receiver: ast.expr) -> bool:
+    return any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in ast.walk(receiver))

@@ -13,6 +13,7 @@ from ..facts.devices import AVAILABILITY, argument, default_of
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .base import Change, Codemod
+from .rewrites import drop_arguments
 
 
 class RemoveUnusedDevices(Codemod):
@@ -102,7 +103,7 @@ class RemoveUnusedDevices(Codemod):
             place = next(
                 i for i, a in enumerate([*call.args, *call.keywords]) if a is value or getattr(a, "value", None) is value
             )
-            yield Change(call, self.edit(facts, value, f"argument `{arg.arg}` of {f.name}() removed"), _without(place), (value,))
+            yield Change(call, self.edit(facts, value, f"argument `{arg.arg}` of {f.name}() removed"), drop_arguments(place), (value,))
 
     def _branches(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
         """An `if` whose statements are all gone goes too, when its test has no effect."""
@@ -134,25 +135,5 @@ def _without_parameter(name: str) -> Any:
                 if kept and not (p.kwonly_params or p.star_kwarg or isinstance(p.star_arg, cst.Param)):
                     kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
         return updated.with_changes(params=p.with_changes(**groups))
-
-    return rewrite
-
-
-def _without(place: int) -> Any:
-    """The call without its argument at a place; places are those of the original, so several removals add up."""
-
-    def rewrite(original: Any, updated: Any) -> Any:
-        import libcst as cst
-
-        dropped = original.args[place]
-        args = [a for a in updated.args if not _same_place(a, dropped, original, updated)]
-        if args and len(args) < len(updated.args) and args[-1] is not updated.args[-1]:
-            args[-1] = args[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        return updated.with_changes(args=args)
-
-    def _same_place(a: Any, dropped: Any, original: Any, updated: Any) -> bool:
-        if len(updated.args) == len(original.args):
-            return updated.args.index(a) == place
-        return a.deep_equals(dropped)
 
     return rewrite

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cached_property
 
 from .names import Names
 from .scopes import Scope, Scopes
@@ -29,6 +30,11 @@ AVAILABILITY = {
 }
 # `.to(x)` with a bare parameter of one of these names is a device even where no call shows what it is given
 DEVICE_PARAMETERS = {"device", "dev", "cuda_device", "gpu_device"}
+DEVICE_ATTRIBUTES = DEVICE_PARAMETERS | {"DEVICE"}
+# what holds a script's options: `args.device` is one, `x.device` is where a tensor is
+OPTIONS = re.compile(r"(args?|opts?|options|flags|cfgs?|conf|config|hparams|params|settings|c|self|cls)\Z", re.IGNORECASE)
+# `.to(rank)`: a number says which device
+INDEX_NAME = re.compile(r"((local|global)?_?rank|gpu(_?(id|idx|index|num))?|device_?(id|idx|index)|dev_?id)\Z", re.IGNORECASE)
 
 
 class Devices:
@@ -37,7 +43,8 @@ class Devices:
         self.names = names
         self.scopes = scopes
         self._known: dict[tuple[int, str], bool] = {}
-        self._calls: dict[str, list[ast.Call]] | None = None
+        self._asked: set[int] = set()
+        self._returning: set[str] = set()
 
     # -- values -------------------------------------------------------------------------------------------------
 
@@ -46,11 +53,15 @@ class Devices:
         if isinstance(node, ast.Constant):
             return isinstance(node.value, str) and DEVICE_LITERAL.match(node.value) is not None
         if isinstance(node, ast.Call):
-            return self.names.resolve(node.func) in DEVICE_MAKERS
+            return self.names.resolve(node.func) in DEVICE_MAKERS or self._returns_device(node)
         if isinstance(node, ast.IfExp):
             return self.is_device(node.body) and self.is_device(node.orelse)
+        if isinstance(node, ast.BoolOp):
+            return all(self.is_device(v) for v in node.values)
         if isinstance(node, ast.Name):
             return self._is_device_name(node)
+        if isinstance(node, ast.Attribute):
+            return self._is_device_attribute(node)
         if isinstance(node, ast.JoinedStr):
             first = node.values[0] if node.values else None
             return isinstance(first, ast.Constant) and str(first.value).startswith("cuda:")
@@ -70,14 +81,73 @@ class Devices:
         values = self.assigned(name, scope)
         if values is None:
             return False
+        values = [v for v in values if not _is_none(v)]
         if name in scope.params:
             given = self.given(scope, name)
-            if given is None or (not given and name not in DEVICE_PARAMETERS):
+            if name in DEVICE_PARAMETERS:
+                return all(self._may_be_device(v) for v in [*values, *(given or ())])
+            if not given:
                 return False
             values = values + given
-        elif not values:
+        return bool(values) and all(self.is_device(v) for v in values)
+
+    def _may_be_device(self, node: ast.expr) -> bool:
+        """Not for what shows that it is something else: a dtype, a number with a point, a tensor made here."""
+        if isinstance(node, ast.Constant):
+            return node.value is None or isinstance(node.value, int) or self.is_device(node)
+        if isinstance(node, ast.Name | ast.Attribute | ast.Call):
+            target = node.func if isinstance(node, ast.Call) else node
+            full = self.names.resolve(target)
+            return full is None or not full.startswith("torch.") or self.is_device(node)
+        return True
+
+    def _returns_device(self, call: ast.Call) -> bool:
+        """`get_device()`, a function of this file whose every return is a device."""
+        if not isinstance(call.func, ast.Name):
             return False
-        return all(self.is_device(v) for v in values)
+        home = self.scopes.scope_of(call.func).lookup(call.func.id)
+        stores = home.stores.get(call.func.id, []) if home is not None else []
+        if len(stores) != 1 or not isinstance(stores[0], ast.FunctionDef) or call.func.id in self._returning:
+            return False
+        self._returning.add(call.func.id)
+        try:
+            found = [n.value for n in ast.walk(stores[0]) if isinstance(n, ast.Return)]
+            return bool(found) and all(v is not None and self.is_device(v) for v in found)
+        finally:
+            self._returning.discard(call.func.id)
+
+    def _is_device_attribute(self, node: ast.Attribute) -> bool:
+        """`args.device`, `self.device`: an option or an attribute that is only ever given devices."""
+        if not (isinstance(node.value, ast.Name) and OPTIONS.match(node.value.id)) or self.names.resolve(node):
+            return False
+        values = self.attribute_values.get(node.attr)
+        if values is None:
+            return node.attr in DEVICE_ATTRIBUTES
+        if id(node) in self._asked:
+            return False
+        self._asked.add(id(node))
+        try:
+            return all(
+                self.is_device(v) or _is_none(v) or (node.attr in DEVICE_ATTRIBUTES and self._may_be_device(v))
+                for v in values
+            )
+        finally:
+            self._asked.discard(id(node))
+
+    @cached_property
+    def attribute_values(self) -> dict[str, list[ast.expr]]:
+        """What the file gives attributes of each name, by assignment; an augmented one or a loop gives nothing known."""
+        found: dict[str, list[ast.expr]] = {}
+        for node in ast.walk(self.tree):
+            pairs: list[tuple[ast.expr, ast.expr]] = []
+            if isinstance(node, ast.Assign):
+                pairs = [(t, node.value) for t in node.targets]
+            elif isinstance(node, ast.AnnAssign) and node.value is not None:
+                pairs = [(node.target, node.value)]
+            for target, value in pairs:
+                if isinstance(target, ast.Attribute):
+                    found.setdefault(target.attr, []).append(value)
+        return found
 
     def assigned(self, name: str, scope: Scope) -> list[ast.expr] | None:
         """Every value that plain assignments give the name; None when something else binds it too."""
@@ -125,7 +195,7 @@ class Devices:
     def moved(self, call: ast.Call) -> ast.expr | None:
         """For `x.cuda(...)` and `x.to(device, ...)`, the x; None for any other call."""
         f = call.func
-        if not isinstance(f, ast.Attribute) or self.names.resolve(f) is not None:
+        if not isinstance(f, ast.Attribute) or self.names.resolve(f) is not None or _is_super(f.value):
             return None
         if f.attr in ("cuda", "xpu", "mps"):
             return f.value if self._only_device_arguments(call) else None
@@ -136,15 +206,31 @@ class Devices:
     def device_arguments(self, call: ast.Call) -> list[ast.expr | ast.keyword]:
         """The arguments of a `.to(...)` that say where, not what: the device, and non_blocking with it."""
         found: list[ast.expr | ast.keyword] = []
-        if call.args and self.is_device(call.args[0]):
+        if call.args and (self.is_device(call.args[0]) or _is_index(call.args[0])):
             found.append(call.args[0])
-        found += [k for k in call.keywords if k.arg == "device" and self.is_device(k.value)]
+        found += [k for k in call.keywords if k.arg == "device" and (self.is_device(k.value) or _is_index(k.value))]
         if found:
             found += [k for k in call.keywords if k.arg == "non_blocking"]
         return found
 
     def _only_device_arguments(self, call: ast.Call) -> bool:
         return len(call.args) <= 2 and all(k.arg in ("device", "non_blocking") for k in call.keywords)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+
+
+def _is_index(node: ast.expr) -> bool:
+    """The first argument of `.to()` as a device's number: a literal, or a name that says so."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int) and not isinstance(node.value, bool)
+    last = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return bool(INDEX_NAME.match(last))
 
 
 def default_of(f: ast.FunctionDef, name: str) -> ast.expr | None:

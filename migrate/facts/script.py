@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from .devices import Devices
 from .names import Names
+from .placed import Placed
 from .scopes import Scopes
 from .text import Text
 
@@ -32,6 +33,10 @@ class Facts:
     @cached_property
     def devices(self) -> Devices:
         return Devices(self.tree, self.names, self.scopes)
+
+    @cached_property
+    def placed(self) -> Placed:
+        return Placed(self)
 
     @cached_property
     def _by_type(self) -> dict[type, list[ast.AST]]:

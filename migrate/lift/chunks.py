@@ -16,10 +16,7 @@ from .recipe import CannotLift, DataPass, Recipe, is_mode_call, walk_here
 
 # attributes of a Module that a user's name must not hide
 RESERVED = set(
-    "trainer device dtype print log log_dict logger loggers optimizers lr_schedulers manual_backward all_gather all_reduce share "
-    "global_rank local_rank current_epoch global_step training train eval forward parameters modules children type half float "
-    "double to cpu cuda state_dict training_step validation_step test_step predict_step configure_optimizers automatic_optimization "
-    "loss_reduction toggle_model fabric hparams example_input_array buffers apply zero_grad share_memory call_super_init".split()
+    ["trainer", "device", "dtype", "print", "log", "log_dict", "logger", "loggers", "optimizers", "lr_schedulers", "manual_backward", "all_gather", "all_reduce", "share", "global_rank", "local_rank", "current_epoch", "global_step", "training", "train", "eval", "forward", "parameters", "modules", "children", "type", "half", "float", "double", "to", "cpu", "cuda", "state_dict", "training_step", "validation_step", "test_step", "predict_step", "configure_optimizers", "automatic_optimization", "loss_reduction", "toggle_model", "fabric", "hparams", "example_input_array", "buffers", "apply", "zero_grad", "share_memory", "call_super_init"]
 )
 
 
@@ -153,7 +150,10 @@ def exposed(statements: list[ast.stmt]) -> set[str]:
 
 def _sure_stores(block: list[ast.stmt]) -> set[str]:
     return {
-        n.id for s in block if isinstance(s, ast.Assign) for n in ast.walk(s)
+        n.id
+        for s in block
+        if isinstance(s, ast.Assign)
+        for n in ast.walk(s)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
 
@@ -173,7 +173,9 @@ def _exposed_inside(s: ast.stmt) -> set[str]:
         elif name == "items":
             for item in value:
                 found |= {n.id for n in ast.walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-                own_targets |= {n.id for n in ast.walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+                own_targets |= {
+                    n.id for n in ast.walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+                }
         elif isinstance(value, ast.AST):
             found |= {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     return found - own_targets
@@ -181,10 +183,7 @@ def _exposed_inside(s: ast.stmt) -> set[str]:
 
 def stored(statements: list[ast.stmt]) -> set[str]:
     return {
-        n.id
-        for s in statements
-        for n in walk_here(s)
-        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+        n.id for s in statements for n in walk_here(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
     }
 
 
@@ -196,7 +195,9 @@ def resolve_variables(facts: Facts, recipe: Recipe, binder: Binder, chunks: list
     for i, chunk in enumerate(chunks):
         open_reads = exposed(chunk.statements)
         if chunk.hook.endswith("_step") and chunk.passing is not None:
-            open_reads -= {n.id for n in ast.walk(chunk.passing.target) if isinstance(n, ast.Name)} | {chunk.passing.index or ""}
+            open_reads -= {n.id for n in ast.walk(chunk.passing.target) if isinstance(n, ast.Name)} | {
+                chunk.passing.index or ""
+            }
         for name in names_in(chunk.statements):
             var = binder.variable(name)
             if var is None:
@@ -247,7 +248,7 @@ def _place(
             only = chunks[next(iter(at))]
             if not only.hook.endswith("_step"):
                 continue  # written and read in one method that runs once an epoch: local, and unset where it was unset
-        if shared or in_trunk and to:
+        if shared or (in_trunk and to):
             name = attribute_name(var.name, var.owner, taken)
             taken.add(name)
             v.attributes[var] = name
@@ -317,7 +318,12 @@ def _accept_carried(facts: Facts, assign: ast.Assign, name: str) -> None:
         return
     if isinstance(value, ast.Call) and (facts.names.resolve(value.func) or "").split(".")[0] in ("time", "datetime"):
         return
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add) and isinstance(value.left, ast.Name) and value.left.id == name:
+    if (
+        isinstance(value, ast.BinOp)
+        and isinstance(value.op, ast.Add)
+        and isinstance(value.left, ast.Name)
+        and value.left.id == name
+    ):
         return
     raise CannotLift(assign, f"`{name}` is carried from batch to batch")
 

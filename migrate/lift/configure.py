@@ -45,7 +45,8 @@ def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables
     c.returned = written[optimizer]
     if schedulers:
         parts = [
-            written[n] if interval == "epoch" else f'{{"scheduler": {written[n]}, "interval": "step"}}' for n, interval in schedulers
+            written[n] if interval == "epoch" else f'{{"scheduler": {written[n]}, "interval": "step"}}'
+            for n, interval in schedulers
         ]
         c.returned = f"[{written[optimizer]}], [{', '.join(parts)}]"
     if c.moved:
@@ -78,7 +79,12 @@ def _definition(facts: Facts, recipe: Recipe, binder: Binder, name: str) -> ast.
         return None
     s = facts.scopes.parents.get(stores[0])
     block = recipe.trunk_body
-    if not (isinstance(s, ast.Assign) and len(s.targets) == 1 and s.targets[0] is stores[0] and isinstance(s.value, ast.Call)):
+    if not (
+        isinstance(s, ast.Assign)
+        and len(s.targets) == 1
+        and s.targets[0] is stores[0]
+        and isinstance(s.value, ast.Call)
+    ):
         return None
     if s not in block or block.index(s) > block.index(recipe.epoch_loop):
         return None
@@ -92,7 +98,11 @@ def _only_for_the_loop(
     functions = {p.function for p in (recipe.train, recipe.evaluate) if p is not None and p.function is not None}
     for read in facts.scopes.reads(name, binder.trunk_scope):
         ups = set(facts.scopes.ancestors(read))
-        if recipe.epoch_loop not in ups and not (ups & functions) and not (ups & set(filter(None, statements.values()))):
+        if (
+            recipe.epoch_loop not in ups
+            and not (ups & functions)
+            and not (ups & set(filter(None, statements.values())))
+        ):
             return False
     s = statements[name]
     assert s is not None
@@ -132,7 +142,9 @@ def _training_loader(facts: Facts, recipe: Recipe, binder: Binder, variables: Va
     if recipe.evaluate is not None:
         e = recipe.evaluate
         others += [e.before, e.body, e.after, [ast.Expr(e.returns)] if e.returns is not None else []]
-    read = any(isinstance(n, ast.Name) and binder.variable(n) == var for block in others for s in block for n in ast.walk(s))
+    read = any(
+        isinstance(n, ast.Name) and binder.variable(n) == var for block in others for s in block for n in ast.walk(s)
+    )
     if not read:
         c.handled.add(var.name)
 

@@ -76,7 +76,12 @@ def _check_collections(
     after = {n.id for s in chunk.passing.after for n in ast.walk(s) if isinstance(n, ast.Name)}
     if chunk.passing.returns is not None:
         after |= {n.id for n in ast.walk(chunk.passing.returns) if isinstance(n, ast.Name)}
-    made_before = {n.id for s in chunk.passing.before for n in ast.walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    made_before = {
+        n.id
+        for s in chunk.passing.before
+        for n in ast.walk(s)
+        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+    }
     for s in chunk.statements:
         for n in walk_here(s):
             name = None

@@ -7,8 +7,8 @@ import ast
 from ..facts.text import Text
 
 
-def add_imports(text: str, package: str, names: list[str]) -> str:
-    """The text with `from package import names` after its last import at the top."""
+def add_imports(text: str, package: str, names: list[str], after: str = "") -> str:
+    """The text with `from package import names` after its last import at the top, and a statement right below."""
     if not names:
         return text
     tree, at = ast.parse(text), Text(text)
@@ -20,6 +20,8 @@ def add_imports(text: str, package: str, names: list[str]) -> str:
             break
     newline = "\r\n" if "\r\n" in text else "\n"
     line = f"from {package} import {', '.join(sorted(names, key=lambda n: (n.islower(), n)))}"
+    if after:
+        line += newline * 2 + after
     if last is None:
         first = at.line_span(1, 1)[0]
         return text[:first] + line + newline + text[first:]

@@ -84,7 +84,9 @@ class ModuleBuilder:
 
     def _sources(self) -> str:
         names = [
-            f"{p.function.name}()" for p in (self.recipe.train, self.recipe.evaluate) if p is not None and p.function is not None
+            f"{p.function.name}()"
+            for p in (self.recipe.train, self.recipe.evaluate)
+            if p is not None and p.function is not None
         ]
         names.append(f"{self.recipe.trunk.name}()" if self.recipe.trunk is not None else "the script's own loop")
         return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
@@ -149,7 +151,10 @@ class ModuleBuilder:
         if hook.endswith("_step") and passing is not None:
             batch, unpack = "batch", []
             target = passing.target
-            if isinstance(target, ast.Name) and Variable(self._owner(passing), target.id) not in self.variables.attributes:
+            if (
+                isinstance(target, ast.Name)
+                and Variable(self._owner(passing), target.id) not in self.variables.attributes
+            ):
                 batch = target.id
             else:
                 unpack = [f"{self._target(passing)} = batch"]
@@ -158,9 +163,13 @@ class ModuleBuilder:
                 start = self.facts.text.get(passing.index_start)
                 index = "batch_idx"
                 unpack.append(f"{passing.index} = batch_idx + {start}")
-            elif passing.index is not None and Variable(self._owner(passing), passing.index) in self.variables.attributes:
+            elif (
+                passing.index is not None and Variable(self._owner(passing), passing.index) in self.variables.attributes
+            ):
                 index = "batch_idx"
-                unpack.append(f"self.{self.variables.attributes[Variable(self._owner(passing), passing.index)]} = batch_idx")
+                unpack.append(
+                    f"self.{self.variables.attributes[Variable(self._owner(passing), passing.index)]} = batch_idx"
+                )
             signature = f"def {hook}(self, {batch}, {index}):"
             head = unpack
         elif hook == "on_train_batch_end":
@@ -205,7 +214,9 @@ class ModuleBuilder:
         if not evals:
             bodies["on_validation_model_eval"] = ["pass  # the script evaluates in the mode that it trains in"]
         elif not trains:
-            self._warn(e.loop, "the script leaves the model in evaluation mode after the first evaluation; so does the result")
+            self._warn(
+                e.loop, "the script leaves the model in evaluation mode after the first evaluation; so does the result"
+            )
             bodies["on_validation_model_train"] = ["pass"]
 
     def _reads_epoch(self, chunk: Chunk) -> bool:
@@ -215,7 +226,9 @@ class ModuleBuilder:
             var = self.binder.variable(n)
             if var == Variable("", self.recipe.epoch):
                 return True
-            if isinstance(var, ast.expr) and self.recipe.epoch in {x.id for x in ast.walk(var) if isinstance(x, ast.Name)}:
+            if isinstance(var, ast.expr) and self.recipe.epoch in {
+                x.id for x in ast.walk(var) if isinstance(x, ast.Name)
+            }:
                 return True
         return False
 
@@ -258,7 +271,11 @@ class ModuleBuilder:
         text = self._expression(loss, chunk)
         if isinstance(loss, ast.Name):
             later = chunk.statements[chunk.statements.index(backward) + 1 :]
-            if any(isinstance(n, ast.Name) and n.id == loss.id and not isinstance(n.ctx, ast.Load) for s in later for n in ast.walk(s)):
+            if any(
+                isinstance(n, ast.Name) and n.id == loss.id and not isinstance(n.ctx, ast.Load)
+                for s in later
+                for n in ast.walk(s)
+            ):
                 return f"{text} "
             return text
         return text
@@ -436,12 +453,18 @@ class ModuleBuilder:
         """An expression of a function as the trunk would write it, through the arguments of the call."""
         text = self.facts.text.get(node)
         start, _ = self.facts.text.span(node)
-        for n in sorted((x for x in ast.walk(node) if isinstance(x, ast.Name)), key=lambda x: -x.lineno * 10000 - x.col_offset):
+        for n in sorted(
+            (x for x in ast.walk(node) if isinstance(x, ast.Name)), key=lambda x: -x.lineno * 10000 - x.col_offset
+        ):
             var = self.binder.variable(n)
             a, b = self.facts.text.span(n)
             if isinstance(var, Variable) and var.owner:
                 raise CannotLift(n, f"`{n.id}` is known only inside the training pass")
-            new = self.facts.text.get(var) if isinstance(var, ast.expr) else (var.name if isinstance(var, Variable) else n.id)
+            new = (
+                self.facts.text.get(var)
+                if isinstance(var, ast.expr)
+                else (var.name if isinstance(var, Variable) else n.id)
+            )
             text = text[: a - start] + new + text[b - start :]
         return text
 

@@ -13,7 +13,13 @@ from dataclasses import dataclass, field
 
 from ..facts.script import Facts
 
-NO_GRAD = {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.set_grad_enabled", "torch.autograd.inference_mode"}
+NO_GRAD = {
+    "torch.no_grad",
+    "torch.inference_mode",
+    "torch.autograd.no_grad",
+    "torch.set_grad_enabled",
+    "torch.autograd.inference_mode",
+}
 CLIP_NORM = {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm"}
 CLIP_VALUE = {"torch.nn.utils.clip_grad_value_"}
 
@@ -25,6 +31,7 @@ class CannotLift(Exception):
         super().__init__(reason)
         self.node = node
         self.reason = reason
+        self.line = getattr(node, "lineno", 1)  # of the text that was looked at; the pipeline maps it to the original
 
 
 @dataclass
@@ -119,7 +126,19 @@ def find(facts: Facts) -> Recipe:
         raise CannotLift(trunk, f"the epoch loop is in a method, {trunk.name}()")
     block = _block_of(facts, epoch_loop)
     return Recipe(
-        trunk, block, epoch_loop, epoch, first, last, train, evaluate, before, between, after, optimization, more + schedulers
+        trunk,
+        block,
+        epoch_loop,
+        epoch,
+        first,
+        last,
+        train,
+        evaluate,
+        before,
+        between,
+        after,
+        optimization,
+        more + schedulers,
     )
 
 
@@ -277,7 +296,12 @@ def _is_no_grad(facts: Facts, node: ast.expr) -> bool:
 
 def _pass_of_function(facts: Facts, f: ast.FunctionDef, call: ast.Call, entry: ast.stmt, loop: ast.For) -> DataPass:
     a = f.args
-    if a.vararg or a.kwarg or any(isinstance(x, ast.Starred) for x in call.args) or any(k.arg is None for k in call.keywords):
+    if (
+        a.vararg
+        or a.kwarg
+        or any(isinstance(x, ast.Starred) for x in call.args)
+        or any(k.arg is None for k in call.keywords)
+    ):
         raise CannotLift(call, f"{f.name}() is called with spread arguments")
     result: ast.expr | None = None
     if isinstance(entry, ast.Assign) and entry.value is call and len(entry.targets) == 1:
@@ -299,7 +323,9 @@ def _pass_of_function(facts: Facts, f: ast.FunctionDef, call: ast.Call, entry: a
             if isinstance(n, ast.Return | ast.Yield | ast.YieldFrom):
                 raise CannotLift(n, f"{f.name}() returns in the middle")
     loader, target, index, start = batch_source(facts, loop)
-    return DataPass(loop, loader, target, index, start, statements[:at], loop.body, after, f, call, result, returns, no_grad)
+    return DataPass(
+        loop, loader, target, index, start, statements[:at], loop.body, after, f, call, result, returns, no_grad
+    )
 
 
 def _pass_in_place(facts: Facts, statements: list[ast.stmt], at: int, loop: ast.For) -> tuple[DataPass, list[ast.stmt]]:
@@ -347,9 +373,7 @@ def _evaluation_call(facts: Facts, s: ast.stmt) -> DataPass | None:
     return _pass_of_function(facts, f, value, s, loops[0])
 
 
-def _evaluation_in_place(
-    facts: Facts, rest: list[ast.stmt]
-) -> tuple[DataPass | None, list[ast.stmt], list[ast.stmt]]:
+def _evaluation_in_place(facts: Facts, rest: list[ast.stmt]) -> tuple[DataPass | None, list[ast.stmt], list[ast.stmt]]:
     flat, no_grad = _flat(facts, rest)
     loops = [s for s in flat if isinstance(s, ast.For) and iterates_loader(facts, s)]
     if not loops:
@@ -520,7 +544,9 @@ def _optimization(facts: Facts, train: DataPass) -> Optimization:
         n
         for s in train.body
         for n in walk_here(s)
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("step", "zero_grad")
+        if isinstance(n, ast.Call)
+        and isinstance(n.func, ast.Attribute)
+        and n.func.attr in ("step", "zero_grad")
         and facts.scopes.parents.get(n) not in train.body
     ]
     if nested:

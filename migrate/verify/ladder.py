@@ -118,7 +118,12 @@ def _run(launcher: list[str], script: Path, args: list[str], log: Path) -> Run:
     env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"}
     done = subprocess.run(
         [*launcher, str(RECORDER), str(log), str(script), *args],
-        env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
     )
     run = Run(done.returncode, done.stdout)
     for path in sorted(log.parent.glob(f"{log.name}.*")):

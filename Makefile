@@ -1,0 +1,37 @@
+# Two commands: `make demo` and `make test`. Both work on a fresh machine with Python 3.10 or newer.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
+
+.PHONY: demo test test-slow check clean
+
+demo: .venv/demo
+	$(BIN)/ptmigrate --force --verify --devices 2 fixtures/plain/digits.py -- --epochs 2
+
+test: .venv/dev
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: .venv/dev
+	$(BIN)/python -m pytest -m slow
+
+check: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	rm -rf build/typing && mkdir -p build/typing/ptmigrate
+	for f in migrate lint_rules runtime; do ln -s ../../../$$f build/typing/ptmigrate/$$f; done
+	MYPYPATH=build/typing $(BIN)/mypy -p ptmigrate
+
+.venv/python:
+	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/demo: pyproject.toml constraints.txt | .venv/python
+	$(PIP) -e '.[demo]'
+	touch $@
+
+.venv/dev: pyproject.toml constraints.txt | .venv/python
+	$(PIP) -e '.[dev]'
+	touch $@ .venv/demo
+
+clean:
+	rm -rf .venv build migrated *.egg-info

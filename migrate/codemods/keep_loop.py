@@ -1,0 +1,170 @@
+"""T14: a loop that cannot be lifted stays as it is written, on the handle `Runtime`.
+
+Every process computes every batch whole, from the same random numbers, so that the run is the same on any number of them;
+gradients are averaged when `runtime.backward` returns. What the script places it still places, on the rank's own device.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from ..facts.script import Facts
+from .base import Change, Codemod
+
+CUDA_CALLS = ("cuda", "xpu")
+
+
+class KeepLoop(Codemod):
+    code = "PTM702"
+    name = "keep-loop"
+
+    def __init__(self, handle: str = "runtime") -> None:
+        self.handle = handle  # what the result calls its Runtime
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        yield from self._backwards(facts)
+        yield from self._optimizers(facts)
+        yield from self._devices(facts)
+
+    def _backwards(self, facts: Facts) -> Iterator[Change]:
+        for call in facts.walk(ast.Call):
+            f = call.func
+            if isinstance(f, ast.Attribute) and f.attr == "backward" and facts.names.resolve(f) is None:
+                if isinstance(f.value, ast.Name) and f.value.id in ("self", self.handle):
+                    continue  # a method of the script's own class, or done already
+                if isinstance(f.value, ast.Call) and ast.unparse(f.value.func) in ("super", "scaler.scale", "self.scaler.scale"):
+                    continue
+                says = f"`{facts.short(call)}` became `{self.handle}.backward(...)`: gradients are averaged over ranks"
+                yield Change(call, self.edit(facts, call, says), _through(self.handle))
+
+    def _optimizers(self, facts: Facts) -> Iterator[Change]:
+        for call in facts.walk(ast.Call):
+            full = facts.names.resolve(call.func) or ""
+            if not full.startswith("torch.optim.") or ".lr_scheduler" in full or "swa_utils" in full:
+                continue
+            if not full.rsplit(".", 1)[-1][:1].isupper():
+                continue
+            models = _models(call)
+            if models:
+                says = f"{self.handle}.setup_optimizer: every rank starts from rank 0's weights and averages these gradients"
+                yield Change(call, self.edit(facts, call, says), _wrapped(self.handle, "setup_optimizer", models))
+
+    def _devices(self, facts: Facts) -> Iterator[Change]:
+        inside: set[ast.AST] = set()
+        for node in _outermost_devices(facts):
+            if node in inside:
+                continue
+            inside.update(ast.walk(node))
+            says = f"`{facts.short(node)}`: on an accelerator, this rank's own"
+            yield Change(node, self.edit(facts, node, says), _wrapped(self.handle, "own_device", []))
+        for call in facts.walk(ast.Call):
+            f = call.func
+            if (
+                isinstance(f, ast.Attribute)
+                and f.attr in CUDA_CALLS
+                and facts.names.resolve(f) is None
+                and facts.devices.moved(call) is not None
+            ):
+                says = f"`{facts.short(call)}` became `.to({self.handle}.device)`"
+                yield Change(call, self.edit(facts, call, says), _to_device(self.handle))
+
+
+def _outermost_devices(facts: Facts) -> Iterator[ast.expr]:
+    """The expressions that make a device: `torch.device(...)` and what chooses between two, outermost first."""
+    for node in facts.walk(ast.IfExp):
+        if _makes_device(facts, node) and _is_value(facts, node):
+            yield node
+    for call in facts.walk(ast.Call):
+        if _makes_device(facts, call) and not _in_context(facts, call):
+            yield call
+
+
+def _makes_device(facts: Facts, node: ast.expr) -> bool:
+    if isinstance(node, ast.IfExp):
+        return facts.devices.is_device(node) and not _all_cpu(node)
+    if isinstance(node, ast.Call):
+        if facts.names.resolve(node.func) == "torch.device":
+            return not _all_cpu(node)
+        return facts.devices.is_device(node)
+    return False
+
+
+def _all_cpu(node: ast.AST) -> bool:
+    texts = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return bool(texts) and all(t.startswith("cpu") for t in texts)
+
+
+def _is_value(facts: Facts, node: ast.expr) -> bool:
+    """Assigned, or an argument of device= : not the argument of torch.device itself, which is wrapped whole."""
+    parent = facts.scopes.parents.get(node)
+    return not (isinstance(parent, ast.Call) and facts.names.resolve(parent.func) == "torch.device")
+
+
+def _in_context(facts: Facts, node: ast.AST) -> bool:
+    """Inside `map_location=` or a comparison a device is only looked at."""
+    parent = facts.scopes.parents.get(node)
+    return isinstance(parent, ast.Compare) or (isinstance(parent, ast.keyword) and parent.arg == "map_location")
+
+
+def _models(call: ast.Call) -> list[str]:
+    """The sources of X for every `X.parameters()` in the arguments of an optimizer."""
+    found: dict[str, None] = {}
+    for argument in [*call.args, *(k.value for k in call.keywords)]:
+        comprehended = {
+            n.id
+            for c in ast.walk(argument)
+            if isinstance(c, ast.comprehension)
+            for n in ast.walk(c.target)
+            if isinstance(n, ast.Name)
+        }
+        for n in ast.walk(argument):
+            if (
+                isinstance(n, ast.Call)
+                and isinstance(n.func, ast.Attribute)
+                and n.func.attr in ("parameters", "named_parameters")
+                and not any(isinstance(x, ast.Name) and x.id in comprehended for x in ast.walk(n.func.value))
+                and not any(isinstance(x, ast.Call) for x in ast.walk(n.func.value))
+            ):
+                found[ast.unparse(n.func.value)] = None
+    return list(found)
+
+
+def _through(handle: str) -> Any:
+    """`loss.backward(...)` to `runtime.backward(loss, ...)`."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        loss = updated.func.value
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")) if updated.args else cst.MaybeSentinel.DEFAULT
+        func = cst.Attribute(cst.Name(handle), cst.Name("backward"))
+        return updated.with_changes(func=func, args=[cst.Arg(loss, comma=comma), *updated.args])
+
+    return rewrite
+
+
+def _wrapped(handle: str, method: str, more: list[str]) -> Any:
+    """`x` to `runtime.method(x, ...)`."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        args = [cst.Arg(updated), *(cst.Arg(cst.parse_expression(m)) for m in more)]
+        return cst.Call(cst.Attribute(cst.Name(handle), cst.Name(method)), args)
+
+    return rewrite
+
+
+def _to_device(handle: str) -> Any:
+    """`x.cuda()` to `x.to(runtime.device)`."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        kept = [a for a in updated.args if a.keyword is not None and a.keyword.value == "non_blocking"]
+        device = cst.Arg(cst.Attribute(cst.Name(handle), cst.Name("device")))
+        return updated.with_changes(func=updated.func.with_changes(attr=cst.Name("to")), args=[device, *kept])
+
+    return rewrite

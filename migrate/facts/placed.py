@@ -1,0 +1,142 @@
+"""Which values the runtime moves to their device by itself: modules, the batches of loaders, what is computed from them.
+
+Where a value's origin does not show, it is not taken for one of these: a call that moves it then stays, and is right.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from .loops import LOADER_NAME, LOOPS, MODEL_NAME
+from .scopes import Scope
+
+if TYPE_CHECKING:
+    from .script import Facts
+
+# what these return is a tensor that nobody else will move
+MAKES_TENSORS = {
+    "torch." + n
+    for n in (
+        "tensor as_tensor from_numpy zeros ones full empty rand randn randint randperm arange linspace eye logspace "
+        "Tensor FloatTensor DoubleTensor HalfTensor IntTensor LongTensor ByteTensor BoolTensor normal bernoulli load"
+    ).split()
+}
+LIKE = {"torch." + n for n in "zeros_like ones_like rand_like randn_like full_like empty_like randint_like".split()}
+MODULE_METHODS = {
+    "parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict", "zero_grad", "modules", "forward",
+}  # fmt: skip
+MODULE_NAME = ("criterion", "loss_fn", "loss_func", "criterions")
+
+
+class Placed:
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self._asked: set[tuple[int, str]] = set()
+
+    def by_runtime(self, node: ast.expr) -> bool:
+        """Whether the runtime moves this value itself."""
+        if isinstance(node, ast.Call):
+            return self._call(node)
+        if isinstance(node, ast.Subscript | ast.Attribute | ast.Starred):
+            return self.by_runtime(node.value)
+        if isinstance(node, ast.Name):
+            return self._name(node)
+        if isinstance(node, ast.NamedExpr):
+            return self.by_runtime(node.value)
+        if isinstance(node, ast.IfExp):
+            return self.by_runtime(node.body) and self.by_runtime(node.orelse)
+        if isinstance(node, ast.BinOp):
+            return self.by_runtime(node.left) or self.by_runtime(node.right)
+        if isinstance(node, ast.UnaryOp):
+            return self.by_runtime(node.operand)
+        if isinstance(node, ast.Tuple | ast.List):
+            return all(self.by_runtime(e) for e in node.elts)
+        return not isinstance(node, ast.Constant | ast.JoinedStr)
+
+    def _call(self, call: ast.Call) -> bool:
+        full = self.facts.names.resolve(call.func)
+        if isinstance(call.func, ast.Name) and call.func.id == "next":
+            return self._in_loop(call) and any(self.by_runtime(a) for a in call.args)
+        if full == "torch.utils.data.DataLoader":
+            return True
+        if full is None:
+            if isinstance(call.func, ast.Attribute):
+                return self.by_runtime(call.func.value) or any(self.by_runtime(a) for a in call.args)
+            return self.is_module(call) or any(self.by_runtime(a) for a in call.args)
+        if full in MAKES_TENSORS or full.startswith("numpy."):
+            return False
+        if self.is_module(call):
+            return True
+        return any(self.by_runtime(a) for a in call.args)
+
+    def is_module(self, call: ast.Call) -> bool:
+        """A call that makes a module: of torch.nn, torchvision, or a class of this file that is one."""
+        full = self.facts.names.resolve(call.func)
+        if full is not None:
+            parts = full.split(".")
+            if full.startswith("torch.nn.functional."):
+                return False
+            if full.startswith(("torch.nn.", "torchvision.models.", "timm.", "transformers.")):
+                return True
+            return not full.startswith(("torch.", "numpy.")) and parts[-1][:1].isupper()
+        name = call.func
+        if isinstance(name, ast.Name):
+            scope = self.facts.scopes.scope_of(name).lookup(name.id)
+            made = scope.stores.get(name.id, []) if scope is not None else []
+            if any(isinstance(m, ast.ClassDef) for m in made):
+                return True
+            return not made and name.id[:1].isupper()
+        return False
+
+    def _name(self, node: ast.Name) -> bool:
+        scope = self.facts.scopes.scope_of(node).lookup(node.id)
+        if scope is None or node.id in scope.params:
+            return True
+        key = (id(scope), node.id)
+        if key in self._asked:
+            return True  # what a value is computed from itself says nothing
+        self._asked.add(key)
+        try:
+            return self._used_as_module(node.id, scope) or all(self._given(s) for s in scope.stores.get(node.id, ()))
+        finally:
+            self._asked.discard(key)
+
+    def _used_as_module(self, name: str, scope: Scope) -> bool:
+        if name in MODULE_NAME or MODEL_NAME.search(name) or LOADER_NAME.search(name):
+            return True
+        for read in self.facts.scopes.reads(name, scope):
+            up = self.facts.scopes.parents.get(read)
+            if isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS:
+                return True
+            if isinstance(up, ast.Call) and up.func is read:
+                return True
+        return False
+
+    def _given(self, store: ast.AST) -> bool:
+        """Whether one binding of a name gives it what the runtime places: a batch, or what `by_runtime` says."""
+        parents = self.facts.scopes.parents
+        up, child = parents.get(store), store
+        while isinstance(up, ast.Tuple | ast.List | ast.Starred):
+            up, child = parents.get(up), up
+        if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension):
+            called = up.iter.func if isinstance(up.iter, ast.Call) else None
+            return not (isinstance(called, ast.Name) and called.id in ("range", "trange"))
+        if isinstance(up, ast.Assign):
+            if child is store:
+                return self.by_runtime(up.value)
+            return self._unpacked(up, child, store)
+        if isinstance(up, ast.NamedExpr | ast.AnnAssign):
+            return up.value is not None and self.by_runtime(up.value)
+        return isinstance(up, ast.AugAssign)
+
+    def _unpacked(self, statement: ast.Assign, target: ast.AST, store: ast.AST) -> bool:
+        value = statement.value
+        if isinstance(value, ast.Tuple) and isinstance(target, ast.Tuple) and len(value.elts) == len(target.elts):
+            if store in target.elts:
+                return self.by_runtime(value.elts[target.elts.index(store)])  # type: ignore[arg-type]
+            return False
+        return self._call(value) if isinstance(value, ast.Call) else True
+
+    def _in_loop(self, node: ast.AST) -> bool:
+        return any(isinstance(u, LOOPS) for u in self.facts.scopes.ancestors(node))

@@ -1,0 +1,131 @@
+"""The command ptmigrate: what it writes, what it says, how it ends."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ptmigrate.migrate.cli import command
+
+DIGITS = Path(__file__).parents[2] / "fixtures" / "plain" / "digits.py"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "digits.py").write_bytes(DIGITS.read_bytes())
+    return tmp_path
+
+
+def run(*args):
+    return CliRunner().invoke(command, list(args))
+
+
+def test_a_script_is_written_to_the_folder_migrated_and_the_original_is_untouched(folder):
+    done = run("digits.py")
+    assert done.exit_code == 0, done.output
+    assert "plan: module" in done.stdout and "PTM700" in done.stdout
+    assert (folder / "digits.py").read_bytes() == DIGITS.read_bytes()
+    assert "class NetModule(Module):" in (folder / "migrated" / "digits.py").read_text()
+
+
+def test_json_has_plan_edits_and_attention(folder):
+    report = json.loads(run("--format", "json", "digits.py").stdout)
+    assert report["version"] == 1
+    (entry,) = report["files"]
+    assert entry["path"] == "digits.py" and entry["plan"] == "module" and entry["output"] == os.path.join("migrated", "digits.py")
+    assert {"code", "line", "column", "message", "safe"} <= set(entry["edits"][0])
+    assert entry["attention"] == []
+    assert report["summary"]["changed"] == 1
+
+
+def test_an_existing_output_is_refused_and_kept_unless_forced(folder):
+    (folder / "migrated").mkdir()
+    (folder / "migrated" / "digits.py").write_text("mine")
+    done = run("digits.py")
+    assert done.exit_code == 2 and "--force" in done.stderr and "migrated" in done.stderr
+    assert (folder / "migrated" / "digits.py").read_text() == "mine"
+    assert run("--force", "digits.py").exit_code == 0
+    assert (folder / "migrated" / "digits.py").read_text() != "mine"
+
+
+def test_check_and_diff_write_nothing(folder):
+    assert run("--check", "digits.py").exit_code == 1
+    done = run("--diff", "digits.py")
+    assert done.exit_code == 0 and "+class NetModule(Module):" in done.stdout
+    assert not (folder / "migrated").exists()
+
+
+def test_dash_prints_one_file_and_nothing_else(folder):
+    done = run("-o", "-", "digits.py")
+    compile(done.stdout, "result", "exec")
+    assert "PTM700" in done.stderr
+
+
+def test_in_place_keeps_the_mode_and_a_second_run_changes_nothing(folder):
+    (folder / "digits.py").chmod(0o750)
+    assert run("--in-place", "digits.py").exit_code == 0
+    once = (folder / "digits.py").read_bytes()
+    assert stat.S_IMODE((folder / "digits.py").stat().st_mode) == 0o750
+    assert run("--in-place", "digits.py").exit_code == 0
+    assert (folder / "digits.py").read_bytes() == once
+    assert run("--check", "digits.py").exit_code == 0
+
+
+def test_in_place_refuses_uncommitted_changes_in_git(folder):
+    subprocess.run(["git", "init", "-q"], check=True)
+    done = run("--in-place", "digits.py")
+    assert done.exit_code == 2 and "not committed" in done.stderr
+    assert (folder / "digits.py").read_bytes() == DIGITS.read_bytes()
+    assert run("--in-place", "--force", "digits.py").exit_code == 0
+
+
+def test_a_file_without_torch_is_untouched_and_said_so(folder):
+    (folder / "plain.py").write_bytes(b"print('hello')\r\n")
+    done = run("plain.py")
+    assert done.exit_code == 0 and "no torch" in done.output
+    assert (folder / "migrated" / "plain.py").read_bytes() == b"print('hello')\r\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"import torch\ndef f(:\n", b"import torch\nprint 'hello'\n", b"# coding: nonsense\nimport torch\n", b"import torch\n\0"],
+)
+def test_a_bad_file_is_one_line_with_its_place_and_the_others_go_on(folder, content):
+    (folder / "bad.py").write_bytes(content)
+    done = run("bad.py", "digits.py")
+    assert done.exit_code == 2
+    lines = [line for line in done.stderr.splitlines() if line.startswith("bad.py:")]
+    assert len(lines) == 1
+    assert (folder / "migrated" / "digits.py").exists() and not (folder / "migrated" / "bad.py").exists()
+
+
+def test_a_path_that_is_not_there(folder):
+    done = run("nothing.py")
+    assert done.exit_code == 2 and "nothing.py" in done.stderr
+
+
+def test_local_modules_come_along(folder):
+    (folder / "train.py").write_text("import torch\nimport nets.small\nfrom helpers import f\n")
+    (folder / "nets").mkdir()
+    (folder / "nets" / "__init__.py").write_text("")
+    (folder / "nets" / "small.py").write_text("import torch\n\n\ndef g(x):\n    x = x.cuda()\n    return x\n")
+    (folder / "helpers.py").write_text("def f():\n    pass\n")
+    done = run("train.py")
+    assert done.exit_code == 0, done.output
+    written = sorted(str(p.relative_to(folder / "migrated")) for p in (folder / "migrated").rglob("*.py"))
+    assert written == ["helpers.py", os.path.join("nets", "__init__.py"), os.path.join("nets", "small.py"), "train.py"]
+    assert "cuda" not in (folder / "migrated" / "nets" / "small.py").read_text()
+
+
+def test_arguments_after_a_bare_dash_dash_need_verify(folder):
+    done = subprocess.run(
+        [sys.executable, "-c", "from ptmigrate.migrate.cli import main; main()", "digits.py", "--", "--epochs", "1"],
+        capture_output=True, text=True, timeout=60,
+    )
+    assert done.returncode == 2 and "--verify" in done.stderr

@@ -27,6 +27,8 @@ def shared() -> Runtime:
         from .handle import Runtime
 
         _shared = Runtime()
+        if _shared.world_size > 1:
+            adopt_random_state(_shared)
     return _shared
 
 
@@ -38,10 +40,10 @@ def own_device(runtime: Runtime, chosen: Any) -> torch.device:
 
 
 def follow(runtime: Runtime, optimizer: Any, models: tuple[torch.nn.Module, ...]) -> Any:
-    """Start the models from rank 0's weights and average their gradients in `Runtime.backward`; returns the optimizer."""
+    """Start the models from rank 0's weights and average their gradients in `Runtime.backward`; returns the
+    optimizer.
+    """
     if runtime.world_size > 1:
-        if not runtime._models:
-            adopt_random_state(runtime)
         for model in models:
             if not any(known is model for known in runtime._models):
                 runtime.strategy.follow(model)

@@ -20,11 +20,32 @@ class Once(Codemod):
     name = "rank-zero-output"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
+        files = set()
+        for holder in facts.walk(ast.With):
+            if (call := self._saved_to_open_file(facts, holder)) is not None:
+                files.add(call)
+                says = f"`{facts.short(holder)}` became `{SAVE}`: rank 0 alone writes the file, whole or not at all"
+                yield Change(holder, self.edit(facts, holder, says), _saved(call))
         for call in facts.walk(ast.Call):
-            new = self._replacement(facts, call)
+            new = self._replacement(facts, call) if call not in files else None
             if new is not None:
                 old = facts.text.get(call.func)
                 yield Change(call, self.edit(facts, call, f"`{old}` became `{new}`: rank 0 alone does it"), _renamed(new))
+
+    def _saved_to_open_file(self, facts: Facts, holder: ast.With) -> ast.Call | None:
+        """The save in `with open(path, "wb") as f: torch.save(x, f)`: every rank would cut the file short by opening it."""
+        item, body = holder.items[0], holder.body[0]
+        opened = item.context_expr
+        if not (len(holder.items) == len(holder.body) == 1 and isinstance(item.optional_vars, ast.Name)):
+            return None
+        if not (isinstance(opened, ast.Call) and isinstance(opened.func, ast.Name) and opened.func.id == "open" and opened.args):
+            return None
+        call = body.value if isinstance(body, ast.Expr) else None
+        if not isinstance(call, ast.Call) or facts.names.resolve(call.func) != "torch.save" or len(call.args) != 2:
+            return None
+        to = call.args[1]
+        is_file = isinstance(to, ast.Name) and to.id == item.optional_vars.id
+        return call if is_file and self._saves_once(facts, call) else None
 
     def _replacement(self, facts: Facts, call: ast.Call) -> str | None:
         if isinstance(call.func, ast.Name) and call.func.id == "print":
@@ -51,5 +72,20 @@ def _renamed(new: str) -> Any:
         import libcst as cst
 
         return updated.with_changes(func=cst.Name(new, lpar=updated.func.lpar, rpar=updated.func.rpar))
+
+    return rewrite
+
+
+def _saved(call: ast.Call) -> Any:
+    """`with open(path, "wb") as f: torch.save(x, f)` to `rank_zero_save(x, path)`."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        save = updated.body.body[0].body[0]
+        path = updated.items[0].item.args[0].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        args = [save.value.args[0], path, *save.value.args[2:]]
+        new = save.with_changes(value=save.value.with_changes(func=cst.Name(SAVE), args=args))
+        return cst.SimpleStatementLine([new], leading_lines=updated.leading_lines)
 
     return rewrite

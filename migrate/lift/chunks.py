@@ -49,6 +49,7 @@ class Variables:
     attributes: dict[Variable, str] = field(default_factory=dict)
     aliases: dict[Variable, ast.expr] = field(default_factory=dict)  # parameters given an expression
     results: list[str] = field(default_factory=list)  # trunk names that are read again after the loop
+    epoch_read_after: bool = False
 
 
 def chunks_of(recipe: Recipe) -> list[Chunk]:
@@ -181,6 +182,11 @@ def _exposed_inside(s: ast.stmt) -> set[str]:
     return found - own_targets
 
 
+def _batch_names(passing: DataPass) -> list[ast.Name]:
+    """The names that the batch loop itself binds: the parts of a batch, and the index."""
+    return [n for n in ast.walk(passing.loop.target) if isinstance(n, ast.Name)]
+
+
 def stored(statements: list[ast.stmt]) -> set[str]:
     return {
         n.id for s in statements for n in walk_here(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
@@ -198,6 +204,9 @@ def resolve_variables(facts: Facts, recipe: Recipe, binder: Binder, chunks: list
             open_reads -= {n.id for n in ast.walk(chunk.passing.target) if isinstance(n, ast.Name)} | {
                 chunk.passing.index or ""
             }
+            for name in _batch_names(chunk.passing):
+                if isinstance(var := binder.variable(name), Variable):
+                    writes.setdefault(var, set()).add(i)
         for name in names_in(chunk.statements):
             var = binder.variable(name)
             if var is None:
@@ -235,6 +244,7 @@ def _place(
     needs: dict[Variable, set[int]],
 ) -> None:
     read_after = _read_after(facts, recipe, binder)
+    v.epoch_read_after = recipe.epoch in read_after
     taken: set[str] = set()
     for var in dict.fromkeys([*needs, *writes]):
         in_trunk = var.owner == "" and _bound_before(binder, recipe, var.name)

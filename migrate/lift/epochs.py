@@ -31,3 +31,13 @@ def epoch_expression(facts: Facts, recipe: Recipe) -> str:
     if recipe.first_epoch is None:
         return "self.current_epoch"
     return f"self.current_epoch + {facts.text.get(recipe.first_epoch)}"
+
+
+def epoch_afterwards(facts: Facts, recipe: Recipe) -> str:
+    """The script's epoch number after the loop, when its last epoch is over."""
+    first = recipe.first_epoch
+    if first is None:
+        return "trainer.current_epoch - 1"
+    if isinstance(first, ast.Constant) and first.value == 1:
+        return "trainer.current_epoch"
+    return f"trainer.current_epoch - 1 + {facts.text.get(first)}"

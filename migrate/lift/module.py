@@ -15,7 +15,7 @@ from ..report import Edit, Note
 from .chunks import Binder, Chunk, Variable, Variables, check_carried, chunks_of, drops_mode, resolve_variables
 from .configure import Configured, configure
 from .counters import Counter, counters_of
-from .epochs import epoch_expression, max_epochs
+from .epochs import epoch_afterwards, epoch_expression, max_epochs
 from .loss import loss_reduction
 from .recipe import CannotLift, Recipe, walk_here
 from .splice import Splice, indent
@@ -447,6 +447,8 @@ class ModuleBuilder:
                 lines.append(f"{n} = module.{self.variables.attributes[Variable('', n)]}")
         else:
             lines.append(f"trainer.fit({', '.join([made, *loaders])})")
+        if self.variables.epoch_read_after:
+            lines.append(f"{r.epoch} = {epoch_afterwards(self.facts, r)}")
         return lines
 
     def _in_trunk(self, node: ast.expr) -> str:

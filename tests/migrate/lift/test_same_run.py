@@ -1,0 +1,180 @@
+"""Shapes of training scripts: what each becomes, run before and after, with the same losses, parameters and output."""
+
+import pytest
+
+from tests.migrate.running import check_same
+
+HEAD = """
+import argparse
+import time
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.optim.lr_scheduler import StepLR
+from torch.utils.data import DataLoader, TensorDataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument('--epochs', type=int, default=2)
+parser.add_argument('--lr', type=float, default=0.1)
+parser.add_argument('--no-cuda', action='store_true')
+args = parser.parse_args()
+torch.manual_seed(3)
+device = torch.device('cuda' if torch.cuda.is_available() and not args.no_cuda else 'cpu')
+xs, ys = torch.randn(37, 5), torch.randint(0, 3, (37,))
+train_loader = DataLoader(TensorDataset(xs, ys), batch_size=8, shuffle=True)
+test_loader = DataLoader(TensorDataset(xs[:11], ys[:11]), batch_size=4)
+model = nn.Sequential(nn.Linear(5, 7), nn.Dropout(0.2), nn.ReLU(), nn.Linear(7, 3)).to(device)
+criterion = nn.CrossEntropyLoss().to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
+"""
+
+NESTED = HEAD + """
+for epoch in range(args.epochs):
+    for i, (x, y) in enumerate(train_loader):
+        x, y = x.to(device), y.to(device)
+        out = model(x)
+        loss = criterion(out, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if (i + 1) % 2 == 0:
+            print('Epoch [{}/{}], Step [{}/{}], Loss: {:.4f}'.format(epoch + 1, args.epochs, i + 1, len(train_loader), loss.item()))
+print('done', epoch, loss.item())
+"""
+
+FUNCTIONS = HEAD + """
+scheduler = StepLR(optimizer, 1, gamma=0.5)
+best = 0
+
+def train(epoch):
+    model.train()
+    total = 0
+    for batch in train_loader:
+        optimizer.zero_grad()
+        loss = criterion(model(batch[0].to(device)), batch[1].to(device))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        total += loss.item()
+    print(f'train {epoch} {total / len(train_loader):.6f}')
+    return total
+
+def test():
+    model.eval()
+    loss, right = 0., 0
+    with torch.no_grad():
+        for x, y in test_loader:
+            out = model(x.to(device))
+            loss += criterion(out, y.to(device)).item()
+            right += (out.argmax(1).cpu() == y).sum().item()
+    loss /= len(test_loader)
+    print(f'test {loss:.6f} {right}')
+    return right
+
+for epoch in range(1, args.epochs + 1):
+    total = train(epoch)
+    right = test()
+    scheduler.step()
+    if right > best:
+        best = right
+        print('best', best, 'of epoch', epoch)
+print('best of all', best)
+"""
+
+INLINE_EVALUATION = HEAD + """
+for epoch in range(3):
+    start = time.time()
+    model.train()
+    running = 0.0
+    for x, y in train_loader:
+        x = x.to(device)
+        y = y.to(device)
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        running += loss.item() * x.size(0)
+    model.eval()
+    seen = 0
+    right = 0
+    with torch.no_grad():
+        for x, y in test_loader:
+            out = model(x.to(device))
+            seen += y.size(0)
+            right += (out.argmax(1) == y).sum().item()
+    print(epoch, running / len(train_loader.dataset), right / seen)
+"""
+
+MAIN = HEAD.replace("parser = ", "def main():\n    parser = ").replace("\nparser.", "\n    parser.").replace("\nargs", "\n    args")
+for _name in ("torch.manual_seed", "device", "xs, ys", "train_loader", "test_loader", "model", "criterion", "optimizer"):
+    MAIN = MAIN.replace(f"\n{_name}", f"\n    {_name}")
+MAIN += """
+    if args.epochs > 100:
+        print('long')
+    warm = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=4)
+    step = 0
+    for epoch in range(args.epochs):
+        for batch_idx, (x, y) in enumerate(train_loader, 1):
+            loss = F.cross_entropy(model(x.to(device)), y.to(device), reduction='sum') / x.size(0)
+            model.zero_grad()
+            loss.backward()
+            optimizer.step()
+            warm.step()
+            step += 1
+            if batch_idx == 3:
+                break
+        print('epoch', epoch, 'step', step)
+    torch.manual_seed(0)
+    print(step)
+
+
+if __name__ == '__main__':
+    main()
+"""
+
+
+@pytest.mark.parametrize("text", [NESTED, FUNCTIONS, MAIN, INLINE_EVALUATION], ids=["nested", "functions", "main", "inline"])
+def test_a_lifted_script_is_the_same_run(text):
+    result = check_same(text, "module")
+    assert "device" not in result and ".backward(" not in result and "zero_grad" not in result
+
+
+def test_a_user_s_choice_of_the_cpu_is_handed_to_the_trainer():
+    result = check_same(NESTED, "module", "--no-cuda")
+    assert 'accelerator="cpu" if args.no_cuda else "auto"' in result
+
+
+def test_counters_are_brought_together_over_ranks():
+    result = check_same(FUNCTIONS, "module")
+    assert "self.total += loss.item() * self.share" in result
+    assert "total = self.all_reduce(self.total)" in result
+    assert "right = self.all_reduce(self.right)" in result
+    assert "gradient_clip_val=1.0" in result
+
+
+def test_a_loss_that_is_a_sum_is_told_to_the_runtime():
+    text = NESTED.replace("nn.CrossEntropyLoss()", "nn.CrossEntropyLoss(reduction='sum')")
+    assert 'loss_reduction = "sum"' in check_same(text, "module")
+
+
+KEPT = {
+    "two backwards": NESTED.replace("        loss.backward()\n", "        loss.backward(retain_graph=True)\n        (0.1 * loss).backward()\n"),
+    "accumulation": NESTED.replace("        optimizer.step()\n", "        if i % 2:\n            optimizer.step()\n"),
+    "carried state": NESTED.replace("out = model(x)", "h = 0.5 * h + x.mean() if i else x.mean()\n        out = model(x) + h.detach()"),
+    "gradients read": NESTED.replace(
+        "        if (i + 1)", "        norm = model[0].weight.grad.norm().item()\n        if (i + 1)"
+    ),
+    "one loop": HEAD + "for epoch in range(3):\n    loss = criterion(model(xs), ys)\n    optimizer.zero_grad()\n"
+    "    loss.backward()\n    optimizer.step()\n    print(loss.item())\n",
+    "schedule on a metric": FUNCTIONS.replace("scheduler.step()", "scheduler.step(epoch)"),
+    "evaluation left early": FUNCTIONS.replace("            right +=", "            if right > 3: break\n            right +="),
+    "a list over the evaluation": FUNCTIONS.replace("loss, right = 0., 0", "loss, right, all_ = 0., 0, []")
+    .replace("            right +=", "            all_.append(out)\n            right +=")
+    .replace("    loss /= len", "    print(len(all_))\n    loss /= len"),
+}
+
+
+@pytest.mark.parametrize("text", KEPT.values(), ids=KEPT.keys())
+def test_a_loop_that_is_not_shown_to_be_the_same_is_kept_and_runs_the_same(text):
+    result = check_same(text, "loop")
+    assert "runtime = Runtime.shared()" in result and "runtime.backward(" in result

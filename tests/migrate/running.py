@@ -1,0 +1,65 @@
+"""Run a script's text in this process, as `python script.py ARGS`, and give back its losses, final parameters and output."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import sys
+from dataclasses import dataclass
+
+import numpy
+import torch
+
+from ptmigrate.migrate.migrate import migrate_text
+
+
+@dataclass
+class Ran:
+    losses: list[float]
+    parameters: list[torch.Tensor]
+    output: str
+
+
+def run(text: str, *args: str) -> Ran:
+    losses: list[float] = []
+    optimizers: list[torch.optim.Optimizer] = []
+    backward, init, argv = torch.Tensor.backward, torch.optim.Optimizer.__init__, sys.argv
+
+    def watched_backward(self, *a, **k):
+        losses.append(float(self.detach().double().sum()))
+        return backward(self, *a, **k)
+
+    def watched_init(self, *a, **k):
+        init(self, *a, **k)
+        optimizers.append(self)
+
+    random.seed(0)
+    numpy.random.seed(0)
+    torch.manual_seed(0)
+    out = io.StringIO()
+    torch.Tensor.backward, torch.optim.Optimizer.__init__, sys.argv = watched_backward, watched_init, ["script.py", *args]
+    try:
+        with contextlib.redirect_stdout(out):
+            exec(compile(text, "script.py", "exec"), {"__name__": "__main__"})
+    finally:
+        torch.Tensor.backward, torch.optim.Optimizer.__init__, sys.argv = backward, init, argv
+    parameters = [p.detach().clone() for o in optimizers for g in o.param_groups for p in g["params"]]
+    return Ran(losses, parameters, out.getvalue())
+
+
+def check_same(text: str, plan: str, *args: str, output: bool = True) -> str:
+    """Migrate, run both, compare bit for bit (the output too, where asked); gives back the migrated text."""
+    result = migrate_text(text)
+    assert result.plan == plan, result.attention
+    again = migrate_text(result.text)
+    assert again.text == result.text, "a second run changed something"
+    before, after = run(text, *args), run(result.text, *args)
+    assert before.losses and after.losses == before.losses
+    assert len(after.parameters) == len(before.parameters)
+    for a, b in zip(before.parameters, after.parameters, strict=True):
+        assert torch.equal(a, b)
+    if output:
+        ours = [line for line in after.output.splitlines() if not line.startswith("ptmigrate:")]
+        assert ours == before.output.splitlines()
+    return result.text

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from .names import Names
 from .nodes import FUNCTIONS, LOOPS, Function, Loop, Nodes, walk_own
@@ -32,8 +32,7 @@ STEP_METHODS = {"training_step", "validation_step", "test_step", "predict_step"}
 TRAINS, EVALUATES = "trains", "evaluates"
 
 
-@dataclass(frozen=True)
-class Hot:
+class Hot(NamedTuple):
     """A node runs at every step: of which loop, and whether `if step % n == 0` lets it run only now and then."""
 
     loop: Loop | Function

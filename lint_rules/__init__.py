@@ -1,0 +1,1 @@
+"""ptlint: what breaks or slows distributed training, found from `ast` alone."""

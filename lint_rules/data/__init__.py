@@ -1,0 +1,3 @@
+"""PTM5xx: loading, copying and speed."""
+
+RULES: tuple[str, ...] = ()

@@ -1,0 +1,3 @@
+"""PTM1xx: where tensors and modules are placed."""
+
+RULES = ("hard_coded_device",)

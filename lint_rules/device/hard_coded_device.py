@@ -1,0 +1,128 @@
+"""PTM101: a device written into the code is the wrong one on other machines, and the same one for every process."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..file import File, argument, last_part
+from ..rule import Finding, Rule
+from .literal import ACCELERATOR, NUMBERED, text_of, under_choice
+
+MOVES = ("cuda", "xpu")
+# methods whose own job is to move: `def cuda(self): return self._apply(lambda t: t.cuda())`
+MOVING_METHODS = {"cuda", "to", "xpu", "_apply", "to_device", "move_to", "move_to_device", "to_cuda", "pin_memory"}
+
+
+class HardCodedDevice(Rule):
+    code = "PTM101"
+    name = "hard-coded-device"
+    why = (
+        "The script runs only where that device is, and all processes of a distributed run would share it. "
+        "Take the device from one place that asks the machine, or leave placing to the runtime."
+    )
+    fix = "unsafe"
+    settled_by = "remove_device_calls"
+    calls = ("cuda", "xpu", "to", "device")
+
+    BAD = (
+        """
+        import torch
+        model = torch.nn.Linear(2, 2).cuda()
+        """,
+        """
+        import torch
+        device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+        """,
+        """
+        import torch
+        x = torch.zeros(3, device="cuda")
+        """,
+        """
+        import torch
+        def run(model):
+            return model.to("cuda:1")
+        """,
+    )
+    GOOD = (
+        """
+        import torch
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        model = torch.nn.Linear(2, 2).to(device)
+        x = torch.zeros(3, device=device)
+        """,
+        """
+        import torch
+        if torch.cuda.is_available():
+            device = torch.device("cuda")
+        else:
+            device = torch.device("cpu")
+        """,
+        """
+        import torch
+        torch.cuda.empty_cache()
+        x = torch.zeros(3).cpu()
+        """,
+    )
+
+    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        name = last_part(call.func)
+        if name == "device":
+            if file.resolve(call.func) == "torch.device" and call.args:
+                yield from self._made(call, file)
+        elif isinstance(call.func, ast.Attribute) and file.resolve(call.func) is None and not _in_module(call, file):
+            if name in MOVES:
+                yield from self._moved(call, call.func, file)
+            elif name == "to":
+                device = argument(call, 0, "device")
+                if device is not None and ACCELERATOR.match(text_of(device)):
+                    yield self.finding(call, f"`{file.source(call)}` places by a device written into the code", file)
+
+    def _moved(self, call: ast.Call, func: ast.Attribute, file: File) -> Iterator[Finding]:
+        method = file.classes.method_of(call)
+        if isinstance(func.value, ast.Call) and last_part(func.value.func) == "super":
+            return
+        if method is None or method.name not in MOVING_METHODS:
+            yield self.finding(call, f"`{file.source(call)}` runs only where there is {func.attr.upper()}", file)
+
+    def _made(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        """`torch.device("cuda")` is fine where a condition chose it, `torch.device("cuda:0")` never is."""
+        if isinstance(file.nodes.parents.get(call), ast.Compare):
+            return
+        value = call.args[0]
+        options = (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
+        for option in options:
+            text = text_of(option)
+            if NUMBERED.match(text):
+                yield self.finding(call, f"every process would take {text!r}", file)
+            elif ACCELERATOR.match(text) and option is value and not under_choice(call, file):
+                yield self.finding(call, f"`{file.source(call)}` is there on some machines only", file)
+
+    def check_file(self, file: File) -> Iterator[Finding]:
+        """`device="cuda"` passed to anything, and `device = "cuda:0"`."""
+        for node in file.nodes.of(ast.Constant):
+            if not isinstance(node.value, str) or not ACCELERATOR.match(node.value):
+                continue
+            parent = file.nodes.parents.get(node)
+            if isinstance(parent, ast.keyword) and parent.arg in ("device", "map_location"):
+                call = file.nodes.parents.get(parent)
+                if isinstance(call, ast.Call) and last_part(call.func) not in ("to", "add_argument"):
+                    yield self.finding(node, f"`{parent.arg}={file.source(node)}` is written into the code", file)
+                continue
+            chosen = isinstance(parent, ast.IfExp)
+            above = file.nodes.parents.get(parent) if chosen and parent is not None else parent
+            if isinstance(above, ast.Assign) and _names_device(above.targets[0]):
+                if NUMBERED.match(node.value):
+                    yield self.finding(node, f"every process would take {node.value!r}", file)
+                elif not chosen and not under_choice(node, file):
+                    yield self.finding(node, f"`{file.source(above)}` is there on some machines only", file)
+
+
+def _names_device(node: ast.AST) -> bool:
+    name = (last_part(node) or "").lower()
+    return name == "device" or name.endswith("_device")
+
+
+def _in_module(call: ast.Call, file: File) -> bool:
+    """In the method of a module PTM103 says more."""
+    return file.classes.is_module(call) and file.classes.method_of(call) is not None

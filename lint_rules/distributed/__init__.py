@@ -1,0 +1,3 @@
+"""PTM4xx: what is wrong as soon as there are several processes."""
+
+RULES: tuple[str, ...] = ()

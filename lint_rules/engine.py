@@ -1,0 +1,102 @@
+"""From bytes to findings: one parse, one walk, each node sent to the rules that asked for it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ptmigrate.migrate.facts.source import Source, SourceError, decode, mentions_torch, parse
+
+from .file import File
+from .noqa import Suppressions
+from .rule import NODE_CHECKS, Finding, Rule
+
+Check = Callable[[Any, File], Iterator[Finding]]
+
+# A file that imports none of these trains nothing; what it says of torch stands in comments and strings.
+FAMILY = ("lightning", "accelerate", "apex", "deepspeed", "fairscale", "horovod", "ignite", "timm", "transformers")
+
+
+class Linter:
+    """A set of rules, ready to look at files."""
+
+    def __init__(self, rules: list[Rule], report_unused: bool = True) -> None:
+        self.rules = rules
+        self.codes = {rule.code for rule in rules} | ({"PTM001"} if report_unused else set())
+        self.by_call: dict[str, list[Check]] = {}
+        self.by_type: dict[type[ast.AST], list[Check]] = {}
+        self.whole: list[Callable[[File], Iterator[Finding]]] = []
+        for rule in rules:
+            self._register(rule)
+
+    def _register(self, rule: Rule) -> None:
+        for name in rule.calls:
+            self.by_call.setdefault(name, []).append(rule.check_call)
+        for method, kinds in NODE_CHECKS.items():
+            check: Check | None = getattr(rule, method, None)
+            if check is not None:
+                for kind in kinds:
+                    self.by_type.setdefault(kind, []).append(check)
+        if type(rule).check_file is not Rule.check_file:
+            self.whole.append(rule.check_file)
+
+    def lint_bytes(self, data: bytes, path: str) -> list[Finding]:
+        """The findings of a file, in the order of the text; SourceError where it cannot be read as Python."""
+        source = decode(data, path)  # says what is wrong with files that are no text at all
+        if not mentions_torch(data):
+            return []
+        return self.lint_source(source)
+
+    def lint_source(self, source: Source) -> list[Finding]:
+        tree = parse(source)
+        try:
+            file = File(source.text, tree)
+            findings = list(self._run(file)) if imports_torch(file) else []
+        except RecursionError:
+            raise SourceError(source.path, 1, 1, "nested too deep to be checked") from None
+        if "noqa" in source.text.lower():
+            findings = Suppressions(source.text, file.lines, file.tree).apply(findings, self.codes)
+        return sorted(set(findings), key=lambda f: (f.line, f.column, f.code))
+
+    def _run(self, file: File) -> Iterator[Finding]:
+        calls = file.nodes.calls
+        for name in self.by_call.keys() & calls.keys():
+            for check in self.by_call[name]:
+                for call in calls[name]:
+                    yield from check(call, file)
+        for local, name in renamed(file):
+            for check in self.by_call.get(name, ()):
+                for call in calls.get(local, ()):
+                    yield from check(call, file)
+        for kind, checks in self.by_type.items():
+            nodes = file.nodes.by_type.get(kind, ())
+            for check in checks:
+                for node in nodes:
+                    yield from check(node, file)
+        for whole in self.whole:
+            yield from whole(file)
+
+
+def imports_torch(file: File) -> bool:
+    for plain in file.nodes.of(ast.Import):
+        if any(_is_family(a.name) for a in plain.names):
+            return True
+    return any(
+        _is_family(node.module or "") or any("torch" in a.name or a.name == "*" for a in node.names)
+        for node in file.nodes.of(ast.ImportFrom)
+    )
+
+
+def _is_family(module: str) -> bool:
+    return "torch" in module or module.partition(".")[0] in FAMILY
+
+
+def renamed(file: File) -> list[tuple[str, str]]:
+    """Local and original names of `from torch.utils.data import DataLoader as Loader`."""
+    return [
+        (a.asname, a.name)
+        for node in file.nodes.of(ast.ImportFrom)
+        for a in node.names
+        if a.asname and a.asname != a.name
+    ]

@@ -1,0 +1,3 @@
+"""PTM2xx: what cannot be handed to another process."""
+
+RULES = ("unpicklable_lambda",)

@@ -1,0 +1,3 @@
+"""PTM3xx: what makes the host wait for the device at every step."""
+
+RULES = ("item_in_hot_loop",)

@@ -1,0 +1,62 @@
+"""PTM301: reading a tensor as a number at every step makes the host wait for the device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..file import File
+from ..rule import Finding, Rule
+from .where import every_step, is_host_value, where
+
+
+class ItemInHotLoop(Rule):
+    code = "PTM301"
+    name = "item-in-hot-loop"
+    why = (
+        "`.item()` waits until the device has caught up; at every step this keeps it idle. "
+        "Add up tensors (`total += loss.detach()`) and read the number once, or only every n-th step."
+    )
+    calls = ("item",)
+
+    BAD = (
+        """
+        import torch
+        for x, y in loader:
+            loss = criterion(model(x), y)
+            loss.backward()
+            total += loss.item()
+        """,
+        """
+        import torch
+        def test(model, loader):
+            with torch.no_grad():
+                for x, y in loader:
+                    correct += (model(x).argmax(1) == y).sum().item()
+        """,
+    )
+    GOOD = (
+        """
+        import torch
+        for x, y in loader:
+            loss = criterion(model(x), y)
+            loss.backward()
+            total += loss.detach()
+        print(total.item())
+        """,
+        """
+        import torch
+        for i, (x, y) in enumerate(loader):
+            loss = criterion(model(x), y)
+            loss.backward()
+            if i % 100 == 0:
+                print(loss.item())
+        """,
+    )
+
+    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        if call.args or call.keywords or not isinstance(call.func, ast.Attribute):
+            return
+        hot = every_step(call, file)
+        if hot is not None and not is_host_value(call.func.value, file):
+            yield self.finding(call, f"`{file.source(call)}` makes the host wait at every step of {where(hot)}", file)

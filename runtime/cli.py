@@ -1,8 +1,7 @@
 """ptrun: run a migrated script on any number of devices.
 
-ptrun --devices 4 train.py --epochs 10
-ptrun --devices 8 --nodes 2 --node-rank 0 --rdzv head:29400 train.py
-ptrun --doctor
+ptrun --devices 4 train.py --epochs 10 ptrun --devices 8 --nodes 2 --node-rank 0 --rdzv head:29400 train.py ptrun
+--doctor
 """
 
 from __future__ import annotations

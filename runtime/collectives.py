@@ -1,8 +1,7 @@
 """Sums, means, maxima and minima over ranks, of numbers, tensors and containers of them.
 
 Python integers travel as int64 and floats as float64, so counts stay exact; in one process the very same object comes
-back.
-Everything here runs over the gloo group, except tensors that live on a device, which use the default group.
+back. Everything here runs over the gloo group, except tensors that live on a device, which use the default group.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What the launcher tells a process, through environment variables. Nothing here imports torch.
 
 torch's agent sets RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT; `ptrun` adds its own
-options
-under PTMIGRATE_, and they win over the arguments in the script.
+options under PTMIGRATE_, and they win over the arguments in the script.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .checkpoint.state import load_weights
 from .collectives import gather_objects
 from .data import move_to
 
@@ -31,9 +32,7 @@ class EvaluationLoop:
     def run_alone(self, module: Module, loaders: Any, ckpt_path: Any = None) -> list[Any]:
         """As `trainer.validate` and its like: the results, one a loader."""
         if ckpt_path is not None:
-            from .checkpoint.restore import load_weights
-
-            load_weights(self.trainer, module, ckpt_path)
+            load_weights(self.trainer, self.trainer.checkpoint_path(ckpt_path))
         self.trainer.runtime.follow_buffers(module)
         results = self.run(module, loaders)
         if self.stage == "predict":

@@ -11,8 +11,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from . import optimizers
+from .checkpoint import randomness, state
+from .data.skip import skipping
 from .evaluate import EvaluationLoop, number_of_batches
-from .hooks import overridden
+from .hooks import find_hook, overridden
 from .step import TrainingStepRunner
 
 if TYPE_CHECKING:
@@ -30,10 +32,14 @@ class FitLoop:
         self.global_step = 0
         self.batches: int | None = None  # of an epoch on this rank; None while unknown
         self.epoch_ended = False
+        self.at_epoch_end = False  # the last batch is behind
+        self.epoch_complete = False  # between an epoch's last act and the next epoch
+        self.randomness: Any = None  # the generators when the epoch began
+        self._resumed: dict[str, Any] | None = None
 
     # -- the run --------------------------------------------------------------------------------------------------
 
-    def run(self, module: Module, ckpt_path: Any = None) -> None:
+    def run(self, module: Module, ckpt_path: Any = None, weights_only: bool = True) -> None:
         trainer = self.trainer
         trainer.should_stop = False
         source = trainer.divide(trainer.train_dataloader, train=True)
@@ -41,6 +47,8 @@ class FitLoop:
         self.batches = known_length(source, self.limit)
         trainer.optimizers, trainer.lr_scheduler_configs = optimizers.read(module.configure_optimizers())
         self.runner = TrainingStepRunner(trainer, module, self)
+        if ckpt_path is not None:
+            state.resume(trainer, ckpt_path, weights_only)
         self.validation = EvaluationLoop(trainer, "validate")
         self.validates = bool(trainer.val_dataloaders is not None and overrides_step(module, "validation_step"))
         try:
@@ -50,7 +58,10 @@ class FitLoop:
             trainer.call("on_train_start")
             while not self.done():
                 self.run_epoch(module, source)
+                self.epoch_complete = True
+                trainer.call("on_epoch_complete")
                 self.epoch += 1
+                self.epoch_complete = False
             trainer.call("on_train_end")
             trainer.call("on_fit_end")
         finally:
@@ -84,20 +95,81 @@ class FitLoop:
 
     def run_epoch(self, module: Module, source: Any) -> None:
         trainer = self.trainer
-        self.epoch_ended = False
+        self.epoch_ended = self.at_epoch_end = False
         self.batch_idx = -1
         trainer.logs.start(training=True)
         set_epoch(trainer.train_dataloader, self.epoch)
         trainer.call("on_train_epoch_start")
         self.runner.start_epoch(trainer.accumulate_grad_batches)
-        self.run_batches(itertools.islice(source, self.limit))
+        self.run_batches(self.batches_of_epoch(source))
         trainer.runtime.forget_share()
         trainer.logs.in_step = False
+        self.at_epoch_end = True
         if self.validates_after_epoch():
             self.validation.run(module, trainer.val_dataloaders)
-        trainer.call("on_train_epoch_end")
-        trainer.publish(*trainer.logs.end_epoch())
+        self.end_epoch()
         self.step_schedulers("epoch", self.epoch + 1)
+
+    def end_epoch(self) -> None:
+        """The hook, then the epoch's values; callbacks that watch them are called when they are known."""
+        trainer = self.trainer
+        watching = [cb for cb in trainer.callbacks if getattr(cb, "watches_metrics", False)]
+        others = [cb for cb in trainer.callbacks if cb not in watching]
+        for callbacks, module in ((others, trainer.module), (watching, None)):
+            ended = find_hook("on_train_epoch_end", trainer, callbacks, module)
+            if ended is not None:
+                ended()
+            if module is not None:
+                trainer.publish(*trainer.logs.end_epoch())
+
+    def batches_of_epoch(self, source: Any) -> Any:
+        """(number, batch) of the epoch; after a resume in its middle, without those that were used."""
+        trainer, resumed = self.trainer, self._resumed
+        self._resumed = None
+        if resumed is None or not resumed["batches"]:
+            self.randomness = self.begin_of_epoch(resumed)
+            return enumerate(itertools.islice(source, self.limit))
+        start = resumed["at_epoch_start"]
+        randomness.restore_loader(trainer.train_dataloader, start["loader"])
+        randomness.restore(start["all"])
+        self.randomness = start
+        first = resumed["batches"] // self.whole_batches_a_step()
+        self.batch_idx = first - 1
+        rest = skipping(source, resumed["batches"], lambda: self.restore_now(resumed))
+        left = None if self.limit is None else max(0, self.limit - first)
+        return enumerate(itertools.islice(rest, left), start=first)
+
+    def begin_of_epoch(self, resumed: dict[str, Any] | None) -> dict[str, Any] | None:
+        """The generators as the epoch begins, where checkpoints may want them."""
+        if resumed is not None and resumed.get("now"):
+            randomness.restore_loader(self.trainer.train_dataloader, resumed["loader"])
+            self.restore_now(resumed)
+        if not self.trainer.keeps_checkpoints:
+            return None
+        return {"all": randomness.capture(), "loader": randomness.capture_loader(self.trainer.train_dataloader)}
+
+    def restore_now(self, resumed: dict[str, Any]) -> None:
+        """Generators as they were when the checkpoint was written: this rank's, or rank 0's where the world has
+        changed.
+        """
+        trainer = self.trainer
+        if resumed["world_size"] == trainer.world_size:
+            randomness.restore(resumed["now"][trainer.global_rank])
+        elif trainer.is_global_zero:
+            randomness.restore(resumed["now"][0])
+
+    def whole_batches_a_step(self) -> int:
+        """How many of the script's batches form one step."""
+        return 1 if self.trainer.runtime.global_batch or self.trainer.world_size == 1 else self.trainer.world_size
+
+    def used_batches(self) -> int:
+        """How many of the script's batches this epoch has used up."""
+        return (self.batch_idx + 1) * self.whole_batches_a_step()
+
+    def resume_at(self, global_step: int, progress: dict[str, Any]) -> None:
+        """Go on where a checkpoint stands."""
+        self.global_step, self.epoch = global_step, progress["epoch"]
+        self._resumed = progress
 
     def run_batches(self, batches: Any) -> None:
         """The step loop."""
@@ -109,7 +181,7 @@ class FitLoop:
         validate_every = self.batches_between_validations()
         max_steps = trainer.max_steps if trainer.max_steps != -1 else math.inf
 
-        for batch_idx, batch in enumerate(batches):
+        for batch_idx, batch in batches:
             self.batch_idx = batch_idx
             if place is not None:
                 batch = place(batch)

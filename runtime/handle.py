@@ -112,14 +112,17 @@ class Runtime:
         return (model, *optimizers) if optimizers else model
 
     def setup_optimizer(self, optimizer: Any, *models: torch.nn.Module) -> Any:
-        """For kept loops: the models start from rank 0's weights, every rank draws what rank 0 draws; returns `optimizer`.
+        """For kept loops: the models start from rank 0's weights, every rank draws what rank 0 draws; returns
+        `optimizer`.
 
         The script places its models itself, with `own_device`.
         """
         return kept.follow(self, optimizer, models)
 
     def own_device(self, chosen: Any) -> torch.device:
-        """This rank's device where the script chose an accelerator; the CPU where it chose that and ptrun says nothing."""
+        """This rank's device where the script chose an accelerator; the CPU where it chose that and ptrun says
+        nothing.
+        """
         return kept.own_device(self, chosen)
 
     def setup_dataloaders(self, *loaders: Any, train: bool = True) -> Any:
@@ -188,6 +191,10 @@ class Runtime:
     def all_reduce(self, value: Any, op: str = "sum") -> Any:
         """Sum, mean, max or min over ranks of a number, a tensor, or containers of them; types stay."""
         return collectives.all_reduce(value, op, self.group, self.world_size)
+
+    def broadcast(self, value: Any) -> Any:
+        """Rank 0's `value`, on every rank."""
+        return value if self.world_size == 1 else collectives.broadcast_object(value, self.group, self.rank)
 
     def all_gather(self, data: Any, sync_grads: bool = False) -> Any:
         """Tensors and numbers of all ranks, stacked along a new first dimension; in one process, `data` itself."""

@@ -49,6 +49,7 @@ class Hooks:
     def on_predict_batch_end(self, *args: Any) -> Any: ...
     def on_save_checkpoint(self, *args: Any) -> Any: ...
     def on_load_checkpoint(self, *args: Any) -> Any: ...
+    def on_epoch_complete(self, *args: Any) -> Any: ...  # ours: schedulers have stepped, the next epoch has not begun
     def on_exception(self, *args: Any) -> Any: ...
 
 
@@ -60,8 +61,8 @@ def overridden(owner: Any, name: str, base: type) -> bool:
 
 def find_hook(name: str, trainer: Any, callbacks: Sequence[Any], module: Any) -> Callable[..., Any] | None:
     """All of the hook's bodies as one call (callbacks first, then the module, whose answer is returned), or None."""
-    calls = [partial(getattr(cb, name), trainer, module) for cb in callbacks if overridden(cb, name, Hooks)]
-    if overridden(module, name, Hooks):
+    calls = [partial(getattr(cb, name), trainer, trainer.module) for cb in callbacks if overridden(cb, name, Hooks)]
+    if module is not None and overridden(module, name, Hooks):
         calls.append(getattr(module, name))
     if len(calls) < 2:
         return calls[0] if calls else None

@@ -5,13 +5,16 @@ The names and what they mean follow Lightning's LightningModule, so a Module run
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .checkpoint.read import read
 from .hooks import Hooks
+from .hparams import Hyperparameters, chosen_arguments
 from .printing import rank_zero_print
 
 if TYPE_CHECKING:
@@ -29,10 +32,12 @@ class Module(torch.nn.Module, Hooks):
 
     loss_reduction = "mean"
     automatic_optimization = True
+    strict_loading = True
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self._trainer: Trainer | None = None
+        self._hparams = Hyperparameters()
 
     # -- to fill in -----------------------------------------------------------------------------------------------
 
@@ -128,6 +133,37 @@ class Module(torch.nn.Module, Hooks):
     def loggers(self) -> list[Any]:
         return self._trainer.loggers if self._trainer is not None else []
 
+    # -- hyper-parameters and checkpoints --------------------------------------------------------------------------
+
+    @property
+    def hparams(self) -> Hyperparameters:
+        """What `save_hyperparameters` has kept."""
+        return self._hparams
+
+    def save_hyperparameters(self, *names: Any, ignore: Any = None, frame: Any = None, logger: bool = True) -> None:
+        """Keep the arguments of `__init__` (all, or the named ones) in `self.hparams` and in checkpoints."""
+        frame = frame or inspect.currentframe().f_back  # type: ignore[union-attr]
+        self._hparams.update(chosen_arguments(frame, type(self), names, ignore))
+
+    @classmethod
+    def load_from_checkpoint(
+        cls,
+        checkpoint_path: Any,
+        map_location: Any = None,
+        strict: bool = True,
+        weights_only: bool = True,
+        **kwargs: Any,
+    ) -> Any:
+        """A new module with the checkpoint's hyper-parameters (`kwargs` win) and weights."""
+        checkpoint = read(checkpoint_path, weights_only)
+        accepted = inspect.signature(cls.__init__).parameters
+        any_name = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
+        kept = {k: v for k, v in checkpoint.get("hyper_parameters", {}).items() if any_name or k in accepted}
+        module = cls(**{**kept, **kwargs})
+        module.on_load_checkpoint(checkpoint)
+        module.load_state_dict(checkpoint["state_dict"], strict=strict)
+        return module.to(map_location) if map_location is not None else module
+
     # -- saying things --------------------------------------------------------------------------------------------
 
     def print(self, *values: Any, **options: Any) -> None:
@@ -139,8 +175,7 @@ class Module(torch.nn.Module, Hooks):
         Lightning's do.
 
         With `sync_dist` the value of an epoch is exact on any number of ranks: float64 (sum, weight) pairs are
-        brought together
-        once, weighted by numbers of samples. Without a trainer nothing happens.
+        brought together once, weighted by numbers of samples. Without a trainer nothing happens.
         """
         if self._trainer is not None:
             self._trainer.logs.log(name, value, prog_bar, logger, **options)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import arguments
+from .callbacks import EarlyStopping, ModelCheckpoint
+from .checkpoint import state
 from .data import divide_loader
 from .errors import ConfigurationError
 from .evaluate import EvaluationLoop
@@ -137,9 +139,13 @@ class Trainer:
         val_dataloaders: Any = None,
         datamodule: Any = None,
         ckpt_path: Any = None,
+        weights_only: bool = True,
         train_dataloader: Any = None,
     ) -> None:
-        """Train `model`; validation runs inside the epochs when there is a validation loader and a validation_step."""
+        """Train `model`; validation runs inside the epochs when there is a validation loader and a validation_step.
+
+        `ckpt_path`: go on where that checkpoint stands (a file, "last" or "best").
+        """
         self._attach(model, "fit", datamodule)
         source = datamodule if datamodule is not None else model
         train = train_dataloaders if train_dataloaders is not None else train_dataloader
@@ -147,7 +153,7 @@ class Trainer:
         self.val_dataloaders = val_dataloaders if val_dataloaders is not None else source.val_dataloader()
         if self.train_dataloader is None:
             raise ConfigurationError("fit needs a loader: pass train_dataloaders or define train_dataloader")
-        self._run(lambda: self.fit_loop.run(model, ckpt_path), "fit")
+        self._run(lambda: self.fit_loop.run(model, self.checkpoint_path(ckpt_path), weights_only), "fit")
 
     def validate(
         self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None, **kwargs: Any
@@ -358,8 +364,38 @@ class Trainer:
         assert self.module is not None
         self.runtime.backward(loss, *args, loss_reduction=self.module.loss_reduction, **kwargs)
 
+    # -- checkpoints ----------------------------------------------------------------------------------------------
+
     def save_checkpoint(self, filepath: Any, weights_only: bool = False) -> None:
-        raise NotImplementedError("checkpoints of a Trainer: see the checkpoint package")
+        """Write everything needed to go on; all ranks call it, rank 0 writes. The file is whole or absent."""
+        state.save(self, filepath, weights_only)
+
+    @property
+    def keeps_checkpoints(self) -> bool:
+        """May a checkpoint be written in the middle of an epoch? Then its beginning is remembered."""
+        return True
+
+    @property
+    def checkpoint_callbacks(self) -> list[ModelCheckpoint]:
+        return [callback for callback in self.callbacks if isinstance(callback, ModelCheckpoint)]
+
+    @property
+    def checkpoint_callback(self) -> ModelCheckpoint | None:
+        return next(iter(self.checkpoint_callbacks), None)
+
+    @property
+    def early_stopping_callback(self) -> EarlyStopping | None:
+        return next((callback for callback in self.callbacks if isinstance(callback, EarlyStopping)), None)
+
+    def checkpoint_path(self, name: Any) -> Any:
+        """A path as it is; "best" and "last" as ModelCheckpoint's. Raises ConfigurationError where there is none."""
+        if name not in ("best", "last"):
+            return name
+        paths = [getattr(cb, f"{name}_model_path") for cb in self.checkpoint_callbacks]
+        found = next((path for path in paths if path), None)
+        if found is None:
+            raise ConfigurationError(f"ckpt_path={name!r}: no ModelCheckpoint has written one yet")
+        return found
 
 
 def as_list(loaders: Any) -> list[Any]:

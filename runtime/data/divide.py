@@ -1,10 +1,9 @@
 """Who takes which samples: arithmetic on lists of indices, nothing else.
 
 Three rules. `slice`: every batch is cut into one contiguous part a rank, sizes differing by at most one, bigger parts
-first.
-`group`: as many consecutive batches as there are ranks form one global batch, rank r takes the r-th; an incomplete
-last group is
-pooled and cut like a slice. `deal`: whole batches go round, rank r takes batches r, r + world, ... (evaluation).
+first. `group`: as many consecutive batches as there are ranks form one global batch, rank r takes the r-th; an
+incomplete last group is pooled and cut like a slice. `deal`: whole batches go round, rank r takes batches r, r +
+world, ... (evaluation).
 """
 
 from __future__ import annotations

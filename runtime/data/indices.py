@@ -1,8 +1,7 @@
 """Which samples form a batch is drawn once, by rank 0, as one process would draw it, and shared.
 
 Sequential samplers need no sharing. torch's own random samplers draw everything when they start, so one message an
-epoch is
-enough. Any other sampler may look at the world between two batches and is shared batch by batch.
+epoch is enough. Any other sampler may look at the world between two batches and is shared batch by batch.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ class SharedBatches:
     """The batches of one process, alike on every rank.
 
     `sampler` is the loader's index sampler: it gives lists of indices, or single indices where the loader does not
-    batch.
-    With `ahead`, everything is drawn and shared at the start (evaluation: no messages between batches).
+    batch. With `ahead`, everything is drawn and shared at the start (evaluation: no messages between batches).
     """
 
     def __init__(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
+import contextlib
 import os
 import sys
+import threading
+import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import torch.distributed as dist
@@ -38,8 +41,6 @@ def connect(settings: Settings) -> Any:
     watch.watch(environment.place().rank, shown_by)
     _check_size(settings)
     _group = dist.new_group(backend="gloo", timeout=MEETING_LIMIT)
-    for group in (_group, dist.group.WORLD):
-        _keep_for_ever(group)
     return _group
 
 
@@ -56,16 +57,31 @@ def _check_size(settings: Settings) -> None:
 
 
 def _leave() -> None:
-    """Close device groups. Gloo groups are left to the end of the process, on purpose.
-
-    A gloo group that is destroyed while its own thread hears that a peer has left can end in std::terminate.
-    """
+    """Close device groups, and let gloo's threads finish what they hold before the interpreter goes."""
     if not dist.is_initialized():
         return
     if dist.get_backend() != "gloo":
         dist.destroy_process_group()
+    _settle()
 
 
-def _keep_for_ever(group: Any) -> None:
-    """One reference more than anybody will give back, so that the interpreter's end does not destroy the group."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
+def _settle(limit: float = 2.0, calm: int = 3) -> None:
+    """Wait until all other threads of this process sleep (on Linux; elsewhere a moment).
+
+    A gloo thread that still has to drop the tensors of the last message, and does so while the interpreter ends, is
+    unwound by it: std::terminate, exit code -6.
+    """
+    tasks, quiet, deadline = Path("/proc/self/task"), 0, time.monotonic() + limit
+    while quiet < calm and time.monotonic() < deadline:
+        time.sleep(0.01)
+        quiet = quiet + 1 if not tasks.is_dir() or not _running(tasks) else 0
+
+
+def _running(tasks: Path) -> bool:
+    """Does a thread other than this one run, or wait for a core?"""
+    for task in tasks.iterdir():
+        if task.name != str(threading.get_native_id()):
+            with contextlib.suppress(OSError):
+                if (task / "stat").read_text().rpartition(")")[2].split()[0] == "R":
+                    return True
+    return False

@@ -1,8 +1,7 @@
 """In every rank: die with the launcher, and let the first failing rank speak alone.
 
 When one rank fails, the others soon fail too, because their peer is gone. They wait silently for their end, so that
-the terminal
-shows the traceback that matters.
+the terminal shows the traceback that matters.
 """
 
 from __future__ import annotations

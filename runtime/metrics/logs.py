@@ -1,8 +1,7 @@
 """`self.log`: what was logged in the current loop, by name.
 
 A step appends to lists. Over an epoch the pairs (sum, weight) of all ranks are brought together once, by one message
-that also
-shows whether the ranks logged the same names.
+that also shows whether the ranks logged the same names.
 """
 
 from __future__ import annotations

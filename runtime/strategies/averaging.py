@@ -1,9 +1,8 @@
 """Gradients averaged over ranks when `backward` returns, for loops that use a model in any way they like.
 
 The model stays the user's own object: nothing depends on its forward, so losses from methods, bare parameters or
-double backward
-are averaged alike. Averaging is linear, so it is right under accumulation: what an earlier backward left is the same
-on all ranks.
+double backward are averaged alike. Averaging is linear, so it is right under accumulation: what an earlier backward
+left is the same on all ranks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What a strategy is: how the training step runs and how gradients become those of the global batch.
 
 To add an engine, subclass `Strategy` in a file of its own, decorate it with `@register("name")`, and give a meaning
-to the
-methods that differ; they are listed in the order in which a run calls them.
+to the methods that differ; they are listed in the order in which a run calls them.
 """
 
 from __future__ import annotations

@@ -24,8 +24,7 @@ class TrainingStep(torch.nn.Module):
     """`training_step` as a forward, which is where DistributedDataParallel looks.
 
     `anchor` is a parameter that no step uses: it lets DDP take modules whose parameters are all frozen, and spares
-    the warning
-    that looking for unused parameters found none.
+    the warning that looking for unused parameters found none.
     """
 
     def __init__(self, module: Module):

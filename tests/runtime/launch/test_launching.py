@@ -118,7 +118,8 @@ def test_what_follows_the_script_is_its_own(tmp_path):
 
 
 def test_help_and_version_do_without_torch():
-    code = "import sys; from ptmigrate.runtime import cli\ntry: cli.main([sys.argv[1]])\nfinally: print('torch' in sys.modules)"
+    call = "import sys; from ptmigrate.runtime import cli\ntry: cli.main([sys.argv[1]])\n"
+    code = call + "finally: print('torch' in sys.modules)"
     for option in ("--help", "--version"):
         assert run("-c", code, option).stdout.splitlines()[-1] == "False"
 

@@ -50,7 +50,7 @@ def two_backwards(rt, loader):
     g = nn.Linear(3, 6)
     d, opt_d = rt.setup(d, torch.optim.Adam(d.parameters(), 0.01))
     g, opt_g = rt.setup(g, torch.optim.Adam(g.parameters(), 0.01))
-    for x, y in loader:
+    for x, _y in loader:
         z = x[:, :3] * 0.5
         label = torch.ones(len(x), 1)
         d.zero_grad()

@@ -1,0 +1,96 @@
+"""What a Trainer's checkpoint holds, under Lightning's keys where it has them.
+
+`progress` says how to go on: the epoch, how many of the script's batches it has used up, and the generators as they
+were when the epoch began (to draw the same batches again) and as they are now (for everything after).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..collectives import gather_objects
+from . import randomness
+from .read import read
+from .write import write_atomically
+
+if TYPE_CHECKING:
+    from ..trainer import Trainer
+
+FORMAT = 1
+
+
+def collect(trainer: Trainer, weights_only: bool = False) -> dict[str, Any]:
+    """The checkpoint as plain values and tensors. All ranks call this; rank 0's answer is the whole one."""
+    module, loop = trainer.module, trainer.fit_loop
+    assert module is not None
+    checkpoint: dict[str, Any] = {
+        "ptmigrate_format": FORMAT,
+        "epoch": loop.epoch,
+        "global_step": loop.global_step,
+        "state_dict": module.state_dict(),
+    }
+    if module.hparams:
+        checkpoint["hyper_parameters"] = dict(module.hparams)
+    if not weights_only:
+        checkpoint["optimizer_states"] = [optimizer.state_dict() for optimizer in trainer.optimizers]
+        checkpoint["lr_schedulers"] = [config.scheduler.state_dict() for config in trainer.lr_scheduler_configs]
+        checkpoint["callbacks"] = {
+            cb.state_key: cb.state_dict() for cb in trainer.callbacks if hasattr(cb, "state_key")
+        }
+        checkpoint["progress"] = _progress(trainer)
+        if trainer.runtime.precision.scaler is not None:
+            checkpoint["scaler"] = trainer.runtime.precision.scaler.state_dict()
+    trainer.call("on_save_checkpoint", checkpoint)
+    return checkpoint
+
+
+def _progress(trainer: Trainer) -> dict[str, Any]:
+    loop, runtime = trainer.fit_loop, trainer.runtime
+    now = randomness.capture()
+    every = [now] if runtime.world_size == 1 else gather_objects(now, runtime.group, runtime.world_size)
+    return {
+        "epoch": loop.epoch + loop.epoch_complete,
+        "batches": 0 if loop.epoch_complete else loop.used_batches(),
+        "world_size": runtime.world_size,
+        "at_epoch_start": None if loop.epoch_complete else loop.randomness,
+        "now": every,
+        "loader": randomness.capture_loader(trainer.train_dataloader),
+    }
+
+
+def save(trainer: Trainer, path: Any, weights_only: bool = False) -> None:
+    """Write a checkpoint: gathered on all ranks, written by rank 0, and there for all when this returns."""
+    import torch
+
+    checkpoint = collect(trainer, weights_only)
+    if trainer.is_global_zero:
+        import os
+
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        write_atomically(path, lambda file: torch.save(checkpoint, file))
+    trainer.runtime.barrier()
+
+
+def load_weights(trainer: Trainer, path: Any, weights_only: bool = True) -> dict[str, Any]:
+    """The module's weights from a file; returns the checkpoint."""
+    checkpoint = read(path, weights_only)
+    assert trainer.module is not None
+    trainer.call("on_load_checkpoint", checkpoint)
+    trainer.module.load_state_dict(checkpoint["state_dict"], strict=trainer.module.strict_loading)
+    return checkpoint
+
+
+def resume(trainer: Trainer, path: Any, weights_only: bool = True) -> None:
+    """Everything as it was; optimizers and schedulers must have been made by now."""
+    checkpoint = load_weights(trainer, path, weights_only)
+    for optimizer, state in zip(trainer.optimizers, checkpoint.get("optimizer_states", ()), strict=True):
+        optimizer.load_state_dict(state)
+    for config, state in zip(trainer.lr_scheduler_configs, checkpoint.get("lr_schedulers", ()), strict=True):
+        config.scheduler.load_state_dict(state)
+    for callback in trainer.callbacks:
+        if hasattr(callback, "state_key") and callback.state_key in checkpoint.get("callbacks", {}):
+            callback.load_state_dict(checkpoint["callbacks"][callback.state_key])
+    if "scaler" in checkpoint and trainer.runtime.precision.scaler is not None:
+        trainer.runtime.precision.scaler.load_state_dict(checkpoint["scaler"])
+    progress = checkpoint.get("progress") or {"epoch": checkpoint.get("epoch", -1) + 1, "batches": 0}
+    trainer.fit_loop.resume_at(checkpoint["global_step"], progress)

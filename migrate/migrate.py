@@ -6,11 +6,10 @@ import ast
 import difflib
 from dataclasses import dataclass, field, replace
 
-from .codemods.base import Change, Codemod, apply
+from .codemods.base import Change, NotFound, apply
+from .codemods.every import outermost, plan_all, seen
 from .codemods.keep_loop import KeepLoop
 from .codemods.once import PRINT, SAVE, Once
-from .codemods.remove_device_calls import RemoveDeviceCalls
-from .codemods.remove_unused_devices import RemoveUnusedDevices
 from .facts.choice import accelerator
 from .facts.script import Facts
 from .lift.imports import add_imports
@@ -55,6 +54,14 @@ def migrate_text(text: str, options: Options | None = None, is_script: bool = Tr
     facts = Facts(text)
     if already_migrated(facts):
         return Result(text, "none")
+    try:
+        return _planned(facts, options, is_script)
+    except NotFound as missing:
+        notes = [Note(e.line, e.column, e.code, f"the file is left as it is: {e.message}") for e in missing.edits]
+        return Result(text, "refused", [], notes)
+
+
+def _planned(facts: Facts, options: Options, is_script: bool) -> Result:
     trains = _trains(facts)
     if trains and is_script and options.plan != "loop" and options.wants("PTM700"):
         try:
@@ -65,7 +72,7 @@ def migrate_text(text: str, options: Options | None = None, is_script: bool = Tr
         return _kept(facts, options, [])
     changes = _device_changes(facts, options)
     plan = "definitions" if changes or _defines(facts) else "none"
-    return Result(apply(facts, changes), plan, [c.edit for c in changes])
+    return Result(apply(facts, changes), plan, [c.edit for c in changes], seen(facts, changes, options.wants))
 
 
 def _trains(facts: Facts) -> bool:
@@ -83,11 +90,7 @@ def _in_autograd_function(facts: Facts, node: ast.AST) -> bool:
 
 
 def _device_changes(facts: Facts, options: Options) -> list[Change]:
-    calls: Codemod = RemoveDeviceCalls()
-    changes = list(calls.plan(facts)) if options.wants(calls.code) else []
-    if options.wants(RemoveUnusedDevices.code):
-        changes += RemoveUnusedDevices().plan(facts, changes)
-    return changes
+    return plan_all(facts, options.wants)
 
 
 def _lifted(facts: Facts, options: Options) -> Result:
@@ -115,7 +118,7 @@ def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
     name = "runtime"
     while any(name in s.stores or name in s.params for s in facts.scopes.by_node.values()):
         name = f"pt_{name}"
-    changes = list(KeepLoop(name).plan(facts))
+    changes = outermost(facts, [*plan_all(facts, options.wants, kept=True), *KeepLoop(name).plan(facts)])
     text = apply(facts, changes)
     text, once, names = _once(text, facts, options)
     text = add_imports(text, "ptmigrate.runtime", ["Runtime", *names], f"{name} = Runtime.shared()")
@@ -161,7 +164,7 @@ def _line_map(new: str, old: str):  # type: ignore[no-untyped-def]
 def already_migrated(facts: Facts) -> bool:
     return any(
         isinstance(s, ast.ImportFrom)
-        and s.module in ("ptmigrate.runtime", "lightning.pytorch", "pytorch_lightning", "lightning")
+        and s.module == "ptmigrate.runtime"
         for s in facts.walk(ast.ImportFrom)
     )
 

@@ -1,4 +1,4 @@
-"""The one libcst pass: finds planned nodes by kind and position, and takes statements out with care for their comments."""
+"""The one libcst pass: finds planned nodes by kind and position, and takes statements out with their comments kept."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ class _Gone(cst.Pass):
 
 
 class Pass(cst.CSTTransformer):
-    def __init__(self, wanted: Mapping[tuple[Any, ...], list[Change]], positions: Mapping[cst.CSTNode, CodeRange]) -> None:
+    def __init__(
+        self, wanted: Mapping[tuple[Any, ...], list[Change]], positions: Mapping[cst.CSTNode, CodeRange]
+    ) -> None:
         super().__init__()
         self.wanted = wanted
         self.kinds = {k[0] for k in wanted}
         self.positions = positions
+        self.found: set[tuple[Any, ...]] = set()
 
     def on_leave(self, original: cst.CSTNode, updated: Any) -> Any:
         updated = super().on_leave(original, updated)
@@ -31,6 +34,8 @@ class Pass(cst.CSTTransformer):
         if kind in self.kinds:
             where = self.positions[original]
             key = (kind, where.start.line, where.start.column, where.end.line, where.end.column)
+            if key in self.wanted:
+                self.found.add(key)
             for change in self.wanted.get(key, ()):
                 updated = change.rewrite(original, updated) if change.rewrite else self._gone(original)
         return updated
@@ -66,7 +71,7 @@ class Pass(cst.CSTTransformer):
 
 
 def _close_gaps(body: Sequence[Any], footer: Sequence[cst.EmptyLine]) -> tuple[Sequence[Any], Sequence[cst.EmptyLine]]:
-    """Take the marked statements out; the comments above one go to the statement after it, blank lines are not doubled."""
+    """Take the marked statements out; comments above one go to the statement after it."""
     if not any(_is_gone(s) for s in body):
         return body, footer
     kept: list[Any] = []
@@ -87,6 +92,7 @@ def _is_gone(statement: Any) -> bool:
 
 
 def _join(above: Sequence[cst.EmptyLine], below: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
-    blank_above = bool(above) and above[-1].comment is None
-    blank_below = bool(below) and below[0].comment is None
-    return [*(above[:-1] if blank_above and blank_below else above), *below]
+    """Both, with no more blank lines where they meet than one of them had."""
+    ends = next((i for i, line in enumerate(reversed(above)) if line.comment is not None), len(above))
+    starts = next((i for i, line in enumerate(below) if line.comment is not None), len(below))
+    return [*above[: len(above) - min(ends, starts)], *below]

@@ -23,13 +23,21 @@ if TYPE_CHECKING:
 class Change:
     """One planned change: the node as `ast` knows it, its edit in the report, and how libcst rewrites it.
 
-    `rewrite` is given (original, updated) and returns the new node; None removes the statement, whose comments above stay.
+    `rewrite` is given (original, updated) and returns the new node; None removes the statement; comments above it stay.
     """
 
     node: ast.AST
     edit: Edit
     rewrite: Rewrite | None
     gone: tuple[ast.AST, ...] = ()  # the parts of the node that are no longer evaluated afterwards
+
+
+class NotFound(Exception):
+    """Planned places that the pass did not meet; the file is then left as it was."""
+
+    def __init__(self, edits: list[Edit]) -> None:
+        super().__init__(", ".join(f"line {e.line}: {e.message}" for e in edits))
+        self.edits = edits
 
 
 class Codemod:
@@ -59,7 +67,11 @@ def apply(facts: Facts, changes: Iterable[Change]) -> str:
     if not wanted:
         return facts.text.text
     wrapper = MetadataWrapper(cst.parse_module(facts.text.text), unsafe_skip_copy=True)
-    return wrapper.visit(Pass(wanted, wrapper.resolve(PositionProvider))).code
+    carried = Pass(wanted, wrapper.resolve(PositionProvider))
+    text = wrapper.visit(carried).code
+    if len(carried.found) < len(wanted):
+        raise NotFound([wanted[key][0].edit for key in wanted if key not in carried.found])
+    return text
 
 
 def _kind(node: ast.AST) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ..facts.script import Facts
 from .base import Change, Codemod
-from .rewrites import drop_arguments, keep_arguments, take_branch, take_iterable, unwrap
+from .rewrites import drop_arguments, keep_arguments, take_argument, take_branch, take_iterable, unwrap
 
 WHY = "the runtime places batches and modules"
 
@@ -20,14 +20,24 @@ class RemoveDeviceCalls(Codemod):
     code = "PTM101"
     name = "remove-device-calls"
 
+    def __init__(self) -> None:
+        self.helpers: dict[ast.FunctionDef, list[ast.Call]] = {}
+        self._helped: set[ast.Call] = set()
+
     def plan(self, facts: Facts) -> Iterator[Change]:
         gone: set[ast.AST] = set()
+        self.helpers = {f: calls for f in facts.walk(ast.FunctionDef) if (calls := self._calls_of_helper(facts, f))}
+        self._helped = {call for calls in self.helpers.values() for call in calls}
+        for f in self.helpers:
+            gone.update(ast.walk(f))
+            yield Change(f, self.edit(facts, f, f"{f.name}() removed: it only moved its argument; {WHY}"), None, (f,))
         for statement in facts.walk(ast.Assign):
-            if self._moves_to_itself(facts, statement):
+            if statement not in gone and self._moves_to_itself(facts, statement):
                 gone.update(ast.walk(statement))
                 says = f"`{facts.short(statement)}` removed: {WHY}"
                 yield Change(statement, self.edit(facts, statement, says), None, (statement,))
         for change in self._branches(facts, gone):
+            gone.update(n for part in change.gone for n in ast.walk(part))
             gone.add(change.node)
             yield change
         for comprehension in facts.walk(ast.ListComp):
@@ -39,7 +49,45 @@ class RemoveDeviceCalls(Codemod):
             if call not in gone:
                 yield from self._call(facts, call)
 
+    def _calls_of_helper(self, facts: Facts, f: ast.FunctionDef) -> list[ast.Call]:
+        """The calls of a function that gives its first argument back, moved: `def to_gpu(x): return x.cuda()`."""
+        parameters = [*f.args.posonlyargs, *f.args.args]
+        if not parameters or f.args.vararg or f.args.kwarg or facts.is_library:
+            return []
+        x = parameters[0].arg
+        body = [s for s in f.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+        if not body:
+            return []
+        *before, last = body
+        if not (isinstance(last, ast.Return) and last.value is not None and _is(self.stripped(facts, last.value), x)):
+            return []
+        if not all(self._only_moves_to_itself(facts, s) for s in before):
+            return []
+        if not before and _is(last.value, x):
+            return []
+        uses = facts.devices.uses_of_function(f)
+        calls = [u for u in uses if isinstance(u, ast.Call)]
+        plain = all(
+            len(c.args) > 0
+            and not isinstance(c.args[0], ast.Starred)
+            and all(facts.devices.is_device(a) for a in (*c.args[1:], *(k.value for k in c.keywords)))
+            and facts.placed.by_runtime(c.args[0])
+            for c in calls
+        )
+        return calls if len(calls) == len(uses) and plain else []
+
+    def _only_moves_to_itself(self, facts: Facts, s: ast.stmt) -> bool:
+        if isinstance(s, ast.If):
+            return all(self._only_moves_to_itself(facts, inner) for inner in (*s.body, *s.orelse))
+        return isinstance(s, ast.Assign) and self._moves_to_itself(facts, s)
+
     def _call(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
+        if facts.in_formatted_string(call):
+            return
+        if call in self._helped:
+            parts = (*call.args[1:], *call.keywords, call.func)
+            yield Change(call, self.edit(facts, call, f"`{facts.short(call)}`: {WHY}"), take_argument(0), parts)
+            return
         receiver = facts.devices.moved(call)
         if receiver is None:
             yield from self._made_there(facts, call)
@@ -86,6 +134,8 @@ class RemoveDeviceCalls(Codemod):
             body, orelse = self.stripped(facts, value.body), self.stripped(facts, value.orelse)
             moved = body is not value.body or orelse is not value.orelse
             return body if moved and ast.unparse(body) == ast.unparse(orelse) else value
+        if isinstance(value, ast.Call) and value in self._helped:
+            return self.stripped(facts, value.args[0])
         if isinstance(value, ast.Call) and not _what_stays(facts, value):
             receiver = facts.devices.moved(value)
             if receiver is not None and facts.placed.by_runtime(receiver):
@@ -143,6 +193,10 @@ class RemoveDeviceCalls(Codemod):
         return some
 
 
+def _is(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
 def _what_stays(facts: Facts, call: ast.Call) -> list[int]:
     """The places, in the text, of the arguments of a `.to()` that do not say where."""
     if not (isinstance(call.func, ast.Attribute) and call.func.attr == "to"):
@@ -153,7 +207,9 @@ def _what_stays(facts: Facts, call: ast.Call) -> list[int]:
 
 def _is_copy(argument: ast.expr | ast.keyword) -> bool:
     """`copy=False`, and `non_blocking` by position, which are a boolean."""
-    value = argument.value if isinstance(argument, ast.keyword) and argument.arg == "copy" else argument
+    value: ast.AST = argument
+    if isinstance(argument, ast.keyword) and argument.arg == "copy":
+        value = argument.value
     return isinstance(value, ast.Constant) and value.value is False
 
 

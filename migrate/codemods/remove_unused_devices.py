@@ -1,4 +1,4 @@
-"""T1: a device goes with its last use: the variable, the branch that chose it, the flag, the parameter and its arguments.
+"""T1: a device goes with its last use: the variable, the branch that chose it, the parameter and its arguments.
 
 What something else still reads stays. A choice that the user can make on the command line is kept: the Trainer gets it.
 """
@@ -41,7 +41,7 @@ class RemoveUnusedDevices(Codemod):
 
     def _names(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
         for scope in facts.scopes.by_node.values():
-            if scope.is_class:
+            if scope.is_class or (scope is facts.scopes.module and facts.is_library):
                 continue
             for name, stores in scope.stores.items():
                 statements = [facts.scopes.parents.get(s) for s in stores]
@@ -86,6 +86,8 @@ class RemoveUnusedDevices(Codemod):
     def _parameter(self, facts: Facts, f: ast.FunctionDef, scope: Scope, arg: ast.arg) -> Iterator[Change]:
         uses = facts.devices.uses_of_function(f)
         calls = [u for u in uses if isinstance(u, ast.Call)]
+        if facts.is_library and facts.scopes.parents.get(f) is facts.tree:
+            return
         if len(calls) < len(uses) or not calls or any(_is_spread(c) for c in calls):
             return
         if arg in (f.args.vararg, f.args.kwarg) or not facts.devices._all_values_are_devices(arg.arg, scope):
@@ -101,9 +103,16 @@ class RemoveUnusedDevices(Codemod):
             if value is None:
                 continue
             place = next(
-                i for i, a in enumerate([*call.args, *call.keywords]) if a is value or getattr(a, "value", None) is value
+                i
+                for i, a in enumerate([*call.args, *call.keywords])
+                if a is value or getattr(a, "value", None) is value
             )
-            yield Change(call, self.edit(facts, value, f"argument `{arg.arg}` of {f.name}() removed"), drop_arguments(place), (value,))
+            yield Change(
+                call,
+                self.edit(facts, value, f"argument `{arg.arg}` of {f.name}() removed"),
+                drop_arguments(place),
+                (value,),
+            )
 
     def _branches(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
         """An `if` whose statements are all gone goes too, when its test has no effect."""

@@ -77,7 +77,11 @@ def _fold(facts: Facts, node: ast.expr, depth: int) -> Truth:
         return node.id
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         inner = _fold(facts, node.operand, depth + 1)
-        return (not inner) if isinstance(inner, bool) else (inner[4:] if inner.startswith("not ") else f"not {_closed(inner)}")
+        return (
+            (not inner)
+            if isinstance(inner, bool)
+            else (inner[4:] if inner.startswith("not ") else f"not {_closed(inner)}")
+        )
     if isinstance(node, ast.BoolOp):
         return _fold_bool(facts, node, depth)
     return ast.unparse(node)
@@ -115,5 +119,6 @@ def names_read(source: str) -> set[str]:
 def known_in(source: str, scope: Scope, facts: Facts) -> bool:
     """Whether every name of the source is bound where the Trainer is made."""
     return all(
-        (home := scope.lookup(n)) is not None and (home is scope or home is facts.scopes.module) for n in names_read(source)
+        (home := scope.lookup(n)) is not None and (home is scope or home is facts.scopes.module)
+        for n in names_read(source)
     )

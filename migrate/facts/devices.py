@@ -32,9 +32,13 @@ AVAILABILITY = {
 DEVICE_PARAMETERS = {"device", "dev", "cuda_device", "gpu_device"}
 DEVICE_ATTRIBUTES = DEVICE_PARAMETERS | {"DEVICE"}
 # what holds a script's options: `args.device` is one, `x.device` is where a tensor is
-OPTIONS = re.compile(r"(args?|opts?|options|flags|cfgs?|conf|config|hparams|params|settings|c|self|cls)\Z", re.IGNORECASE)
+OPTIONS = re.compile(
+    r"(args?|opts?|options|flags|cfgs?|conf|config|hparams|params|settings|c|self|cls)\Z", re.IGNORECASE
+)
 # `.to(rank)`: a number says which device
-INDEX_NAME = re.compile(r"((local|global)?_?rank|gpu(_?(id|idx|index|num))?|device_?(id|idx|index)|dev_?id)\Z", re.IGNORECASE)
+INDEX_NAME = re.compile(
+    r"((local|global)?_?rank|gpu(_?(id|idx|index|num))?|device_?(id|idx|index)|dev_?id)\Z", re.IGNORECASE
+)
 
 
 class Devices:
@@ -136,7 +140,7 @@ class Devices:
 
     @cached_property
     def attribute_values(self) -> dict[str, list[ast.expr]]:
-        """What the file gives attributes of each name, by assignment; an augmented one or a loop gives nothing known."""
+        """What the file gives attributes of each name, by assignment."""
         found: dict[str, list[ast.expr]] = {}
         for node in ast.walk(self.tree):
             pairs: list[tuple[ast.expr, ast.expr]] = []
@@ -154,9 +158,7 @@ class Devices:
         values = []
         for store in scope.stores.get(name, ()):
             parent = self.scopes.parents.get(store)
-            if isinstance(parent, ast.Assign) and store in parent.targets:
-                values.append(parent.value)
-            elif isinstance(parent, ast.AnnAssign) and parent.value is not None:
+            if (isinstance(parent, ast.Assign) and store in parent.targets) or (isinstance(parent, ast.AnnAssign) and parent.value is not None):
                 values.append(parent.value)
             else:
                 return None

@@ -1,4 +1,4 @@
-"""Which values the runtime moves to their device by itself: modules, the batches of loaders, what is computed from them.
+"""Which values the runtime moves to their device by itself: modules, batches, and what is computed from them.
 
 Where a value's origin does not show, it is not taken for one of these: a call that moves it then stays, and is right.
 """
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 # what these return is a tensor that nobody else will move
 MAKES_TENSORS = {
     "torch." + n
-    for n in (
+    for n in (  # noqa: SIM905
         "tensor as_tensor from_numpy zeros ones full empty rand randn randint randperm arange linspace eye logspace "
         "Tensor FloatTensor DoubleTensor HalfTensor IntTensor LongTensor ByteTensor BoolTensor normal bernoulli load"
     ).split()
 }
-LIKE = {"torch." + n for n in "zeros_like ones_like rand_like randn_like full_like empty_like randint_like".split()}
+LIKE = {"torch." + n for n in "zeros_like ones_like rand_like randn_like full_like empty_like randint_like".split()}  # noqa: SIM905
 MODULE_METHODS = {
-    "parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict", "zero_grad", "modules", "forward",
+    "parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict", "zero_grad", "modules",
+    "forward",
 }  # fmt: skip
 MODULE_NAME = ("criterion", "loss_fn", "loss_func", "criterions")
 
@@ -116,7 +117,8 @@ class Placed:
     def _given(self, store: ast.AST) -> bool:
         """Whether one binding of a name gives it what the runtime places: a batch, or what `by_runtime` says."""
         parents = self.facts.scopes.parents
-        up, child = parents.get(store), store
+        up: ast.AST | None = parents.get(store)
+        child: ast.AST = store
         while isinstance(up, ast.Tuple | ast.List | ast.Starred):
             up, child = parents.get(up), up
         if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension):
@@ -134,7 +136,7 @@ class Placed:
         value = statement.value
         if isinstance(value, ast.Tuple) and isinstance(target, ast.Tuple) and len(value.elts) == len(target.elts):
             if store in target.elts:
-                return self.by_runtime(value.elts[target.elts.index(store)])  # type: ignore[arg-type]
+                return self.by_runtime(value.elts[target.elts.index(store)])
             return False
         return self._call(value) if isinstance(value, ast.Call) else True
 

@@ -53,3 +53,25 @@ class Facts:
         """The node's source on one line, cut to a readable width."""
         line = " ".join(self.text.get(node).split())
         return line if len(line) <= width else line[: width - 3] + "..."
+
+    @cached_property
+    def is_library(self) -> bool:
+        """Only definitions and assignments stand at the top: other files may read any of its names."""
+        for s in self.tree.body:
+            if isinstance(s, ast.For | ast.While | ast.With | ast.AsyncFor):
+                return False
+            if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call):
+                return False
+            if isinstance(s, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(s.test)):
+                return False
+            if isinstance(s, ast.Assign) and self._moves_or_trains(s):
+                return False
+        return True
+
+    def _moves_or_trains(self, s: ast.Assign) -> bool:
+        """`model = Net().to(device)`: a script's own line, not a constant for others."""
+        return any(isinstance(n, ast.Call) and self.devices.moved(n) is not None for n in ast.walk(s.value))
+
+    def in_formatted_string(self, node: ast.AST) -> bool:
+        """Before Python 3.12 the places of what stands in an f-string are not told: nothing there is changed."""
+        return bool(self.walk(ast.JoinedStr)) and any(isinstance(u, ast.JoinedStr) for u in self.scopes.ancestors(node))

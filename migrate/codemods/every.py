@@ -1,0 +1,51 @@
+"""All codemods that do not need a lifted loop, planned together for one pass."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from ..facts.script import Facts
+from ..report import Note
+from .base import Change, Codemod
+from .remove_device_calls import RemoveDeviceCalls
+from .remove_unused_devices import RemoveUnusedDevices
+
+# in a loop that is kept the script places things itself
+ONLY_LIFTED: tuple[type[Codemod], ...] = (RemoveDeviceCalls,)
+ALWAYS: tuple[type[Codemod], ...] = ()
+
+
+def plan_all(facts: Facts, wants: Callable[[str], bool], kept: bool = False) -> list[Change]:
+    """What would change; `kept` when the training loop stays as it is written."""
+    changes: list[Change] = []
+    for kind in ALWAYS if kept else (*ALWAYS, *ONLY_LIFTED):
+        if wants(kind.code):
+            changes += kind().plan(facts)
+    changes = outermost(facts, changes)
+    if wants(RemoveUnusedDevices.code):
+        changes = outermost(facts, [*changes, *RemoveUnusedDevices().plan(facts, changes)])
+    return changes
+
+
+def seen(facts: Facts, changes: list[Change], wants: Callable[[str], bool]) -> list[Note]:
+    """What wants a person: seen, and not handled by the changes."""
+    return []
+
+
+def outermost(facts: Facts, changes: list[Change]) -> list[Change]:
+    """Without the changes inside of what is removed, and without a second removal of the same."""
+    if not changes:
+        return changes
+    removed = {c.node for c in changes if c.rewrite is None and not isinstance(c.node, ast.If)}
+    dropped = {part for c in changes if c.rewrite is not None for part in c.gone}
+    kept, seen = [], set()
+    for c in changes:
+        if c.node in seen or any(up in removed or up in dropped for up in facts.scopes.ancestors(c.node)):
+            continue
+        if c.node in dropped or (c.node in removed and c.rewrite is not None):
+            continue
+        if c.rewrite is None:
+            seen.add(c.node)
+        kept.append(c)
+    return kept

@@ -1,0 +1,141 @@
+# ruff: noqa: E501
+import pytest
+from helpers import check, check_unchanged
+
+HEAD = """\
+import torch
+import torch as t
+import torch.nn as nn
+from torch import cuda
+"""
+
+
+def lines(body: str) -> str:
+    """A script: the imports, the body, and the loop that makes it one."""
+    return HEAD + body.strip("\n") + "\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = net.cuda().half()", "x = net.half()"),
+        ("net.train().cuda(0)\n", "net.train()\n"),
+        ("model = nn.Linear(3, 4).to('cuda:1')", "model = nn.Linear(3, 4)"),
+        ("model = nn.Linear(3, 4, device='cuda')", "model = nn.Linear(3, 4)"),
+        ("model = nn.Linear(3, 4, device='cuda', dtype=torch.half)", "model = nn.Linear(3, 4, dtype=torch.half)"),
+        ("model = (nn.Linear(3, 4).cuda())", "model = (nn.Linear(3, 4))"),
+        ("model = nn.Sequential(nn.ReLU().cuda(), nn.ReLU()).cuda()", "model = nn.Sequential(nn.ReLU(), nn.ReLU())"),
+        ("def f(x):\n    y = x.to('cuda', torch.float16)", "def f(x):\n    y = x.to(torch.float16)"),
+        ("def f(x):\n    y = x.to('cuda', torch.half, True)", "def f(x):\n    y = x.to(torch.half, True)"),
+        ("def f(x):\n    y = x.to(0, non_blocking=True)", "def f(x):\n    y = x"),
+        ("def f(x):\n    y = x.to(device='cuda', dtype=t.half)", "def f(x):\n    y = x.to(dtype=t.half)"),
+        ("def f(x):\n    y = x.to('cuda', memory_format=t.channels_last)", "def f(x):\n    y = x.to(memory_format=t.channels_last)"),
+        ("def f(x, device):\n    return x.to(device)[0]", "def f(x, device):\n    return x[0]"),
+        ("def f(x, rank):\n    return x.to(rank, copy=False)", "def f(x, rank):\n    return x"),
+        ("def f(x):\n    return [v.cuda() for v in x]", "def f(x):\n    return [v for v in x]"),
+        ("def f(x):\n    a, b = [v.cuda() for v in x]\n    return a", "def f(x):\n    a, b = x\n    return a"),
+        ("def f(x):\n    if (n := x.cuda()).sum():\n        return n", "def f(x):\n    if (n := x).sum():\n        return n"),
+        ("def f(x):\n    return {k: v.cuda(0) for k, v in x.items()}", "def f(x):\n    return {k: v for k, v in x.items()}"),
+        ("def f(x):\n    x = {k: v.cuda(0) for k, v in x.items()}\n    return x", "def f(x):\n    return x"),
+        ("def f(x):\n    x, y = x[0].cuda(), x[1].cuda()\n    return y", "def f(x):\n    x, y = x[0], x[1]\n    return y"),
+        ("def f(x, y):\n    x, y = x.cuda(), y.cuda()  # there\n    return y", "def f(x, y):\n    return y"),
+        ("def f(x, y):\n    # both\n    x = x.cuda(); y = y.cuda()\n    return y", "def f(x, y):\n    # both\n    return y"),
+        ("def f(x, c):\n    x = x.cuda() if c else x\n    return x", "def f(x, c):\n    return x"),
+        ("def f(x, c):\n    return g(x if not c else x.cuda())", "def f(x, c):\n    return g(x)"),
+        ("def f(x):\n    return map(lambda v: v.cuda(), x)", "def f(x):\n    return map(lambda v: v, x)"),
+        ("@cuda.amp.custom_fwd\ndef f(x):\n    return x.cuda()", "@cuda.amp.custom_fwd\ndef f(x):\n    return x"),
+        ("class A:\n    def f(self, x):\n        x = x.to(self.device)\n        return x", "class A:\n    def f(self, x):\n        return x"),
+        ("def f(x, args):\n    return x.to(args.device)", "def f(x, args):\n    return x"),
+        ("def f(x):\n    x = x.cuda()", "def f(x):\n    pass"),
+        ("def f(x):\n    y = torch.zeros_like(x).cuda()", "def f(x):\n    y = torch.zeros_like(x)"),
+        ("def f(x):\n    return (\n        x\n        .cuda()  # there\n        .sum()\n    )", "def f(x):\n    return (\n        x  # there\n        .sum()\n    )"),
+    ],
+)  # fmt: skip
+def test_moves_go(before, after):
+    check(lines(before), lines(after), select="PTM101")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(x):\n    return x.to(torch.float16)",
+        "def f(x):\n    return x.to(dtype=torch.float16)",
+        "def f(x):\n    return x.to(memory_format=torch.channels_last)",
+        "def f(x, other):\n    return x.to(other)",
+        "def f(x, y):\n    return x.to(y.device)",
+        "def f(x, y):\n    return x.to(device=y.device, dtype=y.dtype)",
+        "def f(x):\n    return x.to()",
+        "def f(x):\n    return x.to(**where)",
+        "def f(x):\n    return x.to(*where)",
+        "def f(x):\n    return x.cpu().numpy()",
+        "def f(x, dtype):\n    return x.to(dtype)",
+        "dtype = torch.half\ndef f(x):\n    return x.to(dtype)",
+        "def f(x, kind):\n    return x.to(kind)\nf(1, torch.half)\nf(2, 'cuda')",
+        "def f(x, device=torch.float16):\n    return x.to(device)",
+        "print(torch.cuda.is_available())",
+        "torch.cuda.synchronize()",
+        "cuda.empty_cache()",
+        "path.to('cuda.py')",
+        "x = 'x.cuda()'  # x.cuda()",
+        "class M(nn.Module):\n    def cuda(self, device=None):\n        return super().cuda(device)",
+        "class M(nn.Module):\n    def to(self, device):\n        super().to(device)\n        return self",
+        "z = torch.zeros(3).cuda()",
+        "z = torch.randn(3, device='cuda')",
+        "z = torch.from_numpy(a).to('cuda')",
+        "features, labels = load()\nfeatures = features.cuda()",
+        "x = np.load('x')\nz = torch.tensor(x).cuda()",
+        "hidden = torch.zeros(1, 2)\nhidden = hidden.cuda()",
+        "state = torch.load('p', map_location='cuda')",
+        "def f(x):\n    return f'{x.cuda()}'",
+        "for i in range(3):\n    x = table[i]\n    y = torch.tensor(x).to('cuda')",
+        "def f(x, **kw):\n    return x.to(**kw)",
+        "x.type(torch.cuda.FloatTensor)",
+    ],
+)  # fmt: skip
+def test_unchanged(source):
+    check_unchanged(lines(source), select="PTM101")
+
+
+def test_helper_that_moves_goes_with_its_calls():
+    check(
+        lines("""
+use_cuda = torch.cuda.is_available()
+
+
+def to_gpu(x):
+    '''Move.'''
+    return x.cuda() if use_cuda else x
+
+
+for x, y in loader:
+    x, y = to_gpu(x), to_gpu(y)
+    loss = f(x, to_gpu(y))
+"""),
+        lines("\n\nfor x, y in loader:\n    loss = f(x, y)").replace("cuda\nfor", "cuda\n\n\nfor"),
+        select="PTM10",
+    )
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        "def to_gpu(x):\n    log(x)\n    return x.cuda()\n\n\nmain(to_gpu(1))",
+        "@cache\ndef to_gpu(x):\n    return x.cuda()\n\n\nmain(to_gpu(1))",
+    ],
+)
+def test_helper_that_does_more_stays(helper):
+    check(lines(helper), lines(helper.replace(".cuda()", "")), select="PTM101")
+
+
+def test_helper_that_is_handed_on_stays():
+    source = "def to_gpu(x):\n    return x.cuda()\n\n\nmain(map(to_gpu, xs))"
+    check(lines(source), lines(source.replace(".cuda()", "")), select="PTM101")
+
+
+def test_library_helpers_stay():
+    """Another file may import it."""
+    check(
+        "import torch\ndef to_gpu(x):\n    return x.cuda()\n",
+        "import torch\ndef to_gpu(x):\n    return x\n",
+        ["PTM101 line 3: `x.cuda()`: the runtime places"],
+    )

@@ -1,0 +1,171 @@
+import pytest
+from helpers import check, check_unchanged
+
+LOOP = """
+for x, y in loader:
+    x, y = x.to(device), y.to(device)
+    step(model(x), y)
+"""
+LOOP_AFTER = """
+for x, y in loader:
+    step(model(x), y)
+"""
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")',
+        'use_cuda = torch.cuda.is_available()\ndevice = torch.device("cuda" if use_cuda else "cpu")',
+        'device = "cuda"',
+        'if torch.cuda.is_available():\n    device = torch.device("cuda")\nelse:\n    device = torch.device("cpu")',
+        'device = torch.device("cpu")\nif torch.cuda.is_available():\n    device = torch.device("cuda:0")',
+        "n = 0\ndevice = f'cuda:{n}'",
+    ],
+)
+def test_the_choice_goes_with_its_last_use(chosen):
+    left = "n = 0" if chosen.startswith("n = 0") else ""
+    check("import torch\n" + chosen + LOOP, "import torch\n" + left + (LOOP_AFTER if left else LOOP_AFTER[1:]))
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        "print(device)",
+        "state = torch.load('p', map_location=device)",
+        "mask = torch.ones(3, device=device)",
+        "h = torch.zeros(3).to(device)",
+        "def later():\n    return device",
+        "print(f'on {device}')",
+        "with torch.cuda.device(device):\n    pass",
+        "save(locals(), device=device)",
+    ],
+)
+def test_the_choice_stays_while_something_reads_it(reader):
+    chosen = 'import torch\ndevice = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n' + reader
+    check(chosen + LOOP, chosen + LOOP_AFTER)
+
+
+def test_a_flag_stays_while_something_reads_it():
+    check(
+        """
+        import torch
+        use_cuda = torch.cuda.is_available()
+        if use_cuda:
+            model.cuda()
+        kwargs = {"pin_memory": True} if use_cuda else {}
+        main()
+        """,
+        """
+        import torch
+        use_cuda = torch.cuda.is_available()
+        kwargs = {"pin_memory": True} if use_cuda else {}
+        main()
+        """,
+        ["PTM102 line 3: `if use_cuda:` removed", "PTM101 line 4: `model.cuda()`: the runtime places"],
+    )
+
+
+def test_a_branch_keeps_what_is_left_in_it():
+    check(
+        """
+        import torch
+        if torch.cuda.is_available():
+            # the fast way
+            model.cuda()
+            torch.backends.cudnn.benchmark = True
+        main()
+        """,
+        """
+        import torch
+        if torch.cuda.is_available():
+            # the fast way
+            torch.backends.cudnn.benchmark = True
+        main()
+        """,
+    )
+
+
+def test_one_line_branch():
+    check("import torch\nif args.cuda: model.cuda()\nmain()\n", "import torch\nmain()\n")
+
+
+def test_parameter_and_arguments_go():
+    check(
+        """
+        import torch
+        def train(model, device, loader):
+            for x in loader:
+                x = x.to(device)
+                step(model(x))
+        def main():
+            device = torch.device("cuda")
+            train(Net(), device, load())
+            train(model=Net(), loader=load(), device=device)
+        main()
+        """,
+        """
+        import torch
+        def train(model, loader):
+            for x in loader:
+                step(model(x))
+        def main():
+            train(Net(), load())
+            train(model=Net(), loader=load())
+        main()
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["run(train)", "train(*everything)", "train(**everything)"],
+)
+def test_parameter_stays_where_calls_are_not_known(call):
+    f = "import torch\ndef train(device, x):\n    return x.to(device)\n"
+    check(f + call + "\n", f.replace(".to(device)", "") + call + "\n")
+
+
+def test_a_library_keeps_its_names_and_parameters():
+    before = 'import torch\ndevice = torch.device("cuda")\ndef f(x):\n    return x.to(device)\n'
+    check(before, before.replace(".to(device)", ""))
+    before = "import torch\ndef f(x, device):\n    return x.to(device)\ndef g(x):\n    return f(x, 'cuda')\n"
+    check(before, before.replace(".to(device)", ""))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'device = torch.device("cuda")',
+        'device = torch.device("cuda")\nmain()',
+        "use_cuda = torch.cuda.is_available()\nmain()",
+        "def f(device):\n    pass\nf('cuda')",
+        "if torch.cuda.is_available():\n    pass\nmain()",
+        "args.cuda = not args.no_cuda and torch.cuda.is_available()\nmain()",
+        "parser.add_argument('--no-cuda', action='store_true')\nmain()",
+        "class A:\n    device = torch.device('cuda')\nA()",
+    ],
+)
+def test_unchanged(source):
+    check_unchanged("import torch\n" + source + "\n")
+
+
+def test_a_flag_of_the_command_line_stays_accepted():
+    check(
+        """
+        import argparse
+        import torch
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--cuda", action="store_false", help="use CUDA (default: True)")
+        args = parser.parse_args()
+        if args.cuda:
+            model.cuda()
+        """,
+        """
+        import argparse
+        import torch
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--cuda", action="store_false", help="use CUDA (default: True)")
+        args = parser.parse_args()
+        """,
+    )

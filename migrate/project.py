@@ -1,4 +1,4 @@
-"""A migration of one script with its local modules, or of a folder: what is read, what it becomes, where it is written."""
+"""A migration of one script with its local modules, or of a folder: what is read and what it becomes."""
 
 from __future__ import annotations
 

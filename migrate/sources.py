@@ -23,7 +23,7 @@ SKIPPED = {
 
 
 def python_files(folder: Path) -> Iterator[Path]:
-    """The Python files below a folder in the order of their names; virtual environments and hidden folders are left out."""
+    """The files that a tree imports from beside the script, from packages below it, or relatively."""
     for root, folders, files in os.walk(folder):
         folders[:] = sorted(d for d in folders if d not in SKIPPED and not d.startswith("."))
         for name in sorted(files):
@@ -32,7 +32,7 @@ def python_files(folder: Path) -> Iterator[Path]:
 
 
 def local_modules(script: Path, tree: ast.Module) -> list[Path]:
-    """The files beside the script (or in packages below its folder) that a tree imports, by name or relatively."""
+    """The files that a tree imports from beside the script, from packages below it, or relatively."""
     found: dict[Path, None] = {}
     roots = [script.parent, *_added_paths(script, tree)]
     for node in ast.walk(tree):

@@ -12,11 +12,18 @@ from dataclasses import dataclass, field
 
 from ..facts.scopes import Scope
 from ..facts.script import Facts
-from .recipe import CannotLift, DataPass, Recipe, is_mode_call, walk_here
+from .nodes import is_mode_call, walk_here
+from .recipe import CannotLift, DataPass, Recipe
 
 # attributes of a Module that a user's name must not hide
-RESERVED = set(
-    ["trainer", "device", "dtype", "print", "log", "log_dict", "logger", "loggers", "optimizers", "lr_schedulers", "manual_backward", "all_gather", "all_reduce", "share", "global_rank", "local_rank", "current_epoch", "global_step", "training", "train", "eval", "forward", "parameters", "modules", "children", "type", "half", "float", "double", "to", "cpu", "cuda", "state_dict", "training_step", "validation_step", "test_step", "predict_step", "configure_optimizers", "automatic_optimization", "loss_reduction", "toggle_model", "fabric", "hparams", "example_input_array", "buffers", "apply", "zero_grad", "share_memory", "call_super_init"]
+RESERVED = frozenset(
+    """
+    trainer device dtype print log log_dict logger loggers optimizers lr_schedulers manual_backward all_gather
+    all_reduce share global_rank local_rank current_epoch global_step training train eval forward parameters modules
+    children type half float double to cpu cuda state_dict training_step validation_step test_step predict_step
+    configure_optimizers automatic_optimization loss_reduction toggle_model fabric hparams example_input_array
+    buffers apply zero_grad share_memory call_super_init
+    """.split()
 )
 
 
@@ -84,7 +91,7 @@ class Binder:
                 self._given[p.function.name] = given_arguments(p.function, p.call)
 
     def variable(self, name: ast.Name) -> Variable | ast.expr | None:
-        """The variable of a name in a chunk, the expression its parameter is given, or None for globals and builtins."""
+        """The variable of a name in a chunk, the expression its parameter is given, or None for globals, builtins."""
         scope = self.facts.scopes.scope_of(name)
         home = scope.lookup(name.id)
         if home is None:
@@ -223,9 +230,9 @@ def resolve_variables(facts: Facts, recipe: Recipe, binder: Binder, chunks: list
                 needs.setdefault(var, set()).add(i)
         if chunk.passing is not None and chunk.statements is chunk.passing.after and chunk.passing.returns is not None:
             for inner in ast.walk(chunk.passing.returns):
-                if isinstance(inner, ast.Name) and isinstance(outer := binder.variable(inner), Variable):
-                    if outer.name not in stored(chunk.statements):
-                        needs.setdefault(outer, set()).add(i)
+                outer = binder.variable(inner) if isinstance(inner, ast.Name) else None
+                if isinstance(outer, Variable) and outer.name not in stored(chunk.statements):
+                    needs.setdefault(outer, set()).add(i)
         if chunk.passing is not None and chunk.statements is chunk.passing.after and chunk.passing.result is not None:
             for target in ast.walk(chunk.passing.result):
                 if isinstance(target, ast.Name):
@@ -304,7 +311,7 @@ def _read_after(facts: Facts, recipe: Recipe, binder: Binder) -> set[str]:
 
 
 def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
-    """A value carried from batch to batch that is no counter (a hidden state) cannot be divided over processes by a lift."""
+    """Raise for a value that is carried from batch to batch and is no counter (a hidden state)."""
     names = exposed(chunk.statements) & stored(chunk.statements)
     passing = chunk.passing
     if passing is not None:
@@ -317,8 +324,9 @@ def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
                         if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and x.id in names:
                             _accept_carried(facts, n, x.id)
             elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n.target.id in names:
-                if not isinstance(n.op, ast.Add | ast.Sub):
-                    raise CannotLift(n, f"`{n.target.id}` is carried from batch to batch")
+                if isinstance(n.op, ast.Add | ast.Sub):
+                    continue
+                raise CannotLift(n, f"`{n.target.id}` is carried from batch to batch")
 
 
 def _accept_carried(facts: Facts, assign: ast.Assign, name: str) -> None:

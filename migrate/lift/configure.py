@@ -1,4 +1,4 @@
-"""The optimizer and its schedules: moved into configure_optimizers where only the loop uses them, handed over otherwise."""
+"""The optimizer and its schedules: moved to configure_optimizers where only the loop uses them, else handed over."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from ..facts.script import Facts
 from .chunks import RESERVED, Binder, Variable, Variables
-from .recipe import CannotLift, Recipe, is_scheduler
+from .recipe import CannotLift, Recipe
+from .step import is_scheduler
 
 
 @dataclass
@@ -150,7 +151,7 @@ def _training_loader(facts: Facts, recipe: Recipe, binder: Binder, variables: Va
 
 
 def _model_class(facts: Facts, recipe: Recipe, binder: Binder, optimizer: str) -> str | None:
-    """The class of the model whose parameters the optimizer gets: `Net` in `Adam(model.parameters())`, `model = Net()`."""
+    """The class of the model that the optimizer trains: `Net` for `Adam(model.parameters())`, `model = Net()`."""
     for store in binder.trunk_scope.stores.get(optimizer, ()):
         s = facts.scopes.parents.get(store)
         if isinstance(s, ast.Assign):

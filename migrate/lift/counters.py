@@ -1,7 +1,8 @@
 """What a script counts by hand over its batches, and how ranks bring it together so that it is exact.
 
-In evaluation a rank takes whole batches, so whatever is added for a batch can be added over ranks. In training every rank
-holds a share of each batch: a mean is weighted by the share, a sum over samples is added, a count of batches is the same.
+In evaluation a rank takes whole batches, so whatever is added for a batch can be added over ranks. In training every
+rank holds a share of each batch: a mean is weighted by the share, a sum over samples is added, a count of batches is
+the same on every rank.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
 from .loss import loss_reduction
-from .recipe import CannotLift, DataPass, Recipe, walk_here
+from .nodes import walk_here
+from .recipe import CannotLift, DataPass, Recipe
 
 PER_SAMPLE = {"sum", "numel", "nelement", "size", "__len__", "count_nonzero"}
 
@@ -71,7 +73,7 @@ def _per_sample(n: ast.AST) -> bool:
 def _check_collections(
     facts: Facts, binder: Binder, chunk: Chunk, variables: Variables, counters: dict[Variable, Counter]
 ) -> None:
-    """A list or meter filled over evaluation batches is read whole afterwards: each rank would have its own part only."""
+    """Raise for a list or meter filled over the evaluation and read whole afterwards: a rank has its part only."""
     assert chunk.passing is not None
     after = {n.id for s in chunk.passing.after for n in ast.walk(s) if isinstance(n, ast.Name)}
     if chunk.passing.returns is not None:

@@ -1,4 +1,4 @@
-"""The lift as a change of the whole text: the class stands where the training function stood, the Trainer where the loop was."""
+"""The lift as a change of the text: the class where the training function was, the Trainer where the loop was."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import ast
 
 from ..facts.script import Facts
 from ..report import Edit, Note
+from .find import find
 from .module import Lifted, ModuleBuilder
-from .recipe import Recipe, find
+from .recipe import Recipe
 from .splice import Splice, indent
 
 

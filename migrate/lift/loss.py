@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from ..facts.script import Facts
-from .recipe import CannotLift, Recipe, local_function, walk_here
+from .nodes import local_function, walk_here
+from .recipe import CannotLift, Recipe
 
 
 def loss_reduction(facts: Facts, recipe: Recipe) -> str:

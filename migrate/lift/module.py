@@ -17,7 +17,8 @@ from .configure import Configured, configure
 from .counters import Counter, counters_of
 from .epochs import epoch_afterwards, epoch_expression, max_epochs
 from .loss import loss_reduction
-from .recipe import CannotLift, Recipe, walk_here
+from .nodes import walk_here
+from .recipe import CannotLift, Recipe
 from .splice import Splice, indent
 
 CODE = "PTM700"
@@ -292,7 +293,7 @@ class ModuleBuilder:
         value = f"({value})" if isinstance(s.value, ast.BinOp | ast.IfExp | ast.BoolOp | ast.Compare) else value
         target = f"self.{self.variables.attributes[var]}"  # type: ignore[index]
         op = "+=" if isinstance(s.op, ast.Add) else "-="
-        start, stop = self.facts.text.span(s)
+        _, stop = self.facts.text.span(s)
         _, line_end = self.facts.text.line_span(s.end_lineno or 1, s.end_lineno or 1)
         comment = self.facts.text.text[stop:line_end].rstrip()
         kept = self._render(s, chunk)

@@ -16,7 +16,7 @@ class Splice:
         self.text = text
 
     def with_comments(self, s: ast.stmt, floor: int = 1) -> tuple[int, int]:
-        """First and last line of a statement with the comment lines right above it; `floor` is the first line allowed."""
+        """First and last line of a statement with the comments right above it; `floor` is the first line allowed."""
         start, _ = self.text.span(s)
         first = self.text.line_of(start)
         while first - 1 >= floor and self._line(first - 1).strip().startswith("#"):

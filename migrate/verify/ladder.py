@@ -114,7 +114,7 @@ def _same(first: Run, one: Run) -> Rung:
 
 
 def _run(launcher: list[str], script: Path, args: list[str], log: Path) -> Run:
-    """One run in the script's own folder's terms: the working folder stays that of the caller, as a user would do it."""
+    """One recorded run; the working folder stays the caller's, as for a user who runs the script by hand."""
     env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"}
     done = subprocess.run(
         [*launcher, str(RECORDER), str(log), str(script), *args],

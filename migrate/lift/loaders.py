@@ -1,0 +1,102 @@
+"""What a batch loop iterates over, and whether it is shown to be a DataLoader."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts.scopes import Scope
+from ..facts.script import Facts
+from .nodes import local_function, walk_here
+from .recipe import CannotLift
+
+
+def batch_source(facts: Facts, loop: ast.For) -> tuple[ast.expr, ast.expr, str | None, ast.expr | None]:
+    """(loader, target of a batch, index name, index start) of a batch loop; tqdm around it is left out."""
+    source, target, index, start = loop.iter, loop.target, None, None
+    for _ in range(3):
+        if not isinstance(source, ast.Call) or not source.args:
+            break
+        if isinstance(source.func, ast.Name) and source.func.id == "enumerate" and index is None:
+            if not (isinstance(target, ast.Tuple) and len(target.elts) == 2 and isinstance(target.elts[0], ast.Name)):
+                raise CannotLift(loop, "the batch loop unpacks enumerate() in an unusual way")
+            index, target = target.elts[0].id, target.elts[1]
+            start = source.args[1] if len(source.args) > 1 else None
+            start = next((k.value for k in source.keywords if k.arg == "start"), start)
+            source = source.args[0]
+        elif is_progress(facts, source):
+            source = source.args[0]
+        else:
+            break
+    return source, target, index, start
+
+
+def is_progress(facts: Facts, call: ast.Call) -> bool:
+    full = facts.names.resolve(call.func) or ""
+    return full.split(".")[0] == "tqdm" or full == "rich.progress.track"
+
+
+def iterates_loader(facts: Facts, loop: ast.For) -> bool:
+    try:
+        source, _, _, _ = batch_source(facts, loop)
+    except CannotLift:
+        return False
+    return is_loader(facts, source)
+
+
+def is_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
+    """Whether every value of the expression is a DataLoader, as far as this file shows."""
+    if depth > 8:
+        return False
+    if isinstance(node, ast.Call):
+        full = facts.names.resolve(node.func)
+        if full is not None and full.split(".")[-1] in ("DataLoader", "StatefulDataLoader"):
+            return True
+        if isinstance(node.func, ast.Name):
+            f = local_function(facts, node.func)
+            if f is not None:
+                returned = [n.value for n in walk_here(f) if isinstance(n, ast.Return) and n.value is not None]
+                return bool(returned) and all(is_loader(facts, r, depth + 1) for r in returned)
+        return False
+    if isinstance(node, ast.IfExp):
+        return is_loader(facts, node.body, depth + 1) and is_loader(facts, node.orelse, depth + 1)
+    if not isinstance(node, ast.Name):
+        return False
+    scope = facts.scopes.scope_of(node).lookup(node.id)
+    if scope is None:
+        return False
+    values = values_of(facts, node.id, scope, depth)
+    return bool(values) and all(is_loader(facts, v, depth + 1) for v in values)
+
+
+def values_of(facts: Facts, name: str, scope: object, depth: int) -> list[ast.expr]:
+
+    assert isinstance(scope, Scope)
+    values: list[ast.expr] = []
+    for store in scope.stores.get(name, ()):
+        parent = facts.scopes.parents.get(store)
+        if isinstance(parent, ast.Assign):
+            values.append(parent.value)
+        elif isinstance(parent, ast.Tuple) and isinstance(facts.scopes.parents.get(parent), ast.Assign):
+            values += _unpacked(facts, parent, store)
+        else:
+            return []
+    if name in scope.params:
+        values += facts.devices.given(scope, name) or []
+    return values
+
+
+def _unpacked(facts: Facts, target: ast.Tuple, store: ast.AST) -> list[ast.expr]:
+    """`train_loader, test_loader = get_loaders()`: the elements that the function's returns have at that place."""
+    assign = facts.scopes.parents[target]
+    assert isinstance(assign, ast.Assign)
+    place = next(i for i, e in enumerate(target.elts) if e is store)
+    value = assign.value
+    if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
+        return [value.elts[place]]
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+        f = local_function(facts, value.func)
+        if f is not None:
+            returned = [n.value for n in walk_here(f) if isinstance(n, ast.Return) and n.value is not None]
+            if all(isinstance(r, ast.Tuple) and len(r.elts) == len(target.elts) for r in returned):
+                return [r.elts[place] for r in returned]  # type: ignore[attr-defined]
+    return []

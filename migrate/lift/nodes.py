@@ -1,0 +1,51 @@
+"""Small questions to syntax that several parts of the lift ask."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..facts.script import Facts
+
+
+def walk_here(node: ast.AST) -> Iterator[ast.AST]:
+    """ast.walk without the bodies of nested functions and classes."""
+    stack = [node]
+    while stack:
+        n = stack.pop()
+        yield n
+        if n is not node and isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            continue
+        stack.extend(ast.iter_child_nodes(n))
+
+
+def method_call(s: ast.stmt, method: str) -> tuple[str, ast.Call] | None:
+    """(name, call) for the statement `name.method(...)`."""
+    if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Attribute):
+        f = s.value.func
+        if f.attr == method and isinstance(f.value, ast.Name):
+            return f.value.id, s.value
+    return None
+
+
+def is_mode_call(s: ast.stmt, mode: str) -> str | None:
+    """The name of the module for `model.train()` or `model.eval()` as a statement."""
+    if (
+        isinstance(s, ast.Expr)
+        and isinstance(s.value, ast.Call)
+        and isinstance(s.value.func, ast.Attribute)
+        and s.value.func.attr == mode
+        and isinstance(s.value.func.value, ast.Name)
+        and not s.value.args
+        and not s.value.keywords
+    ):
+        return s.value.func.value.id
+    return None
+
+
+def local_function(facts: Facts, name: ast.Name) -> ast.FunctionDef | None:
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    if scope is None:
+        return None
+    stores = scope.stores.get(name.id, [])
+    return stores[0] if len(stores) == 1 and isinstance(stores[0], ast.FunctionDef) else None

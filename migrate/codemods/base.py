@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..facts.script import Facts
-from ..report import Edit
+from ..report import Edit, Note
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -48,6 +48,10 @@ class Codemod:
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         raise NotImplementedError
+
+    def notes(self, facts: Facts) -> Iterable[Note]:
+        """What was seen and left, known once the plan is made."""
+        return ()
 
     def edit(self, facts: Facts, node: ast.AST, message: str, safe: bool = True) -> Edit:
         line, column, _, _ = facts.text.key(node)

@@ -9,19 +9,23 @@ from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
 from .remove_device_calls import RemoveDeviceCalls
+from .remove_samplers import RemoveSamplers
 from .remove_unused_devices import RemoveUnusedDevices
 
 # in a loop that is kept the script places things itself
 ONLY_LIFTED: tuple[type[Codemod], ...] = (RemoveDeviceCalls,)
-ALWAYS: tuple[type[Codemod], ...] = ()
+ALWAYS: tuple[type[Codemod], ...] = (RemoveSamplers,)
 
 
 def plan_all(facts: Facts, wants: Callable[[str], bool], kept: bool = False) -> list[Change]:
     """What would change; `kept` when the training loop stays as it is written."""
     changes: list[Change] = []
+    facts.notes.clear()
     for kind in ALWAYS if kept else (*ALWAYS, *ONLY_LIFTED):
         if wants(kind.code):
-            changes += kind().plan(facts)
+            codemod = kind()
+            changes += codemod.plan(facts)
+            facts.notes += codemod.notes(facts)
     changes = outermost(facts, changes)
     if wants(RemoveUnusedDevices.code):
         changes = outermost(facts, [*changes, *RemoveUnusedDevices().plan(facts, changes)])
@@ -30,7 +34,7 @@ def plan_all(facts: Facts, wants: Callable[[str], bool], kept: bool = False) -> 
 
 def seen(facts: Facts, changes: list[Change], wants: Callable[[str], bool]) -> list[Note]:
     """What wants a person: seen, and not handled by the changes."""
-    return []
+    return facts.notes
 
 
 def outermost(facts: Facts, changes: list[Change]) -> list[Change]:

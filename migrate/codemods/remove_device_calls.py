@@ -202,7 +202,8 @@ def _what_stays(facts: Facts, call: ast.Call) -> list[int]:
     if not (isinstance(call.func, ast.Attribute) and call.func.attr == "to"):
         return []
     where = facts.devices.device_arguments(call)
-    return [i for i, a in enumerate([*call.args, *call.keywords]) if a not in where and not _is_copy(a)]
+    arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    return [i for i, a in enumerate(arguments) if a not in where and not _is_copy(a)]
 
 
 def _is_copy(argument: ast.expr | ast.keyword) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..facts.devices import AVAILABILITY, argument, default_of
+from ..facts.effects import only_asks
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .base import Change, Codemod
@@ -119,7 +120,7 @@ class RemoveUnusedDevices(Codemod):
         for node in facts.walk(ast.If):
             if node in gone or not all(s in gone for s in (*node.body, *node.orelse)):
                 continue
-            if self._only_chooses(facts, node.test) or isinstance(node.test, ast.Name | ast.Attribute | ast.UnaryOp):
+            if only_asks(facts.names, node.test):
                 parent = facts.scopes.parents.get(node)
                 if isinstance(parent, ast.If) and parent.orelse == [node]:
                     continue  # an elif: it goes with its if or not at all

@@ -66,13 +66,31 @@ def _arguments(stays: Any) -> Any:
 
 
 def _last_without_comma(args: list[Any], before: Any) -> list[Any]:
+    """The arguments with the last one ended as the last one was before; a comment behind it stays."""
     import libcst as cst
 
-    if args and before and args[-1] is not before[-1]:
-        args[-1] = args[-1].with_changes(comma=before[-1].comma)
-        if isinstance(before[-1].comma, cst.MaybeSentinel):
-            args[-1] = args[-1].with_changes(whitespace_after_arg=before[-1].whitespace_after_arg)
+    if not args or not before or args[-1] is before[-1]:
+        return args
+    last, ended = args[-1], before[-1]
+    own = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else cst.SimpleWhitespace("")
+    if isinstance(ended.comma, cst.Comma):
+        after = _ending(own, ended.comma.whitespace_after)
+        args[-1] = last.with_changes(comma=ended.comma.with_changes(whitespace_after=after))
+    else:
+        after = _ending(own, ended.whitespace_after_arg)
+        args[-1] = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=after)
     return args
+
+
+def _ending(own: Any, ended: Any) -> Any:
+    """The whitespace of the end, with the comment that stood behind this argument."""
+    import libcst as cst
+
+    if not isinstance(own, cst.ParenthesizedWhitespace) or own.first_line.comment is None:
+        return ended
+    if isinstance(ended, cst.ParenthesizedWhitespace):
+        return ended.with_changes(first_line=own.first_line) if ended.first_line.comment is None else ended
+    return own
 
 
 def rename_function(new: str) -> Any:
@@ -150,3 +168,86 @@ def _plain(whitespace: Any) -> Any:
         line = whitespace.first_line.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
         return whitespace.with_changes(first_line=line, empty_lines=[])
     return whitespace
+
+
+def change_call(parameters: tuple[str, ...], drop: set[str], values: dict[str, str]) -> Any:
+    """The call without some arguments and with others given anew, by keyword or place.
+
+    `parameters` are the names by place; what follows a dropped positional argument is given by keyword.
+    """
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        args, left, missing = [], dict(values), False
+        given = {a.keyword.value for a in updated.args if a.keyword is not None} | set(parameters[: _places(updated)])
+        for i, a in enumerate(updated.args):
+            name = a.keyword.value if a.keyword is not None else (parameters[i] if i < len(parameters) else None)
+            if a.star or name is None:
+                args.append(a)
+                continue
+            if name in drop:
+                missing = missing or a.keyword is None
+                new = next((n for n in left if n not in given), None)
+                if a.keyword is not None and new is not None:
+                    args.append(a.with_changes(keyword=cst.Name(new), value=cst.parse_expression(left.pop(new))))
+                continue
+            if name in left:
+                a = a.with_changes(value=cst.parse_expression(left.pop(name)))
+            if missing and a.keyword is None:
+                a = a.with_changes(keyword=cst.Name(name), equal=_equal())
+            args.append(a)
+        call = updated.with_changes(args=_last_without_comma(args, updated.args))
+        for name, value in left.items():
+            call = set_keyword(name, value)(original, call)
+        return call
+
+    return rewrite
+
+
+def _places(call: Any) -> int:
+    return sum(a.keyword is None and not a.star for a in call.args)
+
+
+def change_dict(drop: set[str], values: dict[str, str]) -> Any:
+    """A dictionary display without some keys; the value of the first dropped one is replaced by what is new."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        kept, left = [], dict(values)
+        for element in updated.elements:
+            key = element.key if isinstance(element, cst.DictElement) else None
+            name = key.evaluated_value if isinstance(key, cst.SimpleString) else None
+            if name not in drop:
+                kept.append(element)
+            elif left:
+                new, value = left.popitem()
+                quote = key.value[0]
+                kept.append(
+                    element.with_changes(
+                        key=cst.SimpleString(f"{quote}{new}{quote}"), value=cst.parse_expression(value)
+                    )
+                )
+        if kept and kept[-1] is not updated.elements[-1] and len(kept) < len(updated.elements):
+            kept[-1] = kept[-1].with_changes(comma=updated.elements[-1].comma)
+        return updated.with_changes(elements=kept)
+
+    return rewrite
+
+
+def else_only(original: Any, updated: Any) -> Any:
+    """`if c: a` `else: b` to b, with the comments that stood above."""
+    import libcst as cst
+
+    body = list(updated.orelse.body.body)
+    if isinstance(updated.orelse.body, cst.SimpleStatementSuite):
+        body = [cst.SimpleStatementLine(body)]
+    body[0] = body[0].with_changes(leading_lines=[*updated.leading_lines, *body[0].leading_lines])
+    return cst.FlattenSentinel(body)
+
+
+def _equal() -> Any:
+    import libcst as cst
+
+    return cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))

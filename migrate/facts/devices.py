@@ -155,13 +155,13 @@ class Devices:
 
     def assigned(self, name: str, scope: Scope) -> list[ast.expr] | None:
         """Every value that plain assignments give the name; None when something else binds it too."""
-        values = []
+        values: list[ast.expr] = []
         for store in scope.stores.get(name, ()):
             parent = self.scopes.parents.get(store)
-            if (isinstance(parent, ast.Assign) and store in parent.targets) or (isinstance(parent, ast.AnnAssign) and parent.value is not None):
-                values.append(parent.value)
-            else:
+            plain = isinstance(parent, ast.AnnAssign) or (isinstance(parent, ast.Assign) and store in parent.targets)
+            if not plain or parent.value is None:  # type: ignore[union-attr]
                 return None
+            values.append(parent.value)  # type: ignore[union-attr]
         return values
 
     def given(self, scope: Scope, name: str) -> list[ast.expr] | None:
@@ -255,3 +255,11 @@ def argument(call: ast.Call, f: ast.FunctionDef, name: str) -> ast.expr | None:
         if i < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args[: i + 1]):
             return call.args[i]
     return next((k.value for k in call.keywords if k.arg == name), None)
+
+
+def argument_at(call: ast.Call, name: str, place: int) -> ast.expr | None:
+    """The argument of a known function by its keyword or its place."""
+    found = next((k.value for k in call.keywords if k.arg == name), None)
+    if found is None and len(call.args) > place and not any(isinstance(a, ast.Starred) for a in call.args[: place + 1]):
+        return call.args[place]
+    return found

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 # what these return is a tensor that nobody else will move
 MAKES_TENSORS = {
     "torch." + n
-    for n in (  # noqa: SIM905
+    for n in (
         "tensor as_tensor from_numpy zeros ones full empty rand randn randint randperm arange linspace eye logspace "
         "Tensor FloatTensor DoubleTensor HalfTensor IntTensor LongTensor ByteTensor BoolTensor normal bernoulli load"
     ).split()
 }
-LIKE = {"torch." + n for n in "zeros_like ones_like rand_like randn_like full_like empty_like randint_like".split()}  # noqa: SIM905
+LIKE = {"torch." + n for n in "zeros_like ones_like rand_like randn_like full_like empty_like randint_like".split()}
 MODULE_METHODS = {
     "parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict", "zero_grad", "modules",
     "forward",
@@ -117,10 +117,10 @@ class Placed:
     def _given(self, store: ast.AST) -> bool:
         """Whether one binding of a name gives it what the runtime places: a batch, or what `by_runtime` says."""
         parents = self.facts.scopes.parents
-        up: ast.AST | None = parents.get(store)
-        child: ast.AST = store
-        while isinstance(up, ast.Tuple | ast.List | ast.Starred):
-            up, child = parents.get(up), up
+        child = store
+        while isinstance(parents.get(child), ast.Tuple | ast.List | ast.Starred):
+            child = parents[child]
+        up = parents.get(child)
         if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension):
             called = up.iter.func if isinstance(up.iter, ast.Call) else None
             return not (isinstance(called, ast.Name) and called.id in ("range", "trange"))

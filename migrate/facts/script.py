@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from .devices import Devices
 from .names import Names
 from .placed import Placed
 from .scopes import Scopes
 from .text import Text
+
+if TYPE_CHECKING:
+    from ..report import Note
 
 N = TypeVar("N", bound=ast.AST)
 
@@ -20,6 +23,7 @@ class Facts:
 
     def __init__(self, text: str, tree: ast.Module | None = None) -> None:
         self.text = Text(text)
+        self.notes: list[Note] = []  # what was seen while planning, and wants a person
         self.tree = tree if tree is not None else ast.parse(text)
 
     @cached_property

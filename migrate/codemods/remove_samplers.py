@@ -1,0 +1,368 @@
+"""T4: leave dividing the data to the runtime.
+
+A DistributedSampler, the condition it stands under and its set_epoch calls go; what it said about shuffling comes back as
+`shuffle=`. Every other sampler stays: it says which samples are drawn, not who draws them. A sampler that is used for more
+than a DataLoader stays too, and is told of.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..facts.devices import argument_at
+from ..facts.effects import only_asks
+from ..facts.scopes import Scope
+from ..facts.script import Facts
+from ..report import Note
+from .base import Change, Codemod
+from .rewrites import change_call, change_dict, else_only, source
+
+SAMPLER = "torch.utils.data.DistributedSampler"
+LOADER = "torch.utils.data.DataLoader"
+EVALUATES = re.compile(r"(^|[^a-z])(val|valid|validation|test|eval|evaluation|dev|predict|inference)([^a-z]|$)")
+WHY = "the runtime divides the batches"
+
+
+@dataclass
+class Use:
+    """Every place where one DistributedSampler is named, sorted by what becomes of it."""
+
+    made: list[ast.Call] = field(default_factory=list)
+    statements: list[ast.stmt] = field(default_factory=list)  # that bind it
+    alternatives: list[ast.expr] = field(default_factory=list)  # what else the name may be
+    epochs: list[ast.Expr] = field(default_factory=list)
+    tests: list[ast.expr] = field(default_factory=list)
+    handed: list[ast.expr] = field(default_factory=list)
+    other: list[ast.expr] = field(default_factory=list)
+
+
+class RemoveSamplers(Codemod):
+    code = "PTM401"
+    name = "remove-samplers"
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        self.left: list[Note] = []
+        if self._told_not_to(facts):
+            return
+        made = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) == SAMPLER]
+        handled: set[ast.Call] = set()
+        any_gone = False
+        for call in made:
+            if call in handled:
+                continue
+            use = self._use(facts, call)
+            handled.update(use.made)
+            changes = list(self._changes(facts, use)) if not use.other else []
+            if not changes:
+                self._leave(facts, call, use)
+            any_gone = any_gone or bool(changes)
+            yield from changes
+        if any_gone:
+            yield from self._epochs_of_loaders(facts)
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self.left
+
+    def _leave(self, facts: Facts, call: ast.Call, use: Use) -> None:
+        line, column, _, _ = facts.text.key(call)
+        where = f" (`{facts.short(use.other[0])}` on line {use.other[0].lineno})" if use.other else ""
+        self.left.append(
+            Note(line, column + 1, self.code, f"DistributedSampler kept: it is used for more than a DataLoader{where}")
+        )
+
+    def _told_not_to(self, facts: Facts) -> bool:
+        return any(
+            k.arg in ("replace_sampler_ddp", "use_distributed_sampler")
+            and isinstance(k.value, ast.Constant)
+            and k.value.value is False
+            for k in facts.walk(ast.keyword)
+        )
+
+    # -- where it is used ---------------------------------------------------------------------------------------------
+
+    def _use(self, facts: Facts, call: ast.Call) -> Use:
+        use = Use([call])
+        top: ast.expr = call
+        up = facts.scopes.parents[call]
+        while isinstance(up, ast.IfExp) and top is not up.test:
+            other = up.orelse if top is up.body else up.body
+            use.alternatives.append(other)
+            top, up = up, facts.scopes.parents[up]
+        if isinstance(up, ast.Assign) and len(up.targets) == 1:
+            target = up.targets[0]
+            use.statements.append(up)
+            if isinstance(target, ast.Name):
+                self._uses_of_name(facts, target, use)
+            elif isinstance(target, ast.Attribute):
+                self._uses_of_attribute(facts, target, use)
+            else:
+                self._read(facts, top, use)
+        else:
+            self._read(facts, top, use)
+        return use
+
+    def _uses_of_name(self, facts: Facts, target: ast.Name, use: Use) -> None:
+        scope: Scope | None = facts.scopes.scope_of(target).lookup(target.id)
+        if scope is None or target.id in scope.params:
+            use.other.append(target)
+            return
+        stores = [facts.scopes.parents.get(s) for s in scope.stores[target.id]]
+        self._bindings(facts, stores, target, use)
+        for read in facts.scopes.reads(target.id, scope):
+            self._read(facts, read, use)
+
+    def _uses_of_attribute(self, facts: Facts, target: ast.Attribute, use: Use) -> None:
+        same = [a for a in facts.walk(ast.Attribute) if a.attr == target.attr]
+        stores = [facts.scopes.parents.get(a) for a in same if not isinstance(a.ctx, ast.Load)]
+        self._bindings(facts, stores, target, use)
+        if facts.is_library and not target.attr.startswith("_"):
+            users = [c for c in facts.walk(ast.ClassDef) if any(n is target for n in ast.walk(c))]
+            if not users:
+                use.other.append(target)
+        for a in same:
+            if isinstance(a.ctx, ast.Load):
+                self._read(facts, a, use)
+
+    def _bindings(self, facts: Facts, stores: list[ast.AST | None], target: ast.expr, use: Use) -> None:
+        for s in stores:
+            if not (isinstance(s, ast.Assign) and len(s.targets) == 1):
+                if isinstance(s, ast.Assign) and all(_is_none(v) for v in [s.value]):
+                    continue
+                use.other.append(target)
+                continue
+            if s in use.statements:
+                continue
+            use.statements.append(s)
+            for value in _branches(s.value):
+                if isinstance(value, ast.Call) and facts.names.resolve(value.func) == SAMPLER:
+                    use.made.append(value)
+                else:
+                    use.alternatives.append(value)
+
+    def _read(self, facts: Facts, read: ast.expr, use: Use) -> None:
+        parents = facts.scopes.parents
+        up = parents[read]
+        if isinstance(up, ast.keyword):
+            up = parents[up]
+        if (
+            isinstance(up, ast.Call)
+            and facts.names.resolve(up.func) == LOADER
+            and argument_at(up, "sampler", 3) is read
+        ) or (_in_dict(up, read) and self._reaches_loader(facts, up)):
+            use.handed.append(read)
+        elif isinstance(up, ast.Attribute) and up.attr == "set_epoch":
+            call = parents[up]
+            holder = parents[call]
+            (use.epochs if isinstance(holder, ast.Expr) else use.other).append(
+                holder if isinstance(holder, ast.Expr) else read
+            )  # type: ignore[arg-type]
+        elif (
+            isinstance(up, ast.Compare)
+            and len(up.ops) == 1
+            and isinstance(up.ops[0], ast.Is | ast.IsNot)
+            and _is_none(up.comparators[0])
+        ):
+            use.tests.append(up)
+        elif isinstance(up, ast.If) and up.test is read:
+            use.tests.append(read)
+        elif (isinstance(up, ast.UnaryOp) and isinstance(up.op, ast.Not)) or (isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id in ("isinstance", "hasattr")):
+            use.tests.append(up)
+        else:
+            use.other.append(read)
+
+    def _reaches_loader(self, facts: Facts, made: ast.AST) -> bool:
+        """Whether a dictionary is spread into a DataLoader, at once or by its name."""
+        up = facts.scopes.parents.get(made)
+        if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name):
+            scope = facts.scopes.scope_of(up.targets[0]).lookup(up.targets[0].id)
+            reads = list(facts.scopes.reads(up.targets[0].id, scope)) if scope is not None else []
+            return any(self._spread_into_loader(facts, r) for r in reads)
+        return self._spread_into_loader(facts, made)
+
+    def _spread_into_loader(self, facts: Facts, node: ast.AST) -> bool:
+        k = facts.scopes.parents.get(node)
+        call = facts.scopes.parents.get(k) if isinstance(k, ast.keyword) and k.arg is None else None
+        return isinstance(call, ast.Call) and facts.names.resolve(call.func) == LOADER
+
+    # -- what becomes of it -----------------------------------------------------------------------------------------------
+
+    def _changes(self, facts: Facts, use: Use) -> Iterator[Change]:
+        others = [a for a in use.alternatives if not _is_none(a)]
+        if others:
+            yield from self._alternative(facts, use, others)
+            return
+        gone_tests: set[ast.AST] = set()
+        shuffle = None if use.alternatives else _shuffle(facts, use.made[0])
+        for read in use.handed:
+            yield from self._handed(facts, read, shuffle, use, gone_tests)
+        guards = self._guards(facts, use)
+        if any(t not in gone_tests and not any(t in set(ast.walk(g.test)) for g in guards) for t in use.tests):
+            for t in use.tests:
+                if t not in gone_tests and not any(t in set(ast.walk(g.test)) for g in guards):
+                    yield self._told_test(facts, t)
+        for g in guards:
+            yield Change(
+                g, self.edit(facts, g, f"`if {facts.short(g.test)}:` removed with set_epoch: {WHY}"), None, (g,)
+            )
+        for e in use.epochs:
+            if not any(e in g.body for g in guards):
+                yield Change(e, self.edit(facts, e, f"`{facts.short(e)}` removed: {WHY}"), None, (e,))
+        for s in use.statements:
+            says = f"`{facts.short(s)}` removed: {WHY}"
+            yield Change(s, self.edit(facts, s, says), None, (s,))
+
+    def _handed(
+        self, facts: Facts, read: ast.expr, shuffle: str | None, use: Use, gone_tests: set[ast.AST]
+    ) -> Iterator[Change]:
+        up = facts.scopes.parents[read]
+        holder = facts.scopes.parents[up] if isinstance(up, ast.keyword) else up
+        evaluates = _evaluates(facts, holder)
+        given = None
+        if isinstance(holder, ast.Call):
+            given = argument_at(holder, "shuffle", 2)
+        elif isinstance(holder, ast.Dict):
+            given = next((v for k, v in zip(holder.keys, holder.values, strict=True) if _is_text(k, "shuffle")), None)
+        new = shuffle if not evaluates else None
+        gone: tuple[ast.AST, ...] = (read,)
+        if given is not None:
+            known = _without_sampler(given, use.tests)
+            if known is None and shuffle is not None and isinstance(given, ast.Constant) and not evaluates:
+                gone = (read, given)  # False, because a DataLoader refuses to shuffle beside a sampler
+            elif known is not None:
+                gone_tests.update(n for n in ast.walk(given) if n in use.tests)
+                gone = (read, given)
+                new = None if known is False or evaluates else "True"
+            elif shuffle is None or evaluates:
+                new = facts.text.get(given)
+        says = f"sampler removed{f', shuffle={new} restored' if new and (given is None or gone[1:]) else ''}: {WHY}"
+        keep = given is not None and len(gone) == 1
+        if isinstance(holder, ast.Dict):
+            rewrite = change_dict(
+                {"sampler"} | ({"shuffle"} if given is not None and not keep else set()),
+                {} if keep or not new else {"shuffle": new},
+            )
+        else:
+            assert isinstance(holder, ast.Call)
+            values = {} if keep or new is None else {"shuffle": new}
+            drops = {"sampler"} | ({"shuffle"} if given is not None and not keep and new is None else set())
+            rewrite = change_call(_LOADER_PARAMETERS, drops, values)
+        yield Change(holder, self.edit(facts, read, says), rewrite, gone)
+
+    def _alternative(self, facts: Facts, use: Use, others: list[ast.expr]) -> Iterator[Change]:
+        """Where there is another sampler for one process, it is the sampler."""
+        if len(others) > 1 or use.tests:
+            return
+        for s in use.statements:
+            assert isinstance(s, ast.Assign)
+            if isinstance(s.value, ast.IfExp):
+                says = f"`{facts.short(s)}`: the sampler of one process stays, {WHY}"
+                yield Change(
+                    s.value, self.edit(facts, s, says), source(facts.text.get(others[0])), (s.value.test, *use.made)
+                )
+                continue
+            branch = facts.scopes.parents.get(s)
+            if s.value in use.made and isinstance(branch, ast.If) and branch.body == [s] and branch.orelse:
+                says = f"`if {facts.short(branch.test)}:` and its DistributedSampler removed: {WHY}"
+                if len(branch.orelse) == 1 and isinstance(branch.orelse[0], ast.If):
+                    return
+                yield Change(branch, self.edit(facts, branch, says), else_only, (branch.test, s))
+        for e in use.epochs:
+            yield Change(e, self.edit(facts, e, f"`{facts.short(e)}` removed: {WHY}"), None, (e,))
+
+    def _told_test(self, facts: Facts, test: ast.expr) -> Change:
+        """`sampler is None` elsewhere: there is none now."""
+        positive = isinstance(test, ast.UnaryOp) or (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is))
+        says = f"`{facts.short(test)}` is {positive} now: {WHY}"
+        return Change(test, self.edit(facts, test, says), source(str(positive)), (test,))
+
+    def _guards(self, facts: Facts, use: Use) -> list[ast.If]:
+        """The branches in which there is nothing but set_epoch."""
+        found = []
+        for e in use.epochs:
+            up = facts.scopes.parents.get(e)
+            if isinstance(up, ast.If) and not up.orelse and up not in found and all(s in use.epochs for s in up.body):
+                parent = facts.scopes.parents.get(up)
+                if not (isinstance(parent, ast.If) and parent.orelse == [up]) and only_asks(facts.names, up.test):
+                    found.append(up)
+        return found
+
+    def _epochs_of_loaders(self, facts: Facts) -> Iterator[Change]:
+        """`loader.sampler.set_epoch(epoch)`: the loader's own sampler has no epochs."""
+        for call in facts.walk(ast.Call):
+            f = call.func
+            if not (isinstance(f, ast.Attribute) and f.attr == "set_epoch" and isinstance(f.value, ast.Attribute)):
+                continue
+            holder = facts.scopes.parents.get(call)
+            if f.value.attr != "sampler" or not isinstance(holder, ast.Expr):
+                continue
+            if isinstance(f.value.value, ast.Name) and f.value.value.id == "self":
+                continue
+            up = facts.scopes.parents.get(holder)
+            alone = isinstance(up, ast.If) and up.body == [holder] and not up.orelse and only_asks(facts.names, up.test)
+            node = up if alone else holder
+            assert node is not None
+            yield Change(node, self.edit(facts, node, f"`{facts.short(holder)}` removed: {WHY}"), None, (node,))
+
+
+_LOADER_PARAMETERS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
+
+
+def _branches(value: ast.expr) -> list[ast.expr]:
+    return [*_branches(value.body), *_branches(value.orelse)] if isinstance(value, ast.IfExp) else [value]
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_text(node: ast.AST | None, text: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value == text
+
+
+def _in_dict(up: ast.AST, read: ast.expr) -> bool:
+    """`{"sampler": read}` or `dict(sampler=read)`."""
+    if isinstance(up, ast.Dict):
+        return any(v is read and _is_text(k, "sampler") for k, v in zip(up.keys, up.values, strict=True))
+    if isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id == "dict":
+        return any(k.value is read and k.arg == "sampler" for k in up.keywords)
+    return False
+
+
+def _shuffle(facts: Facts, call: ast.Call) -> str | None:
+    """What the sampler said about shuffling: the source of `shuffle=`, None when it keeps the order."""
+    given = argument_at(call, "shuffle", 3)
+    if given is None:
+        return "True"
+    return None if isinstance(given, ast.Constant) and not given.value else facts.text.get(given)
+
+
+def _without_sampler(given: ast.expr, tests: list[ast.expr]) -> bool | None:
+    """What `shuffle=(sampler is None)` says when there is no sampler; None when it asks something else."""
+    if given in tests:
+        if isinstance(given, ast.Compare):
+            return isinstance(given.ops[0], ast.Is)
+        return isinstance(given, ast.UnaryOp)
+    return None
+
+
+def _evaluates(facts: Facts, holder: ast.AST) -> bool:
+    """Whether the names around a loader say that it is for evaluation."""
+    names: list[str] = []
+    child = holder
+    for up in facts.scopes.ancestors(holder):
+        if isinstance(up, ast.Assign):
+            names += [ast.unparse(t) for t in up.targets]
+        elif isinstance(up, ast.keyword) and up.arg:
+            names.append(up.arg)
+        elif isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+            names.append(up.name)
+            break
+        child = up
+    del child
+    if isinstance(holder, ast.Call) and holder.args:
+        names.append(ast.unparse(holder.args[0])[:80])
+    text = " ".join(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", n).lower() for n in names)
+    return bool(EVALUATES.search(text)) and not re.search(r"(^|[^a-z])(train|trn)", text)

@@ -1,0 +1,71 @@
+# ruff: noqa: E501
+import pytest
+from helpers import check, check_unchanged
+
+HEAD = """\
+import torch
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler, WeightedRandomSampler
+import torch.utils.data.distributed
+from torch.utils.data.distributed import DistributedSampler
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("s = DistributedSampler(d)\ntrain = DataLoader(d, 32, sampler=s)", "train = DataLoader(d, 32, shuffle=True)"),
+        ("s = DistributedSampler(d)\ntrain = DataLoader(d, 32, False, s, None, 4)", "train = DataLoader(d, 32, True, batch_sampler=None, num_workers=4)"),
+        ("s = torch.utils.data.distributed.DistributedSampler(d, 2, 0, False)\ntrain = DataLoader(d, sampler=s)", "train = DataLoader(d)"),
+        ("train = DataLoader(d, sampler=DistributedSampler(d, shuffle=flag))", "train = DataLoader(d, shuffle=flag)"),
+        ("val = DataLoader(d, sampler=DistributedSampler(d))", "val = DataLoader(d)"),
+        ("def test_loader(d):\n    return DataLoader(d, sampler=DistributedSampler(d))", "def test_loader(d):\n    return DataLoader(d)"),
+        ("def loader(d):\n    return DataLoader(d, sampler=DistributedSampler(d))", "def loader(d):\n    return DataLoader(d, shuffle=True)"),
+        ("s = DistributedSampler(d) if c else None\ntrain = DataLoader(d, shuffle=s is None, sampler=s)", "train = DataLoader(d, shuffle=True)"),
+        ("s = None\nif c:\n    s = DistributedSampler(d)\ntrain = DataLoader(d, shuffle=not s, sampler=s)", "train = DataLoader(d, shuffle=True)"),
+        ("s = None\nif c:\n    s = DistributedSampler(d)\ntrain = DataLoader(d, sampler=s)", "train = DataLoader(d)"),
+        ("s = DistributedSampler(d) if c else RandomSampler(d)\ntrain = DataLoader(d, sampler=s)", "s = RandomSampler(d)\ntrain = DataLoader(d, sampler=s)"),
+        ("s = DistributedSampler(d)\nkw = dict(sampler=s, num_workers=2)\ntrain = DataLoader(d, **kw)", "kw = dict(shuffle=True, num_workers=2)\ntrain = DataLoader(d, **kw)"),
+        ("s = DistributedSampler(d)\nkw = {'sampler': s, 'num_workers': 2}\ntrain = DataLoader(d, **kw)", "kw = {'shuffle': True, 'num_workers': 2}\ntrain = DataLoader(d, **kw)"),
+        ("s = DistributedSampler(d)\ntrain = DataLoader(d, sampler=s)\nfor e in range(3):\n    s.set_epoch(e)\n    go(train)", "train = DataLoader(d, shuffle=True)\nfor e in range(3):\n    go(train)"),
+        ("train = DataLoader(d, sampler=DistributedSampler(d))\nfor e in range(3):\n    if dist:\n        train.sampler.set_epoch(e)\n    go(train)", "train = DataLoader(d, shuffle=True)\nfor e in range(3):\n    go(train)"),
+        ("class D:\n    def make(self):\n        self.s = DistributedSampler(d)\n        return DataLoader(d, sampler=self.s)\n    def epoch(self, e):\n        self.s.set_epoch(e)\n        go()", "class D:\n    def make(self):\n        return DataLoader(d, shuffle=True)\n    def epoch(self, e):\n        go()"),
+        ("train = DataLoader(\n    d,\n    batch_size=4,  # small\n    sampler=DistributedSampler(d),\n)", "train = DataLoader(\n    d,\n    batch_size=4,  # small\n    shuffle=True,\n)"),
+    ],
+)  # fmt: skip
+def test_samplers_go(before, after):
+    check(HEAD + before + "\n", HEAD + after + "\n", select="PTM401,PTM102")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "DataLoader(d, 32, True)",
+        "DataLoader(d, sampler=WeightedRandomSampler(w, 10))",
+        "DataLoader(d, batch_sampler=BatchSampler(RandomSampler(d), 4, True))",
+        "s = RandomSampler(d)\nDataLoader(d, sampler=s)",
+        "DataLoader(d, sampler=sampler)",
+        "DataLoader(Stream(), batch_size=None)",
+        "from mine import DistributedSampler as S\nDataLoader(d, sampler=S(d))",
+        "sampler.set_epoch(3)",
+        "train.sampler.set_epoch(3)",
+        "class MySampler(DistributedSampler):\n    pass\nDataLoader(d, sampler=MySampler(d))",
+        "isinstance(s, DistributedSampler)",
+        "DataLoader(d, sampler=DistributedSampler(d))\nTrainer(replace_sampler_ddp=False)",
+    ],
+)  # fmt: skip
+def test_unchanged(source):
+    check_unchanged(HEAD + source + "\n", [])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "s = DistributedSampler(d)\nDataLoader(d, batch_sampler=BatchSampler(s, 4, True))",
+        "s = DistributedSampler(d)\nDataLoader(d, sampler=s)\nprint(len(s))",
+        "s = DistributedSampler(d)\nDataLoader(d, sampler=s)\ntrain(s)",
+        "s = DistributedSampler(d)\nMyLoader(d, s)",
+        "def make(d):\n    return DistributedSampler(d)",
+    ],
+)
+def test_used_for_more_is_told(source):
+    check_unchanged(HEAD + source + "\n", ["PTM401 line "])

@@ -2,28 +2,144 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
 from importlib import import_module
 
+from ptmigrate.migrate.facts.source import SourceError
+
+from .config import Config, ConfigError, load
 from .engine import Linter
-from .registry import choose
+from .registry import UnknownRule, all_rules, check_known, choose, matches
 from .result import Result
-from .run import lint_files
+from .rule import Rule
+from .run import lint_data, lint_files
 from .walk import python_files
+
+FEW = 32  # files; for fewer, a cache costs more than it saves
+MANY = 150  # files; for fewer, starting processes costs more than it saves
 
 
 def execute(options: Namespace) -> int:
-    result = lint_files(python_files(options.paths or ["."]), Linter(choose()))
-    write(result, options.output_format or "concise")
+    try:
+        if options.explain or options.list:
+            return _tell(options)
+        first = options.paths[0] if options.paths else "."
+        config = load(first if os.path.isdir(first) else os.path.dirname(first) or ".", options.config)
+        rules = _rules(options, config)
+    except (ConfigError, UnknownRule) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    result = _lint(options, config, rules)
+    _keep(result, rules, config)
+    if options.fix or options.diff:
+        from .fix import fix
+
+        result = fix(result, options, config, lambda paths: _again(paths, rules, config))
+        if options.diff:
+            return result.exit_code
+    if options.add_noqa:
+        from .add_noqa import add_noqa
+
+        result = add_noqa(result, lambda paths: _again(paths, rules, config))
+    _write(result, options, config)
     return result.exit_code
 
 
-def write(result: Result, output_format: str) -> None:
+def _rules(options: Namespace, config: Config) -> list[Rule]:
+    select = [code for codes in options.select for code in codes] if options.select else config.select
+    ignore = [code for codes in options.ignore or () for code in codes] + config.ignore
+    check_known(code for codes in config.per_file_ignores.values() for code in codes)
+    return choose(select, ignore)
+
+
+def _lint(options: Namespace, config: Config, rules: list[Rule]) -> Result:
+    lesser = [rule for rule in all_rules() if rule.lesser and rule not in rules]
+    report_unused = not any(code == "PTM001" for codes in options.ignore or () for code in codes)
+    linter = Linter([*rules, *lesser], report_unused)
+    if options.stdin_filename or options.paths == ["-"]:
+        result = Result()
+        name = options.stdin_filename or "<stdin>"
+        result.add(lint_data(name, sys.stdin.buffer.read(), linter))
+        return result
+    found = list(python_files(options.paths or ["."], config.exclude))
+    files = [path for path in found if isinstance(path, str)]
+    cache = None
+    if len(files) >= FEW and config.cache and not options.no_cache:
+        from .cache import Cache
+
+        cache = Cache(config.root, [*linter.codes])
+    jobs = options.jobs or config.jobs or (_cores() if len(files) >= MANY else 1)
+    if jobs > 1 and len(files) > 1:
+        from .parallel import lint_parallel
+
+        result = lint_parallel(files, [rule.code for rule in linter.rules], report_unused, cache, jobs)
+    else:
+        result = lint_files(files, linter, cache)
+    result.errors[:0] = [error for error in found if isinstance(error, SourceError)]
+    if cache is not None:
+        cache.save()
+    return result
+
+
+def _again(paths: list[str], rules: list[Rule], config: Config) -> Result:
+    result = lint_files(paths, Linter(rules))
+    _keep(result, rules, config)
+    return result
+
+
+def _keep(result: Result, rules: list[Rule], config: Config) -> None:
+    """Leave what was asked for: no lesser findings, nothing that per-file-ignores names."""
+    codes = {rule.code for rule in rules} | {"PTM001"}
+    kept = []
+    by_code = {rule.code: rule for rule in rules}
+    for path, finding in result.findings:
+        if finding.code not in codes:
+            result.lesser[finding.code] = result.lesser.get(finding.code, 0) + 1
+            continue
+        rule = by_code.get(finding.code)
+        ignored = config.ignored(path)
+        if not any(code == finding.code or (rule is not None and matches(rule, code)) for code in ignored):
+            kept.append((path, finding))
+    result.findings = kept
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def _tell(options: Namespace) -> int:
+    if options.list:
+        for rule in all_rules():
+            print(
+                f"{rule.code} {rule.name}{' (lesser)' if rule.lesser else ''}{f' [{rule.fix} fix]' if rule.fix else ''}"
+            )
+        return 0
+    check_known([options.explain])
+    from .pages import explain
+
+    chosen = [rule for rule in all_rules() if matches(rule, options.explain)]
+    print("\n".join(explain(rule) for rule in chosen), end="")
+    return 0
+
+
+def _write(result: Result, options: Namespace, config: Config) -> None:
     """Findings to standard output; errors to standard error, unless the format has a place for them."""
-    writer = import_module(f".output.{output_format}", __package__)
-    for line in writer.write(result, color=sys.stdout.isatty()):
+    output_format = options.output_format or config.output_format or "concise"
+    if options.statistics and output_format == "concise":
+        counts = sorted(result.by_code().items(), key=lambda item: (-item[1], item[0]))
+        names = {rule.code: rule.name for rule in all_rules()}
+        lines = [f"{count:6} {code} {names.get(code, 'unused-noqa')}" for code, count in counts]
+    else:
+        writer = import_module(f".output.{output_format}", __package__)
+        color = output_format == "full" and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        lines = writer.write(result, color=color)
+    for line in lines:
         print(line)
-    if output_format in ("concise", "full"):
+    if output_format in ("concise", "full", "github"):
         for error in result.errors:
             print(f"error: {error}", file=sys.stderr)

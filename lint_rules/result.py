@@ -6,13 +6,29 @@ from ptmigrate.migrate.facts.source import SourceError
 
 from .rule import Finding
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .cache import Cache
+    from .run import Outcome
+
 
 class Result:
     def __init__(self) -> None:
         self.findings: list[tuple[str, Finding]] = []  # with the path of the file
         self.errors: list[SourceError] = []
         self.files = 0
-        self.lesser = 0  # findings of lesser rules that were not asked for
+        self.fixed = 0
+        self.lesser: dict[str, int] = {}  # findings of lesser rules that were not asked for, by code
+        self.sources: dict[str, str] = {}  # texts, for an output that shows them
+
+    def add(self, outcome: Outcome, cache: Cache | None = None) -> None:
+        path, findings, error, new = outcome
+        self.files += 1
+        self.findings += [(path, finding) for finding in findings]
+        if error is not None:
+            self.errors.append(error)
+        if cache is not None and new is not None:
+            cache.put(new, findings)
 
     @property
     def exit_code(self) -> int:
@@ -31,5 +47,7 @@ class Result:
             "files": self.files,
             "findings": len(self.findings),
             "errors": len(self.errors),
+            "fixed": self.fixed,
             "by_code": self.by_code(),
+            "lesser": self.lesser,
         }

@@ -1,7 +1,8 @@
 """What a rule is: one class that holds its code, its reason, its examples and its check.
 
 A rule says what it wants to see: the names in `calls` (the last part of what is called) bring those calls to
-`check_call`; `check_class`, `check_function`, `check_assign` and their like get every such node; `check_file` sees the file once.
+`check_call`; `check_class`, `check_function`, `check_assign` and their like get every such node; `check_file` sees the
+file once.
 The examples are its tests and its page in the docs.
 """
 

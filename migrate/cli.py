@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,7 +127,7 @@ def _check_usage(paths: tuple[Path, ...], output: str, in_place: bool, verify: b
         raise click.UsageError("--verify compares the original with a copy: it goes with neither --in-place nor `-o -`")
 
 
-def _progress(n: int):  # type: ignore[no-untyped-def]
+def _progress(n: int) -> Callable[[Path], None] | None:
     """A progress bar for folders, on a terminal only."""
     if n < 20 or not sys.stderr.isatty():
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from .codemods.base import Change, NotFound, apply
@@ -147,7 +148,7 @@ def _decided(why: CannotLift) -> Note:
     return Note(why.line, getattr(why.node, "col_offset", 0) + 1, "PTM701", f"the loop is kept: {why.reason}")
 
 
-def _line_map(new: str, old: str):  # type: ignore[no-untyped-def]
+def _line_map(new: str, old: str) -> Callable[[int], int]:
     """A function from lines of the new text to those of the old one."""
     matcher = difflib.SequenceMatcher(None, new.splitlines(), old.splitlines(), autojunk=False)
     blocks = matcher.get_opcodes()
@@ -162,11 +163,7 @@ def _line_map(new: str, old: str):  # type: ignore[no-untyped-def]
 
 
 def already_migrated(facts: Facts) -> bool:
-    return any(
-        isinstance(s, ast.ImportFrom)
-        and s.module == "ptmigrate.runtime"
-        for s in facts.walk(ast.ImportFrom)
-    )
+    return any(isinstance(s, ast.ImportFrom) and s.module == "ptmigrate.runtime" for s in facts.walk(ast.ImportFrom))
 
 
 def _defines(facts: Facts) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..facts.choice import known_in
 from ..facts.script import Facts
 from ..report import Edit, Note
-from .chunks import Binder, Chunk, Variable, Variables, check_carried, chunks_of, drops_mode, resolve_variables
+from .chunks import Binder, Chunk, Variable, Variables, check_carried, chunks_of, drops_mode, resolve_variables, stored
 from .configure import Configured, configure
 from .counters import Counter, counters_of
 from .epochs import epoch_afterwards, epoch_expression, max_epochs
@@ -244,8 +244,8 @@ class ModuleBuilder:
             if isinstance(s, ast.Delete):
                 continue
             if s is self.recipe.optimization.backward:
-                returned = self._loss(s, chunk)
-                if returned != self.facts.text.get(self.recipe.optimization.loss):
+                returned = self._expression(self.recipe.optimization.loss, chunk)
+                if self._needs_own_name(s, chunk):
                     lines.append(f"batch_loss = {returned}")
                     returned = "batch_loss"
                 continue
@@ -266,20 +266,13 @@ class ModuleBuilder:
         a, b = self.facts.text.line_span(max(first - 1, 1), max(first - 1, 1))
         return not self.facts.text.text[a:b].strip()
 
-    def _loss(self, backward: ast.stmt, chunk: Chunk) -> str:
-        """The expression that is differentiated, under a name of its own when its name is written again afterwards."""
+    def _needs_own_name(self, backward: ast.stmt, chunk: Chunk) -> bool:
+        """Whether what is differentiated is no plain local name, or one that is written again afterwards."""
         loss = self.recipe.optimization.loss
-        text = self._expression(loss, chunk)
-        if isinstance(loss, ast.Name):
-            later = chunk.statements[chunk.statements.index(backward) + 1 :]
-            if any(
-                isinstance(n, ast.Name) and n.id == loss.id and not isinstance(n.ctx, ast.Load)
-                for s in later
-                for n in ast.walk(s)
-            ):
-                return f"{text} "
-            return text
-        return text
+        if not isinstance(loss, ast.Name) or self.binder.variable(loss) in self.variables.attributes:
+            return True
+        later = chunk.statements[chunk.statements.index(backward) + 1 :]
+        return loss.id in stored(later)
 
     def _with_share(self, s: ast.stmt, chunk: Chunk, lines: list[str]) -> list[str]:
         """`total += loss.item()` in training adds this rank's share of the batch's mean."""
@@ -398,8 +391,13 @@ class ModuleBuilder:
         if passing is not self.recipe.train:
             raise CannotLift(n, "the evaluation loop is left early")
         column = self.facts.text.key(n)[1]
-        loss = self.facts.text.get(self.recipe.optimization.loss)
-        return {self.facts.text.span(n): f"self.trainer.stop_epoch()\n{' ' * column}return {loss}"}
+        loss = self.recipe.optimization.loss
+        returned = (
+            "batch_loss"
+            if self._needs_own_name(self.recipe.optimization.backward, chunk)
+            else self._expression(loss, chunk)
+        )
+        return {self.facts.text.span(n): f"self.trainer.stop_epoch()\n{' ' * column}return {returned}"}
 
     def _replacement(self, n: ast.Name, chunk: Chunk | None, reduced: set[Variable]) -> str | None:
         var = self.binder.variable(n)

@@ -49,3 +49,15 @@ def local_function(facts: Facts, name: ast.Name) -> ast.FunctionDef | None:
         return None
     stores = scope.stores.get(name.id, [])
     return stores[0] if len(stores) == 1 and isinstance(stores[0], ast.FunctionDef) else None
+
+
+def names_below(facts: Facts, f: ast.FunctionDef, seen: frozenset[str] = frozenset()) -> set[str]:
+    """All names that a function of this file reads, in it and in the functions of this file that it calls."""
+    found: set[str] = set()
+    for n in ast.walk(f):
+        if isinstance(n, ast.Name):
+            found.add(n.id)
+            inner = local_function(facts, n)
+            if inner is not None and inner is not f and inner.name not in seen:
+                found |= names_below(facts, inner, seen | {f.name})
+    return found

@@ -6,7 +6,7 @@ import ast
 
 from ..facts.script import Facts
 from .loaders import is_loader, values_of
-from .nodes import local_function, method_call, walk_here
+from .nodes import local_function, method_call, names_below, walk_here
 from .recipe import CannotLift, DataPass, Optimization
 
 CLIP_NORM = {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm"}
@@ -87,22 +87,45 @@ def _take_clip(facts: Facts, train: DataPass, o: Optimization, at: int) -> None:
 def _check_order(facts: Facts, train: DataPass, o: Optimization) -> None:
     """What stands after backward() runs before it in a training_step: it must not see what the step changes."""
     assert o.step is not None
-    models = {n for s in train.body if (n := _called_name(facts, s))}
-    for s in train.body[train.body.index(o.backward) + 1 :]:
-        if s in o.dropped:
-            continue
-        for n in ast.walk(s):
-            if isinstance(n, ast.Name) and n.id in models | {o.optimizer, o.batch_scheduler}:
-                raise CannotLift(s, f"`{facts.short(s)}` reads `{n.id}` after the step")
-            if isinstance(n, ast.Attribute) and n.attr == "grad":
-                raise CannotLift(s, f"`{facts.short(s)}` reads gradients")
-        for n in walk_here(s):
-            if isinstance(n, ast.Continue | ast.Return):
-                raise CannotLift(n, "the batch loop is left early")
-    for s in train.body[: train.body.index(o.backward)]:
-        for n in walk_here(s):
-            if isinstance(n, ast.Continue | ast.Return | ast.Break) and not _in_inner_loop(facts, n, train.loop):
-                raise CannotLift(n, "a batch is skipped or the loop left before backward()")
+    changed = (
+        _called_names(facts, train.body) | _trained_names(facts, o) | {o.optimizer, o.batch_scheduler or o.optimizer}
+    )
+    at = train.body.index(o.backward)
+    for s in train.body[at + 1 :]:
+        if s not in o.dropped:
+            _check_statement_after(facts, s, o, changed)
+    for s in train.body[:at]:
+        for leaving in walk_here(s):
+            if isinstance(leaving, ast.Return) or (
+                isinstance(leaving, ast.Continue | ast.Break) and not _in_inner_loop(facts, leaving, train.loop)
+            ):
+                raise CannotLift(leaving, "a batch is skipped or the loop left before backward()")
+
+
+def _check_statement_after(facts: Facts, s: ast.stmt, o: Optimization, changed: set[str]) -> None:
+    for n in ast.walk(s):
+        if isinstance(n, ast.Name) and n.id in changed:
+            raise CannotLift(s, f"`{facts.short(s)}` reads `{n.id}` after the step")
+        if isinstance(n, ast.Attribute) and n.attr == "grad":
+            raise CannotLift(s, f"`{facts.short(s)}` reads gradients")
+        if isinstance(n, ast.Name) and (f := local_function(facts, n)) is not None:
+            seen = names_below(facts, f) & changed
+            if seen:
+                raise CannotLift(s, f"`{facts.short(s)}` reads `{sorted(seen)[0]}` after the step, in {f.name}()")
+        if isinstance(n, ast.AugAssign) and ast.unparse(n.target) == ast.unparse(o.loss):
+            raise CannotLift(s, f"`{facts.short(s)}` changes the loss after backward()")
+    for n in walk_here(s):
+        if isinstance(n, ast.Continue | ast.Return):
+            raise CannotLift(n, "the batch loop is left early")
+
+
+def _trained_names(facts: Facts, o: Optimization) -> set[str]:
+    """The names X of every `X.parameters()` in what makes the optimizer."""
+    found: set[str] = set()
+    for call in facts.walk(ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("parameters", "named_parameters"):
+            found.update(n.id for n in ast.walk(call.func.value) if isinstance(n, ast.Name))
+    return found - {"self"}
 
 
 def _in_inner_loop(facts: Facts, node: ast.AST, loop: ast.For) -> bool:
@@ -114,16 +137,18 @@ def _in_inner_loop(facts: Facts, node: ast.AST, loop: ast.For) -> bool:
     return False
 
 
-def _called_name(facts: Facts, s: ast.stmt) -> str | None:
-    """The model called in `output = model(data)`: a plain name that is neither imported nor a function of this file."""
-    for n in walk_here(s):
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and facts.names.resolve(n.func) is None:
-            scope = facts.scopes.scope_of(n.func).lookup(n.func.id)
-            if scope is not None and local_function(facts, n.func) is None:
-                stores = scope.stores.get(n.func.id, [])
-                if not any(isinstance(x, ast.ClassDef | ast.alias) for x in stores):
-                    return n.func.id
-    return None
+def _called_names(facts: Facts, body: list[ast.stmt]) -> set[str]:
+    """The models called in a body, as in `output = model(data)`: names neither imported nor functions of this file."""
+    found = set()
+    for s in body:
+        for n in walk_here(s):
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and facts.names.resolve(n.func) is None:
+                scope = facts.scopes.scope_of(n.func).lookup(n.func.id)
+                if scope is not None and local_function(facts, n.func) is None:
+                    stores = scope.stores.get(n.func.id, [])
+                    if not any(isinstance(x, ast.ClassDef | ast.alias) for x in stores):
+                        found.add(n.func.id)
+    return found
 
 
 def is_optimizer(facts: Facts, at: ast.AST, name: str, depth: int = 0) -> bool:

@@ -178,3 +178,25 @@ KEPT = {
 def test_a_loop_that_is_not_shown_to_be_the_same_is_kept_and_runs_the_same(text):
     result = check_same(text, "loop")
     assert "runtime = Runtime.shared()" in result and "runtime.backward(" in result
+
+KEPT_FOR_ORDER = {
+    "a helper reads the model after the step": NESTED.replace(
+        "for epoch in", "def probe():\n    return model[0].weight.sum().item()\n\nfor epoch in"
+    ).replace("        if (i + 1)", "        print(probe())\n        if (i + 1)"),
+    "the loss is changed after backward": NESTED.replace("        if (i + 1)", "        loss += 1\n        if (i + 1)"),
+    "a batch is skipped": NESTED.replace("        out = ", "        if i == 1: continue\n        out = "),
+}
+
+
+@pytest.mark.parametrize("text", KEPT_FOR_ORDER.values(), ids=KEPT_FOR_ORDER.keys())
+def test_what_would_see_other_values_before_the_step_keeps_the_loop(text):
+    if "loss += 1" in text:  # in place on a leaf of the graph: fine after backward, and only there
+        text = text.replace("loss += 1", "loss = loss.detach()\n        loss += 1")
+        check_same(text, "loop")
+    else:
+        check_same(text, "loop")
+
+
+def test_a_loss_written_again_is_returned_as_it_was():
+    text = NESTED.replace("        if (i + 1)", "        loss = loss.detach() * 2\n        if (i + 1)")
+    assert "return batch_loss" in check_same(text, "module")

@@ -1,3 +1,12 @@
-"""PTM6xx: names and habits that torch has left behind."""
+"""PTM6xx: what newer versions of torch spell otherwise."""
 
-RULES: tuple[str, ...] = ()
+RULES = (
+    "variable",
+    "volatile_argument",
+    "data_zero",
+    "size_average",
+    "old_amp",
+    "renamed_in_place",
+    "implicit_softmax_dimension",
+    "local_rank_argument",
+)

@@ -1,0 +1,80 @@
+"""What the rules about DataLoaders share: their options, and which of them evaluate."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ..file import File, argument, last_part, passes_unknown
+
+POSITIONS = {
+    name: i
+    for i, name in enumerate(
+        (
+            "dataset",
+            "batch_size",
+            "shuffle",
+            "sampler",
+            "batch_sampler",
+            "num_workers",
+            "collate_fn",
+            "pin_memory",
+            "drop_last",
+        )
+    )
+}
+EVALUATION = re.compile(
+    r"(^|_)(val|valid|validation|test|eval|evaluation|dev|infer|inference)(_|$|set|loader|data|dl)", re.I
+)
+TRAINING = re.compile(r"(^|_)train", re.I)
+
+
+def is_loader(call: ast.Call, file: File) -> bool:
+    return file.resolve(call.func) == "torch.utils.data.DataLoader"
+
+
+def option(call: ast.Call, name: str) -> ast.expr | None:
+    return argument(call, POSITIONS.get(name, 99), name)
+
+
+def is_left_out(call: ast.Call, name: str) -> bool:
+    """Whether an option is certainly not given."""
+    return option(call, name) is None and not passes_unknown(call)
+
+
+def is_true(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def serves_evaluation(call: ast.Call, file: File) -> bool:
+    """Whether the loader is for validation or tests, by what it is called or what it loads."""
+    names = [_assigned_name(call, file), last_part(option(call, "dataset") or call)]
+    function = file.nodes.function_of(call)
+    if function is not None and function.name in ("val_dataloader", "test_dataloader"):
+        return True
+    if any(name and TRAINING.search(name) for name in names):
+        return False
+    return any(name and EVALUATION.search(name) for name in names)
+
+
+def _assigned_name(call: ast.Call, file: File) -> str | None:
+    parent = file.nodes.parents.get(call)
+    if isinstance(parent, ast.Assign):
+        return last_part(parent.targets[0])
+    return None
+
+
+def holds_tensors(call: ast.Call, file: File) -> bool:
+    """Whether the data set is in memory already, so that workers would only copy it."""
+    dataset = option(call, "dataset")
+    if isinstance(dataset, ast.Name):
+        values = file.tensors.assigned(dataset)
+        return any(isinstance(v, ast.Call) and _is_in_memory(v, file) for v in values)
+    return isinstance(dataset, ast.List | ast.ListComp) or (
+        isinstance(dataset, ast.Call) and _is_in_memory(dataset, file)
+    )
+
+
+def _is_in_memory(call: ast.Call, file: File) -> bool:
+    full = file.resolve(call.func) or last_part(call.func) or ""
+    return full.rpartition(".")[2] in ("TensorDataset", "zip", "list", "range")

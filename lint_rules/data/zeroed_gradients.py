@@ -1,0 +1,34 @@
+"""PTM505: gradients that are filled with zeros cost a write, a read and memory that None does not."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..file import File, argument
+from ..rule import Finding, Rule
+
+
+class ZeroedGradients(Rule):
+    code = "PTM505"
+    name = "zeroed-gradients"
+    why = (
+        "zero_grad(set_to_none=False) writes zeros that the next backward reads and adds to. Since torch 2.0 the "
+        "default lets go of the gradients instead."
+    )
+    calls = ("zero_grad",)
+
+    BAD = """
+        import torch
+        optimizer.zero_grad(set_to_none=False)
+        """
+    GOOD = """
+        import torch
+        optimizer.zero_grad()
+        optimizer.zero_grad(set_to_none=True)
+        """
+
+    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        given = argument(call, 0, "set_to_none")
+        if isinstance(call.func, ast.Attribute) and isinstance(given, ast.Constant) and given.value is False:
+            yield self.finding(call, f"`{file.source(call)}` fills gradients with zeros; leave the default", file)

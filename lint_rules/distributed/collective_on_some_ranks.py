@@ -1,0 +1,99 @@
+"""PTM409: a collective that only some ranks enter waits for the others until the time-out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..file import File
+from ..rule import Finding, Rule
+from .guards import rank_guard
+
+COLLECTIVES = {
+    "barrier", "monitored_barrier", "all_reduce", "all_gather", "all_gather_object", "all_gather_into_tensor",
+    "all_to_all", "all_to_all_single", "broadcast", "broadcast_object_list", "reduce", "reduce_scatter",
+    "reduce_scatter_tensor", "gather", "gather_object", "scatter", "scatter_object_list",
+}  # fmt: skip
+
+
+class CollectiveOnSomeRanks(Rule):
+    code = "PTM409"
+    name = "collective-on-some-ranks"
+    why = (
+        "Every rank of a group has to enter a collective. Where a branch keeps some of them out, those inside wait "
+        "until the time-out, half an hour later. Let all ranks take part, and use the result where it is wanted."
+    )
+    calls = tuple(sorted(COLLECTIVES))
+
+    BAD = """
+        import torch.distributed as dist
+        if dist.get_rank() == 0:
+            dist.all_reduce(loss)
+            print(loss)
+        """
+    GOOD = (
+        """
+        import torch.distributed as dist
+        dist.all_reduce(loss)
+        if dist.get_rank() == 0:
+            print(loss)
+        """,
+        """
+        import torch.distributed as dist
+        if rank != 0:
+            dist.barrier()
+        download()
+        if rank == 0:
+            dist.barrier()
+        """,
+        """
+        import torch.distributed as dist
+        if rank == 0:
+            dist.scatter(out, chunks, src=0)
+        else:
+            dist.scatter(out, src=0)
+        """,
+        """
+        import torch.distributed as dist
+        if args.local_rank != -1:
+            dist.barrier()
+        """,
+    )
+
+    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        full = file.resolve(call.func) or ""
+        home, _, name = full.rpartition(".")
+        if home != "torch.distributed" or name not in COLLECTIVES or _names_a_group(call):
+            return
+        guard = rank_guard(call, file)
+        if guard is not None and not _others_join(call, name, guard, file):
+            line = getattr(guard, "lineno", call.lineno)
+            text = f"`{name}` is reached by some ranks only (line {line} decides), and waits for the others"
+            yield self.finding(call, text, file)
+
+
+def _names_a_group(call: ast.Call) -> bool:
+    """A group of those ranks that take the branch may well be meant."""
+    return any(k.arg == "group" for k in call.keywords)
+
+
+def _others_join(call: ast.Call, name: str, guard: ast.AST, file: File) -> bool:
+    """Whether the function has the collective for the other ranks too, in another branch or under its own guard."""
+    function = file.nodes.function_of(call)
+    for other in file.nodes.calls.get(name, ()):
+        if other is call or file.nodes.function_of(other) is not function:
+            continue
+        theirs = rank_guard(other, file)
+        if theirs is not None and (theirs is not guard or _side(call, guard, file) != _side(other, guard, file)):
+            return True
+    return False
+
+
+def _side(node: ast.AST, guard: ast.AST, file: File) -> bool:
+    """Whether the node stands in the body of an `if`, not in its else."""
+    child = node
+    for up in file.nodes.ancestors(node):
+        if up is guard:
+            return not isinstance(up, ast.If) or child in up.body
+        child = up
+    return True

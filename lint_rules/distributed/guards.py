@@ -1,0 +1,48 @@
+"""What the rules about ranks share: branches that only some ranks take."""
+
+from __future__ import annotations
+
+import ast
+
+from ..file import File
+
+
+def rank_guard(node: ast.AST, file: File) -> ast.AST | None:
+    """The branch with the node in it that some ranks take and others do not.
+
+    `if local_rank != -1` and `if world_size > 1` ask whether there are ranks at all: no such branch.
+    """
+    guard = file.ranks.guard_of(node)
+    while isinstance(guard, ast.If | ast.IfExp) and asks_whether_distributed(guard.test):
+        guard = file.ranks.guard_of(guard)
+    return guard
+
+
+def asks_whether_distributed(test: ast.expr) -> bool:
+    """Whether a test compares a rank with -1 (or asks for `>= 0`), and nothing else with it."""
+    compares = [n for n in ast.walk(test) if isinstance(n, ast.Compare)]
+    return bool(compares) and all(_is_minus_one(c) for c in compares)
+
+
+def _is_minus_one(compare: ast.Compare) -> bool:
+    if len(compare.ops) != 1:
+        return False
+    operator, right = compare.ops[0], compare.comparators[0]
+    minus_one = isinstance(right, ast.UnaryOp) and isinstance(right.operand, ast.Constant) and right.operand.value == 1
+    none = isinstance(right, ast.Constant) and right.value is None
+    zero = isinstance(right, ast.Constant) and right.value == 0 and not isinstance(right.value, bool)
+    return minus_one or none or (zero and isinstance(operator, ast.GtE))
+
+
+def is_evaluation_step(node: ast.AST, file: File) -> str | None:
+    """The name of the Lightning method for evaluation that the node stands in."""
+    method = file.classes.method_of(node)
+    if method is None or file.classes.kind_of(node) != "lightning":
+        return None
+    return method.name if method.name in EVALUATION_METHODS else None
+
+
+EVALUATION_METHODS = {
+    "validation_step", "test_step", "validation_epoch_end", "test_epoch_end", "on_validation_epoch_end",
+    "on_test_epoch_end", "validation_step_end", "test_step_end",
+}  # fmt: skip

@@ -1,0 +1,39 @@
+"""PTM401: a DistributedSampler by hand pads the data, and has to be told the epoch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..file import File
+from ..rule import Finding, Rule
+
+SAMPLERS = {"torch.utils.data.DistributedSampler"}
+
+
+class ManualSampler(Rule):
+    code = "PTM401"
+    name = "manual-sampler"
+    why = (
+        "A DistributedSampler repeats samples so that all ranks get equally many, which makes metrics wrong, and it "
+        "divides the data set, not the batches, so that a run on more devices is another run. The runtime divides the "
+        "batches of any loader itself."
+    )
+    calls = ("DistributedSampler",)
+
+    BAD = """
+        from torch.utils.data import DataLoader
+        from torch.utils.data.distributed import DistributedSampler
+        sampler = DistributedSampler(data, shuffle=False)
+        loader = DataLoader(data, sampler=sampler)
+        """
+    GOOD = """
+        from torch.utils.data import DataLoader
+        loader = DataLoader(data, shuffle=True)
+        """
+
+    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        if file.resolve(call.func) in SAMPLERS:
+            yield self.finding(
+                call, "DistributedSampler by hand; the runtime divides the batches of a plain loader", file
+            )

@@ -1,0 +1,45 @@
+"""PTM414: a random split that each rank draws for itself mixes training and validation."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..file import File, argument, passes_unknown
+from ..rule import Finding, Rule
+
+SEEDS = ("manual_seed", "seed_everything", "set_seed", "fix_seed", "seed_all", "set_random_seed", "setup_seed")
+
+
+class RandomSplit(Rule):
+    code = "PTM414"
+    name = "random-split"
+    why = (
+        "Every process draws its own split: a sample that one rank validates on is one that another trains on, and a "
+        "resumed run splits anew. Give random_split a seeded generator."
+    )
+    calls = ("random_split",)
+
+    BAD = """
+        from torch.utils.data import random_split
+        train_set, val_set = random_split(data, [900, 100])
+        """
+    GOOD = (
+        """
+        import torch
+        from torch.utils.data import random_split
+        train_set, val_set = random_split(data, [900, 100], generator=torch.Generator().manual_seed(0))
+        """,
+        """
+        import torch
+        torch.manual_seed(0)
+        train_set, val_set = torch.utils.data.random_split(data, [900, 100])
+        """,
+    )
+
+    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        if file.resolve(call.func) != "torch.utils.data.random_split" or passes_unknown(call):
+            return
+        if argument(call, 2, "generator") is None and not any(seed in file.nodes.calls for seed in SEEDS):
+            text = "each process draws its own split; pass generator=torch.Generator().manual_seed(...)"
+            yield self.finding(call, text, file)

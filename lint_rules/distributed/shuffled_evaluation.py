@@ -1,0 +1,34 @@
+"""PTM404: an evaluation that shuffles is another one each time."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..data.loaders import is_loader, is_true, option, serves_evaluation
+from ..file import File
+from ..rule import Finding, Rule
+
+
+class ShuffledEvaluation(Rule):
+    code = "PTM404"
+    name = "shuffled-evaluation"
+    why = (
+        "Shuffling an evaluation draws from the random generator that training uses, and changes which samples share a "
+        "batch: results differ from run to run and from one number of devices to another."
+    )
+    calls = ("DataLoader",)
+
+    BAD = """
+        import torch
+        test_loader = torch.utils.data.DataLoader(test_set, batch_size=100, shuffle=True)
+        """
+    GOOD = """
+        import torch
+        train_loader = torch.utils.data.DataLoader(train_set, batch_size=100, shuffle=True)
+        test_loader = torch.utils.data.DataLoader(test_set, batch_size=100, shuffle=False)
+        """
+
+    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        if is_loader(call, file) and is_true(option(call, "shuffle")) and serves_evaluation(call, file):
+            yield self.finding(call, "a loader for evaluation shuffles; drop shuffle=True", file)

@@ -1,0 +1,85 @@
+"""PTM411: the state of a wrapped model has names that start with `module.`, and loads nowhere else."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..file import File, last_part
+from ..rule import Finding, Rule
+
+WRAPPERS = {"torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel"}
+
+
+class WrappedState(Rule):
+    code = "PTM411"
+    name = "wrapped-state"
+    why = (
+        "DataParallel and DistributedDataParallel put `module.` before every name of their state. Such a checkpoint "
+        "loads into no plain model, and on one device not at all. Save `model.module.state_dict()`."
+    )
+    calls = ("state_dict",)
+
+    BAD = """
+        import torch
+        model = torch.nn.DataParallel(net)
+        torch.save(model.state_dict(), "model.pt")
+        """
+    GOOD = """
+        import torch
+        model = torch.nn.DataParallel(net)
+        torch.save(model.module.state_dict(), "model.pt")
+        torch.save(net.state_dict(), "model.pt")
+        """
+
+    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        if not isinstance(call.func, ast.Attribute) or not isinstance(call.func.value, ast.Name | ast.Attribute):
+            return
+        wrapping = self._wrapping(call.func.value, file)
+        if wrapping is not None and _is_saved(call, file):
+            text = f"`{file.source(call.func.value)}` is wrapped on line {wrapping.lineno}"
+            yield self.finding(call, f"{text}: all names in its state start with `module.`; save `.module`'s", file)
+
+    def _wrapping(self, holder: ast.expr, file: File) -> ast.Call | None:
+        """The call that wraps what the name holds, in the same function or class."""
+        name = last_part(holder)
+        if name in ("self", "module", None):
+            return None
+        scope = file.nodes.class_of(holder) if isinstance(holder, ast.Attribute) else file.nodes.function_of(holder)
+        for wrapper in ("DataParallel", "DistributedDataParallel", "DDP"):
+            for call in file.nodes.calls.get(wrapper, ()):
+                parent = file.nodes.parents.get(call)
+                if file.resolve(call.func) not in WRAPPERS or not isinstance(parent, ast.Assign):
+                    continue
+                target = parent.targets[0]
+                same = file.source(target) == file.source(holder) and call.lineno < holder.lineno
+                where = file.nodes.class_of(call) if isinstance(holder, ast.Attribute) else file.nodes.function_of(call)
+                if same and where is scope:
+                    return call
+        return None
+
+
+def _is_saved(call: ast.Call, file: File) -> bool:
+    """Whether the state goes into a file, directly or in a dictionary."""
+    for up in file.nodes.ancestors(call):
+        if isinstance(up, ast.Call) and last_part(up.func) in (
+            "save",
+            "save_checkpoint",
+            "save_on_master",
+            "save_model",
+        ):
+            return True
+        if isinstance(up, ast.stmt):
+            return isinstance(up, ast.Assign) and any(
+                isinstance(n, ast.Call) and last_part(n.func) == "save"
+                for target in up.targets
+                if isinstance(target, ast.Name)
+                for n in _calls_with(target.id, file)
+            )
+    return False
+
+
+def _calls_with(name: str, file: File) -> list[ast.Call]:
+    return [
+        c for c in file.nodes.calls.get("save", ()) if any(isinstance(a, ast.Name) and a.id == name for a in c.args)
+    ]

@@ -1,0 +1,85 @@
+"""PTM410: what every rank prints appears once a rank, and what every rank saves is overwritten by the next."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..file import File
+from ..rule import Finding, Rule
+from .guards import rank_guard
+
+LOOPS = (ast.For, ast.While)
+RANK_WORDS = ("rank", "gpu", "process", "worker", "node", "device")
+
+
+class WrittenByEveryRank(Rule):
+    code = "PTM410"
+    name = "written-by-every-rank"
+    why = (
+        "A script that runs as several processes prints every line once a process. Saving is worse: all write the same "
+        "file at once, and a reader finds it half-written."
+    )
+    fix = "safe"
+    settled_by = "once"
+    calls = ("print", "save")
+
+    BAD = (
+        """
+        import torch
+        model = torch.nn.parallel.DistributedDataParallel(model)
+        for epoch in range(10):
+            train(model)
+            print("epoch", epoch)
+        """,
+        """
+        import torch
+        torch.distributed.init_process_group("gloo")
+        torch.save(model.state_dict(), "model.pt")
+        """,
+    )
+    GOOD = (
+        """
+        import torch
+        model = torch.nn.parallel.DistributedDataParallel(model)
+        for epoch in range(10):
+            train(model)
+            if rank == 0:
+                print("epoch", epoch)
+                torch.save(model.module.state_dict(), "model.pt")
+        print(f"rank {rank} is done")
+        """,
+        """
+        import torch
+        torch.save(model.state_dict(), "model.pt")
+        """,
+    )
+
+    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        is_print = isinstance(call.func, ast.Name) and call.func.id == "print" and not file.names.binds_locally("print")
+        if not is_print and file.resolve(call.func) != "torch.save":
+            return
+        if file.ranks.distributed is None or rank_guard(call, file) is not None or _is_careful(file):
+            return
+        if is_print and (not _in_loop(call, file) or _tells_ranks_apart(call, file)):
+            return
+        if not is_print and len(call.args) > 1 and _tells_ranks_apart(call.args[1], file):
+            return
+        doing = "printed" if is_print else "saved to the same file"
+        yield self.finding(call, f"{doing} by every rank; guard it with `if rank == 0:`", file)
+
+
+def _in_loop(call: ast.Call, file: File) -> bool:
+    """Whether a line is printed again and again."""
+    return any(isinstance(up, LOOPS) for up in file.nodes.ancestors(call)) or file.hot(call) is not None
+
+
+def _tells_ranks_apart(node: ast.AST, file: File) -> bool:
+    """Whether the text, or the file's name, says which rank it comes from."""
+    text = file.source(node, 500).lower()
+    return any(word in text for word in RANK_WORDS)
+
+
+def _is_careful(file: File) -> bool:
+    """Whether the file redefines print for all ranks but the first."""
+    return "builtins.print" in file.text or "builtin_print" in file.text or "__builtin__.print" in file.text

@@ -1,0 +1,45 @@
+"""PTM603: loss.data[0] fails since a loss has no dimension."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..file import File, is_constant, last_part
+from ..rule import Finding, Rule
+
+SCALAR = re.compile(r"(^|_)(loss|losses?_?[a-z]?|err|error|cost|kld|mse|bce|nll|norm)(_?\w?)$|loss$", re.I)
+
+
+class DataZero(Rule):
+    code = "PTM603"
+    name = "data-zero"
+    why = "A loss is a tensor without dimensions since torch 0.4: `loss.data[0]` raises an IndexError. Use `.item()`."
+
+    BAD = """
+        import torch
+        loss = criterion(model(x), y)
+        loss.backward()
+        total = loss.data[0]
+        """
+    GOOD = """
+        import torch
+        total += loss.detach()
+        first = weights.data[0]
+        """
+
+    def check_subscript(self, node: ast.Subscript, file: File) -> Iterator[Finding]:
+        value = node.value
+        if not (is_constant(node.slice, 0) and isinstance(value, ast.Attribute) and value.attr == "data"):
+            return
+        if not isinstance(node.ctx, ast.Load):
+            return
+        name = value.value
+        while isinstance(name, ast.Call) and isinstance(name.func, ast.Attribute):
+            name = name.func.value
+        last = last_part(name)
+        if last and SCALAR.search(last):
+            yield self.finding(
+                node, f"`{file.source(node)}` fails on a scalar; use `.item()`, outside the hot loop", file
+            )

@@ -1,0 +1,52 @@
+"""PTM604: size_average and reduce have been one option, reduction, since torch 0.4.1."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..file import File, keyword
+from ..rule import Finding, Rule
+
+LOSSES = (
+    "L1Loss", "MSELoss", "NLLLoss", "NLLLoss2d", "CrossEntropyLoss", "BCELoss", "BCEWithLogitsLoss", "KLDivLoss",
+    "SmoothL1Loss", "HuberLoss", "PoissonNLLLoss", "SoftMarginLoss", "MultiLabelMarginLoss", "MultiMarginLoss",
+    "HingeEmbeddingLoss", "MarginRankingLoss", "CosineEmbeddingLoss", "TripletMarginLoss", "MultiLabelSoftMarginLoss",
+    "l1_loss", "mse_loss", "nll_loss", "cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+    "kl_div", "smooth_l1_loss", "huber_loss", "poisson_nll_loss", "soft_margin_loss", "triplet_margin_loss",
+    "margin_ranking_loss", "cosine_embedding_loss",
+)  # fmt: skip
+
+
+class SizeAverage(Rule):
+    code = "PTM604"
+    name = "size-average"
+    why = (
+        "`size_average` and `reduce` are deprecated. Whether a loss is a sum or a mean decides how the gradients of "
+        "several processes are weighted; `reduction=` says it in one word."
+    )
+    calls = LOSSES
+
+    BAD = """
+        import torch.nn.functional as F
+        loss = F.binary_cross_entropy(x, y, size_average=False)
+        """
+    GOOD = """
+        import torch.nn.functional as F
+        loss = F.binary_cross_entropy(x, y, reduction="sum")
+        """
+
+    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        average, reduce = keyword(call, "size_average"), keyword(call, "reduce")
+        if (average is None and reduce is None) or not (file.resolve(call.func) or "").startswith("torch.nn."):
+            return
+        given = "size_average" if average is not None else "reduce"
+        yield self.finding(call, f"`{given}` is deprecated; use reduction={_reduction(average, reduce)}", file)
+
+
+def _reduction(average: ast.expr | None, reduce: ast.expr | None) -> str:
+    if isinstance(reduce, ast.Constant) and reduce.value is False:
+        return '"none"'
+    if isinstance(average, ast.Constant):
+        return '"mean"' if average.value in (True, None) else '"sum"'
+    return '"mean"' if average is None and isinstance(reduce, ast.Constant) else '"mean" or "sum"'

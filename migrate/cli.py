@@ -230,3 +230,7 @@ def main() -> None:
     args = sys.argv[1:]
     own, rest = (args[: args.index("--")], args[args.index("--") + 1 :]) if "--" in args else (args, [])
     command(args=own, prog_name="ptmigrate", obj=rest)
+
+
+if __name__ == "__main__":
+    main()

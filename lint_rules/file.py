@@ -40,6 +40,19 @@ class File:
     def tensors(self) -> Tensors:
         return Tensors(self.nodes, self.names, self.loops)
 
+    @cached_property
+    def global_devices(self) -> set[str]:
+        """Names of the module that are given a device: `device = torch.device(...)`."""
+        found: set[str] = set()
+        for statement in self.tree.body:
+            if isinstance(statement, ast.Assign):
+                makes = any(
+                    isinstance(n, ast.Call) and self.resolve(n.func) == "torch.device"
+                    for n in ast.walk(statement.value)
+                ) or any(isinstance(n, ast.Constant) and n.value == "cuda" for n in ast.walk(statement.value))
+                found.update(t.id for t in statement.targets if isinstance(t, ast.Name) and makes)
+        return found
+
     def hot(self, node: ast.AST) -> Hot | None:
         return self.loops.hot(node)
 

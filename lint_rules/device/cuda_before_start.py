@@ -1,0 +1,82 @@
+"""PTM110: CUDA does not survive a fork, and what a module touches when it is imported is touched in every process."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..file import File, last_part
+from ..rule import Finding, Rule
+from .literal import ACCELERATOR, text_of
+
+STARTS = {
+    "torch.multiprocessing.spawn", "torch.multiprocessing.start_processes", "torch.multiprocessing.Process",
+    "torch.multiprocessing.Pool", "multiprocessing.Process", "multiprocessing.Pool", "os.fork",
+    "concurrent.futures.ProcessPoolExecutor",
+}  # fmt: skip
+TOUCHES = {
+    "set_device", "current_device", "get_device_name", "get_device_properties", "init", "synchronize", "empty_cache",
+    "memory_allocated", "mem_get_info", "get_device_capability", "current_stream",
+}  # fmt: skip
+
+
+class CudaBeforeStart(Rule):
+    code = "PTM110"
+    name = "cuda-before-start"
+    why = (
+        "CUDA cannot be used in a forked process once its parent has started it, and a spawned one repeats what the "
+        "module does on import, on the first card. Touch CUDA only in the processes that train."
+    )
+    calls = ("spawn", "start_processes", "Process", "Pool", "fork", "ProcessPoolExecutor")
+
+    BAD = (
+        """
+        import torch
+        import torch.multiprocessing as mp
+        def main():
+            name = torch.cuda.get_device_name(0)
+            mp.spawn(train, nprocs=2)
+        """,
+    )
+    GOOD = (
+        """
+        import torch
+        import torch.multiprocessing as mp
+        def main():
+            count = torch.cuda.device_count()
+            mp.spawn(train, nprocs=count)
+            print(torch.cuda.get_device_name(0))
+        def train(rank):
+            torch.cuda.set_device(rank)
+        """,
+    )
+
+    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        if file.resolve(call.func) not in STARTS:
+            return
+        function = file.nodes.function_of(call)
+        for touch in self._touches(file):
+            if touch.lineno < call.lineno and file.nodes.function_of(touch) in (function, None):
+                if _under_main_guard(touch, file) and function is not None:
+                    continue
+                yield self.finding(touch, f"CUDA is touched before processes are started on line {call.lineno}", file)
+
+    def _touches(self, file: File) -> Iterator[ast.Call]:
+        calls = file.nodes.calls
+        for name in TOUCHES:
+            for touch in calls.get(name, ()):
+                if file.resolve(touch.func) == f"torch.cuda.{name}":
+                    yield touch
+        for touch in calls.get("cuda", ()):
+            if isinstance(touch.func, ast.Attribute) and file.resolve(touch.func) is None:
+                yield touch
+        for touch in calls.get("to", ()):
+            if touch.args and ACCELERATOR.match(text_of(touch.args[0])) and last_part(touch.func):
+                yield touch
+
+
+def _under_main_guard(node: ast.AST, file: File) -> bool:
+    return any(
+        isinstance(up, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(up.test))
+        for up in file.nodes.ancestors(node)
+    )

@@ -1,0 +1,43 @@
+"""PTM108: a default for all tensors of the program, set in one place and felt in others."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..file import File
+from ..rule import Finding, Rule
+from .literal import ACCELERATOR, text_of
+
+
+class DefaultTensorType(Rule):
+    code = "PTM108"
+    name = "default-tensor-type"
+    why = (
+        "A default CUDA tensor type or device changes what every later call makes, in libraries too: samplers and "
+        "generators fail, and all processes fill the same card. It is deprecated since torch 2.1; pass `device=`."
+    )
+    calls = ("set_default_tensor_type", "set_default_device")
+
+    BAD = (
+        """
+        import torch
+        torch.set_default_tensor_type("torch.cuda.FloatTensor")
+        """,
+        """
+        import torch
+        torch.set_default_device("cuda")
+        """,
+    )
+    GOOD = """
+        import torch
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device("cpu")
+        """
+
+    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        full = file.resolve(call.func)
+        if full == "torch.set_default_tensor_type":
+            yield self.finding(call, "a default tensor type for the whole program; pass `dtype=` and `device=`", file)
+        elif full == "torch.set_default_device" and call.args and ACCELERATOR.match(text_of(call.args[0])):
+            yield self.finding(call, "a default device for the whole program; pass `device=`", file)

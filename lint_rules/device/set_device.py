@@ -1,0 +1,32 @@
+"""PTM106: choosing this process's card by hand."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..file import File
+from ..rule import Finding, Rule
+
+
+class SetDevice(Rule):
+    code = "PTM106"
+    name = "set-device"
+    why = (
+        "`set_device` ties the process to one card of one kind, by a rule that holds on one cluster only. "
+        "The launcher gives each process its device; the runtime uses it."
+    )
+    calls = ("set_device",)
+
+    BAD = """
+        import torch
+        torch.cuda.set_device(0)
+        """
+    GOOD = """
+        import torch
+        print(torch.cuda.current_device())
+        """
+
+    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        if file.resolve(call.func) in ("torch.cuda.set_device", "torch.xpu.set_device", "torch.cuda.device.set_device"):
+            yield self.finding(call, f"`{file.source(call)}` chooses the card by hand", file)

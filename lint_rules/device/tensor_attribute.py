@@ -1,0 +1,94 @@
+"""PTM105: a tensor kept as a plain attribute does not move with its module, nor is it in the saved state."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..file import File, is_self
+from ..rule import Finding, Rule
+from .tensor_in_forward import FACTORIES, LEGACY
+
+# methods that give a tensor for a tensor
+CHAIN = {
+    "float", "long", "half", "double", "view", "reshape", "unsqueeze", "squeeze", "transpose", "t", "expand", "repeat",
+    "clone", "contiguous", "permute", "cuda", "to", "flatten", "exp", "log", "sqrt", "pow", "cumsum", "int", "bool",
+}  # fmt: skip
+
+
+class TensorAttribute(Rule):
+    code = "PTM105"
+    name = "tensor-attribute-not-buffer"
+    why = (
+        "`.to()`, `.state_dict()` and DistributedDataParallel know parameters and buffers only; a tensor in a plain "
+        "attribute stays where it was made and is lost when the model is saved. Use `register_buffer`."
+    )
+
+    BAD = (
+        """
+        import torch
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.mean = torch.tensor([0.4, 0.5, 0.6]).view(1, 3, 1, 1)
+        """,
+    )
+    GOOD = (
+        """
+        import torch
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("mean", torch.tensor([0.4, 0.5]))
+                self.weight = torch.nn.Parameter(torch.zeros(3))
+                self.rates = torch.linspace(0, 1, 5).tolist()
+                self.size = torch.zeros(3).size()
+        """,
+        """
+        import torch
+        class Data(torch.utils.data.Dataset):
+            def __init__(self):
+                self.x = torch.zeros(3)
+        """,
+    )
+
+    def check_assign(self, assign: ast.Assign, file: File) -> Iterator[Finding]:
+        target = assign.targets[0]
+        if not isinstance(target, ast.Attribute) or not is_self(target.value) or not _is_tensor(assign.value, file):
+            return
+        method = file.classes.method_of(assign)
+        if method is None or method.name not in ("__init__", "reset_parameters", "build", "setup"):
+            return
+        holder = file.nodes.class_of(assign)
+        if not file.classes.is_module(assign) or target.attr in _registered(holder):
+            return
+        yield self.finding(assign, f"`self.{target.attr}` is a tensor that does not move with the module", file)
+
+
+def _is_tensor(node: ast.expr, file: File) -> bool:
+    while isinstance(node, ast.Call):
+        full = file.resolve(node.func) or ""
+        if full.startswith("torch.") and full.count(".") == 1:
+            return full[6:] in FACTORIES | LEGACY or full[6:] in ("from_numpy", "as_tensor")
+        if not isinstance(node.func, ast.Attribute) or node.func.attr not in CHAIN:
+            return False
+        node = node.func.value
+    return False
+
+
+def _registered(holder: ast.AST | None) -> set[str]:
+    """Names that the class registers, or makes parameters of, somewhere."""
+    if holder is None:
+        return set()
+    found = set()
+    for n in ast.walk(holder):
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr.startswith("register_"):
+            if n.args and isinstance(n.args[0], ast.Constant):
+                found.add(str(n.args[0].value))
+        elif isinstance(n, ast.Call) and n.args and _ends_with_parameter(n.func):
+            found.update(a.attr for a in ast.walk(n.args[0]) if isinstance(a, ast.Attribute) and is_self(a.value))
+    return found
+
+
+def _ends_with_parameter(func: ast.AST) -> bool:
+    return (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) == "Parameter"

@@ -1,0 +1,112 @@
+"""PTM104: a tensor made in forward without a device is made on the CPU, wherever the module is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..file import File, keyword, passes_unknown
+from ..rule import Finding, Rule
+
+FACTORIES = {
+    "zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "arange", "linspace", "logspace", "eye",
+    "tensor", "normal", "tril_indices", "triu_indices",
+}  # fmt: skip
+LEGACY = {"Tensor", "FloatTensor", "LongTensor", "IntTensor", "DoubleTensor", "BoolTensor", "ByteTensor"}
+# what may stand around a factory call and give a value that is not a tensor on the CPU
+MOVED = {"to", "cuda", "type_as", "item", "tolist", "numpy", "xpu"}
+
+
+class TensorInForward(Rule):
+    code = "PTM104"
+    name = "tensor-in-forward-on-cpu"
+    why = (
+        "Without `device=` a new tensor is on the CPU: forward fails on any other device, or copies at every step. "
+        "Make it where the inputs are (`device=x.device`, `x.new_zeros(...)`), or register it as a buffer."
+    )
+    calls = tuple(sorted(FACTORIES | LEGACY))
+
+    BAD = (
+        """
+        import torch
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                mask = torch.ones(x.size(0), x.size(1))
+                return self.layer(x * mask)
+        """,
+    )
+    GOOD = (
+        """
+        import torch
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("mask", torch.ones(3))
+            def forward(self, x):
+                noise = torch.randn(3, device=x.device)
+                other = torch.zeros_like(x) + x.new_zeros(3)
+                h = torch.zeros(3)
+                h = h.to(x.device)
+                if torch.rand(1).item() > 0.5:
+                    return x * torch.tensor(0.5)
+                return torch.arange(3).to(x) + torch.zeros(2).type_as(x)
+        """,
+    )
+
+    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        full = file.resolve(call.func) or ""
+        if not full.startswith("torch.") or full.count(".") != 1:
+            return
+        method = file.classes.method_of(call)
+        if method is None or method.name != "forward" or not file.classes.is_module(call):
+            return
+        if keyword(call, "device") is not None or keyword(call, "out") is not None or passes_unknown(call):
+            return
+        if _is_scalar(call) or _is_moved(call, file) or self._moved_later(call, method, file):
+            return
+        yield self.finding(call, f"`{file.source(call)}` in forward is made on the CPU; give it `device=`", file)
+
+    def _moved_later(self, call: ast.Call, method: ast.AST, file: File) -> bool:
+        """`h = torch.zeros(3)` and then `h.to(...)`, `h.cuda()` or a device comparison in the same function."""
+        parent = file.nodes.parents[call]
+        while isinstance(parent, ast.Attribute | ast.Call | ast.Subscript | ast.BinOp):
+            parent = file.nodes.parents[parent]
+        if not isinstance(parent, ast.Assign | ast.AnnAssign):
+            return False
+        targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+        names = {t.id for t in targets if isinstance(t, ast.Name)}
+        return any(
+            isinstance(n, ast.Attribute)
+            and n.attr in MOVED
+            and any(isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(n.value))
+            for n in ast.walk(method)
+        )
+
+
+def _is_scalar(call: ast.Call) -> bool:
+    """A tensor of one number works with tensors of any device."""
+    value = call.args[0] if call.args else None
+    if isinstance(value, ast.UnaryOp):
+        value = value.operand
+    return isinstance(value, ast.Constant) and getattr(call.func, "attr", getattr(call.func, "id", "")) == "tensor"
+
+
+def _is_moved(call: ast.Call, file: File) -> bool:
+    """Moved in the same expression, or read as a number there."""
+    node: ast.AST = call
+    for up in file.nodes.ancestors(call):
+        if isinstance(up, ast.Attribute) and up.attr in MOVED:
+            return True
+        if isinstance(up, ast.Call) and node in up.args and _keeps_elsewhere(up, file):
+            return True
+        if isinstance(up, ast.If | ast.While | ast.IfExp | ast.Compare | ast.Assert):
+            return True  # decides in Python
+        if isinstance(up, ast.stmt):
+            return False
+        node = up
+    return False
+
+
+def _keeps_elsewhere(up: ast.Call, file: File) -> bool:
+    name = up.func.attr if isinstance(up.func, ast.Attribute) else getattr(up.func, "id", "")
+    return name in ("int", "float", "bool", "to", "to_device", "print", "len", "range", "move_to_device", "cuda")

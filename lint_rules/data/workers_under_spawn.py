@@ -1,4 +1,4 @@
-"""PTM502: under spawn each epoch starts all workers anew, each with a fresh interpreter."""
+"""PTM502: every spawned process starts all of its workers again at each epoch."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class WorkersUnderSpawn(Rule):
     code = "PTM502"
     name = "workers-under-spawn"
     why = (
-        "A spawned process starts its own workers by spawning too: each imports the script and unpickles the data set, "
-        "at the start of every epoch, in every process. Start with a launcher (ptrun, torchrun), or keep the workers "
-        "with persistent_workers=True."
+        "Every spawned process has that many workers of its own and starts all of them again at each epoch; on macOS and "
+        "Windows each one imports the script anew. Keep them with persistent_workers=True, or start the processes with a "
+        "launcher (ptrun, torchrun) and give each its share of the cores."
     )
     calls = ("DataLoader",)
 

@@ -14,7 +14,8 @@ class DataParallel(Rule):
     name = "data-parallel"
     why = (
         "DataParallel runs all devices from one process: it copies the model at every step, is bound by one "
-        "interpreter and cannot leave the machine. torch's own documentation recommends DistributedDataParallel, even for one node."
+        "interpreter and cannot leave the machine. torch's own documentation recommends DistributedDataParallel, "
+        "even for one node."
     )
     see = "https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html"
     calls = ("DataParallel", "data_parallel")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ..file import File
+from ..file import File, last_part
 
 
 def rank_guard(node: ast.AST, file: File) -> ast.AST | None:
@@ -16,6 +16,28 @@ def rank_guard(node: ast.AST, file: File) -> ast.AST | None:
     while isinstance(guard, ast.If | ast.IfExp) and asks_whether_distributed(guard.test):
         guard = file.ranks.guard_of(guard)
     return guard
+
+
+def runs_on_some_ranks(node: ast.AST, file: File, depth: int = 0) -> bool:
+    """Whether only some ranks get to the node: by a branch around it, or around every call of its function."""
+    if rank_guard(node, file) is not None or _under_card_test(node, file):
+        return True
+    function = file.nodes.function_of(node)
+    calls = file.loops.calls_of(function) if function is not None and depth < 3 else []
+    return bool(calls) and all(runs_on_some_ranks(call, file, depth + 1) for call in calls)
+
+
+def _under_card_test(node: ast.AST, file: File) -> bool:
+    """`if self.gpu_id == 0`: with one process a card, the card stands for the rank."""
+    child = node
+    for up in file.nodes.ancestors(node):
+        if isinstance(up, ast.If) and child in up.body:
+            for n in ast.walk(up.test):
+                name = last_part(n.left) if isinstance(n, ast.Compare) else None
+                if name in ("gpu", "gpu_id", "device_id", "local_id", "proc_id", "pid"):
+                    return True
+        child = up
+    return False
 
 
 def asks_whether_distributed(test: ast.expr) -> bool:

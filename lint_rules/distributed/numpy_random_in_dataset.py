@@ -18,8 +18,9 @@ class NumpyRandomInDataset(Rule):
     code = "PTM415"
     name = "numpy-random-in-dataset"
     why = (
-        "Workers are seeded from torch's generator, which has the same seed on all ranks, and not at all before torch "
-        "1.9: workers and ranks draw the same augmentations. Draw from torch, or from a generator seeded by rank and worker."
+        "Workers are seeded from torch's generator, which has the same seed on all ranks, and not at all before "
+        "torch 1.9: workers and ranks draw the same augmentations. Draw from torch, or from a generator seeded by "
+        "rank and worker."
     )
     calls = tuple(sorted(DRAWS))
 

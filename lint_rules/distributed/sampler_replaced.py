@@ -16,7 +16,8 @@ class SamplerReplaced(Rule):
     name = "sampler-replaced"
     why = (
         "On several devices Lightning replaces the sampler of a loader by a DistributedSampler, or refuses: the "
-        "weights of a WeightedRandomSampler are lost. The runtime divides the batches that the script's own sampler drew."
+        "weights of a WeightedRandomSampler are lost. The runtime divides the batches that the script's own "
+        "sampler drew."
     )
     calls = ("Trainer",)
 

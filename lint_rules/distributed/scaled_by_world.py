@@ -21,8 +21,9 @@ class ScaledByWorld(Rule):
     code = "PTM418"
     name = "scaled-by-world"
     why = (
-        "What is divided or multiplied by hand is easily done twice, by the script and by a trainer, and a remainder "
-        "is dropped without a word. With --global-batch the runtime keeps the script's batch on any number of processes."
+        "What is divided or multiplied by hand is easily done twice, by the script and by a trainer, and a "
+        "remainder is dropped without a word. With --global-batch the runtime keeps the script's batch on any "
+        "number of processes."
     )
 
     BAD = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File
+from ..file import File, argument
 from ..rule import Finding, Rule
-from .guards import rank_guard
+from .guards import runs_on_some_ranks
 
 LOOPS = (ast.For, ast.While)
 RANK_WORDS = ("rank", "gpu", "process", "worker", "node", "device")
@@ -59,11 +59,11 @@ class WrittenByEveryRank(Rule):
         is_print = isinstance(call.func, ast.Name) and call.func.id == "print" and not file.names.binds_locally("print")
         if not is_print and file.resolve(call.func) != "torch.save":
             return
-        if file.ranks.distributed is None or rank_guard(call, file) is not None or _is_careful(file):
+        if file.ranks.distributed is None or _is_careful(file) or runs_on_some_ranks(call, file):
             return
         if is_print and (not _in_loop(call, file) or _tells_ranks_apart(call, file)):
             return
-        if not is_print and len(call.args) > 1 and _tells_ranks_apart(call.args[1], file):
+        if not is_print and not _is_shared_file(argument(call, 1, "f"), file):
             return
         doing = "printed" if is_print else "saved to the same file"
         yield self.finding(call, f"{doing} by every rank; guard it with `if rank == 0:`", file)
@@ -78,6 +78,14 @@ def _tells_ranks_apart(node: ast.AST, file: File) -> bool:
     """Whether the text, or the file's name, says which rank it comes from."""
     text = file.source(node, 500).lower()
     return any(word in text for word in RANK_WORDS)
+
+
+def _is_shared_file(target: ast.expr | None, file: File) -> bool:
+    """Whether all ranks would write the same file: no buffer in memory, no name with the rank in it."""
+    if target is None or _tells_ranks_apart(target, file):
+        return False
+    values = file.tensors.assigned(target) if isinstance(target, ast.Name) else []
+    return not any(v is not None and (_tells_ranks_apart(v, file) or "BytesIO" in file.source(v)) for v in values)
 
 
 def _is_careful(file: File) -> bool:

@@ -1,0 +1,55 @@
+"""Where a value is carried to another process: keywords, attributes and calls that the pickling rules share."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..file import File, is_self, last_part
+
+# keywords whose value travels to the workers, or with the scheduler
+KEYWORDS = {
+    "collate_fn": "the DataLoader's workers",
+    "worker_init_fn": "the DataLoader's workers",
+    "transform": "the DataLoader's workers",
+    "transforms": "the DataLoader's workers",
+    "target_transform": "the DataLoader's workers",
+    "lr_lambda": "a process that is given the scheduler",
+}
+SCHEDULERS = ("torch.optim.lr_scheduler.LambdaLR", "torch.optim.lr_scheduler.MultiplicativeLR")
+TRANSFORMS = ("torchvision.transforms.Lambda", "torchvision.transforms.v2.Lambda")
+
+
+def carried(file: File) -> Iterator[tuple[ast.expr, str]]:
+    """Values that are pickled, and what for: arguments of loaders, data sets, transforms and schedulers, attributes."""
+    for k in file.nodes.of(ast.keyword):
+        if k.arg in KEYWORDS:
+            call = file.nodes.parents[k]
+            if isinstance(call, ast.Call) and last_part(call.func) not in ("partial", "add_argument", "add"):
+                for value in _each(k.value):
+                    yield value, f"`{k.arg}`, which goes to {KEYWORDS[k.arg]}"
+    for name in ("Lambda", "LambdaLR", "MultiplicativeLR"):
+        for call in file.nodes.calls.get(name, ()):
+            full = file.resolve(call.func)
+            if full in TRANSFORMS and call.args:
+                yield call.args[0], "a transform, which goes to the DataLoader's workers"
+            elif full in SCHEDULERS and len(call.args) > 1:
+                for value in _each(call.args[1]):
+                    yield value, "a scheduler, which keeps no such function in its state"
+    yield from _attributes(file)
+
+
+def _attributes(file: File) -> Iterator[tuple[ast.expr, str]]:
+    if not file.classes.kinds:
+        return
+    for assign in file.nodes.of(ast.Assign):
+        target = assign.targets[0]
+        if isinstance(target, ast.Attribute) and is_self(target.value):
+            kind = file.classes.kind_of(assign)
+            if kind:
+                holder = "data set" if kind == "dataset" else "module"
+                yield assign.value, f"`self.{target.attr}` of a {holder}"
+
+
+def _each(value: ast.expr) -> list[ast.expr]:
+    return value.elts if isinstance(value, ast.List | ast.Tuple) else [value]

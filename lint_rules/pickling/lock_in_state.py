@@ -1,0 +1,44 @@
+"""PTM205: a lock, a thread or a queue in a module or data set."""
+
+from __future__ import annotations
+
+import ast
+
+from ..file import File
+from .held import Held, called
+
+LOCKS = {
+    f"{module}.{name}"
+    for module in ("threading", "multiprocessing", "torch.multiprocessing")
+    for name in ("Lock", "RLock", "Condition", "Event", "Semaphore", "BoundedSemaphore", "Barrier", "local")
+} | {"queue.Queue", "queue.LifoQueue", "queue.PriorityQueue", "queue.SimpleQueue", "threading.Thread"}
+
+
+class LockInState(Held):
+    code = "PTM205"
+    name = "lock-in-state"
+    why = (
+        "Locks, events, threads and queues belong to the process that made them: an object that holds one cannot be "
+        "pickled for workers or spawned processes. Make it where it is used, or leave it out in `__getstate__`."
+    )
+
+    BAD = """
+        import threading
+        import torch
+        class Data(torch.utils.data.Dataset):
+            def __init__(self):
+                self.lock = threading.Lock()
+        """
+    GOOD = """
+        import threading
+        import torch
+        class Data(torch.utils.data.Dataset):
+            def __init__(self):
+                self.lock = threading.Lock()
+            def __getstate__(self):
+                return {}
+        """
+
+    def held(self, assign: ast.Assign, file: File) -> str | None:
+        name = called(assign, file)
+        return f"a {name.rpartition('.')[2]}" if name in LOCKS else None

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
+from .old_idioms import OldIdioms, RemoveVariables
 from .remove_device_calls import RemoveDeviceCalls
 from .remove_samplers import RemoveSamplers
 from .remove_unused_devices import RemoveUnusedDevices
 
 # in a loop that is kept the script places things itself
 ONLY_LIFTED: tuple[type[Codemod], ...] = (RemoveDeviceCalls,)
-ALWAYS: tuple[type[Codemod], ...] = (RemoveSamplers,)
+ALWAYS: tuple[type[Codemod], ...] = (RemoveSamplers, RemoveVariables, OldIdioms)
 
 
 def plan_all(facts: Facts, wants: Callable[[str], bool], kept: bool = False) -> list[Change]:
@@ -42,7 +43,7 @@ def outermost(facts: Facts, changes: list[Change]) -> list[Change]:
     if not changes:
         return changes
     removed = {c.node for c in changes if c.rewrite is None and not isinstance(c.node, ast.If)}
-    dropped = {part for c in changes if c.rewrite is not None for part in c.gone}
+    dropped = {part for c in changes if c.rewrite is not None for part in c.gone if part is not c.node}
     kept, seen = [], set()
     for c in changes:
         if c.node in seen or any(up in removed or up in dropped for up in facts.scopes.ancestors(c.node)):

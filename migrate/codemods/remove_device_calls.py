@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..facts.plain import is_bare_variable
 from ..facts.script import Facts
 from .base import Change, Codemod
 from .rewrites import drop_arguments, keep_arguments, take_argument, take_branch, take_iterable, unwrap
@@ -135,6 +136,8 @@ class RemoveDeviceCalls(Codemod):
             moved = body is not value.body or orelse is not value.orelse
             return body if moved and ast.unparse(body) == ast.unparse(orelse) else value
         if isinstance(value, ast.Call) and value in self._helped:
+            return self.stripped(facts, value.args[0])
+        if isinstance(value, ast.Call) and is_bare_variable(facts, value):
             return self.stripped(facts, value.args[0])
         if isinstance(value, ast.Call) and not _what_stays(facts, value):
             receiver = facts.devices.moved(value)

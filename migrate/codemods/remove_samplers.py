@@ -1,8 +1,8 @@
 """T4: leave dividing the data to the runtime.
 
-A DistributedSampler, the condition it stands under and its set_epoch calls go; what it said about shuffling comes back as
-`shuffle=`. Every other sampler stays: it says which samples are drawn, not who draws them. A sampler that is used for more
-than a DataLoader stays too, and is told of.
+A DistributedSampler, the condition it stands under and its set_epoch calls go; what it said about shuffling comes back
+as `shuffle=`. Every other sampler stays: it says which samples are drawn, not who draws them. A sampler that is used for
+more than a DataLoader stays too, and is told of.
 """
 
 from __future__ import annotations
@@ -156,9 +156,10 @@ class RemoveSamplers(Codemod):
         elif isinstance(up, ast.Attribute) and up.attr == "set_epoch":
             call = parents[up]
             holder = parents[call]
-            (use.epochs if isinstance(holder, ast.Expr) else use.other).append(
-                holder if isinstance(holder, ast.Expr) else read
-            )  # type: ignore[arg-type]
+            if isinstance(holder, ast.Expr):
+                use.epochs.append(holder)
+            else:
+                use.other.append(read)
         elif (
             isinstance(up, ast.Compare)
             and len(up.ops) == 1
@@ -168,7 +169,9 @@ class RemoveSamplers(Codemod):
             use.tests.append(up)
         elif isinstance(up, ast.If) and up.test is read:
             use.tests.append(read)
-        elif (isinstance(up, ast.UnaryOp) and isinstance(up.op, ast.Not)) or (isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id in ("isinstance", "hasattr")):
+        elif (isinstance(up, ast.UnaryOp) and isinstance(up.op, ast.Not)) or (
+            isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id in ("isinstance", "hasattr")
+        ):
             use.tests.append(up)
         else:
             use.other.append(read)

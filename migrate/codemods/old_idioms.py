@@ -1,0 +1,178 @@
+"""T11: what torch has another word for today: Variable, volatile, `.data[0]`, size_average and reduce.
+
+`Variable(x)` of a tensor with a graph is `x.detach()` today, whatever it was when it was written, and stays that.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ..facts.plain import VARIABLE, is_bare_variable
+from ..facts.script import Facts
+from ..report import Note
+from .base import Change, Codemod
+from .rewrites import change_call, source, take_argument
+
+SCALAR_NAME = re.compile(r"loss|err|cost|(^|_)(acc|accuracy|norm|kl|nll|correct|total)")
+REDUCES = {"sum", "mean", "norm", "item", "max", "min"}
+REDUCTION = {(True, True): "mean", (False, True): "sum", (True, False): "none", (False, False): "none"}
+
+
+class RemoveVariables(Codemod):
+    code = "PTM601"
+    name = "remove-variables"
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        gone: set[ast.AST] = set()
+        if not any(facts.names.resolve(c.func) == VARIABLE for c in facts.walk(ast.Call)):
+            return
+        for s in facts.walk(ast.Assign):
+            if self._only_itself(facts, s):
+                gone.update(ast.walk(s))
+                says = f"`{facts.short(s)}` removed: a tensor is its own Variable"
+                yield Change(s, self.edit(facts, s, says), None, (s,))
+        for call in facts.walk(ast.Call):
+            if call in gone or facts.names.resolve(call.func) != VARIABLE or facts.in_formatted_string(call):
+                continue
+            if len(call.args) == 1 and not isinstance(call.args[0], ast.Starred):
+                yield from self._call(facts, call)
+
+    def _call(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
+        says = f"`{facts.short(call)}`: a tensor is its own Variable"
+        parts = (call.func, *call.keywords)
+        if is_bare_variable(facts, call):
+            yield Change(call, self.edit(facts, call, says), take_argument(0), parts)
+            return
+        wants = next((k.value for k in call.keywords if k.arg == "requires_grad"), None)
+        if any(k.arg not in ("volatile", "requires_grad") for k in call.keywords):
+            return
+        yield Change(call, self.edit(facts, call, says), _detached(wants is not None, facts, wants), parts)
+
+    def _only_itself(self, facts: Facts, s: ast.Assign) -> bool:
+        """`x = Variable(x)`, `x, y = Variable(x), Variable(y)`."""
+        if len(s.targets) != 1:
+            return False
+        target, value = s.targets[0], s.value
+        pairs = [(target, value)]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            pairs = list(zip(target.elts, value.elts, strict=True))
+        return all(
+            isinstance(v, ast.Call) and is_bare_variable(facts, v) and ast.unparse(v.args[0]) == ast.unparse(t)
+            for t, v in pairs
+        )
+
+
+class OldIdioms(Codemod):
+    code = "PTM602"
+    name = "old-idioms"
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        self.left: list[Note] = []
+        for sub in facts.walk(ast.Subscript):
+            if self._reads_scalar(facts, sub):
+                says = f"`{facts.short(sub)}` became `.item()`: a loss has no dimension to index"
+                assert isinstance(sub.value, ast.Attribute)
+                yield Change(sub, self.edit(facts, sub, says), _item, (sub.slice,))
+        for call in facts.walk(ast.Call):
+            yield from self._reduction(facts, call)
+            yield from self._tensor_type(facts, call)
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self.left
+
+    def _reads_scalar(self, facts: Facts, sub: ast.Subscript) -> bool:
+        """`loss.data[0]`; not `x.data[0]`, which may be a row."""
+        if not (isinstance(sub.ctx, ast.Load) and isinstance(sub.slice, ast.Constant) and sub.slice.value == 0):
+            return False
+        data = sub.value
+        if not (isinstance(data, ast.Attribute) and data.attr == "data") or facts.in_formatted_string(sub):
+            return False
+        if type(sub.slice.value) is not int:
+            return False
+        owner = data.value
+        if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
+            return owner.func.attr in REDUCES and not owner.args and not owner.keywords
+        last = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
+        return bool(SCALAR_NAME.search(last.lower()))
+
+    def _reduction(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
+        """`size_average=False` is `reduction="sum"`."""
+        given = {k.arg: k.value for k in call.keywords if k.arg in ("size_average", "reduce")}
+        if not given or any(k.arg == "reduction" for k in call.keywords):
+            return
+        full = facts.names.resolve(call.func) or ""
+        if not full.startswith("torch.nn."):
+            return
+        average, reduce = given.get("size_average"), given.get("reduce")
+        known = [
+            v is None or (isinstance(v, ast.Constant) and v.value in (True, False, None)) for v in (average, reduce)
+        ]
+        if all(known):
+            truth = [True if v is None or v.value is None else bool(v.value) for v in (average, reduce)]  # type: ignore[attr-defined]
+            new = f'"{REDUCTION[truth[0], truth[1]]}"'
+        elif reduce is None and average is not None:
+            new = f'"mean" if {facts.text.get(average)} else "sum"'
+        else:
+            line, column, _, _ = facts.text.key(call)
+            says = f"`{facts.short(call)}`: size_average and reduce are `reduction=` today"
+            self.left.append(Note(line, column + 1, self.code, says))
+            return
+        says = f"`{', '.join(f'{k}={facts.text.get(v)}' for k, v in given.items())}` became `reduction={new}`"
+        yield Change(call, self.edit(facts, call, says), change_call((), set(given), {"reduction": new}))
+
+    def _tensor_type(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
+        """`set_default_tensor_type(torch.DoubleTensor)` is `set_default_dtype(torch.float64)`; not where it names a GPU."""
+        if facts.names.resolve(call.func) != "torch.set_default_tensor_type" or len(call.args) != 1:
+            return
+        given = call.args[0]
+        full = given.value if isinstance(given, ast.Constant) else facts.names.resolve(given)
+        dtype = {"torch.FloatTensor": "float32", "torch.DoubleTensor": "float64", "torch.HalfTensor": "float16"}.get(
+            str(full)
+        )
+        line, column, _, _ = facts.text.key(call)
+        if dtype is None:
+            says = f"`{facts.short(call)}`: tensors are made on the GPU from here on; use torch.set_default_dtype, devices are the runtime's"
+            self.left.append(Note(line, column + 1, "PTM104", says))
+            return
+        if not isinstance(call.func, ast.Attribute) or not isinstance(call.func.value, ast.Name):
+            return
+        torch = call.func.value.id
+        new = f"{torch}.set_default_dtype({torch}.{dtype})"
+        yield Change(call, self.edit(facts, call, f"`{facts.short(call)}` became `{new}`"), source(new), (call,))
+
+
+def _item(original: Any, updated: Any) -> Any:
+    import libcst as cst
+
+    owner = updated.value
+    return cst.Call(
+        owner.with_changes(attr=cst.Name("item"), lpar=[], rpar=[]),
+        lpar=updated.lpar,
+        rpar=updated.rpar,
+    )
+
+
+def _detached(wants: bool, facts: Facts, value: ast.expr | None) -> Any:
+    """`Variable(x, requires_grad=True)`: another name of the same numbers, with no graph behind it."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        inner = updated.args[0].value
+        simple = isinstance(inner, cst.Name | cst.Attribute | cst.Call | cst.Subscript) or inner.lpar
+        if not simple:
+            inner = inner.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+        new: cst.BaseExpression = cst.Call(cst.Attribute(inner, cst.Name("detach")))
+        if wants and value is not None:
+            given = (
+                []
+                if isinstance(value, ast.Constant) and value.value is True
+                else [cst.Arg(cst.parse_expression(facts.text.get(value)))]
+            )
+            new = cst.Call(cst.Attribute(new, cst.Name("requires_grad_")), given)
+        return new.with_changes(lpar=updated.lpar, rpar=updated.rpar)
+
+    return rewrite

@@ -1,0 +1,67 @@
+# ruff: noqa: E501
+import pytest
+from helpers import check, check_unchanged
+
+HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\nfrom torch.autograd import Variable\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("for x, y in loader:\n    x, y = Variable(x), Variable(y)\n    f(x, y)", "for x, y in loader:\n    f(x, y)"),
+        ("for x, y in loader:\n    x = Variable(x.cuda(), volatile=True)\n    f(x)", "for x, y in loader:\n    f(x)"),
+        ("for x, y in loader:\n    f(Variable(x.view(-1)))", "for x, y in loader:\n    f(x.view(-1))"),
+        ("z = Variable(torch.zeros(3))", "z = torch.zeros(3)"),
+        ("z = torch.autograd.Variable(torch.zeros(3), requires_grad=False)", "z = torch.zeros(3)"),
+        ("z = Variable(torch.zeros(3), requires_grad=True)", "z = torch.zeros(3).detach().requires_grad_()"),
+        ("z = Variable(x, requires_grad=grad)", "z = x.detach().requires_grad_(grad)"),
+        ("z = Variable(a + b)", "z = (a + b).detach()"),
+        ("def f(x):\n    return Variable(x)", "def f(x):\n    return x.detach()"),
+        ("print(loss.data[0])", "print(loss.item())"),
+        ("total_loss += loss_D.data[0] * 2", "total_loss += loss_D.item() * 2"),
+        ("print(out.sum().data[0])", "print(out.sum().item())"),
+        ("loss = F.mse_loss(a, b, size_average=False)", "loss = F.mse_loss(a, b, reduction=\"sum\")"),
+        ("criterion = nn.MSELoss(size_average=True)", "criterion = nn.MSELoss(reduction=\"mean\")"),
+        ("criterion = nn.MSELoss(reduce=False)", "criterion = nn.MSELoss(reduction=\"none\")"),
+        ("criterion = nn.MSELoss(size_average=False, reduce=True)", "criterion = nn.MSELoss(reduction=\"sum\")"),
+        ("criterion = nn.MSELoss(size_average=flag)", "criterion = nn.MSELoss(reduction=\"mean\" if flag else \"sum\")"),
+        ("torch.set_default_tensor_type('torch.DoubleTensor')", "torch.set_default_dtype(torch.float64)"),
+        ("torch.set_default_tensor_type(torch.FloatTensor)", "torch.set_default_dtype(torch.float32)"),
+    ],
+)  # fmt: skip
+def test_todays_form(before, after):
+    check(HEAD + before + "\n", HEAD + after + "\n")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x.data[0]",
+        "loss.data[1]",
+        "loss.data['0']",
+        "loss.data[0] = 3",
+        "loss.data[:1]",
+        "batch[0].data",
+        "Variable()",
+        "Variable(*xs)",
+        "isinstance(x, Variable)",
+        "def f(Variable):\n    return Variable(1)",
+        "criterion = nn.MSELoss(reduction='sum')",
+        "criterion = nn.MSELoss()",
+        "loss = my.mse_loss(a, b, size_average=False)",
+        "out = sum(xs, reduce=False)",
+        "torch.set_default_dtype(torch.float32)",
+        "for x in range(3):\n    x = list(x)",
+        "tf.Variable(3)",
+        "print(f'{loss.data[0]}')",
+        "d[0].data",
+    ],
+)
+def test_unchanged(source):
+    check_unchanged(HEAD + source + "\n")
+
+
+def test_a_gpu_by_default_is_told():
+    check_unchanged(
+        "import torch\ntorch.set_default_tensor_type('torch.cuda.FloatTensor')\n", ["PTM104 line 2: `torch.set_default"]
+    )

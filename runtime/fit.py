@@ -6,15 +6,15 @@ Everything that happens now and then (hooks, logging, validation, schedulers) is
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 from . import optimizers
-from .checkpoint import randomness, state
-from .data.skip import skipping
+from .checkpoint import state
 from .evaluate import EvaluationLoop, number_of_batches
 from .hooks import find_hook, overridden
+from .position import Position
 from .step import TrainingStepRunner
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ class FitLoop:
         self.epoch_ended = False
         self.at_epoch_end = False  # the last batch is behind
         self.epoch_complete = False  # between an epoch's last act and the next epoch
-        self.randomness: Any = None  # the generators when the epoch began
-        self._resumed: dict[str, Any] | None = None
+        self.position = Position(self)
 
     # -- the run --------------------------------------------------------------------------------------------------
 
@@ -51,6 +50,7 @@ class FitLoop:
             state.resume(trainer, ckpt_path, weights_only)
         self.validation = EvaluationLoop(trainer, "validate")
         self.validates = bool(trainer.val_dataloaders is not None and overrides_step(module, "validation_step"))
+        tell_once(trainer)
         try:
             trainer.call("on_fit_start")
             self.sanity_check(module)
@@ -101,7 +101,9 @@ class FitLoop:
         set_epoch(trainer.train_dataloader, self.epoch)
         trainer.call("on_train_epoch_start")
         self.runner.start_epoch(trainer.accumulate_grad_batches)
-        self.run_batches(self.batches_of_epoch(source))
+        if trainer.progress is not None:
+            trainer.progress.start(trainer)
+        self.run_batches(self.position.batches(source))
         trainer.runtime.forget_share()
         trainer.logs.in_step = False
         self.at_epoch_end = True
@@ -122,55 +124,6 @@ class FitLoop:
             if module is not None:
                 trainer.publish(*trainer.logs.end_epoch())
 
-    def batches_of_epoch(self, source: Any) -> Any:
-        """(number, batch) of the epoch; after a resume in its middle, without those that were used."""
-        trainer, resumed = self.trainer, self._resumed
-        self._resumed = None
-        if resumed is None or not resumed["batches"]:
-            self.randomness = self.begin_of_epoch(resumed)
-            return enumerate(itertools.islice(source, self.limit))
-        start = resumed["at_epoch_start"]
-        randomness.restore_loader(trainer.train_dataloader, start["loader"])
-        randomness.restore(start["all"])
-        self.randomness = start
-        first = resumed["batches"] // self.whole_batches_a_step()
-        self.batch_idx = first - 1
-        rest = skipping(source, resumed["batches"], lambda: self.restore_now(resumed))
-        left = None if self.limit is None else max(0, self.limit - first)
-        return enumerate(itertools.islice(rest, left), start=first)
-
-    def begin_of_epoch(self, resumed: dict[str, Any] | None) -> dict[str, Any] | None:
-        """The generators as the epoch begins, where checkpoints may want them."""
-        if resumed is not None and resumed.get("now"):
-            randomness.restore_loader(self.trainer.train_dataloader, resumed["loader"])
-            self.restore_now(resumed)
-        if not self.trainer.keeps_checkpoints:
-            return None
-        return {"all": randomness.capture(), "loader": randomness.capture_loader(self.trainer.train_dataloader)}
-
-    def restore_now(self, resumed: dict[str, Any]) -> None:
-        """Generators as they were when the checkpoint was written: this rank's, or rank 0's where the world has
-        changed.
-        """
-        trainer = self.trainer
-        if resumed["world_size"] == trainer.world_size:
-            randomness.restore(resumed["now"][trainer.global_rank])
-        elif trainer.is_global_zero:
-            randomness.restore(resumed["now"][0])
-
-    def whole_batches_a_step(self) -> int:
-        """How many of the script's batches form one step."""
-        return 1 if self.trainer.runtime.global_batch or self.trainer.world_size == 1 else self.trainer.world_size
-
-    def used_batches(self) -> int:
-        """How many of the script's batches this epoch has used up."""
-        return (self.batch_idx + 1) * self.whole_batches_a_step()
-
-    def resume_at(self, global_step: int, progress: dict[str, Any]) -> None:
-        """Go on where a checkpoint stands."""
-        self.global_step, self.epoch = global_step, progress["epoch"]
-        self._resumed = progress
-
     def run_batches(self, batches: Any) -> None:
         """The step loop."""
         trainer, logs, run_step = self.trainer, self.trainer.logs, self.runner.run
@@ -180,6 +133,8 @@ class FitLoop:
         steps_schedulers = any(config.interval == "step" for config in trainer.lr_scheduler_configs)
         validate_every = self.batches_between_validations()
         max_steps = trainer.max_steps if trainer.max_steps != -1 else math.inf
+        progress = trainer.progress
+        refresh = progress.every(self.batches) if progress is not None else 0
 
         for batch_idx, batch in batches:
             self.batch_idx = batch_idx
@@ -196,6 +151,8 @@ class FitLoop:
                 batch_end(outputs, batch, batch_idx)
             if every and self.global_step % every == 0:
                 trainer.publish_step()
+            if refresh and (batch_idx + 1) % refresh == 0:
+                progress.update(trainer, batch_idx + 1)
             if validate_every and (batch_idx + 1) % validate_every == 0:
                 self.validate_between(batch_idx)
             if self.epoch_ended or self.global_step >= max_steps or (trainer.should_stop and self.stopping()):
@@ -251,6 +208,22 @@ class FitLoop:
         if trainer.max_epochs == -1:
             return trainer.max_steps if trainer.max_steps != -1 else math.inf
         return steps if trainer.max_steps == -1 else min(steps, trainer.max_steps)
+
+
+def tell_once(trainer: Trainer) -> None:
+    """On several processes: what they are, and how many samples a step takes. One process says nothing."""
+    runtime = trainer.runtime
+    if runtime.world_size == 1 or not runtime.is_global_zero:
+        return
+    batch = getattr(trainer.train_dataloader, "batch_size", None)
+    each = f"batches of {batch} " if batch else "batches "
+    whole = (
+        "cut among them"
+        if runtime.global_batch
+        else f"each{f', {batch * runtime.world_size} samples a step' if batch else ''}"
+    )
+    line = f"{runtime.strategy.name} on {runtime.world_size} processes ({runtime.device.type}), {each}{whole}"
+    print(line, file=sys.stderr)
 
 
 def accumulation(table: dict[int, int], epoch: int) -> int:

@@ -57,7 +57,11 @@ def adopt_random_state(runtime: Runtime) -> None:
 
     runtime.connect()
     numpy = sys.modules.get("numpy")
-    state: list[Any] = [torch.get_rng_state(), random.getstate(), numpy.random.get_state() if numpy is not None else None]
+    state: list[Any] = [
+        torch.get_rng_state(),
+        random.getstate(),
+        numpy.random.get_state() if numpy is not None else None,
+    ]
     dist.broadcast_object_list(state, 0, group=runtime.group)
     torch.set_rng_state(state[0])
     random.setstate(state[1])

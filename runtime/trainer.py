@@ -14,6 +14,7 @@ import torch
 
 from . import arguments
 from .callbacks import EarlyStopping, ModelCheckpoint
+from .callbacks.progress import Progress
 from .checkpoint import state
 from .data import divide_loader
 from .errors import ConfigurationError
@@ -22,6 +23,7 @@ from .fit import FitLoop
 from .handle import Runtime
 from .hooks import find_hook
 from .launch import watch
+from .loggers import choose_loggers
 from .metrics import Logs
 from .optimizers import SchedulerConfig
 from .seeding import separate_ranks
@@ -110,10 +112,11 @@ class Trainer:
         self.sync_batchnorm = sync_batchnorm
         self.log_every_n_steps = log_every_n_steps or 0
         self.default_root_dir = os.fspath(default_root_dir) if default_root_dir is not None else os.getcwd()
-        self.callbacks: list[Any] = (
-            list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
-        )
-        self.loggers: list[Any] = []
+        if enable_checkpointing and not any(isinstance(cb, ModelCheckpoint) for cb in as_callbacks(callbacks)):
+            callbacks = [*as_callbacks(callbacks), ModelCheckpoint()]
+        self.callbacks = as_callbacks(callbacks)
+        self.loggers = choose_loggers(logger, self.default_root_dir)
+        self.progress = Progress() if enable_progress_bar and self.runtime.rank == 0 else None
         self.module: Module | None = None
         self.optimizers: list[torch.optim.Optimizer] = []
         self.lr_scheduler_configs: list[SchedulerConfig] = []
@@ -153,6 +156,8 @@ class Trainer:
         self.val_dataloaders = val_dataloaders if val_dataloaders is not None else source.val_dataloader()
         if self.train_dataloader is None:
             raise ConfigurationError("fit needs a loader: pass train_dataloaders or define train_dataloader")
+        for logger in self.loggers if self.is_global_zero else ():
+            logger.log_hyperparams(model.hparams)
         self._run(lambda: self.fit_loop.run(model, self.checkpoint_path(ckpt_path), weights_only), "fit")
 
     def validate(
@@ -223,6 +228,10 @@ class Trainer:
             self.runtime.forget_share()
             self.call("teardown", stage)
             self.state = "idle"
+            if self.progress is not None:
+                self.progress.stop()
+            for logger in self.loggers if self.is_global_zero else ():
+                logger.finalize("success")
 
     def _where(self) -> str:
         """For the message of a rank that fails: `epoch 2, batch 117`."""
@@ -246,11 +255,23 @@ class Trainer:
     def publish(self, values: dict[str, Any], logged: dict[str, Any]) -> None:
         """The values of an epoch become callback_metrics and go to the loggers."""
         self.callback_metrics.update({name: torch.as_tensor(value) for name, value in values.items()})
-        self.logged_metrics.update(logged)
+        self.progress_bar_metrics.update(logged)
+        if logged:
+            self.send(logged, max(0, self.global_step - 1))
 
     def publish_step(self) -> None:
         """What was logged at the current step goes to the loggers."""
-        self.logged_metrics.update(self.logs.step_values())
+        values = self.logs.step_values()
+        if values:
+            self.send(values, self.global_step - 1)
+
+    def send(self, values: dict[str, Any], step: int) -> None:
+        """Numbers to the loggers; this is where a device is read."""
+        numbers = {name: float(value) for name, value in values.items()}
+        self.logged_metrics.update(numbers)
+        if self.is_global_zero:
+            for logger in self.loggers:
+                logger.log_metrics({**numbers, "epoch": self.current_epoch}, step)
 
     # -- ends -----------------------------------------------------------------------------------------------------
 
@@ -371,11 +392,6 @@ class Trainer:
         state.save(self, filepath, weights_only)
 
     @property
-    def keeps_checkpoints(self) -> bool:
-        """May a checkpoint be written in the middle of an epoch? Then its beginning is remembered."""
-        return True
-
-    @property
     def checkpoint_callbacks(self) -> list[ModelCheckpoint]:
         return [callback for callback in self.callbacks if isinstance(callback, ModelCheckpoint)]
 
@@ -396,6 +412,10 @@ class Trainer:
         if found is None:
             raise ConfigurationError(f"ckpt_path={name!r}: no ModelCheckpoint has written one yet")
         return found
+
+
+def as_callbacks(callbacks: Any) -> list[Any]:
+    return list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
 
 
 def as_list(loaders: Any) -> list[Any]:

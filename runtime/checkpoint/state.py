@@ -45,17 +45,10 @@ def collect(trainer: Trainer, weights_only: bool = False) -> dict[str, Any]:
 
 
 def _progress(trainer: Trainer) -> dict[str, Any]:
-    loop, runtime = trainer.fit_loop, trainer.runtime
+    runtime = trainer.runtime
     now = randomness.capture()
     every = [now] if runtime.world_size == 1 else gather_objects(now, runtime.group, runtime.world_size)
-    return {
-        "epoch": loop.epoch + loop.epoch_complete,
-        "batches": 0 if loop.epoch_complete else loop.used_batches(),
-        "world_size": runtime.world_size,
-        "at_epoch_start": None if loop.epoch_complete else loop.randomness,
-        "now": every,
-        "loader": randomness.capture_loader(trainer.train_dataloader),
-    }
+    return trainer.fit_loop.position.state(every)
 
 
 def save(trainer: Trainer, path: Any, weights_only: bool = False) -> None:
@@ -93,4 +86,5 @@ def resume(trainer: Trainer, path: Any, weights_only: bool = True) -> None:
     if "scaler" in checkpoint and trainer.runtime.precision.scaler is not None:
         trainer.runtime.precision.scaler.load_state_dict(checkpoint["scaler"])
     progress = checkpoint.get("progress") or {"epoch": checkpoint.get("epoch", -1) + 1, "batches": 0}
-    trainer.fit_loop.resume_at(checkpoint["global_step"], progress)
+    trainer.fit_loop.global_step = checkpoint["global_step"]
+    trainer.fit_loop.position.load(progress)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
 
 from ..collectives import broadcast_object
 from ..seeding import rank_seed
-from .advance import after
+from .advance import Resume, after
 from .divide import Part, bounds, parts, steps
 from .indices import SharedBatches
 from .move import batch_size_of, move_to, slice_batch
@@ -102,8 +102,8 @@ class DividedLoader(PlacedLoader):
             if self.train:
                 runtime.forget_share()
 
-    def without(self, used: int, then: Callable[[], None]) -> DividedLoader:
-        """This loader for one epoch without the script's first `used` batches; see skip.py."""
+    def without(self, resume: Resume) -> DividedLoader:
+        """This loader for one epoch without the script's batches that are behind; see skip.py."""
         raise NotImplementedError
 
     def pairs(self) -> Iterator[tuple[Part, Any]]:
@@ -116,7 +116,7 @@ class _Parts:
     def __init__(self, batches: Iterable, rule: str, rank: int, world: int, limit: int | None):
         self.batches, self.rule, self.rank, self.world, self.limit = batches, rule, rank, world, limit
         self.noted: deque[Part] = deque()
-        self.skip: tuple[int, Callable[[], None]] | None = None
+        self.skip: Resume | None = None
 
     def __iter__(self) -> Iterator:
         self.noted = deque()
@@ -124,7 +124,7 @@ class _Parts:
         if self.limit is not None:
             batches = itertools.islice(batches, self.limit)
         if self.skip is not None:
-            batches = after(batches, *self.skip)
+            batches = after(batches, self.skip)
         return self._draw(batches, self.noted)
 
     def _draw(self, batches: Iterator, noted: deque[Part]) -> Iterator:
@@ -144,10 +144,10 @@ class IndexedLoader(DividedLoader):
         self.sampler_parts = _Parts(shared, self.rule, rank, world, limit)
         self.own = rebuilt(loader, self.sampler_parts, None if rank == 0 else rank_seed(rank))
 
-    def without(self, used: int, then: Callable[[], None]) -> DividedLoader:
+    def without(self, resume: Resume) -> DividedLoader:
         rest = copy(self)
         rest.sampler_parts = copy(self.sampler_parts)
-        rest.sampler_parts.skip = (used, then)
+        rest.sampler_parts.skip = resume
         rest.own = rebuilt(self.own, rest.sampler_parts, None)
         return rest
 
@@ -199,18 +199,18 @@ class SentLoader(DividedLoader):
         taken = itertools.islice(batches, self.runtime.rank, None, self.runtime.world_size)
         return (self._whole(batch) for batch in taken)
 
-    skip: tuple[int, Callable[[], None]] | None = None
+    skip: Resume | None = None
 
-    def without(self, used: int, then: Callable[[], None]) -> DividedLoader:
+    def without(self, resume: Resume) -> DividedLoader:
         rest = copy(self)
-        rest.skip = (used, then)
+        rest.skip = resume
         return rest
 
     def _sent(self) -> Iterator:
         rank, group = self.runtime.rank, self.runtime.group
         source = itertools.islice(self.loader, self.limit) if rank == 0 else None
         if self.skip is not None:
-            source = after(source, *self.skip) if source is not None else self.skip[1]()
+            source = after(source, self.skip) if source is not None else self.skip.then()
         while True:
             message = next(([batch] for batch in source), None) if source is not None else None
             message = broadcast_object(message, group, rank)

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .advance import after
+from .advance import Resume, after
 from .loaders import DividedLoader, PlacedLoader, is_indexed, rebuilt
 
 
 class _After:
     """A batch sampler without its first batches."""
 
-    def __init__(self, sampler: Iterable, used: int, then: Callable[[], None]):
-        self.sampler, self.used, self.then = sampler, used, then
+    def __init__(self, sampler: Iterable, resume: Resume):
+        self.sampler, self.resume = sampler, resume
 
     def __iter__(self) -> Iterator:
-        return after(iter(self.sampler), self.used, self.then)
+        return after(iter(self.sampler), self.resume)
 
 
-def skipping(source: Any, used: int, then: Callable[[], None]) -> Iterable:
-    """One epoch of a training loader (as `divide_loader` gave it), without the script's first `used` batches."""
+def skipping(source: Any, resume: Resume) -> Iterable:
+    """One epoch of a training loader (as `divide_loader` gave it), without the script's batches that are behind."""
     if isinstance(source, DividedLoader):
-        return source.without(used, then)
+        return source.without(resume)
     if isinstance(source, PlacedLoader):
-        return type(source)(skipping(source.loader, used, then), source.runtime)
+        return type(source)(skipping(source.loader, resume), source.runtime)
     if is_indexed(source):
-        return rebuilt(source, _After(source.batch_sampler, used, then), None)
-    return after(iter(source), used, then)
+        return rebuilt(source, _After(source.batch_sampler, resume), None)
+    return after(iter(source), resume)

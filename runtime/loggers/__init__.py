@@ -1,1 +1,8 @@
-"""Where logged values go."""
+"""Where logged values go. Only rank 0 writes."""
+
+from .base import Logger
+from .choose import choose_loggers
+from .csv import CSVLogger
+from .tensorboard import TensorBoardLogger
+
+__all__ = ["CSVLogger", "Logger", "TensorBoardLogger", "choose_loggers"]

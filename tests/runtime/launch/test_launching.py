@@ -25,7 +25,7 @@ def test_prints_once(command):
     done = run(*command)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n") == ["hello from the script", "done", ""]
-    assert done.stderr == ""
+    assert done.stderr == "ddp on 2 processes (cpu), batches of 4 each, 8 samples a step\n"
 
 
 @pytest.mark.parametrize("command", two_ways("raise"), ids=["ptrun", "script"])

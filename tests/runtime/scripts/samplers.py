@@ -131,4 +131,5 @@ def main(plain):
     net.print(json.dumps(answers))
 
 
-main(plain="plain" in sys.argv)
+if __name__ == "__main__":
+    main(plain="plain" in sys.argv)

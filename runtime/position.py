@@ -1,0 +1,90 @@
+"""Where in its epoch a fit stands, and how it goes on there: the same batches, the same random numbers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from .checkpoint import randomness
+from .data.advance import Resume
+from .data.skip import skipping
+
+if TYPE_CHECKING:
+    from .fit import FitLoop
+
+
+class Position:
+    """The generators as the epoch began, and what a checkpoint says about going on."""
+
+    def __init__(self, loop: FitLoop):
+        self.loop, self.trainer = loop, loop.trainer
+        self.at_epoch_start: dict[str, Any] | None = None
+        self.resumed: dict[str, Any] | None = None  # until the first epoch after a resume has begun
+        self.continued = False
+
+    # -- for checkpoints ------------------------------------------------------------------------------------------
+
+    def state(self, now: list[Any]) -> dict[str, Any]:
+        """`now`: the generators of all ranks."""
+        loop, complete = self.loop, self.loop.epoch_complete
+        return {
+            "epoch": loop.epoch + complete,
+            "batches": 0 if complete else (loop.batch_idx + 1) * self.whole_batches_a_step(),
+            "world_size": self.trainer.world_size,
+            "at_epoch_start": None if complete else self.at_epoch_start,
+            "now": now,
+            "loader": randomness.capture_loader(self.trainer.train_dataloader),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.loop.epoch = state["epoch"]
+        self.resumed, self.continued = state, True
+
+    def whole_batches_a_step(self) -> int:
+        """How many of the script's batches form one step."""
+        return 1 if self.trainer.runtime.global_batch else self.trainer.world_size
+
+    # -- for the loop ---------------------------------------------------------------------------------------------
+
+    def batches(self, source: Any) -> Iterable[tuple[int, Any]]:
+        """(number, batch) of the epoch; after a resume in its middle, without those that are behind."""
+        resumed, self.resumed = self.resumed, None
+        limit = self.loop.limit
+        if resumed is None or not resumed["batches"]:
+            if resumed is not None and resumed.get("now"):
+                randomness.restore_loader(self.trainer.train_dataloader, resumed["loader"])
+                self.restore_now(resumed)
+            self.at_epoch_start = self.capture()
+            if self.continued and self.persistent:
+                source = skipping(source, Resume(0, self.redraw(self.at_epoch_start), lambda: None))
+            return enumerate(itertools.islice(source, limit))
+        start = self.at_epoch_start = resumed["at_epoch_start"]
+        self.restore(start)
+        first = resumed["batches"] // self.whole_batches_a_step()
+        self.loop.batch_idx = first - 1
+        rest = skipping(source, Resume(resumed["batches"], self.redraw(start), lambda: self.restore_now(resumed)))
+        return enumerate(itertools.islice(rest, None if limit is None else max(0, limit - first)), start=first)
+
+    @property
+    def persistent(self) -> bool:
+        return bool(getattr(self.trainer.train_dataloader, "persistent_workers", False))
+
+    def redraw(self, start: dict[str, Any]) -> Callable[[], None]:
+        """What to do before batches are drawn: persistent workers draw their seed in the first epoch only."""
+        return (lambda: self.restore(start)) if self.loop.epoch and self.persistent else (lambda: None)
+
+    def capture(self) -> dict[str, Any]:
+        return {"all": randomness.capture(), "loader": randomness.capture_loader(self.trainer.train_dataloader)}
+
+    def restore(self, start: dict[str, Any]) -> None:
+        """Rank 0 draws the batches, so its generators count; the others' follow in `restore_now`."""
+        randomness.restore_loader(self.trainer.train_dataloader, start["loader"])
+        randomness.restore(start["all"])
+
+    def restore_now(self, resumed: dict[str, Any]) -> None:
+        """Generators as when the checkpoint was written: this rank's, or rank 0's where the world has changed."""
+        if resumed["world_size"] == self.trainer.world_size:
+            randomness.restore(resumed["now"][self.trainer.global_rank])
+        elif self.trainer.is_global_zero:
+            randomness.restore(resumed["now"][0])

@@ -64,7 +64,7 @@ class Tensors:
                 return True
             if call.func.attr in TO_HOST:
                 return False
-        return self.is_loss_call(call)
+        return self.is_loss_call(call) or self.loops.is_model_call(call)
 
     def _makes_device_tensor(self, call: ast.Call, full: str, depth: int) -> bool:
         if full.startswith("torch.nn.functional."):
@@ -110,13 +110,13 @@ class Tensors:
         values = self.assigned(name)
         if not values:
             return False
-        if name.id in self.backwarded_in(self._scope(name)) and not any(isinstance(v, ast.Constant) for v in values):
+        if name.id in self.backwarded_in(self.scope(name)) and not any(isinstance(v, ast.Constant) for v in values):
             return not any(isinstance(v, ast.Call) and _last(v.func) in TO_HOST for v in values)
         return all(v is not None and self.is_tensor(v, depth + 1) for v in values)
 
     def assigned(self, name: ast.Name) -> list[ast.expr | None]:
         """What the function assigns to a name; None for what is not a plain assignment of one name."""
-        scope = self._scope(name)
+        scope = self.scope(name)
         if scope not in self._by_function:
             self._by_function[scope] = self._assignments(scope)
         return self._by_function[scope].get(name.id, [])
@@ -143,7 +143,7 @@ class Tensors:
         found: dict[ast.AST, list[ast.Name]] = {}
         for name in self.nodes.of(ast.Name):
             if name.ctx.__class__ is ast.Store:
-                found.setdefault(self._scope(name), []).append(name)
+                found.setdefault(self.scope(name), []).append(name)
         return found
 
     def backwarded_in(self, scope: ast.AST) -> set[str]:
@@ -162,16 +162,17 @@ class Tensors:
             elif call.args and _last(value) in ("accelerator", "fabric", "self", "strategy", "runtime"):
                 value = call.args[0]
             if isinstance(value, ast.Name):
-                found.setdefault(self._scope(call), set()).add(value.id)
+                found.setdefault(self.scope(call), set()).add(value.id)
         return found
 
-    def _scope(self, node: ast.AST) -> ast.AST:
+    def scope(self, node: ast.AST) -> ast.AST:
         return next((up for up in self.nodes.ancestors(node) if isinstance(up, FUNCTIONS)), self.nodes.tree)
 
     def comes_from_loader(self, name: ast.Name) -> bool:
-        """Whether a name is only ever the target of a loop: what the loader gave, still on the host."""
-        targets = [n for n in self._stores.get(self._scope(name), ()) if n.id == name.id]
-        return bool(targets) and all(self._is_loop_target(t) for t in targets)
+        """Whether a name has up to here only been the target of a loop: what the loader gave, still on the host."""
+        targets = [n for n in self._stores.get(self.scope(name), ()) if n.id == name.id]
+        before = [t for t in targets if t.lineno < name.lineno]
+        return bool(before) and all(self._is_loop_target(t) for t in before)
 
     def _is_loop_target(self, name: ast.Name) -> bool:
         child: ast.AST = name

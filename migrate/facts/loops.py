@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
+from .guards import Guards
 from .names import Names
 from .nodes import FUNCTIONS, LOOPS, Function, Loop, Nodes, walk_own
 
@@ -285,34 +286,12 @@ class Loops:
     def _now_and_then(self, branch: ast.If, child: ast.AST) -> bool:
         return child in branch.body and self.is_modulo(branch.test)
 
-    def is_modulo(self, test: ast.expr, depth: int = 0) -> bool:
-        """`step % n == 0` and its like, also as part of a condition, also under a name."""
-        for node in ast.walk(test):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-                return True
-            if isinstance(node, ast.Name) and depth < 2 and _SELDOM_NAME.search(node.id):
-                return True
-            if isinstance(node, ast.Name) and depth < 2 and node.id in self._modulo_names:
-                return True
-            if (
-                isinstance(node, ast.Compare)
-                and len(node.ops) == 1
-                and isinstance(node.ops[0], ast.Eq)
-                and _is_end(node)
-            ):
-                return True
-        return False
+    def is_modulo(self, test: ast.expr) -> bool:
+        return self.guards.is_modulo(test)
 
     @cached_property
-    def _modulo_names(self) -> set[str]:
-        return {
-            a.targets[0].id
-            for a in self.nodes.of(ast.Assign)
-            if len(a.targets) == 1
-            and isinstance(a.targets[0], ast.Name)
-            and isinstance(a.value, ast.Compare | ast.BoolOp)
-            and any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(a.value))
-        }
+    def guards(self) -> Guards:
+        return Guards(self.nodes)
 
     def _skipped_before(self, loop: Loop, node: ast.AST) -> bool:
         """Whether `if step % n: continue` stands before the node in the loop's own block."""
@@ -356,19 +335,7 @@ class Loops:
         return found
 
 
-_SELDOM_NAME = re.compile(r"^(should|do|is)_(log|print|report|eval|save)|^last_|_last$")
 _COMMON_METHODS = {"forward", "step", "update", "train", "eval", "__init__", "__call__", "get", "run", "reset", "add"}
-
-
-def _is_end(compare: ast.Compare) -> bool:
-    """`i == len(loader) - 1`: the last step, once an epoch."""
-    return any(
-        isinstance(n, ast.BinOp)
-        and isinstance(n.op, ast.Sub)
-        and isinstance(n.right, ast.Constant)
-        and n.right.value == 1
-        for n in (compare.left, *compare.comparators)
-    )
 
 
 def unwrapped(node: ast.expr) -> ast.expr:

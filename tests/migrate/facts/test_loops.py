@@ -93,3 +93,7 @@ def test_epoch_loop():
     (loop,) = loops.hot_loops
     assert loops.epoch_loop(loop) is tree.body[0]
     assert loops.epoch_loop(tree.body[0]) is None
+
+
+def test_the_first_step_is_seldom():
+    assert hot("for i, (x, y) in enumerate(loader):\n  model(x)\n  if i == 0:\n    here()") == (1, "evaluates", True)

@@ -1,0 +1,70 @@
+"""PTM308: printing a tensor reads it, and the host waits."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..file import File
+from ..rule import Finding, Rule
+from .where import every_step, where
+
+
+class PrintOfTensor(Rule):
+    code = "PTM308"
+    name = "print-of-tensor-in-hot-loop"
+    why = (
+        "To print a tensor its values are copied to the host, which waits for the device at every step. "
+        "Print every n-th step."
+    )
+    calls = ("print", "write", "set_postfix", "set_description", "info", "debug")
+
+    BAD = (
+        """
+        import torch
+        for x, y in loader:
+            loss = criterion(model(x), y)
+            loss.backward()
+            print("loss", loss)
+        """,
+        """
+        import torch
+        for x, y in tqdm(loader):
+            loss = criterion(model(x), y)
+            loss.backward()
+            print(f"loss {loss:.3f}")
+        """,
+    )
+    GOOD = """
+        import torch
+        for i, (x, y) in enumerate(loader):
+            loss = criterion(model(x), y)
+            loss.backward()
+            if i % 100 == 0:
+                print("loss", loss)
+            print("shape", x.shape)
+        """
+
+    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        values = [v for a in (*call.args, *(k.value for k in call.keywords)) for v in _shown(a)]
+        if not values:
+            return
+        hot = every_step(call, file)
+        if hot is None:
+            return
+        for value in values:
+            if file.tensors.is_tensor(value):
+                text = f"`{file.source(value)}` is printed at every step of {where(hot)}"
+                yield self.finding(call, text, file)
+                return
+
+
+def _shown(node: ast.expr) -> list[ast.expr]:
+    """The values that are turned into text: of an f-string, of `%`, of `.format(...)`."""
+    if isinstance(node, ast.JoinedStr):
+        return [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant):
+        return list(node.right.elts) if isinstance(node.right, ast.Tuple) else [node.right]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        return [*node.args, *(k.value for k in node.keywords)]
+    return [node]

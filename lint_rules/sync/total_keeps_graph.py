@@ -1,0 +1,124 @@
+"""PTM311: a running total of losses that keeps the graph of every step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ptmigrate.migrate.facts.loops import TRAINS
+
+from ..file import File, last_part
+from ..rule import Finding, Rule
+from .where import where
+
+
+class TotalKeepsGraph(Rule):
+    code = "PTM311"
+    name = "running-total-keeps-graph"
+    why = (
+        "A sum of losses that still have their graph holds the history of every step: memory grows until it is full. "
+        "Add `loss.detach()`."
+    )
+
+    BAD = (
+        """
+        import torch
+        for x, y in loader:
+            loss = criterion(model(x), y)
+            loss.backward()
+            total += loss
+        """,
+        """
+        import torch
+        for x, y in loader:
+            loss = criterion(model(x), y)
+            loss.backward()
+            losses.append(loss)
+        """,
+    )
+    GOOD = (
+        """
+        import torch
+        for x, y in loader:
+            loss = criterion(model(x), y)
+            loss.backward()
+            total += loss.detach()
+            other += loss.item() * len(x)
+            count += 1
+        """,
+        """
+        import torch
+        for batch in loader:
+            total = 0
+            for x, y in batch:
+                loss = criterion(model(x), y)
+                total += loss
+            total.backward()
+        """,
+        """
+        import torch
+        for x, y in loader:
+            losses = []
+            for head in heads:
+                loss = criterion(head(x), y)
+                losses.append(loss)
+            loss = sum(losses)
+            loss.backward()
+        """,
+    )
+    calls = ("append",)
+
+    def check_augmented(self, node: ast.AugAssign, file: File) -> Iterator[Finding]:
+        if isinstance(node.op, ast.Add):
+            yield from self._kept(node.target, node.value, node, file)
+
+    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        if isinstance(call.func, ast.Attribute) and len(call.args) == 1:
+            yield from self._kept(call.func.value, call.args[0], call, file)
+
+    def _kept(self, total: ast.expr, value: ast.expr, at: ast.AST, file: File) -> Iterator[Finding]:
+        loss = _loss_in(value, file)
+        if loss is None or not _is_backwarded(loss, file):
+            return
+        hot = file.hot(at)
+        if hot is None or hot.kind != TRAINS or self._made_in_loop(total, hot.loop):
+            return
+        if not self._feeds_backward(total, file):
+            text = f"`{file.source(total)}` keeps the graph of every step of {where(hot)}; add `{loss.id}.detach()`"
+            yield self.finding(at, text, file)
+
+    def _made_in_loop(self, total: ast.expr, loop: ast.AST) -> bool:
+        """Whether the total starts anew in each round."""
+        name = last_part(total)
+        return name is None or any(
+            isinstance(n, ast.Assign) and any(last_part(t) == name for t in n.targets) for n in ast.walk(loop)
+        )
+
+    def _feeds_backward(self, total: ast.expr, file: File) -> bool:
+        """Whether the sum itself is what backward is called on, or goes into that."""
+        name = last_part(total)
+        scope = file.tensors.scope(total)
+        backwarded = file.tensors.backwarded_in(scope)
+        if name in backwarded:
+            return True
+        for assign in file.nodes.of(ast.Assign):
+            gives = any(last_part(t) in backwarded for t in assign.targets) and file.tensors.scope(assign) is scope
+            if gives and any(last_part(n) == name for n in ast.walk(assign.value)):
+                return True
+        return False
+
+
+def _loss_in(value: ast.expr, file: File) -> ast.Name | None:
+    """The name in `loss`, `loss * n` or `n * loss / k`; nothing where it is detached."""
+    if isinstance(value, ast.Name):
+        return value
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult | ast.Div | ast.Add):
+        for side in (value.left, value.right):
+            found = _loss_in(side, file)
+            if found is not None and _is_backwarded(found, file):
+                return found
+    return None
+
+
+def _is_backwarded(name: ast.Name, file: File) -> bool:
+    return name.id in file.tensors.backwarded_in(file.tensors.scope(name)) and file.tensors.is_tensor(name)

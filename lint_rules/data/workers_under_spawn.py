@@ -16,9 +16,9 @@ class WorkersUnderSpawn(Rule):
     code = "PTM502"
     name = "workers-under-spawn"
     why = (
-        "Every spawned process has that many workers of its own and starts all of them again at each epoch; on macOS and "
-        "Windows each one imports the script anew. Keep them with persistent_workers=True, or start the processes with a "
-        "launcher (ptrun, torchrun) and give each its share of the cores."
+        "Every spawned process has that many workers of its own and starts all of them again at each epoch; on macOS "
+        "and Windows each one imports the script anew. Keep them with persistent_workers=True, or start the processes "
+        "with a launcher (ptrun, torchrun) and give each its share of the cores."
     )
     calls = ("DataLoader",)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File
+from ..file import File, argument, last_part
 from ..rule import Finding, Rule
+
+NORMS = {"torch.nn.BatchNorm1d", "torch.nn.BatchNorm2d", "torch.nn.BatchNorm3d"}
 
 
 class UnsynchronisedBatchNorm(Rule):
@@ -41,9 +43,21 @@ class UnsynchronisedBatchNorm(Rule):
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
         if file.resolve(call.func) != "torch.nn.parallel.DistributedDataParallel" or "SyncBatchNorm" in file.text:
             return
-        for name in ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"):
-            for norm in file.nodes.calls.get(name, ()):
-                if (file.resolve(norm.func) or "").startswith("torch.nn."):
-                    text = f"the {name} of line {norm.lineno} sees each rank's own batch only"
-                    yield self.finding(call, f"{text}; convert the model to SyncBatchNorm first", file)
-                    return
+        norm = next(_norms(argument(call, 0, "module"), file), None)
+        if norm is not None:
+            text = f"the {last_part(norm.func)} of line {norm.lineno} sees each rank's own batch only"
+            yield self.finding(call, f"{text}; convert the model to SyncBatchNorm first", file)
+
+
+def _norms(model: ast.expr | None, file: File) -> Iterator[ast.Call]:
+    """The batch norms in the classes of this file that the model is made of."""
+    values = file.tensors.assigned(model) if isinstance(model, ast.Name) else [model]
+    for value in values:
+        for node in ast.walk(value) if value is not None else ():
+            if isinstance(node, ast.Call):
+                c = file.classes.instances.get(node.func.id) if isinstance(node.func, ast.Name) else None
+                yield from (n for n in ast.walk(c or node) if isinstance(n, ast.Call) and _is_norm(n, file))
+
+
+def _is_norm(call: ast.Call, file: File) -> bool:
+    return (file.resolve(call.func) or "") in NORMS

@@ -54,6 +54,6 @@ class UnwaitedRequest(Rule):
 
 
 def _is_read(target: ast.expr, file: File) -> bool:
-    if not isinstance(target, ast.Name):
+    if not isinstance(target, ast.Name) or target.id == "_":
         return True
     return any(n.id == target.id and isinstance(n.ctx, ast.Load) for n in file.nodes.of(ast.Name))

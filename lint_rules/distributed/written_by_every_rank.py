@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File, argument
+from ..file import File, argument, last_part
 from ..rule import Finding, Rule
 from .guards import runs_on_some_ranks
 
@@ -29,7 +29,8 @@ class WrittenByEveryRank(Rule):
         import torch
         model = torch.nn.parallel.DistributedDataParallel(model)
         for epoch in range(10):
-            train(model)
+            for x, y in loader:
+                criterion(model(x), y).backward()
             print("epoch", epoch)
         """,
         """
@@ -61,7 +62,7 @@ class WrittenByEveryRank(Rule):
             return
         if file.ranks.distributed is None or _is_careful(file) or runs_on_some_ranks(call, file):
             return
-        if is_print and (not _in_loop(call, file) or _tells_ranks_apart(call, file)):
+        if is_print and (not file.loops.hot_loops or not _in_loop(call, file) or _tells_ranks_apart(call, file)):
             return
         if not is_print and not _is_shared_file(argument(call, 1, "f"), file):
             return
@@ -83,6 +84,9 @@ def _tells_ranks_apart(node: ast.AST, file: File) -> bool:
 def _is_shared_file(target: ast.expr | None, file: File) -> bool:
     """Whether all ranks would write the same file: no buffer in memory, no name with the rank in it."""
     if target is None or _tells_ranks_apart(target, file):
+        return False
+    name = (last_part(target) or "").lower()
+    if any(word in name for word in ("tmp", "temp", "buf", "stream", "bytes")):
         return False
     values = file.tensors.assigned(target) if isinstance(target, ast.Name) else []
     return not any(v is not None and (_tells_ranks_apart(v, file) or "BytesIO" in file.source(v)) for v in values)

@@ -40,6 +40,8 @@ class SizeAverage(Rule):
         average, reduce = keyword(call, "size_average"), keyword(call, "reduce")
         if (average is None and reduce is None) or not (file.resolve(call.func) or "").startswith("torch.nn."):
             return
+        if any(isinstance(v, ast.Name) for v in (average, reduce)):
+            return  # a wrapper that hands on what it was given
         given = "size_average" if average is not None else "reduce"
         yield self.finding(call, f"`{given}` is deprecated; use reduction={_reduction(average, reduce)}", file)
 

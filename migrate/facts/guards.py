@@ -28,7 +28,7 @@ class Guards:
                 isinstance(node, ast.Compare)
                 and len(node.ops) == 1
                 and isinstance(node.ops[0], ast.Eq)
-                and _is_end(node)
+                and (_is_end(node) or _is_first(node))
             ):
                 return True
         return False

@@ -9,13 +9,15 @@ from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
 from .old_idioms import OldIdioms, RemoveVariables
+from .register_buffers import RegisterBuffers
 from .remove_device_calls import RemoveDeviceCalls
 from .remove_samplers import RemoveSamplers
 from .remove_unused_devices import RemoveUnusedDevices
+from .sync_logging import SyncLogging
 
 # in a loop that is kept the script places things itself
-ONLY_LIFTED: tuple[type[Codemod], ...] = (RemoveDeviceCalls,)
-ALWAYS: tuple[type[Codemod], ...] = (RemoveSamplers, RemoveVariables, OldIdioms)
+ONLY_LIFTED: tuple[type[Codemod], ...] = (RegisterBuffers, RemoveDeviceCalls)
+ALWAYS: tuple[type[Codemod], ...] = (RemoveSamplers, RemoveVariables, OldIdioms, SyncLogging)
 
 
 def plan_all(facts: Facts, wants: Callable[[str], bool], kept: bool = False) -> list[Change]:

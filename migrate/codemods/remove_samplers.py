@@ -1,7 +1,7 @@
 """T4: leave dividing the data to the runtime.
 
 A DistributedSampler, the condition it stands under and its set_epoch calls go; what it said about shuffling comes back
-as `shuffle=`. Every other sampler stays: it says which samples are drawn, not who draws them. A sampler that is used for
+as `shuffle=`. Every other sampler stays: it says which samples are drawn, not who draws them. A sampler used for
 more than a DataLoader stays too, and is told of.
 """
 

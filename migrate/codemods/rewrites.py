@@ -136,13 +136,16 @@ def set_keyword(name: str, value: str) -> Any:
             args[at] = new.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
         elif at:
             before = args[at - 1]
-            if not isinstance(before.comma, cst.MaybeSentinel):  # a comma after the last one stays after the last one
-                args[at] = new.with_changes(comma=before.comma)
-            elif not isinstance(before.whitespace_after_arg, cst.SimpleWhitespace):
-                args[at] = new.with_changes(whitespace_after_arg=before.whitespace_after_arg)
+            if isinstance(before.comma, cst.Comma):  # a comma after the last one stays after the last one
+                ended = before.comma.whitespace_after
+                args[at] = new.with_changes(comma=before.comma.with_changes(whitespace_after=_plain(ended)))
+            else:
+                ended = before.whitespace_after_arg
+                args[at] = new.with_changes(whitespace_after_arg=_plain(ended))
                 before = before.with_changes(whitespace_after_arg=cst.SimpleWhitespace(""))
-            between = cst.Comma(whitespace_after=_gap(args, at, updated))
-            args[at - 1] = before.with_changes(comma=between)
+            args[at - 1] = before.with_changes(
+                comma=cst.Comma(whitespace_after=_commented(_gap(args, at, updated), ended))
+            )
         return updated.with_changes(args=args)
 
     return rewrite
@@ -158,6 +161,17 @@ def _gap(args: list[Any], at: int, call: Any) -> Any:
             return _plain(comma.whitespace_after)
     ws = call.whitespace_before_args
     return _plain(ws) if at == 1 and isinstance(ws, cst.ParenthesizedWhitespace) else cst.SimpleWhitespace(" ")
+
+
+def _commented(gap: Any, ended: Any) -> Any:
+    """The gap before a new argument, with the comment that stood behind the last one."""
+    import libcst as cst
+
+    if not isinstance(ended, cst.ParenthesizedWhitespace) or ended.first_line.comment is None:
+        return gap
+    if isinstance(gap, cst.ParenthesizedWhitespace):
+        return gap.with_changes(first_line=ended.first_line)
+    return ended
 
 
 def _plain(whitespace: Any) -> Any:
@@ -217,7 +231,7 @@ def change_dict(drop: set[str], values: dict[str, str]) -> Any:
 
         kept, left = [], dict(values)
         for element in updated.elements:
-            key = element.key if isinstance(element, cst.DictElement) else None
+            key: Any = element.key if isinstance(element, cst.DictElement) else None
             name = key.evaluated_value if isinstance(key, cst.SimpleString) else None
             if name not in drop:
                 kept.append(element)

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 VARIABLE = "torch.autograd.Variable"
 # methods that give data when they are called on data
 KEEPS = set(
-    "cuda cpu to view reshape float double half long int byte type type_as unsqueeze squeeze transpose permute contiguous "  # noqa: SIM905
+    "cuda cpu to view reshape float double half long int byte type type_as unsqueeze squeeze transpose permute "
+    "contiguous "
     "clone detach size expand repeat t numpy normal_ fill_ zero_ uniform_ index_select narrow".split()
 )
 

@@ -6,6 +6,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+from .classes import Classes
 from .devices import Devices
 from .names import Names
 from .placed import Placed
@@ -37,6 +38,10 @@ class Facts:
     @cached_property
     def devices(self) -> Devices:
         return Devices(self.tree, self.names, self.scopes)
+
+    @cached_property
+    def classes(self) -> Classes:
+        return Classes(self)
 
     @cached_property
     def placed(self) -> Placed:

@@ -1,0 +1,180 @@
+"""T3: a tensor that a module keeps becomes a buffer, so that it moves with the module.
+
+A buffer is in the state dict: a checkpoint from before does not have its key.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from ..facts.placed import LIKE, MAKES_TENSORS
+from ..facts.script import Facts
+from ..report import Note
+from .base import Change, Codemod
+from .rewrites import unwrap
+
+CHAIN = set(
+    "float double half long int byte bool view reshape unsqueeze squeeze t expand repeat transpose permute".split()
+)
+CHAIN |= {
+    "clone",
+    "contiguous",
+    "exp",
+    "log",
+    "sqrt",
+    "cos",
+    "sin",
+    "pow",
+    "type",
+    "detach",
+    "flatten",
+    "masked_fill",
+    "normal_",
+    "uniform_",
+    "fill_",
+}
+COMPUTES = {
+    f"torch.{n}" for n in ("cat", "stack", "sin", "cos", "exp", "log", "sqrt", "tril", "triu", "pow", "meshgrid")
+}
+
+
+class RegisterBuffers(Codemod):
+    code = "PTM105"
+    name = "register-buffers"
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        self.left: list[Note] = []
+        for c in facts.classes.modules:
+            init = facts.classes.methods(c).get("__init__")
+            if init is not None:
+                yield from self._class(facts, c, init)
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self.left
+
+    def _class(self, facts: Facts, c: ast.ClassDef, init: ast.AST) -> Iterator[Change]:
+        given: dict[str, list[ast.Assign | None]] = {}
+        for n in ast.walk(c):
+            if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load) and _is_self(n):
+                up = facts.scopes.parents.get(n)
+                plain = isinstance(up, ast.Assign) and len(up.targets) == 1 and up.targets[0] is n
+                given.setdefault(n.attr, []).append(up if plain else None)  # type: ignore[arg-type]
+        known = set(facts.classes.methods(c)) | {
+            t.id for s in c.body if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)
+        }
+        for s in _own_statements(init):
+            if isinstance(s, ast.Assign) and len(s.targets) == 1 and _is_self(s.targets[0]):
+                yield from self._assignment(facts, s, given, known, self._super_line(init))
+
+    def _assignment(
+        self, facts: Facts, s: ast.Assign, given: dict[str, list[ast.Assign | None]], known: set[str], after: int
+    ) -> Iterator[Change]:
+        assert isinstance(s.targets[0], ast.Attribute)
+        name = s.targets[0].attr
+        moved = facts.devices.moved(s.value) if isinstance(s.value, ast.Call) else None
+        if not self._is_tensor(facts, s.value if moved is None else moved):
+            if isinstance(s.value, ast.List | ast.Tuple | ast.Dict | ast.ListComp | ast.DictComp) and self._holds(
+                facts, s.value
+            ):
+                self._tell(
+                    facts, s, f"`self.{name}` holds tensors that do not move with the module: register each as a buffer"
+                )
+            return
+        others = [a for a in given[name] if a is not s]
+        fits = all(a is not None and self._keeps_tensor(facts, a.value, name) for a in others)
+        if not fits or name in known or s.lineno < after or name.startswith("__"):
+            self._tell(
+                facts, s, f"`self.{name}` is a tensor that does not move with the module, and is given other values too"
+            )
+            return
+        says = f'`self.register_buffer("{name}", ...)`: it moves with the module; a new key in the state dict'
+        yield Change(s, self.edit(facts, s, says), _registered(name))
+        if moved is not None and len(s.value.args) + len(s.value.keywords) <= 1:  # type: ignore[attr-defined]
+            says = f"`{facts.short(s.value)}`: a buffer is placed with its module"
+            parts = (*s.value.args, *s.value.keywords)  # type: ignore[attr-defined]
+            yield Change(s.value, self.edit(facts, s.value, says), unwrap, parts)
+
+    def _tell(self, facts: Facts, s: ast.stmt, says: str) -> None:
+        line, column, _, _ = facts.text.key(s)
+        self.left.append(Note(line, column + 1, self.code, says))
+
+    def _super_line(self, init: ast.AST) -> int:
+        """Buffers can be registered after `super().__init__()` only."""
+        lines = [
+            n.lineno
+            for n in ast.walk(init)
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "__init__"
+        ]
+        return min(lines, default=10**9)
+
+    def _is_tensor(self, facts: Facts, value: ast.expr) -> bool:
+        if not isinstance(value, ast.Call):
+            return False
+        full = facts.names.resolve(value.func)
+        if full is None:
+            return (
+                isinstance(value.func, ast.Attribute)
+                and value.func.attr in CHAIN
+                and self._is_tensor(facts, value.func.value)
+            )
+        if any(k.arg in ("requires_grad", "out") for k in value.keywords) or full == "torch.load":
+            return False
+        if full in COMPUTES and full != "torch.meshgrid":
+            first = value.args[0] if value.args else None
+            parts = first.elts if isinstance(first, ast.Tuple | ast.List) else [first]
+            return bool(parts) and all(p is not None and self._is_tensor(facts, p) for p in parts)
+        return full in MAKES_TENSORS or full in LIKE
+
+    def _keeps_tensor(self, facts: Facts, value: ast.expr, name: str) -> bool:
+        """A later value that a buffer takes: None, a tensor made here, or one computed from itself."""
+        if isinstance(value, ast.Constant):
+            return value.value is None
+        if isinstance(value, ast.BinOp):
+            return any(isinstance(n, ast.Attribute) and n.attr == name and _is_self(n) for n in ast.walk(value))
+        if isinstance(value, ast.Call) and facts.devices.moved(value) is not None:
+            return True
+        return self._is_tensor(facts, value)
+
+    def _holds(self, facts: Facts, value: ast.expr) -> bool:
+        return any(
+            isinstance(n, ast.Call) and facts.names.resolve(n.func) in MAKES_TENSORS and not _in_call(facts, n, value)
+            for n in ast.walk(value)
+        )
+
+
+def _in_call(facts: Facts, node: ast.AST, top: ast.AST) -> bool:
+    """Whether another call takes it: `[nn.Parameter(torch.zeros(3))]`."""
+    for up in facts.scopes.ancestors(node):
+        if up is top:
+            return False
+        if isinstance(up, ast.Call):
+            return True
+    return False
+
+
+def _is_self(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _own_statements(function: ast.AST) -> Iterator[ast.stmt]:
+    """The statements of a function at any depth, not those of functions in it."""
+    for child in ast.iter_child_nodes(function):
+        if isinstance(child, ast.stmt) and not isinstance(child, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            yield child
+            yield from _own_statements(child)
+
+
+def _registered(name: str) -> Any:
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        value = updated.value
+        call = cst.Call(
+            cst.Attribute(cst.Name("self"), cst.Name("register_buffer")),
+            [cst.Arg(cst.SimpleString(f'"{name}"')), cst.Arg(value)],
+        )
+        return cst.Expr(call, semicolon=updated.semicolon)
+
+    return rewrite

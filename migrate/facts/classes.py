@@ -1,0 +1,81 @@
+"""Which classes of a file are modules, and which of those a Trainer runs."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .script import Facts
+
+RUN_BY_TRAINER = {
+    f"{package}.{name}"
+    for package in (
+        "pytorch_lightning",
+        "lightning",
+        "lightning.pytorch",
+        "pytorch_lightning.core",
+        "lightning.pytorch.core",
+    )
+    for name in ("LightningModule",)
+} | {"ptmigrate.runtime.Module", "pytorch_lightning.core.lightning.LightningModule"}
+STEPS = ("training_step", "validation_step", "test_step", "predict_step")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Classes:
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+
+    @cached_property
+    def modules(self) -> list[ast.ClassDef]:
+        """Classes that are torch modules, through bases of this file too."""
+        return [c for c in self.facts.walk(ast.ClassDef) if self._kind(c, 0)]
+
+    @cached_property
+    def run_by_trainer(self) -> list[ast.ClassDef]:
+        """Classes whose steps a Trainer calls."""
+        return [c for c in self.modules if self._kind(c, 0) == "trainer"]
+
+    def _kind(self, c: ast.ClassDef, depth: int) -> str | None:
+        for base in c.bases:
+            full = self.facts.names.resolve(base)
+            if full in RUN_BY_TRAINER:
+                return "trainer"
+            if full is not None and full.startswith("torch.nn.") and not full.startswith("torch.nn.functional"):
+                return "module"
+            if isinstance(base, ast.Name) and depth < 5:
+                local = next((d for d in self.facts.walk(ast.ClassDef) if d.name == base.id and d is not c), None)
+                found = self._kind(local, depth + 1) if local is not None else None
+                if found:
+                    return found
+            if full is not None and full.rpartition(".")[2] in ("LightningModule", "BaseModel"):
+                return "trainer" if full.endswith("LightningModule") else None
+        return None
+
+    def methods(self, c: ast.ClassDef) -> dict[str, Function]:
+        return {s.name: s for s in c.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+    def holder(self, f: ast.AST) -> ast.ClassDef | None:
+        """The class that a function is a method of."""
+        up = self.facts.scopes.parents.get(f)
+        return up if isinstance(up, ast.ClassDef) else None
+
+    def callers(self, c: ast.ClassDef, name: str) -> set[str]:
+        """The methods of a class that reach one of its methods through `self.name(...)`."""
+        found: set[str] = set()
+        for method, f in self.methods(c).items():
+            for n in ast.walk(f):
+                if isinstance(n, ast.Call) and _is_self(n.func, name):
+                    found.add(method)
+        return found
+
+
+def _is_self(func: ast.expr, name: str) -> bool:
+    return (
+        isinstance(func, ast.Attribute)
+        and func.attr == name
+        and isinstance(func.value, ast.Name)
+        and func.value.id == "self"
+    )

@@ -1,0 +1,83 @@
+# ruff: noqa: E501
+import pytest
+from helpers import check, check_unchanged
+
+
+def module(init: str, more: str = "", base: str = "nn.Module") -> str:
+    lines = "".join(f"        {line}\n" for line in init.splitlines())
+    return f"import torch\nimport torch.nn as nn\nclass Net({base}):\n    def __init__(self):\n        super().__init__()\n{lines}{more}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("self.sigma = torch.eye(3)", 'self.register_buffer("sigma", torch.eye(3))'),
+        ("self.sigma = torch.eye(3).cuda()", 'self.register_buffer("sigma", torch.eye(3))'),
+        ("self.pos = torch.arange(9).float().unsqueeze(0)  # fixed", 'self.register_buffer("pos", torch.arange(9).float().unsqueeze(0))  # fixed'),
+        ("if x:\n    self.a = torch.zeros(\n        3,\n    )", 'if x:\n    self.register_buffer("a", torch.zeros(\n        3,\n    ))'),
+        ("self.a = torch.cat([torch.ones(1), torch.zeros(1)])", 'self.register_buffer("a", torch.cat([torch.ones(1), torch.zeros(1)]))'),
+        ("self.a = torch.ones(1); self.n = 3", 'self.register_buffer("a", torch.ones(1)); self.n = 3'),
+    ],
+)  # fmt: skip
+def test_kept_tensors_become_buffers(before, after):
+    check(module(before), module(after), select="PTM105")
+
+
+def test_later_assignment_of_a_tensor():
+    later = "    def forward(self, x):\n        self.mean = 0.9 * self.mean + x.mean()\n        return x\n"
+    check(module("self.mean = torch.zeros(1)", later), module('self.register_buffer("mean", torch.zeros(1))', later), select="PTM105")
+
+
+def test_bases_of_this_file():
+    extra = "class Two(Net):\n    def __init__(self):\n        super().__init__()\n        {}\n"
+    check(
+        module("self.n = 1") + extra.format("self.a = torch.eye(2)"),
+        module("self.n = 1") + extra.format('self.register_buffer("a", torch.eye(2))'),
+        ["PTM105 line 10"],
+    )
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        'self.register_buffer("a", torch.eye(3))',
+        "self.a = nn.Parameter(torch.zeros(3))",
+        "self.a = torch.zeros(3, requires_grad=True)",
+        "self.a = nn.Linear(3, 3)",
+        "self.a = torch.device('cpu')",
+        "self.a = torch.float16",
+        "self.a = torch.load('x')",
+        "self.a = numpy.zeros(3)",
+        "a = torch.zeros(3)",
+        "self.a[0] = torch.zeros(3)",
+        "self.a.b = torch.zeros(3)",
+        "self.a = [nn.Parameter(torch.zeros(3))]",
+        "self.a = torch.zeros(3).sum().item()",
+    ],
+)
+def test_unchanged(init):
+    check_unchanged(module(init), [], select="PTM105")
+
+
+@pytest.mark.parametrize(
+    ("init", "more"),
+    [
+        ("self.a = [torch.zeros(3), torch.ones(3)]", ""),
+        ("self.a = {'x': torch.zeros(3)}", ""),
+        ("self.a = torch.zeros(3)", "    def reset(self):\n        self.a = 0.0\n"),
+        ("self.a = torch.zeros(3)", "    def a(self):\n        pass\n"),
+    ],
+)
+def test_seen_and_told(init, more):
+    check_unchanged(module(init, more), ["PTM105 line 6"], select="PTM105")
+
+
+def test_not_a_module():
+    check_unchanged(module("self.a = torch.zeros(3)", base="Dataset"))
+
+
+def test_before_the_module_is_made():
+    check_unchanged(
+        "import torch\nclass A(torch.nn.Module):\n    def __init__(self):\n        self.a = torch.ones(1)\n        super().__init__()\n",
+        ["PTM105 line 4"],
+    )

@@ -9,6 +9,7 @@ from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
 from .old_idioms import OldIdioms, RemoveVariables
+from .place_like_inputs import PlaceLikeInputs
 from .register_buffers import RegisterBuffers
 from .remove_device_calls import RemoveDeviceCalls
 from .remove_samplers import RemoveSamplers
@@ -16,7 +17,7 @@ from .remove_unused_devices import RemoveUnusedDevices
 from .sync_logging import SyncLogging
 
 # in a loop that is kept the script places things itself
-ONLY_LIFTED: tuple[type[Codemod], ...] = (RegisterBuffers, RemoveDeviceCalls)
+ONLY_LIFTED: tuple[type[Codemod], ...] = (RegisterBuffers, PlaceLikeInputs, RemoveDeviceCalls)
 ALWAYS: tuple[type[Codemod], ...] = (RemoveSamplers, RemoveVariables, OldIdioms, SyncLogging)
 
 

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.placed import MAKES_TENSORS
 from ..facts.script import Facts
 from .base import Change, Codemod
 
@@ -59,6 +60,10 @@ class KeepLoop(Codemod):
             inside.update(ast.walk(node))
             says = f"`{facts.short(node)}`: on an accelerator, this rank's own"
             yield Change(node, self.edit(facts, node, says), _wrapped(self.handle, "own_device", []))
+        for node in _device_texts(facts):
+            if node not in inside:
+                says = f"`{facts.short(node)}`: on an accelerator, this rank's own"
+                yield Change(node, self.edit(facts, node, says), _wrapped(self.handle, "own_device", []))
         for call in facts.walk(ast.Call):
             f = call.func
             if (
@@ -81,9 +86,36 @@ def _outermost_devices(facts: Facts) -> Iterator[ast.expr]:
             yield call
 
 
+def _device_texts(facts: Facts) -> Iterator[ast.expr]:
+    """Devices that are texts ("cuda:0", or a name that is only given texts), where something is placed by them."""
+    for call in facts.walk(ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "to" and facts.names.resolve(call.func) is None:
+            places = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "device")]
+        elif (facts.names.resolve(call.func) or "") in MAKES_TENSORS:
+            places = [k.value for k in call.keywords if k.arg == "device"]
+        else:
+            continue
+        for node in places:
+            if facts.devices.is_device(node) and _is_text(facts, node) and not _all_cpu(node):
+                yield node
+
+
+def _is_text(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
+    if isinstance(node, ast.Constant | ast.JoinedStr):
+        return True
+    if isinstance(node, ast.IfExp):
+        return _is_text(facts, node.body, depth) or _is_text(facts, node.orelse, depth)
+    if isinstance(node, ast.Name) and depth < 6:
+        scope = facts.scopes.scope_of(node).lookup(node.id)
+        values = (facts.devices.assigned(node.id, scope) or []) if scope is not None else []
+        return any(_is_text(facts, v, depth + 1) for v in values)
+    return False
+
+
 def _makes_device(facts: Facts, node: ast.expr) -> bool:
     if isinstance(node, ast.IfExp):
-        return facts.devices.is_device(node) and not _all_cpu(node)
+        made = any(isinstance(n, ast.Call) and _makes_device(facts, n) for n in (node.body, node.orelse))
+        return made and facts.devices.is_device(node) and not _all_cpu(node)
     if isinstance(node, ast.Call):
         if facts.names.resolve(node.func) == "torch.device":
             return not _all_cpu(node)

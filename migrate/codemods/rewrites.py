@@ -265,3 +265,15 @@ def _equal() -> Any:
     import libcst as cst
 
     return cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+
+
+def change_method(name: str, argument: str) -> Any:
+    """`x.cuda(0)` to `x.name(argument)`."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        func = updated.func.with_changes(attr=cst.Name(name))
+        return updated.with_changes(func=func, args=[cst.Arg(cst.parse_expression(argument))])
+
+    return rewrite

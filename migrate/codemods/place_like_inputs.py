@@ -1,0 +1,204 @@
+"""T2: a tensor made inside forward, a step or a helper goes where the tensors it is made for are.
+
+`.type_as(x)` where both are floats; otherwise `.to(x.device)`, so that an index stays an index; `self.device` in a step
+whose batch is not one tensor. Where no tensor shows what the device is, the call stays and is told of.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..facts.classes import STEPS
+from ..facts.placed import LIKE, MAKES_TENSORS
+from ..facts.script import Facts
+from ..report import Note
+from .base import Change, Codemod
+from .rewrites import change_call, change_method
+
+FLOATS = {
+    f"torch.{n}"
+    for n in ("zeros", "ones", "rand", "randn", "eye", "linspace", "empty", "Tensor", "FloatTensor", "normal")
+}
+CASTS = {"long", "int", "bool", "byte", "half", "double", "type", "type_as", "to", "short"}
+INTEGRAL = re.compile(r"(^|_)(idx|index|indices|ids?|tokens?|labels?|targets?|mask|words?|chars?|seq|inds?)(_|s?$)")
+TENSOR_USE = {
+    "size", "shape", "view", "device", "dtype", "dim", "float", "mean", "sum", "unsqueeze", "squeeze", "reshape", "permute",
+    "cuda", "to", "new_zeros", "new_ones", "transpose", "t", "contiguous", "clone", "detach", "type_as", "expand", "ndim",
+    "flatten", "norm", "pow", "requires_grad", "repeat", "chunk", "split", "argmax", "softmax", "is_cuda",
+}  # fmt: skip
+
+
+class PlaceLikeInputs(Codemod):
+    code = "PTM103"
+    name = "place-like-inputs"
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        self.left: list[Note] = []
+        for call in facts.walk(ast.Call):
+            full = facts.names.resolve(call.func)
+            receiver = facts.devices.moved(call)
+            if receiver is not None and not facts.placed.by_runtime(receiver):
+                yield from self._moved(facts, call, receiver)
+            elif full in MAKES_TENSORS | LIKE:
+                yield from self._made_there(facts, call)
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self.left
+
+    def _moved(self, facts: Facts, call: ast.Call, receiver: ast.expr) -> Iterator[Change]:
+        """`torch.zeros(2, 3).cuda(0)`"""
+        where = self._place(facts, call)
+        others = len(facts.devices.device_arguments(call)) < len(call.args) + len(call.keywords)
+        to = isinstance(call.func, ast.Attribute) and call.func.attr == "to"
+        if where is None or (to and others) or facts.in_formatted_string(call):
+            self._tell(facts, call)
+            return
+        parts = (*call.args, *call.keywords)
+        if where != "self" and self._is_float(facts, receiver) and not self._is_integral(facts, call, where):
+            says = f"`{facts.short(call)}` became `.type_as({where})`"
+            yield Change(call, self.edit(facts, call, says), change_method("type_as", where), parts)
+        else:
+            says = f"`{facts.short(call)}` became `.to({where}.device)`"
+            yield Change(call, self.edit(facts, call, says), change_method("to", f"{where}.device"), parts)
+
+    def _made_there(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
+        """`torch.zeros(2, 3, device=device)`"""
+        given = next((k for k in call.keywords if k.arg == "device"), None)
+        if given is None or not facts.devices.is_device(given.value):
+            return
+        where = self._place(facts, call)
+        if where is None or facts.in_formatted_string(call):
+            self._tell(facts, call)
+            return
+        if facts.text.get(given.value) == f"{where}.device":
+            return
+        says = f"`{facts.short(given)}` became `device={where}.device`"
+        yield Change(
+            call,
+            self.edit(facts, given.value, says),
+            change_call((), set(), {"device": f"{where}.device"}),
+            (given.value,),
+        )
+
+    def _tell(self, facts: Facts, call: ast.Call) -> None:
+        line, column, _, _ = facts.text.key(call)
+        self.left.append(
+            Note(
+                line,
+                column + 1,
+                self.code,
+                f"`{facts.short(call)}` names a device: nothing here shows which it should be",
+            )
+        )
+
+    # -- where -------------------------------------------------------------------------------------------------------
+
+    def _place(self, facts: Facts, call: ast.Call) -> str | None:
+        """The name of a tensor whose device is meant, or self; None where there is none."""
+        f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)), None)
+        if not isinstance(f, ast.FunctionDef):
+            return None
+        holder = facts.classes.holder(f)
+        parameters = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
+        if holder is not None and not any(_named(d, "staticmethod") for d in f.decorator_list):
+            parameters = parameters[1:]
+        for name in parameters:
+            if self._is_tensor(facts, f, name, call):
+                return name
+        if holder in facts.classes.modules and f.name == "forward" and len(parameters) == 1 and not f.args.defaults:
+            if not self._is_container(f, parameters[0]):
+                return parameters[0]
+        if (
+            holder in facts.classes.run_by_trainer
+            and f.name != "__init__"
+            and (f.name in STEPS or parameters is not None)
+        ):
+            return "self"
+        return None
+
+    def _is_tensor(self, facts: Facts, f: ast.FunctionDef, name: str, call: ast.Call) -> bool:
+        if self._is_container(f, name) or self._is_none_by_default(f, name):
+            return False
+        scope = facts.scopes.by_node[f]
+        if any(
+            getattr(s, "lineno", 0) < call.lineno and not self._still_tensor(facts, s, name)
+            for s in scope.stores.get(name, ())
+        ):
+            return False
+        for n in ast.walk(f):
+            if (
+                isinstance(n, ast.Attribute)
+                and isinstance(n.value, ast.Name)
+                and n.value.id == name
+                and n.attr in TENSOR_USE
+            ):
+                return True
+        return False
+
+    def _still_tensor(self, facts: Facts, store: ast.AST, name: str) -> bool:
+        up = facts.scopes.parents.get(store)
+        return isinstance(up, ast.Assign) and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(up.value))
+
+    def _is_container(self, f: ast.FunctionDef, name: str) -> bool:
+        for n in ast.walk(f):
+            if isinstance(n, ast.Subscript) and _named(n.value, name) and isinstance(n.slice, ast.Constant):
+                if isinstance(n.slice.value, str):
+                    return True
+            if isinstance(n, ast.Assign) and _named(n.value, name) and any(isinstance(t, ast.Tuple) for t in n.targets):
+                return True
+            if (
+                isinstance(n, ast.Attribute)
+                and _named(n.value, name)
+                and n.attr in ("items", "keys", "append", "parameters")
+            ):
+                return True
+            if isinstance(n, ast.Compare) and _named(n.left, name) and isinstance(n.ops[0], ast.Is | ast.IsNot):
+                return True
+        return False
+
+    def _is_none_by_default(self, f: ast.FunctionDef, name: str) -> bool:
+        positional = [*f.args.posonlyargs, *f.args.args]
+        with_default = {a.arg for a in positional[len(positional) - len(f.args.defaults) :]}
+        return name in with_default
+
+    # -- what ------------------------------------------------------------------------------------------------------------
+
+    def _is_float(self, facts: Facts, value: ast.expr) -> bool:
+        """Made as float32, by torch's default."""
+        if isinstance(value, ast.Name):
+            scope = facts.scopes.scope_of(value).lookup(value.id)
+            given = facts.devices.assigned(value.id, scope) if scope is not None else None
+            made = [v for v in given or [] if not any(_named(n, value.id) for n in ast.walk(v))]
+            return bool(made) and all(self._is_float(facts, v) for v in made)
+        if not isinstance(value, ast.Call):
+            return False
+        full = facts.names.resolve(value.func)
+        if full is None and isinstance(value.func, ast.Attribute):
+            return value.func.attr not in CASTS and self._is_float(facts, value.func.value)
+        return full in FLOATS and not any(k.arg == "dtype" for k in value.keywords)
+
+    def _is_integral(self, facts: Facts, call: ast.Call, name: str) -> bool:
+        """Whether a name or its use says that the other tensor holds numbers of things, not measurements."""
+        if INTEGRAL.search(name):
+            return True
+        f = next(u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef))
+        for n in ast.walk(f):
+            if (
+                isinstance(n, ast.Call)
+                and any(_named(a, name) for a in n.args)
+                and re.search(r"embed|one_hot|gather|emb$", ast.unparse(n.func))
+            ):
+                return True
+            if (
+                isinstance(n, ast.Attribute)
+                and _named(n.value, name)
+                and n.attr in ("long", "int", "float", "double", "half")
+            ):
+                return True
+        return False
+
+
+def _named(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name

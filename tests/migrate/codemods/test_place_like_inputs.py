@@ -1,0 +1,70 @@
+# ruff: noqa: E501
+import pytest
+from helpers import check, check_unchanged
+
+
+def net(*lines: str, method: str = "def forward(self, x):", base: str = "nn.Module") -> str:
+    body = "".join(f"        {line}\n" for line in lines)
+    return f"import torch\nimport torch.nn as nn\nimport pytorch_lightning as pl\nclass Net({base}):\n    {method}\n{body}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("z = torch.zeros(2, 3).cuda(0)", "z = torch.zeros(2, 3).type_as(x)"),
+        ("z = torch.Tensor(2, 3)\nz = z.cuda(0)", "z = torch.Tensor(2, 3)\nz = z.type_as(x)"),
+        ("z = torch.randn(2).to('cuda', non_blocking=True)", "z = torch.randn(2).type_as(x)"),
+        ("z = torch.arange(3).cuda()", "z = torch.arange(3).to(x.device)"),
+        ("z = torch.tensor([1, 2]).to('cuda:0')", "z = torch.tensor([1, 2]).to(x.device)"),
+        ("z = torch.zeros(2, dtype=torch.long).cuda()", "z = torch.zeros(2, dtype=torch.long).to(x.device)"),
+        ("z = torch.zeros(2).long().cuda()", "z = torch.zeros(2).long().to(x.device)"),
+        ("z = torch.zeros(2, device='cuda')", "z = torch.zeros(2, device=x.device)"),
+        ("z = torch.zeros(2).cuda()\nreturn self.embed(x) + z", "z = torch.zeros(2).to(x.device)\nreturn self.embed(x) + z"),
+    ],
+)  # fmt: skip
+def test_made_in_forward(before, after):
+    check(net(*before.splitlines()), net(*after.splitlines()), select="PTM103")
+
+
+def test_in_a_step():
+    step = {"method": "def training_step(self, batch, i):", "base": "pl.LightningModule"}
+    before = ["x, y = batch", "z = torch.zeros(2).cuda()", "m = torch.ones(1, device='cuda')"]
+    after = ["x, y = batch", "z = torch.zeros(2).to(self.device)", "m = torch.ones(1, device=self.device)"]
+    check(net(*before, **step), net(*after, **step), select="PTM103")
+
+
+def test_in_a_helper():
+    before = "import torch\ndef noise(images, n):\n    return images.view(-1) + torch.randn(n).cuda()\n"
+    check(before, before.replace(".cuda()", ".type_as(images)"), ["PTM103 line 3"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "z = torch.zeros(2)",
+        "z = torch.zeros(2).type_as(x)",
+        "z = torch.zeros(2, device=x.device)",
+        "z = torch.zeros(2).to(x.device)",
+        "z = x.new_zeros(2)",
+        "z = torch.zeros_like(x)",
+        "z = torch.zeros(2).cpu()",
+        "z = torch.zeros(2).to(torch.half)",
+        "z = torch.load('p', map_location='cuda')",
+    ],
+)
+def test_unchanged(body):
+    check_unchanged(net(body), [])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "z = torch.zeros(2).cuda()",
+        "def f(n):\n    return torch.zeros(n).cuda()",
+        "def f(batch):\n    x, y = batch\n    return torch.zeros(2, device='cuda')",
+        "def f(x=None):\n    return torch.zeros(x.size(0)).cuda()",
+        "def f(d):\n    return d['x'] + torch.zeros(2).cuda()",
+    ],
+)
+def test_no_tensor_to_follow_is_told(source):
+    check_unchanged("import torch\n" + source + "\n", ["PTM103 line "])

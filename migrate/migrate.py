@@ -101,7 +101,7 @@ def _lifted(facts: Facts, options: Options) -> Result:
     plain = apply(facts, changes)
     line = _line_map(plain, facts.text.text)
     try:
-        text, more, attention = lift(Facts(plain), accelerator(facts))
+        text, plan, more, attention = lift(Facts(plain), accelerator(facts))
     except CannotLift as why:
         if why.node is not None:
             why.line = line(getattr(why.node, "lineno", 1))
@@ -111,7 +111,7 @@ def _lifted(facts: Facts, options: Options) -> Result:
     text, once, names = _once(text, facts, options)
     text = add_imports(text, "ptmigrate.runtime", [*MODULE_NAMES, *names])
     ast.parse(text)
-    return Result(text, "module", edits + once, attention)
+    return Result(text, plan, edits + once, attention)
 
 
 def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
@@ -139,7 +139,8 @@ def _once(text: str, original: Facts, options: Options) -> tuple[str, list[Edit]
     changes = list(Once().plan(facts))
     text = apply(facts, changes)
     line = _line_map(facts.text.text, original.text.text)
-    names = [n for n in (PRINT, SAVE) if f"{n}(" in text]
+    read = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+    names = [n for n in (PRINT, SAVE) if n in read]
     return text, [replace(c.edit, line=line(c.edit.line)) for c in changes], names
 
 

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from . import optimizers
-from .checkpoint import state
+from .checkpoint import randomness, state
 from .evaluate import EvaluationLoop, number_of_batches
 from .hooks import find_hook, overridden
 from .position import Position
@@ -71,11 +71,13 @@ class FitLoop:
         steps = self.trainer.num_sanity_val_steps
         if not steps or not self.validates:
             return
+        drawn = randomness.capture()
         self.trainer.sanity_checking = True
         self.trainer.call("on_sanity_check_start")
         self.validation.run(module, self.trainer.val_dataloaders, None if steps == -1 else steps)
         self.trainer.call("on_sanity_check_end")
         self.trainer.sanity_checking = False
+        randomness.restore(drawn)  # training draws what it draws without the check
 
     def done(self) -> bool:
         trainer = self.trainer
@@ -146,7 +148,7 @@ class FitLoop:
                 break
             stepped, outputs = run_step(batch, batch_idx)
             if steps_schedulers and stepped:
-                self.step_schedulers("step", self.global_step)
+                self.step_schedulers("step", batch_idx + 1)
             if batch_end is not None:
                 batch_end(outputs, batch, batch_idx)
             if every and self.global_step % every == 0:
@@ -184,6 +186,8 @@ class FitLoop:
         """Step those of this interval whose turn it is; `count` steps or epochs are done."""
         trainer = self.trainer
         assert trainer.module is not None
+        if not trainer.module.automatic_optimization:
+            return  # a manual module steps its schedules itself
         for config in trainer.lr_scheduler_configs:
             if config.interval != interval or count % config.frequency:
                 continue

@@ -6,6 +6,7 @@ Both stay the same call on one process.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,8 @@ from ..facts.script import Facts
 from .base import Change, Codemod
 
 PRINT, SAVE = "rank_zero_print", "rank_zero_save"
+# the words by which scripts ask whether they are the process that writes
+RANK_GUARD = re.compile(r"rank|is_global_zero|master|is_main|main_process", re.IGNORECASE)
 
 
 class Once(Codemod):
@@ -30,7 +33,9 @@ class Once(Codemod):
             new = self._replacement(facts, call) if call not in files else None
             if new is not None:
                 old = facts.text.get(call.func)
-                yield Change(call, self.edit(facts, call, f"`{old}` became `{new}`: rank 0 alone does it"), _renamed(new))
+                yield Change(
+                    call, self.edit(facts, call, f"`{old}` became `{new}`: rank 0 alone does it"), _renamed(new)
+                )
 
     def _saved_to_open_file(self, facts: Facts, holder: ast.With) -> ast.Call | None:
         """The save in `with open(path, "wb") as f: torch.save(x, f)`: every rank would cut the file short by opening it."""
@@ -38,7 +43,12 @@ class Once(Codemod):
         opened = item.context_expr
         if not (len(holder.items) == len(holder.body) == 1 and isinstance(item.optional_vars, ast.Name)):
             return None
-        if not (isinstance(opened, ast.Call) and isinstance(opened.func, ast.Name) and opened.func.id == "open" and opened.args):
+        if not (
+            isinstance(opened, ast.Call)
+            and isinstance(opened.func, ast.Name)
+            and opened.func.id == "open"
+            and opened.args
+        ):
             return None
         call = body.value if isinstance(body, ast.Expr) else None
         if not isinstance(call, ast.Call) or facts.names.resolve(call.func) != "torch.save" or len(call.args) != 2:
@@ -60,9 +70,7 @@ class Once(Codemod):
     def _saves_once(self, facts: Facts, call: ast.Call) -> bool:
         """Not where a rank guard of the script, or of the lift, stands around it already."""
         for up in facts.scopes.ancestors(call):
-            if isinstance(up, ast.If) and any(
-                isinstance(n, ast.Attribute) and n.attr == "is_global_zero" for n in ast.walk(up.test)
-            ):
+            if isinstance(up, ast.If) and RANK_GUARD.search(ast.unparse(up.test)):
                 return False
         return True
 

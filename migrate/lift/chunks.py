@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ..facts.scopes import Scope
 from ..facts.script import Facts
-from .nodes import is_mode_call, walk_here
+from .nodes import is_mode_call, names_of, walk_here
 from .recipe import CannotLift, DataPass, Recipe
 
 # attributes of a Module that a user's name must not hide
@@ -129,9 +129,7 @@ def given_arguments(f: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
 
 def names_in(statements: Iterable[ast.stmt]) -> Iterator[ast.Name]:
     for s in statements:
-        for n in ast.walk(s):
-            if isinstance(n, ast.Name):
-                yield n
+        yield from names_of(s)
 
 
 def exposed(statements: list[ast.stmt]) -> set[str]:
@@ -139,8 +137,8 @@ def exposed(statements: list[ast.stmt]) -> set[str]:
     sure: set[str] = set()
     open_reads: set[str] = set()
     for s in statements:
-        stores = {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-        loads = {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        stores = {n.id for n in names_of(s) if not isinstance(n.ctx, ast.Load)}
+        loads = {n.id for n in names_of(s) if isinstance(n.ctx, ast.Load)}
         if isinstance(s, ast.AugAssign):
             loads |= stores
         if isinstance(s, ast.If | ast.For | ast.While | ast.With | ast.Try):
@@ -185,7 +183,7 @@ def _exposed_inside(s: ast.stmt) -> set[str]:
                     n.id for n in ast.walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
                 }
         elif isinstance(value, ast.AST):
-            found |= {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+            found |= {n.id for n in names_of(value) if isinstance(n.ctx, ast.Load)}
     return found - own_targets
 
 
@@ -195,9 +193,7 @@ def _batch_names(passing: DataPass) -> list[ast.Name]:
 
 
 def stored(statements: list[ast.stmt]) -> set[str]:
-    return {
-        n.id for s in statements for n in walk_here(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
-    }
+    return {n.id for s in statements for n in names_of(s) if not isinstance(n.ctx, ast.Load)}
 
 
 def resolve_variables(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk]) -> Variables:
@@ -317,7 +313,7 @@ def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
     if passing is not None:
         names -= {n.id for n in ast.walk(passing.target) if isinstance(n, ast.Name)} | {passing.index or ""}
     for s in chunk.statements:
-        for n in walk_here(s):
+        for n in () if isinstance(s, ast.FunctionDef) else walk_here(s):
             if isinstance(n, ast.Assign):
                 for t in n.targets:
                     for x in ast.walk(t):

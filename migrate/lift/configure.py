@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from ..facts.placed import MAKES_TENSORS
 from ..facts.script import Facts
 from .chunks import RESERVED, Binder, Variable, Variables
+from .optimizers import is_scheduler
 from .recipe import CannotLift, Recipe
-from .step import is_scheduler
 
 
 @dataclass
@@ -18,19 +19,23 @@ class Configured:
     reads: dict[str, str] = field(default_factory=dict)  # trunk name -> how a method reads it
     handled: set[str] = field(default_factory=set)  # trunk names that the constructor need not get
     model_class: str | None = None
+    optimizers: list[str] = field(default_factory=list)
+    tensors: set[str] = field(default_factory=set)  # trunk names of tensors: they become buffers
 
 
 def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables) -> Configured:
     o = recipe.optimization
     c = Configured()
-    optimizer = _trunk_name(binder, recipe, o.optimizer, o.backward)
+    optimizers = list(dict.fromkeys(_trunk_name(binder, recipe, n, o.losses[0]) for n in o.optimizers))
     schedulers = [(_trunk_name(binder, recipe, n, call), "epoch") for n, call in recipe.schedulers]
     if o.batch_scheduler is not None:
         assert o.step is not None
         if not is_scheduler(facts, o.step, o.batch_scheduler):
             raise CannotLift(o.step, f"`{o.batch_scheduler}.step()` is not shown to be a schedule")
         schedulers.append((_trunk_name(binder, recipe, o.batch_scheduler, o.step), "step"))
-    names = [optimizer, *(n for n, _ in schedulers)]
+    if o.manual:
+        schedulers = [(n, "epoch") for n in _schedulers_by_hand(facts, recipe, binder)]
+    names = [*optimizers, *(n for n, _ in schedulers)]
     statements = {n: _definition(facts, recipe, binder, n) for n in names}
     if all(statements[n] is not None and _only_for_the_loop(facts, recipe, binder, n, statements) for n in names):
         for n in names:
@@ -43,25 +48,41 @@ def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables
         for n in names:
             _hand_over(variables, n)
         written = {n: f"self.{variables.attributes[Variable('', n)]}" for n in names}
-    c.returned = written[optimizer]
+    c.optimizers = optimizers
+    c.returned = written[optimizers[0]] if len(optimizers) == 1 else f"[{', '.join(written[n] for n in optimizers)}]"
     if schedulers:
         parts = [
             written[n] if interval == "epoch" else f'{{"scheduler": {written[n]}, "interval": "step"}}'
             for n, interval in schedulers
         ]
-        c.returned = f"[{written[optimizer]}], [{', '.join(parts)}]"
+        c.returned = f"[{', '.join(written[n] for n in optimizers)}], [{', '.join(parts)}]"
     if c.moved:
         c.handled.update(names)
-        c.reads[optimizer] = "self.optimizers()"
-        if len(schedulers) == 1:
-            c.reads[schedulers[0][0]] = "self.lr_schedulers()"
+        for i, n in enumerate(optimizers):
+            c.reads[n] = "self.optimizers()" if len(optimizers) == 1 else f"self.optimizers()[{i}]"
+        for i, (n, _) in enumerate(schedulers):
+            c.reads[n] = "self.lr_schedulers()" if len(schedulers) == 1 else f"self.lr_schedulers()[{i}]"
         for n in names:
             variables.attributes.pop(Variable("", n), None)
     _training_loader(facts, recipe, binder, variables, c)
-    c.model_class = _model_class(facts, recipe, binder, optimizer)
+    _devices(facts, binder, variables, c)
+    c.model_class = _model_class(facts, recipe, binder, optimizers[0])
     order = [n for n in variables.constructor if n not in c.handled]
     variables.constructor = sorted(set(order), key=order.index)
     return c
+
+
+def _schedulers_by_hand(facts: Facts, recipe: Recipe, binder: Binder) -> list[str]:
+    """The trunk names of the schedules that a manual step, or its epoch, steps itself."""
+    found: dict[str, None] = {}
+    functions = [p.function for p in (recipe.train, recipe.evaluate) if p is not None and p.function is not None]
+    for root in (recipe.epoch_loop, *functions):
+        for n in ast.walk(root):
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and is_scheduler(facts, n, n.id):
+                var = binder.variable(n)
+                if isinstance(var, Variable) and not var.owner:
+                    found[var.name] = None
+    return list(found)
 
 
 def _trunk_name(binder: Binder, recipe: Recipe, name: str, at: ast.AST) -> str:
@@ -148,6 +169,22 @@ def _training_loader(facts: Facts, recipe: Recipe, binder: Binder, variables: Va
     )
     if not read:
         c.handled.add(var.name)
+
+
+def _devices(facts: Facts, binder: Binder, variables: Variables, c: Configured) -> None:
+    """A device that a step still reads is the module's own."""
+    for name in variables.constructor:
+        values = facts.devices.assigned(name, binder.trunk_scope)
+        if values and all(facts.devices.is_device(v) for v in values):
+            c.handled.add(name)
+            c.reads[name] = "self.device"
+            variables.attributes.pop(Variable("", name), None)
+        elif values and all(_is_tensor(facts, v) for v in values):
+            c.tensors.add(name)
+
+
+def _is_tensor(facts: Facts, value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and facts.names.resolve(value.func) in MAKES_TENSORS
 
 
 def _model_class(facts: Facts, recipe: Recipe, binder: Binder, optimizer: str) -> str | None:

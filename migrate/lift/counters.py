@@ -11,7 +11,7 @@ import ast
 from dataclasses import dataclass
 
 from ..facts.script import Facts
-from .chunks import Binder, Chunk, Variable, Variables
+from .chunks import Binder, Chunk, Variable, Variables, stored
 from .loss import loss_reduction
 from .nodes import walk_here
 from .recipe import CannotLift, DataPass, Recipe
@@ -55,8 +55,9 @@ def _counter(facts: Facts, recipe: Recipe, passing: DataPass, n: ast.AugAssign, 
         raise CannotLift(n, f"`{facts.short(n)}` is no sum")
     if not training:
         return Counter(passing, True, False)
-    if isinstance(n.value, ast.Constant):
-        return Counter(passing, False, False)
+    of_the_step = stored(passing.body) | {x.id for x in ast.walk(passing.target) if isinstance(x, ast.Name)}
+    if not any(isinstance(x, ast.Name) and x.id in of_the_step for x in ast.walk(n.value)):
+        return Counter(passing, False, False)  # the same on every rank: a count of batches
     if any(_per_sample(x) for x in ast.walk(n.value)):
         return Counter(passing, True, False)
     return Counter(passing, True, loss_reduction(facts, recipe) == "mean")

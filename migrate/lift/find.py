@@ -9,16 +9,17 @@ from __future__ import annotations
 import ast
 
 from ..facts.script import Facts
-from .loaders import is_progress
+from .loaders import is_progress, iterates_loader
+from .manual import manual_optimization
 from .passes import evaluation, pass_in_place, pass_of_function
-from .recipe import CannotLift, Recipe
+from .recipe import CannotLift, DataPass, Recipe
 from .step import epoch_schedulers, optimization
 
 
 def find(facts: Facts) -> Recipe:
     """The recipe of a script; CannotLift where there is none."""
-    backward = _the_backward(facts)
-    batch_loop = _enclosing_loop(facts, backward)
+    backwards = _backwards(facts)
+    batch_loop = _batch_loop(facts, backwards)
     holder = _enclosing_function(facts, batch_loop)
     outer = _enclosing_loop_in_scope(facts, batch_loop)
     if outer is not None:
@@ -47,11 +48,13 @@ def find(facts: Facts) -> Recipe:
     evaluate, between, after = evaluation(facts, rest)
     if function is None:
         train.after, between = between, []
-    step = optimization(facts, train)
-    schedulers, after = epoch_schedulers(facts, after)
-    more, between = epoch_schedulers(facts, between)
-    if function is None:
-        more, train.after = epoch_schedulers(facts, train.after)
+    step = optimization(facts, train, backwards)
+    schedulers: list[tuple[str, ast.Call]] = []
+    if not step.manual:
+        try:
+            schedulers, after, between = _stepped_schedulers(facts, train, between, after)
+        except CannotLift as why:
+            step = manual_optimization(facts, train, backwards, why)
     trunk = _enclosing_function(facts, epoch_loop)
     if trunk is not None and _in_class(facts, trunk):
         raise CannotLift(trunk, f"the epoch loop is in a method, {trunk.name}()")
@@ -69,11 +72,23 @@ def find(facts: Facts) -> Recipe:
         between,
         after,
         step,
-        more + schedulers,
+        schedulers,
     )
 
 
-def _the_backward(facts: Facts) -> ast.stmt:
+def _stepped_schedulers(
+    facts: Facts, train: DataPass, between: list[ast.stmt], after: list[ast.stmt]
+) -> tuple[list[tuple[str, ast.Call]], list[ast.stmt], list[ast.stmt]]:
+    """The schedules stepped once an epoch, and what is left of the statements after the evaluation and before it."""
+    last, after = epoch_schedulers(facts, after)
+    middle, between = epoch_schedulers(facts, between)
+    own: list[tuple[str, ast.Call]] = []
+    if train.function is None:
+        own, train.after = epoch_schedulers(facts, train.after)
+    return own + middle + last, after, between
+
+
+def _backwards(facts: Facts) -> list[ast.Call]:
     found = [
         c
         for c in facts.walk(ast.Call)
@@ -81,28 +96,41 @@ def _the_backward(facts: Facts) -> ast.stmt:
     ]
     if not found:
         raise CannotLift(None, "nothing is trained here: there is no backward()")
-    if len(found) > 1:
-        raise CannotLift(found[1], "there are several backward() calls")
-    call = found[0]
-    statement = facts.scopes.parents.get(call)
-    if not isinstance(statement, ast.Expr) or call.args or call.keywords:
-        raise CannotLift(call, "backward() is not a plain statement")
-    return statement
+    return found
 
 
-def _enclosing_loop(facts: Facts, node: ast.AST) -> ast.For:
-    for up in facts.scopes.ancestors(node):
+def _batch_loop(facts: Facts, backwards: list[ast.Call]) -> ast.For:
+    """The innermost loop over a loader that holds every backward(), in itself or in a closure of it."""
+    loops: list[ast.AST | None] = []
+    for call in backwards:
+        inside = None
+        for up in facts.scopes.ancestors(call):
+            if isinstance(up, ast.For) and iterates_loader(facts, up):
+                inside = up
+                break
+            if isinstance(up, ast.ClassDef):
+                raise CannotLift(call, "backward() stands in a method")
+        loops.append(inside)
+    loop = loops[0]
+    if not isinstance(loop, ast.For):
+        raise CannotLift(backwards[0], _why_no_loop(facts, backwards[0]))
+    other = next((c for c, inside in zip(backwards, loops, strict=True) if inside is not loop), None)
+    if other is not None:
+        raise CannotLift(other, "there are backward() calls outside the batch loop")
+    if loop.orelse:
+        raise CannotLift(loop, "the batch loop has an else")
+    return loop
+
+
+def _why_no_loop(facts: Facts, call: ast.Call) -> str:
+    for up in facts.scopes.ancestors(call):
         if isinstance(up, ast.For):
-            if node not in up.body:
-                raise CannotLift(node, "backward() stands under a condition, or in a function of its own")
-            if up.orelse:
-                raise CannotLift(up, "the batch loop has an else")
-            return up
+            return f"`{facts.short(up.iter)}` is not shown to be a DataLoader"
         if isinstance(up, ast.While):
-            raise CannotLift(up, "the batch loop is a while loop")
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            raise CannotLift(node, "backward() stands in a function of its own, outside the batch loop")
-    raise CannotLift(node, "backward() stands outside any loop")
+            return "the batch loop is a while loop"
+        if isinstance(up, ast.FunctionDef):
+            return f"backward() stands in {up.name}(), outside the batch loop"
+    return "backward() stands outside any loop"
 
 
 def _enclosing_function(facts: Facts, node: ast.AST) -> ast.FunctionDef | None:

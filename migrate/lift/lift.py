@@ -12,11 +12,12 @@ from .recipe import Recipe
 from .splice import Splice, indent
 
 
-def lift(facts: Facts, accelerator: str | None = None) -> tuple[str, list[Edit], list[Note]]:
-    """The lifted text with its edits and notes; CannotLift where the facts do not show that it is the same program."""
+def lift(facts: Facts, accelerator: str | None = None) -> tuple[str, str, list[Edit], list[Note]]:
+    """The lifted text, its plan (module or manual), edits and notes; CannotLift where it is not shown to be right."""
     recipe = find(facts)
     lifted = ModuleBuilder(facts, recipe, accelerator).build()
-    return _assemble(facts, recipe, lifted), lifted.edits, lifted.attention
+    plan = "manual" if recipe.optimization.manual else "module"
+    return _assemble(facts, recipe, lifted), plan, lifted.edits, lifted.attention
 
 
 def _assemble(facts: Facts, recipe: Recipe, lifted: Lifted) -> str:

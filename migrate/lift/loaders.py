@@ -22,6 +22,8 @@ def batch_source(facts: Facts, loop: ast.For) -> tuple[ast.expr, ast.expr, str |
             index, target = target.elts[0].id, target.elts[1]
             start = source.args[1] if len(source.args) > 1 else None
             start = next((k.value for k in source.keywords if k.arg == "start"), start)
+            if isinstance(start, ast.Constant) and start.value == 0:
+                start = None
             source = source.args[0]
         elif is_progress(facts, source):
             source = source.args[0]
@@ -100,3 +102,27 @@ def _unpacked(facts: Facts, target: ast.Tuple, store: ast.AST) -> list[ast.expr]
             if all(isinstance(r, ast.Tuple) and len(r.elts) == len(target.elts) for r in returned):
                 return [r.elts[place] for r in returned]  # type: ignore[attr-defined]
     return []
+
+
+def batch_sizes(facts: Facts, node: ast.expr, depth: int = 0) -> set[str]:
+    """The sources of the batch size that the DataLoaders behind an expression are made with, where they are names."""
+    found: set[str] = set()
+    if depth > 8:
+        return found
+    if isinstance(node, ast.Call):
+        full = facts.names.resolve(node.func) or ""
+        if full.split(".")[-1] in ("DataLoader", "StatefulDataLoader"):
+            given = node.args[1] if len(node.args) > 1 else None
+            given = next((k.value for k in node.keywords if k.arg == "batch_size"), given)
+            if isinstance(given, ast.Name | ast.Attribute):
+                found.add(ast.unparse(given))
+        elif isinstance(node.func, ast.Name) and (f := local_function(facts, node.func)) is not None:
+            for n in walk_here(f):
+                if isinstance(n, ast.Return) and n.value is not None:
+                    found |= batch_sizes(facts, n.value, depth + 1)
+    elif isinstance(node, ast.Name):
+        scope = facts.scopes.scope_of(node).lookup(node.id)
+        if scope is not None:
+            for v in values_of(facts, node.id, scope, depth):
+                found |= batch_sizes(facts, v, depth + 1)
+    return found

@@ -11,7 +11,11 @@ from .recipe import CannotLift, Recipe
 
 def loss_reduction(facts: Facts, recipe: Recipe) -> str:
     """ "mean" or "sum"; CannotLift when the loss adds a sum to a mean."""
-    return reduction_of(facts, recipe.optimization.loss, recipe.train.body) or "mean"
+    losses = recipe.optimization.losses
+    kinds = {reduction_of(facts, loss, recipe.train.body) or "mean" for loss in losses}
+    if len(kinds) > 1:
+        raise CannotLift(losses[1], "some losses are sums over the batch, others means")
+    return kinds.pop()
 
 
 def reduction_of(facts: Facts, node: ast.expr, body: list[ast.stmt], depth: int = 0) -> str | None:

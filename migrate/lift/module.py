@@ -73,6 +73,11 @@ class ModuleBuilder:
         for f in removed:
             self._say(f, f"{f.name}() became methods of {self.name}")
         self._say(self.recipe.epoch_loop, f"the epoch loop became Trainer.fit with {self.name}")
+        why = self.recipe.optimization.why
+        if why is not None:
+            self._say(
+                why.node or self.recipe.train.loop, f"manual optimization, the step keeps its order: {why.reason}"
+            )
         return Lifted(lines, self._trunk(), self.configured, removed, self.edits, self.attention)
 
     def _say(self, node: ast.AST, message: str) -> None:
@@ -105,11 +110,17 @@ class ModuleBuilder:
 
     def _constructor(self) -> list[str]:
         names = [n for n in self.variables.constructor if n not in self.configured.handled]
-        if not names:
+        if not names and not self.recipe.optimization.manual:
             return []
-        lines = [f"def __init__(self, {', '.join(names)}):", f"{INDENT}super().__init__()"]
+        lines = [f"def __init__({', '.join(['self', *names])}):", f"{INDENT}super().__init__()"]
+        if self.recipe.optimization.manual:
+            lines.append(f"{INDENT}self.automatic_optimization = False")
         for n in names:
-            lines.append(f"{INDENT}self.{self.variables.attributes[Variable('', n)]} = {n}")
+            attribute = self.variables.attributes[Variable("", n)]
+            if n in self.configured.tensors:
+                lines.append(f'{INDENT}self.register_buffer("{attribute}", {n}, persistent=False)')
+            else:
+                lines.append(f"{INDENT}self.{attribute} = {n}")
         return lines
 
     def _configure_optimizers(self) -> list[str]:
@@ -239,12 +250,13 @@ class ModuleBuilder:
         if chunk.passing is not None and chunk.statements is chunk.passing.after:
             lines += self._reduced_counters(chunk)
         lines += self._alias_lines(chunk)
+        lines += self._optimizer_lines(chunk)
         returned: str | None = None
         for s in chunk.statements:
             if isinstance(s, ast.Delete):
                 continue
             if s is self.recipe.optimization.backward:
-                returned = self._expression(self.recipe.optimization.loss, chunk)
+                returned = self._expression(self.recipe.optimization.losses[0], chunk)
                 if self._needs_own_name(s, chunk):
                     lines.append(f"batch_loss = {returned}")
                     returned = "batch_loss"
@@ -268,7 +280,7 @@ class ModuleBuilder:
 
     def _needs_own_name(self, backward: ast.stmt, chunk: Chunk) -> bool:
         """Whether what is differentiated is no plain local name, or one that is written again afterwards."""
-        loss = self.recipe.optimization.loss
+        loss = self.recipe.optimization.losses[0]
         if not isinstance(loss, ast.Name) or self.binder.variable(loss) in self.variables.attributes:
             return True
         later = chunk.statements[chunk.statements.index(backward) + 1 :]
@@ -313,6 +325,15 @@ class ModuleBuilder:
             elif var.owner == chunk.owner and var.name in used:
                 lines.append(f"{var.name} = {self.facts.text.get(value)}")
         return lines
+
+    def _has_optimizer_lines(self, chunk: Chunk | None) -> bool:
+        return chunk is not None and chunk.hook == "training_step" and self.recipe.optimization.manual
+
+    def _optimizer_lines(self, chunk: Chunk) -> list[str]:
+        """A manual step takes its optimizers by the names that the script gave them."""
+        if not self._has_optimizer_lines(chunk) or not self.configured.moved:
+            return []
+        return [f"{', '.join(self.configured.optimizers)} = self.optimizers()"]
 
     def _result_lines(self, chunk: Chunk) -> list[str]:
         p = chunk.passing
@@ -366,6 +387,10 @@ class ModuleBuilder:
                     found[self.facts.text.span(n.func)] = "self.print"
             elif isinstance(n, ast.Break) and chunk is not None and chunk.hook.endswith("_step"):
                 found.update(self._break(n, chunk))
+            elif isinstance(n, ast.Continue) and chunk is not None and chunk.hook.endswith("_step"):
+                found.update(self._continue(n, chunk))
+            elif isinstance(n, ast.Call) and self.recipe.optimization.manual and self._is_backward(n):
+                found.update(self._manual_backward(n))
             elif isinstance(n, ast.Global | ast.Nonlocal):
                 raise CannotLift(n, f"`{self.facts.short(n)}` in a lifted function")
             elif isinstance(n, ast.Expr) and chunk is not None and self._is_save(n.value):
@@ -380,24 +405,52 @@ class ModuleBuilder:
         column = self.facts.text.key(s)[1]
         return {(start, start): f"if self.trainer.is_global_zero:\n{' ' * (column + 4)}"}
 
+    def _is_backward(self, n: ast.Call) -> bool:
+        return isinstance(n.func, ast.Attribute) and n.func.value in self.recipe.optimization.losses
+
+    def _manual_backward(self, n: ast.Call) -> dict[tuple[int, int], str]:
+        """`loss.backward(...)` to `self.manual_backward(loss, ...)`."""
+        assert isinstance(n.func, ast.Attribute)
+        start, _ = self.facts.text.span(n)
+        _, end = self.facts.text.span(n.func.value)
+        end = self.facts.text.text.index(".", end)
+        opened = self.facts.text.text.index("(", self.facts.text.span(n.func)[1]) + 1
+        value = self.facts.text.span(n.func.value)
+        before = self.facts.text.text[start : value[0]]  # parentheses around the loss
+        after = self.facts.text.text[value[1] : end]
+        found = {(end - len(after), opened): ", " if n.args or n.keywords else ""}
+        found[(start, value[0]) if before else (start, start)] = "self.manual_backward("
+        return found
+
+    def _continue(self, n: ast.Continue, chunk: Chunk) -> dict[tuple[int, int], str]:
+        assert chunk.passing is not None
+        if self._in_inner_loop(n, chunk.passing.loop):
+            return {}
+        return {self.facts.text.span(n): "return"}
+
     def _break(self, n: ast.Break, chunk: Chunk) -> dict[tuple[int, int], str]:
+        """`break` of the batch loop: the epoch ends after this step."""
         passing = chunk.passing
         assert passing is not None
-        for up in self.facts.scopes.ancestors(n):
-            if up is passing.loop:
-                break
-            if isinstance(up, ast.For | ast.While):
-                return {}
+        if self._in_inner_loop(n, passing.loop):
+            return {}
         if passing is not self.recipe.train:
             raise CannotLift(n, "the evaluation loop is left early")
-        column = self.facts.text.key(n)[1]
-        loss = self.recipe.optimization.loss
-        returned = (
-            "batch_loss"
-            if self._needs_own_name(self.recipe.optimization.backward, chunk)
-            else self._expression(loss, chunk)
-        )
-        return {self.facts.text.span(n): f"self.trainer.stop_epoch()\n{' ' * column}return {returned}"}
+        backward, returned = self.recipe.optimization.backward, "return"
+        if backward is not None:
+            named = self._needs_own_name(backward, chunk)
+            loss = self._expression(self.recipe.optimization.losses[0], chunk)
+            returned = f"return {'batch_loss' if named else loss}"
+        between = "; " if self.splice.shares_a_line(n) else "\n" + " " * self.facts.text.key(n)[1]
+        return {self.facts.text.span(n): f"self.trainer.stop_epoch(){between}{returned}"}
+
+    def _in_inner_loop(self, n: ast.AST, loop: ast.For) -> bool:
+        for up in self.facts.scopes.ancestors(n):
+            if up is loop:
+                return False
+            if isinstance(up, ast.For | ast.While):
+                return True
+        return False
 
     def _replacement(self, n: ast.Name, chunk: Chunk | None, reduced: set[Variable]) -> str | None:
         var = self.binder.variable(n)
@@ -406,6 +459,8 @@ class ModuleBuilder:
         if var == Variable("", self.recipe.epoch):
             return self.recipe.epoch if n.id != self.recipe.epoch else None
         special = self.configured.reads.get(var.name) if var.owner == "" else None
+        if special is not None and self._has_optimizer_lines(chunk) and var.name in self.configured.optimizers:
+            return var.name if var.name != n.id else None
         if special is not None and chunk is not None:
             return special
         if chunk is not None and self._is_training_loader(var, n, chunk):

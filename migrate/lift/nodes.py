@@ -61,3 +61,30 @@ def names_below(facts: Facts, f: ast.FunctionDef, seen: frozenset[str] = frozens
             if inner is not None and inner is not f and inner.name not in seen:
                 found |= names_below(facts, inner, seen | {f.name})
     return found
+
+
+def names_of(node: ast.AST) -> Iterator[ast.Name]:
+    """The names of a statement that belong to its own scope: the locals of functions nested in it are left out."""
+    stack: list[tuple[ast.AST, frozenset[str]]] = [(node, frozenset())]
+    while stack:
+        n, hidden = stack.pop()
+        if isinstance(n, ast.Name):
+            if n.id not in hidden:
+                yield n
+            continue
+        if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            hidden = hidden | _locals(n)
+        elif isinstance(n, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            hidden = hidden | {x.id for g in n.generators for x in ast.walk(g.target) if isinstance(x, ast.Name)}
+        stack.extend((c, hidden) for c in ast.iter_child_nodes(n))
+
+
+def _locals(f: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
+    bound = {a.arg for a in ast.walk(f.args) if isinstance(a, ast.arg)}
+    outer: set[str] = set()
+    for n in ast.walk(f):
+        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
+            bound.add(n.id)
+        elif isinstance(n, ast.Global | ast.Nonlocal):
+            outer.update(n.names)
+    return bound - outer

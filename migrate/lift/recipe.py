@@ -40,16 +40,22 @@ class DataPass:
 
 @dataclass
 class Optimization:
-    """How a batch becomes a step."""
+    """How a batch becomes a step.
 
-    loss: ast.expr
-    backward: ast.stmt
-    optimizer: str
+    Automatic: the Trainer does the steps; `backward` is the statement that returns the loss, `dropped` what goes.
+    Manual: the batch loop's body stays as it is, with `self.manual_backward`; `why` it is not automatic.
+    """
+
+    losses: list[ast.expr]
+    optimizers: list[str]
+    backward: ast.stmt | None = None
     dropped: list[ast.stmt] = field(default_factory=list)
     clip: ast.Call | None = None
     clip_algorithm: str = "norm"
     step: ast.stmt | None = None
     batch_scheduler: str | None = None
+    manual: bool = False
+    why: CannotLift | None = None
 
 
 @dataclass

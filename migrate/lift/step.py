@@ -5,32 +5,31 @@ from __future__ import annotations
 import ast
 
 from ..facts.script import Facts
-from .loaders import is_loader, values_of
+from .loaders import batch_sizes
+from .manual import manual_optimization
 from .nodes import local_function, method_call, names_below, walk_here
+from .optimizers import is_optimizer, is_scheduler
 from .recipe import CannotLift, DataPass, Optimization
 
 CLIP_NORM = {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm"}
 CLIP_VALUE = {"torch.nn.utils.clip_grad_value_"}
 
 
-def optimization(facts: Facts, train: DataPass) -> Optimization:
-    if not is_loader(facts, train.loader):
-        raise CannotLift(train.loop, f"`{facts.short(train.loader)}` is not shown to be a DataLoader")
+def optimization(facts: Facts, train: DataPass, backwards: list[ast.Call]) -> Optimization:
+    """Automatic where that is shown to be the same, else manual; CannotLift where neither is."""
+    check_batch_size(facts, train)
+    try:
+        return _automatic(facts, train, backwards)
+    except CannotLift as why:
+        return manual_optimization(facts, train, backwards, why)
+
+
+def _automatic(facts: Facts, train: DataPass, backwards: list[ast.Call]) -> Optimization:
+    backward, loss = _only_backward(facts, train, backwards)
     steps = [(s, m) for s in train.body if (m := method_call(s, "step"))]
-    backward = next(s for s in train.body if isinstance(s, ast.Expr) and _is_backward(s))
     at = train.body.index(backward)
     optimizers = [(s, n, c) for s, (n, c) in steps if is_optimizer(facts, s, n)]
-    nested = [
-        n
-        for s in train.body
-        for n in walk_here(s)
-        if isinstance(n, ast.Call)
-        and isinstance(n.func, ast.Attribute)
-        and n.func.attr in ("step", "zero_grad")
-        and facts.scopes.parents.get(n) not in train.body
-    ]
-    if nested:
-        raise CannotLift(nested[0], f"`{facts.short(nested[0])}` does not stand in the batch loop itself")
+    _check_nested(facts, train)
     if len(optimizers) != 1:
         raise CannotLift(train.loop, f"a step of {len(optimizers)} optimizers, not one")
     step, name, call = optimizers[0]
@@ -38,9 +37,7 @@ def optimization(facts: Facts, train: DataPass) -> Optimization:
         raise CannotLift(call, "the optimizer is stepped with a closure")
     if train.body.index(step) < at:
         raise CannotLift(step, "the optimizer is stepped before backward()")
-    value = backward.value
-    assert isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
-    result = Optimization(value.func.value, backward, name, [backward, step], step=step)
+    result = Optimization([loss], [name], backward, [backward, step], step=step)
     for s, (n, c) in steps:
         if s is step:
             continue
@@ -54,8 +51,47 @@ def optimization(facts: Facts, train: DataPass) -> Optimization:
     return result
 
 
-def _is_backward(s: ast.Expr) -> bool:
-    return isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Attribute) and s.value.func.attr == "backward"
+def _only_backward(facts: Facts, train: DataPass, backwards: list[ast.Call]) -> tuple[ast.stmt, ast.expr]:
+    """The statement `loss.backward()` of the batch loop itself, and the loss."""
+    if len(backwards) > 1:
+        raise CannotLift(backwards[1], "there are several backward() calls")
+    call = backwards[0]
+    statement = facts.scopes.parents.get(call)
+    if not isinstance(statement, ast.Expr) or call.args or call.keywords:
+        raise CannotLift(call, "backward() is not a plain statement")
+    if statement not in train.body:
+        raise CannotLift(call, "backward() stands under a condition, or in a closure")
+    assert isinstance(call.func, ast.Attribute)
+    return statement, call.func.value
+
+
+def _check_nested(facts: Facts, train: DataPass) -> None:
+    for s in train.body:
+        for n in walk_here(s):
+            if (
+                isinstance(n, ast.Call)
+                and isinstance(n.func, ast.Attribute)
+                and n.func.attr in ("step", "zero_grad")
+                and facts.scopes.parents.get(n) not in train.body
+            ):
+                raise CannotLift(n, f"`{facts.short(n)}` does not stand in the batch loop itself")
+
+
+def check_batch_size(facts: Facts, train: DataPass) -> None:
+    """A step that names the loader's batch size, rather than asking the batch, is wrong for a share of a batch."""
+    for name in batch_sizes(facts, train.loader):
+        for s in train.body:
+            for n in ast.walk(s):
+                if isinstance(n, ast.Name | ast.Attribute) and ast.unparse(n) == name and not _only_shown(facts, n):
+                    raise CannotLift(n, f"`{name}` is taken for the size of a batch")
+
+
+def _only_shown(facts: Facts, node: ast.AST) -> bool:
+    """Inside a print, where the size of a whole batch does no harm."""
+    return any(
+        isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id == "print"
+        for up in facts.scopes.ancestors(node)
+    )
 
 
 def _drop_zero_grad(facts: Facts, train: DataPass, o: Optimization, at: int) -> None:
@@ -88,7 +124,9 @@ def _check_order(facts: Facts, train: DataPass, o: Optimization) -> None:
     """What stands after backward() runs before it in a training_step: it must not see what the step changes."""
     assert o.step is not None
     changed = (
-        _called_names(facts, train.body) | _trained_names(facts, o) | {o.optimizer, o.batch_scheduler or o.optimizer}
+        _called_names(facts, train.body)
+        | _trained_names(facts, o)
+        | {*o.optimizers, o.batch_scheduler or o.optimizers[0]}
     )
     at = train.body.index(o.backward)
     for s in train.body[at + 1 :]:
@@ -112,7 +150,7 @@ def _check_statement_after(facts: Facts, s: ast.stmt, o: Optimization, changed: 
             seen = names_below(facts, f) & changed
             if seen:
                 raise CannotLift(s, f"`{facts.short(s)}` reads `{sorted(seen)[0]}` after the step, in {f.name}()")
-        if isinstance(n, ast.AugAssign) and ast.unparse(n.target) == ast.unparse(o.loss):
+        if isinstance(n, ast.AugAssign) and ast.unparse(n.target) == ast.unparse(o.losses[0]):
             raise CannotLift(s, f"`{facts.short(s)}` changes the loss after backward()")
     for n in walk_here(s):
         if isinstance(n, ast.Continue | ast.Return):
@@ -149,44 +187,6 @@ def _called_names(facts: Facts, body: list[ast.stmt]) -> set[str]:
                     if not any(isinstance(x, ast.ClassDef | ast.alias) for x in stores):
                         found.add(n.func.id)
     return found
-
-
-def is_optimizer(facts: Facts, at: ast.AST, name: str, depth: int = 0) -> bool:
-    """Whether the name, read at this node, is only ever an optimizer of torch.optim (or of a class named like one)."""
-    scope = facts.scopes.scope_of(at).lookup(name)
-    if scope is None or depth > 6:
-        return False
-    values = values_of(facts, name, scope, 0)
-    return bool(values) and all(_makes(facts, v, _is_optimizer_name, depth) for v in values)
-
-
-def is_scheduler(facts: Facts, at: ast.AST, name: str, depth: int = 0) -> bool:
-    scope = facts.scopes.scope_of(at).lookup(name)
-    if scope is None or depth > 6:
-        return False
-    values = values_of(facts, name, scope, 0)
-    return bool(values) and all(_makes(facts, v, _is_scheduler_name, depth) for v in values)
-
-
-def _makes(facts: Facts, value: ast.expr, test: object, depth: int) -> bool:
-    assert callable(test)
-    if isinstance(value, ast.Call):
-        return bool(test(facts.names.resolve(value.func) or ast.unparse(value.func)))
-    if isinstance(value, ast.IfExp):
-        return _makes(facts, value.body, test, depth) and _makes(facts, value.orelse, test, depth)
-    if isinstance(value, ast.Name):
-        again = is_optimizer if test is _is_optimizer_name else is_scheduler
-        return again(facts, value, value.id, depth + 1)
-    return False
-
-
-def _is_optimizer_name(full: str) -> bool:
-    last = full.split(".")[-1]
-    return (full.startswith("torch.optim.") and ".lr_scheduler" not in full) or last in ("AdamW", "Adam", "SGD")
-
-
-def _is_scheduler_name(full: str) -> bool:
-    return full.startswith("torch.optim.lr_scheduler.")
 
 
 def epoch_schedulers(facts: Facts, statements: list[ast.stmt]) -> tuple[list[tuple[str, ast.Call]], list[ast.stmt]]:

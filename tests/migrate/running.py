@@ -38,7 +38,11 @@ def run(text: str, *args: str) -> Ran:
     numpy.random.seed(0)
     torch.manual_seed(0)
     out = io.StringIO()
-    torch.Tensor.backward, torch.optim.Optimizer.__init__, sys.argv = watched_backward, watched_init, ["script.py", *args]
+    torch.Tensor.backward, torch.optim.Optimizer.__init__, sys.argv = (
+        watched_backward,
+        watched_init,
+        ["script.py", *args],
+    )
     try:
         with contextlib.redirect_stdout(out):
             exec(compile(text, "script.py", "exec"), {"__name__": "__main__"})

@@ -28,7 +28,9 @@ criterion = nn.CrossEntropyLoss().to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
 """
 
-NESTED = HEAD + """
+NESTED = (
+    HEAD
+    + """
 for epoch in range(args.epochs):
     for i, (x, y) in enumerate(train_loader):
         x, y = x.to(device), y.to(device)
@@ -41,8 +43,11 @@ for epoch in range(args.epochs):
             print('Epoch [{}/{}], Step [{}/{}], Loss: {:.4f}'.format(epoch + 1, args.epochs, i + 1, len(train_loader), loss.item()))
 print('done', epoch, loss.item())
 """
+)
 
-FUNCTIONS = HEAD + """
+FUNCTIONS = (
+    HEAD
+    + """
 scheduler = StepLR(optimizer, 1, gamma=0.5)
 best = 0
 
@@ -80,8 +85,11 @@ for epoch in range(1, args.epochs + 1):
         print('best', best, 'of epoch', epoch)
 print('best of all', best)
 """
+)
 
-INLINE_EVALUATION = HEAD + """
+INLINE_EVALUATION = (
+    HEAD
+    + """
 for epoch in range(3):
     start = time.time()
     model.train()
@@ -104,9 +112,23 @@ for epoch in range(3):
             right += (out.argmax(1) == y).sum().item()
     print(epoch, running / len(train_loader.dataset), right / seen)
 """
+)
 
-MAIN = HEAD.replace("parser = ", "def main():\n    parser = ").replace("\nparser.", "\n    parser.").replace("\nargs", "\n    args")
-for _name in ("torch.manual_seed", "device", "xs, ys", "train_loader", "test_loader", "model", "criterion", "optimizer"):
+MAIN = (
+    HEAD.replace("parser = ", "def main():\n    parser = ")
+    .replace("\nparser.", "\n    parser.")
+    .replace("\nargs", "\n    args")
+)
+for _name in (
+    "torch.manual_seed",
+    "device",
+    "xs, ys",
+    "train_loader",
+    "test_loader",
+    "model",
+    "criterion",
+    "optimizer",
+):
     MAIN = MAIN.replace(f"\n{_name}", f"\n    {_name}")
 MAIN += """
     if args.epochs > 100:
@@ -133,7 +155,9 @@ if __name__ == '__main__':
 """
 
 
-@pytest.mark.parametrize("text", [NESTED, FUNCTIONS, MAIN, INLINE_EVALUATION], ids=["nested", "functions", "main", "inline"])
+@pytest.mark.parametrize(
+    "text", [NESTED, FUNCTIONS, MAIN, INLINE_EVALUATION], ids=["nested", "functions", "main", "inline"]
+)
 def test_a_lifted_script_is_the_same_run(text):
     result = check_same(text, "module")
     assert "device" not in result and ".backward(" not in result and "zero_grad" not in result
@@ -157,17 +181,49 @@ def test_a_loss_that_is_a_sum_is_told_to_the_runtime():
     assert 'loss_reduction = "sum"' in check_same(text, "module")
 
 
-KEPT = {
-    "two backwards": NESTED.replace("        loss.backward()\n", "        loss.backward(retain_graph=True)\n        (0.1 * loss).backward()\n"),
+MANUAL = {
+    "two backwards": NESTED.replace(
+        "        loss.backward()\n", "        loss.backward(retain_graph=True)\n        (0.1 * loss).backward()\n"
+    ),
     "accumulation": NESTED.replace("        optimizer.step()\n", "        if i % 2:\n            optimizer.step()\n"),
-    "carried state": NESTED.replace("out = model(x)", "h = 0.5 * h + x.mean() if i else x.mean()\n        out = model(x) + h.detach()"),
     "gradients read": NESTED.replace(
         "        if (i + 1)", "        norm = model[0].weight.grad.norm().item()\n        if (i + 1)"
     ),
+    "schedule on a metric": FUNCTIONS.replace("scheduler.step()", "scheduler.step(epoch)"),
+    "a closure": NESTED.replace(
+        "torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)",
+        "torch.optim.LBFGS(model.parameters(), max_iter=3)",
+    ).replace(
+        "        out = model(x)\n        loss = criterion(out, y)\n        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n",
+        "        def closure():\n            optimizer.zero_grad()\n            loss = criterion(model(x), y)\n            loss.backward()\n"
+        "            return loss\n        loss = optimizer.step(closure)\n",
+    ),
+    "a helper reads the model after the step": NESTED.replace(
+        "for epoch in", "def probe():\n    return model[0].weight.sum().item()\n\nfor epoch in"
+    ).replace("        if (i + 1)", "        print(probe())\n        if (i + 1)"),
+    "the loss is changed after backward": NESTED.replace(
+        "        if (i + 1)", "        loss = loss.detach()\n        loss += 1\n        if (i + 1)"
+    ),
+    "a batch is skipped": NESTED.replace("        out = ", "        if i == 1: continue\n        out = "),
+    "left before the step": NESTED.replace("        out = ", "        if i == 3: break\n        out = "),
+    "two optimizers": NESTED.replace(
+        "for epoch in", "other = torch.optim.Adam(model[3].parameters(), lr=0.01)\nfor epoch in"
+    ).replace("        optimizer.step()\n", "        optimizer.step()\n        if i % 2: other.step()\n"),
+}
+
+KEPT = {
+    "carried state": NESTED.replace(
+        "out = model(x)", "h = 0.5 * h + x.mean() if i else x.mean()\n        out = model(x) + h.detach()"
+    ),
+    "the batch size by name": NESTED.replace("batch_size=8", "batch_size=args.epochs").replace(
+        "        loss =", "        out = out[:args.epochs]\n        loss ="
+    ),
+    "a gradient is given": NESTED.replace("loss.backward()", "loss.backward(torch.tensor(1.0))"),
     "one loop": HEAD + "for epoch in range(3):\n    loss = criterion(model(xs), ys)\n    optimizer.zero_grad()\n"
     "    loss.backward()\n    optimizer.step()\n    print(loss.item())\n",
-    "schedule on a metric": FUNCTIONS.replace("scheduler.step()", "scheduler.step(epoch)"),
-    "evaluation left early": FUNCTIONS.replace("            right +=", "            if right > 3: break\n            right +="),
+    "evaluation left early": FUNCTIONS.replace(
+        "            right +=", "            if right > 3: break\n            right +="
+    ),
     "a list over the evaluation": FUNCTIONS.replace("loss, right = 0., 0", "loss, right, all_ = 0., 0, []")
     .replace("            right +=", "            all_.append(out)\n            right +=")
     .replace("    loss /= len", "    print(len(all_))\n    loss /= len"),
@@ -179,22 +235,11 @@ def test_a_loop_that_is_not_shown_to_be_the_same_is_kept_and_runs_the_same(text)
     result = check_same(text, "loop")
     assert "runtime = Runtime.shared()" in result and "runtime.backward(" in result
 
-KEPT_FOR_ORDER = {
-    "a helper reads the model after the step": NESTED.replace(
-        "for epoch in", "def probe():\n    return model[0].weight.sum().item()\n\nfor epoch in"
-    ).replace("        if (i + 1)", "        print(probe())\n        if (i + 1)"),
-    "the loss is changed after backward": NESTED.replace("        if (i + 1)", "        loss += 1\n        if (i + 1)"),
-    "a batch is skipped": NESTED.replace("        out = ", "        if i == 1: continue\n        out = "),
-}
 
-
-@pytest.mark.parametrize("text", KEPT_FOR_ORDER.values(), ids=KEPT_FOR_ORDER.keys())
-def test_what_would_see_other_values_before_the_step_keeps_the_loop(text):
-    if "loss += 1" in text:  # in place on a leaf of the graph: fine after backward, and only there
-        text = text.replace("loss += 1", "loss = loss.detach()\n        loss += 1")
-        check_same(text, "loop")
-    else:
-        check_same(text, "loop")
+@pytest.mark.parametrize("text", MANUAL.values(), ids=MANUAL.keys())
+def test_a_step_that_is_not_the_plain_one_keeps_its_order_in_a_manual_module(text):
+    result = check_same(text, "manual")
+    assert "self.automatic_optimization = False" in result and "self.manual_backward(" in result
 
 
 def test_a_loss_written_again_is_returned_as_it_was():

@@ -10,6 +10,7 @@ from ..report import Note
 from .base import Change, Codemod
 from .old_idioms import OldIdioms, RemoveVariables
 from .place_like_inputs import PlaceLikeInputs
+from .plain_process import PlainProcess
 from .register_buffers import RegisterBuffers
 from .remove_device_calls import RemoveDeviceCalls
 from .remove_samplers import RemoveSamplers
@@ -18,7 +19,7 @@ from .sync_logging import SyncLogging
 
 # in a loop that is kept the script places things itself
 ONLY_LIFTED: tuple[type[Codemod], ...] = (RegisterBuffers, PlaceLikeInputs, RemoveDeviceCalls)
-ALWAYS: tuple[type[Codemod], ...] = (RemoveSamplers, RemoveVariables, OldIdioms, SyncLogging)
+ALWAYS: tuple[type[Codemod], ...] = (PlainProcess, RemoveSamplers, RemoveVariables, OldIdioms, SyncLogging)
 
 
 def plan_all(facts: Facts, wants: Callable[[str], bool], kept: bool = False) -> list[Change]:

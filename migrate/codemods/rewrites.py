@@ -252,13 +252,7 @@ def change_dict(drop: set[str], values: dict[str, str]) -> Any:
 
 def else_only(original: Any, updated: Any) -> Any:
     """`if c: a` `else: b` to b, with the comments that stood above."""
-    import libcst as cst
-
-    body = list(updated.orelse.body.body)
-    if isinstance(updated.orelse.body, cst.SimpleStatementSuite):
-        body = [cst.SimpleStatementLine(body)]
-    body[0] = body[0].with_changes(leading_lines=[*updated.leading_lines, *body[0].leading_lines])
-    return cst.FlattenSentinel(body)
+    return _spread(updated, updated.orelse.body)
 
 
 def _equal() -> Any:
@@ -277,3 +271,23 @@ def change_method(name: str, argument: str) -> Any:
         return updated.with_changes(func=func, args=[cst.Arg(cst.parse_expression(argument))])
 
     return rewrite
+
+
+def take_value(original: Any, updated: Any) -> Any:
+    """`x.module` to `x`."""
+    return _with_parentheses(updated, updated.value)
+
+
+def body_only(original: Any, updated: Any) -> Any:
+    """`if c: a` to a, with the comments that stood above."""
+    return _spread(updated, updated.body)
+
+
+def _spread(updated: Any, suite: Any) -> Any:
+    import libcst as cst
+
+    body = list(suite.body)
+    if isinstance(suite, cst.SimpleStatementSuite):
+        body = [cst.SimpleStatementLine(body)]
+    body[0] = body[0].with_changes(leading_lines=[*updated.leading_lines, *body[0].leading_lines])
+    return cst.FlattenSentinel(body)

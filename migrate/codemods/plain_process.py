@@ -1,0 +1,147 @@
+"""T9: distribution made by hand goes back to a plain script, which the runtime distributes.
+
+Process groups, devices chosen by rank, wrappers, `.module`, spawning, hand reductions and batch sizes divided by the world
+go; a rank is 0 and a world is 1. A script that talks between its processes in other ways is left alone, and told of.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..facts.devices import argument_at
+from ..facts.distribution import GATHERS, STATEMENTS, WRAPPERS, Distribution
+from ..facts.script import Facts
+from ..report import Note
+from .base import Change, Codemod
+from .rewrites import body_only, source, take_argument, take_branch, take_value
+
+WHY = "the runtime starts and connects the processes"
+
+
+class PlainProcess(Codemod):
+    code = "PTM403"
+    name = "plain-process"
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        self.left: list[Note] = []
+        found = Distribution(facts)
+        blocking = list(found.blocking())
+        if blocking:
+            for call in blocking:
+                self._tell(facts, call, f"`{facts.short(call)}`: processes talk here in a way that is not rewritten")
+            return
+        yield from self._wrappers(facts, found)
+        if not found.by_hand:
+            return
+        removed: set[ast.AST] = set()
+        for change in self._statements(facts, found):
+            removed.add(change.node)
+            yield change
+        yield from self._empty_functions(facts, removed)
+        yield from self._values(facts, found, removed)
+        yield from self._guards(facts, found)
+        yield from self._spawns(facts, found)
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self.left
+
+    def _tell(self, facts: Facts, node: ast.AST, says: str) -> None:
+        line, column, _, _ = facts.text.key(node)
+        self.left.append(Note(line, column + 1, self.code, says))
+
+    # -- wrappers ------------------------------------------------------------------------------------------------------
+
+    def _wrappers(self, facts: Facts, found: Distribution) -> Iterator[Change]:
+        for call in found.wrapped:
+            up = facts.scopes.parents.get(call)
+            inner = argument_at(call, "module", 0)
+            assert inner is not None
+            says = f"`{facts.short(call)}` removed: {WHY}, and wrap the model"
+            if isinstance(up, ast.Assign) and len(up.targets) == 1 and ast.unparse(up.targets[0]) == ast.unparse(inner):
+                yield Change(up, self.edit(facts, call, says), None, (up,))
+            else:
+                place = [*call.args, *[k.value for k in call.keywords]].index(inner)
+                parts = (
+                    call.func,
+                    *[
+                        a
+                        for a in (*call.args, *call.keywords)
+                        if a is not inner and getattr(a, "value", 0) is not inner
+                    ],
+                )
+                yield Change(call, self.edit(facts, call, says), take_argument(place), parts)
+        for choice, field in found.unwrapping_choices():
+            yield Change(
+                choice,
+                self.edit(facts, choice, f"`{facts.short(choice)}`: nothing wraps the model"),
+                take_branch(field),
+                (choice.test,),
+            )
+        for attribute in found.module_attributes():
+            says = f"`{facts.short(attribute)}`: nothing wraps the model"
+            yield Change(attribute, self.edit(facts, attribute, says), take_value)
+
+    # -- statements ----------------------------------------------------------------------------------------------------
+
+    def _statements(self, facts: Facts, found: Distribution) -> Iterator[Change]:
+        for call in facts.walk(ast.Call):
+            full = facts.names.resolve(call.func)
+            holder = facts.scopes.parents.get(call)
+            if full in STATEMENTS and isinstance(holder, ast.Expr):
+                yield Change(holder, self.edit(facts, call, f"`{facts.short(call)}` removed: {WHY}"), None, (holder,))
+        for s in facts.walk(ast.Assign):
+            if found.sets_environment(s) or found.divides_batch(s):
+                why = "a batch is divided by the runtime" if found.divides_batch(s) else WHY
+                yield Change(s, self.edit(facts, s, f"`{facts.short(s)}` removed: {why}"), None, (s,))
+        for a in facts.walk(ast.AugAssign):
+            if found.averages(a):
+                says = f"`{facts.short(a)}` removed: nothing was summed over processes"
+                yield Change(a, self.edit(facts, a, says), None, (a,))
+
+    def _empty_functions(self, facts: Facts, removed: set[ast.AST]) -> Iterator[Change]:
+        """`setup()` and `cleanup()` that have nothing left to do go with their calls."""
+        for f in facts.walk(ast.FunctionDef):
+            body = [s for s in f.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+            if not body or not all(s in removed for s in body) or facts.is_library:
+                continue
+            uses = facts.devices.uses_of_function(f)
+            holders = [facts.scopes.parents.get(u) for u in uses]
+            if all(isinstance(u, ast.Call) for u in uses) and all(isinstance(h, ast.Expr) for h in holders):
+                yield Change(f, self.edit(facts, f, f"{f.name}() removed: {WHY}"), None, (f,))
+                for h in holders:
+                    assert h is not None
+                    yield Change(h, self.edit(facts, h, f"`{facts.short(h)}` removed: {WHY}"), None, (h,))
+
+    # -- values ------------------------------------------------------------------------------------------------------------
+
+    def _values(self, facts: Facts, found: Distribution, removed: set[ast.AST]) -> Iterator[Change]:
+        for node, value in found.constants():
+            if any(up in removed for up in facts.scopes.ancestors(node)) or facts.in_formatted_string(node):
+                continue
+            says = f"`{facts.short(node)}` is {value} in a plain script: {WHY}"
+            yield Change(node, self.edit(facts, node, says), source(value), tuple(ast.iter_child_nodes(node)))
+
+    def _guards(self, facts: Facts, found: Distribution) -> Iterator[Change]:
+        for branch in facts.walk(ast.If):
+            parent = facts.scopes.parents.get(branch)
+            chained = isinstance(parent, ast.If) and parent.orelse == [branch]
+            if branch.orelse or chained or not found.is_rank_zero(branch.test):
+                continue
+            says = f"`if {facts.short(branch.test)}:` removed: what only one process may do is done once by the runtime"
+            yield Change(branch, self.edit(facts, branch, says), body_only, (branch.test,))
+
+    def _spawns(self, facts: Facts, found: Distribution) -> Iterator[Change]:
+        for call in found.spawns:
+            target = argument_at(call, "fn", 0)
+            given = argument_at(call, "args", 1)
+            arguments = [facts.text.get(e) for e in given.elts] if isinstance(given, ast.Tuple | ast.List) else []
+            assert target is not None
+            if given is not None and not isinstance(given, ast.Tuple | ast.List):
+                arguments = [f"*{facts.text.get(given)}"]
+            new = f"{facts.text.get(target)}({', '.join(['0', *arguments])})"
+            says = f"`{facts.short(call)}` became `{new}`: {WHY}"
+            yield Change(call, self.edit(facts, call, says), source(new))
+
+
+__all__ = ["GATHERS", "WRAPPERS", "PlainProcess"]

@@ -1,0 +1,263 @@
+"""What a script does by hand to run in several processes: groups, ranks, wrappers, reductions."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from .devices import argument_at
+
+if TYPE_CHECKING:
+    from .script import Facts
+
+D = "torch.distributed."
+WRAPPERS = {
+    "torch.nn.DataParallel",
+    "torch.nn.parallel.DistributedDataParallel",
+    "torch.nn.parallel.DistributedDataParallelCPU",
+    "apex.parallel.DistributedDataParallel",
+}
+CONVERTERS = {"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model"}
+# statements without which a plain script does the same
+STATEMENTS = {
+    D + n for n in ("init_process_group", "destroy_process_group", "barrier", "all_reduce", "reduce", "broadcast", "monitored_barrier")
+} | {"torch.cuda.set_device", "torch.multiprocessing.set_start_method"}  # fmt: skip
+GATHERS = {
+    D + n
+    for n in (
+        "all_gather", "gather", "scatter", "all_gather_object", "broadcast_object_list", "all_to_all", "send", "recv", "isend",
+        "irecv", "new_group", "reduce_scatter", "all_gather_into_tensor", "gather_object", "scatter_object_list",
+    )
+}  # fmt: skip
+RANKS, WORLDS = {D + "get_rank"}, {D + "get_world_size"}
+SPAWN = {"torch.multiprocessing.spawn"}
+RANK_VARIABLES = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "NODE_RANK": "0"}
+ADDRESSES = {"MASTER_ADDR", "MASTER_PORT", *RANK_VARIABLES}
+RANK_NAME = re.compile(r"(local_|global_|proc_|process_)?rank$|^gpu$|^local_?rank$", re.IGNORECASE)
+WORLD_NAME = re.compile(
+    r"^(world_?size|nprocs?|n_?gpus?(_per_node)?|ngpus|num_gpus|n_procs|num_procs|gpus_per_node|WORLD_SIZE)$"
+)
+
+
+class Distribution:
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        calls = facts.walk(ast.Call)
+        full = {c: facts.names.resolve(c.func) for c in calls}
+        self.full = full
+        self.wrapped = [
+            c for c in calls if full[c] in WRAPPERS | CONVERTERS and argument_at(c, "module", 0) is not None
+        ]
+        self.spawns = [c for c in calls if full[c] in SPAWN and argument_at(c, "fn", 0) is not None]
+        inits = [c for c in calls if full[c] == D + "init_process_group"]
+        ddp = [c for c in self.wrapped if full[c] != "torch.nn.DataParallel"]
+        self.by_hand = bool(inits or ddp or self.spawns)
+
+    def blocking(self) -> Iterator[ast.Call]:
+        """Calls that have no plain form, unless they only run when there are several processes."""
+        for c, full in self.full.items():
+            exotic = full is not None and (
+                full in GATHERS
+                or full.startswith(
+                    (D + "rpc.", D + "fsdp.", D + "pipelining.", D + "tensor.", "deepspeed.", "horovod.")
+                )
+            )
+            used_value = full in STATEMENTS and not isinstance(self.facts.scopes.parents.get(c), ast.Expr)
+            if exotic or used_value:
+                yield c
+
+    # -- the wrapped model -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def wrapped_names(self) -> set[str]:
+        """Names and attributes that hold a wrapped model, parameters that are given one too."""
+        found: set[str] = set()
+        for c in self.wrapped:
+            for up in self.facts.scopes.ancestors(c):
+                if isinstance(up, ast.Assign):
+                    found.update(_last(t) for t in up.targets)
+                if isinstance(up, ast.stmt):
+                    break
+        grew = True
+        while grew:
+            grew = False
+            for f in self.facts.walk(ast.FunctionDef):
+                for name in self.facts.scopes.by_node[f].params:
+                    given = self.facts.devices.given(self.facts.scopes.by_node[f], name) or []
+                    if name not in found and any(_last(v) in found for v in given):
+                        found.add(name)
+                        grew = True
+        found.discard("")
+        return found
+
+    def module_attributes(self) -> Iterator[ast.Attribute]:
+        """`model.module` where model was wrapped."""
+        inside = {n for choice, field in self.unwrapping_choices() for n in ast.walk(getattr(choice, _other(field)))}
+        inside |= {n for choice, _ in self.unwrapping_choices() for n in ast.walk(choice.test)}
+        for a in self.facts.walk(ast.Attribute):
+            if (
+                a.attr == "module"
+                and isinstance(a.ctx, ast.Load)
+                and _last(a.value) in self.wrapped_names
+                and a not in inside
+            ):
+                if not self.facts.in_formatted_string(a):
+                    yield a
+
+    def unwrapping_choices(self) -> Iterator[tuple[ast.IfExp, str]]:
+        """`model.module if hasattr(model, "module") else model`, and the branch without `.module`."""
+        if not self.wrapped:
+            return
+        for choice in self.facts.walk(ast.IfExp):
+            for field in ("body", "orelse"):
+                plain, other = getattr(choice, field), getattr(choice, _other(field))
+                text = ast.unparse(plain)
+                if (
+                    ast.unparse(other).replace(".module", "", 1) == text
+                    and ".module" in ast.unparse(other)
+                    and _last_of(plain) in self.wrapped_names
+                ):
+                    yield choice, field
+
+    # -- statements ------------------------------------------------------------------------------------------------------
+
+    def sets_environment(self, s: ast.Assign) -> bool:
+        t = s.targets[0]
+        return (
+            len(s.targets) == 1
+            and isinstance(t, ast.Subscript)
+            and self.facts.names.resolve(t.value) == "os.environ"
+            and isinstance(t.slice, ast.Constant)
+            and t.slice.value in ADDRESSES
+        )
+
+    def divides_batch(self, s: ast.Assign) -> bool:
+        """`args.batch_size = int(args.batch_size / ngpus_per_node)`, workers likewise."""
+        if len(s.targets) != 1:
+            return False
+        value = s.value
+        if (
+            isinstance(value, ast.Call)
+            and isinstance(value.func, ast.Name)
+            and value.func.id == "int"
+            and len(value.args) == 1
+        ):
+            value = value.args[0]
+        if not (isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div | ast.FloorDiv)):
+            return False
+        target = ast.unparse(s.targets[0])
+        left = value.left
+        if isinstance(left, ast.BinOp) and "workers" in target:  # (workers + ngpus - 1) / ngpus
+            left = next(
+                (n for n in ast.walk(left) if isinstance(n, ast.Name | ast.Attribute) and ast.unparse(n) == target),
+                left,
+            )
+        return ast.unparse(left) == target and self.is_world(value.right)
+
+    def averages(self, a: ast.AugAssign) -> bool:
+        """`t /= world_size` in a function that sums over the processes by hand."""
+        if not isinstance(a.op, ast.Div) or not self.is_world(a.value):
+            return False
+        name = ast.unparse(a.target)
+        return any(
+            full in (D + "all_reduce", D + "reduce")
+            and c.args
+            and ast.unparse(c.args[0]).split(".")[0] == name.split(".")[0]
+            for c, full in self.full.items()
+        )
+
+    # -- ranks and worlds ------------------------------------------------------------------------------------------------
+
+    def is_world(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name) and node.func.id in ("float", "int") and len(node.args) == 1:
+                return self.is_world(node.args[0])
+            return self.facts.names.resolve(node.func) in WORLDS | {"torch.cuda.device_count"}
+        return bool(WORLD_NAME.match(_last(node)))
+
+    def is_rank_zero(self, test: ast.expr) -> bool:
+        """`rank == 0`, `dist.get_rank() == 0`, `not rank`, `local_rank in [-1, 0]`."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._is_rank(test.operand)
+        if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and self._is_rank(test.left)):
+            return False
+        other = test.comparators[0]
+        if isinstance(test.ops[0], ast.Eq):
+            return isinstance(other, ast.Constant) and other.value == 0
+        return isinstance(test.ops[0], ast.In) and ast.unparse(other) in (
+            "[-1, 0]",
+            "(-1, 0)",
+            "[0, -1]",
+            "{-1, 0}",
+            "(0, -1)",
+        )
+
+    def _is_rank(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Call):
+            return self.facts.names.resolve(node.func) in RANKS
+        return isinstance(node, ast.Name | ast.Attribute) and bool(RANK_NAME.search(_last(node)))
+
+    def constants(self) -> Iterator[tuple[ast.expr, str]]:
+        """Expressions that ask for a rank or a world, and what they are in a plain script."""
+        taken: set[ast.AST] = set()
+        for c, full in self.full.items():
+            value = "0" if full in RANKS else "1" if full in WORLDS else None
+            if value is None and isinstance(c.func, ast.Name) and c.func.id == "int" and len(c.args) == 1:
+                value = self._environment(c.args[0])
+            if value is None and full == "torch.cuda.device_count" and self._gives_world(c):
+                value = "1"
+            if value is None and full in (D + "is_initialized", D + "is_torchelastic_launched"):
+                value = "False"
+            if value is not None:
+                taken.update(ast.walk(c))
+                yield c, value
+        for node in [*self.facts.walk(ast.Subscript), *self.facts.walk(ast.Call)]:
+            value = self._environment(node)
+            if (
+                node not in taken
+                and value is not None
+                and not (isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load))
+            ):
+                yield node, f'"{value}"'
+
+    def _environment(self, node: ast.expr) -> str | None:
+        """`os.environ["RANK"]`, `os.environ.get("RANK", 0)`, `os.getenv("RANK")`."""
+        key: ast.expr | None = None
+        if isinstance(node, ast.Subscript) and self.facts.names.resolve(node.value) == "os.environ":
+            key = node.slice
+        elif (
+            isinstance(node, ast.Call)
+            and self.facts.names.resolve(node.func) in ("os.environ.get", "os.getenv")
+            and node.args
+        ):
+            key = node.args[0]
+        return RANK_VARIABLES.get(key.value) if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+
+    def _gives_world(self, c: ast.Call) -> bool:
+        """`ngpus_per_node = torch.cuda.device_count()`"""
+        up = self.facts.scopes.parents.get(c)
+        if isinstance(up, ast.keyword):
+            return up.arg == "nprocs"
+        return isinstance(up, ast.Assign) and any(WORLD_NAME.match(_last(t)) for t in up.targets)
+
+
+def _last(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _last_of(node: ast.AST) -> str:
+    """The name that an expression such as `model.state_dict()` starts with, or its last attribute before a call."""
+    while isinstance(node, ast.Call):
+        node = node.func
+        if isinstance(node, ast.Attribute):
+            node = node.value
+    return _last(node)
+
+
+def _other(field: str) -> str:
+    return "orelse" if field == "body" else "body"

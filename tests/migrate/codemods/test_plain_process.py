@@ -1,0 +1,93 @@
+# ruff: noqa: E501
+import pytest
+from helpers import check, check_unchanged
+
+HEAD = """\
+import os
+import torch
+import torch.nn as nn
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch.nn.parallel import DistributedDataParallel as DDP
+"""
+INIT = "dist.init_process_group('nccl')\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("model = DDP(model, device_ids=[0])\ngo()", "go()"),
+        ("net = DDP(module=model)\nf(net.module.x)", "net = model\nf(net.x)"),
+        ("torch.cuda.set_device(rank)\ngo()", "go()"),
+        ("dist.barrier()\ngo()", "go()"),
+        ("os.environ['MASTER_PORT'] = '1'\ngo()", "go()"),
+        ("rank = dist.get_rank()", "rank = 0"),
+        ("world = dist.get_world_size()", "world = 1"),
+        ("rank = int(os.environ['RANK'])", "rank = 0"),
+        ("rank = os.environ.get('LOCAL_RANK', -1)", 'rank = "0"'),
+        ("args.batch_size = int(args.batch_size / ngpus_per_node)\ngo()", "go()"),
+        ("args.batch_size //= 2\nargs.workers = int((args.workers + ngpus - 1) / ngpus)", "args.batch_size //= 2"),
+        ("if rank == 0:\n    # once\n    save()\n    log()\ngo()", "# once\nsave()\nlog()\ngo()"),
+        ("if dist.get_rank() == 0: save()\ngo()", "save()\ngo()"),
+        ("if args.local_rank in [-1, 0]:\n    save()", "save()"),
+        ("mp.spawn(work, nprocs=4, args=(4, x))", "work(0, 4, x)"),
+        ("mp.spawn(work, args=(x,), nprocs=n, join=True)", "work(0, x)"),
+        ("def mean(t):\n    t = t.clone()\n    dist.all_reduce(t)\n    t /= dist.get_world_size()\n    return t", "def mean(t):\n    t = t.clone()\n    return t"),
+        ("ngpus_per_node = torch.cuda.device_count()", "ngpus_per_node = 1"),
+    ],
+)  # fmt: skip
+def test_by_hand_goes(before, after):
+    check(HEAD + INIT + before + "\n", HEAD + after + "\n", select="PTM403")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("model = nn.DataParallel(model)\nsave(model.module.state_dict())", "save(model.state_dict())"),
+        ("self.net = torch.nn.DataParallel(Net(), device_ids=[0, 1]).cuda()", "self.net = Net().cuda()"),
+        ("if torch.cuda.device_count() > 1:\n    model = nn.DataParallel(model)\ngo()", "go()"),
+        ("model = nn.DataParallel(model)\nraw = model.module if hasattr(model, 'module') else model", "raw = model"),
+        ("def save(m):\n    torch.save(m.module, 'x')\nnet = nn.DataParallel(Net())\nsave(net)", "def save(m):\n    torch.save(m, 'x')\nnet = Net()\nsave(net)"),
+    ],
+)  # fmt: skip
+def test_data_parallel_goes(before, after):
+    check(HEAD + before + "\n", HEAD + after + "\n", select="PTM403,PTM102")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x.module.y()",
+        "if rank == 0:\n    save()",
+        "rank = int(os.environ['RANK'])",
+        "n = torch.cuda.device_count()",
+        "isinstance(model, DDP)",
+        "os.environ['CUDA_VISIBLE_DEVICES'] = '0'",
+        "args.batch_size = args.batch_size / 2",
+        "mp.Process(target=f)",
+        "t /= world_size",
+        "def DataParallel(x):\n    return x\nDataParallel(model)",
+        "torch.cuda.set_device(0)",
+        "class A:\n    def module(self):\n        return self.x.module",
+    ],
+)
+def test_unchanged(source):
+    check_unchanged(HEAD + source + "\n", [], select="PTM403")
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["dist.all_gather(xs, x)", "dist.send(x, 1)", "g = dist.new_group([0])", "w = dist.all_reduce(x, async_op=True)"],
+)
+def test_what_cannot_be_plain_is_left_and_told(call):
+    check_unchanged(HEAD + INIT + call + "\n", ["PTM403 line 8"], select="PTM403")
+
+
+def test_setup_that_is_empty_goes():
+    check(
+        HEAD
+        + "def setup(rank):\n    '''Meet.'''\n    os.environ['MASTER_ADDR'] = 'localhost'\n    dist.init_process_group('gloo', rank=rank)\n\n\n"
+        + "def main(rank):\n    setup(rank)\n    go()\n\n\nmain(0)\n",
+        HEAD + "\n\ndef main(rank):\n    go()\n\n\nmain(0)\n",
+        select="PTM403",
+    )

@@ -57,7 +57,7 @@ class WrittenByEveryRank(Rule):
     )
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
-        is_print = isinstance(call.func, ast.Name) and call.func.id == "print" and not file.names.binds_locally("print")
+        is_print = isinstance(call.func, ast.Name) and call.func.id == "print"
         if not is_print and file.resolve(call.func) != "torch.save":
             return
         if file.ranks.distributed is None or _is_careful(file) or runs_on_some_ranks(call, file):
@@ -93,5 +93,7 @@ def _is_shared_file(target: ast.expr | None, file: File) -> bool:
 
 
 def _is_careful(file: File) -> bool:
-    """Whether the file redefines print for all ranks but the first."""
+    """Whether the file has a print of its own, or redefines it for all ranks but the first."""
+    if any(f.name == "print" for f in file.nodes.functions):
+        return True
     return "builtins.print" in file.text or "builtin_print" in file.text or "__builtin__.print" in file.text

@@ -176,8 +176,12 @@ class FitLoop:
         return max(1, int(self.batches * interval)) if self.batches is not None else None
 
     def validates_after_epoch(self) -> bool:
-        every = self.trainer.check_val_every_n_epoch
+        trainer = self.trainer
+        every = trainer.check_val_every_n_epoch
         if not self.validates or (every is not None and (self.epoch + 1) % every):
+            return False
+        cut = trainer.max_steps != -1 and self.global_step >= trainer.max_steps and self.batch_idx + 1 != self.batches
+        if cut and not (self.epoch_ended or trainer.should_stop):
             return False
         between = self.batches_between_validations()
         return between is None or (self.batch_idx + 1) % between == 0

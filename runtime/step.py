@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,6 +26,7 @@ class TrainingStepRunner:
         self.runtime = trainer.runtime
         self.reduction = checked_reduction(module.loss_reduction)
         self.accumulate = 1
+        self.weighs = self.runtime.world_size > 1
         self._counting: list[Any] = []
         if not module.automatic_optimization:
             self.run = self.run_manual
@@ -49,9 +49,7 @@ class TrainingStepRunner:
         self.hooks = {name: trainer.hook(name) for name in STEP_HOOKS}
         self.before_zero, self.before_backward, self.after_backward, self.before_step = self.hooks.values()
         self.scaler = self.runtime.precision.scaler
-        self.context = (
-            contextlib.nullcontext if self.runtime.precision.plain else self.runtime.precision.forward_context
-        )
+        self.context = None if self.runtime.precision.plain else self.runtime.precision.forward_context
 
     def start_epoch(self, table: dict[int, int]) -> None:
         from .fit import accumulation
@@ -70,15 +68,19 @@ class TrainingStepRunner:
         if self.closure:
             return self.run_closure(batch, batch_idx)
         outputs = self.forward_backward(batch, batch_idx)
-        if outputs is None:
-            return False, None
-        self.make_step(batch_idx)
+        if outputs is not None:
+            self.make_step()
+        self.fresh = True
+        self.loop.global_step += 1  # a skipped batch counts as a step, as in Lightning
         return True, outputs
 
     def forward_backward(self, batch: Any, batch_idx: int) -> Any:
-        with self.context():
+        if self.context is None:
             outputs = self.step(batch, batch_idx)
-        loss = loss_of(outputs)
+        else:
+            with self.context():
+                outputs = self.step(batch, batch_idx)
+        loss = outputs if isinstance(outputs, torch.Tensor) else loss_of(outputs)
         if loss is None:
             return None
         if self.fresh:
@@ -86,9 +88,10 @@ class TrainingStepRunner:
         self.fresh = False
         if self.accumulate > 1:
             loss = loss / self.accumulate
-        weight = self.runtime.weight(self.reduction)
-        if weight != 1.0:
-            loss = loss * weight
+        if self.weighs:
+            weight = self.runtime.weight(self.reduction)
+            if weight != 1.0:
+                loss = loss * weight
         if self.scaler is not None:
             loss = self.scaler.scale(loss)
         if self.before_backward is not None:
@@ -106,9 +109,7 @@ class TrainingStepRunner:
         elif self.optimizer is not None:
             self.optimizer.zero_grad()
 
-    def make_step(self, batch_idx: int) -> None:
-        self.fresh = True
-        self.loop.global_step += 1
+    def make_step(self) -> None:
         if self.optimizer is None:
             return
         self.before_optimizer()

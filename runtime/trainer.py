@@ -124,7 +124,7 @@ class Trainer:
         self.val_dataloaders: Any = None
         self.test_dataloaders: Any = None
         self.predict_dataloaders: Any = None
-        self.callback_metrics: dict[str, Any] = {}
+        self._callback_metrics: dict[str, Any] = {}
         self.logged_metrics: dict[str, Any] = {}
         self.progress_bar_metrics: dict[str, Any] = {}
         self.logs = Logs(self)
@@ -255,9 +255,17 @@ class Trainer:
     def publish(self, values: dict[str, Any], logged: dict[str, Any]) -> None:
         """The values of an epoch become callback_metrics and go to the loggers."""
         self.callback_metrics.update({name: torch.as_tensor(value) for name, value in values.items()})
+        self.logs.published = True
         self.progress_bar_metrics.update(logged)
         if logged:
             self.send(logged, max(0, self.global_step - 1))
+
+    @property
+    def callback_metrics(self) -> dict[str, Any]:
+        """The last value of every name: of the step while an epoch runs, of the epoch when it has ended."""
+        if not self.logs.published:
+            self._callback_metrics.update(self.logs.step_tensors())
+        return self._callback_metrics
 
     def publish_step(self) -> None:
         """What was logged at the current step goes to the loggers."""

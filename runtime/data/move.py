@@ -38,14 +38,14 @@ def batch_size_of(batch: Any) -> int | None:
     """The length of the first tensor found in `batch` (a scalar counts 1), or None where there is none."""
     if isinstance(batch, torch.Tensor):
         return batch.shape[0] if batch.ndim else 1
-    if isinstance(batch, Mapping):
-        batch = list(batch.values())
     if isinstance(batch, (list, tuple)):
         for item in batch:
             size = batch_size_of(item)
             if size is not None:
                 return size
         return None
+    if isinstance(batch, Mapping):
+        return batch_size_of(list(batch.values()))
     size = getattr(batch, "num_graphs", None) or getattr(batch, "batch_size", None)
     if isinstance(size, int):
         return size

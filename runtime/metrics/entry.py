@@ -60,6 +60,9 @@ def stacked(values: list[Any]) -> torch.Tensor:
     home = next((value.device for value in values if isinstance(value, torch.Tensor)), torch.device("cpu"))
     wide = torch.float64 if home.type != "mps" else torch.float32
     if all(isinstance(value, torch.Tensor) for value in values):
+        alike = len({(value.dtype, value.device, value.ndim) for value in values}) == 1
+        if alike:  # the usual case: one call for all
+            return torch.stack(values).reshape(len(values)).to(wide)
         return torch.stack([value.reshape(()).to(home, wide) for value in values])
     return torch.tensor([float(value) for value in values], dtype=wide, device=home)
 

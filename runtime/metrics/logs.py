@@ -61,18 +61,24 @@ class Logs:
         self.training = True
         self.in_step = False  # inside a batch, where on_step makes sense
         self.batch: Any = None
+        self.sized: Any = None  # the batch whose size is known
+        self.size = 1
         self.names: dict[Any, Name] = {}
         self.dataloader_idx: int | None = None
+        self.published = False  # the epoch's values are known
         self.batches: Counter = Counter()  # how many of each loader
 
     def start(self, training: bool) -> dict[Any, Name]:
         """A loop begins; returns the names of the loop around it, for `resume`."""
+        _ = self.trainer.callback_metrics  # takes what the loop around it has logged
+        self.published = False
         around = self.names, self.training, self.batch, self.in_step, self.dataloader_idx, self.batches
         self.names, self.training, self.batch, self.in_step = {}, training, None, False
         self.dataloader_idx, self.batches = None, Counter()
         return around
 
     def resume(self, around: Any) -> None:
+        self.published = False
         self.names, self.training, self.batch, self.in_step, self.dataloader_idx, self.batches = around
 
     def log(
@@ -148,8 +154,10 @@ class Logs:
             part = self.trainer.runtime.part
             if part is not None:
                 return part[0]
-        size = batch_size_of(self.batch)
-        return 1 if size is None else size
+        if self.sized is not self.batch:
+            size = batch_size_of(self.batch)
+            self.sized, self.size = self.batch, 1 if size is None else size
+        return self.size
 
     # -- what it comes to -----------------------------------------------------------------------------------------
 
@@ -163,6 +171,14 @@ class Logs:
                     value = getattr(value, "_forward_cache", None)
                 if value is not None:
                     found[known.step_key] = value
+        return found
+
+    def step_tensors(self) -> dict[str, torch.Tensor]:
+        """The last values at steps, under both of their names."""
+        found = {}
+        for known in self.names.values():
+            if known.on_step and known.entry is not None and known.entry.last is not None:
+                found[known.key] = found[known.step_key] = torch.as_tensor(known.entry.last)
         return found
 
     def end_epoch(self) -> tuple[dict[str, float], dict[str, float]]:

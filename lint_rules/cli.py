@@ -38,3 +38,7 @@ def _version() -> int:
 
     print(f"ptlint {version('ptmigrate')}")
     return 0
+
+
+if __name__ == "__main__":
+    main()

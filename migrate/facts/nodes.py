@@ -30,6 +30,7 @@ def _children_fields() -> dict[type, tuple[str, ...]]:
         if isinstance(value, type) and issubclass(value, ast.AST):
             fields[value] = tuple(f for f in value._fields if f not in _PLAIN)
     fields[ast.Constant] = ()
+    fields[ast.MatchSingleton] = ()
     fields[ast.keyword] = ("value",)
     fields[ast.NamedExpr] = ("target", "value")
     return fields

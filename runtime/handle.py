@@ -47,8 +47,9 @@ class Runtime:
         precision: Any = None,
         global_batch: bool = False,
         loss_reduction: str = "mean",
+        plugins: Any = None,
     ):
-        asked = settings.resolve(accelerator, devices, strategy, gpus, num_nodes, precision, global_batch)
+        asked = settings.resolve(accelerator, devices, strategy, gpus, num_nodes, precision, global_batch, plugins)
         self.settings = asked
         self.place = asked.place
         self.world_size = asked.place.world_size

@@ -36,6 +36,7 @@ def resolve(
     num_nodes: int = 1,
     precision: Any = None,
     global_batch: bool = False,
+    plugins: Any = None,
 ) -> Settings:
     """Both spellings of the guide (`gpus=2, accelerator="ddp"`; `devices=2, accelerator="gpu", strategy="ddp"`).
 
@@ -45,6 +46,7 @@ def resolve(
         if strategy is not None:
             raise ConfigurationError(f"accelerator={accelerator!r} and strategy={strategy!r} name two strategies")
         accelerator, strategy = None, accelerator
+    strategy = _from_plugins(plugins, strategy)
     if isinstance(num_nodes, bool) or not isinstance(num_nodes, int) or num_nodes < 1:
         raise ConfigurationError(f"num_nodes={num_nodes!r}: a whole number from 1 up is needed")
     launched = environment.launched()
@@ -62,6 +64,16 @@ def resolve(
         global_batch=environment.flag("global_batch") or bool(global_batch),
         place=place,
     )
+
+
+def _from_plugins(plugins: Any, strategy: Any) -> Any:
+    """The guide's `plugins="ddp_sharded"`: a strategy under another name, which says more than `accelerator="ddp"`."""
+    for plugin in plugins if isinstance(plugins, (list, tuple)) else [plugins] if plugins else []:
+        if not is_strategy(plugin):
+            shown = repr(plugin) if isinstance(plugin, str) else type(plugin).__name__
+            raise ConfigurationError(f"plugins={shown}: only names of strategies are taken here")
+        strategy = plugin
+    return strategy
 
 
 def _devices(accelerator: Any, devices: Any, gpus: Any, place: Place | None) -> accelerators.Devices:

@@ -81,6 +81,8 @@ class Trainer:
         **others: Any,
     ):
         arguments.check(others, list(inspect.signature(Trainer).parameters))
+        if amp_backend not in (None, "native"):
+            raise ConfigurationError(f"amp_backend={amp_backend!r} is not in this version; use 'native'")
         self.runtime = Runtime(
             accelerator,
             devices,
@@ -89,6 +91,7 @@ class Trainer:
             num_nodes=num_nodes,
             precision=precision,
             global_batch=global_batch,
+            plugins=plugins,
         )
         if fast_dev_run:
             max_steps = max_epochs = int(fast_dev_run)

@@ -4,6 +4,6 @@ Sources: the guide's table of what `gpus=` means (REQUIREMENTS, D), and Lightnin
 """
 
 from .parse import Devices, choose, parse_gpus
-from .present import count, present
+from .machine import count, present
 
 __all__ = ["Devices", "choose", "count", "parse_gpus", "present"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ConfigurationError, unknown_name
-from . import present
+from . import machine
 
 NAMES = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda", "mps": "mps", "tpu": "tpu", "auto": "auto"}
 WORDS = {"cpu": "CPU", "cuda": "GPU", "mps": "MPS device", "tpu": "TPU core"}
@@ -52,11 +52,11 @@ def _from_text(gpus: str) -> list[int] | None:
 
 
 def _all_gpus() -> list[int]:
-    return list(range(present.count("cuda") or 0))
+    return list(range(machine.count("cuda") or 0))
 
 
 def _checked(numbers: list[int], asked: Any, negative: bool = False) -> list[int]:
-    there = present.count("cuda") or 0
+    there = machine.count("cuda") or 0
     if negative or any(number < 0 for number in numbers):
         raise ConfigurationError(f"gpus={asked!r}: a GPU's number cannot be negative (-1 alone means all of them)")
     if len(set(numbers)) < len(numbers):
@@ -82,8 +82,8 @@ def choose(accelerator: str | None, devices: Any, gpus: Any = None) -> Devices:
             return Devices("cpu", (0,))
         return Devices("cuda", tuple(numbers))
     if kind == "auto":
-        kind = present.present()
-    return Devices(kind, _numbers(kind, devices, present.count(kind)))
+        kind = machine.present()
+    return Devices(kind, _numbers(kind, devices, machine.count(kind)))
 
 
 def _numbers(kind: str, devices: Any, there: int | None) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from .codemods.base import Change, NotFound, apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.keep_loop import KeepLoop
+from .codemods.mend_async import mend
 from .codemods.once import PRINT, SAVE, Once
 from .facts.choice import accelerator
 from .facts.script import Facts
@@ -52,11 +53,14 @@ def migrate_text(text: str, options: Options | None = None, is_script: bool = Tr
     options = options or Options()
     if "torch" not in text:
         return Result(text, "none")
-    facts = Facts(text)
+    mended, first = mend(text)
+    facts = Facts(mended)
     if already_migrated(facts):
         return Result(text, "none")
     try:
-        return _planned(facts, options, is_script)
+        result = _planned(facts, options, is_script)
+        result.edits[:0] = first
+        return result
     except NotFound as missing:
         notes = [Note(e.line, e.column, e.code, f"the file is left as it is: {e.message}") for e in missing.edits]
         return Result(text, "refused", [], notes)

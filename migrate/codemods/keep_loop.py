@@ -1,7 +1,8 @@
 """T14: a loop that cannot be lifted stays as it is written, on the handle `Runtime`.
 
-Every process computes every batch whole, from the same random numbers, so that the run is the same on any number of them;
-gradients are averaged when `runtime.backward` returns. What the script places it still places, on the rank's own device.
+Every process computes every batch whole, from the same random numbers, so that the run is the same on any number of
+them; gradients are averaged when `runtime.backward` returns. What the script places it still places, on the rank's own
+device.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class KeepLoop(Codemod):
                 continue
             models = _models(call)
             if models:
-                says = f"{self.handle}.setup_optimizer: every rank starts from rank 0's weights and averages these gradients"
+                says = f"{self.handle}.setup_optimizer: ranks start from rank 0's weights and average these gradients"
                 yield Change(call, self.edit(facts, call, says), _wrapped(self.handle, "setup_optimizer", models))
 
     def _devices(self, facts: Facts) -> Iterator[Change]:

@@ -38,7 +38,7 @@ class Once(Codemod):
                 )
 
     def _saved_to_open_file(self, facts: Facts, holder: ast.With) -> ast.Call | None:
-        """The save in `with open(path, "wb") as f: torch.save(x, f)`: every rank would cut the file short by opening it."""
+        """The save in `with open(path, "wb") as f: torch.save(x, f)`: every rank would cut the file short."""
         item, body = holder.items[0], holder.body[0]
         opened = item.context_expr
         if not (len(holder.items) == len(holder.body) == 1 and isinstance(item.optional_vars, ast.Name)):

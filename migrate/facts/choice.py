@@ -25,6 +25,7 @@ def accelerator(facts: Facts) -> str | None:
         on, off = _assigned_device(facts, branch.body), _assigned_device(facts, branch.orelse)
         if on and off and (on == "cpu") != (off == "cpu"):
             tests.append((branch.test, off == "cpu"))
+    tests += _moves(facts)
     for test, means_accelerator in tests:
         left = _fold(facts, test, 0)
         if isinstance(left, bool):
@@ -33,6 +34,20 @@ def accelerator(facts: Facts) -> str | None:
             left, means_accelerator = left[4:], not means_accelerator
         return f'"auto" if {left} else "cpu"' if means_accelerator else f'"cpu" if {left} else "auto"'
     return _typed_device(facts)
+
+
+def _moves(facts: Facts) -> list[tuple[ast.expr, bool]]:
+    """The conditions of `if args.cuda: model.cuda()` and `x.cuda() if args.cuda else x`."""
+    found: list[tuple[ast.expr, bool]] = []
+    for branch in facts.walk(ast.If):
+        values = [s.value for s in branch.body if isinstance(s, ast.Expr | ast.Assign)]
+        if not branch.orelse and any(isinstance(v, ast.Call) and facts.devices.moved(v) is not None for v in values):
+            found.append((branch.test, True))
+    for choice in facts.walk(ast.IfExp):
+        for side, means in ((choice.body, True), (choice.orelse, False)):
+            if isinstance(side, ast.Call) and facts.devices.moved(side) is not None:
+                found.append((choice.test, means))
+    return found
 
 
 def _kind(facts: Facts, node: ast.expr) -> str | None:

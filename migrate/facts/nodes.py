@@ -29,7 +29,7 @@ def _children_fields() -> dict[type, tuple[str, ...]]:
     for value in vars(ast).values():
         if isinstance(value, type) and issubclass(value, ast.AST):
             fields[value] = tuple(f for f in value._fields if f not in _PLAIN)
-    fields[ast.Constant] = ()
+    fields[ast.Constant] = fields[ast.MatchSingleton] = ()
     fields[ast.MatchSingleton] = ()
     fields[ast.keyword] = ("value",)
     fields[ast.NamedExpr] = ("target", "value")

@@ -5,7 +5,9 @@ from helpers import check, check_unchanged
 
 def net(*lines: str, method: str = "def forward(self, x):", base: str = "nn.Module") -> str:
     body = "".join(f"        {line}\n" for line in lines)
-    return f"import torch\nimport torch.nn as nn\nimport pytorch_lightning as pl\nclass Net({base}):\n    {method}\n{body}"
+    return (
+        f"import torch\nimport torch.nn as nn\nimport pytorch_lightning as pl\nclass Net({base}):\n    {method}\n{body}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,11 @@ def test_kept_tensors_become_buffers(before, after):
 
 def test_later_assignment_of_a_tensor():
     later = "    def forward(self, x):\n        self.mean = 0.9 * self.mean + x.mean()\n        return x\n"
-    check(module("self.mean = torch.zeros(1)", later), module('self.register_buffer("mean", torch.zeros(1))', later), select="PTM105")
+    check(
+        module("self.mean = torch.zeros(1)", later),
+        module('self.register_buffer("mean", torch.zeros(1))', later),
+        select="PTM105",
+    )
 
 
 def test_bases_of_this_file():

@@ -1,0 +1,36 @@
+import pytest
+from ptmigrate.migrate.facts.choice import accelerator
+from ptmigrate.migrate.facts.script import Facts
+
+AUTO = None
+
+
+@pytest.mark.parametrize(
+    ("source", "chosen"),
+    [
+        ("device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')", AUTO),
+        ("device = 'cuda' if args.cuda else 'cpu'", '"auto" if args.cuda else "cpu"'),
+        ("device = 'cpu' if args.no_cuda else 'cuda'", '"cpu" if args.no_cuda else "auto"'),
+        (
+            "device = 'cuda' if not args.no_cuda and torch.cuda.is_available() else 'cpu'",
+            '"cpu" if args.no_cuda else "auto"',
+        ),
+        (
+            "use = not args.no_cuda and torch.cuda.is_available()\ndevice = 'cuda' if use else 'cpu'",
+            '"cpu" if args.no_cuda else "auto"',
+        ),
+        (
+            "if args.gpu:\n    device = torch.device('cuda')\nelse:\n    device = torch.device('cpu')",
+            '"auto" if args.gpu else "cpu"',
+        ),
+        ("if args.cuda:\n    model.cuda()", '"auto" if args.cuda else "cpu"'),
+        ("model = model.cuda() if args.cuda else model", '"auto" if args.cuda else "cpu"'),
+        ("if torch.cuda.is_available():\n    model.cuda()", AUTO),
+        ("device = torch.device(args.device)", "torch.device(args.device).type"),
+        ("model.cuda()", AUTO),
+        ("x = 'a' if args.cuda else 'b'", AUTO),
+        ("if args.cuda:\n    torch.cuda.manual_seed(1)", AUTO),
+    ],
+)
+def test_the_users_choice_is_the_trainers(source, chosen):
+    assert accelerator(Facts("import torch\n" + source + "\n")) == chosen

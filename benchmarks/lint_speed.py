@@ -2,8 +2,8 @@
 
     python benchmarks/lint_speed.py [FOLDER]
 
-Nothing is downloaded: the tree is an installed package, torch by default. Every figure is the best of several runs taken
-in turn, so that a busy machine does not matter much. Where ruff is installed, it runs too, for comparison.
+Nothing is downloaded: the tree is an installed package, torch by default. Every figure is the best of several runs
+taken in turn, so that a busy machine does not matter much. Where ruff is installed, it runs too, for comparison.
 """
 
 from __future__ import annotations

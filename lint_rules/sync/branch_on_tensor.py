@@ -48,11 +48,11 @@ class BranchOnTensor(Rule):
         """
 
     def check_if(self, branch: ast.If, file: File) -> Iterator[Finding]:
-        parts = _parts(branch.test)
-        if any(file.loops.is_modulo(part) for part in parts):
+        hot = file.hot(branch)
+        if hot is None or hot.guarded or file.loops.is_modulo(branch.test):
             return
-        for part in parts:
-            if _may_be_tensor(part) and (hot := file.hot(branch)) and not hot.guarded and file.tensors.is_tensor(part):
+        for part in _parts(branch.test):
+            if _may_be_tensor(part) and file.tensors.is_tensor(part):
                 yield self.finding(part, f"`{file.source(part)}` is read at every step of {where(hot)}", file)
                 return
 

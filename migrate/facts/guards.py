@@ -14,23 +14,21 @@ _SELDOM_NAME = re.compile(r"^(should|do|is)_(log|print|report|eval|save)|^last_|
 class Guards:
     def __init__(self, nodes: Nodes) -> None:
         self.nodes = nodes
+        self._known: dict[ast.expr, bool] = {}
 
-    def is_modulo(self, test: ast.expr, depth: int = 0) -> bool:
+    def is_modulo(self, test: ast.expr) -> bool:
         """`step % n == 0` and its like, also as part of a condition, also under a name."""
-        for node in ast.walk(test):
-            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-                return True
-            if isinstance(node, ast.Name) and depth < 2 and _SELDOM_NAME.search(node.id):
-                return True
-            if isinstance(node, ast.Name) and depth < 2 and node.id in self._modulo_names:
-                return True
-            if (
-                isinstance(node, ast.Compare)
-                and len(node.ops) == 1
-                and isinstance(node.ops[0], ast.Eq)
-                and (_is_end(node) or _is_first(node))
-            ):
-                return True
+        if test not in self._known:
+            self._known[test] = any(self._is_seldom(node) for node in ast.walk(test))
+        return self._known[test]
+
+    def _is_seldom(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.BinOp):
+            return isinstance(node.op, ast.Mod)
+        if isinstance(node, ast.Name):
+            return node.id in self._modulo_names or _SELDOM_NAME.search(node.id) is not None
+        if isinstance(node, ast.Compare):
+            return len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq) and (_is_end(node) or _is_first(node))
         return False
 
     @cached_property

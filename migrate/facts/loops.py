@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .guards import Guards
 from .names import Names
-from .nodes import FUNCTIONS, LOOPS, Function, Loop, Nodes, walk_own
+from .nodes import FUNCTIONS, LOOPS, Function, Loop, Nodes
 
 LOADER_NAME = re.compile(
     r"(data_?)?(loader|iterator)s?\d*$|(^|_)(dl|batches|dataiter|data_iter)$|_(loader|iter)(_\w+)?$"
@@ -58,18 +58,18 @@ class Loops:
         """The hot loop that a node runs in at every step, wherever the loop stands; None where it runs less often."""
         if not self.hot_loops and not self._step_methods:
             return None
-        guarded = False
+        guards: list[ast.If] = []
         child = node
         for up in self.nodes.ancestors(node):
-            if isinstance(up, ast.If) and child is not up.test and self._now_and_then(up, child):
-                guarded = True
+            if isinstance(up, ast.If) and child in up.body:
+                guards.append(up)
             elif isinstance(up, LOOPS) and up in self.hot_loops and self._every_round(up, child):
-                return Hot(up, self.hot_loops[up], guarded or self._skipped_before(up, node))
+                return Hot(up, self.hot_loops[up], self._seldom(guards) or self._skipped_before(up, node))
             elif isinstance(up, FUNCTIONS):
                 if not isinstance(child, ast.stmt):
                     return None
                 found = self._hot_function(up)
-                return Hot(found.loop, found.kind, guarded or found.guarded) if found else None
+                return Hot(found.loop, found.kind, found.guarded or self._seldom(guards)) if found else None
             elif isinstance(up, ast.Lambda):
                 return None
             child = up
@@ -113,7 +113,10 @@ class Loops:
         last = _last(call.func)
         if last is None or not (call.args or call.keywords) or self.names.resolve(call.func):
             return False
-        return bool(MODEL_NAME.search(last)) or last in self._module_names
+        return self._is_model_name(last)
+
+    def _is_model_name(self, name: str) -> bool:
+        return bool(MODEL_NAME.search(name)) or name in self._module_names
 
     # -- loops ------------------------------------------------------------------------------------------------------
 
@@ -132,9 +135,19 @@ class Loops:
     @cached_property
     def _training(self) -> tuple[set[ast.AST], set[ast.AST]]:
         """Loops with a backward or an optimizer's step in their own round (or in what they call); and those around."""
+        return self._loops_with(self._training_calls)
+
+    @cached_property
+    def _evaluating(self) -> tuple[set[ast.AST], set[ast.AST]]:
+        """Loops that call a model in their own round, or a function that does; and those around."""
+        named = [calls for name, calls in self.nodes.calls.items() if self._is_model_name(name)]
+        return self._loops_with([call for calls in named for call in calls if self.is_model_call(call)])
+
+    def _loops_with(self, calls: list[ast.Call]) -> tuple[set[ast.AST], set[ast.AST]]:
+        """The nearest loops around some calls, through the functions that they stand in; and the loops around those."""
         direct: set[ast.AST] = set()
         around: set[ast.AST] = set()
-        pending: list[tuple[ast.AST, bool]] = [(call, False) for call in self._training_calls]
+        pending: list[tuple[ast.AST, bool]] = [(call, False) for call in calls]
         seen: set[tuple[ast.AST, bool]] = set()
         while pending:
             node, in_loop = pending.pop()
@@ -173,30 +186,6 @@ class Loops:
         is_own = isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"
         return (full is None or full == "torch.autograd.backward") and not is_own
 
-    @cached_property
-    def _evaluating(self) -> tuple[set[ast.AST], set[ast.AST]]:
-        """Loops that call a model in their own round, or a function that does; and all around them."""
-        direct: set[ast.AST] = set()
-        around: set[ast.AST] = set()
-        for loop in self.nodes.loops:
-            for node in walk_own([*loop.body]):
-                if isinstance(node, ast.Call) and self._calls_model(node):
-                    nearest = next((up for up in self.nodes.ancestors(node) if isinstance(up, LOOPS)), None)
-                    (direct if nearest is loop else around).add(loop)
-        return direct, around
-
-    def _calls_model(self, call: ast.Call, depth: int = 0) -> bool:
-        if self.is_model_call(call):
-            return True
-        if depth > 2:
-            return False
-        return any(
-            isinstance(n, ast.Call) and self._calls_model(n, depth + 1)
-            for f in self._called(call)
-            if f.name not in ("__init__",)
-            for n in walk_own(f.body)
-        )
-
     def _under_no_grad(self, node: ast.AST) -> bool:
         for up in self.nodes.ancestors(node):
             if isinstance(up, ast.With | ast.AsyncWith) and any(self._is_no_grad(i.context_expr) for i in up.items):
@@ -229,10 +218,6 @@ class Loops:
         if self.names.resolve(func):
             return False
         return len(self._methods_named.get(func.attr, ())) == 1 and func.attr not in _COMMON_METHODS
-
-    def _called(self, call: ast.Call) -> list[Function]:
-        name = _last(call.func)
-        return [f for f in self._functions_named.get(name or "", ()) if call in self.calls_of(f)]
 
     @cached_property
     def _functions_named(self) -> dict[str, list[Function]]:
@@ -283,8 +268,8 @@ class Loops:
         """Whether a direct child of a loop runs in each round (not its iterable, not its else)."""
         return child in loop.body or (isinstance(loop, ast.While) and child is loop.test)
 
-    def _now_and_then(self, branch: ast.If, child: ast.AST) -> bool:
-        return child in branch.body and self.is_modulo(branch.test)
+    def _seldom(self, guards: list[ast.If]) -> bool:
+        return any(self.is_modulo(branch.test) for branch in guards)
 
     def is_modulo(self, test: ast.expr) -> bool:
         return self.guards.is_modulo(test)

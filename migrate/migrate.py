@@ -111,7 +111,7 @@ def _lifted(facts: Facts, options: Options) -> Result:
             why.line = line(getattr(why.node, "lineno", 1))
         raise
     edits = [c.edit for c in changes] + [replace(e, line=line(e.line)) for e in more]
-    attention = [replace(n, line=line(n.line)) for n in attention]
+    attention = [replace(n, line=line(n.line)) for n in attention] + seen(facts, changes, options.wants)
     text, once, names = _once(text, facts, options)
     text = add_imports(text, "ptmigrate.runtime", [*MODULE_NAMES, *names])
     ast.parse(text)
@@ -123,12 +123,15 @@ def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
     name = "runtime"
     while any(name in s.stores or name in s.params for s in facts.scopes.by_node.values()):
         name = f"pt_{name}"
-    changes = outermost(facts, [*plan_all(facts, options.wants, kept=True), *KeepLoop(name).plan(facts)])
+    keep = list(KeepLoop(name).plan(facts))
+    changes = outermost(facts, [*plan_all(facts, options.wants, kept=True), *keep])
+    attention = [*attention, *seen(facts, changes, options.wants)]
     text = apply(facts, changes)
     text, once, names = _once(text, facts, options)
-    text = add_imports(text, "ptmigrate.runtime", ["Runtime", *names], f"{name} = Runtime.shared()")
+    if keep or names:
+        text = add_imports(text, "ptmigrate.runtime", ["Runtime", *names], f"{name} = Runtime.shared()")
     ast.parse(text)
-    first = next((c.edit for c in changes), None)
+    first = next((c.edit for c in keep), None)
     if first is not None:
         says = "every process computes every batch whole: a kept loop's data is not divided over processes"
         attention = [*attention, Note(first.line, first.column, "PTM703", says)]

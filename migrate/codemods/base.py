@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..facts.script import Facts
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     import libcst as cst
 
     Rewrite = Callable[[cst.CSTNode, cst.CSTNode], cst.CSTNode]
+
+
+@dataclass(frozen=True)
+class Insertion:
+    """A definition that goes before the statement of the module that starts on a line, and imports it needs."""
+
+    line: int
+    text: str
+    imports: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,7 @@ class Change:
     edit: Edit
     rewrite: Rewrite | None
     gone: tuple[ast.AST, ...] = ()  # the parts of the node that are no longer evaluated afterwards
+    insertion: Insertion | None = None
 
 
 class NotFound(Exception):
@@ -66,12 +76,15 @@ def apply(facts: Facts, changes: Iterable[Change]) -> str:
     from ._pass import Pass
 
     wanted: dict[tuple[Any, ...], list[Change]] = {}
+    insertions: list[Insertion] = []
     for c in changes:
+        if c.insertion is not None:
+            insertions.append(c.insertion)
         wanted.setdefault((_kind(c.node), *facts.text.key(c.node)), []).append(c)
     if not wanted:
         return facts.text.text
     wrapper = MetadataWrapper(cst.parse_module(facts.text.text), unsafe_skip_copy=True)
-    carried = Pass(wanted, wrapper.resolve(PositionProvider))
+    carried = Pass(wanted, wrapper.resolve(PositionProvider), insertions)
     text = wrapper.visit(carried).code
     if len(carried.found) < len(wanted):
         raise NotFound([wanted[key][0].edit for key in wanted if key not in carried.found])

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
+from .name_lambdas import NameLambdas
 from .old_idioms import OldIdioms, RemoveVariables
 from .place_like_inputs import PlaceLikeInputs
 from .plain_process import PlainProcess
@@ -19,7 +20,7 @@ from .sync_logging import SyncLogging
 
 # in a loop that is kept the script places things itself
 ONLY_LIFTED: tuple[type[Codemod], ...] = (RegisterBuffers, PlaceLikeInputs, RemoveDeviceCalls)
-ALWAYS: tuple[type[Codemod], ...] = (PlainProcess, RemoveSamplers, RemoveVariables, OldIdioms, SyncLogging)
+ALWAYS: tuple[type[Codemod], ...] = (NameLambdas, PlainProcess, RemoveSamplers, RemoveVariables, OldIdioms, SyncLogging)
 
 
 def plan_all(facts: Facts, wants: Callable[[str], bool], kept: bool = False) -> list[Change]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 import textwrap
 
 from ptmigrate.migrate.migrate import Options, Result, migrate_text
@@ -40,6 +41,8 @@ def check(
     """
     before, after = dedent(before), dedent(after)
     for name, form in VARIANTS.items():
+        if name == "tabs" and not re.search(r"(?m)^ ", before):
+            continue  # nothing shows how such a file is indented
         result = migrated(form(before), select)
         assert result.text == form(after), f"{name}:\n{result.text}"
         ast.parse(result.text)

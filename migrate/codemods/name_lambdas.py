@@ -1,0 +1,155 @@
+"""T7: a lambda that has to be pickled becomes a named function; what it takes from around it is bound with partial.
+
+Pickling meets the functions given to data loaders, transforms and schedulers, and those that a module keeps.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+
+from ..facts.script import Facts
+from ..report import Note
+from .base import Change, Codemod, Insertion
+from .rewrites import source
+
+KEYWORDS = {"collate_fn", "worker_init_fn", "lr_lambda", "target_transform", "transform"}
+TAKES = {
+    "torchvision.transforms.Lambda", "torchvision.transforms.v2.Lambda", "torch.optim.lr_scheduler.LambdaLR",
+    "torch.optim.lr_scheduler.MultiplicativeLR",
+}  # fmt: skip
+
+
+class NameLambdas(Codemod):
+    code = "PTM201"
+    name = "name-lambdas"
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        self.left: list[Note] = []
+        taken = {n.id for n in facts.walk(ast.Name)} | {d.name for d in facts.walk(ast.FunctionDef)}
+        taken |= {a.asname or a.name for a in facts.walk(ast.alias)} | {d.name for d in facts.walk(ast.ClassDef)}
+        partial = None
+        for node in facts.walk(ast.Lambda):
+            base = self._pickled_as(facts, node)
+            if base is None:
+                continue
+            free = self._free(facts, node)
+            if free is None or self._is_multiline(facts, node):
+                self._tell(facts, node)
+                continue
+            name = base
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            new = name
+            if free:
+                partial = partial or self._partial(facts, taken)
+                new = f"{partial}({name}, {', '.join(f'{n}={n}' for n in free)})"
+            if free and (node.args.vararg or node.args.kwonlyargs or node.args.kwarg or node.args.defaults):
+                self._tell(facts, node)
+                continue
+            says = f"`{facts.short(node)}` became {name}(): a lambda cannot be pickled"
+            definition = self._definition(facts, node, name, free)
+            imports = (
+                ["import functools"] if free and partial == "functools.partial" and "functools" not in taken else []
+            )
+            yield Change(
+                node,
+                self.edit(facts, node, says),
+                source(new),
+                (),
+                Insertion(self._top(facts, node), definition, imports),
+            )
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self.left
+
+    def _tell(self, facts: Facts, node: ast.AST) -> None:
+        line, column, _, _ = facts.text.key(node)
+        says = f"`{facts.short(node)}` cannot be pickled, and is not rewritten: what it takes from around it may change"
+        self.left.append(Note(line, column + 1, self.code, says))
+
+    def _pickled_as(self, facts: Facts, node: ast.Lambda) -> str | None:
+        """The name of the function that a lambda becomes where pickling meets it."""
+        if facts.in_formatted_string(node):
+            return None
+        up = facts.scopes.parents.get(node)
+        if isinstance(up, ast.List):  # LambdaLR(opt, [lambda e: 1, ...])
+            up = facts.scopes.parents.get(up)
+        if isinstance(up, ast.keyword):
+            if up.arg in KEYWORDS:
+                return f"_{up.arg}"
+            up = facts.scopes.parents.get(up)
+        if isinstance(up, ast.Call) and facts.names.resolve(up.func) in TAKES:
+            return "_lr_lambda" if "lr_scheduler" in (facts.names.resolve(up.func) or "") else "_transform"
+        if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Attribute):
+            t = up.targets[0]
+            holder = next((u for u in facts.scopes.ancestors(up) if isinstance(u, ast.ClassDef)), None)
+            if isinstance(t.value, ast.Name) and t.value.id == "self" and holder in facts.classes.modules:
+                return f"_{t.attr.lstrip('_')}"
+        return None
+
+    def _free(self, facts: Facts, node: ast.Lambda) -> list[str] | None:
+        """The names that it takes from functions around it; None when one of them may change later."""
+        own = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+        inner = {n.id for n in ast.walk(node.body) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        found: list[str] = []
+        if any(isinstance(n, ast.Lambda | ast.Yield | ast.Await | ast.NamedExpr) for n in ast.walk(node.body)):
+            return None
+        for n in [*ast.walk(node.body), *(m for d in node.args.defaults for m in ast.walk(d))]:
+            if not isinstance(n, ast.Name) or n.id in own | inner or n.id in found:
+                continue
+            scope = facts.scopes.scope_of(node).lookup(n.id)
+            if scope is None:
+                if not hasattr(builtins, n.id):
+                    return None
+                continue
+            if scope is facts.scopes.module:
+                continue
+            if scope.is_class or n.id in ("self", "super"):
+                return None
+            bound = len(scope.stores.get(n.id, ())) + (n.id in scope.params)
+            if bound != 1 or self._in_loop(facts, scope, n.id):
+                return None
+            found.append(n.id)
+        return found
+
+    def _in_loop(self, facts: Facts, scope: object, name: str) -> bool:
+        stores = scope.stores.get(name, ())  # type: ignore[attr-defined]
+        return any(
+            isinstance(u, ast.For | ast.While | ast.comprehension) for s in stores for u in facts.scopes.ancestors(s)
+        )
+
+    def _is_multiline(self, facts: Facts, node: ast.Lambda) -> bool:
+        return node.lineno != node.end_lineno
+
+    def _partial(self, facts: Facts, taken: set[str]) -> str:
+        for n in facts.walk(ast.ImportFrom):
+            if n.module == "functools" and n in facts.tree.body:
+                for a in n.names:
+                    if a.name == "partial":
+                        return a.asname or a.name
+        return "functools.partial"
+
+    def _definition(self, facts: Facts, node: ast.Lambda, name: str, free: list[str]) -> str:
+        given = facts.text.get(node.args) if hasattr(node.args, "lineno") else self._parameters(facts, node)
+        bound = ", ".join(free)
+        parameters = f"{given}, *, {bound}" if given and bound else (given or (f"*, {bound}" if bound else ""))
+        return f"def {name}({parameters}):\n    return {facts.text.get(node.body)}\n"
+
+    def _parameters(self, facts: Facts, node: ast.Lambda) -> str:
+        """The text between `lambda` and the colon before its body."""
+        whole, body = facts.text.get(node), facts.text.get(node.body)
+        head = whole[: len(whole) - len(body)] if whole.endswith(body) else ast.unparse(node.args) + ":"
+        return head.removeprefix("lambda").rstrip().rstrip("(").rstrip().removesuffix(":").strip()
+
+    def _top(self, facts: Facts, node: ast.AST) -> int:
+        """The first line of the statement of the module that holds it."""
+        last: ast.AST = node
+        for up in facts.scopes.ancestors(node):
+            if up is facts.tree:
+                break
+            last = up
+        decorators = getattr(last, "decorator_list", None)
+        return min([last.lineno, *(d.lineno for d in decorators or [])])  # type: ignore[attr-defined]

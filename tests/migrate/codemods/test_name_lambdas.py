@@ -1,0 +1,65 @@
+# ruff: noqa: E501
+import pytest
+from helpers import check, check_unchanged
+
+HEAD = "import torch\nfrom torch.utils.data import DataLoader\nfrom torch.optim.lr_scheduler import LambdaLR\nfrom torchvision import transforms\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("loader = DataLoader(d, collate_fn=lambda b: b[0])", "def _collate_fn(b):\n    return b[0]\n\n\nloader = DataLoader(d, collate_fn=_collate_fn)"),
+        ("s = LambdaLR(opt, lambda epoch: 0.95 ** epoch)", "def _lr_lambda(epoch):\n    return 0.95 ** epoch\n\n\ns = LambdaLR(opt, _lr_lambda)"),
+        ("t = transforms.Lambda(lambda x: x / 2)", "def _transform(x):\n    return x / 2\n\n\nt = transforms.Lambda(_transform)"),
+        ("t = transforms.Lambda(lambda x, y=2: (x / y))", "def _transform(x, y=2):\n    return (x / y)\n\n\nt = transforms.Lambda(_transform)".replace("(x / y)", "x / y")),
+        (
+            "class N(torch.nn.Module):\n    def __init__(self):\n        self.act = lambda x: torch.relu(x)",
+            "def _act(x):\n    return torch.relu(x)\n\n\nclass N(torch.nn.Module):\n    def __init__(self):\n        self.act = _act",
+        ),
+    ],
+)  # fmt: skip
+def test_named(before, after):
+    check(HEAD + before + "\n", HEAD + after + "\n", select="PTM201")
+
+
+def test_what_it_takes_from_around_it_is_bound():
+    check(
+        HEAD + "def make(opt, gamma):\n    return LambdaLR(opt, lr_lambda=lambda e: gamma ** e)\n",
+        "import functools\n"
+        + HEAD
+        + "def _lr_lambda(e, *, gamma):\n    return gamma ** e\n\n\ndef make(opt, gamma):\n    return LambdaLR(opt, lr_lambda=functools.partial(_lr_lambda, gamma=gamma))\n",
+        ["PTM201 line 8"],
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "xs.sort(key=lambda x: x[0])",
+        "f = lambda x: x",
+        "map(lambda x: x, xs)",
+        "loader = DataLoader(d, collate_fn=collate)",
+        "s = LambdaLR(opt, fn)",
+        "class A:\n    def __init__(self):\n        self.f = lambda x: x",
+    ],
+)
+def test_unchanged(source):
+    check_unchanged(HEAD + source + "\n", [])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for g in gs:\n        s = LambdaLR(opt, lambda e: g ** e)",
+        "g = 1\n    s = LambdaLR(opt, lambda e: g)\n    g = 2",
+    ],
+)
+def test_what_may_change_is_told(body):
+    check_unchanged(HEAD + f"def f(opt, gs):\n    {body}\n", ["PTM201 line "])
+
+
+def test_a_method_of_self_is_told():
+    check_unchanged(
+        HEAD + "class N(torch.nn.Module):\n    def __init__(self):\n        self.act = lambda x: self.f(x)\n",
+        ["PTM201 line 9"],
+    )

@@ -385,6 +385,7 @@ class ModuleBuilder:
             elif isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "print":
                 if chunk is not None and self.facts.scopes.scope_of(n.func).lookup("print") is None:
                     found[self.facts.text.span(n.func)] = "self.print"
+                found.update(self._shown_losses(n, chunk))
             elif isinstance(n, ast.Break) and chunk is not None and chunk.hook.endswith("_step"):
                 found.update(self._break(n, chunk))
             elif isinstance(n, ast.Continue) and chunk is not None and chunk.hook.endswith("_step"):
@@ -396,6 +397,40 @@ class ModuleBuilder:
             elif isinstance(n, ast.Expr) and chunk is not None and self._is_save(n.value):
                 found.update(self._guarded_save(n))
         return found
+
+    def _shown_losses(self, n: ast.Call, chunk: Chunk | None) -> dict[tuple[int, int], str]:
+        """A printed `loss.item()` is that of the whole batch, where every rank comes by to bring it together."""
+        loss = self.recipe.optimization.losses[0]
+        if (
+            chunk is None
+            or chunk.hook != "training_step"
+            or not isinstance(loss, ast.Name)
+            or not self._all_ranks_pass(n, chunk)
+        ):
+            return {}
+        found = {}
+        for call in ast.walk(n):
+            if isinstance(call, ast.Call) and ast.unparse(call) == f"{loss.id}.item()":
+                start, stop = self.facts.text.span(call)
+                share = " * self.share" if self.reduction == "mean" else ""
+                found[(start, start)] = "self.all_reduce("
+                found[(stop, stop)] = f"{share})"
+        return found
+
+    def _all_ranks_pass(self, n: ast.AST, chunk: Chunk) -> bool:
+        """Whether the conditions around a node ask only for what is the same on every rank."""
+        passing = chunk.passing
+        assert passing is not None
+        own = stored(passing.body) | {x.id for x in ast.walk(passing.target) if isinstance(x, ast.Name)}
+        for up in self.facts.scopes.ancestors(n):
+            if up is passing.loop:
+                return True
+            if isinstance(up, ast.If):
+                if any(isinstance(x, ast.Name) and x.id in own for x in ast.walk(up.test)):
+                    return False
+            elif not isinstance(up, ast.expr | ast.Expr | ast.keyword | ast.FormattedValue):
+                return False
+        return False
 
     def _is_save(self, value: ast.expr) -> bool:
         return isinstance(value, ast.Call) and self.facts.names.resolve(value.func) == "torch.save"

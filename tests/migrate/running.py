@@ -1,4 +1,4 @@
-"""Run a script's text in this process, as `python script.py ARGS`, and give back its losses, final parameters and output."""
+"""Run a script's text in this process, as `python script.py ARGS`; gives back losses, final parameters and output."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy
 import torch
-
 from ptmigrate.migrate.migrate import migrate_text
 
 

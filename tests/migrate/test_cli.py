@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-
 from ptmigrate.migrate.cli import command
 
 DIGITS = Path(__file__).parents[2] / "fixtures" / "plain" / "digits.py"
@@ -38,7 +37,11 @@ def test_json_has_plan_edits_and_attention(folder):
     report = json.loads(run("--format", "json", "digits.py").stdout)
     assert report["version"] == 1
     (entry,) = report["files"]
-    assert entry["path"] == "digits.py" and entry["plan"] == "module" and entry["output"] == os.path.join("migrated", "digits.py")
+    assert (
+        entry["path"] == "digits.py"
+        and entry["plan"] == "module"
+        and entry["output"] == os.path.join("migrated", "digits.py")
+    )
     assert {"code", "line", "column", "message", "safe"} <= set(entry["edits"][0])
     assert entry["attention"] == []
     assert report["summary"]["changed"] == 1
@@ -94,7 +97,12 @@ def test_a_file_without_torch_is_untouched_and_said_so(folder):
 
 @pytest.mark.parametrize(
     "content",
-    [b"import torch\ndef f(:\n", b"import torch\nprint 'hello'\n", b"# coding: nonsense\nimport torch\n", b"import torch\n\0"],
+    [
+        b"import torch\ndef f(:\n",
+        b"import torch\nprint 'hello'\n",
+        b"# coding: nonsense\nimport torch\n",
+        b"import torch\n\0",
+    ],
 )
 def test_a_bad_file_is_one_line_with_its_place_and_the_others_go_on(folder, content):
     (folder / "bad.py").write_bytes(content)
@@ -126,6 +134,8 @@ def test_local_modules_come_along(folder):
 def test_arguments_after_a_bare_dash_dash_need_verify(folder):
     done = subprocess.run(
         [sys.executable, "-c", "from ptmigrate.migrate.cli import main; main()", "digits.py", "--", "--epochs", "1"],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 2 and "--verify" in done.stderr

@@ -40,7 +40,8 @@ for epoch in range(args.epochs):
         loss.backward()
         optimizer.step()
         if (i + 1) % 2 == 0:
-            print('Epoch [{}/{}], Step [{}/{}], Loss: {:.4f}'.format(epoch + 1, args.epochs, i + 1, len(train_loader), loss.item()))
+            print('Epoch [{}/{}], Step [{}/{}], Loss: {:.4f}'.format(
+                epoch + 1, args.epochs, i + 1, len(train_loader), loss.item()))
 print('done', epoch, loss.item())
 """
 )
@@ -190,14 +191,14 @@ MANUAL = {
         "        if (i + 1)", "        norm = model[0].weight.grad.norm().item()\n        if (i + 1)"
     ),
     "schedule on a metric": FUNCTIONS.replace("scheduler.step()", "scheduler.step(epoch)"),
-    "a closure": NESTED.replace(
-        "torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)",
-        "torch.optim.LBFGS(model.parameters(), max_iter=3)",
-    ).replace(
-        "        out = model(x)\n        loss = criterion(out, y)\n        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n",
-        "        def closure():\n            optimizer.zero_grad()\n            loss = criterion(model(x), y)\n            loss.backward()\n"
-        "            return loss\n        loss = optimizer.step(closure)\n",
-    ),
+    "a closure": NESTED.replace("optim.SGD(", "optim.LBFGS(")
+    .replace("lr=args.lr, momentum=0.9", "max_iter=3")
+    .replace(
+        "        out = model(x)\n        loss = criterion(out, y)\n        optimizer.zero_grad()\n        loss.backward()\n",
+        "        def closure():\n            optimizer.zero_grad()\n            loss = criterion(model(x), y)\n"
+        "            loss.backward()\n            return loss\n",
+    )
+    .replace("        optimizer.step()", "        loss = optimizer.step(closure)"),
     "a helper reads the model after the step": NESTED.replace(
         "for epoch in", "def probe():\n    return model[0].weight.sum().item()\n\nfor epoch in"
     ).replace("        if (i + 1)", "        print(probe())\n        if (i + 1)"),

@@ -1,4 +1,4 @@
-"""The proof, with real runs: a true migration climbs the whole ladder, an untrue one is caught, missing data is told apart."""
+"""The proof, with real runs: a true migration climbs the ladder, an untrue one is caught, missing data is told apart."""
 
 import json
 import subprocess
@@ -24,7 +24,17 @@ def results(ladder):
 
 
 def test_digits_climb_the_whole_ladder(tmp_path):
-    command = [sys.executable, "-m", "ptmigrate.migrate.cli", "--verify", "--devices", "2", "--format", "json", str(DIGITS)]
+    command = [
+        sys.executable,
+        "-m",
+        "ptmigrate.migrate.cli",
+        "--verify",
+        "--devices",
+        "2",
+        "--format",
+        "json",
+        str(DIGITS),
+    ]
     done = subprocess.run([*command, "--", "--epochs", "2"], cwd=tmp_path, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
     proof = json.loads(done.stdout)["verify"]
@@ -37,7 +47,9 @@ def test_digits_climb_the_whole_ladder(tmp_path):
 
 def test_a_result_that_trains_differently_is_caught(tmp_path, capsys):
     original, result = migrated(tmp_path, DIGITS.read_text(encoding="utf-8"))
-    result.write_text(result.read_text(encoding="utf-8").replace("lr=self.args.lr", "lr=self.args.lr * 2"), encoding="utf-8")
+    result.write_text(
+        result.read_text(encoding="utf-8").replace("lr=self.args.lr", "lr=self.args.lr * 2"), encoding="utf-8"
+    )
     ladder = climb(original, result, SMALL, 1)
     assert results(ladder) == {"parses": "yes", "runs": "yes", "same losses": "no"} and not ladder.proven
     assert "at step 1" in ladder.rungs[-1].detail

@@ -73,6 +73,9 @@ def _planned(facts: Facts, options: Options, is_script: bool) -> Result:
             return _lifted(facts, options)
         except CannotLift as why:
             return _kept(facts, options, [] if why.node is None else [_decided(why)])
+        except (SyntaxError, LookupError, TypeError, ValueError, AssertionError, AttributeError) as fault:
+            says = f"the loop is kept: lifting it failed ({type(fault).__name__}: {fault})"
+            return _kept(facts, options, [Note(1, 1, "PTM701", says)])
     if trains:
         return _kept(facts, options, [])
     changes = _device_changes(facts, options)
@@ -124,10 +127,12 @@ def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
     while any(name in s.stores or name in s.params for s in facts.scopes.by_node.values()):
         name = f"pt_{name}"
     keep = list(KeepLoop(name).plan(facts))
-    changes = outermost(facts, [*plan_all(facts, options.wants, kept=True), *keep])
+    once = list(Once().plan(facts)) if options.wants(Once.code) else []
+    changes = outermost(facts, [*plan_all(facts, options.wants, kept=True), *keep, *once])
     attention = [*attention, *seen(facts, changes, options.wants)]
     text = apply(facts, changes)
-    text, once, names = _once(text, facts, options)
+    read = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+    names = [n for n in (PRINT, SAVE) if n in read]
     if keep or names:
         text = add_imports(text, "ptmigrate.runtime", ["Runtime", *names], f"{name} = Runtime.shared()")
     ast.parse(text)
@@ -135,7 +140,7 @@ def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
     if first is not None:
         says = "every process computes every batch whole: a kept loop's data is not divided over processes"
         attention = [*attention, Note(first.line, first.column, "PTM703", says)]
-    return Result(text, "loop", [c.edit for c in changes] + once, attention)
+    return Result(text, "loop", [c.edit for c in changes], attention)
 
 
 def _once(text: str, original: Facts, options: Options) -> tuple[str, list[Edit], list[str]]:

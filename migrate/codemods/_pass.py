@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,9 +32,27 @@ class Pass(cst.CSTTransformer):
         self.positions = positions
         self.insertions = insertions
         self.found: set[tuple[Any, ...]] = set()
+        self.own: dict[type, Any] = {
+            cst.SimpleStatementLine: self.leave_SimpleStatementLine,
+            cst.IndentedBlock: self.leave_IndentedBlock,
+            cst.Module: self.leave_Module,
+        }
+        self.lines = sorted(k[1] for k in wanted)
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        """Statements in which nothing is planned are not entered."""
+        if not isinstance(node, cst.BaseStatement):
+            return True
+        where = self.positions[node]
+        decorators = getattr(node, "decorators", ())
+        first = self.positions[decorators[0]].start.line if decorators else where.start.line
+        at = bisect_left(self.lines, first)
+        return at < len(self.lines) and self.lines[at] <= where.end.line
 
     def on_leave(self, original: cst.CSTNode, updated: Any) -> Any:
-        updated = super().on_leave(original, updated)
+        of_its_own = self.own.get(type(original))
+        if of_its_own is not None:
+            updated = of_its_own(original, updated)
         kind = "statement" if isinstance(original, SMALL) else type(original).__name__
         if kind in self.kinds:
             where = self.positions[original]

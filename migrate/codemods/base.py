@@ -84,8 +84,9 @@ def apply(facts: Facts, changes: Iterable[Change]) -> str:
     if not wanted:
         return facts.text.text
     wrapper = MetadataWrapper(cst.parse_module(facts.text.text), unsafe_skip_copy=True)
-    carried = Pass(wanted, wrapper.resolve(PositionProvider), insertions)
-    text = wrapper.visit(carried).code
+    # not `wrapper.resolve`, which walks the tree once more for providers that have none of this one's work
+    carried = Pass(wanted, PositionProvider()._gen(wrapper), insertions)
+    text = wrapper.module.visit(carried).code
     if len(carried.found) < len(wanted):
         raise NotFound([wanted[key][0].edit for key in wanted if key not in carried.found])
     return text

@@ -99,6 +99,11 @@ def _fold(facts: Facts, node: ast.expr, depth: int) -> Truth:
         )
     if isinstance(node, ast.BoolOp):
         return _fold_bool(facts, node, depth)
+    if isinstance(node, ast.IfExp):
+        asked = _fold(facts, node.test, depth + 1)
+        if isinstance(asked, bool):
+            return _fold(facts, node.body if asked else node.orelse, depth + 1)
+        return f"({ast.unparse(node)})"
     return ast.unparse(node)
 
 

@@ -207,7 +207,7 @@ class Distribution:
             value = "0" if full in RANKS else "1" if full in WORLDS else None
             if value is None and isinstance(c.func, ast.Name) and c.func.id == "int" and len(c.args) == 1:
                 value = self._environment(c.args[0])
-            if value is None and full == "torch.cuda.device_count" and self._gives_world(c):
+            if value is None and full in ("torch.cuda.device_count", "torch.accelerator.device_count") and self._gives_world(c):
                 value = "1"
             if value is None and full in (D + "is_initialized", D + "is_torchelastic_launched"):
                 value = "False"

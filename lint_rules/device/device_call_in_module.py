@@ -19,8 +19,6 @@ class DeviceCallInModule(Rule):
         "sits on another card than its inputs. Follow the inputs (`x.device`), or register buffers, which move along."
     )
     calls = ("cuda", "to")
-    fix = "unsafe"
-    settled_by = "remove_device_calls"
 
     BAD = (
         """
@@ -61,6 +59,8 @@ class DeviceCallInModule(Rule):
         method = file.classes.method_of(call)
         if method is None or method.name in MOVING_METHODS or not file.classes.is_module(call):
             return
+        if _follows(call, file):
+            return
         if call.func.attr == "cuda":
             if not (isinstance(call.func.value, ast.Call) and last_part(call.func.value.func) == "super"):
                 yield self.finding(call, f"`{file.source(call)}` in a module; follow the device of its inputs", file)
@@ -72,6 +72,14 @@ class DeviceCallInModule(Rule):
             yield self.finding(call, f"`{file.source(call)}` in a module; follow the device of its inputs", file)
         elif isinstance(device, ast.Name) and device.id in file.global_devices and _is_global(device, method):
             yield self.finding(call, f"`{file.source(call)}` in a module moves to a global device", file)
+
+
+def _follows(call: ast.Call, file: File) -> bool:
+    """Under `if x.is_cuda:` it follows its inputs already."""
+    return any(
+        isinstance(up, ast.If) and any(isinstance(n, ast.Attribute) and n.attr == "is_cuda" for n in ast.walk(up.test))
+        for up in file.nodes.ancestors(call)
+    )
 
 
 def _is_global(name: ast.Name, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -83,7 +83,7 @@ class HardCodedDevice(Rule):
         if isinstance(func.value, ast.Call) and last_part(func.value.func) == "super":
             return
         if method is None or method.name not in MOVING_METHODS:
-            yield self.finding(call, f"`{file.source(call)}` runs only where there is {func.attr.upper()}", file)
+            yield self.finding(call, f"`{file.source(call)}` places by hand, and on {func.attr.upper()} only", file)
 
     def _made(self, call: ast.Call, file: File) -> Iterator[Finding]:
         """`torch.device("cuda")` is fine where a condition chose it, `torch.device("cuda:0")` never is."""

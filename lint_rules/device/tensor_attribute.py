@@ -23,6 +23,8 @@ class TensorAttribute(Rule):
         "`.to()`, `.state_dict()` and DistributedDataParallel know parameters and buffers only; a tensor in a plain "
         "attribute stays where it was made and is lost when the model is saved. Use `register_buffer`."
     )
+    fix = "unsafe"  # the saved state gains a name
+    settled_by = "register_buffers"
 
     BAD = (
         """

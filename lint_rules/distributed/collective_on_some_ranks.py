@@ -81,7 +81,7 @@ def _is_expected_to_fail(call: ast.Call, file: File) -> bool:
     """Whether a test looks at the error itself."""
     return any(
         isinstance(up, ast.With)
-        and any(word in file.source(up.items[0], 200) for word in ("assertRaises", "raises", "exc"))
+        and any(word in file.source(up.items[0].context_expr, 200) for word in ("assertRaises", "raises", "exc"))
         for up in file.nodes.ancestors(call)
     )
 

@@ -25,18 +25,29 @@ def carried(file: File) -> Iterator[tuple[ast.expr, str]]:
     for k in file.nodes.of(ast.keyword):
         if k.arg in KEYWORDS:
             call = file.nodes.parents[k]
-            if isinstance(call, ast.Call) and last_part(call.func) not in ("partial", "add_argument", "add"):
+            if isinstance(call, ast.Call) and _takes(call, k.arg, file):
                 for value in _each(k.value):
-                    yield value, f"`{k.arg}`, which goes to {KEYWORDS[k.arg]}"
+                    yield value, f"`{k.arg}`, which goes to {KEYWORDS[k.arg]},"
     for name in ("Lambda", "LambdaLR", "MultiplicativeLR"):
         for call in file.nodes.calls.get(name, ()):
             full = file.resolve(call.func)
             if full in TRANSFORMS and call.args:
-                yield call.args[0], "a transform, which goes to the DataLoader's workers"
+                yield call.args[0], "a transform"
             elif full in SCHEDULERS and len(call.args) > 1:
                 for value in _each(call.args[1]):
-                    yield value, "a scheduler, which keeps no such function in its state"
+                    yield value, "a scheduler, which keeps no such function in its state,"
     yield from _attributes(file)
+
+
+def _takes(call: ast.Call, name: str, file: File) -> bool:
+    """Whether a call may be one of a loader, a data set or a scheduler; a transform is also taken by much else."""
+    last = last_part(call.func) or ""
+    if last in ("partial", "add_argument", "add"):
+        return False
+    if "transform" not in name:
+        return True
+    full = file.resolve(call.func)
+    return last[:1].isupper() and (full is None or "data" in full.lower())
 
 
 def _attributes(file: File) -> Iterator[tuple[ast.expr, str]]:

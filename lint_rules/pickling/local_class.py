@@ -39,5 +39,9 @@ class LocalClass(Rule):
         """
 
     def check_class(self, node: ast.ClassDef, file: File) -> Iterator[Finding]:
-        if file.classes.kinds.get(node) and isinstance(file.nodes.parents[node], FUNCTIONS):
+        kind = file.classes.kinds.get(node)
+        if not kind or not isinstance(file.nodes.parents[node], FUNCTIONS):
+            return
+        # a data set goes to workers; a module goes to other processes only where there are some
+        if kind == "dataset" or file.ranks.distributed is not None or file.nodes.calls.get("spawn"):
             yield self.finding(node, f"instances of {node.name}, a class local to a function, cannot be pickled", file)

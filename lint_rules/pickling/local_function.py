@@ -47,4 +47,4 @@ class LocalFunction(Rule):
             if isinstance(value, ast.Name) and value.id in local:
                 around = set(file.nodes.ancestors(value))
                 if any(home in around for home in local[value.id]):
-                    yield self.finding(value, f"`{value.id}` is a local function in {what}, cannot be pickled", file)
+                    yield self.finding(value, f"`{value.id}` is a local function in {what} cannot be pickled", file)

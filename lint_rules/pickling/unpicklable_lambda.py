@@ -75,4 +75,4 @@ class UnpicklableLambda(Rule):
         for value, what in carried(file):
             found = named.get(value.id) if isinstance(value, ast.Name) else value
             if isinstance(found, ast.Lambda):
-                yield self.finding(found, f"a lambda in {what}, cannot be pickled", file)
+                yield self.finding(found, f"a lambda in {what} cannot be pickled", file)

@@ -27,7 +27,7 @@ def folder(tmp_path):
 def test_concise(folder):
     done = ptlint(cwd=folder)
     assert done.returncode == 1
-    assert done.stdout == "bad.py:2:9: PTM101 `torch.nn.Linear(2, 2).cuda()` runs only where there is CUDA\n"
+    assert done.stdout == "bad.py:2:9: PTM101 `torch.nn.Linear(2, 2).cuda()` places by hand, and on CUDA only\n"
     assert done.stderr == ""
 
 
@@ -51,7 +51,7 @@ def test_json(folder):
             "column": 9,
             "end_line": 2,
             "end_column": 37,
-            "message": "`torch.nn.Linear(2, 2).cuda()` runs only where there is CUDA",
+            "message": "`torch.nn.Linear(2, 2).cuda()` places by hand, and on CUDA only",
             "fix": "unsafe",
         }
     ]

@@ -1,6 +1,6 @@
 """`--fix`: the codemods of the migration, for the findings that one settles. Here is only the way to them.
 
-`ptmigrate.migrate.fix(source, codes, unsafe)` is given a Source and gives back the new text; it is imported on use.
+Each codemod is run alone, by its code, and is imported on use.
 Suppressions that suppress nothing are taken out here, where they are known.
 """
 
@@ -16,6 +16,9 @@ from .config import Config
 from .result import Result
 from .rule import Finding
 from .write import write_text
+
+# Findings that a codemod of another code settles.
+CODEMODS = {"PTM604": "PTM602"}
 
 
 def fix(result: Result, options: Namespace, config: Config, again: Callable[[list[str]], Result]) -> Result:
@@ -51,18 +54,30 @@ def fix(result: Result, options: Namespace, config: Config, again: Callable[[lis
 
 
 def _by_codemods(path: str, text: str, codes: set[str], unsafe: bool) -> str:
-    if not codes:
-        return text
-    try:
-        from ptmigrate.migrate import fix as by_codemods
-    except ImportError:
-        return text
-    try:
-        fixed = by_codemods(text, codes, unsafe)
-    except Exception as error:
-        print(f"error: {path}: not fixed: {type(error).__name__}: {error}", file=sys.stderr)
-        return text
-    return fixed if isinstance(fixed, str) else text
+    for code in sorted({CODEMODS.get(code, code) for code in codes}):
+        try:
+            text = _by_codemod(text, code, unsafe)
+        except Exception as error:  # a fault of one codemod leaves the file to the others
+            print(f"error: {path}: {code} not fixed: {type(error).__name__}: {error}", file=sys.stderr)
+    return text
+
+
+def _by_codemod(text: str, code: str, unsafe: bool) -> str:
+    """The text after one codemod; as it was where that would touch a suppressed line, or is not safe and has to be."""
+    from ptmigrate.migrate.codemods.base import apply
+    from ptmigrate.migrate.codemods.every import plan_all
+    from ptmigrate.migrate.facts.script import Facts
+
+    from .add_noqa import lines_of
+
+    facts = Facts(text)
+    changes = plan_all(facts, lambda wanted: wanted == code)
+    lines = lines_of(text)
+    for change in changes:
+        edit = change.edit
+        if (not edit.safe and not unsafe) or "noqa" in lines[edit.line - 1][0].lower():
+            return text
+    return apply(facts, changes)
 
 
 def _without_unused(text: str, findings: list[Finding]) -> str:

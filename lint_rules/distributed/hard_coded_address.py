@@ -1,4 +1,4 @@
-"""PTM417: an address or a port in the code is taken by the next job on the machine."""
+"""PTM403: an address or a port in the code is taken by the next job on the machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TCP = re.compile(r"tcp://[\w.\-]+:\d+$")
 
 
 class HardCodedAddress(Rule):
-    code = "PTM417"
+    code = "PTM403"
     name = "hard-coded-address"
     why = (
         "A second job on the machine finds the port in use, and a second node never finds the first. The launcher sets "

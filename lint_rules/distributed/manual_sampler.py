@@ -19,6 +19,8 @@ class ManualSampler(Rule):
         "divides the data set, not the batches, so that a run on more devices is another run. The runtime divides the "
         "batches of any loader itself."
     )
+    fix = "unsafe"
+    settled_by = "remove_samplers"
     calls = ("DistributedSampler",)
 
     BAD = """

@@ -1,4 +1,4 @@
-"""PTM402: a DistributedSampler that is never told the epoch gives the same order in each."""
+"""PTM406: a DistributedSampler that is never told the epoch gives the same order in each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..rule import Finding, Rule
 
 
 class MissingSetEpoch(Rule):
-    code = "PTM402"
+    code = "PTM406"
     name = "missing-set-epoch"
     why = (
         "A DistributedSampler shuffles by its seed and the epoch that set_epoch told it. Without the call every epoch "

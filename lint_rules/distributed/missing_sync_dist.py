@@ -1,4 +1,4 @@
-"""PTM406: without sync_dist a metric of an evaluation is that of one rank."""
+"""PTM402: without sync_dist a metric of an evaluation is that of one rank."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from .guards import is_evaluation_step
 
 
 class MissingSyncDist(Rule):
-    code = "PTM406"
+    code = "PTM402"
     name = "missing-sync-dist"
     why = (
         "Each rank evaluates its share of the data. Without sync_dist=True what is logged, and what checkpoints and "
         "early stopping look at, is the mean of one share."
     )
+    fix = "unsafe"
+    settled_by = "sync_logging"
     calls = ("log", "log_dict")
 
     BAD = """

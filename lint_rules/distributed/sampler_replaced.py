@@ -1,4 +1,4 @@
-"""PTM403: Lightning puts a DistributedSampler where a weighted or random one stood."""
+"""PTM417: Lightning puts a DistributedSampler where a weighted or random one stood."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CHOOSING = {"torch.utils.data.WeightedRandomSampler", "torch.utils.data.SubsetRa
 
 
 class SamplerReplaced(Rule):
-    code = "PTM403"
+    code = "PTM417"
     name = "sampler-replaced"
     why = (
         "On several devices Lightning replaces the sampler of a loader by a DistributedSampler, or refuses: the "

@@ -20,8 +20,6 @@ class WrittenByEveryRank(Rule):
         "A script that runs as several processes prints every line once a process. Saving is worse: all write the same "
         "file at once, and a reader finds it half-written."
     )
-    fix = "safe"
-    settled_by = "once"
     calls = ("print", "save")
 
     BAD = (

@@ -1,4 +1,4 @@
-"""PTM603: loss.data[0] fails since a loss has no dimension."""
+"""PTM604: loss.data[0] fails since a loss has no dimension."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ SCALAR = re.compile(r"(^|_)(loss|losses?_?[a-z]?|err|error|cost|kld|mse|bce|nll|
 
 
 class DataZero(Rule):
-    code = "PTM603"
+    code = "PTM604"
     name = "data-zero"
     why = "A loss is a tensor without dimensions since torch 0.4: `loss.data[0]` raises an IndexError. Use `.item()`."
+    fix = "safe"
+    settled_by = "old_idioms"
 
     BAD = """
         import torch

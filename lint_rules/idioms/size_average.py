@@ -1,4 +1,4 @@
-"""PTM604: size_average and reduce have been one option, reduction, since torch 0.4.1."""
+"""PTM602: size_average and reduce have been one option, reduction, since torch 0.4.1."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ LOSSES = (
 
 
 class SizeAverage(Rule):
-    code = "PTM604"
+    code = "PTM602"
     name = "size-average"
     why = (
         "`size_average` and `reduce` are deprecated. Whether a loss is a sum or a mean decides how the gradients of "
         "several processes are weighted; `reduction=` says it in one word."
     )
+    fix = "safe"
+    settled_by = "old_idioms"
     calls = LOSSES
 
     BAD = """

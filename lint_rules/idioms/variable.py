@@ -15,6 +15,8 @@ class Variable(Rule):
     why = (
         "Tensors and Variables were merged in torch 0.4: the call returns its argument, at the price of a call a step."
     )
+    fix = "safe"
+    settled_by = "old_idioms"
     calls = ("Variable",)
 
     BAD = """

@@ -1,4 +1,4 @@
-"""PTM602: volatile is gone, and with it what kept an evaluation from building graphs."""
+"""PTM609: volatile is gone, and with it what kept an evaluation from building graphs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..rule import Finding, Rule
 
 
 class VolatileArgument(Rule):
-    code = "PTM602"
+    code = "PTM609"
     name = "volatile-argument"
     why = (
         "`volatile=True` was removed in torch 0.4 and is an error or ignored: an evaluation that relies on it builds "

@@ -63,11 +63,11 @@ def test_data_found(code, source, lines):
     [
         ("PTM601", "from tensorflow import Variable\nVariable(x)\n"),
         ("PTM601", "def Variable(x):\n    return x\nVariable(x)\n"),
-        ("PTM602", "f(x, volatile=True)\n"),
-        ("PTM603", "first = weight.data[0]\n"),
-        ("PTM603", "loss.data[1]\nloss.data[0] = 1\n"),
-        ("PTM604", "from mine import cross_entropy\ncross_entropy(x, y, size_average=True)\n"),
-        ("PTM604", "def f(size_average):\n    torch.nn.functional.l1_loss(x, y, size_average=size_average)\n"),
+        ("PTM609", "f(x, volatile=True)\n"),
+        ("PTM604", "first = weight.data[0]\n"),
+        ("PTM604", "loss.data[1]\nloss.data[0] = 1\n"),
+        ("PTM602", "from mine import cross_entropy\ncross_entropy(x, y, size_average=True)\n"),
+        ("PTM602", "def f(size_average):\n    torch.nn.functional.l1_loss(x, y, size_average=size_average)\n"),
         ("PTM605", "with torch.autocast('cuda'):\n    pass\n"),
         ("PTM606", "torch.normal(x, y)\nx.uniform(0, 1)\nrandom.uniform(0, 1)\n"),
         ("PTM607", "x.softmax(-1)\ntorch.softmax(x, 1)\nF.softmax(x)\n"),
@@ -82,8 +82,8 @@ def test_idioms_quiet(code, source):
     ("code", "source", "lines"),
     [
         ("PTM601", "from torch import autograd\nx = autograd.Variable(x)\n", [3]),
-        ("PTM603", "total += loss_G.mean().data[0]\nerr = errD.data[0]\n", [2, 3]),
-        ("PTM604", "torch.nn.MSELoss(reduce=False)\n", [2]),
+        ("PTM604", "total += loss_G.mean().data[0]\nerr = errD.data[0]\n", [2, 3]),
+        ("PTM602", "torch.nn.MSELoss(reduce=False)\n", [2]),
         ("PTM605", "@torch.cuda.amp.custom_fwd\ndef forward(ctx, x):\n    pass\n", [2]),
         ("PTM607", "import torch.nn.functional as F\nF.log_softmax(x)\n", [3]),
         ("PTM608", "p.add_argument('--local-rank', type=int)\n", [2]),
@@ -107,5 +107,5 @@ def test_idioms_found(code, source, lines):
 def test_what_to_use_instead_of_size_average(arguments, advice):
     from checking import findings
 
-    (finding,) = findings(f"import torch\nloss = torch.nn.MSELoss({arguments})\n", "PTM604")
+    (finding,) = findings(f"import torch\nloss = torch.nn.MSELoss({arguments})\n", "PTM602")
     assert finding.message.endswith(f"reduction={advice}")

@@ -17,12 +17,12 @@ def check(code, source, prelude="import torch\n"):
     ("code", "source"),
     [
         (
-            "PTM402",
+            "PTM406",
             "s = torch.utils.data.DistributedSampler(d)\nloader(s)\nfor epoch in e:\n    fit(loader, sampler=s)\n",
         ),
-        ("PTM402", "s = torch.utils.data.DistributedSampler(d)\n"),
-        ("PTM402", "val_sampler = torch.utils.data.DistributedSampler(d)\nfor epoch in e:\n    f()\n"),
-        ("PTM402", "s = torch.utils.data.DistributedSampler(d, **options)\nfor epoch in e:\n    f()\n"),
+        ("PTM406", "s = torch.utils.data.DistributedSampler(d)\n"),
+        ("PTM406", "val_sampler = torch.utils.data.DistributedSampler(d)\nfor epoch in e:\n    f()\n"),
+        ("PTM406", "s = torch.utils.data.DistributedSampler(d, **options)\nfor epoch in e:\n    f()\n"),
         ("PTM404", "loader = torch.utils.data.DataLoader(test_set, shuffle=not evaluating)\n"),
         ("PTM404", "train_loader = torch.utils.data.DataLoader(test_like, shuffle=True)\n"),
         ("PTM404", "latest_loader = torch.utils.data.DataLoader(d, shuffle=True)\n"),
@@ -38,8 +38,8 @@ def check(code, source, prelude="import torch\n"):
         ("PTM416", "works.append(torch.distributed.isend(x, 1))\n"),
         ("PTM416", "_ = torch.distributed.all_reduce(x, async_op=True)\n"),
         ("PTM416", "torch.distributed.isend(x, 1).wait()\n"),
-        ("PTM417", "torch.distributed.init_process_group('nccl', init_method=f'tcp://{host}:{port}')\n"),
-        ("PTM417", "environment['MASTER_PORT'] = '1'\n"),
+        ("PTM403", "torch.distributed.init_process_group('nccl', init_method=f'tcp://{host}:{port}')\n"),
+        ("PTM403", "environment['MASTER_PORT'] = '1'\n"),
         ("PTM418", "steps = len(data) // (batch_size * world_size)\n"),
         ("PTM418", "total = batch_size * world_size\n"),
     ],
@@ -55,7 +55,7 @@ def test_quiet(code, source):
         ("PTM409", "def f():\n    if rank:\n        return\n    torch.distributed.barrier()\n", [5]),
         ("PTM409", "main = torch.distributed.get_rank() == 0\nif main:\n    torch.distributed.all_gather(a, b)\n", [4]),
         ("PTM416", "torch.distributed.irecv(x, src=0)\n", [2]),
-        ("PTM417", "import os\nos.environ['MASTER_ADDR'] = '127.0.0.1'\n", [3]),
+        ("PTM403", "import os\nos.environ['MASTER_ADDR'] = '127.0.0.1'\n", [3]),
         ("PTM418", "args.workers = 1\nargs.lr = args.lr * float(hvd.size())\nlr = base_lr * world_size\n", [4]),
         ("PTM418", "lr = args.lr * args.world_size\nbatch = args.batch_size // torch.cuda.device_count()\n", [2, 3]),
     ],
@@ -99,12 +99,12 @@ class Net(pl.LightningModule):
 @pytest.mark.parametrize(
     ("code", "method", "line", "lines"),
     [
-        ("PTM406", "validation_step", "self.log('a', loss)", [5]),
-        ("PTM406", "test_step", "self.log_dict({'a': loss}, sync_dist=False)", [5]),
-        ("PTM406", "training_step", "self.log('a', loss)", []),
-        ("PTM406", "validation_step", "self.log('a', loss, **self.how)", []),
-        ("PTM406", "validation_step", "self.log('a', self.f1.compute())", []),
-        ("PTM406", "validation_step", "self.logger.log('a', loss)", []),
+        ("PTM402", "validation_step", "self.log('a', loss)", [5]),
+        ("PTM402", "test_step", "self.log_dict({'a': loss}, sync_dist=False)", [5]),
+        ("PTM402", "training_step", "self.log('a', loss)", []),
+        ("PTM402", "validation_step", "self.log('a', loss, **self.how)", []),
+        ("PTM402", "validation_step", "self.log('a', self.f1.compute())", []),
+        ("PTM402", "validation_step", "self.logger.log('a', loss)", []),
         ("PTM407", "training_step", "self.log('a', loss, on_epoch=True, sync_dist=True)", [5]),
         ("PTM407", "validation_step", "self.log('a', loss, sync_dist=True)", []),
         ("PTM408", "training_step", "self.log('a', loss) if self.trainer.is_global_zero else None", [5]),
@@ -117,7 +117,7 @@ def test_lightning(code, method, line, lines):
 
 def test_a_class_that_is_no_lightning_module():
     source = NET.format(method="validation_step", line="self.log('a', loss)").replace("pl.LightningModule", "Base")
-    assert check("PTM406", source, "import torch\n") == []
+    assert check("PTM402", source, "import torch\n") == []
 
 
 def test_batch_norm_is_looked_for_in_the_model_that_is_wrapped():

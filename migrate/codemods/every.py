@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from ..facts.script import Facts
 from ..report import Note
+from .amp_in_modules import AmpInModules
 from .base import Change, Codemod
 from .name_lambdas import NameLambdas
 from .old_idioms import OldIdioms, RemoveVariables
@@ -20,7 +21,7 @@ from .sync_logging import SyncLogging
 
 # in a loop that is kept the script places things itself
 ONLY_LIFTED: tuple[type[Codemod], ...] = (RegisterBuffers, PlaceLikeInputs, RemoveDeviceCalls)
-ALWAYS: tuple[type[Codemod], ...] = (NameLambdas, PlainProcess, RemoveSamplers, RemoveVariables, OldIdioms, SyncLogging)
+ALWAYS: tuple[type[Codemod], ...] = (AmpInModules, NameLambdas, PlainProcess, RemoveSamplers, RemoveVariables, OldIdioms, SyncLogging)
 
 
 def plan_all(facts: Facts, wants: Callable[[str], bool], kept: bool = False) -> list[Change]:

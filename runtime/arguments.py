@@ -4,7 +4,9 @@ use instead.
 
 from __future__ import annotations
 
+import re
 import warnings
+from datetime import timedelta
 from typing import Any
 
 from .errors import ConfigurationError, unknown_name
@@ -43,6 +45,8 @@ INSTEAD = {
     "weights_save_path": "use default_root_dir=",
     "stochastic_weight_avg": "use torch.optim.swa_utils in a callback",
     "overfit_batches": "use limit_train_batches= and limit_val_batches=",
+    "profiler": "use torch.profiler in a callback",
+    "reload_dataloaders_every_n_epochs": "make the loader's data set change by epoch",
     "auto_select_gpus": "name the devices: devices=[...]",
 }
 
@@ -60,3 +64,57 @@ def check(extra: dict[str, Any], known: list[str]) -> None:
                 warnings.warn(f"Trainer argument {name}={value!r} has no effect here", stacklevel=4)
         else:
             raise unknown_name("Trainer argument", name, [*known, *NO_EFFECT, *INSTEAD])
+
+
+def epochs(max_epochs: int | None, max_steps: int, max_time: Any) -> int:
+    """-1: no end. Lightning trains 1000 epochs when it is told nothing."""
+    if max_epochs is None:
+        return 1000 if max_steps == -1 and max_time is None else -1
+    return max_epochs
+
+
+def checked_limit(name: str, limit: float | None) -> float | None:
+    """None and 1.0: all batches; an int: so many; a fraction: so much of them."""
+    if limit is None or (isinstance(limit, float) and limit == 1.0):
+        return None
+    if (
+        isinstance(limit, bool)
+        or not isinstance(limit, (int, float))
+        or limit < 0
+        or (isinstance(limit, float) and limit > 1)
+    ):
+        raise ConfigurationError(f"{name}={limit!r}: give a number of batches, or a fraction from 0.0 to 1.0")
+    return limit
+
+
+def checked_accumulation(value: Any) -> dict[int, int]:
+    """{epoch: how many batches a step from then on}."""
+    table = value if isinstance(value, dict) else {0: value}
+    if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in table.values()):
+        raise ConfigurationError(f"accumulate_grad_batches={value!r}: whole numbers from 1 up are needed")
+    return {0: 1, **table}
+
+
+def checked_algorithm(name: str | None) -> str:
+    if name not in (None, "norm", "value"):
+        raise ConfigurationError(f"gradient_clip_algorithm={name!r}: 'norm' or 'value'")
+    return name or "norm"
+
+
+def as_callbacks(callbacks: Any) -> list[Any]:
+    return list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
+
+
+def checked_time(value: Any) -> float | None:
+    """Seconds from "DD:HH:MM:SS", a timedelta, or its arguments as a dict."""
+    if value is None:
+        return None
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, dict):
+        return timedelta(**value).total_seconds()
+    match = re.fullmatch(r"(\d+):(\d+):(\d+):(\d+)", str(value))
+    if match is None:
+        raise ConfigurationError(f"max_time={value!r}: 'DD:HH:MM:SS', a timedelta, or a dict for one is needed")
+    days, hours, minutes, seconds = map(int, match.groups())
+    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()

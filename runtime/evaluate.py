@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -41,8 +41,6 @@ class EvaluationLoop:
 
     def run(self, module: Module, loaders: Any, limit: float | None = None) -> list[Any]:
         """One epoch over the loaders, with gradients off and the module in eval mode; modes come back as they were."""
-        from .trainer import as_list
-
         trainer = self.trainer
         around = trainer.logs.start(training=False)
         modes = {part: part.training for part in module.modules()}
@@ -136,3 +134,17 @@ def per_loader(values: dict[str, float], loaders: int) -> list[dict[str, float]]
         return [values]
     mark = "/dataloader_idx_"
     return [{k: v for k, v in values.items() if mark not in k or k.endswith(f"{mark}{i}")} for i in range(loaders)]
+
+
+def as_list(loaders: Any) -> list[Any]:
+    """The loaders of an evaluation: one, several, or none."""
+    if loaders is None:
+        return []
+    if isinstance(loaders, dict):
+        return list(loaders.values())
+    return list(loaders) if isinstance(loaders, Sequence) and _holds_loaders(loaders) else [loaders]
+
+
+def _holds_loaders(loaders: Sequence) -> bool:
+    """A list of loaders, and not a list of batches?"""
+    return bool(loaders) and all(hasattr(item, "dataset") for item in loaders)

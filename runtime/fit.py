@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 from . import optimizers
@@ -41,6 +42,7 @@ class FitLoop:
     def run(self, module: Module, ckpt_path: Any = None, weights_only: bool = True) -> None:
         trainer = self.trainer
         trainer.should_stop = False
+        self.started = time.monotonic()
         source = trainer.divide(trainer.train_dataloader, train=True)
         self.limit = train_limit(source, trainer.limits["train"])
         self.batches = known_length(source, self.limit)
@@ -135,6 +137,7 @@ class FitLoop:
         steps_schedulers = any(config.interval == "step" for config in trainer.lr_scheduler_configs)
         validate_every = self.batches_between_validations()
         max_steps = trainer.max_steps if trainer.max_steps != -1 else math.inf
+        seconds = trainer.max_time
         progress = trainer.progress
         refresh = progress.every(self.batches) if progress is not None else 0
 
@@ -153,10 +156,12 @@ class FitLoop:
                 batch_end(outputs, batch, batch_idx)
             if every and self.global_step % every == 0:
                 trainer.publish_step()
-            if refresh and (batch_idx + 1) % refresh == 0:
+            if progress is not None and (batch_idx + 1) % refresh == 0:
                 progress.update(trainer, batch_idx + 1)
             if validate_every and (batch_idx + 1) % validate_every == 0:
                 self.validate_between(batch_idx)
+            if seconds is not None and trainer.runtime.broadcast(time.monotonic() - self.started > seconds):
+                trainer.should_stop = True
             if self.epoch_ended or self.global_step >= max_steps or (trainer.should_stop and self.stopping()):
                 break
 
@@ -197,7 +202,7 @@ class FitLoop:
                 continue
             metric = None
             if config.reduce_on_plateau:
-                metric = trainer.callback_metrics.get(config.monitor)
+                metric = trainer.callback_metrics.get(str(config.monitor))
                 if metric is None:
                     if config.strict:
                         raise missing_metric(config.monitor, trainer.callback_metrics)
@@ -266,6 +271,6 @@ def known_length(source: Any, limit: int | None) -> int | None:
 def set_epoch(loader: Any, epoch: int) -> None:
     """Samplers that want to know the epoch are told."""
     for sampler in (getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)):
-        if hasattr(sampler, "set_epoch"):
+        if sampler is not None and hasattr(sampler, "set_epoch"):
             with contextlib.suppress(NotImplementedError):
                 sampler.set_epoch(epoch)

@@ -56,8 +56,8 @@ class Runtime:
         self.global_batch = asked.global_batch
         self.loss_reduction = checked_reduction(loss_reduction)
         self.strategy = choose_strategy(asked.strategy, self.world_size)(self)
-        index = asked.numbers[asked.place.local_rank] if asked.kind != "cpu" else None
-        self.device = torch.device(asked.kind, index)
+        index = asked.numbers[asked.place.local_rank]
+        self.device = torch.device("cpu") if asked.kind == "cpu" else torch.device(asked.kind, index)
         self.on_cpu = asked.kind == "cpu"
         self.precision = choose_precision(asked.precision, asked.kind)
         self._models: list[torch.nn.Module] = []

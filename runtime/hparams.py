@@ -28,7 +28,7 @@ def chosen_arguments(frame: FrameType, cls: type, names: tuple, ignore: Any) -> 
         given = names[0]
         return dict(given) if isinstance(given, dict) else dict(vars(given))
     found: dict[str, Any] = {}
-    for name, parameter in inspect.signature(cls.__init__).parameters.items():
+    for name, parameter in inspect.signature(cls.__init__).parameters.items():  # type: ignore[misc]
         if parameter.kind is parameter.VAR_KEYWORD:
             found.update(frame.f_locals.get(name, {}))
         elif name != "self" and name in frame.f_locals and parameter.kind is not parameter.VAR_POSITIONAL:

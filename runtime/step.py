@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -32,7 +33,7 @@ class TrainingStepRunner:
             self.run = self.run_manual
             self.runtime.strategy.follow(module)
             self.runtime.follow_buffers(module)
-            self.step = module.training_step
+            self.step: Callable[..., Any] = module.training_step
             self._count_steps()
             return
         if len(trainer.optimizers) > 1:
@@ -122,7 +123,7 @@ class TrainingStepRunner:
     def before_optimizer(self) -> None:
         """The hook and clipping, on gradients that are not scaled."""
         if self.scaler is not None and (self.clips or self.before_step is not None):
-            self.scaler.unscale_(self.optimizer)
+            self.scaler.unscale_(self.optimizer)  # type: ignore[arg-type]
         if self.before_step is not None:
             self.before_step(self.optimizer)
         if self.clips:

@@ -5,9 +5,8 @@
 from __future__ import annotations
 
 import inspect
-import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,12 +26,13 @@ from .loggers import choose_loggers
 from .metrics import Logs
 from .optimizers import SchedulerConfig
 from .seeding import separate_ranks
+from .whereabouts import Whereabouts
 
 if TYPE_CHECKING:
     from .module import Module
 
 
-class Trainer:
+class Trainer(Whereabouts):
     """`fit`, `validate`, `test` and `predict`, on one process or many. What cannot be done is refused when it is
     asked for.
     """
@@ -73,10 +73,8 @@ class Trainer:
         use_distributed_sampler: bool = True,
         replace_sampler_ddp: bool = True,
         sync_batchnorm: bool = False,
-        reload_dataloaders_every_n_epochs: int = 0,
         amp_backend: str | None = None,
         plugins: Any = None,
-        profiler: Any = None,
         global_batch: bool = False,
         **others: Any,
     ):
@@ -96,28 +94,34 @@ class Trainer:
         if fast_dev_run:
             max_steps = max_epochs = int(fast_dev_run)
             limit_train_batches = limit_val_batches = limit_test_batches = limit_predict_batches = int(fast_dev_run)
-        self.max_epochs = _epochs(max_epochs, max_steps, max_time)
-        self.min_epochs, self.max_steps, self.min_steps, self.max_time = min_epochs, max_steps, min_steps, max_time
+        self.max_epochs = arguments.epochs(max_epochs, max_steps, max_time)
+        self.min_epochs, self.max_steps, self.min_steps = min_epochs, max_steps, min_steps
+        self.max_time = arguments.checked_time(max_time)
+        self.deterministic, self.detect_anomaly = deterministic, detect_anomaly
         self.fast_dev_run = fast_dev_run
         self.limits = {
-            "train": checked_limit("limit_train_batches", limit_train_batches),
-            "validate": checked_limit("limit_val_batches", limit_val_batches),
-            "test": checked_limit("limit_test_batches", limit_test_batches),
-            "predict": checked_limit("limit_predict_batches", limit_predict_batches),
+            "train": arguments.checked_limit("limit_train_batches", limit_train_batches),
+            "validate": arguments.checked_limit("limit_val_batches", limit_val_batches),
+            "test": arguments.checked_limit("limit_test_batches", limit_test_batches),
+            "predict": arguments.checked_limit("limit_predict_batches", limit_predict_batches),
         }
         self.val_check_interval = 1.0 if val_check_interval is None else val_check_interval
         self.check_val_every_n_epoch = check_val_every_n_epoch
         self.num_sanity_val_steps = num_sanity_val_steps or 0
-        self.accumulate_grad_batches = _checked_accumulation(accumulate_grad_batches)
+        self.accumulate_grad_batches = arguments.checked_accumulation(accumulate_grad_batches)
         self.gradient_clip_val = gradient_clip_val
-        self.gradient_clip_algorithm = _checked_algorithm(gradient_clip_algorithm)
+        self.gradient_clip_algorithm = arguments.checked_algorithm(gradient_clip_algorithm)
         self.divides = use_distributed_sampler and replace_sampler_ddp
+        if sync_batchnorm and self.runtime.world_size > 1 and self.runtime.on_cpu:
+            raise ConfigurationError("sync_batchnorm=True needs GPUs: torch's SyncBatchNorm does not run on the CPU")
         self.sync_batchnorm = sync_batchnorm
         self.log_every_n_steps = log_every_n_steps or 0
         self.default_root_dir = os.fspath(default_root_dir) if default_root_dir is not None else os.getcwd()
-        if enable_checkpointing and not any(isinstance(cb, ModelCheckpoint) for cb in as_callbacks(callbacks)):
-            callbacks = [*as_callbacks(callbacks), ModelCheckpoint()]
-        self.callbacks = as_callbacks(callbacks)
+        if enable_checkpointing and not any(
+            isinstance(cb, ModelCheckpoint) for cb in arguments.as_callbacks(callbacks)
+        ):
+            callbacks = [*arguments.as_callbacks(callbacks), ModelCheckpoint()]
+        self.callbacks = arguments.as_callbacks(callbacks)
         self.loggers = choose_loggers(logger, self.default_root_dir)
         self.progress = Progress() if enable_progress_bar and self.runtime.rank == 0 else None
         self.module: Module | None = None
@@ -218,11 +222,16 @@ class Trainer:
         self.runtime.precision.convert_module(model)
         if not self.runtime.on_cpu:
             model.to(self.runtime.device)
+        if self.sync_batchnorm and self.world_size > 1:
+            torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)
+        if self.deterministic:
+            torch.use_deterministic_algorithms(True, warn_only=self.deterministic == "warn")
 
     def _run(self, body: Callable[[], Any], stage: str) -> Any:
         assert self.module is not None
         try:
-            return body()
+            with torch.autograd.set_detect_anomaly(self.detect_anomaly or torch.is_anomaly_enabled()):
+                return body()
         except BaseException as error:
             watch.failed_at = self._where()
             self.call("on_exception", error)
@@ -299,94 +308,7 @@ class Trainer:
         """Is this the epoch's last training batch? False while the loader's length is unknown."""
         return self.fit_loop.batch_idx + 1 == self.fit_loop.batches
 
-    # -- where am I -----------------------------------------------------------------------------------------------
-
-    @property
-    def is_global_zero(self) -> bool:
-        return self.runtime.is_global_zero
-
-    @property
-    def global_rank(self) -> int:
-        return self.runtime.rank
-
-    @property
-    def local_rank(self) -> int:
-        return self.runtime.place.local_rank
-
-    @property
-    def node_rank(self) -> int:
-        return self.runtime.place.node_rank
-
-    @property
-    def world_size(self) -> int:
-        return self.runtime.world_size
-
-    @property
-    def num_devices(self) -> int:
-        return self.runtime.place.local_world_size
-
-    @property
-    def num_nodes(self) -> int:
-        return self.runtime.settings.nodes
-
-    @property
-    def device_ids(self) -> list[int]:
-        return list(self.runtime.settings.numbers)
-
-    @property
-    def strategy(self) -> Any:
-        return self.runtime.strategy
-
-    @property
-    def precision(self) -> str:
-        return self.runtime.precision.name
-
-    @property
-    def model(self) -> Module | None:
-        return self.module
-
-    lightning_module = model
-
-    @property
-    def current_epoch(self) -> int:
-        return self.fit_loop.epoch
-
-    @property
-    def global_step(self) -> int:
-        return self.fit_loop.global_step
-
-    @property
-    def num_training_batches(self) -> float:
-        """Batches of an epoch on this rank; infinite while unknown."""
-        return math.inf if self.fit_loop.batches is None else self.fit_loop.batches
-
-    @property
-    def estimated_stepping_batches(self) -> float:
-        return self.fit_loop.estimated_steps()
-
-    @property
-    def num_val_batches(self) -> list[float]:
-        return [_length(loader) for loader in as_list(self.val_dataloaders)]
-
-    @property
-    def training(self) -> bool:
-        return self.state == "fit" and self.logs.training
-
-    @property
-    def validating(self) -> bool:
-        return self.state == "validate" or (self.state == "fit" and not self.logs.training)
-
-    @property
-    def testing(self) -> bool:
-        return self.state == "test"
-
-    @property
-    def predicting(self) -> bool:
-        return self.state == "predict"
-
-    @property
-    def logger(self) -> Any:
-        return self.loggers[0] if self.loggers else None
+    # -- saying and reducing --------------------------------------------------------------------------------------
 
     def print(self, *values: Any, **options: Any) -> None:
         """`print`, on rank 0."""
@@ -423,63 +345,3 @@ class Trainer:
         if found is None:
             raise ConfigurationError(f"ckpt_path={name!r}: no ModelCheckpoint has written one yet")
         return found
-
-
-def as_callbacks(callbacks: Any) -> list[Any]:
-    return list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
-
-
-def as_list(loaders: Any) -> list[Any]:
-    """The loaders of an evaluation: one, several, or none."""
-    if loaders is None:
-        return []
-    if isinstance(loaders, dict):
-        return list(loaders.values())
-    return list(loaders) if isinstance(loaders, Sequence) and _holds_loaders(loaders) else [loaders]
-
-
-def _holds_loaders(loaders: Sequence) -> bool:
-    """A list of loaders, and not a list of batches?"""
-    return bool(loaders) and all(hasattr(item, "dataset") for item in loaders)
-
-
-def _length(loader: Any) -> float:
-    try:
-        return len(loader)
-    except TypeError:
-        return math.inf
-
-
-def _epochs(max_epochs: int | None, max_steps: int, max_time: Any) -> int:
-    """-1: no end. Lightning trains 1000 epochs when it is told nothing."""
-    if max_epochs is None:
-        return 1000 if max_steps == -1 and max_time is None else -1
-    return max_epochs
-
-
-def checked_limit(name: str, limit: float | None) -> float | None:
-    """None and 1.0: all batches; an int: so many; a fraction: so much of them."""
-    if limit is None or (isinstance(limit, float) and limit == 1.0):
-        return None
-    if (
-        isinstance(limit, bool)
-        or not isinstance(limit, (int, float))
-        or limit < 0
-        or (isinstance(limit, float) and limit > 1)
-    ):
-        raise ConfigurationError(f"{name}={limit!r}: give a number of batches, or a fraction from 0.0 to 1.0")
-    return limit
-
-
-def _checked_accumulation(value: Any) -> dict[int, int]:
-    """{epoch: how many batches a step from then on}."""
-    table = value if isinstance(value, dict) else {0: value}
-    if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in table.values()):
-        raise ConfigurationError(f"accumulate_grad_batches={value!r}: whole numbers from 1 up are needed")
-    return {0: 1, **table}
-
-
-def _checked_algorithm(name: str | None) -> str:
-    if name not in (None, "norm", "value"):
-        raise ConfigurationError(f"gradient_clip_algorithm={name!r}: 'norm' or 'value'")
-    return name or "norm"

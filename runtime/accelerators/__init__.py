@@ -3,7 +3,7 @@
 Sources: the guide's table of what `gpus=` means (REQUIREMENTS, D), and Lightning's meaning of `devices=` since 1.5.
 """
 
-from .parse import Devices, choose, parse_gpus
 from .machine import count, present
+from .parse import Devices, choose, parse_gpus
 
 __all__ = ["Devices", "choose", "count", "parse_gpus", "present"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 
-def write_atomically(path: Any, write: Callable[[IO[bytes]], None]) -> None:
+def write_atomically(path: Any, write: Callable[[IO[bytes]], object]) -> None:
     """Call `write` with a file beside `path`, then put it in place. `path` may itself be an open file, which is
     written to.
 

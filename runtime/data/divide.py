@@ -19,7 +19,7 @@ class Part(NamedTuple):
     """What one rank loads of one global batch. `count` is 0 where the one sample in `items` is only borrowed."""
 
     items: Any
-    count: int
+    count: int  # type: ignore[assignment]
     total: int
 
 

@@ -208,7 +208,7 @@ class SentLoader(DividedLoader):
 
     def _sent(self) -> Iterator:
         rank, group = self.runtime.rank, self.runtime.group
-        source = itertools.islice(self.loader, self.limit) if rank == 0 else None
+        source: Iterator | None = itertools.islice(self.loader, self.limit) if rank == 0 else None
         if self.skip is not None:
             source = after(source, self.skip) if source is not None else self.skip.then()
         while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,7 +27,7 @@ def _move(item: Any, device: torch.device) -> Any:
         return item.to(device)
     if isinstance(item, Mapping):
         moved = {key: _move(value, device) for key, value in item.items()}
-        return moved if type(item) is dict else type(item)(moved)
+        return moved if type(item) is dict else type(item)(moved)  # type: ignore[call-arg]
     if isinstance(item, tuple) and hasattr(item, "_fields"):
         return type(item)(*(_move(value, device) for value in item))
     if isinstance(item, (list, tuple)):
@@ -61,9 +62,9 @@ def slice_batch(batch: Any, start: int, stop: int) -> Any:
         return batch[start:stop] if batch.ndim else batch
     if isinstance(batch, Mapping):
         cut = {key: slice_batch(value, start, stop) for key, value in batch.items()}
-        return cut if type(batch) is dict else type(batch)(cut)
+        return cut if type(batch) is dict else type(batch)(cut)  # type: ignore[call-arg]
     if isinstance(batch, (list, tuple)):
-        if batch_size_of(batch) is None:
+        if not _holds_tensors(batch):
             return batch[start:stop]
         fields = (slice_batch(value, start, stop) for value in batch)
         return type(batch)(*fields) if hasattr(batch, "_fields") else type(batch)(fields)
@@ -75,3 +76,19 @@ def slice_batch(batch: Any, start: int, stop: int) -> Any:
         f"a batch of type {type(batch).__name__} cannot be divided among processes; give a DataLoader over a map-style "
         "data set, or batches of tensors"
     )
+
+
+def _holds_tensors(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_holds_tensors(item) for item in value)
+    return isinstance(value, torch.Tensor)
+
+
+def length_of(loader: Any) -> float:
+    """`len(loader)`, infinite where it has none."""
+    try:
+        return len(loader)
+    except TypeError:
+        return math.inf

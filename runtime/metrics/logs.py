@@ -68,8 +68,8 @@ class Logs:
         self.published = False  # the epoch's values are known
         self.batches: Counter = Counter()  # how many of each loader
 
-    def start(self, training: bool) -> dict[Any, Name]:
-        """A loop begins; returns the names of the loop around it, for `resume`."""
+    def start(self, training: bool) -> Any:
+        """A loop begins; returns what belongs to the loop around it, for `resume`."""
         _ = self.trainer.callback_metrics  # takes what the loop around it has logged
         self.published = False
         around = self.names, self.training, self.batch, self.in_step, self.dataloader_idx, self.batches
@@ -221,7 +221,7 @@ class Logs:
 
     def _all_names(self, every: list) -> list[tuple[str, bool, Any, str]]:
         """Names in the order of the first rank that has them; a rank without batches learns them here."""
-        found = {}
+        found: dict[str, tuple[str, bool, Any, str]] = {}
         for states, _ in every:
             for key, (_, sync, reduce, epoch_key, _) in states.items():
                 found.setdefault(key, (key, sync, reduce, epoch_key))

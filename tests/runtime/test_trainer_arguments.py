@@ -138,7 +138,8 @@ def test_refused_with_the_reason(arguments, says):
 
 
 @pytest.mark.parametrize(
-    ("name", "full"), [(16, "16-mixed"), ("bf16", "bf16-mixed"), (32, "32-true"), ("64", "64-true"), ("16-true", "16-true")]
+    ("name", "full"),
+    [(16, "16-mixed"), ("bf16", "bf16-mixed"), (32, "32-true"), ("64", "64-true"), ("16-true", "16-true")],
 )
 def test_precision_names(name, full):
     assert choose_precision(name, "cpu").name == full

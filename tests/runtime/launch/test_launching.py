@@ -46,7 +46,9 @@ def test_a_rank_that_leaves(command):
     assert done.stderr.splitlines()[-1] == "rank 1 ended with exit code 7; the other ranks were ended."
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "sign", [signal.SIGINT, *(pytest.param(s, marks=pytest.mark.slow) for s in (signal.SIGTERM, signal.SIGKILL))]
+)
 @pytest.mark.parametrize("which", [0, 1], ids=["ptrun", "script"])
 def test_nothing_outlives_the_launcher(which, sign):
     mark = f"PTMIGRATE_TEST_{os.getpid()}_{which}_{sign}"

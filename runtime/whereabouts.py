@@ -1,0 +1,116 @@
+"""What a Trainer tells about where it is, under Lightning's names."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from .data import length_of
+from .evaluate import as_list
+
+if TYPE_CHECKING:
+    from .fit import FitLoop
+    from .handle import Runtime
+    from .metrics import Logs
+    from .module import Module
+
+
+class Whereabouts:
+    """Read-only; everything here follows from the runtime, the fit loop and the logs."""
+
+    runtime: Runtime
+    fit_loop: FitLoop
+    logs: Logs
+    module: Module | None
+    loggers: list[Any]
+    state: str
+    val_dataloaders: Any
+
+    # -- where am I -----------------------------------------------------------------------------------------------
+
+    @property
+    def is_global_zero(self) -> bool:
+        return self.runtime.is_global_zero
+
+    @property
+    def global_rank(self) -> int:
+        return self.runtime.rank
+
+    @property
+    def local_rank(self) -> int:
+        return self.runtime.place.local_rank
+
+    @property
+    def node_rank(self) -> int:
+        return self.runtime.place.node_rank
+
+    @property
+    def world_size(self) -> int:
+        return self.runtime.world_size
+
+    @property
+    def num_devices(self) -> int:
+        return self.runtime.place.local_world_size
+
+    @property
+    def num_nodes(self) -> int:
+        return self.runtime.settings.nodes
+
+    @property
+    def device_ids(self) -> list[int]:
+        return list(self.runtime.settings.numbers)
+
+    @property
+    def strategy(self) -> Any:
+        return self.runtime.strategy
+
+    @property
+    def precision(self) -> str:
+        return self.runtime.precision.name
+
+    @property
+    def model(self) -> Module | None:
+        return self.module
+
+    lightning_module = model
+
+    @property
+    def current_epoch(self) -> int:
+        return self.fit_loop.epoch
+
+    @property
+    def global_step(self) -> int:
+        return self.fit_loop.global_step
+
+    @property
+    def num_training_batches(self) -> float:
+        """Batches of an epoch on this rank; infinite while unknown."""
+        return math.inf if self.fit_loop.batches is None else self.fit_loop.batches
+
+    @property
+    def estimated_stepping_batches(self) -> float:
+        return self.fit_loop.estimated_steps()
+
+    @property
+    def num_val_batches(self) -> list[float]:
+        return [length_of(loader) for loader in as_list(self.val_dataloaders)]
+
+    @property
+    def training(self) -> bool:
+        return self.state == "fit" and self.logs.training
+
+    @property
+    def validating(self) -> bool:
+        return self.state == "validate" or (self.state == "fit" and not self.logs.training)
+
+    @property
+    def testing(self) -> bool:
+        return self.state == "test"
+
+    @property
+    def predicting(self) -> bool:
+        return self.state == "predict"
+
+    @property
+    def logger(self) -> Any:
+        return self.loggers[0] if self.loggers else None

@@ -86,6 +86,9 @@ def migrate_file(path: Path, root: Path, is_script: bool, options: Options) -> M
         parse(source)
         result = migrate_text(source.text, options, is_script)
         ast.parse(result.text)
+    except RecursionError:
+        report.error, report.plan = f"{path}:1:1: nested too deeply to be migrated", "refused"
+        return Migrated(path, root, None, None, report)
     except SourceError as e:
         report.error, report.plan = str(e), "refused"
         return Migrated(path, root, None, None, report)

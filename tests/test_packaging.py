@@ -24,7 +24,8 @@ def test_every_package_folder_is_named_in_pyproject():
 
 def imported(code: str, *names: str) -> set[str]:
     """Which of the names a fresh interpreter has imported after running the code."""
-    program = f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\nprint(*[n for n in {names!r} if n in sys.modules])"
+    program = f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\n"
+    program += f"print(*[n for n in {names!r} if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     return set(done.stdout.splitlines()[-1].split()) & set(names)
 

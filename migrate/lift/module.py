@@ -400,19 +400,14 @@ class ModuleBuilder:
 
     def _shown_losses(self, n: ast.Call, chunk: Chunk | None) -> dict[tuple[int, int], str]:
         """A printed `loss.item()` is that of the whole batch, where every rank comes by to bring it together."""
-        loss = self.recipe.optimization.losses[0]
-        if (
-            chunk is None
-            or chunk.hook != "training_step"
-            or not isinstance(loss, ast.Name)
-            or not self._all_ranks_pass(n, chunk)
-        ):
+        if chunk is None or chunk.hook != "training_step" or not self._all_ranks_pass(n, chunk):
             return {}
+        shown = {f"{x.id}.item()" for x in self.recipe.optimization.losses if isinstance(x, ast.Name)}
+        share = " * self.share" if self.reduction == "mean" else ""
         found = {}
         for call in ast.walk(n):
-            if isinstance(call, ast.Call) and ast.unparse(call) == f"{loss.id}.item()":
+            if isinstance(call, ast.Call) and ast.unparse(call) in shown:
                 start, stop = self.facts.text.span(call)
-                share = " * self.share" if self.reduction == "mean" else ""
                 found[(start, start)] = "self.all_reduce("
                 found[(stop, stop)] = f"{share})"
         return found

@@ -194,7 +194,8 @@ MANUAL = {
     "a closure": NESTED.replace("optim.SGD(", "optim.LBFGS(")
     .replace("lr=args.lr, momentum=0.9", "max_iter=3")
     .replace(
-        "        out = model(x)\n        loss = criterion(out, y)\n        optimizer.zero_grad()\n        loss.backward()\n",
+        "        out = model(x)\n        loss = criterion(out, y)\n"
+        "        optimizer.zero_grad()\n        loss.backward()\n",
         "        def closure():\n            optimizer.zero_grad()\n            loss = criterion(model(x), y)\n"
         "            loss.backward()\n            return loss\n",
     )

@@ -1,4 +1,4 @@
-"""The proof, with real runs: a true migration climbs the ladder, an untrue one is caught, missing data is told apart."""
+"""The proof, with real runs: a true migration climbs, an untrue one is caught, missing data is told apart."""
 
 import json
 import subprocess

@@ -50,3 +50,10 @@ def test_a_lesser_rule_is_chosen_by_its_own_code_only():
     assert not any(r.lesser for r in choose())
     assert not any(r.lesser for r in choose(["PTM"]))
     assert {r.code for r in RULES} == {r.code for r in choose(["ALL"])}
+
+
+@pytest.mark.parametrize("rule", [r for r in RULES if r.settled_by], ids=lambda r: r.code)
+def test_the_codemod_is_there(rule):
+    from importlib.util import find_spec
+
+    assert find_spec(f"ptmigrate.migrate.codemods.{rule.settled_by}")

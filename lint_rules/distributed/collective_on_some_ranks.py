@@ -66,6 +66,8 @@ class CollectiveOnSomeRanks(Rule):
         if home != "torch.distributed" or name not in COLLECTIVES or _names_a_group(call):
             return
         guard = rank_guard(call, file)
+        if name == "barrier" and isinstance(guard, ast.If) and _is_for_the_others(guard.test):
+            return
         if guard is not None and not _is_expected_to_fail(call, file) and not _others_join(call, name, guard, file):
             line = getattr(guard, "lineno", call.lineno)
             text = f"`{name}` is reached by some ranks only (line {line} decides), and waits for the others"
@@ -75,6 +77,11 @@ class CollectiveOnSomeRanks(Rule):
 def _names_a_group(call: ast.Call) -> bool:
     """A group of those ranks that take the branch may well be meant."""
     return any(k.arg == "group" for k in call.keywords)
+
+
+def _is_for_the_others(test: ast.expr) -> bool:
+    """`if rank != 0: barrier()` waits for the first rank, whose own barrier may well stand in another function."""
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq)
 
 
 def _is_expected_to_fail(call: ast.Call, file: File) -> bool:

@@ -16,8 +16,14 @@ TRAINER = "trainer = pl.Trainer(devices=2{})\n"
 )
 def test_the_trainer_is_told(context, precision):
     check(
-        HEAD + STEP + f"        with {context}:\n            # half\n            loss = self(batch)\n        return loss\n" + TRAINER.format(""),
-        HEAD + STEP + "        # half\n        loss = self(batch)\n        return loss\n" + TRAINER.format(f', precision="{precision}"'),
+        HEAD
+        + STEP
+        + f"        with {context}:\n            # half\n            loss = self(batch)\n        return loss\n"
+        + TRAINER.format(""),
+        HEAD
+        + STEP
+        + "        # half\n        loss = self(batch)\n        return loss\n"
+        + TRAINER.format(f', precision="{precision}"'),
     )
 
 
@@ -25,8 +31,8 @@ def test_a_trainer_elsewhere_is_asked_for():
     check(
         HEAD + STEP + "        with torch.cuda.amp.autocast():\n            return self(batch)\n",
         HEAD + STEP + "        return self(batch)\n",
-        ["PTM604 line 5"],
-        ["PTM604 line 1: pass precision="],
+        ["PTM605 line 5"],
+        ["PTM605 line 1: pass precision="],
     )
 
 
@@ -52,4 +58,4 @@ def test_unchanged(source):
     ],
 )
 def test_left_and_told(source):
-    check_unchanged(HEAD + source, ["PTM604 line "])
+    check_unchanged(HEAD + source, ["PTM605 line "])

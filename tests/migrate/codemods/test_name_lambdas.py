@@ -63,3 +63,8 @@ def test_a_method_of_self_is_told():
         HEAD + "class N(torch.nn.Module):\n    def __init__(self):\n        self.act = lambda x: self.f(x)\n",
         ["PTM201 line 9"],
     )
+
+
+def test_a_local_function_is_told():
+    source = HEAD + "def f(d):\n    def collate(b):\n        return b\n    return DataLoader(d, collate_fn=collate)\n"
+    check_unchanged(source, ["PTM202 line 10: collate() is defined inside"])

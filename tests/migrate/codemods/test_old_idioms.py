@@ -63,5 +63,5 @@ def test_unchanged(source):
 
 def test_a_gpu_by_default_is_told():
     check_unchanged(
-        "import torch\ntorch.set_default_tensor_type('torch.cuda.FloatTensor')\n", ["PTM104 line 2: `torch.set_default"]
+        "import torch\ntorch.set_default_tensor_type('torch.cuda.FloatTensor')\n", ["PTM108 line 2: `torch.set_default"]
     )

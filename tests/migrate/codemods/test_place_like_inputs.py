@@ -25,19 +25,19 @@ def net(*lines: str, method: str = "def forward(self, x):", base: str = "nn.Modu
     ],
 )  # fmt: skip
 def test_made_in_forward(before, after):
-    check(net(*before.splitlines()), net(*after.splitlines()), select="PTM103")
+    check(net(*before.splitlines()), net(*after.splitlines()), select="PTM104")
 
 
 def test_in_a_step():
     step = {"method": "def training_step(self, batch, i):", "base": "pl.LightningModule"}
     before = ["x, y = batch", "z = torch.zeros(2).cuda()", "m = torch.ones(1, device='cuda')"]
     after = ["x, y = batch", "z = torch.zeros(2).to(self.device)", "m = torch.ones(1, device=self.device)"]
-    check(net(*before, **step), net(*after, **step), select="PTM103")
+    check(net(*before, **step), net(*after, **step), select="PTM104")
 
 
 def test_in_a_helper():
     before = "import torch\ndef noise(images, n):\n    return images.view(-1) + torch.randn(n).cuda()\n"
-    check(before, before.replace(".cuda()", ".type_as(images)"), ["PTM103 line 3"])
+    check(before, before.replace(".cuda()", ".type_as(images)"), ["PTM104 line 3"])
 
 
 @pytest.mark.parametrize(
@@ -69,4 +69,4 @@ def test_unchanged(body):
     ],
 )
 def test_no_tensor_to_follow_is_told(source):
-    check_unchanged("import torch\n" + source + "\n", ["PTM103 line "])
+    check_unchanged("import torch\n" + source + "\n", ["PTM104 line "])

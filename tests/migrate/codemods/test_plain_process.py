@@ -37,7 +37,7 @@ INIT = "dist.init_process_group('nccl')\n"
     ],
 )  # fmt: skip
 def test_by_hand_goes(before, after):
-    check(HEAD + INIT + before + "\n", HEAD + after + "\n", select="PTM403")
+    check(HEAD + INIT + before + "\n", HEAD + after + "\n", select="PTM420")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_by_hand_goes(before, after):
     ],
 )  # fmt: skip
 def test_data_parallel_goes(before, after):
-    check(HEAD + before + "\n", HEAD + after + "\n", select="PTM403,PTM102")
+    check(HEAD + before + "\n", HEAD + after + "\n", select="PTM420,PTM102")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_data_parallel_goes(before, after):
     ],
 )
 def test_unchanged(source):
-    check_unchanged(HEAD + source + "\n", [], select="PTM403")
+    check_unchanged(HEAD + source + "\n", [], select="PTM420")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_unchanged(source):
     ["dist.all_gather(xs, x)", "dist.send(x, 1)", "g = dist.new_group([0])", "w = dist.all_reduce(x, async_op=True)"],
 )
 def test_what_cannot_be_plain_is_left_and_told(call):
-    check_unchanged(HEAD + INIT + call + "\n", ["PTM403 line 8"], select="PTM403")
+    check_unchanged(HEAD + INIT + call + "\n", ["PTM420 line 8"], select="PTM420")
 
 
 def test_setup_that_is_empty_goes():
@@ -89,5 +89,9 @@ def test_setup_that_is_empty_goes():
         + "def setup(rank):\n    '''Meet.'''\n    os.environ['MASTER_ADDR'] = 'localhost'\n    dist.init_process_group('gloo', rank=rank)\n\n\n"
         + "def main(rank):\n    setup(rank)\n    go()\n\n\nmain(0)\n",
         HEAD + "\n\ndef main(rank):\n    go()\n\n\nmain(0)\n",
-        select="PTM403",
+        select="PTM420",
     )
+
+
+def test_a_reduction_without_its_group_is_told():
+    check_unchanged(HEAD + "dist.all_reduce(x)\n", ["PTM420 line 7: `dist.all_reduce(x)`"])

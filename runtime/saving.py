@@ -11,7 +11,8 @@ from .environment import place
 def rank_zero_save(obj: Any, path: Any, **options: Any) -> None:
     """`torch.save`, on rank 0 only. A path is written beside and renamed; an open file is written as it is.
 
-    All ranks have to call it, as a script's own save is reached by all: none goes on, to read the file say, before it is there.
+    All ranks have to call it, as a script's own save is reached by all: none goes on, to read the file say, before it
+    is there.
     """
     import torch
 

@@ -47,9 +47,9 @@ def batch_size_of(batch: Any) -> int | None:
         return None
     if isinstance(batch, Mapping):
         return batch_size_of(list(batch.values()))
-    size = getattr(batch, "num_graphs", None) or getattr(batch, "batch_size", None)
-    if isinstance(size, int):
-        return size
+    told = getattr(batch, "num_graphs", None) or getattr(batch, "batch_size", None)
+    if isinstance(told, int):
+        return told
     return len(batch) if isinstance(batch, str) else None
 
 

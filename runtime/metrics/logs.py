@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -51,6 +51,14 @@ class Name:
     @property
     def epoch_key(self) -> str:
         return f"{self.key}_epoch" if self.on_step and self.on_epoch else self.key
+
+
+class Report(NamedTuple):
+    """What one rank tells the others at the end of an epoch."""
+
+    states: dict[str, Any]
+    batches: Counter
+    metrics: dict[str, str | None]
 
 
 class Logs:
@@ -185,22 +193,23 @@ class Logs:
         """(all values, those for the loggers) of the epoch; every rank must call it. Raises RuntimeError when
         names differ.
         """
-        states = {
-            known.key: self._state(known) for known in self.names.values() if known.on_epoch and known.metric is None
-        }
-        every = [(states, self.batches)]
+        logged = [known for known in self.names.values() if known.on_epoch]
+        states = {known.key: self._state(known) for known in logged if known.metric is None}
+        metrics = {known.epoch_key: self._attribute(known.metric) for known in logged if known.metric is not None}
+        own = Report(states, self.batches, metrics)
+        every = [own]
         if self.trainer.world_size > 1:
-            every = gather_objects((states, self.batches), self.trainer.runtime.group, self.trainer.world_size)
+            every = gather_objects(own, self.trainer.runtime.group, self.trainer.world_size)
             self._check_names(every)
         values: dict[str, float] = {}
         for key, sync, reduce, epoch_key in self._all_names(every):
-            mine = every if sync else [(states, self.batches)]
-            pairs = [state[key][0] for state, _ in mine if key in state]
+            mine = every if sync else [own]
+            pairs = [report.states[key][0] for report in mine if key in report.states]
             value = joined(reduce, pairs) if isinstance(reduce, str) else self._by_function(key, pairs, every)
             if value is not None:
                 values[epoch_key] = value
-        values.update(self._metric_values())
-        plain = {known.key: values[known.epoch_key] for known in self.names.values() if known.epoch_key in values}
+        values.update(self._metric_values(every))
+        plain = {key: values[epoch_key] for key, *_, epoch_key in self._all_names(every) if epoch_key in values}
         return {**values, **plain}, values
 
     def _state(self, known: Name) -> tuple[tuple[Any, float], bool, str | None, str, Any]:
@@ -212,7 +221,7 @@ class Logs:
         """The value of a name whose reduction is a function; a rank without batches does not have it, and is told."""
         function = next((known.entry.reduce for known in self.names.values() if known.key == key and known.entry), None)
         value = joined(function, pairs) if function is not None else None
-        having = [rank for rank, (states, _) in enumerate(every) if key in states]
+        having = [rank for rank, report in enumerate(every) if key in report.states]
         if len(having) == len(every):
             return value
         runtime = self.trainer.runtime
@@ -222,26 +231,37 @@ class Logs:
     def _all_names(self, every: list) -> list[tuple[str, bool, Any, str]]:
         """Names in the order of the first rank that has them; a rank without batches learns them here."""
         found: dict[str, tuple[str, bool, Any, str]] = {}
-        for states, _ in every:
-            for key, (_, sync, reduce, epoch_key, _) in states.items():
+        for report in every:
+            for key, (_, sync, reduce, epoch_key, _) in report.states.items():
                 found.setdefault(key, (key, sync, reduce, epoch_key))
         return list(found.values())
 
     def _check_names(self, every: list) -> None:
         """Ranks that had batches of the same loader must have logged the same names there."""
-        sources = {key: source for states, _ in every for key, (*_, source) in states.items()}
+        sources = {key: source for report in every for key, (*_, source) in report.states.items()}
         for key, source in sources.items():
-            busy = [rank for rank, (_, batches) in enumerate(every) if source == EPOCH or batches.get(source)]
-            having = [rank for rank in busy if key in every[rank][0]]
+            busy = [rank for rank, report in enumerate(every) if source == EPOCH or report.batches.get(source)]
+            having = [rank for rank in busy if key in every[rank].states]
             if len(having) < len(busy):
                 lacking = [rank for rank in busy if rank not in having]
                 raise RuntimeError(f"{key!r} was logged on ranks {having} and not on ranks {lacking}; log it on all")
 
-    def _metric_values(self) -> dict[str, Any]:
-        """Metric objects bring their own states together."""
+    def _attribute(self, metric: Any) -> str | None:
+        """Where the module has this metric object, so that a rank without batches finds its own."""
+        module = self.trainer.module
+        assert module is not None
+        return next((name for name, part in module.named_modules() if part is metric), None)
+
+    def _metric_values(self, every: list[Report]) -> dict[str, Any]:
+        """Metric objects bring their own states together; all ranks compute the same ones in the same order."""
+        mine = {known.epoch_key: known.metric for known in self.names.values() if known.metric is not None}
         values = {}
-        for known in self.names.values():
-            if known.metric is not None and known.on_epoch:
-                values[known.epoch_key] = known.metric.compute()
-                known.metric.reset()
+        for key, attribute in {key: name for report in every for key, name in report.metrics.items()}.items():
+            metric = mine.get(key)
+            if metric is None:
+                if attribute is None:
+                    raise RuntimeError(f"metric {key!r} must be an attribute of the module: some ranks had no batch")
+                metric = self.trainer.module.get_submodule(attribute)  # type: ignore[union-attr]
+            values[key] = metric.compute()
+            metric.reset()
         return values

@@ -10,9 +10,8 @@ import warnings
 import pytest
 import torch
 import torch.nn.functional as F
-from torch.utils.data import DataLoader, TensorDataset
-
 from ptmigrate.runtime import EarlyStopping, Module, Trainer
+from torch.utils.data import DataLoader, TensorDataset
 
 lightning = pytest.importorskip("lightning")
 QUIET = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-
 from ptmigrate.runtime import Trainer, accelerators
 from ptmigrate.runtime.accelerators import choose, parse_gpus
 from ptmigrate.runtime.errors import ConfigurationError

@@ -58,7 +58,7 @@ def test_one_changed_byte_is_found(tmp_path, at):
     damaged.write_bytes(data)
     if problem(damaged) is None:
         pytest.skip("the byte was padding")
-    with pytest.raises(DamagedCheckpoint, match="b.ckpt.*last good one there is.*a.ckpt"):
+    with pytest.raises(DamagedCheckpoint, match=r"b\.ckpt.*last good one there is.*a\.ckpt"):
         read(damaged)
 
 
@@ -66,7 +66,7 @@ def test_a_cut_file_is_found(tmp_path):
     _, good = trained(tmp_path)
     cut = tmp_path / "cut.ckpt"
     cut.write_bytes(good.read_bytes()[:-100])
-    with pytest.raises(DamagedCheckpoint, match="not a whole checkpoint.*a.ckpt"):
+    with pytest.raises(DamagedCheckpoint, match=r"not a whole checkpoint.*a\.ckpt"):
         Trainer(max_epochs=2).fit(Net(5), loader(), ckpt_path=cut)
 
 

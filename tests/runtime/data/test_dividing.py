@@ -5,11 +5,10 @@ import itertools
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.utils.data import DataLoader, TensorDataset
-
 from ptmigrate.runtime.data.divide import bounds, parts, steps
 from ptmigrate.runtime.data.loaders import already_divided, is_indexed, rebuilt
 from ptmigrate.runtime.data.move import batch_size_of, move_to, slice_batch
+from torch.utils.data import DataLoader, TensorDataset
 
 WORLDS = st.integers(1, 7)
 BATCHES = st.lists(st.lists(st.integers(), min_size=1, max_size=9), max_size=12)

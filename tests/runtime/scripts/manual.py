@@ -5,9 +5,8 @@ import json
 import recording
 import torch
 import torch.nn.functional as F
-from torch.utils.data import DataLoader, TensorDataset
-
 from ptmigrate.runtime import Module, Trainer
+from torch.utils.data import DataLoader, TensorDataset
 
 
 class Pair(Module):

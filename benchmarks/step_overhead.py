@@ -2,7 +2,8 @@
 
     python benchmarks/step_overhead.py [--steps 3000] [--rounds 5]
 
-Prints microseconds of processor time a step for each, the median over rounds that take turns; whoever is not installed is left out.
+Prints microseconds of processor time a step for each, the median over rounds that take turns; whoever is not
+installed is left out.
 Budgets: Trainer at most 25 above the hand-written loop, with self.log(on_step, on_epoch, prog_bar) at most 40.
 """
 
@@ -16,6 +17,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -54,8 +56,8 @@ def by_hand(data: Batches) -> float:
     return time.process_time() - start
 
 
-def module_of(base: type, log: bool) -> torch.nn.Module:
-    class Net(base):  # type: ignore[misc, valid-type]
+def module_of(base: Any, log: bool) -> Any:
+    class Net(base):
         def __init__(self) -> None:
             super().__init__()
             self.net = model()
@@ -79,7 +81,7 @@ def module_of(base: type, log: bool) -> torch.nn.Module:
     return Net()
 
 
-def with_trainer(trainer_class: type, base: type, data: Batches, log: bool = False, **options: object) -> float:
+def with_trainer(trainer_class: Any, base: type, data: Batches, log: bool = False, **options: Any) -> float:
     net = module_of(base, log)
     trainer_class(max_epochs=1, accelerator="cpu", devices=1, **QUIET, **options).fit(net, data)
     return net.ended - net.started
@@ -143,8 +145,8 @@ def contenders() -> dict[str, Callable[[Batches], float]]:
     try:
         import lightning
 
-        options = {"enable_model_summary": False, "default_root_dir": tempfile.mkdtemp()}
-        lit = (lightning.Trainer, lightning.LightningModule)
+        options: dict[str, Any] = {"enable_model_summary": False, "default_root_dir": tempfile.mkdtemp()}
+        lit: tuple[Any, Any] = (lightning.Trainer, lightning.LightningModule)
         found["Fabric"] = with_fabric
         found["Lightning"] = lambda data: with_trainer(*lit, data, **options)
         found["Lightning with log"] = lambda data: with_trainer(*lit, data, log=True, **options)

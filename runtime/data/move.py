@@ -68,7 +68,7 @@ def slice_batch(batch: Any, start: int, stop: int) -> Any:
             return batch[start:stop]
         fields = (slice_batch(value, start, stop) for value in batch)
         return type(batch)(*fields) if hasattr(batch, "_fields") else type(batch)(fields)
-    if type(batch).__module__ == "numpy" and getattr(batch, "ndim", 0):
+    if type(batch).__module__ == "numpy" and getattr(batch, "ndim", False):
         return batch[start:stop]
     if isinstance(batch, (int, float, str, bool, type(None))):
         return batch

@@ -257,7 +257,7 @@ class Logs:
         mine = {known.epoch_key: known.metric for known in self.names.values() if known.metric is not None}
         values = {}
         for key, attribute in {key: name for report in every for key, name in report.metrics.items()}.items():
-            metric = mine.get(key)
+            metric: Any = mine.get(key)
             if metric is None:
                 if attribute is None:
                     raise RuntimeError(f"metric {key!r} must be an attribute of the module: some ranks had no batch")

@@ -47,7 +47,7 @@ def test_found(source, expected):
         DATA + "self.x = [y for y in z]; self.g = torch.Generator()",
         "import torch\ndef f():\n  class Block(torch.nn.Module): pass",
         "from torch.utils.data import DataLoader\nfor x in DataLoader(d): pass",
-        "from torch.utils.data import DataLoader\nif __name__ == '__main__':\n  for x in DataLoader(d, num_workers=2): x",
+        "from torch.utils.data import DataLoader\nif __name__ == '__main__':\n  a = [*DataLoader(d, num_workers=2)]",
         "from torch.utils.data import DataLoader\ndef main():\n  for x in DataLoader(d, num_workers=2): pass",
     ],
 )

@@ -1,6 +1,6 @@
 """The time of a migration over that of `libcst.parse_module` and one visit, side by side. Budget: 2 times.
 
-    python benchmarks/migrate_speed.py [FILE...]
+python benchmarks/migrate_speed.py [FILE...]
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def seconds(work: Callable[[], object]) -> float:
 def ratio(text: str) -> tuple[float, float]:
     """The middle of the ratios of rounds that follow each other, and the middle time of a migration."""
     pairs = [
-        (seconds(lambda: cst.parse_module(text).visit(Visit())), seconds(lambda: migrate_text(text))) for _ in range(ROUNDS)
+        (seconds(lambda: cst.parse_module(text).visit(Visit())), seconds(lambda: migrate_text(text)))
+        for _ in range(ROUNDS)
     ]
     return statistics.median(b / a for a, b in pairs), statistics.median(b for _, b in pairs)
 

@@ -114,7 +114,8 @@ def _lifted(facts: Facts, options: Options) -> Result:
             why.line = line(getattr(why.node, "lineno", 1))
         raise
     edits = [c.edit for c in changes] + [replace(e, line=line(e.line)) for e in more]
-    attention = [replace(n, line=line(n.line)) for n in attention] + seen(facts, changes, options.wants)
+    attention = [replace(n, line=line(n.line)) for n in attention]
+    attention += [n for n in seen(facts, changes, options.wants) if n.code != "PTM301"]  # the lift logs those
     text, once, names = _once(text, facts, options)
     text = add_imports(text, "ptmigrate.runtime", [*MODULE_NAMES, *names])
     ast.parse(text)

@@ -20,7 +20,7 @@ TRAINERS = {"pytorch_lightning.Trainer", "lightning.Trainer", "lightning.pytorch
 
 
 class AmpInModules(Codemod):
-    code = "PTM604"
+    code = "PTM605"
     name = "precision"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
@@ -57,9 +57,15 @@ class AmpInModules(Codemod):
         found = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) in TRAINERS]
         for c in found:
             if not any(k.arg in ("precision", None) for k in c.keywords):
-                yield Change(c, self.edit(facts, c, f"precision={precision} given to the Trainer"), set_keyword("precision", precision))
+                yield Change(
+                    c,
+                    self.edit(facts, c, f"precision={precision} given to the Trainer"),
+                    set_keyword("precision", precision),
+                )
         if not found:
-            self.left.append(Note(1, 1, self.code, f"pass precision={precision} to the Trainer: autocast left the steps"))
+            self.left.append(
+                Note(1, 1, self.code, f"pass precision={precision} to the Trainer: autocast left the steps")
+            )
 
     def _rest(self, facts: Facts, done: set[ast.AST]) -> None:
         for c in facts.walk(ast.Call):

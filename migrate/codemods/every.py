@@ -17,11 +17,22 @@ from .register_buffers import RegisterBuffers
 from .remove_device_calls import RemoveDeviceCalls
 from .remove_samplers import RemoveSamplers
 from .remove_unused_devices import RemoveUnusedDevices
+from .steps import EmptyCache, Waits, ZeroedByTrainer
 from .sync_logging import SyncLogging
 
 # in a loop that is kept the script places things itself
-ONLY_LIFTED: tuple[type[Codemod], ...] = (RegisterBuffers, PlaceLikeInputs, RemoveDeviceCalls)
-ALWAYS: tuple[type[Codemod], ...] = (AmpInModules, NameLambdas, PlainProcess, RemoveSamplers, RemoveVariables, OldIdioms, SyncLogging)
+ONLY_LIFTED: tuple[type[Codemod], ...] = (RegisterBuffers, PlaceLikeInputs, ZeroedByTrainer, RemoveDeviceCalls)
+ALWAYS: tuple[type[Codemod], ...] = (
+    AmpInModules,
+    NameLambdas,
+    PlainProcess,
+    RemoveSamplers,
+    RemoveVariables,
+    OldIdioms,
+    SyncLogging,
+    EmptyCache,
+    Waits,
+)
 
 
 def plan_all(facts: Facts, wants: Callable[[str], bool], kept: bool = False) -> list[Change]:

@@ -64,6 +64,17 @@ class NameLambdas(Codemod):
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
+        for k in facts.walk(ast.keyword):
+            if k.arg in KEYWORDS and isinstance(k.value, ast.Name) and self._is_local_function(facts, k.value):
+                line, column, _, _ = facts.text.key(k.value)
+                says = f"{k.value.id}() is defined inside a function, and cannot be pickled: move it to the module"
+                yield Note(line, column + 1, "PTM202", says)
+
+    def _is_local_function(self, facts: Facts, name: ast.Name) -> bool:
+        scope = facts.scopes.scope_of(name).lookup(name.id)
+        if scope is None or scope is facts.scopes.module or scope.is_class:
+            return False
+        return any(isinstance(s, ast.FunctionDef) for s in scope.stores.get(name.id, ()))
 
     def _tell(self, facts: Facts, node: ast.AST) -> None:
         line, column, _, _ = facts.text.key(node)

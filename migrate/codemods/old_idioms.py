@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from ..facts.plain import VARIABLE, is_bare_variable
@@ -75,7 +76,7 @@ class OldIdioms(Codemod):
             if self._reads_scalar(facts, sub):
                 says = f"`{facts.short(sub)}` became `.item()`: a loss has no dimension to index"
                 assert isinstance(sub.value, ast.Attribute)
-                yield Change(sub, self.edit(facts, sub, says), _item, (sub.slice,))
+                yield Change(sub, replace(self.edit(facts, sub, says), code="PTM604"), _item, (sub.slice,))
         for call in facts.walk(ast.Call):
             yield from self._reduction(facts, call)
             yield from self._tensor_type(facts, call)
@@ -135,13 +136,14 @@ class OldIdioms(Codemod):
         line, column, _, _ = facts.text.key(call)
         if dtype is None:
             says = f"`{facts.short(call)}`: tensors are made on the GPU from here on; use torch.set_default_dtype, devices are the runtime's"
-            self.left.append(Note(line, column + 1, "PTM104", says))
+            self.left.append(Note(line, column + 1, "PTM108", says))
             return
         if not isinstance(call.func, ast.Attribute) or not isinstance(call.func.value, ast.Name):
             return
         torch = call.func.value.id
         new = f"{torch}.set_default_dtype({torch}.{dtype})"
-        yield Change(call, self.edit(facts, call, f"`{facts.short(call)}` became `{new}`"), source(new), (call,))
+        edit = replace(self.edit(facts, call, f"`{facts.short(call)}` became `{new}`"), code="PTM108")
+        yield Change(call, edit, source(new), (call,))
 
 
 def _item(original: Any, updated: Any) -> Any:

@@ -31,7 +31,7 @@ TENSOR_USE = {
 
 
 class PlaceLikeInputs(Codemod):
-    code = "PTM103"
+    code = "PTM104"
     name = "place-like-inputs"
 
     def plan(self, facts: Facts) -> Iterator[Change]:

@@ -16,11 +16,12 @@ from ..report import Note
 from .base import Change, Codemod
 from .rewrites import body_only, source, take_argument, take_branch, take_value
 
+REDUCES = {f"torch.distributed.{n}" for n in ("all_reduce", "reduce", "broadcast", "barrier")}
 WHY = "the runtime starts and connects the processes"
 
 
 class PlainProcess(Codemod):
-    code = "PTM403"
+    code = "PTM420"
     name = "plain-process"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
@@ -33,6 +34,9 @@ class PlainProcess(Codemod):
             return
         yield from self._wrappers(facts, found)
         if not found.by_hand:
+            for call, full in found.full.items():
+                if full in REDUCES:
+                    self._tell(facts, call, f"`{facts.short(call)}`: the group that it needs is made elsewhere, or not at all")
             return
         removed: set[ast.AST] = set()
         for change in self._statements(facts, found):

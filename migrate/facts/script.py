@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from .classes import Classes
 from .devices import Devices
+from .loops import Loops
 from .names import Names
 from .placed import Placed
 from .scopes import Scopes
@@ -42,6 +43,10 @@ class Facts:
     @cached_property
     def classes(self) -> Classes:
         return Classes(self)
+
+    @cached_property
+    def loops(self) -> Loops:
+        return Loops(self.tree, self.names)
 
     @cached_property
     def placed(self) -> Placed:

@@ -1,0 +1,45 @@
+import pytest
+from helpers import check, check_unchanged, migrated
+
+LIT = "import torch\nimport pytorch_lightning as pl\nclass Lit(pl.LightningModule):\n"
+LOOP = "import torch\nfor x, y in train_loader:\n    loss = f(model(x), y)\n    optimizer.step()\n"
+
+
+def test_empty_cache_at_every_step():
+    check(LOOP + "    torch.cuda.empty_cache()\n", LOOP, ["PTM309 line 5"], select="PTM309")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch\ntorch.cuda.empty_cache()\n",
+        LOOP + "torch.cuda.empty_cache()\n",
+        LOOP + "    if i % 100 == 0:\n        torch.cuda.empty_cache()\n",
+        LOOP + "    x = torch.cuda.empty_cache()\n",
+    ],
+)
+def test_empty_cache_now_and_then_stays(source):
+    check_unchanged(source, [], select="PTM309")
+
+
+def test_numbers_read_at_every_step_are_told():
+    loop = LOOP + "    total += loss.item()\n    if i % 10 == 0:\n        print(loss.item())\n"
+    assert [n.line for n in migrated(loop, "PTM301").attention] == [5]
+
+
+def test_zero_grad_goes_from_an_automatic_step():
+    step = "    def training_step(self, batch, i):\n        {}return self(batch)\n"
+    check(LIT + step.format("self.opt.zero_grad()\n        "), LIT + step.format(""), ["PTM505 line 5"])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "    def training_step(self, b, i):\n        self.optimizers().zero_grad()\n        self.manual_backward(self(b))\n",
+        "    automatic = 1\n    def fit(self):\n        self.opt.zero_grad()\n",
+        "    def optimizer_zero_grad(self, e, i, o):\n        o.zero_grad()\n"
+        "    def training_step(self, b, i):\n        self.opt.zero_grad()\n        return self(b)\n",
+    ],
+)
+def test_zero_grad_stays(source):
+    check_unchanged(LIT + source)

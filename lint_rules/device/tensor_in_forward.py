@@ -60,6 +60,8 @@ class TensorInForward(Rule):
         method = file.classes.method_of(call)
         if method is None or method.name != "forward" or not file.classes.is_module(call):
             return
+        if file.nodes.function_of(call) is None:
+            return  # the default of a parameter
         if keyword(call, "device") is not None or keyword(call, "out") is not None or passes_unknown(call):
             return
         if _is_scalar(call) or _is_moved(call, file) or self._moved_later(call, method, file):

@@ -31,7 +31,7 @@ def carried(file: File) -> Iterator[tuple[ast.expr, str]]:
     for name in ("Lambda", "LambdaLR", "MultiplicativeLR"):
         for call in file.nodes.calls.get(name, ()):
             full = file.resolve(call.func)
-            if full in TRANSFORMS and call.args:
+            if full in TRANSFORMS and call.args and not _applied_by_hand(call, file):
                 yield call.args[0], "a transform"
             elif full in SCHEDULERS and len(call.args) > 1:
                 for value in _each(call.args[1]):
@@ -48,6 +48,21 @@ def _takes(call: ast.Call, name: str, file: File) -> bool:
         return True
     full = file.resolve(call.func)
     return last[:1].isupper() and (full is None or "data" in full.lower())
+
+
+def _applied_by_hand(call: ast.Call, file: File) -> bool:
+    """`transform = Compose([..., Lambda(...)])` that is only ever called, and given to nobody."""
+    statement = file.nodes.statement_of(call)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    name, scope = statement.targets[0].id, file.tensors.scope(statement)
+    uses = [
+        n
+        for n in file.nodes.of(ast.Name)
+        if n.id == name and isinstance(n.ctx, ast.Load) and file.tensors.scope(n) is scope
+    ]
+    parents = [(n, file.nodes.parents[n]) for n in uses]
+    return bool(uses) and all(isinstance(p, ast.Call) and p.func is n for n, p in parents)
 
 
 def _attributes(file: File) -> Iterator[tuple[ast.expr, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File
+from ..file import File, last_part
 from ..rule import Finding, Rule
 
 
@@ -35,8 +35,12 @@ class ClassUnderGuard(Rule):
         if not is_main_guard(branch):
             return
         for statement in branch.body:
-            if isinstance(statement, ast.ClassDef):
+            if isinstance(statement, ast.ClassDef) and not any(_is_enum(base) for base in statement.bases):
                 yield self.finding(statement, f"class {statement.name} exists in the main process only", file)
+
+
+def _is_enum(base: ast.expr) -> bool:
+    return (last_part(base) or "").endswith(("Enum", "Flag"))
 
 
 def is_main_guard(node: ast.AST) -> bool:

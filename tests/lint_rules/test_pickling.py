@@ -40,6 +40,8 @@ def test_found(source, expected):
         "import torch\nsorted(x, key=lambda y: y); f = lambda x: x",
         "import torch\nclass Net:\n  def __init__(self):\n    self.f = lambda x: x",
         "import torch\nexport(model, transform=lambda x: x)",
+        "from torchvision import transforms as T\nt = T.Compose([T.Lambda(lambda x: x)])\nt(image)",
+        "import enum, torch\nif __name__ == '__main__':\n  class Mode(enum.Enum): pass",
         DATA + "self.path = 'a'\n  def __getitem__(self, i):\n    self.f = open(self.path)",
         DATA + "with open('a') as f:\n      self.lines = f.readlines()",
         "import torch\nclass Log:\n  def __init__(self):\n    self.f = open('a')",

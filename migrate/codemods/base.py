@@ -85,7 +85,8 @@ def apply(facts: Facts, changes: Iterable[Change]) -> str:
         return facts.text.text
     wrapper = MetadataWrapper(cst.parse_module(facts.text.text), unsafe_skip_copy=True)
     # not `wrapper.resolve`, which walks the tree once more for providers that have none of this one's work
-    carried = Pass(wanted, PositionProvider()._gen(wrapper), insertions)
+    positions: Any = PositionProvider()._gen(wrapper)
+    carried = Pass(wanted, positions, insertions)
     text = wrapper.module.visit(carried).code
     if len(carried.found) < len(wanted):
         raise NotFound([wanted[key][0].edit for key in wanted if key not in carried.found])

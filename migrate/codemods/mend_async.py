@@ -1,4 +1,4 @@
-"""T11: `async=True` was an argument until `async` became a word of the language; such a file is mended before it is parsed."""
+"""T11: `async=True` was an argument until `async` became a keyword; a file with it is mended before it is parsed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,8 @@ from ..report import Edit
 
 CODE = "PTM603"
 # what the argument is called today, by the function that takes it
-TODAY = {
-    "cuda": "non_blocking",
-    "to": "non_blocking",
-    "copy_": "non_blocking",
-    "type": "non_blocking",
-    "cpu": "non_blocking",
-}
-TODAY |= {n: "async_op" for n in ("all_reduce", "broadcast", "reduce", "all_gather", "gather", "scatter", "barrier")}
+TODAY = dict.fromkeys(("cuda", "to", "copy_", "type", "cpu"), "non_blocking")
+TODAY |= dict.fromkeys(("all_reduce", "broadcast", "reduce", "all_gather", "gather", "scatter", "barrier"), "async_op")
 
 
 def mend(text: str) -> tuple[str, list[Edit]]:

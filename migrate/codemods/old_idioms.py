@@ -125,7 +125,7 @@ class OldIdioms(Codemod):
         yield Change(call, self.edit(facts, call, says), change_call((), set(given), {"reduction": new}))
 
     def _tensor_type(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
-        """`set_default_tensor_type(torch.DoubleTensor)` is `set_default_dtype(torch.float64)`; not where it names a GPU."""
+        """`set_default_tensor_type(torch.DoubleTensor)` is `set_default_dtype(torch.float64)`."""
         if facts.names.resolve(call.func) != "torch.set_default_tensor_type" or len(call.args) != 1:
             return
         given = call.args[0]
@@ -135,7 +135,7 @@ class OldIdioms(Codemod):
         )
         line, column, _, _ = facts.text.key(call)
         if dtype is None:
-            says = f"`{facts.short(call)}`: tensors are made on the GPU from here on; use torch.set_default_dtype, devices are the runtime's"
+            says = f"`{facts.short(call)}`: makes tensors on the GPU; use torch.set_default_dtype"
             self.left.append(Note(line, column + 1, "PTM108", says))
             return
         if not isinstance(call.func, ast.Attribute) or not isinstance(call.func.value, ast.Name):

@@ -24,8 +24,10 @@ FLOATS = {
 CASTS = {"long", "int", "bool", "byte", "half", "double", "type", "type_as", "to", "short"}
 INTEGRAL = re.compile(r"(^|_)(idx|index|indices|ids?|tokens?|labels?|targets?|mask|words?|chars?|seq|inds?)(_|s?$)")
 TENSOR_USE = {
-    "size", "shape", "view", "device", "dtype", "dim", "float", "mean", "sum", "unsqueeze", "squeeze", "reshape", "permute",
-    "cuda", "to", "new_zeros", "new_ones", "transpose", "t", "contiguous", "clone", "detach", "type_as", "expand", "ndim",
+    "size", "shape", "view", "device", "dtype", "dim", "float", "mean", "sum", "unsqueeze", "squeeze", "reshape",
+    "permute", "cuda", "to", "new_zeros", "new_ones", "transpose", "t", "contiguous", "clone", "detach", "type_as",
+    "expand",
+    "ndim",
     "flatten", "norm", "pow", "requires_grad", "repeat", "chunk", "split", "argmax", "softmax", "is_cuda",
 }  # fmt: skip
 
@@ -93,7 +95,7 @@ class PlaceLikeInputs(Codemod):
             )
         )
 
-    # -- where -------------------------------------------------------------------------------------------------------
+    # -- where -----------------------------------------------------------------------------------------------
 
     def _place(self, facts: Facts, call: ast.Call) -> str | None:
         """The name of a tensor whose device is meant, or self; None where there is none."""
@@ -107,9 +109,9 @@ class PlaceLikeInputs(Codemod):
         for name in parameters:
             if self._is_tensor(facts, f, name, call):
                 return name
-        if holder in facts.classes.modules and f.name == "forward" and len(parameters) == 1 and not f.args.defaults:
-            if not self._is_container(f, parameters[0]):
-                return parameters[0]
+        alone = f.name == "forward" and len(parameters) == 1 and not f.args.defaults
+        if alone and holder in facts.classes.modules and not self._is_container(f, parameters[0]):
+            return parameters[0]
         if (
             holder in facts.classes.run_by_trainer
             and f.name != "__init__"
@@ -143,9 +145,8 @@ class PlaceLikeInputs(Codemod):
 
     def _is_container(self, f: ast.FunctionDef, name: str) -> bool:
         for n in ast.walk(f):
-            if isinstance(n, ast.Subscript) and _named(n.value, name) and isinstance(n.slice, ast.Constant):
-                if isinstance(n.slice.value, str):
-                    return True
+            if isinstance(n, ast.Subscript) and _named(n.value, name) and _is_text(n.slice):
+                return True
             if isinstance(n, ast.Assign) and _named(n.value, name) and any(isinstance(t, ast.Tuple) for t in n.targets):
                 return True
             if (
@@ -163,7 +164,7 @@ class PlaceLikeInputs(Codemod):
         with_default = {a.arg for a in positional[len(positional) - len(f.args.defaults) :]}
         return name in with_default
 
-    # -- what ------------------------------------------------------------------------------------------------------------
+    # -- what ------------------------------------------------------------------------------------------------
 
     def _is_float(self, facts: Facts, value: ast.expr) -> bool:
         """Made as float32, by torch's default."""
@@ -202,3 +203,7 @@ class PlaceLikeInputs(Codemod):
 
 def _named(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)

@@ -1,7 +1,7 @@
 """T9: distribution made by hand goes back to a plain script, which the runtime distributes.
 
-Process groups, devices chosen by rank, wrappers, `.module`, spawning, hand reductions and batch sizes divided by the world
-go; a rank is 0 and a world is 1. A script that talks between its processes in other ways is left alone, and told of.
+Process groups, devices chosen by rank, wrappers, `.module`, spawning, hand reductions and batch sizes divided by the
+world go; a rank is 0 and a world is 1. A script whose processes talk in other ways is left alone, and told of.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class PlainProcess(Codemod):
         if not found.by_hand:
             for call, full in found.full.items():
                 if full in REDUCES:
-                    self._tell(facts, call, f"`{facts.short(call)}`: the group that it needs is made elsewhere, or not at all")
+                    self._tell(
+                        facts, call, f"`{facts.short(call)}`: the group that it needs is made elsewhere, or not at all"
+                    )
             return
         removed: set[ast.AST] = set()
         for change in self._statements(facts, found):
@@ -54,7 +56,7 @@ class PlainProcess(Codemod):
         line, column, _, _ = facts.text.key(node)
         self.left.append(Note(line, column + 1, self.code, says))
 
-    # -- wrappers ------------------------------------------------------------------------------------------------------
+    # -- wrappers --------------------------------------------------------------------------------------------
 
     def _wrappers(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         for call in found.wrapped:
@@ -86,7 +88,7 @@ class PlainProcess(Codemod):
             says = f"`{facts.short(attribute)}`: nothing wraps the model"
             yield Change(attribute, self.edit(facts, attribute, says), take_value)
 
-    # -- statements ----------------------------------------------------------------------------------------------------
+    # -- statements ------------------------------------------------------------------------------------------
 
     def _statements(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         for call in facts.walk(ast.Call):
@@ -117,7 +119,7 @@ class PlainProcess(Codemod):
                     assert h is not None
                     yield Change(h, self.edit(facts, h, f"`{facts.short(h)}` removed: {WHY}"), None, (h,))
 
-    # -- values ------------------------------------------------------------------------------------------------------------
+    # -- values ----------------------------------------------------------------------------------------------
 
     def _values(self, facts: Facts, found: Distribution, removed: set[ast.AST]) -> Iterator[Change]:
         for node, value in found.constants():

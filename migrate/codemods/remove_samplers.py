@@ -81,7 +81,7 @@ class RemoveSamplers(Codemod):
             for k in facts.walk(ast.keyword)
         )
 
-    # -- where it is used ---------------------------------------------------------------------------------------------
+    # -- where it is used ------------------------------------------------------------------------------------
 
     def _use(self, facts: Facts, call: ast.Call) -> Use:
         use = Use([call])
@@ -190,7 +190,7 @@ class RemoveSamplers(Codemod):
         call = facts.scopes.parents.get(k) if isinstance(k, ast.keyword) and k.arg is None else None
         return isinstance(call, ast.Call) and facts.names.resolve(call.func) == LOADER
 
-    # -- what becomes of it -----------------------------------------------------------------------------------------------
+    # -- what becomes of it ----------------------------------------------------------------------------------
 
     def _changes(self, facts: Facts, use: Use) -> Iterator[Change]:
         others = [a for a in use.alternatives if not _is_none(a)]

@@ -27,7 +27,7 @@ class EmptyCache(Codemod):
             holder = facts.scopes.parents.get(call)
             hot = facts.loops.hot(call)
             if isinstance(holder, ast.Expr) and hot is not None and not hot.guarded:
-                says = "`torch.cuda.empty_cache()` removed: at every step it makes the host wait, and memory is fetched anew"
+                says = "`torch.cuda.empty_cache()` removed: at every step it makes the host wait"
                 yield Change(holder, self.edit(facts, call, says), None, (holder,))
 
 
@@ -66,7 +66,7 @@ class ZeroedByTrainer(Codemod):
                     and isinstance(call.func, ast.Attribute)
                     and call.func.attr == "zero_grad"
                 ):
-                    says = f"`{facts.short(call)}` removed: the Trainer zeroes the gradients of the steps that it optimizes"
+                    says = f"`{facts.short(call)}` removed: the Trainer zeroes the gradients of its steps"
                     yield Change(s, self.edit(facts, call, says), None, (s,))
 
     def _by_hand(self, c: ast.ClassDef) -> bool:

@@ -23,13 +23,18 @@ WRAPPERS = {
 CONVERTERS = {"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model"}
 # statements without which a plain script does the same
 STATEMENTS = {
-    D + n for n in ("init_process_group", "destroy_process_group", "barrier", "all_reduce", "reduce", "broadcast", "monitored_barrier")
+    D + n
+    for n in (
+        "init_process_group", "destroy_process_group", "barrier", "all_reduce", "reduce", "broadcast",
+        "monitored_barrier",
+    )
 } | {"torch.cuda.set_device", "torch.multiprocessing.set_start_method"}  # fmt: skip
 GATHERS = {
     D + n
     for n in (
-        "all_gather", "gather", "scatter", "all_gather_object", "broadcast_object_list", "all_to_all", "send", "recv", "isend",
-        "irecv", "new_group", "reduce_scatter", "all_gather_into_tensor", "gather_object", "scatter_object_list",
+        "all_gather", "gather", "scatter", "all_gather_object", "broadcast_object_list", "all_to_all", "send",
+        "recv",
+        "isend", "irecv", "new_group", "reduce_scatter", "all_gather_into_tensor", "gather_object", "scatter_object_list",
     )
 }  # fmt: skip
 RANKS, WORLDS = {D + "get_rank"}, {D + "get_world_size"}
@@ -69,7 +74,7 @@ class Distribution:
             if exotic or used_value:
                 yield c
 
-    # -- the wrapped model -----------------------------------------------------------------------------------------------
+    # -- the wrapped model -----------------------------------------------------------------------------------
 
     @cached_property
     def wrapped_names(self) -> set[str]:
@@ -103,9 +108,8 @@ class Distribution:
                 and isinstance(a.ctx, ast.Load)
                 and _last(a.value) in self.wrapped_names
                 and a not in inside
-            ):
-                if not self.facts.in_formatted_string(a):
-                    yield a
+            ) and not self.facts.in_formatted_string(a):
+                yield a
 
     def unwrapping_choices(self) -> Iterator[tuple[ast.IfExp, str]]:
         """`model.module if hasattr(model, "module") else model`, and the branch without `.module`."""
@@ -122,7 +126,7 @@ class Distribution:
                 ):
                     yield choice, field
 
-    # -- statements ------------------------------------------------------------------------------------------------------
+    # -- statements ------------------------------------------------------------------------------------------
 
     def sets_environment(self, s: ast.Assign) -> bool:
         t = s.targets[0]
@@ -169,7 +173,7 @@ class Distribution:
             for c, full in self.full.items()
         )
 
-    # -- ranks and worlds ------------------------------------------------------------------------------------------------
+    # -- ranks and worlds ------------------------------------------------------------------------------------
 
     def is_world(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Call):
@@ -207,7 +211,11 @@ class Distribution:
             value = "0" if full in RANKS else "1" if full in WORLDS else None
             if value is None and isinstance(c.func, ast.Name) and c.func.id == "int" and len(c.args) == 1:
                 value = self._environment(c.args[0])
-            if value is None and full in ("torch.cuda.device_count", "torch.accelerator.device_count") and self._gives_world(c):
+            if (
+                value is None
+                and full in ("torch.cuda.device_count", "torch.accelerator.device_count")
+                and self._gives_world(c)
+            ):
                 value = "1"
             if value is None and full in (D + "is_initialized", D + "is_torchelastic_launched"):
                 value = "False"

@@ -35,7 +35,8 @@ def test_zero_grad_goes_from_an_automatic_step():
 @pytest.mark.parametrize(
     "source",
     [
-        "    def training_step(self, b, i):\n        self.optimizers().zero_grad()\n        self.manual_backward(self(b))\n",
+        "    def training_step(self, b, i):\n        self.optimizers().zero_grad()\n"
+        "        self.manual_backward(self(b))\n",
         "    automatic = 1\n    def fit(self):\n        self.opt.zero_grad()\n",
         "    def optimizer_zero_grad(self, e, i, o):\n        o.zero_grad()\n"
         "    def training_step(self, b, i):\n        self.opt.zero_grad()\n        return self(b)\n",

@@ -28,6 +28,7 @@ PYTHON_2_LINE = re.compile(
     r"\s*print\s+[^=(\s]|\s*print\s*>>|\s*exec\s+[\"'\w]|\s*raise\s+[\w.]+\s*,|.*\bexcept\s+[\w.]+\s*,\s*\w+\s*:"
     r"|.*<>|.*`.+`|.*\b[uU][rR][\"']|.*\b\d+L\b|.*\b0[0-7]+\b|\s*def\s+\w+\(.*\(\s*\w+\s*,"
 )
+ASYNC_ARGUMENT = re.compile(r"[(,]\s*async\s*=[^=]")
 
 
 class SourceError(Exception):
@@ -142,6 +143,10 @@ def parse(source: Source) -> ast.Module:
 def _syntax_reason(error: SyntaxError, text: str) -> str:
     message = error.msg or "invalid syntax"
     line = error.text or ""
+    if ASYNC_ARGUMENT.search(line):
+        return (
+            "`async=` is no argument since Python 3.7, where async became a keyword; use non_blocking= (or async_op=)"
+        )
     if message.startswith(PYTHON_2_MESSAGES) or (message.startswith("invalid") and PYTHON_2_LINE.match(line)):
         return f"Python 2, which is not supported ({message})"
     kind = "" if type(error) is SyntaxError else f"{type(error).__name__}: "

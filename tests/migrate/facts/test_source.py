@@ -118,3 +118,8 @@ def test_errors_travel_between_processes():
 def test_mentions_torch():
     assert mentions_torch(b"import torch")
     assert not mentions_torch(b"import numpy")
+
+
+def test_async_as_an_argument_is_named():
+    with pytest.raises(SourceError, match=r":2:\d+: `async=` is no argument since Python 3.7.*non_blocking="):
+        parse(decode(b"import torch\nx = x.cuda(0, async=True)\n"))

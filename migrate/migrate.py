@@ -127,6 +127,7 @@ def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
     name = "runtime"
     while any(name in s.stores or name in s.params for s in facts.scopes.by_node.values()):
         name = f"pt_{name}"
+    facts.handle = name
     keep = list(KeepLoop(name).plan(facts))
     once = list(Once().plan(facts)) if options.wants(Once.code) else []
     changes = outermost(facts, [*plan_all(facts, options.wants, kept=True), *keep, *once])

@@ -63,7 +63,7 @@ class PlainProcess(Codemod):
             up = facts.scopes.parents.get(call)
             inner = argument_at(call, "module", 0)
             assert inner is not None
-            says = f"`{facts.short(call)}` removed: {WHY}, and wrap the model"
+            says = f"`{facts.short(call)}` removed: the runtime wraps the model"
             if isinstance(up, ast.Assign) and len(up.targets) == 1 and ast.unparse(up.targets[0]) == ast.unparse(inner):
                 yield Change(up, self.edit(facts, call, says), None, (up,))
             else:
@@ -133,6 +133,11 @@ class PlainProcess(Codemod):
             parent = facts.scopes.parents.get(branch)
             chained = isinstance(parent, ast.If) and parent.orelse == [branch]
             if branch.orelse or chained or not found.is_rank_zero(branch.test):
+                continue
+            if facts.handle is not None:
+                new = f"{facts.handle}.is_global_zero"
+                says = f"`{facts.short(branch.test)}` became `{new}`: {WHY}"
+                yield Change(branch.test, self.edit(facts, branch, says), source(new))
                 continue
             says = f"`if {facts.short(branch.test)}:` removed: what only one process may do is done once by the runtime"
             yield Change(branch, self.edit(facts, branch, says), body_only, (branch.test,))

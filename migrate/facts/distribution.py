@@ -33,8 +33,8 @@ GATHERS = {
     D + n
     for n in (
         "all_gather", "gather", "scatter", "all_gather_object", "broadcast_object_list", "all_to_all", "send",
-        "recv",
-        "isend", "irecv", "new_group", "reduce_scatter", "all_gather_into_tensor", "gather_object", "scatter_object_list",
+        "recv", "isend", "irecv", "new_group", "reduce_scatter", "all_gather_into_tensor", "gather_object",
+        "scatter_object_list",
     )
 }  # fmt: skip
 RANKS, WORLDS = {D + "get_rank"}, {D + "get_world_size"}

@@ -26,6 +26,7 @@ class Facts:
     def __init__(self, text: str, tree: ast.Module | None = None) -> None:
         self.text = Text(text)
         self.notes: list[Note] = []  # what was seen while planning, and wants a person
+        self.handle: str | None = None  # what a kept loop calls its Runtime
         self.tree = tree if tree is not None else ast.parse(text)
 
     @cached_property

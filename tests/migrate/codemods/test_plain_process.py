@@ -1,6 +1,6 @@
 # ruff: noqa: E501
 import pytest
-from helpers import check, check_unchanged
+from helpers import check, check_unchanged, migrated
 
 HEAD = """\
 import os
@@ -95,3 +95,9 @@ def test_setup_that_is_empty_goes():
 
 def test_a_reduction_without_its_group_is_told():
     check_unchanged(HEAD + "dist.all_reduce(x)\n", ["PTM420 line 7: `dist.all_reduce(x)`"])
+
+
+def test_in_a_kept_loop_a_guard_asks_the_runtime():
+    loop = "for x in xs:\n    loss = f(x)\n    loss.backward()\n    if rank == 0:\n        copy(x)\n"
+    text = migrated(HEAD + INIT + loop).text
+    assert "    if runtime.is_global_zero:\n        copy(x)\n" in text and "init_process_group" not in text

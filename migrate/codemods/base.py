@@ -93,6 +93,15 @@ def apply(facts: Facts, changes: Iterable[Change]) -> str:
     return text
 
 
+LIBCST_NAMES = {
+    "arg": "Param",
+    "BinOp": "BinaryOperation",
+    "BoolOp": "BooleanOperation",
+    "Compare": "Comparison",
+    "UnaryOp": "UnaryOperation",
+}
+
+
 def _kind(node: ast.AST) -> str:
     """The libcst class that an `ast` node is found as."""
     name = type(node).__name__
@@ -101,4 +110,4 @@ def _kind(node: ast.AST) -> str:
         return name
     if isinstance(node, ast.stmt):
         return "statement"
-    return "Param" if isinstance(node, ast.arg) else name
+    return LIBCST_NAMES.get(name, name)

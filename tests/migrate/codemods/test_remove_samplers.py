@@ -29,6 +29,7 @@ from torch.utils.data.distributed import DistributedSampler
         ("s = DistributedSampler(d)\ntrain = DataLoader(d, sampler=s)\nfor e in range(3):\n    s.set_epoch(e)\n    go(train)", "train = DataLoader(d, shuffle=True)\nfor e in range(3):\n    go(train)"),
         ("train = DataLoader(d, sampler=DistributedSampler(d))\nfor e in range(3):\n    if dist:\n        train.sampler.set_epoch(e)\n    go(train)", "train = DataLoader(d, shuffle=True)\nfor e in range(3):\n    go(train)"),
         ("class D:\n    def make(self):\n        self.s = DistributedSampler(d)\n        return DataLoader(d, sampler=self.s)\n    def epoch(self, e):\n        self.s.set_epoch(e)\n        go()", "class D:\n    def make(self):\n        return DataLoader(d, shuffle=True)\n    def epoch(self, e):\n        go()"),
+        ("s = DistributedSampler(d) if c else None\ntrain = DataLoader(d, sampler=s)\nfresh = s is None", "train = DataLoader(d)\nfresh = True"),
         ("train = DataLoader(\n    d,\n    batch_size=4,  # small\n    sampler=DistributedSampler(d),\n)", "train = DataLoader(\n    d,\n    batch_size=4,  # small\n    shuffle=True,\n)"),
     ],
 )  # fmt: skip

@@ -67,7 +67,7 @@ def migrate_text(text: str, options: Options | None = None, is_script: bool = Tr
 
 
 def _planned(facts: Facts, options: Options, is_script: bool) -> Result:
-    trains = _trains(facts)
+    trains = _trains(facts) and not facts.classes.run_by_trainer  # there the Trainer has the loop
     if trains and is_script and options.plan != "loop" and options.wants("PTM700"):
         try:
             return _lifted(facts, options)

@@ -1,0 +1,52 @@
+import ast
+
+import pytest
+from ptmigrate.migrate.facts.script import Facts
+
+
+def moved(source: str) -> bool:
+    """Whether the last call of a source only moves what it is called on."""
+    facts = Facts("import torch\n" + source + "\n")
+    last = max(facts.walk(ast.Expr), key=lambda e: e.lineno)
+    assert isinstance(last.value, ast.Call)
+    return facts.devices.moved(last.value) is not None
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x.cuda()",
+        "x.to('cuda:1')",
+        "x.to(0)",
+        "x.to(args.device)",
+        "x.to(rank, non_blocking=True)",
+        "device = None\ndevice = torch.device('cuda')\nx.to(device)",
+        "device = 'cuda' if c else 'mps' if d else 'cpu'\nx.to(device)",
+        "def pick():\n    return torch.device('cpu')\ndevice = pick()\nx.to(device)",
+        "args.where = torch.device('cuda')\nx.to(args.where)",
+        "x.to(args.device or 'cuda')",
+    ],
+)
+def test_a_device(source):
+    assert moved(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x.to(y)",
+        "x.to(y.device)",
+        "x.to(torch.half)",
+        "x.to(True)",
+        "x.to('float')",
+        "x.to()",
+        "x.cpu()",
+        "torch.cuda.device(0)",
+        "def pick():\n    return torch.half\nd = pick()\nx.to(d)",
+        "args.where = 3.5\nx.to(args.where)",
+        "device = torch.half\nx.to(device)",
+        "for d in ds:\n    x.to(d)",
+    ],
+)
+def test_something_else(source):
+    assert not moved(source)

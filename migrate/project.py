@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from .codemods.mend_async import mend
 from .facts.source import Source, SourceError, mentions_torch, parse, read_source
 from .migrate import Options, Result, migrate_text
 from .report import FileReport, Note
@@ -83,7 +84,8 @@ def migrate_file(path: Path, root: Path, is_script: bool, options: Options) -> M
         source = read_source(path)
         if not mentions_torch(source.raw):
             return Migrated(path, root, source, Result(source.text, "none"), report)
-        parse(source)
+        if mend(source.text)[0] == source.text:
+            parse(source)  # raises with the place and the reason
         result = migrate_text(source.text, options, is_script)
         ast.parse(result.text)
     except RecursionError:

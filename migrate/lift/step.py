@@ -122,7 +122,7 @@ def _take_clip(facts: Facts, train: DataPass, o: Optimization, at: int) -> None:
 
 def _check_order(facts: Facts, train: DataPass, o: Optimization) -> None:
     """What stands after backward() runs before it in a training_step: it must not see what the step changes."""
-    assert o.step is not None
+    assert o.backward is not None
     changed = (
         _called_names(facts, train.body)
         | _trained_names(facts, o)

@@ -113,6 +113,13 @@ def test_a_bad_file_is_one_line_with_its_place_and_the_others_go_on(folder, cont
     assert (folder / "migrated" / "digits.py").exists() and not (folder / "migrated" / "bad.py").exists()
 
 
+def test_async_is_mended_before_parsing(folder):
+    (folder / "old.py").write_text("import torch\n\n\ndef f(x, y):\n    return x.copy_(y, async=True)\n")
+    done = run("old.py")
+    assert done.exit_code == 0, done.output
+    assert "non_blocking=True" in (folder / "migrated" / "old.py").read_text() and "PTM603" in done.stdout
+
+
 def test_a_path_that_is_not_there(folder):
     done = run("nothing.py")
     assert done.exit_code == 2 and "nothing.py" in done.stderr

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from ..facts.choice import known_in
 from ..facts.script import Facts
 from ..report import Edit, Note
-from .chunks import Binder, Chunk, Variable, Variables, check_carried, chunks_of, drops_mode, resolve_variables, stored
-from .configure import Configured, configure
-from .counters import Counter, counters_of
+from .chunks import Chunk, Variable, drops_mode
+from .configure import Configured
 from .epochs import epoch_afterwards, epoch_expression, max_epochs
-from .loss import loss_reduction
 from .nodes import walk_here
 from .recipe import CannotLift, Recipe
-from .splice import Splice, indent
+from .rewriting import Rewriter
+from .splice import indent
 
 CODE = "PTM700"
 INDENT = "    "
@@ -37,23 +36,14 @@ class Lifted:
     attention: list[Note]
 
 
-class ModuleBuilder:
+class ModuleBuilder(Rewriter):
+    """Puts the class, the Trainer and the report together."""
+
     def __init__(self, facts: Facts, recipe: Recipe, accelerator: str | None) -> None:
-        self.facts = facts
-        self.recipe = recipe
+        super().__init__(facts, recipe)
         self.accelerator = accelerator
-        self.splice = Splice(facts.text)
-        self.binder = Binder(facts, recipe)
-        self.chunks = chunks_of(recipe)
         self.edits: list[Edit] = []
         self.attention: list[Note] = []
-        for chunk in self.chunks:
-            if chunk.hook.endswith("_step"):
-                check_carried(facts, recipe, chunk)
-        self.variables: Variables = resolve_variables(facts, recipe, self.binder, self.chunks)
-        self.configured = configure(facts, recipe, self.binder, self.variables)
-        self.counters: dict[Variable, Counter] = counters_of(facts, recipe, self.binder, self.chunks, self.variables)
-        self.reduction = loss_reduction(facts, recipe)
         self.name = self._class_name()
 
     # -- the class ----------------------------------------------------------------------------------------------
@@ -278,14 +268,6 @@ class ModuleBuilder:
         a, b = self.facts.text.line_span(max(first - 1, 1), max(first - 1, 1))
         return not self.facts.text.text[a:b].strip()
 
-    def _needs_own_name(self, backward: ast.stmt, chunk: Chunk) -> bool:
-        """Whether what is differentiated is no plain local name, or one that is written again afterwards."""
-        loss = self.recipe.optimization.losses[0]
-        if not isinstance(loss, ast.Name) or self.binder.variable(loss) in self.variables.attributes:
-            return True
-        later = chunk.statements[chunk.statements.index(backward) + 1 :]
-        return loss.id in stored(later)
-
     def _with_share(self, s: ast.stmt, chunk: Chunk, lines: list[str]) -> list[str]:
         """`total += loss.item()` in training adds this rank's share of the batch's mean."""
         if not (isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name)):
@@ -326,9 +308,6 @@ class ModuleBuilder:
                 lines.append(f"{var.name} = {self.facts.text.get(value)}")
         return lines
 
-    def _has_optimizer_lines(self, chunk: Chunk | None) -> bool:
-        return chunk is not None and chunk.hook == "training_step" and self.recipe.optimization.manual
-
     def _optimizer_lines(self, chunk: Chunk) -> list[str]:
         """A manual step takes its optimizers by the names that the script gave them."""
         if not self._has_optimizer_lines(chunk) or not self.configured.moved:
@@ -349,164 +328,6 @@ class ModuleBuilder:
             targets.append(f"self.{attribute}" if attribute else t.id)
         value = self._expression(p.returns, chunk)
         return [f"{', '.join(targets)} = {value}"]
-
-    # -- text ---------------------------------------------------------------------------------------------------
-
-    def _render(self, s: ast.stmt, chunk: Chunk | None, trunk: bool = False) -> list[str]:
-        replaced = self._replacements(s, chunk)
-        return self.splice.render(s, replaced, floor=self._floor(s))
-
-    def _floor(self, s: ast.stmt) -> int:
-        """Comments above the first statement of a block belong to it; those of the line that opens the block do not."""
-        parent = self.facts.scopes.parents.get(s)
-        line = getattr(parent, "lineno", 0)
-        body = getattr(parent, "body", None)
-        if isinstance(body, list) and body and s is not body[0] and s in body:
-            line = body[body.index(s) - 1].end_lineno
-        return line + 1
-
-    def _expression(self, node: ast.expr, chunk: Chunk | None) -> str:
-        text = self.facts.text.get(node)
-        start, _ = self.facts.text.span(node)
-        for (a, b), new in sorted(self._replacements(node, chunk).items(), reverse=True):
-            text = text[: a - start] + new + text[b - start :]
-        return text
-
-    def _replacements(self, node: ast.AST, chunk: Chunk | None) -> dict[tuple[int, int], str]:
-        found: dict[tuple[int, int], str] = {}
-        reduced = set()
-        if chunk is not None and chunk.passing is not None and chunk.statements is chunk.passing.after:
-            reduced = {v for v, c in self.counters.items() if c.reduced and c.passing is chunk.passing}
-        for n in ast.walk(node):
-            if isinstance(n, ast.Name):
-                new = self._replacement(n, chunk, reduced)
-                if new is not None:
-                    found[self.facts.text.span(n)] = new
-            elif isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "print":
-                if chunk is not None and self.facts.scopes.scope_of(n.func).lookup("print") is None:
-                    found[self.facts.text.span(n.func)] = "self.print"
-                found.update(self._shown_losses(n, chunk))
-            elif isinstance(n, ast.Break) and chunk is not None and chunk.hook.endswith("_step"):
-                found.update(self._break(n, chunk))
-            elif isinstance(n, ast.Continue) and chunk is not None and chunk.hook.endswith("_step"):
-                found.update(self._continue(n, chunk))
-            elif isinstance(n, ast.Call) and self.recipe.optimization.manual and self._is_backward(n):
-                found.update(self._manual_backward(n))
-            elif isinstance(n, ast.Global | ast.Nonlocal):
-                raise CannotLift(n, f"`{self.facts.short(n)}` in a lifted function")
-            elif isinstance(n, ast.Expr) and chunk is not None and self._is_save(n.value):
-                found.update(self._guarded_save(n))
-        return found
-
-    def _shown_losses(self, n: ast.Call, chunk: Chunk | None) -> dict[tuple[int, int], str]:
-        """A printed `loss.item()` is that of the whole batch, where every rank comes by to bring it together."""
-        if chunk is None or chunk.hook != "training_step" or not self._all_ranks_pass(n, chunk):
-            return {}
-        shown = {f"{x.id}.item()" for x in self.recipe.optimization.losses if isinstance(x, ast.Name)}
-        share = " * self.share" if self.reduction == "mean" else ""
-        found = {}
-        for call in ast.walk(n):
-            if isinstance(call, ast.Call) and ast.unparse(call) in shown:
-                start, stop = self.facts.text.span(call)
-                found[(start, start)] = "self.all_reduce("
-                found[(stop, stop)] = f"{share})"
-        return found
-
-    def _all_ranks_pass(self, n: ast.AST, chunk: Chunk) -> bool:
-        """Whether the conditions around a node ask only for what is the same on every rank."""
-        passing = chunk.passing
-        assert passing is not None
-        own = stored(passing.body) | {x.id for x in ast.walk(passing.target) if isinstance(x, ast.Name)}
-        for up in self.facts.scopes.ancestors(n):
-            if up is passing.loop:
-                return True
-            if isinstance(up, ast.If):
-                if any(isinstance(x, ast.Name) and x.id in own for x in ast.walk(up.test)):
-                    return False
-            elif not isinstance(up, ast.expr | ast.Expr | ast.keyword | ast.FormattedValue):
-                return False
-        return False
-
-    def _is_save(self, value: ast.expr) -> bool:
-        return isinstance(value, ast.Call) and self.facts.names.resolve(value.func) == "torch.save"
-
-    def _guarded_save(self, s: ast.Expr) -> dict[tuple[int, int], str]:
-        start, _ = self.facts.text.span(s)
-        column = self.facts.text.key(s)[1]
-        return {(start, start): f"if self.trainer.is_global_zero:\n{' ' * (column + 4)}"}
-
-    def _is_backward(self, n: ast.Call) -> bool:
-        return isinstance(n.func, ast.Attribute) and n.func.value in self.recipe.optimization.losses
-
-    def _manual_backward(self, n: ast.Call) -> dict[tuple[int, int], str]:
-        """`loss.backward(...)` to `self.manual_backward(loss, ...)`."""
-        assert isinstance(n.func, ast.Attribute)
-        start, _ = self.facts.text.span(n)
-        _, end = self.facts.text.span(n.func.value)
-        end = self.facts.text.text.index(".", end)
-        opened = self.facts.text.text.index("(", self.facts.text.span(n.func)[1]) + 1
-        value = self.facts.text.span(n.func.value)
-        before = self.facts.text.text[start : value[0]]  # parentheses around the loss
-        after = self.facts.text.text[value[1] : end]
-        found = {(end - len(after), opened): ", " if n.args or n.keywords else ""}
-        found[(start, value[0]) if before else (start, start)] = "self.manual_backward("
-        return found
-
-    def _continue(self, n: ast.Continue, chunk: Chunk) -> dict[tuple[int, int], str]:
-        assert chunk.passing is not None
-        if self._in_inner_loop(n, chunk.passing.loop):
-            return {}
-        return {self.facts.text.span(n): "return"}
-
-    def _break(self, n: ast.Break, chunk: Chunk) -> dict[tuple[int, int], str]:
-        """`break` of the batch loop: the epoch ends after this step."""
-        passing = chunk.passing
-        assert passing is not None
-        if self._in_inner_loop(n, passing.loop):
-            return {}
-        if passing is not self.recipe.train:
-            raise CannotLift(n, "the evaluation loop is left early")
-        backward, returned = self.recipe.optimization.backward, "return"
-        if backward is not None:
-            named = self._needs_own_name(backward, chunk)
-            loss = self._expression(self.recipe.optimization.losses[0], chunk)
-            returned = f"return {'batch_loss' if named else loss}"
-        between = "; " if self.splice.shares_a_line(n) else "\n" + " " * self.facts.text.key(n)[1]
-        return {self.facts.text.span(n): f"self.trainer.stop_epoch(){between}{returned}"}
-
-    def _in_inner_loop(self, n: ast.AST, loop: ast.For) -> bool:
-        for up in self.facts.scopes.ancestors(n):
-            if up is loop:
-                return False
-            if isinstance(up, ast.For | ast.While):
-                return True
-        return False
-
-    def _replacement(self, n: ast.Name, chunk: Chunk | None, reduced: set[Variable]) -> str | None:
-        var = self.binder.variable(n)
-        if isinstance(var, ast.expr) or var is None:
-            return None
-        if var == Variable("", self.recipe.epoch):
-            return self.recipe.epoch if n.id != self.recipe.epoch else None
-        special = self.configured.reads.get(var.name) if var.owner == "" else None
-        if special is not None and self._has_optimizer_lines(chunk) and var.name in self.configured.optimizers:
-            return var.name if var.name != n.id else None
-        if special is not None and chunk is not None:
-            return special
-        if chunk is not None and self._is_training_loader(var, n, chunk):
-            return "self.trainer.train_dataloader"
-        if var in reduced:
-            return var.name if var.name != n.id else None
-        attribute = self.variables.attributes.get(var)
-        if attribute is not None:
-            return f"self.{attribute}"
-        return var.name if var.name != n.id else None
-
-    def _is_training_loader(self, var: Variable, n: ast.Name, chunk: Chunk) -> bool:
-        if chunk.passing is not self.recipe.train or not isinstance(n.ctx, ast.Load):
-            return False
-        loader = self.recipe.train.loader
-        return isinstance(loader, ast.Name) and self.binder.variable(loader) == var
 
     # -- the trunk ----------------------------------------------------------------------------------------------
 

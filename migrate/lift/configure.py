@@ -42,7 +42,7 @@ def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables
             s = statements[n]
             assert s is not None
             c.moved.append(s)
-            _need(binder, variables, s, set(names))
+            need_names(binder, variables, s, set(names))
         written = {n: n for n in names}
     else:
         for n in names:
@@ -52,7 +52,9 @@ def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables
     c.returned = written[optimizers[0]] if len(optimizers) == 1 else f"[{', '.join(written[n] for n in optimizers)}]"
     if schedulers:
         parts = [
-            written[n] if interval == "epoch" else f'{{"scheduler": {written[n]}, "interval": "step"}}'
+            _plateau(facts, binder, n, written[n])
+            if interval == "epoch"
+            else f'{{"scheduler": {written[n]}, "interval": "step"}}'
             for n, interval in schedulers
         ]
         c.returned = f"[{', '.join(written[n] for n in optimizers)}], [{', '.join(parts)}]"
@@ -70,6 +72,14 @@ def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables
     order = [n for n in variables.constructor if n not in c.handled]
     variables.constructor = sorted(set(order), key=order.index)
     return c
+
+
+def _plateau(facts: Facts, binder: Binder, name: str, written: str) -> str:
+    """A schedule on a metric needs a `monitor` to be returned; a manual step gives it the metric itself."""
+    values = facts.devices.assigned(name, binder.trunk_scope) or []
+    names = [facts.names.resolve(v.func) or "" for v in values if isinstance(v, ast.Call)]
+    on_metric = any(n.endswith(".ReduceLROnPlateau") for n in names)
+    return f'{{"scheduler": {written}, "monitor": "given to step()"}}' if on_metric else written
 
 
 def _schedulers_by_hand(facts: Facts, recipe: Recipe, binder: Binder) -> list[str]:
@@ -139,9 +149,11 @@ def _only_for_the_loop(
     return True
 
 
-def _need(binder: Binder, variables: Variables, s: ast.stmt, own: set[str]) -> None:
-    """The trunk names that a moved statement reads come with the constructor."""
-    for n in ast.walk(s):
+def need_names(
+    binder: Binder, variables: Variables, node: ast.AST, own: set[str] | frozenset[str] = frozenset()
+) -> None:
+    """The trunk names that a moved statement or expression reads come with the constructor."""
+    for n in ast.walk(node):
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id not in own:
             var = binder.variable(n)
             if isinstance(var, Variable):

@@ -26,11 +26,9 @@ def max_epochs(facts: Facts, recipe: Recipe) -> str:
     return f"{left} - {right}" if isinstance(first, ast.Name | ast.Constant | ast.Attribute) else f"{left} - ({right})"
 
 
-def epoch_expression(facts: Facts, recipe: Recipe) -> str:
-    """The script's epoch number in a method."""
-    if recipe.first_epoch is None:
-        return "self.current_epoch"
-    return f"self.current_epoch + {facts.text.get(recipe.first_epoch)}"
+def epoch_expression(first: str | None) -> str:
+    """The script's epoch number in a method; `first` is the source of its first epoch there."""
+    return "self.current_epoch" if first is None else f"self.current_epoch + {first}"
 
 
 def epoch_afterwards(facts: Facts, recipe: Recipe) -> str:

@@ -179,11 +179,15 @@ class ModuleBuilder(Rewriter):
         else:
             signature = f"def {hook}(self):"
         if uses_epoch:
-            head = [f"{self.recipe.epoch} = {epoch_expression(self.facts, self.recipe)}", *head]
+            head = [f"{self.recipe.epoch} = {epoch_expression(self._first_epoch())}", *head]
         lines = [*head, *body]
         if hook == "on_train_batch_end":
             lines = ["if self.trainer.is_last_batch:", *indent(lines, INDENT)]
         return [signature, *indent(lines, INDENT)]
+
+    def _first_epoch(self) -> str | None:
+        first = self.recipe.first_epoch
+        return self._expression(first, None) if first is not None else None
 
     def _target(self, passing: object) -> str:
         target = passing.target  # type: ignore[attr-defined]

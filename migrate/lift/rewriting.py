@@ -6,7 +6,7 @@ import ast
 
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables, check_carried, chunks_of, resolve_variables, stored
-from .configure import configure
+from .configure import configure, need_names
 from .counters import Counter, counters_of
 from .loss import loss_reduction
 from .recipe import CannotLift, Recipe
@@ -27,6 +27,8 @@ class Rewriter:
                 check_carried(facts, recipe, chunk)
         self.variables: Variables = resolve_variables(facts, recipe, self.binder, self.chunks)
         self.configured = configure(facts, recipe, self.binder, self.variables)
+        if recipe.first_epoch is not None:
+            need_names(self.binder, self.variables, recipe.first_epoch)
         self.counters: dict[Variable, Counter] = counters_of(facts, recipe, self.binder, self.chunks, self.variables)
         self.reduction = loss_reduction(facts, recipe)
 

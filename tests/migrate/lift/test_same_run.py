@@ -247,3 +247,15 @@ def test_a_step_that_is_not_the_plain_one_keeps_its_order_in_a_manual_module(tex
 def test_a_loss_written_again_is_returned_as_it_was():
     text = NESTED.replace("        if (i + 1)", "        loss = loss.detach() * 2\n        if (i + 1)")
     assert "return batch_loss" in check_same(text, "module")
+
+
+def test_the_epoch_that_a_resumed_run_starts_at_comes_with_the_module():
+    text = FUNCTIONS.replace("best = 0", "best, start = 0, 2").replace(
+        "range(1, args.epochs + 1)", "range(start, args.epochs + 3)"
+    )
+    assert "self.current_epoch + self.start" in check_same(text, "module")
+
+
+def test_a_schedule_on_a_metric_is_stepped_by_the_module():
+    text = FUNCTIONS.replace("StepLR(optimizer, 1, gamma=0.5)", "torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)")
+    check_same(text.replace("scheduler.step()", "scheduler.step(right)"), "manual")

@@ -11,7 +11,8 @@ import torch
 
 from .checkpoint.state import load_weights
 from .collectives import gather_objects
-from .data import move_to
+from .data import to_cpu
+from .hooks import overridden
 
 if TYPE_CHECKING:
     from .module import Module
@@ -44,6 +45,7 @@ class EvaluationLoop:
         trainer = self.trainer
         around = trainer.logs.start(training=False)
         modes = {part: part.training for part in module.modules()}
+        self.keeps_outputs = self.stage == "predict" or filled(module, f"{self.word}_epoch_end")
         module.eval()
         try:
             with torch.no_grad():
@@ -55,6 +57,8 @@ class EvaluationLoop:
                     for index, loader in enumerate(as_list(loaders))
                 ]
                 trainer.logs.in_step, trainer.logs.dataloader_idx = False, None
+                if self.keeps_outputs and self.stage != "predict":
+                    getattr(module, f"{self.word}_epoch_end")(outputs if several else outputs[0])
                 trainer.call(f"on_{self.word}_epoch_end")
                 values = self.end_epoch()
                 trainer.call(f"on_{self.word}_end")
@@ -69,13 +73,13 @@ class EvaluationLoop:
         trainer, logs = self.trainer, self.trainer.logs
         wanted = number_of_batches(loader, trainer.limits[self.stage] if limit is None else limit)
         divided = trainer.divide(loader, train=False, limit=wanted)
-        step = getattr(module, f"{self.word}_step")
+        step = trainer.runtime.strategy.step(module, f"{self.word}_step")
         batch_start = trainer.hook(f"on_{self.word}_batch_start")
         batch_end = trainer.hook(f"on_{self.word}_batch_end")
         extra = () if index is None else (index,)
         logs.dataloader_idx = index
         logs.in_step = True
-        predicting, outputs = self.stage == "predict", []
+        predicting, keeping, outputs = self.stage == "predict", self.keeps_outputs, []
         place, precision = trainer.runtime.place_batch, trainer.runtime.precision
 
         for batch_idx, batch in self.numbered(divided, loader, wanted):
@@ -86,12 +90,12 @@ class EvaluationLoop:
                 batch_start(batch, batch_idx, index or 0)
             with precision.forward_context() if not precision.plain else contextlib.nullcontext():
                 output = step(batch, batch_idx, *extra)
-            if predicting:
-                outputs.append(move_to(output, torch.device("cpu")) if not trainer.runtime.on_cpu else output)
+            if keeping and (predicting or output is not None):
+                outputs.append(to_cpu(output) if predicting and not trainer.runtime.on_cpu else output)
             if batch_end is not None:
                 batch_end(output, batch, batch_idx, index or 0)
         logs.batch = None
-        return self.gathered(outputs) if predicting else []
+        return self.gathered(outputs) if predicting else outputs
 
     def numbered(self, divided: Any, loader: Any, wanted: int | None) -> Iterator[tuple[int, Any]]:
         """Batches with the numbers they have in one process."""
@@ -119,6 +123,13 @@ class EvaluationLoop:
 
 
 _NOTHING = object()
+
+
+def filled(module: Module, name: str) -> bool:
+    """Has the module a method of its own under this name?"""
+    from .module import Module as Base
+
+    return overridden(module, name, Base)
 
 
 def number_of_batches(loader: Any, limit: float | None) -> int | None:

@@ -9,12 +9,15 @@ import contextlib
 import math
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import optimizers
+import torch
+
+from . import collectives, optimizers
 from .checkpoint import randomness, state
-from .evaluate import EvaluationLoop, number_of_batches
-from .hooks import find_hook, overridden
+from .evaluate import EvaluationLoop, filled, number_of_batches
+from .hooks import find_hook
 from .position import Position
 from .step import TrainingStepRunner
 
@@ -47,11 +50,12 @@ class FitLoop:
         self.limit = train_limit(source, trainer.limits["train"])
         self.batches = known_length(source, self.limit)
         trainer.optimizers, trainer.lr_scheduler_configs = optimizers.read(module.configure_optimizers())
+        self.keeps_outputs = filled(module, "training_epoch_end")
         self.runner = TrainingStepRunner(trainer, module, self)
         if ckpt_path is not None:
             state.resume(trainer, ckpt_path, weights_only)
         self.validation = EvaluationLoop(trainer, "validate")
-        self.validates = bool(trainer.val_dataloaders is not None and overrides_step(module, "validation_step"))
+        self.validates = bool(trainer.val_dataloaders is not None and filled(module, "validation_step"))
         tell_once(trainer)
         try:
             trainer.call("on_fit_start")
@@ -101,6 +105,7 @@ class FitLoop:
         trainer = self.trainer
         self.epoch_ended = self.at_epoch_end = False
         self.batch_idx = -1
+        self.outputs: list[Any] = []  # of the steps, for training_epoch_end
         trainer.logs.start(training=True)
         set_epoch(trainer.train_dataloader, self.epoch)
         trainer.call("on_train_epoch_start")
@@ -113,6 +118,8 @@ class FitLoop:
         self.at_epoch_end = True
         if self.validates_after_epoch():
             self.validation.run(module, trainer.val_dataloaders)
+        if self.keeps_outputs:
+            module.training_epoch_end(self.outputs)
         self.end_epoch()
         self.step_schedulers("epoch", self.epoch + 1)
 
@@ -132,6 +139,8 @@ class FitLoop:
         """The step loop."""
         trainer, logs, run_step = self.trainer, self.trainer.logs, self.runner.run
         batch_start, batch_end = trainer.hook("on_train_batch_start"), trainer.hook("on_train_batch_end")
+        if self.keeps_outputs:
+            batch_end = keeping(batch_end, self.outputs)
         place = trainer.runtime.place_batch if trainer.runtime.places_batches else None
         every = trainer.log_every_n_steps if trainer.loggers else 0
         steps_schedulers = any(config.interval == "step" for config in trainer.lr_scheduler_configs)
@@ -250,10 +259,19 @@ def missing_metric(name: Any, there: dict[str, Any]) -> Exception:
     return unknown_name("metric to monitor", name, there)
 
 
-def overrides_step(module: Module, name: str) -> bool:
-    from .module import Module as Base
+def keeping(batch_end: Callable[..., Any] | None, kept: list[Any]) -> Callable[..., Any]:
+    """`batch_end`, and before it what the step gave goes to `kept`, its loss detached."""
 
-    return overridden(module, name, Base)
+    def keep(outputs: Any, *args: Any) -> Any:
+        if outputs is not None:
+            kept.append(collectives.map_leaves(outputs if isinstance(outputs, dict) else {"loss": outputs}, _detached))
+        return batch_end(outputs, *args) if batch_end is not None else None
+
+    return keep
+
+
+def _detached(leaf: Any) -> Any:
+    return leaf.detach() if isinstance(leaf, torch.Tensor) else leaf
 
 
 def train_limit(source: Any, limit: float | None) -> int | None:

@@ -48,6 +48,28 @@ class Module(torch.nn.Module, Hooks):
     def validation_step(self, batch: Any, batch_idx: int) -> Any: ...
     def test_step(self, batch: Any, batch_idx: int) -> Any: ...
 
+    def training_step_end(self, step_output: Any) -> Any:
+        """What training_step gave, of all devices of this process (dp and ddp2 gather them); the loss."""
+        return step_output
+
+    def validation_step_end(self, step_output: Any) -> Any:
+        return step_output
+
+    def test_step_end(self, step_output: Any) -> Any:
+        return step_output
+
+    def training_epoch_end(self, outputs: list[Any]) -> None:
+        """The guide's Lightning: what the steps of the epoch gave on this process, losses detached, in order; called
+        before `on_train_epoch_end`. Filling it keeps all outputs until then.
+        """
+
+    def validation_epoch_end(self, outputs: list[Any]) -> None:
+        """What validation_step gave on this process, in order; a list a loader if several. Called before
+        `on_validation_epoch_end`.
+        """
+
+    def test_epoch_end(self, outputs: list[Any]) -> None: ...
+
     def predict_step(self, batch: Any, batch_idx: int) -> Any:
         return self(batch)
 

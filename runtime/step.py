@@ -33,7 +33,7 @@ class TrainingStepRunner:
             self.run = self.run_manual
             self.runtime.strategy.follow(module)
             self.runtime.follow_buffers(module)
-            self.step: Callable[..., Any] = module.training_step
+            self.step: Callable[..., Any] = self.runtime.strategy.step(module, "training_step")
             self._count_steps()
             return
         if len(trainer.optimizers) > 1:

@@ -20,6 +20,11 @@ def move_to(batch: Any, device: torch.device) -> Any:
     return _move(batch, device)
 
 
+def to_cpu(item: Any) -> Any:
+    """`item` with its tensors on the CPU."""
+    return _move(item, CPU)
+
+
 def _move(item: Any, device: torch.device) -> Any:
     if isinstance(item, torch.Tensor):
         return item.to(device, non_blocking=item.is_pinned())

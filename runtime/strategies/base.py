@@ -12,9 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..hooks import overridden
+
 if TYPE_CHECKING:
     from ..handle import Runtime
     from ..module import Module
+
+
+def with_step_end(module: Module, name: str, step: Callable[..., Any]) -> Callable[..., Any]:
+    """`step`, then the module's `name_end` with what it gave, where the module has one."""
+    from ..module import Module as Base
+
+    if not overridden(module, f"{name}_end", Base):
+        return step
+    end = getattr(module, f"{name}_end")
+    return lambda *args: end(step(*args))
 
 
 class Strategy:
@@ -26,9 +38,18 @@ class Strategy:
     def __init__(self, runtime: Runtime):
         self.runtime = runtime
 
-    def wrap(self, module: Module) -> Callable[[Any, int], Any]:
+    def step(self, module: Module, name: str) -> Callable[..., Any]:
+        """The module's `name` ("training_step", "validation_step", "test_step") on this process's batch, and its
+        `name_end` after it.
+
+        An engine with several devices a process divides the batch here, and gathers the outputs of the devices before
+        `name_end` sees them.
+        """
+        return with_step_end(module, name, getattr(module, name))
+
+    def wrap(self, module: Module) -> Callable[..., Any]:
         """For automatic optimization: what is called at every batch, with training_step's arguments."""
-        return module.training_step
+        return self.step(module, "training_step")
 
     def follow(self, module: torch.nn.Module) -> None:
         """For kept loops and manual optimization: `module` stays the user's own object, used in any way."""

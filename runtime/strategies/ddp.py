@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 class TrainingStep(torch.nn.Module):
-    """`training_step` as a forward, which is where DistributedDataParallel looks.
+    """`training_step`, and its `_step_end`, as a forward, which is where DistributedDataParallel looks.
 
     `anchor` is a parameter that no step uses: it lets DDP take modules whose parameters are all frozen, and spares
     the warning that looking for unused parameters found none.
     """
 
-    def __init__(self, module: Module):
+    def __init__(self, module: Module, step: Callable[..., Any]):
         super().__init__()
-        self.module = module
+        self.module, self.step = module, step
         self.anchor = torch.nn.Parameter(torch.zeros(1, device=module.device))
 
     def forward(self, *args: Any) -> Any:
-        return self.module.training_step(*args)
+        return self.step(*args)
 
     def train(self, mode: bool = True) -> TrainingStep:
         """Which submodules train is the user's affair; DDP calls this on the whole tree."""
@@ -51,10 +51,10 @@ class DDP(Strategy):
         self._wrapped: DistributedDataParallel | None = None
         self._averager: GradientAverager | None = None
 
-    def wrap(self, module: Module) -> Callable[[Any, int], Any]:
+    def wrap(self, module: Module) -> Callable[..., Any]:
         device = self.runtime.device
         self._wrapped = DistributedDataParallel(
-            TrainingStep(module),
+            TrainingStep(module, self.step(module, "training_step")),
             device_ids=None if device.type == "cpu" else [device],
             find_unused_parameters=True,
         )

@@ -47,12 +47,27 @@ class Automatic(Module):
         return F.cross_entropy(self.net(batch[0]), batch[1])
 
 
+class StepEnd(Automatic):
+    def training_step(self, batch, batch_idx):
+        return {"out": batch[0], "y": batch[1]}
+
+    def training_step_end(self, outputs):
+        return F.cross_entropy(self.net(outputs["out"]), outputs["y"])
+
+
+def same(kind):
+    torch.manual_seed(3)
+    return kind()
+
+
 torch.manual_seed(2)
 data = TensorDataset(torch.randn(103, 4), torch.randint(0, 3, (103,)))
 answers = {}
 for name, module, options in (
     ("manual", Pair(), {}),
     ("automatic", Automatic(), {"accumulate_grad_batches": 3, "gradient_clip_val": 0.05}),
+    ("step", same(Automatic), {}),
+    ("step end", same(StepEnd), {}),
     ("half", Automatic(), {"precision": "16-mixed", "gradient_clip_val": 0.05}),
 ):
     torch.manual_seed(4)

@@ -46,7 +46,6 @@ INSTEAD = {
     "stochastic_weight_avg": "use torch.optim.swa_utils in a callback",
     "overfit_batches": "use limit_train_batches= and limit_val_batches=",
     "profiler": "use torch.profiler in a callback",
-    "reload_dataloaders_every_n_epochs": "make the loader's data set change by epoch",
     "auto_select_gpus": "name the devices: devices=[...]",
 }
 

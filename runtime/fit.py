@@ -57,12 +57,18 @@ class FitLoop:
         self.validation = EvaluationLoop(trainer, "validate")
         self.validates = bool(trainer.val_dataloaders is not None and filled(module, "validation_step"))
         tell_once(trainer)
+        begun = False
         try:
             trainer.call("on_fit_start")
             self.sanity_check(module)
             module.train()
             trainer.call("on_train_start")
+            every = trainer.reload_dataloaders_every_n_epochs
             while not self.done():
+                if every and begun and self.epoch % every == 0:
+                    source = trainer.reload_train_dataloader()
+                    self.batches = known_length(source, self.limit)
+                begun = True
                 self.run_epoch(module, source)
                 self.epoch_complete = True
                 trainer.call("on_epoch_complete")
@@ -241,7 +247,9 @@ def tell_once(trainer: Trainer) -> None:
     each = f"batches of {batch} " if batch else "batches "
     whole = (
         "cut among them"
-        if runtime.global_batch
+        if runtime.global_batch and not trainer.whole
+        else "computed whole by each"
+        if trainer.whole
         else f"each{f', {batch * runtime.world_size} samples a step' if batch else ''}"
     )
     line = f"{runtime.strategy.name} on {runtime.world_size} processes ({runtime.device.type}), {each}{whole}"

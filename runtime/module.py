@@ -28,9 +28,13 @@ class Module(torch.nn.Module, Hooks):
 
     `automatic_optimization = False`: the step calls `manual_backward` and the optimizers itself.
     `loss_reduction = "sum"`: the loss that training_step returns is a sum over the batch, not a mean.
+    `divide_batches = False`: steps that need whole batches; every process computes all of them, and draws alike.
+    "loaders": only what a DataLoader gives is divided. `divide_validation = False`: the same for validation alone.
     """
 
     loss_reduction = "mean"
+    divide_batches: bool | str = True
+    divide_validation = True
     automatic_optimization = True
     strict_loading = True
 

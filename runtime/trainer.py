@@ -27,6 +27,7 @@ from .metrics import Logs
 from .optimizers import SchedulerConfig
 from .seeding import separate_ranks
 from .whereabouts import Whereabouts
+from .whole import draw_alike, is_whole
 
 if TYPE_CHECKING:
     from .module import Module
@@ -59,6 +60,7 @@ class Trainer(Whereabouts):
         val_check_interval: float | None = None,
         check_val_every_n_epoch: int | None = 1,
         num_sanity_val_steps: int | None = 0,
+        reload_dataloaders_every_n_epochs: int = 0,
         accumulate_grad_batches: int | dict[int, int] = 1,
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
@@ -108,10 +110,12 @@ class Trainer(Whereabouts):
         self.val_check_interval = 1.0 if val_check_interval is None else val_check_interval
         self.check_val_every_n_epoch = check_val_every_n_epoch
         self.num_sanity_val_steps = num_sanity_val_steps or 0
+        self.reload_dataloaders_every_n_epochs = reload_dataloaders_every_n_epochs
         self.accumulate_grad_batches = arguments.checked_accumulation(accumulate_grad_batches)
         self.gradient_clip_val = gradient_clip_val
         self.gradient_clip_algorithm = arguments.checked_algorithm(gradient_clip_algorithm)
         self.divides = use_distributed_sampler and replace_sampler_ddp
+        self.whole = False  # in this fit every process computes every batch whole
         if sync_batchnorm and self.runtime.world_size > 1 and self.runtime.on_cpu:
             raise ConfigurationError("sync_batchnorm=True needs GPUs: torch's SyncBatchNorm does not run on the CPU")
         self.sync_batchnorm = sync_batchnorm
@@ -160,6 +164,9 @@ class Trainer(Whereabouts):
         source = datamodule if datamodule is not None else model
         train = train_dataloaders if train_dataloaders is not None else train_dataloader
         self.train_dataloader = train if train is not None else source.train_dataloader()
+        self._loaders_of = source
+        self.whole = is_whole(model, self.train_dataloader)
+        draw_alike(self.runtime, self.whole)
         self.val_dataloaders = val_dataloaders if val_dataloaders is not None else source.val_dataloader()
         if self.train_dataloader is None:
             raise ConfigurationError("fit needs a loader: pass train_dataloaders or define train_dataloader")
@@ -209,7 +216,8 @@ class Trainer(Whereabouts):
         self.module, self.state = model, stage
         model.trainer = self
         self.runtime.connect()
-        separate_ranks(self.global_rank)
+        if stage != "fit" or model.divide_batches is True:
+            separate_ranks(self.global_rank)
         for owner in filter(None, (datamodule, model)):
             if self.local_rank == 0:
                 owner.prepare_data()
@@ -261,8 +269,21 @@ class Trainer(Whereabouts):
         found = self.hook(name)
         return found(*args) if found is not None else None
 
+    def reload_train_dataloader(self) -> Any:
+        """This epoch's own loader, from `train_dataloader` of the module or datamodule; divided for this rank."""
+        self.train_dataloader = self._loaders_of.train_dataloader()
+        return self.divide(self.train_dataloader, train=True)
+
     def divide(self, loader: Any, train: bool, limit: int | None = None) -> Any:
-        return divide_loader(loader, self.runtime, train, limit) if self.divides else loader
+        """`loader` for this rank. `train`: by the rule for training; else by that for evaluation."""
+        if not self.divides:
+            return loader
+        if self.whole:
+            return loader
+        if not train and self.state == "fit" and self.module is not None and not self.module.divide_validation:
+            self.runtime.sync_buffers()
+            return loader
+        return divide_loader(loader, self.runtime, train, limit)
 
     def publish(self, values: dict[str, Any], logged: dict[str, Any]) -> None:
         """The values of an epoch become callback_metrics and go to the loggers."""

@@ -1,0 +1,41 @@
+"""Steps that need whole batches: a state carried from batch to batch, an index for a batch.
+
+Every process then computes every batch whole and draws the same random numbers, so that the run is that of one process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch.utils.data import DataLoader
+
+from .errors import ConfigurationError, unknown_name
+from .kept import adopt_random_state
+from .seeding import separate_ranks
+
+if TYPE_CHECKING:
+    from .handle import Runtime
+    from .module import Module
+
+
+def is_whole(module: Module, loader: Any) -> bool:
+    """Does `module` take the batches of this training loader whole? Raises ConfigurationError for an unknown rule."""
+    rule = module.divide_batches
+    if isinstance(rule, str):
+        if rule != "loaders":
+            raise unknown_name("divide_batches", rule, ("loaders",))
+        return not isinstance(loader, DataLoader)
+    return not rule
+
+
+def draw_alike(runtime: Runtime, whole: bool) -> None:
+    """Random streams for a fit: rank 0's on every rank where batches are whole, else one of its own for each rank."""
+    if runtime.world_size == 1:
+        return
+    if whole:
+        if runtime.strategy.name not in ("ddp", "single"):
+            says = f"divide_batches is off: strategy {runtime.strategy.name!r} cannot compute whole batches alike"
+            raise ConfigurationError(f"{says}; use 'ddp'")
+        adopt_random_state(runtime)
+    else:
+        separate_ranks(runtime.rank)

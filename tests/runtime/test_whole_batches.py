@@ -1,0 +1,91 @@
+"""Steps that need whole batches: every process computes all of them, draws alike, and ends where one process does."""
+
+import pytest
+import torch
+from ptmigrate.runtime import Module, Trainer
+from ptmigrate.runtime.errors import ConfigurationError
+from torch.utils.data import DataLoader
+
+from tests.runtime.launching import ptrun
+
+SCRIPT = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from ptmigrate.runtime import Module, Trainer
+
+torch.manual_seed(0)
+X, Y = torch.randn(20, 4), torch.randn(20, 1)
+
+class Carries(Module):
+    divide_batches = {rule}
+
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))
+        self.smooth = 0.0
+
+    def train_dataloader(self):
+        return {loader}
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    def training_step(self, i, batch_idx):
+        x, y = {batch}
+        loss = ((self.net(x) - y) ** 2).mean()
+        self.smooth = 0.9 * self.smooth + loss.item()
+        return loss
+
+    def on_train_epoch_end(self):
+        print(f"rank {{self.global_rank}}: {{self.current_epoch}} {{self.smooth:.9f}} {{torch.rand(1).item():.6f}}")
+
+Trainer(max_epochs=3, reload_dataloaders_every_n_epochs=1).fit(Carries())
+"""
+INDEX = {"loader": "range(self.current_epoch, 20, 5)", "batch": "X[i : i + 5], Y[i : i + 5]"}
+LOADER = {"loader": "DataLoader(TensorDataset(X, Y), batch_size=6, shuffle=True)", "batch": "i"}
+
+
+def on(processes, script):
+    return ptrun("--accelerator", "cpu", "--devices", str(processes), "--global-batch", str(script))
+
+
+def said(output, rank):
+    return [line.split(": ", 1)[1] for line in output.splitlines() if line.startswith(f"rank {rank}: ")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rule", "batches"), [("False", INDEX), ("False", LOADER), ('"loaders"', INDEX)], ids=["index", "loader", "decided"]
+)
+def test_every_process_runs_what_one_process_runs(tmp_path, rule, batches):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(rule=rule, **batches))
+    one = on(1, script)
+    two = on(2, script)
+    assert one.returncode == two.returncode == 0, two.stderr
+    assert len(said(one.stdout, 0)) == 3
+    assert said(two.stdout, 0) == said(two.stdout, 1) == said(one.stdout, 0)
+
+
+def test_the_loader_of_an_epoch_is_made_anew():
+    made = []
+
+    class Module_(Module):
+        def train_dataloader(self):
+            made.append(self.current_epoch)
+            return DataLoader(torch.zeros(4, 2), batch_size=2)
+
+        def training_step(self, batch, batch_idx): ...
+
+    Trainer(max_epochs=5, reload_dataloaders_every_n_epochs=2).fit(Module_())
+    assert made == [0, 2, 4]
+
+
+def test_an_unknown_rule_is_refused():
+    class Module_(Module):
+        divide_batches = "batches"
+
+        def training_step(self, batch, batch_idx): ...
+
+    with pytest.raises(ConfigurationError, match="divide_batches"):
+        Trainer(max_epochs=1).fit(Module_(), [torch.zeros(2)])

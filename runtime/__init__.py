@@ -24,6 +24,8 @@ _HOMES = {
     "Module": ".module",
     "Runtime": ".handle",
     "Trainer": ".trainer",
+    "Strategy": ".strategies",
+    "DDPStrategy": ".strategies",
     "rank_zero_print": ".printing",
     "rank_zero_save": ".saving",
     "seed_everything": ".seeding",

@@ -70,13 +70,12 @@ def _check_script(script: str) -> None:
 def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) -> int:
     """Check everything that can be checked before a process starts, then start them."""
     from .accelerators import choose
-    from .launch import agent
+    from .launch.agent import Job
     from .precision import choose_precision
     from .strategies import choose_strategy
 
     devices = choose(options["accelerator"], options["devices"] or None)
-    world = len(devices.numbers) * options["nodes"]
-    choose_strategy(options["strategy"], world)
+    strategy = choose_strategy(options["strategy"], len(devices.numbers), options["nodes"])
     if options["precision"]:
         choose_precision(options["precision"], devices.kind)
     if options["nodes"] > 1 and options["rdzv"] is None:
@@ -91,16 +90,16 @@ def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) ->
             "monitor": options["monitor"],
         }
     )
-    job = agent.Job(
+    job = Job(
         script=script,
         arguments=arguments,
-        processes=len(devices.numbers),
+        processes=1 if strategy.one_process_a_node else len(devices.numbers),
         nodes=options["nodes"],
         node_rank=options["node_rank"],
         rdzv=options["rdzv"],
         max_restarts=options["max_restarts"],
     )
-    return agent.run(job, variables)
+    return strategy.run_job(job, variables)
 
 
 def main(arguments: list[str] | None = None) -> None:

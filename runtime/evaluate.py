@@ -48,7 +48,7 @@ class EvaluationLoop:
         self.keeps_outputs = self.stage == "predict" or filled(module, f"{self.word}_epoch_end")
         module.eval()
         try:
-            with torch.no_grad():
+            with torch.no_grad(), trainer.runtime.strategy.evaluation(module):
                 trainer.call(f"on_{self.word}_start")
                 trainer.call(f"on_{self.word}_epoch_start")
                 several = len(as_list(loaders)) > 1
@@ -100,17 +100,18 @@ class EvaluationLoop:
     def numbered(self, divided: Any, loader: Any, wanted: int | None) -> Iterator[tuple[int, Any]]:
         """Batches with the numbers they have in one process."""
         runtime = self.trainer.runtime
-        if divided is loader or runtime.world_size == 1:
+        part, parts = runtime.strategy.data_place()
+        if divided is loader or parts == 1:
             yield from enumerate(itertools.islice(divided, wanted))
         else:
-            yield from zip(itertools.count(runtime.rank, runtime.world_size), divided)
+            yield from zip(itertools.count(part, parts), divided)
 
     def gathered(self, outputs: list[Any]) -> list[Any]:
         """The outputs of all ranks in the loader's order, on every rank."""
         runtime = self.trainer.runtime
         if runtime.world_size == 1:
             return outputs
-        every = gather_objects(outputs, runtime.group, runtime.world_size)
+        every = runtime.distinct(gather_objects(outputs, runtime.group, runtime.world_size))
         rounds = itertools.zip_longest(*every, fillvalue=_NOTHING)
         return [output for one_round in rounds for output in one_round if output is not _NOTHING]
 

@@ -19,7 +19,7 @@ from .checkpoint import randomness, state
 from .evaluate import EvaluationLoop, filled, number_of_batches
 from .hooks import find_hook
 from .position import Position
-from .step import TrainingStepRunner
+from .step import TrainingStepRunner, wants_closure
 
 if TYPE_CHECKING:
     from .module import Module
@@ -49,7 +49,7 @@ class FitLoop:
         source = trainer.divide(trainer.train_dataloader, train=True)
         self.limit = train_limit(source, trainer.limits["train"])
         self.batches = known_length(source, self.limit)
-        trainer.optimizers, trainer.lr_scheduler_configs = optimizers.read(module.configure_optimizers())
+        self.set_up(module)
         self.keeps_outputs = filled(module, "training_epoch_end")
         self.runner = TrainingStepRunner(trainer, module, self)
         if ckpt_path is not None:
@@ -78,6 +78,16 @@ class FitLoop:
             trainer.call("on_fit_end")
         finally:
             self.runner.close()
+
+    def set_up(self, module: Module) -> None:
+        """The optimizers and schedulers, as the strategy wants them."""
+        trainer, strategy = self.trainer, self.trainer.runtime.strategy
+        strategy.setup_module(module)
+        made, schedulers = optimizers.read(module.configure_optimizers())
+        strategy.check({"optimizers": len(made) > 1, "closure": any(map(wants_closure, made))})
+        trainer.optimizers = strategy.setup_optimizers(module, made)
+        optimizers.rebind(schedulers, made, trainer.optimizers)
+        trainer.lr_scheduler_configs = schedulers
 
     def sanity_check(self, module: Module) -> None:
         steps = self.trainer.num_sanity_val_steps
@@ -243,6 +253,7 @@ def tell_once(trainer: Trainer) -> None:
     runtime = trainer.runtime
     if runtime.world_size == 1 or not runtime.is_global_zero:
         return
+    _, parts = runtime.strategy.data_place()
     batch = getattr(trainer.train_dataloader, "batch_size", None)
     each = f"batches of {batch} " if batch else "batches "
     whole = (
@@ -250,7 +261,7 @@ def tell_once(trainer: Trainer) -> None:
         if runtime.global_batch and not trainer.whole
         else "computed whole by each"
         if trainer.whole
-        else f"each{f', {batch * runtime.world_size} samples a step' if batch else ''}"
+        else f"each{f', {batch * parts} samples a step' if batch else ''}"
     )
     line = f"{runtime.strategy.name} on {runtime.world_size} processes ({runtime.device.type}), {each}{whole}"
     print(line, file=sys.stderr)

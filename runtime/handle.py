@@ -28,7 +28,6 @@ from .data.move import batch_size_of, slice_batch
 from .errors import unknown_name
 from .precision import choose_precision
 from .seeding import separate_ranks
-from .strategies import choose_strategy
 
 REDUCTIONS = ("mean", "sum")
 
@@ -40,7 +39,7 @@ class Runtime:
         self,
         accelerator: str | None = None,
         devices: Any = None,
-        strategy: str | None = None,
+        strategy: Any = None,
         *,
         gpus: Any = None,
         num_nodes: int = 1,
@@ -55,7 +54,7 @@ class Runtime:
         self.world_size = asked.place.world_size
         self.global_batch = asked.global_batch
         self.loss_reduction = checked_reduction(loss_reduction)
-        self.strategy = choose_strategy(asked.strategy, self.world_size)(self)
+        self.strategy = asked.strategy
         index = asked.numbers[asked.place.local_rank]
         self.device = torch.device("cpu") if asked.kind == "cpu" else torch.device(asked.kind, index)
         self.on_cpu = asked.kind == "cpu"
@@ -63,8 +62,10 @@ class Runtime:
         self._models: list[torch.nn.Module] = []
         self.part: tuple[int, int] | None = None  # samples here and in all of the current global batch
         self._group: Any = None
+        self._parts: list[int] | None = None  # for each part of the data, the first rank that has it
         if not self.on_cpu and asked.kind == "cuda":
             torch.cuda.set_device(self.device)
+        self.strategy.attach(self)
 
     @classmethod
     def shared(cls) -> Runtime:
@@ -94,7 +95,7 @@ class Runtime:
         if self._group is None and self.world_size > 1:
             from .launch import connect
 
-            self._group = connect(self.settings)
+            self._group = connect(self.settings, self.strategy)
         return self._group
 
     def connect(self) -> None:
@@ -105,9 +106,9 @@ class Runtime:
 
     def setup(self, model: torch.nn.Module, *optimizers: Any) -> Any:
         """Place `model` and start all ranks from rank 0's weights; returns what was given, the same objects."""
+        self.strategy.check({"kept": True})
         self.connect()
-        if not self.on_cpu:
-            model.to(self.device)
+        self.strategy.place(model)
         self.strategy.follow(model)
         self._models.append(model)
         return (model, *optimizers) if optimizers else model
@@ -148,7 +149,7 @@ class Runtime:
         if self.world_size == 1:
             return value
         total = batch_size_of(value) or 1
-        start, stop = bounds(total, self.rank, self.world_size)
+        start, stop = bounds(total, *self.strategy.data_place())
         self.note_share(stop - start, total)
         return move_to(slice_batch(value, *((start, stop) if stop > start else (0, 1))), self.device)
 
@@ -161,7 +162,7 @@ class Runtime:
         """
         if self.world_size == 1:
             return 1.0
-        return self.part[0] / self.part[1] if self.part is not None else 1 / self.world_size
+        return self.part[0] / self.part[1] if self.part is not None else 1 / self.strategy.data_place()[1]
 
     def note_share(self, count: int, total: int) -> None:
         self.part = (count, total)
@@ -174,9 +175,10 @@ class Runtime:
         if self.world_size == 1 or self.part is None:
             return 1.0
         count, total = self.part
+        world = self.strategy.data_place()[1]
         if loss_reduction == "sum":
-            return float(self.world_size) if count else 0.0
-        return count * self.world_size / total
+            return float(world) if count else 0.0
+        return count * world / total
 
     # -- every step -----------------------------------------------------------------------------------------------
 
@@ -202,6 +204,13 @@ class Runtime:
         if self.world_size == 1:
             return data
         return collectives.all_gather(data, self.group, self.world_size, sync_grads)
+
+    def distinct(self, gathered: list[Any]) -> list[Any]:
+        """Of what all ranks gave, one for each part of the data, in the order of the parts."""
+        if self._parts is None:
+            places = collectives.gather_objects(self.strategy.data_place(), self.group, self.world_size)
+            self._parts = [places.index((part, places[0][1])) for part in range(places[0][1])]
+        return [gathered[rank] for rank in self._parts]
 
     def sync_buffers(self) -> None:
         """Give every rank rank 0's buffers (running statistics), so that all evaluate the same model."""

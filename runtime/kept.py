@@ -43,6 +43,7 @@ def follow(runtime: Runtime, optimizer: Any, models: tuple[torch.nn.Module, ...]
     """Start the models from rank 0's weights and average their gradients in `Runtime.backward`; returns the
     optimizer.
     """
+    runtime.strategy.check({"kept": True})
     if runtime.world_size > 1:
         for model in models:
             if not any(known is model for known in runtime._models):

@@ -246,13 +246,9 @@ class Module(torch.nn.Module, Hooks):
         self, optimizer: Any, gradient_clip_val: float | None = None, gradient_clip_algorithm: str | None = None
     ) -> None:
         """Clip the gradients of an optimizer's parameters, by "norm" or by "value"."""
-        if not gradient_clip_val:
-            return
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        if gradient_clip_algorithm == "value":
-            torch.nn.utils.clip_grad_value_(parameters, gradient_clip_val)
-        else:
-            torch.nn.utils.clip_grad_norm_(parameters, gradient_clip_val)
+        if gradient_clip_val:
+            strategy = self.trainer.runtime.strategy
+            strategy.clip(self, optimizer, gradient_clip_val, gradient_clip_algorithm or "norm")
 
     def toggle_optimizer(self, optimizer: Any) -> None:
         """Only this optimizer's parameters require gradients until `untoggle_optimizer`."""

@@ -72,3 +72,12 @@ def _scheduler(item: Any, monitor: str | None = None) -> SchedulerConfig:
         if config.monitor is None:
             raise ConfigurationError("ReduceLROnPlateau needs a metric: return it in a dict with 'monitor'")
     return config
+
+
+def rebind(schedulers: list[SchedulerConfig], made: list[Any], used: list[Any]) -> None:
+    """Schedulers change the learning rates of the optimizers in use, where an engine has put others in their place."""
+    exchanged = {id(old): new for old, new in zip(made, used, strict=True) if new is not old}
+    for config in schedulers:
+        new = exchanged.get(id(getattr(config.scheduler, "optimizer", None)))
+        if new is not None:
+            config.scheduler.optimizer = new

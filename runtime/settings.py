@@ -8,17 +8,18 @@ from typing import Any
 from . import accelerators, environment
 from .environment import Place
 from .errors import ConfigurationError
-from .strategies.registry import is_strategy
+from .strategies.base import Strategy
+from .strategies.registry import TOGETHER, choose_strategy, is_strategy
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Resolved: nothing in here is `auto` any more, except the strategy (None: decided by the number of processes)."""
+    """Resolved: nothing in here is `auto` any more."""
 
     kind: str
     numbers: tuple[int, ...]
     nodes: int
-    strategy: Any
+    strategy: Strategy
     precision: Any
     global_batch: bool
     place: Place
@@ -43,7 +44,7 @@ def resolve(
     Raises ConfigurationError for devices that are not there and names that are not known.
     """
     if is_strategy(accelerator):
-        if strategy is not None:
+        if strategy is not None and strategy != "auto":
             raise ConfigurationError(f"accelerator={accelerator!r} and strategy={strategy!r} name two strategies")
         accelerator, strategy = None, accelerator
     strategy = _from_plugins(plugins, strategy)
@@ -51,15 +52,21 @@ def resolve(
         raise ConfigurationError(f"num_nodes={num_nodes!r}: a whole number from 1 up is needed")
     launched = environment.launched()
     place = environment.place()
-    chosen = _devices(accelerator, devices, gpus, place if launched else None)
+    asked = _asked_strategy(strategy)
+    whole_node = one_process_a_node(asked)
+    chosen = _devices(accelerator, devices, gpus, place if launched and not whole_node else None)
+    count = len(chosen.numbers)
+    picked = choose_strategy(asked, count, num_nodes, place.world_size if launched else None)
+    if whole_node and launched:
+        check_one_process(picked.name, place)
     if not launched:
-        size = len(chosen.numbers)
+        size = 1 if picked.one_process_a_node else count
         place = Place(world_size=size * num_nodes, local_world_size=size)
     return Settings(
         kind=chosen.kind,
         numbers=chosen.numbers,
         nodes=num_nodes,
-        strategy=environment.option("strategy") or strategy,
+        strategy=picked,
         precision=environment.option("precision") or (32 if precision is None else precision),
         global_batch=environment.flag("global_batch") or bool(global_batch),
         place=place,
@@ -71,9 +78,29 @@ def _from_plugins(plugins: Any, strategy: Any) -> Any:
     for plugin in plugins if isinstance(plugins, (list, tuple)) else [plugins] if plugins else []:
         if not is_strategy(plugin):
             shown = repr(plugin) if isinstance(plugin, str) else type(plugin).__name__
-            raise ConfigurationError(f"plugins={shown}: only names of strategies are taken here")
-        strategy = plugin
+            raise ConfigurationError(f"plugins={shown}: only strategies and their names are taken here")
+        strategy = TOGETHER.get((plugin, strategy), plugin) if isinstance(plugin, str) else plugin
     return strategy
+
+
+def _asked_strategy(given: Any) -> Any:
+    """ptrun's word wins over the script's; where both name the same one, the script's options stay."""
+    name = environment.option("strategy")
+    same = isinstance(given, Strategy) and given.name == name
+    return given if name is None or same else name
+
+
+def one_process_a_node(asked: Any) -> bool:
+    """Does the strategy of this name (or this object) drive all devices of a node from one process?"""
+    return is_strategy(asked) and choose_strategy(asked, devices=2, nodes=2).one_process_a_node
+
+
+def check_one_process(name: str, place: Place) -> None:
+    if place.local_world_size > 1:
+        raise ConfigurationError(
+            f"strategy {name!r} is one process for all devices of a node, and a launcher started "
+            f"{place.local_world_size}: start the script with python, or with ptrun --strategy {name}"
+        )
 
 
 def _devices(accelerator: Any, devices: Any, gpus: Any, place: Place | None) -> accelerators.Devices:

@@ -41,6 +41,7 @@ class TrainingStepRunner:
                 "several optimizers need automatic_optimization = False, and steps made by training_step"
             )
         self.optimizer = trainer.optimizers[0] if trainer.optimizers else None
+        self.strategy = self.runtime.strategy
         self.run = self.run_automatic
         self.runtime.follow_buffers(module)
         self.step = self.runtime.strategy.wrap(module)
@@ -97,7 +98,7 @@ class TrainingStepRunner:
             loss = self.scaler.scale(loss)
         if self.before_backward is not None:
             self.before_backward(loss)
-        loss.backward()
+        self.strategy.backward(loss)
         if self.after_backward is not None:
             self.after_backward()
         return outputs
@@ -108,14 +109,14 @@ class TrainingStepRunner:
         if self.own_zero:
             self.module.optimizer_zero_grad(self.loop.epoch, batch_idx, self.optimizer)  # type: ignore[arg-type]
         elif self.optimizer is not None:
-            self.optimizer.zero_grad()
+            self.strategy.zero_grad(self.optimizer)
 
     def make_step(self) -> None:
         if self.optimizer is None:
             return
         self.before_optimizer()
         if self.scaler is None:
-            self.optimizer.step()
+            self.strategy.optimizer_step(self.optimizer)
         else:
             self.scaler.step(self.optimizer)
             self.scaler.update()

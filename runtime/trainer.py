@@ -93,6 +93,7 @@ class Trainer(Whereabouts):
             global_batch=global_batch,
             plugins=plugins,
         )
+        self.runtime.strategy.trainer = self
         if fast_dev_run:
             max_steps = max_epochs = int(fast_dev_run)
             limit_train_batches = limit_val_batches = limit_test_batches = limit_predict_batches = int(fast_dev_run)
@@ -160,9 +161,16 @@ class Trainer(Whereabouts):
 
         `ckpt_path`: go on where that checkpoint stands (a file, "last" or "best").
         """
+        runtime = self.runtime
+        runtime.strategy.check_run(self, model, "fit", resumes=ckpt_path is not None)
+        train = train_dataloaders if train_dataloaders is not None else train_dataloader
+        runtime.strategy.launch(self._fit, model, train, val_dataloaders, datamodule, ckpt_path, weights_only)
+
+    def _fit(
+        self, model: Module, train: Any, val_dataloaders: Any, datamodule: Any, ckpt_path: Any, weights_only: bool
+    ) -> None:
         self._attach(model, "fit", datamodule)
         source = datamodule if datamodule is not None else model
-        train = train_dataloaders if train_dataloaders is not None else train_dataloader
         self.train_dataloader = train if train is not None else source.train_dataloader()
         self._loaders_of = source
         self.whole = is_whole(model, self.train_dataloader)
@@ -178,13 +186,13 @@ class Trainer(Whereabouts):
         self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None, **kwargs: Any
     ) -> list[dict]:
         """Evaluate with validation_step; the metrics, one dict a loader."""
-        return self._evaluate("validate", model, dataloaders, ckpt_path, **kwargs)
+        return self._launch_evaluation("validate", model, dataloaders, ckpt_path, **kwargs)
 
     def test(
         self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None, **kwargs: Any
     ) -> list[dict]:
         """Evaluate with test_step; the metrics, one dict a loader."""
-        return self._evaluate("test", model, dataloaders, ckpt_path, **kwargs)
+        return self._launch_evaluation("test", model, dataloaders, ckpt_path, **kwargs)
 
     def predict(
         self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None, **kwargs: Any
@@ -192,14 +200,19 @@ class Trainer(Whereabouts):
         """What predict_step gave for each batch, all of them in the loader's order on every rank; a list a loader
         if several.
         """
-        return self._evaluate("predict", model, dataloaders, ckpt_path, **kwargs)
+        return self._launch_evaluation("predict", model, dataloaders, ckpt_path, **kwargs)
 
-    def _evaluate(
+    def _launch_evaluation(
         self, stage: str, model: Module | None, loaders: Any, ckpt_path: Any, datamodule: Any = None, **_: Any
     ) -> list[Any]:
         model = model if model is not None else self.module
         if model is None:
             raise ConfigurationError(f"{stage} needs a model: pass one, or fit one first")
+        strategy = self.runtime.strategy
+        strategy.check_run(self, model, stage, resumes=ckpt_path is not None)
+        return strategy.launch(self._evaluate, stage, model, loaders, ckpt_path, datamodule)
+
+    def _evaluate(self, stage: str, model: Module, loaders: Any, ckpt_path: Any, datamodule: Any) -> list[Any]:
         self._attach(model, stage, datamodule)
         source = datamodule if datamodule is not None else model
         short = "val" if stage == "validate" else stage
@@ -228,8 +241,7 @@ class Trainer(Whereabouts):
         for setup in filter(None, (getattr(datamodule, "setup", None), stage_setup)):
             setup(stage)
         self.runtime.precision.convert_module(model)
-        if not self.runtime.on_cpu:
-            model.to(self.runtime.device)
+        self.runtime.strategy.place(model)
         if self.sync_batchnorm and self.world_size > 1:
             torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)
         if self.deterministic:

@@ -21,18 +21,20 @@ FORMAT = 1
 
 def collect(trainer: Trainer, weights_only: bool = False) -> dict[str, Any]:
     """The checkpoint as plain values and tensors. All ranks call this; rank 0's answer is the whole one."""
-    module, loop = trainer.module, trainer.fit_loop
+    module, loop, strategy = trainer.module, trainer.fit_loop, trainer.runtime.strategy
     assert module is not None
     checkpoint: dict[str, Any] = {
         "ptmigrate_format": FORMAT,
         "epoch": loop.epoch,
         "global_step": loop.global_step,
-        "state_dict": module.state_dict(),
+        "state_dict": strategy.state_dict(module),
     }
     if module.hparams:
         checkpoint["hyper_parameters"] = dict(module.hparams)
     if not weights_only:
-        checkpoint["optimizer_states"] = [optimizer.state_dict() for optimizer in trainer.optimizers]
+        checkpoint["optimizer_states"] = [
+            strategy.optimizer_state(module, optimizer) for optimizer in trainer.optimizers
+        ]
         checkpoint["lr_schedulers"] = [config.scheduler.state_dict() for config in trainer.lr_scheduler_configs]
         checkpoint["callbacks"] = {
             cb.state_key: cb.state_dict() for cb in trainer.callbacks if hasattr(cb, "state_key")
@@ -69,7 +71,8 @@ def load_weights(trainer: Trainer, path: Any, weights_only: bool = True) -> dict
     checkpoint = read(path, weights_only)
     assert trainer.module is not None
     trainer.call("on_load_checkpoint", checkpoint)
-    trainer.module.load_state_dict(checkpoint["state_dict"], strict=trainer.module.strict_loading)
+    strategy = trainer.runtime.strategy
+    strategy.load_state_dict(trainer.module, checkpoint["state_dict"], trainer.module.strict_loading)
     return checkpoint
 
 
@@ -77,7 +80,7 @@ def resume(trainer: Trainer, path: Any, weights_only: bool = True) -> None:
     """Everything as it was; optimizers and schedulers must have been made by now."""
     checkpoint = load_weights(trainer, path, weights_only)
     for optimizer, state in zip(trainer.optimizers, checkpoint.get("optimizer_states", ()), strict=True):
-        optimizer.load_state_dict(state)
+        trainer.runtime.strategy.load_optimizer_state(trainer.module, optimizer, state)  # type: ignore[arg-type]
     for config, state in zip(trainer.lr_scheduler_configs, checkpoint.get("lr_schedulers", ()), strict=True):
         config.scheduler.load_state_dict(state)
     for callback in trainer.callbacks:

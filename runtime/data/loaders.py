@@ -35,7 +35,8 @@ def divide_loader(loader: Any, runtime: Runtime, train: bool, limit: int | None 
     """
     if runtime.world_size == 1 or already_divided(loader):
         return loader if runtime.on_cpu else PlacedLoader(loader, runtime)
-    kind = IndexedLoader if is_indexed(loader) else SentLoader
+    several_hold_a_part = runtime.strategy.data_place()[1] < runtime.world_size  # and must see the very same samples
+    kind = IndexedLoader if is_indexed(loader) and not several_hold_a_part else SentLoader
     return kind(loader, runtime, train, limit)
 
 
@@ -82,11 +83,12 @@ class DividedLoader(PlacedLoader):
     def __init__(self, loader: Any, runtime: Runtime, train: bool, limit: int | None):
         super().__init__(loader, runtime)
         self.train, self.limit = train, limit
+        self.part, self.parts = runtime.strategy.data_place()
         self.rule = ("slice" if runtime.global_batch else "group") if train else "deal"
 
     def __len__(self) -> int:
         whole = len(self.loader) if self.limit is None else min(len(self.loader), self.limit)
-        return steps(whole, self.rule, self.runtime.rank, self.runtime.world_size)
+        return steps(whole, self.rule, self.part, self.parts)
 
     def __iter__(self) -> Iterator:
         runtime, device = self.runtime, self.runtime.device
@@ -196,7 +198,7 @@ class SentLoader(DividedLoader):
             return (self._cut(batch) for batch in batches)
         if self.rule == "group":
             return self._grouped(batches)
-        taken = itertools.islice(batches, self.runtime.rank, None, self.runtime.world_size)
+        taken = itertools.islice(batches, self.part, None, self.parts)
         return (self._whole(batch) for batch in taken)
 
     skip: Resume | None = None
@@ -220,7 +222,7 @@ class SentLoader(DividedLoader):
 
     def _cut(self, batch: Any) -> tuple[Part, Any]:
         total = batch_size_of(batch) or 1
-        start, stop = bounds(total, self.runtime.rank, self.runtime.world_size)
+        start, stop = bounds(total, self.part, self.parts)
         if start == stop:
             return Part(None, 0, total), slice_batch(batch, 0, 1)
         return Part(None, stop - start, total), slice_batch(batch, start, stop)
@@ -233,7 +235,7 @@ class SentLoader(DividedLoader):
         """Rank r takes the r-th of each group; where the last group is too short, a rank borrows the first and
         counts 0.
         """
-        rank, world = self.runtime.rank, self.runtime.world_size
+        rank, world = self.part, self.parts
         while group := list(itertools.islice(batches, world)):
             sizes = [batch_size_of(batch) or 1 for batch in group]
             if rank < len(group):

@@ -18,30 +18,36 @@ from .. import environment
 from ..environment import PREFIX
 from ..errors import ConfigurationError
 from ..settings import Settings
+from ..strategies.base import Strategy
 
 BACKENDS = {"cpu": "gloo", "cuda": "nccl", "mps": "gloo", "tpu": "gloo"}
 MEETING_LIMIT = timedelta(minutes=5)
 _group: Any = None
 
 
-def connect(settings: Settings) -> Any:
+def connect(settings: Settings, strategy: Strategy) -> Any:
     """The gloo group of all ranks; the first call starts the other processes, if no launcher did, and meets them."""
     global _group
     if _group is not None and dist.is_initialized():
         _check_size(settings)
         return _group
-    from . import script, watch
+    from . import watch
 
     if not environment.launched():
-        script.start_peers(settings)
+        strategy.start_processes(settings)
     shown_by = sys.excepthook
     if not dist.is_initialized():
-        dist.init_process_group(backend(settings.kind), timeout=MEETING_LIMIT)
+        strategy.init_group(settings)
         atexit.register(_leave)
     watch.watch(environment.place().rank, shown_by)
     _check_size(settings)
     _group = dist.new_group(backend="gloo", timeout=MEETING_LIMIT)
     return _group
+
+
+def init_group(settings: Settings) -> None:
+    """The default process group, from the environment variables of the launcher."""
+    dist.init_process_group(backend(settings.kind), timeout=MEETING_LIMIT)
 
 
 def backend(kind: str) -> str:

@@ -199,7 +199,8 @@ class Logs:
         own = Report(states, self.batches, metrics)
         every = [own]
         if self.trainer.world_size > 1:
-            every = gather_objects(own, self.trainer.runtime.group, self.trainer.world_size)
+            runtime = self.trainer.runtime
+            every = runtime.distinct(gather_objects(own, runtime.group, self.trainer.world_size))
             self._check_names(every)
         values: dict[str, float] = {}
         for key, sync, reduce, epoch_key in self._all_names(every):

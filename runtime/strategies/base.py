@@ -1,22 +1,212 @@
-"""What a strategy is: how the training step runs and how gradients become those of the global batch.
+"""What a strategy is: where the processes come from, how the training step runs, and how gradients become those of the
+global batch.
 
 To add an engine, subclass `Strategy` in a file of its own, decorate it with `@register("name")`, and give a meaning
-to the methods that differ; they are listed in the order in which a run calls them.
+to what differs. The methods stand in the order in which a run calls them; each says what it may do. A strategy's own
+`__init__` takes the user's arguments, all of them optional: `Trainer(strategy="name")` calls it without any,
+`Trainer(strategy=Mine(option=1))` brings the object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
 from ..hooks import overridden
+from .needs import FEATURES, Package, features_of, refuse
 
 if TYPE_CHECKING:
     from ..handle import Runtime
+    from ..launch.agent import Job
     from ..module import Module
+    from ..settings import Settings
+    from ..trainer import Trainer
+
+
+class Strategy:
+    """One process, nothing to do; the base of the others."""
+
+    name: ClassVar[str] = "single"
+    needs_processes: ClassVar[bool] = False  # True: several processes; with one, `single` runs instead
+    works_alone: ClassVar[bool] = False  # True: it has a meaning with one process too, so it is never replaced
+    one_process_a_node: ClassVar[bool] = False  # True: one process drives all devices of its node (dp, ddp2)
+    packages: ClassVar[Sequence[Package]] = ()  # what has to be installed, and how; checked before anything starts
+    refuses: ClassVar[Mapping[str, str]] = {}  # {a name in needs.FEATURES: the reason}; checked before anything starts
+
+    runtime: Runtime  # set by `attach`
+    trainer: Trainer | None = None  # None in kept loops
+    options: Mapping[str, Any] = {}  # what the user gave, for messages
+
+    # -- before anything starts -----------------------------------------------------------------------------------
+
+    def attach(self, runtime: Runtime) -> None:
+        """The runtime that this strategy is for; called once, before all below. No other process is known yet."""
+        self.runtime = runtime
+
+    def check(self, features: Mapping[str, bool]) -> None:
+        """Raise ConfigurationError for what this engine cannot do. Called in the process that the user started, before
+        others are, with all features that are known by then, and again with those that only a run shows (several
+        optimizers), before the first step.
+        """
+        refuse(self.name, self.refuses, features)
+
+    def check_run(self, trainer: Trainer, module: Module, stage: str, resumes: bool) -> None:
+        """`check` with what `trainer` is about to do; `stage`: fit, validate, test or predict. An engine that looks at
+        the module itself (has it a sequential_module?) does it here.
+        """
+        self.check(features_of(trainer, module, stage, resumes))
+
+    # -- processes ------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def run_job(cls, job: Job, variables: dict[str, str]) -> int:
+        """`ptrun`: start `job.processes` processes of the script and wait for them; the exit code. An engine with a
+        launcher of its own starts that one.
+        """
+        from ..launch import agent
+
+        return agent.run(job, variables)
+
+    def launch(self, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call `run`, a method of the trainer (fit, validate, ...), here; a spawning engine calls it in processes of
+        its own and brings back to this one what it changed.
+        """
+        return run(*args, **kwargs)
+
+    def start_processes(self, settings: Settings) -> None:
+        """The user started the script alone and it wants several processes: start the others, and make
+        `environment.launched()` true here. By default the script is started again for each of the other ranks.
+        """
+        from ..launch import script
+
+        script.start_peers(settings)
+
+    def init_group(self, settings: Settings) -> None:
+        """Make torch's default process group. Every strategy has one, on gloo at least: dividing batches, metrics and
+        checkpoints need it.
+        """
+        from ..launch.connect import init_group
+
+        init_group(settings)
+
+    def data_place(self) -> tuple[int, int]:
+        """(which part of the data this process gets, of how many). Where several processes hold parts of one model
+        they get the same part: a pipeline over all processes says (0, 1).
+        """
+        return self.runtime.rank, self.runtime.world_size
+
+    # -- setting up a run -----------------------------------------------------------------------------------------
+
+    def place(self, module: torch.nn.Module) -> None:
+        """Put the module on this process's device."""
+        if not self.runtime.on_cpu:
+            module.to(self.runtime.device)
+
+    def setup_module(self, module: Module) -> None:
+        """Before configure_optimizers: exchange parameters in place (sharding). `module` stays the user's object."""
+
+    def setup_optimizers(self, module: Module, optimizers: list[Any]) -> list[Any]:
+        """After configure_optimizers: as many optimizers as came in, each the same, wrapped or replaced.
+        `trainer.optimizers` and schedulers get what is returned.
+        """
+        return optimizers
+
+    def step(self, module: Module, name: str) -> Callable[..., Any]:
+        """The module's `name` ("training_step", "validation_step", "test_step", "predict_step") on this process's
+        batch, and its `name_end` after it.
+
+        An engine with several devices a process divides the batch here, and gathers the outputs of the devices before
+        `name_end` sees them.
+        """
+        return with_step_end(module, name, getattr(module, name))
+
+    def wrap(self, module: Module) -> Callable[..., Any]:
+        """Automatic optimization, once a fit, after the optimizers: what is called at every batch, with training_step's
+        arguments; `step` is in it.
+        """
+        return self.step(module, "training_step")
+
+    def follow(self, module: torch.nn.Module) -> None:
+        """Kept loops and manual optimization, instead of `wrap`: the module stays the user's own object, used in any
+        way, and `backward` below is called by the user.
+        """
+
+    # -- every step -----------------------------------------------------------------------------------------------
+
+    def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        """When the last backward before a step returns, gradients are those of the global batch.
+
+        `loss` is already weighted by the share of the global batch that this process holds (`Runtime.weight`), so that
+        the plain mean over `data_place` ranks is right for unequal shares too, and divided by the number of accumulated
+        batches.
+        """
+        loss.backward(*args, **kwargs)
+
+    def no_sync(self) -> AbstractContextManager:
+        """Around step and backward of a batch that is only accumulated: gradients stay this rank's own; the first
+        backward after it brings them together.
+        """
+        return nullcontext()
+
+    def clip(self, module: Module, optimizer: Any, value: float, algorithm: str) -> None:
+        """Clip the gradients of this optimizer's parameters, by "norm" (of the whole model, over all ranks that hold
+        parts of it) or by "value".
+        """
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        if algorithm == "value":
+            torch.nn.utils.clip_grad_value_(parameters, value)
+        else:
+            torch.nn.utils.clip_grad_norm_(parameters, value)
+
+    def optimizer_step(self, optimizer: Any) -> None:
+        """Automatic optimization without a closure. What must hold for manual optimization too belongs into the
+        optimizer: replace it in `setup_optimizers`, or register a hook there.
+        """
+        optimizer.step()
+
+    def zero_grad(self, optimizer: Any) -> None:
+        """Automatic optimization, where the module has no optimizer_zero_grad of its own."""
+        optimizer.zero_grad()
+
+    # -- evaluation -----------------------------------------------------------------------------------------------
+
+    def evaluation(self, module: Module) -> AbstractContextManager:
+        """Around an epoch of validation, test or prediction: inside, every rank may call the module as often as it has
+        batches, which differs by rank; gather parameters here where they are divided, average them where they differ.
+        """
+        return nullcontext()
+
+    # -- checkpoints: whole on every number of processes ------------------------------------------------------------
+
+    def state_dict(self, module: Module) -> dict[str, Any]:
+        """The module's whole state, under the keys that one process has. All ranks call this; rank 0's answer is
+        written.
+        """
+        return module.state_dict()
+
+    def load_state_dict(self, module: Module, state: Mapping[str, Any], strict: bool = True) -> None:
+        """The opposite: every rank has the whole `state`, on the CPU."""
+        module.load_state_dict(state, strict=strict)
+
+    def optimizer_state(self, module: Module, optimizer: Any) -> dict[str, Any]:
+        """The optimizer's whole state, as one process has it. All ranks call this; rank 0's answer is written."""
+        return optimizer.state_dict()
+
+    def load_optimizer_state(self, module: Module, optimizer: Any, state: dict[str, Any]) -> None:
+        """The opposite: every rank has the whole `state`, on the CPU."""
+        optimizer.load_state_dict(state)
+
+    # -- the end --------------------------------------------------------------------------------------------------
+
+    def teardown(self) -> None:
+        """The fit is over, by its end or by an error: leave the user's module as a plain one, whole on every rank."""
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        return f"{type(self).__name__}({given})"
 
 
 def with_step_end(module: Module, name: str, step: Callable[..., Any]) -> Callable[..., Any]:
@@ -29,38 +219,4 @@ def with_step_end(module: Module, name: str, step: Callable[..., Any]) -> Callab
     return lambda *args: end(step(*args))
 
 
-class Strategy:
-    """One process, nothing to do; the base of the others."""
-
-    name = "single"
-    needs_processes = False  # True: one process a device, started by a launcher
-
-    def __init__(self, runtime: Runtime):
-        self.runtime = runtime
-
-    def step(self, module: Module, name: str) -> Callable[..., Any]:
-        """The module's `name` ("training_step", "validation_step", "test_step") on this process's batch, and its
-        `name_end` after it.
-
-        An engine with several devices a process divides the batch here, and gathers the outputs of the devices before
-        `name_end` sees them.
-        """
-        return with_step_end(module, name, getattr(module, name))
-
-    def wrap(self, module: Module) -> Callable[..., Any]:
-        """For automatic optimization: what is called at every batch, with training_step's arguments."""
-        return self.step(module, "training_step")
-
-    def follow(self, module: torch.nn.Module) -> None:
-        """For kept loops and manual optimization: `module` stays the user's own object, used in any way."""
-
-    def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
-        """For kept loops and manual optimization: when this returns, gradients are those of the global batch."""
-        loss.backward(*args, **kwargs)
-
-    def no_sync(self) -> AbstractContextManager:
-        """Inside, gradients stay this rank's own; the first backward after it brings them together."""
-        return nullcontext()
-
-    def teardown(self) -> None:
-        """The run is over: leave the user's module as a plain one."""
+__all__ = ["FEATURES", "Package", "Strategy", "with_step_end"]

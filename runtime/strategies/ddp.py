@@ -41,13 +41,12 @@ class TrainingStep(torch.nn.Module):
 
 
 @register("ddp")
-class DDP(Strategy):
+class DDPStrategy(Strategy):
     """Automatic optimization runs through DDP; kept loops and manual optimization through GradientAverager."""
 
     needs_processes = True
 
-    def __init__(self, runtime: Any):
-        super().__init__(runtime)
+    def __init__(self) -> None:
         self._wrapped: DistributedDataParallel | None = None
         self._averager: GradientAverager | None = None
 
@@ -71,7 +70,8 @@ class DDP(Strategy):
 
     def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
         loss.backward(*args, **kwargs)
-        self.averager.average()
+        if self._wrapped is None:
+            self.averager.average()
 
     def no_sync(self) -> AbstractContextManager:
         if self._wrapped is not None:

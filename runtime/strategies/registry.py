@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from typing import Any
 
 from ..errors import ConfigurationError, unknown_name
 from .base import Strategy
+from .needs import require
 
 # The file that registers each name; imported when the name is asked for.
 HOMES = {"single": ".single", "ddp": ".ddp"}
+# Classes that a script may import: `from ptmigrate.runtime import DDPStrategy`.
+CLASSES = {"Strategy": ".base", "DDPStrategy": ".ddp"}
 ALIASES = {
     "auto": "auto",
     "single_device": "single",
     "ddp_cpu": "ddp",
-    "ddp_find_unused_parameters_true": "ddp",
-    "ddp_find_unused_parameters_false": "ddp",
     "distributed_data_parallel": "ddp",
+}
+# Names that stand for another one with arguments.
+PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
+    "ddp_find_unused_parameters_true": ("ddp", {}),
+    "ddp_find_unused_parameters_false": ("ddp", {}),
 }
 # Spellings of the guide and of Lightning 1.2 to 2.6 that this version does not run yet.
 PLANNED = (
@@ -34,6 +41,12 @@ PLANNED = (
     "tpu",
     "sequential",
 )
+# `plugins="ddp_sharded"` beside `strategy="ddp_spawn"`: sharding says more, spawning stays.
+TOGETHER = {
+    ("ddp_sharded", "ddp_spawn"): "ddp_sharded_spawn",
+    ("ddp_sharded", "ddp_fork"): "ddp_sharded_spawn",
+    ("ddp_spawn", "ddp_sharded"): "ddp_sharded_spawn",
+}
 
 _classes: dict[str, type[Strategy]] = {}
 
@@ -50,24 +63,46 @@ def register(name: str) -> Callable[[type[Strategy]], type[Strategy]]:
 
 
 def known() -> list[str]:
-    return sorted({*HOMES, *_classes, *ALIASES, *PLANNED})
+    return sorted({*HOMES, *_classes, *ALIASES, *PRESETS, *PLANNED})
 
 
-def is_strategy(name: object) -> bool:
-    return isinstance(name, str) and name in known() and name != "auto"
+def is_strategy(asked: object) -> bool:
+    """A strategy's name, a strategy, or its class; `auto` is left to others, to whom it means something too."""
+    if isinstance(asked, str):
+        return asked in known() and asked != "auto"
+    return isinstance(asked, Strategy) or (isinstance(asked, type) and issubclass(asked, Strategy))
 
 
-def choose_strategy(name: str | None, world_size: int) -> type[Strategy]:
-    """The class for `name`; none given means ddp where there are several processes. Raises ConfigurationError."""
-    full = ALIASES.get(name, name) if name else "auto"
-    if full == "auto" or (full == "ddp" and world_size == 1):
-        full = "ddp" if world_size > 1 else "single"
-    if full in PLANNED and full not in _classes:
-        raise ConfigurationError(f"strategy {name!r} is not in this version; use 'ddp'")
-    if full not in _classes and full in HOMES:
-        importlib.import_module(HOMES[full], __package__)
-    if full not in _classes:
-        raise unknown_name("strategy", name, known())
-    if full == "single" and world_size > 1:
-        raise ConfigurationError(f"strategy {name!r} runs one process, and {world_size} devices were asked for")
-    return _classes[full]
+def choose_strategy(asked: Any, devices: int, nodes: int = 1, processes: int | None = None) -> Strategy:
+    """The strategy for a name, a class or an object; none given means ddp where there are several devices.
+
+    `processes`: how many there are, where a launcher has started them. Raises ConfigurationError for unknown names,
+    for engines that are not installed and for numbers that do not fit.
+    """
+    several = (devices * nodes if processes is None else processes) > 1
+    if asked is None or ALIASES.get(asked if isinstance(asked, str) else "") == "auto":
+        asked = "ddp" if several else "single"
+    chosen = asked if isinstance(asked, Strategy) else _made(asked)
+    require(chosen.name, chosen.packages)
+    if chosen.one_process_a_node:
+        several = devices > 1 or several
+    if chosen.needs_processes and not several and not chosen.works_alone:
+        return _made("single")
+    if chosen.name == "single" and several:
+        raise ConfigurationError(f"strategy {asked!r} runs one process, and {devices * nodes} devices were asked for")
+    return chosen
+
+
+def _made(asked: Any) -> Strategy:
+    if isinstance(asked, type) and issubclass(asked, Strategy):
+        return asked()
+    if not isinstance(asked, str):
+        raise unknown_name("strategy", asked, known())
+    name, options = PRESETS.get(asked, (ALIASES.get(asked, asked), {}))
+    if name in PLANNED and name not in _classes:
+        raise ConfigurationError(f"strategy {asked!r} is not in this version; use 'ddp'")
+    if name not in _classes and name in HOMES:
+        importlib.import_module(HOMES[name], __package__)
+    if name not in _classes:
+        raise unknown_name("strategy", asked, known())
+    return _classes[name](**options)

@@ -22,6 +22,10 @@ CODES = {
         "plain-process",
         "process groups, ranks, wrappers and hand reductions go: the runtime starts the processes",
     ),
+    "PTM430": (
+        "split-steps",
+        "what a step does with the whole batch goes to training_step_end, which sees it on dp and ddp2 too",
+    ),
     "PTM505": ("zeroed-gradients", "zero_grad() by hand in a step that a Trainer optimizes goes"),
     "PTM601": ("remove-variables", "a tensor is its own Variable"),
     "PTM602": ("old-idioms", "size_average and reduce are reduction="),

@@ -80,7 +80,7 @@ def _planned(facts: Facts, options: Options, is_script: bool) -> Result:
         return _kept(facts, options, [])
     changes = _device_changes(facts, options)
     plan = "definitions" if changes or _defines(facts) else "none"
-    return Result(apply(facts, changes), plan, [c.edit for c in changes], seen(facts, changes, options.wants))
+    return Result(apply(facts, changes), plan, [c.edit for c in changes if c.told], seen(facts, changes, options.wants))
 
 
 def _trains(facts: Facts) -> bool:
@@ -113,7 +113,7 @@ def _lifted(facts: Facts, options: Options) -> Result:
         if why.node is not None:
             why.line = line(getattr(why.node, "lineno", 1))
         raise
-    edits = [c.edit for c in changes] + [replace(e, line=line(e.line)) for e in more]
+    edits = [c.edit for c in changes if c.told] + [replace(e, line=line(e.line)) for e in more]
     attention = [replace(n, line=line(n.line)) for n in attention]
     attention += [n for n in seen(facts, changes, options.wants) if n.code != "PTM301"]  # the lift logs those
     text, once, names = _once(text, facts, options)
@@ -142,7 +142,7 @@ def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
     if first is not None:
         says = "every process computes every batch whole: a kept loop's data is not divided over processes"
         attention = [*attention, Note(first.line, first.column, "PTM703", says)]
-    return Result(text, "loop", [c.edit for c in changes], attention)
+    return Result(text, "loop", [c.edit for c in changes if c.told], attention)
 
 
 def _once(text: str, original: Facts, options: Options) -> tuple[str, list[Edit], list[str]]:

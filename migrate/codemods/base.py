@@ -40,6 +40,7 @@ class Change:
     rewrite: Rewrite | None
     gone: tuple[ast.AST, ...] = ()  # the parts of the node that are no longer evaluated afterwards
     insertion: Insertion | None = None
+    told: bool = True  # False for a part of a change that is told of as a whole
 
 
 class NotFound(Exception):

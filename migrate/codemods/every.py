@@ -17,6 +17,7 @@ from .register_buffers import RegisterBuffers
 from .remove_device_calls import RemoveDeviceCalls
 from .remove_samplers import RemoveSamplers
 from .remove_unused_devices import RemoveUnusedDevices
+from .split_steps import SplitSteps
 from .steps import EmptyCache, Waits, ZeroedByTrainer
 from .sync_logging import SyncLogging
 
@@ -32,6 +33,7 @@ ALWAYS: tuple[type[Codemod], ...] = (
     SyncLogging,
     EmptyCache,
     Waits,
+    SplitSteps,  # last: it moves what the others have rewritten
 )
 
 

@@ -41,7 +41,8 @@ class Classes:
     def _kind(self, c: ast.ClassDef, depth: int) -> str | None:
         for base in c.bases:
             full = self.facts.names.resolve(base)
-            if full in RUN_BY_TRAINER:
+            last = base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")
+            if full in RUN_BY_TRAINER or last == "LightningModule":
                 return "trainer"
             if full is not None and full.startswith("torch.nn.") and not full.startswith("torch.nn.functional"):
                 return "module"
@@ -50,9 +51,8 @@ class Classes:
                 found = self._kind(local, depth + 1) if local is not None else None
                 if found:
                     return found
-            if full is not None and full.rpartition(".")[2] in ("LightningModule", "BaseModel"):
-                return "trainer" if full.endswith("LightningModule") else None
-        return None
+        # a base of another file: what only a Trainer calls tells the kind
+        return "trainer" if c.bases and {"training_step", "configure_optimizers"} <= set(self.methods(c)) else None
 
     def methods(self, c: ast.ClassDef) -> dict[str, Function]:
         return {s.name: s for s in c.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef)}

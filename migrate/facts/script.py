@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from .classes import Classes
 from .devices import Devices
 from .loops import Loops
+from .mixing import Mixing
 from .names import Names
 from .placed import Placed
 from .scopes import Scopes
@@ -52,6 +53,10 @@ class Facts:
     @cached_property
     def placed(self) -> Placed:
         return Placed(self)
+
+    @cached_property
+    def mixing(self) -> Mixing:
+        return Mixing(self)
 
     @cached_property
     def _by_type(self) -> dict[type, list[ast.AST]]:

@@ -1,0 +1,309 @@
+"""Where to cut a step, and what has to be known behind the cut: only values per sample can cross it.
+
+dp puts what its parts return one after another. A value per sample comes out of that as it was; a number, a size, or
+two views one after another do not: they are computed again from what crosses.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..facts.batch_operations import LOSS, MEASURE
+from ..facts.mixing import Flow, Value
+from ..facts.script import Facts
+
+# what a module has from its Trainer: no model
+NO_MODEL = {
+    "log", "log_dict", "print", "logger", "trainer", "hparams", "device", "all_gather", "save_hyperparameters",
+    "lr_schedulers", "parameters", "named_parameters", "children", "modules", "buffers",
+}  # fmt: skip
+RANDOM = re.compile(r"rand|dropout|bernoulli|multinomial|normal|poisson|sample|shuffle|uniform|exponential")
+
+
+class Crossing(Exception):
+    """Why a step cannot be cut: something is needed behind the cut that can neither cross it nor be made again."""
+
+
+@dataclass
+class Cut:
+    """A step in two: what crosses, which statements move behind the cut, and which stand on both sides of it."""
+
+    at: int
+    crossing: list[str] = field(default_factory=list)
+    behind: list[int] = field(default_factory=list)  # statements before the cut that are (also) made behind it
+    gone: set[int] = field(default_factory=set)  # those of them that are not needed before it
+    hoisted: dict[str, tuple[ast.expr, int]] = field(default_factory=dict)  # name: expression, its statement
+    passed: list[str] = field(default_factory=list)  # parameters that the part behind the cut is given too
+    views: dict[str, str] = field(default_factory=dict)  # what crosses as views one after another: how many there are
+    counted: dict[int, tuple[str, str]] = field(default_factory=dict)  # before a statement, `name = len(list)`
+
+
+def cut(
+    facts: Facts,
+    c: ast.ClassDef,
+    step: ast.FunctionDef,
+    flow: Flow,
+    at: int,
+    batch: str,
+    call: ast.Call | None = None,
+    passes: bool = False,
+) -> Cut:
+    """Cut a step before its statement `at`; Crossing where that cannot be.
+
+    `call` is the call of a helper that is cut itself; `passes` for a helper, whose other parameters are given twice.
+    """
+    return _Cutter(facts, c, step, flow, at, batch, passes).cut(call)
+
+
+class _Cutter:
+    def __init__(
+        self, facts: Facts, c: ast.ClassDef, step: ast.FunctionDef, flow: Flow, at: int, batch: str, passes: bool
+    ) -> None:
+        self.facts, self.c, self.step, self.flow, self.passes = facts, c, step, flow, passes
+        self.before, self.after = step.body[:at], step.body[at:]
+        self.found = Cut(at)
+        parameters = [a.arg for a in (*step.args.posonlyargs, *step.args.args, *step.args.kwonlyargs)]
+        self.me, self.batch, self.others = parameters[0], batch, set(parameters[1:]) - {batch}
+        self.taken = {n.id for n in ast.walk(step) if isinstance(n, ast.Name)}
+        self.values = dict(flow.after[self.before[-1]]) if self.before else {}
+        self.done: set[str] = set()
+
+    def cut(self, call: ast.Call | None) -> Cut:
+        at = self.found.at
+        if call is None:
+            self._hoist(self.after[0], at)
+        else:
+            self.found.hoisted["outputs"] = (call, at)
+            self.found.crossing.append("outputs")
+        pending = self._read(self.after)
+        while pending:
+            name = pending.pop(0)
+            if name in self.done:
+                continue
+            self.done.add(name)
+            pending += self._bring(name)
+        self._logs()
+        self.found.behind.sort()
+        self.found.gone = {i for i in self.found.behind if not self._needed_before(i)}
+        if not self.found.crossing:
+            raise Crossing("nothing that it mixes comes from the batch")
+        order = [n.id for s in self.step.body for n in ast.walk(s) if isinstance(n, ast.Name)]
+        names = [*order, *self.found.hoisted]
+        self.found.crossing.sort(key=names.index)
+        return self.found
+
+    # -- names -----------------------------------------------------------------------------------------------
+
+    def _read(self, block: list[ast.stmt]) -> list[str]:
+        """The names that a block takes from before it, in the order of the text."""
+        found: dict[str, None] = {}
+        defined: set[str] = set()
+        for s in block:
+            replaced = {n for e, _ in self.found.hoisted.values() for n in ast.walk(e)}
+            for n in ast.walk(s):
+                if not isinstance(n, ast.Name) or n in replaced or n.id in defined:
+                    continue
+                if isinstance(n.ctx, ast.Load) or isinstance(s, ast.AugAssign):
+                    found[n.id] = None
+            if isinstance(s, ast.Assign):
+                defined |= {n.id for t in s.targets for n in ast.walk(t) if isinstance(n, ast.Name)} - set(found)
+        local = {self.batch, *self.others, *_stored(self.before)}
+        return [n for n in found if n in local]
+
+    def _bring(self, name: str) -> list[str]:
+        """Make a name known behind the cut; the names that this takes."""
+        stores = [i for i, s in enumerate(self.before) if name in _stored([s])]
+        if not stores and name == self.batch:
+            self.found.crossing.append(name)
+            return []
+        if not stores and self.passes:
+            self.found.passed.append(name)
+            return []
+        if not stores:
+            raise Crossing(f"`{name}` is needed behind the cut, and is not of the batch")
+        value = self.values.get(name, Value())
+        if value.kind == "batch" and value.dim == 0 and value.views == 1:
+            self.found.crossing.append(name)
+            return []
+        if value.kind == "batch" and value.dim == 0 and self._from_model(stores):
+            self._as_views(name, value)
+            return []
+        return self._again(name, stores)
+
+    def _from_model(self, stores: list[int]) -> bool:
+        return any(self._is_model(n) for i in stores for n in ast.walk(self.before[i]))
+
+    def _as_views(self, name: str, value: Value) -> None:
+        """`features` of two views one after another cross as a pair per sample."""
+        count = str(value.views)
+        if not value.views:
+            at = next((i for i, s in enumerate(self.before) if _joins(s, value.listed)), None)
+            if not value.listed or at is None:
+                raise Crossing(f"`{name}` holds views one after another, and how many does not show")
+            count = self._free("views")
+            self.found.counted[at] = (count, value.listed)
+        self.found.views[name] = count
+        self.found.crossing.append(name)
+
+    def _free(self, stem: str) -> str:
+        name, n = stem, 2
+        while name in self.taken:
+            name, n = f"{stem}_{n}", n + 1
+        self.taken.add(name)
+        return name
+
+    def _again(self, name: str, stores: list[int]) -> list[str]:
+        """Compute a name behind the cut from what it was computed from."""
+        s = self.before[stores[0]]
+        if len(stores) > 1 or not isinstance(s, ast.Assign) or not all(_plain(t) for t in s.targets):
+            raise Crossing(f"`{name}` cannot cross, and is not the value of one assignment")
+        if stores[0] in self.found.behind:
+            return []
+        self._hoist(s, stores[0])
+        replaced = {n for e, _ in self.found.hoisted.values() for n in ast.walk(e)}
+        for n in ast.walk(s.value):
+            if n in replaced or not isinstance(n, ast.Call):
+                continue
+            if self._is_model(n):
+                raise Crossing(f"`{name}` cannot cross: what the model gives there is no value per sample")
+            if RANDOM.search(_last(n.func)) and self._read_before(name, stores[0]):
+                raise Crossing(f"`{name}` is random, and is needed on both sides of the cut")
+        needs = self._read([s])
+        late = next((n for n in needs if any(n in _stored([x]) for x in self.before[stores[0] + 1 :])), None)
+        if late is not None:
+            raise Crossing(f"`{late}` is another value by then")
+        self.found.behind.append(stores[0])
+        return needs
+
+    def _read_before(self, name: str, at: int) -> bool:
+        return any(
+            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+            for i, s in enumerate(self.before)
+            if i != at
+            for n in ast.walk(s)
+        )
+
+    def _needed_before(self, i: int) -> bool:
+        """Whether what stays before the cut reads what a statement gives."""
+        stays = [s for j, s in enumerate(self.before) if j not in self.found.behind]
+        read = {n.id for s in stays for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        held = [e for e, at in self.found.hoisted.values() if at in self.found.behind or at == self.found.at]
+        read |= {n.id for e in held for n in ast.walk(e) if isinstance(n, ast.Name)}
+        read |= set(self.found.crossing)
+        # what another statement made on both sides reads
+        twice = [j for j in self.found.behind if j > i and j != i and not isinstance(self.before[j], ast.Expr)]
+        read |= {
+            n.id
+            for j in twice
+            if self._needed_before(j)
+            for n in ast.walk(self.before[j])
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+        }
+        return bool(read & _stored([self.before[i]]))
+
+    def _logs(self) -> None:
+        """`self.log("loss", loss)` goes with the loss."""
+        moved = _stored([self.before[i] for i in self.found.behind])
+        for i, s in enumerate(self.before):
+            call = s.value if isinstance(s, ast.Expr) else None
+            if not (isinstance(call, ast.Call) and ast.unparse(call.func) in (f"{self.me}.log", f"{self.me}.log_dict")):
+                continue
+            read = set(self._read([s]))
+            if read & moved and read <= moved | set(self.found.crossing):
+                self.found.behind.append(i)
+
+    # -- model calls -----------------------------------------------------------------------------------------
+
+    def _hoist(self, s: ast.stmt, at: int) -> None:
+        """The largest values per sample in a statement that a model is called for."""
+        if isinstance(s, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return | ast.AugAssign) and s.value is not None:
+            for e in self._per_sample(s.value):
+                self.found.hoisted[name := self._new_name(e)] = (e, at)
+                self.found.crossing.append(name)
+
+    def _per_sample(self, e: ast.expr) -> Iterator[ast.expr]:
+        if not any(self._is_model(n) for n in ast.walk(e)):
+            return
+        mixes = set(self.flow.mixes)
+        if not any(n in mixes for n in ast.walk(e)):
+            value = self._value(e)
+            if value.kind == "batch" and value.dim == 0 and value.views == 1 and not isinstance(e, ast.Starred):
+                yield e
+                return
+        if isinstance(e, ast.IfExp | ast.BoolOp | ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp):
+            raise Crossing("the model is called there under a condition or in a comprehension")
+        for child in ast.iter_child_nodes(e):
+            if isinstance(child, ast.keyword):
+                child = child.value
+            if isinstance(child, ast.expr):
+                yield from self._per_sample(child)
+
+    def _value(self, e: ast.expr) -> Value:
+        """What an expression is, with the names as they are where it stands."""
+        from ..facts.mixing import _Run
+
+        at = next((i for i, s in enumerate(self.before) if any(n is e for n in ast.walk(s))), len(self.before))
+        env = self.flow.after[self.before[at - 1]] if at else {self.batch: Value("batch", holds=True)}
+        return _Run(self.facts.mixing, Flow(), self.c, dict(env)).value(e)
+
+    def _is_model(self, node: ast.AST) -> bool:
+        """`self(x)`, `self.encoder(x)`, `self.net.features(x)`, or a method that calls one; not a loss."""
+        if not isinstance(node, ast.Call):
+            return False
+        path = _path(node.func)
+        if not path or path[0] != self.me:
+            return False
+        if len(path) == 1:
+            return True
+        method = self.facts.classes.methods(self.c).get(path[1])
+        if method is not None and len(path) == 2:
+            return path[1] == "forward" or any(
+                self._is_model(n)
+                for n in ast.walk(method)
+                if isinstance(n, ast.Call) and _path(n.func)[1:2] != path[1:]
+            )
+        return path[1] not in NO_MODEL and not any(LOSS.search(p) or MEASURE.search(p) for p in path[1:])
+
+    def _new_name(self, e: ast.expr) -> str:
+        call = next(n for n in ast.walk(e) if self._is_model(n))
+        assert isinstance(call, ast.Call)
+        path = _path(call.func)
+        return self._free(f"{path[-1]}_output" if len(path) > 1 and path[-1] != "forward" else "output")
+
+
+def calls_model(facts: Facts, c: ast.ClassDef, method: ast.FunctionDef) -> bool:
+    """Whether a method calls a model of its class."""
+    cutter = _Cutter(facts, c, method, Flow(), 0, "", False)
+    return any(cutter._is_model(n) for n in ast.walk(method))
+
+
+def _joins(s: ast.stmt, listed: str) -> bool:
+    return any(
+        isinstance(n, ast.Call) and n.args and isinstance(n.args[0], ast.Name) and n.args[0].id == listed
+        for n in ast.walk(s)
+    )
+
+
+def _path(node: ast.expr) -> list[str]:
+    """`self.net.features` as its parts; empty for what is no dotted name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else []
+
+
+def _stored(block: list[ast.stmt]) -> set[str]:
+    return {n.id for s in block for n in ast.walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+
+
+def _plain(target: ast.expr) -> bool:
+    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    return all(isinstance(t, ast.Name) for t in parts)
+
+
+def _last(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")

@@ -1,0 +1,159 @@
+"""One step made two: the statements are marked as libcst passes them, and divided when it leaves the function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .cutting import Cut
+
+
+class Marks:
+    """Which statement of the step each marker stands before, and the expressions that were given names."""
+
+    def __init__(self) -> None:
+        self.of: dict[int, int] = {}
+        self.kept: list[Any] = []  # so that no other node gets the id of one of these
+        self.named: list[tuple[str, Any, int]] = []
+
+    def mark(self, place: int) -> Any:
+        def rewrite(original: Any, updated: Any) -> Any:
+            import libcst as cst
+
+            marker = cst.Pass()
+            self.of[id(marker)] = place
+            self.kept.append(marker)
+            before = cst.SimpleStatementLine([marker]) if isinstance(updated, cst.BaseCompoundStatement) else marker
+            return cst.FlattenSentinel([before, updated])
+
+        return rewrite
+
+
+def hoisted(marks: Marks, name: str, statement: int, instead: str | None = None) -> Any:
+    """The expression goes to a statement of its own, and its name (or a call of it) stands there instead."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        marks.named.append((name, updated.with_changes(lpar=[], rpar=[]) if updated.lpar else updated, statement))
+        return cst.Name(name) if instead is None else cst.parse_expression(instead)
+
+    return rewrite
+
+
+def split(marks: Marks, found: Cut, count: int) -> Any:
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        statements = _by_place(marks, updated.body)
+        before: list[Any] = statements.pop(-1, [])
+        for i in range(found.at):
+            if i in found.counted:
+                before.append(cst.parse_statement("{} = len({})".format(*found.counted[i])))
+            before += _named(marks, i)
+            if i not in found.gone:
+                before += statements.get(i, [])
+        named = _named(marks, found.at)
+        if len(named) == 1 == len(found.crossing):
+            before.append(cst.SimpleStatementLine([cst.Return(named[0].body[0].value)]))
+        else:
+            before += [*named, *_paired(found), _returned(found.crossing)]
+        behind = [line for i in [*found.behind, *range(found.at, count)] for line in statements.get(i, [])]
+        end = updated.with_changes(
+            name=cst.Name(f"{updated.name.value}_end"),
+            params=_parameters(found, updated.params),
+            body=_block([_docstring(), *_unpacked(found), *behind], updated.body),
+            leading_lines=[cst.EmptyLine(indent=False)],
+        )
+        footer: Any = [] if isinstance(updated.body, cst.IndentedBlock) else None
+        first = updated.with_changes(body=_block(before, updated.body, footer), returns=None)
+        return cst.FlattenSentinel([first, end])
+
+    return rewrite
+
+
+def _by_place(marks: Marks, body: Any) -> dict[int, list[Any]]:
+    """The lines of a function by the statement of the step that they belong to; -1 for those before the first."""
+    import libcst as cst
+
+    lines = body.body
+    if isinstance(body, cst.SimpleStatementSuite):
+        lines = [cst.SimpleStatementLine(body.body)]
+    found: dict[int, list[Any]] = {}
+    place = -1
+    for line in lines:
+        if isinstance(line, cst.SimpleStatementLine):
+            marker = next((s for s in line.body if id(s) in marks.of), None)
+            if marker is not None:
+                place = marks.of[id(marker)]
+                rest = [s for s in line.body if s is not marker]
+                if rest:
+                    found.setdefault(place, []).append(line.with_changes(body=rest))
+                continue
+        found.setdefault(place, []).append(line)
+    return found
+
+
+def _named(marks: Marks, place: int) -> list[Any]:
+    import libcst as cst
+
+    return [
+        cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(name))], value)])
+        for name, value, at in marks.named
+        if at == place
+    ]
+
+
+def _returned(crossing: list[str]) -> Any:
+    import libcst as cst
+
+    if len(crossing) == 1:
+        return cst.SimpleStatementLine([cst.Return(cst.Name(crossing[0]))])
+    elements = [cst.DictElement(cst.SimpleString(f'"{n}"'), cst.Name(n)) for n in crossing]
+    return cst.SimpleStatementLine([cst.Return(cst.Dict(elements))])
+
+
+def _parameters(found: Cut, params: Any) -> Any:
+    """self, what crosses, and what a helper is given again."""
+    import libcst as cst
+
+    every = [*params.posonly_params, *params.params, *params.kwonly_params]
+    passed = [p.with_changes(comma=cst.MaybeSentinel.DEFAULT, star="") for p in every if p.name.value in found.passed]
+    own = found.crossing[0] if len(found.crossing) == 1 else "outputs"
+    me = every[0].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+    return cst.Parameters([me, cst.Param(cst.Name(own)), *passed])
+
+
+def _paired(found: Cut) -> list[Any]:
+    """Views one after another, as what belongs to one sample side by side."""
+    import libcst as cst
+
+    return [
+        cst.parse_statement(f"{name} = {name}.unflatten(0, ({count}, -1)).transpose(0, 1)")
+        for name, count in found.views.items()
+    ]
+
+
+def _unpacked(found: Cut) -> list[Any]:
+    import libcst as cst
+
+    lines = []
+    if len(found.crossing) > 1:
+        last = sorted(found.crossing, key=lambda n: n == "outputs")  # a value of that name is taken out last
+        lines = [f'{n} = outputs["{n}"]' for n in last]
+    lines += [f"{name} = {name}.transpose(0, 1).flatten(0, 1)" for name in found.views]
+    return [cst.parse_statement(line) for line in lines]
+
+
+def _docstring() -> Any:
+    import libcst as cst
+
+    text = '"""The whole batch, put together again on dp and ddp2."""'
+    return cst.SimpleStatementLine([cst.Expr(cst.SimpleString(text))])
+
+
+def _block(body: list[Any], was: Any, footer: Any = None) -> Any:
+    import libcst as cst
+
+    if isinstance(was, cst.IndentedBlock):
+        return was.with_changes(body=body) if footer is None else was.with_changes(body=body, footer=footer)
+    return cst.IndentedBlock(body)

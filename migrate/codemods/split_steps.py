@@ -1,0 +1,226 @@
+"""T6: what a step does with the whole batch goes to `training_step_end`, which sees it on dp and ddp2 too.
+
+There a device sees a part of a batch. The step is cut before its first operation that mixes samples; what crosses the
+cut is returned, a dictionary when there is more than one. A model call inside the first such statement stays in the
+step, under a name of its own. What is a number, a size or made anew is made again behind the cut.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from ..facts.devices import argument_at
+from ..facts.mixing import BATCH, Flow
+from ..facts.nodes import walk_own
+from ..facts.script import Facts
+from ..report import Note
+from .base import Change, Codemod
+from .cutting import Crossing, Cut, calls_model, cut
+from .cutting_rewrites import Marks, hoisted, split
+
+PARTS = ("dp", "ddp2")
+NAMED = ("strategy", "accelerator", "distributed_backend")
+NOT_A_MODE = ("gpu", "cpu", "tpu", "mps", "cuda", "auto", "hpu", "ipu")
+BY_HAND = {"manual_backward", "backward", "optimizers", "toggle_optimizer", "toggle_model", "untoggle_optimizer"}
+
+
+class SplitSteps(Codemod):
+    code = "PTM430"
+    name = "split-steps"
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        self.left: list[Note] = []
+        if not facts.classes.run_by_trainer:
+            return
+        asked = _mode(facts)
+        if asked is not None and asked not in PARTS:
+            return
+        for c in facts.classes.run_by_trainer:
+            methods = facts.classes.methods(c)
+            helpers: dict[str, list[_Place]] = {}
+            for kind in ("training", "validation", "test"):
+                step = methods.get(f"{kind}_step")
+                if not isinstance(step, ast.FunctionDef) or f"{kind}_step_end" in methods:
+                    continue
+                place = self._place(facts, c, step, None)
+                if place is None:
+                    continue
+                helper = self._helper(facts, c, place)
+                if helper is not None:
+                    helpers.setdefault(helper, []).append(place)
+                else:
+                    yield from self._step(facts, place, asked)
+            for name, places in helpers.items():
+                yield from self._with_helper(facts, c, name, places, asked)
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self.left
+
+    def _place(self, facts: Facts, c: ast.ClassDef, f: ast.FunctionDef, batch: str | None) -> _Place | None:
+        """Where a function first mixes the samples of its batch; None where it does not."""
+        parameters = [a.arg for a in (*f.args.posonlyargs, *f.args.args)][1:]
+        if not parameters:
+            return None
+        batch = batch or parameters[0]
+        flow = facts.mixing.flow(f, {batch: replace(BATCH, holds=True)}, c)
+        at = flow.first(f.body)
+        if at is None:
+            return None
+        inside = set(flow.mixes)
+        first = next(n for n in ast.walk(f.body[at]) if n in inside)
+        return _Place(c, f, flow, at, first, batch)
+
+    def _step(self, facts: Facts, place: _Place, asked: str | None) -> Iterator[Change]:
+        why = _not_to_be_cut(facts, place, asked)
+        if why is None:
+            try:
+                found = cut(facts, place.c, place.f, place.flow, place.at, place.batch)
+                yield from self._cut(facts, place, found)
+                return
+            except Crossing as crossing:
+                why = str(crossing)
+        self._leave(facts, place, why)
+
+    def _leave(self, facts: Facts, place: _Place, why: str) -> None:
+        line, column, _, _ = facts.text.key(place.first)
+        where = f"`{facts.short(place.first)}` in {place.f.name} mixes the samples of a batch"
+        self.left.append(
+            Note(line, column + 1, self.code, f"{where}, of which dp and ddp2 give a part: not split: {why}")
+        )
+
+    def _cut(self, facts: Facts, place: _Place, found: Cut, instead: str | None = None) -> Iterator[Change]:
+        marks = Marks()
+        step, first = place.f, place.first
+        says = f"`{facts.short(first)}` mixes the samples of a batch: {step.name} returns {_listed(found.crossing)}"
+        edit = self.edit(facts, first, f"{says}, {step.name}_end does the rest on the whole batch")
+        for i, s in enumerate(step.body):
+            yield Change(s, edit, marks.mark(i), told=False)
+        for name, (e, statement) in found.hoisted.items():
+            yield Change(e, edit, hoisted(marks, name, statement, instead), told=False)
+        yield Change(step, edit, split(marks, found, len(step.body)))
+
+    # -- a helper that several steps call ----------------------------------------------------------------------
+
+    def _helper(self, facts: Facts, c: ast.ClassDef, place: _Place) -> str | None:
+        """The method that mixes for the step, when a model is called in it."""
+        call = place.first
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+            return None
+        if not (isinstance(call.func.value, ast.Name) and call.func.value.id == "self"):
+            return None
+        method = facts.classes.methods(c).get(call.func.attr)
+        fits = isinstance(method, ast.FunctionDef) and method.name != "forward" and calls_model(facts, c, method)
+        return call.func.attr if fits else None
+
+    def _with_helper(
+        self, facts: Facts, c: ast.ClassDef, name: str, places: list[_Place], asked: str | None
+    ) -> Iterator[Change]:
+        """`self._shared_step(batch, "train")`: the helper is cut, and each step calls its two halves."""
+        method = facts.classes.methods(c)[name]
+        assert isinstance(method, ast.FunctionDef)
+        try:
+            inner, cuts, calls = self._halves(facts, c, method, places, asked)
+        except Crossing as crossing:
+            for place in places:
+                self._leave(facts, place, str(crossing))
+            return
+        for place, found, again in zip(places, cuts, calls, strict=True):
+            yield from self._cut(facts, place, found, again)
+        yield from self._cut(facts, inner[0], inner[1])
+
+    def _halves(
+        self, facts: Facts, c: ast.ClassDef, method: ast.FunctionDef, places: list[_Place], asked: str | None
+    ) -> tuple[tuple[_Place, Cut], list[Cut], list[str]]:
+        uses = [a for a in facts.walk(ast.Attribute) if a.attr == method.name]
+        calls = [p.first for p in places if isinstance(p.first, ast.Call)]
+        if len(uses) != len(calls) or f"{method.name}_end" in facts.classes.methods(c):
+            raise Crossing(f"{method.name}() has other callers")
+        given = [a.arg for a in (*method.args.posonlyargs, *method.args.args)][1:]
+        batch = given[0] if given else ""
+        inner = self._place(facts, c, method, batch)
+        if inner is None:
+            raise Crossing(f"{method.name}() mixes what it is not given first")
+        for place in [*places, inner]:
+            why = _not_to_be_cut(facts, place, asked)
+            if why is not None:
+                raise Crossing(why)
+        found = cut(facts, c, method, inner.flow, inner.at, batch, passes=True)
+        again, cuts = [], []
+        for place, call in zip(places, calls, strict=True):
+            outer = cut(facts, c, place.f, place.flow, place.at, place.batch, call)
+            if outer.crossing != ["outputs"]:
+                raise Crossing(f"{place.f.name} needs more than {method.name}() gives")
+            cuts.append(outer)
+            again.append(_called_again(facts, method, call, found))
+        return (inner, found), cuts, again
+
+
+@dataclass
+class _Place:
+    """A function, followed from its batch on, and where it first mixes."""
+
+    c: ast.ClassDef
+    f: ast.FunctionDef
+    flow: Flow
+    at: int
+    first: ast.AST
+    batch: str
+
+
+def _called_again(facts: Facts, method: ast.FunctionDef, call: ast.Call, found: Cut) -> str:
+    """`self._shared_step_end(outputs, "train")`."""
+    arguments = ["outputs"]
+    for name in found.passed:
+        place = [a.arg for a in (*method.args.posonlyargs, *method.args.args)].index(name) - 1
+        given = argument_at(call, name, place)
+        if given is None:
+            continue  # its default, which the second half has too
+        if any(isinstance(n, ast.Name) and n.id != "self" for n in ast.walk(given)):
+            raise Crossing(f"`{facts.short(given)}` is needed behind the cut, and is not of the batch")
+        arguments.append(f"{name}={facts.text.get(given)}")
+    return f"self.{method.name}_end({', '.join(arguments)})"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
+
+
+def _mode(facts: Facts) -> str | None:
+    """The strategy that a Trainer of the file is given by name."""
+    for call in facts.walk(ast.Call):
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if last != "Trainer":
+            continue
+        for k in call.keywords:
+            given = k.value.value if isinstance(k.value, ast.Constant) else None
+            if k.arg in NAMED and isinstance(given, str) and given not in NOT_A_MODE:
+                return given
+    return None
+
+
+def _has_step_end(facts: Facts, c: ast.ClassDef) -> bool:
+    """Not what `lightning` calls a module: the package has had version 2 for as long as it has had that name."""
+    return not any((facts.names.resolve(b) or "").startswith("lightning.") for b in c.bases)
+
+
+def _not_to_be_cut(facts: Facts, place: _Place, asked: str | None) -> str | None:
+    step = place.f
+    if asked is None and not _has_step_end(facts, place.c):
+        return "Lightning has neither dp nor training_step_end since 2.0"
+    if any(isinstance(n, ast.Attribute) and n.attr in BY_HAND for n in ast.walk(step)):
+        return "it optimizes by hand"
+    own = list(walk_own(step.body))
+    if any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await | ast.Nonlocal | ast.Global) for n in own):
+        return "it is no plain function"
+    early = next((n for n in walk_own(step.body[: place.at]) if isinstance(n, ast.Return)), None)
+    if early is not None:
+        return f"it may return before, on line {early.lineno}"
+    rows = [(s.lineno, s.end_lineno) for s in step.body]
+    if any(a[1] == b[0] for a, b in pairwise(rows)):
+        return "several of its statements stand on one line"
+    if isinstance(place.first, ast.Call) and ast.unparse(place.first.func) in ("self", "self.forward"):
+        return "forward() does it"
+    return None

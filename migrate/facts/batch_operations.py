@@ -1,0 +1,52 @@
+"""What torch's operations do to the dimension that counts the samples of a batch: tables, by name.
+
+Functions and methods share their names; the places are those of a method's arguments (a function's are one further on).
+Source: the signatures in https://docs.pytorch.org/docs/stable/torch.html and .../nn.functional.html
+"""
+
+from __future__ import annotations
+
+import re
+
+# along one dimension: where `dim` stands; these keep the shape
+KEEPS_SHAPE = {
+    "softmax": 0, "log_softmax": 0, "softmin": 0, "sort": 0, "argsort": 0, "cumsum": 0, "cumprod": 0, "cummax": 0,
+    "cummin": 0, "logcumsumexp": 0, "flip": 0, "roll": 1, "normalize": 1, "diff": 1, "gumbel_softmax": 3, "renorm": 1,
+    "unique_consecutive": 2, "unique": 3,
+}  # fmt: skip
+# along one dimension, or over everything where none is given
+REDUCES = {
+    "mean": 0, "sum": 0, "nanmean": 0, "nansum": 0, "std": 0, "var": 0, "prod": 0, "max": 0, "min": 0, "amax": 0,
+    "amin": 0, "argmax": 0, "argmin": 0, "median": 0, "nanmedian": 0, "mode": 0, "logsumexp": 0, "norm": 1,
+    "quantile": 1, "kthvalue": 1, "topk": 1, "all": 0, "any": 0, "count_nonzero": 0, "aminmax": 0, "vector_norm": 1,
+    "std_mean": 0, "var_mean": 0,
+}  # fmt: skip
+# these work along the last dimension where none is given
+LAST_BY_DEFAULT = {"topk", "kthvalue", "mode"}
+# a mean of the parts' means, or a sum of their sums, is that of the whole: not so with these
+NOT_ADDED_UP = {
+    "std", "var", "prod", "max", "min", "amax", "amin", "argmax", "argmin", "median", "nanmedian", "norm", "quantile",
+    "vector_norm", "std_mean", "var_mean", "unique", "aminmax",
+}  # fmt: skip
+ALWAYS_MIXES = {"pdist", "cov", "corrcoef", "msort", "cartesian_prod", "combinations"}
+PRODUCTS = {"mm", "matmul", "bmm", "addmm", "linear", "outer", "ger", "tensordot", "chain_matmul", "inner", "kron"}
+PAIRS = {"cdist"}
+JOINS = {"cat", "concat", "concatenate", "vstack", "row_stack"}
+PARTS = {"chunk": 1, "split": 1, "tensor_split": 1}
+SIZES = {"size", "dim", "numel", "nelement", "ndimension", "is_floating_point", "stride", "get_device", "new_zeros",
+         "new_ones", "new_empty", "new_full", "new_tensor"}  # fmt: skip
+NO_VALUES = {"len", "isinstance", "hasattr", "print", "id", "type", "issubclass", "callable"}
+SIZE_ATTRIBUTES = {"shape", "device", "dtype", "ndim", "is_cuda", "requires_grad", "layout", "training"}
+
+# losses of torch itself: a mean or a sum over the samples, one number
+LOSS = re.compile(r"loss|cross_entropy|nll|criterion|kl_div|objective|(^|_)(mse|bce|mae|l1|huber)($|_)", re.IGNORECASE)
+MEASURE = re.compile(r"metric|acc(uracy)?($|_)|auroc|f1|precision|recall|psnr|ssim|iou|dice", re.IGNORECASE)
+# losses that compare every sample of a batch with every other
+CONTRASTIVE = re.compile(
+    r"info_?nce|nt_?xent|sup_?con|contrastive|simclr|barlow|vic_?reg|clip_?loss|batch_?(hard|all)|multi_?similarity"
+    r"|n_?pairs?_?loss|lifted_?struct|circle_?loss|triplets?_?miner|decorrelat|dino_?loss|swav|sinkhorn|"
+    r"proxy_?(nca|anchor)|(^|_)mmd($|_)|coral_?loss|uniformity",
+    re.IGNORECASE,
+)
+# what looks contrastive by its name and compares a sample with its own partners only
+PER_SAMPLE_LOSS = {"torch.nn.TripletMarginLoss", "torch.nn.CosineEmbeddingLoss", "torch.nn.MarginRankingLoss"}

@@ -1,0 +1,258 @@
+"""T6, by its text and by what it computes: parts put together again give what the whole batch gave."""
+
+import textwrap
+
+import pytest
+import torch
+from helpers import check, check_unchanged, migrated
+
+HEAD = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import pytorch_lightning as pl
+
+
+class Net(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Linear(6, 5)
+        self.soft = nn.Softmax(dim=0)
+        self.criterion = nn.CrossEntropyLoss()
+
+    def forward(self, x):
+        return self.encoder(x)
+
+"""
+
+
+def step(body: str, kind: str = "training", arguments: str = "self, batch, batch_idx") -> str:
+    return f"    def {kind}_step({arguments}):\n{textwrap.indent(textwrap.dedent(body).strip(), ' ' * 8)}\n"
+
+
+def end(body: str, crossing: str, kind: str = "training") -> str:
+    docstring = '        """The whole batch, put together again on dp and ddp2."""\n'
+    text = textwrap.indent(textwrap.dedent(body).strip(), " " * 8)
+    return f"\n    def {kind}_step_end(self, {crossing}):\n{docstring}{text}\n"
+
+
+def test_one_value_crosses():
+    check(
+        HEAD + step("x, y = batch\nz = self(x)\n# of all\np = F.softmax(z, dim=0)  # here\nreturn p.mean()"),
+        HEAD
+        + step("x, y = batch\nz = self(x)\nreturn z")
+        + end("# of all\np = F.softmax(z, dim=0)  # here\nreturn p.mean()", "z"),
+        ["PTM430 line 21: `F.softmax(z, dim=0)` mixes the samples of a batch: training_step returns z, "],
+    )
+
+
+def test_several_values_cross_in_a_dictionary():
+    check(
+        HEAD + step("a, b = batch\nza, zb = self(a), self(b)\nsim = za @ zb.t()\nreturn sim.logsumexp(1).mean()"),
+        HEAD
+        + step('a, b = batch\nza, zb = self(a), self(b)\nreturn {"za": za, "zb": zb}')
+        + end('za = outputs["za"]\nzb = outputs["zb"]\nsim = za @ zb.t()\nreturn sim.logsumexp(1).mean()', "outputs"),
+    )
+
+
+def test_a_model_call_within_the_operation_stays_in_the_step():
+    check(
+        HEAD + step("x, y = batch\nreturn torch.softmax(self.encoder(x), 0).mean()"),
+        HEAD
+        + step("x, y = batch\nreturn self.encoder(x)")
+        + end("return torch.softmax(encoder_output, 0).mean()", "encoder_output"),
+    )
+
+
+def test_numbers_and_sizes_are_made_again_and_their_logs_go_with_them():
+    check(
+        HEAD
+        + step("""
+            x, y = batch
+            z = self(x)
+            n = len(x)
+            ce = self.criterion(z, y)
+            self.log("ce", ce)
+            spread = (z - z.mean(0)).pow(2).sum() / n
+            return ce + spread
+        """),
+        HEAD
+        + step('x, y = batch\nz = self(x)\nreturn {"x": x, "y": y, "z": z}')
+        + end(
+            """
+            x = outputs["x"]
+            y = outputs["y"]
+            z = outputs["z"]
+            n = len(x)
+            ce = self.criterion(z, y)
+            self.log("ce", ce)
+            spread = (z - z.mean(0)).pow(2).sum() / n
+            return ce + spread
+        """,
+            "outputs",
+        ),
+    )
+
+
+def test_validation_and_test_steps_too():
+    for kind in ("validation", "test"):
+        check(
+            HEAD + step("z = self(batch)\nself.log('v', torch.cdist(z, z).mean())", kind),
+            HEAD
+            + step("z = self(batch)\nreturn z", kind)
+            + end("self.log('v', torch.cdist(z, z).mean(), sync_dist=True)", "z", kind),
+        )
+
+
+def test_a_helper_of_several_steps_is_cut_itself():
+    helper = "\n    def _shared(self, batch, stage='x'):\n        z = self(batch)\n        {}\n"
+    check(
+        HEAD
+        + step("return self._shared(batch, 'train')")
+        + "\n"
+        + step("loss = self._shared(batch, stage='val')\nreturn loss", "validation")
+        + helper.format("s = z.std(0)\n        self.log(stage + '_s', s.mean())\n        return s.sum()"),
+        HEAD
+        + step("return self._shared(batch, 'train')")
+        + end("return self._shared_end(outputs, stage='train')", "outputs")
+        + "\n"
+        + step("return self._shared(batch, stage='val')", "validation")
+        + end("loss = self._shared_end(outputs, stage='val')\nreturn loss", "outputs", "validation")
+        + helper.format("return z")
+        + "\n    def _shared_end(self, z, stage='x'):\n"
+        + '        """The whole batch, put together again on dp and ddp2."""\n'
+        + "        s = z.std(0)\n        self.log(stage + '_s', s.mean(), sync_dist=not self.training)\n"
+        + "        return s.sum()\n",
+    )
+
+
+MIXED = [
+    "z = self(batch[0])\nreturn z.mean(dim=0).pow(2).sum()",
+    "z = self(batch[0])\nreturn z.sum(0).pow(2).sum()",
+    "z = self(batch[0])\nreturn torch.sort(z, dim=0)[0][0].sum()",
+    "z = self(batch[0])\nreturn self.soft(z).pow(2).sum()",
+    "z = self(batch[0])\nreturn (z - z.mean()).abs().sum()",
+    "z = self(batch[0])\nd = z[:, None] - z[None, :]\nreturn d.norm(dim=-1).sum()",
+    "x, y = batch\nsame = y.unsqueeze(0) == y.unsqueeze(1)\nz = self(x)\nreturn (z @ z.T)[same].sum()",
+    "z = F.normalize(self(batch[0]), dim=1)\nreturn F.cross_entropy(z @ z.transpose(0, 1), torch.arange(z.size(0)))",
+    "z = self(batch[0])\nc = torch.einsum('nd,ne->de', z, z)\nreturn c.pow(2).sum()",
+    "z = self(batch[0])\nreturn F.cosine_similarity(z.unsqueeze(1), z.unsqueeze(0), dim=-1).pow(2).mean()",
+    "z = self(batch[0])\nw = z.exp()\nreturn (w * z).sum() / w.sum()",
+    "x, y = batch\nz = torch.cat([self(x), self(x * 2)])\nn = len(x)\nreturn (z[:n] @ z.t()).logsumexp(1).sum()",
+    "x, y = batch\nx = torch.cat([x, x * 2], dim=0)\nz = self(x)\nreturn (z @ z.t()).triu(5).pow(2).sum()",
+    "x, y = batch\nviews = [x, x * 2, x * 3]\nxs = torch.cat(views)\nz = self(xs)\nreturn (z @ z.t()).triu(7).sum()",
+    "x, y = batch\nl = F.cross_entropy(self(x), y)\nz = self(x)\nreturn l + torch.mm(z, z.t()).softmax(1).pow(2).sum()",
+    "x, y = batch\nif (z := self(x)) is not None:\n    z = z - z.mean(0)\nreturn z.pow(2).mean()",
+    "x, y = batch\nz = self(x)\noutputs = z * 2\nk = z.shape[1]\nreturn (outputs.cumsum(0)[0] * z.mean(0)).sum() / k",
+]
+
+
+@pytest.mark.parametrize("body", MIXED)
+def test_the_parts_put_together_give_the_same_as_the_whole(body):
+    source = HEAD + step(body)
+    result = migrated(source, "PTM430")
+    assert "training_step_end" in result.text and not result.attention, result.attention
+    torch.manual_seed(1)
+    whole, parts = _net(source), _net(result.text)
+    parts.load_state_dict(whole.state_dict())
+    x, y = torch.randn(8, 6), torch.randint(0, 5, (8,))
+    expected = whole.training_step((x, y), 0)
+    outputs = [parts.training_step((x[at], y[at]), 0) for at in (slice(0, 4), slice(4, 8))]
+    loss = parts.training_step_end(_gathered(outputs))
+    assert loss.dtype == expected.dtype and loss.shape == expected.shape
+    torch.testing.assert_close(loss, expected)
+    one = parts.training_step_end(parts.training_step((x, y), 0))
+    assert torch.equal(one, expected), "on one device, bit for bit"
+    expected.backward()
+    loss.backward()
+    for a, b in zip(whole.parameters(), parts.parameters(), strict=True):
+        torch.testing.assert_close(a.grad, b.grad)
+
+
+def _net(source):
+    space: dict = {}
+    exec(
+        source.replace("import pytorch_lightning as pl", "import ptmigrate.runtime as pl").replace(
+            "pl.LightningModule", "pl.Module"
+        ),
+        space,
+    )
+    return space["Net"]()
+
+
+def _gathered(outputs):
+    """What dp makes of its parts: tensors one after another, dictionaries by their keys."""
+    if isinstance(outputs[0], dict):
+        return {k: _gathered([o[k] for o in outputs]) for k in outputs[0]}
+    if isinstance(outputs[0], tuple | list):
+        return type(outputs[0])(_gathered(list(parts)) for parts in zip(*outputs, strict=True))
+    return torch.cat(outputs)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x, y = batch\nreturn F.cross_entropy(self(x), y)",
+        "x, y = batch\nloss = self.criterion(self(x), y)\nself.log('loss', loss)\nreturn {'loss': loss}",
+        "x, y = batch\nz = self(x).softmax(dim=1)\nreturn (z * y).sum(-1).mean()",
+        "x, y = batch\nz = self(x)\nacc = (z.argmax(dim=1) == y).float().mean()\nself.log('a', acc)\nreturn z.mean()",
+        "x, y = batch\nreg = sum(p.norm() for p in self.parameters())\nreturn F.mse_loss(self(x), y) + reg",
+        "x, y = batch\nq, k, v = self(x).chunk(3, dim=-1)\nreturn ((q @ k.transpose(-2, -1)).softmax(-1) @ v).mean()",
+        "x, y = batch\nw = self.encoder.weight.softmax(0)\nreturn F.mse_loss(x @ w.t(), y)",
+        "x, y = batch\nx = x.permute(1, 0, 2)\nreturn F.mse_loss(self(x).mean(0), y)",
+        "x = torch.cat(batch)\na, b = self(x).chunk(2)\nreturn F.mse_loss(a, b)",
+        "x, y = batch\nreturn torch.einsum('nd,nd->n', self(x), y).mean()",
+        "x, y = batch\nreturn torch.bmm(self(x), y.transpose(1, 2)).mean()",
+        "x, y = batch\nfor name, p in self.named_parameters():\n    self.log(name, p.std())\nreturn self(x).mean()",
+        "x, y = batch\nz = torch.max(self(x), y)\nreturn z.mean()",
+        "x, y = batch\nreturn nn.TripletMarginLoss()(self(x), self(y), y)",
+    ],
+)
+def test_a_step_that_mixes_nothing_is_left_alone(body):
+    check_unchanged(HEAD + step(body), [], select="PTM430")
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (HEAD + step("x, y = batch\nif batch_idx == 0:\n    return None\nreturn self(x).softmax(0).mean()"), "line 20"),
+        (HEAD + step("z = self(batch)\nz = z.softmax(0)\nself.manual_backward(z.sum())"), "by hand"),
+        (HEAD + step("z = self(batch).softmax(0)\nif batch_idx % 9 == 0:\n    self.log('z', z.sum())"), "`batch_idx`"),
+        (
+            HEAD + step("z = self(batch)\nn = torch.randn(3)\nz = z + n\nz = z.softmax(0)\nreturn (z * n).sum()"),
+            "random",
+        ),
+        (
+            HEAD.replace("return self.encoder(x)", "return self.encoder(x).softmax(0)")
+            + step("return self(batch).sum()"),
+            "forward()",
+        ),
+        (
+            HEAD.replace("pytorch_lightning as pl", "lightning as pl") + step("return self(batch).softmax(0).sum()"),
+            "2.0",
+        ),
+    ],
+)
+def test_what_cannot_be_cut_is_told(source, why):
+    result = migrated(source, "PTM430")
+    assert result.text == source and not result.edits
+    assert len(result.attention) == 1 and why in result.attention[0].message, result.attention
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        HEAD + step("return self(batch).softmax(0).sum()") + "pl.Trainer(strategy='ddp')\n",
+        HEAD
+        + step("return self(batch)")
+        + "\n    def training_step_end(self, z):\n        return z.softmax(0).sum()\n",
+        HEAD.replace("pl.LightningModule", "nn.Module") + step("return self(batch).softmax(0).sum()"),
+    ],
+)
+def test_nothing_to_do_where_no_part_is_seen_or_it_is_done(source):
+    check_unchanged(source, [], select="PTM430")
+
+
+def test_a_trainer_that_names_dp_is_heard():
+    source = HEAD.replace("pytorch_lightning as pl", "lightning as pl") + step("return self(batch).softmax(0).sum()")
+    assert "training_step_end" in migrated(source + "pl.Trainer(strategy='dp', devices=2)\n").text

@@ -65,7 +65,7 @@ class Linter:
             for check in self.by_call[name]:
                 for call in calls[name]:
                     yield from check(call, file)
-        for local, name in renamed(file):
+        for local, name in file.renamed:
             for check in self.by_call.get(name, ()):
                 for call in calls.get(local, ()):
                     yield from check(call, file)
@@ -90,13 +90,3 @@ def imports_torch(file: File) -> bool:
 
 def _is_family(module: str) -> bool:
     return "torch" in module or module.partition(".")[0] in FAMILY
-
-
-def renamed(file: File) -> list[tuple[str, str]]:
-    """Local and original names of `from torch.utils.data import DataLoader as Loader`."""
-    return [
-        (a.asname, a.name)
-        for node in file.nodes.of(ast.ImportFrom)
-        for a in node.names
-        if a.asname and a.asname != a.name
-    ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cached_property
 
-from ptmigrate.migrate.facts.loops import Hot, Loops
+from ptmigrate.migrate.facts.loops import EVALUATES, Hot, Loops
 from ptmigrate.migrate.facts.names import Names
 from ptmigrate.migrate.facts.nodes import Nodes
 
@@ -13,6 +14,13 @@ from .about.classes import Classes
 from .about.ranks import Ranks
 from .about.tensors import Tensors
 from .rule import Finding, Rule
+
+COMPREHENSIONS: tuple[type[ast.ListComp] | type[ast.SetComp] | type[ast.DictComp] | type[ast.GeneratorExp], ...] = (
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
 
 
 class File:
@@ -54,7 +62,89 @@ class File:
         return found
 
     def hot(self, node: ast.AST) -> Hot | None:
-        return self.loops.hot(node)
+        return self.loops.hot(node) or (self._hot_comprehension(node) if self._hot_comprehensions else None)
+
+    @cached_property
+    def _hot_comprehensions(self) -> set[ast.AST]:
+        """Comprehensions that call a model on each batch of a loader: `[model(x).cpu() for x in loader]`."""
+        return {
+            c
+            for kind in COMPREHENSIONS
+            for c in self.nodes.of(kind)
+            if self.loops.is_loader(c.generators[0].iter)
+            and any(isinstance(n, ast.Call) and self.loops.is_model_call(n) for n in ast.walk(c))
+        }
+
+    def _hot_comprehension(self, node: ast.AST) -> Hot | None:
+        for up in self.nodes.ancestors(node):
+            if up in self._hot_comprehensions and not self._in_first_iterable(node, up):
+                return Hot(up, EVALUATES)  # type: ignore[arg-type]  # a loop, if no statement
+            if isinstance(up, ast.stmt | ast.Lambda):
+                return None
+        return None
+
+    def _in_first_iterable(self, node: ast.AST, comprehension: ast.AST) -> bool:
+        first = comprehension.generators[0].iter  # type: ignore[attr-defined]
+        return node is first or any(up is first for up in self.nodes.ancestors(node))
+
+    @cached_property
+    def renamed(self) -> list[tuple[str, str]]:
+        """Local and original names: `from torch.utils.data import DataLoader as Loader`, `Loader = data.DataLoader`."""
+        imported = [
+            (a.asname, a.name)
+            for node in self.nodes.of(ast.ImportFrom)
+            for a in node.names
+            if a.asname and a.asname != a.name
+        ]
+        assigned = [
+            (a.targets[0].id, a.value.attr)
+            for a in self.nodes.of(ast.Assign)
+            if a.value.__class__ is ast.Attribute and a.targets[0].__class__ is ast.Name
+        ]
+        return list(dict.fromkeys(imported + [(local, name) for local, name in assigned if local != name]))
+
+    def calls_named(self, *names: str) -> Iterator[ast.Call]:
+        """The calls of what has one of these last names, also where it is imported under another."""
+        wanted = {*names, *(local for local, name in self.renamed if name in names)}
+        for name in wanted:
+            yield from self.nodes.calls.get(name, ())
+
+    @cached_property
+    def kept(self) -> list[tuple[ast.Attribute, ast.expr, ast.stmt]]:
+        """What is kept in attributes of `self`: (target, value, statement), tuples taken apart."""
+        found: list[tuple[ast.Attribute, ast.expr, ast.stmt]] = []
+        for assign in self.nodes.of(ast.Assign):
+            for target in assign.targets:
+                pairs = [(target, assign.value)]
+                if isinstance(target, ast.Tuple) and isinstance(assign.value, ast.Tuple):
+                    pairs = list(zip(target.elts, assign.value.elts, strict=False))
+                found += [(t, v, assign) for t, v in pairs if isinstance(t, ast.Attribute) and is_self(t.value)]
+        for annotated in self.nodes.of(ast.AnnAssign):
+            target = annotated.target
+            if annotated.value is not None and isinstance(target, ast.Attribute) and is_self(target.value):
+                found.append((target, annotated.value, annotated))
+        return found
+
+    def constant(self, node: ast.AST | None) -> object:
+        """The value of a literal, or of a name that the scope gives nothing but one literal; None for all else."""
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.Name):
+            values = self.tensors.assigned(node) or self.module_values.get(node.id, [])
+            if len(values) == 1 and isinstance(values[0], ast.Constant):
+                return values[0].value
+        return None
+
+    @cached_property
+    def module_values(self) -> dict[str, list[ast.expr]]:
+        """What the module itself gives its names, plain assignments alone."""
+        found: dict[str, list[ast.expr]] = {}
+        for statement in self.tree.body:
+            if isinstance(statement, ast.Assign):
+                for target in statement.targets:
+                    if isinstance(target, ast.Name):
+                        found.setdefault(target.id, []).append(statement.value)
+        return found
 
     # -- places and texts -------------------------------------------------------------------------------------------
 

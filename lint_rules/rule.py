@@ -26,6 +26,7 @@ NODE_CHECKS: dict[str, tuple[type[ast.AST], ...]] = {
     "check_class": (ast.ClassDef,),
     "check_function": (ast.FunctionDef, ast.AsyncFunctionDef),
     "check_if": (ast.If,),
+    "check_decision": (ast.If, ast.While, ast.IfExp, ast.Assert),
     "check_operation": (ast.BinOp,),
     "check_subscript": (ast.Subscript,),
     "check_loop": (ast.For, ast.While),

@@ -18,6 +18,7 @@ MAIN_NAME = re.compile(
     re.I,
 )
 RANK_CALLS = {"get_rank", "get_node_rank", "get_local_rank", "get_global_rank", "is_main_process", "is_master"}
+RANK_VARIABLES = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "GROUP_RANK", "OMPI_COMM_WORLD_RANK")
 DISTRIBUTED = {
     "torch.distributed.init_process_group",
     "torch.nn.parallel.DistributedDataParallel",
@@ -87,11 +88,24 @@ class Ranks:
         """`rank == 0`, `not is_main_process()`, `args.local_rank in (-1, 0)`, also as part of a condition."""
         for node in ast.walk(test):
             name = _last(node.func) if isinstance(node, ast.Call) else _last(node)
+            if isinstance(node, ast.Constant):
+                if node.value in RANK_VARIABLES and self._reads_environment(node):
+                    return True
+                continue
+            if isinstance(node, ast.Call) and (self.names.resolve(node.func) or "").endswith((".get_rank", ".rank")):
+                return True
             if name and (RANK_NAME.search(name) or MAIN_NAME.search(name) or name in RANK_CALLS):
                 return True
             if isinstance(node, ast.Name) and node.id in self._rank_flags:
                 return True
         return False
+
+    def _reads_environment(self, name: ast.AST) -> bool:
+        """`os.environ["RANK"]`, `os.environ.get("RANK", 0)`, `os.getenv("RANK")`"""
+        up = self.nodes.parents.get(name)
+        if isinstance(up, ast.Subscript):
+            return _last(up.value) == "environ"
+        return isinstance(up, ast.Call) and _last(up.func) in ("get", "getenv")
 
     @cached_property
     def _rank_flags(self) -> set[str]:

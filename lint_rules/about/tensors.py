@@ -163,6 +163,11 @@ class Tensors:
                 value = call.args[0]
             if isinstance(value, ast.Name):
                 found.setdefault(self.scope(call), set()).add(value.id)
+        for returned in self.nodes.of(ast.Return):
+            # a Trainer calls backward on what training_step returns
+            scope = self.scope(returned)
+            if getattr(scope, "name", "") == "training_step" and returned.value is not None:
+                found.setdefault(scope, set()).update(_returned_losses(returned.value))
         return found
 
     def scope(self, node: ast.AST) -> ast.AST:
@@ -170,9 +175,20 @@ class Tensors:
 
     def comes_from_loader(self, name: ast.Name) -> bool:
         """Whether a name has up to here only been the target of a loop: what the loader gave, still on the host."""
+        for up in self.nodes.ancestors(name):
+            for generator in getattr(up, "generators", ()):
+                if any(isinstance(t, ast.Name) and t.id == name.id for t in ast.walk(generator.target)):
+                    return self._is_of_batch(generator.iter)
+            if isinstance(up, ast.stmt):
+                break
         targets = [n for n in self._stores.get(self.scope(name), ()) if n.id == name.id]
         before = [t for t in targets if t.lineno < name.lineno]
         return bool(before) and all(self._is_loop_target(t) for t in before)
+
+    def _is_of_batch(self, iterable: ast.expr) -> bool:
+        """Whether a comprehension goes through what the loader gave: `[t.to(device) for t in batch]`."""
+        start = _start(iterable)
+        return self.loops.is_loader(iterable) or (isinstance(start, ast.Name) and self.comes_from_loader(start))
 
     def _is_loop_target(self, name: ast.Name) -> bool:
         child: ast.AST = name
@@ -185,6 +201,23 @@ class Tensors:
                 return isinstance(value, ast.Name) and value.id != name.id and self.comes_from_loader(value)
             child = up
         return False
+
+
+def _start(node: ast.expr) -> ast.expr:
+    """`batch` of `batch`, `batch["x"]` and `batch.items()`."""
+    while isinstance(node, ast.Subscript | ast.Attribute | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node
+
+
+def _returned_losses(value: ast.expr) -> list[str]:
+    """`return loss`, `return {"loss": loss}`"""
+    if isinstance(value, ast.Name):
+        return [value.id]
+    if isinstance(value, ast.Dict):
+        pairs = zip(value.keys, value.values, strict=True)
+        return [v.id for k, v in pairs if isinstance(k, ast.Constant) and k.value == "loss" and isinstance(v, ast.Name)]
+    return []
 
 
 def _last(node: ast.AST) -> str | None:

@@ -20,6 +20,8 @@ POSITIONS = {
             "collate_fn",
             "pin_memory",
             "drop_last",
+            "timeout",
+            "worker_init_fn",
         )
     )
 }
@@ -50,8 +52,8 @@ def serves_evaluation(call: ast.Call, file: File) -> bool:
     """Whether the loader is for validation or tests, by what it is called or what it loads."""
     names = [_assigned_name(call, file), last_part(option(call, "dataset") or call)]
     function = file.nodes.function_of(call)
-    if function is not None and function.name in ("val_dataloader", "test_dataloader"):
-        return True
+    if function is not None and isinstance(file.nodes.parents.get(call), ast.Return):
+        names.append(function.name)
     if any(name and TRAINING.search(name) for name in names):
         return False
     return any(name and EVALUATION.search(name) for name in names)
@@ -61,6 +63,11 @@ def _assigned_name(call: ast.Call, file: File) -> str | None:
     parent = file.nodes.parents.get(call)
     if isinstance(parent, ast.Assign):
         return last_part(parent.targets[0])
+    if isinstance(parent, ast.keyword):
+        return parent.arg
+    if isinstance(parent, ast.Dict) and call in parent.values:
+        key = parent.keys[parent.values.index(call)]
+        return key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
     return None
 
 

@@ -52,7 +52,9 @@ class CudaBeforeStart(Rule):
     )
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
-        if file.resolve(call.func) not in STARTS:
+        if file.resolve(call.func) not in STARTS and not _of_context(call, file):
+            return
+        if last_part(call.func) not in ("spawn", "start_processes", "fork") and _says_spawn(file):
             return
         function = file.nodes.function_of(call)
         for touch in self._touches(file):
@@ -71,8 +73,47 @@ class CudaBeforeStart(Rule):
             if isinstance(touch.func, ast.Attribute) and file.resolve(touch.func) is None:
                 yield touch
         for touch in calls.get("to", ()):
-            if touch.args and ACCELERATOR.match(text_of(touch.args[0])) and last_part(touch.func):
+            if touch.args and last_part(touch.func) and _is_cuda(touch.args[0], file):
                 yield touch
+        for k in file.nodes.of(ast.keyword):
+            if k.arg == "device" and _is_cuda(k.value, file):
+                made = file.nodes.parents[k]
+                full = file.resolve(made.func) if isinstance(made, ast.Call) else None
+                if isinstance(made, ast.Call) and full and full.startswith("torch.") and full != "torch.load":
+                    yield made
+
+
+def _is_cuda(node: ast.expr, file: File) -> bool:
+    """`"cuda:0"`, or a name that is given such a device."""
+    if not isinstance(node, ast.Name):
+        return bool(ACCELERATOR.match(text_of(node)))
+    values = file.tensors.assigned(node) or file.module_values.get(node.id, [])
+    return any(
+        ACCELERATOR.match(text_of(n))
+        for v in values
+        if v is not None
+        for n in ast.walk(v)
+        if isinstance(n, ast.Constant)
+    )
+
+
+def _of_context(call: ast.Call, file: File) -> bool:
+    """`ctx.Process(...)` with `ctx = multiprocessing.get_context(...)`."""
+    func = call.func
+    if not (isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name)):
+        return False
+    values = file.tensors.assigned(func.value) or file.module_values.get(func.value.id, [])
+    return any(
+        isinstance(v, ast.Call)
+        and file.resolve(v.func) in ("torch.multiprocessing.get_context", "multiprocessing.get_context")
+        for v in values
+    )
+
+
+def _says_spawn(file: File) -> bool:
+    """Whether the file has its processes spawned, and so expects CUDA to be in use: `set_start_method("spawn")`."""
+    calls = (*file.nodes.calls.get("set_start_method", ()), *file.nodes.calls.get("get_context", ()))
+    return any(text_of(a) in ("spawn", "forkserver") for c in calls for a in (*c.args, *(k.value for k in c.keywords)))
 
 
 def _under_main_guard(node: ast.AST, file: File) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File, argument, last_part
+from ..file import File, argument, keyword, last_part
 from ..rule import Finding, Rule
 from .hard_coded_device import MOVING_METHODS
 from .literal import ACCELERATOR, text_of
+from .tensor_in_forward import FACTORIES
 
 
 class DeviceCallInModule(Rule):
@@ -18,7 +19,7 @@ class DeviceCallInModule(Rule):
         "A module that calls `.cuda()` or moves to a global device ends up in two places when it is moved, or "
         "sits on another card than its inputs. Follow the inputs (`x.device`), or register buffers, which move along."
     )
-    calls = ("cuda", "to")
+    calls = ("cuda", "to", *sorted(FACTORIES))
 
     BAD = (
         """
@@ -54,7 +55,11 @@ class DeviceCallInModule(Rule):
     )
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
-        if not isinstance(call.func, ast.Attribute) or file.resolve(call.func) is not None:
+        full = file.resolve(call.func)
+        if full is not None:
+            yield from self._made(call, full, file)
+            return
+        if not isinstance(call.func, ast.Attribute) or call.func.attr not in ("cuda", "to"):
             return
         method = file.classes.method_of(call)
         if method is None or method.name in MOVING_METHODS or not file.classes.is_module(call):
@@ -72,6 +77,17 @@ class DeviceCallInModule(Rule):
             yield self.finding(call, f"`{file.source(call)}` in a module; follow the device of its inputs", file)
         elif isinstance(device, ast.Name) and device.id in file.global_devices and _is_global(device, method):
             yield self.finding(call, f"`{file.source(call)}` in a module moves to a global device", file)
+
+    def _made(self, call: ast.Call, full: str, file: File) -> Iterator[Finding]:
+        """`torch.zeros(3, device=device)` with a device of the whole file."""
+        device = keyword(call, "device")
+        if not (isinstance(device, ast.Name) and device.id in file.global_devices) or full.count(".") != 1:
+            return
+        method = file.classes.method_of(call)
+        if method is None or not full.startswith("torch.") or not file.classes.is_module(call):
+            return
+        if _is_global(device, method):
+            yield self.finding(call, f"`{file.source(call)}` in a module is made on a global device", file)
 
 
 def _follows(call: ast.Call, file: File) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ..file import File, argument, last_part
@@ -10,6 +11,10 @@ from ..rule import Finding, Rule
 from .literal import ACCELERATOR, NUMBERED, text_of, under_choice
 
 MOVES = ("cuda", "xpu")
+OLD_TYPES = {
+    f"{kind}Tensor" for kind in ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
+}
+OLD_TYPE = re.compile(r"torch\.cuda\.(\w+Tensor)\Z")
 # methods whose own job is to move: `def cuda(self): return self._apply(lambda t: t.cuda())`
 MOVING_METHODS = {"cuda", "to", "xpu", "_apply", "to_device", "move_to", "move_to_device", "to_cuda", "pin_memory"}
 
@@ -23,7 +28,7 @@ class HardCodedDevice(Rule):
     )
     fix = "unsafe"
     settled_by = "remove_device_calls"
-    calls = ("cuda", "xpu", "to", "device")
+    calls = ("cuda", "xpu", "to", "type", "device", *sorted(OLD_TYPES))
 
     BAD = (
         """
@@ -66,17 +71,29 @@ class HardCodedDevice(Rule):
     )
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
-        name = last_part(call.func)
-        if name == "device":
-            if file.resolve(call.func) == "torch.device" and call.args:
-                yield from self._made(call, file)
-        elif isinstance(call.func, ast.Attribute) and file.resolve(call.func) is None and not _in_module(call, file):
-            if name in MOVES:
-                yield from self._moved(call, call.func, file)
-            elif name == "to":
-                device = argument(call, 0, "device")
-                if device is not None and ACCELERATOR.match(text_of(device)):
-                    yield self.finding(call, f"`{file.source(call)}` places by a device written into the code", file)
+        full = file.resolve(call.func)
+        if full is None:
+            if isinstance(call.func, ast.Attribute) and not _in_module(call, file):
+                yield from self._method(call, call.func, file)
+        elif full == "torch.device":
+            yield from self._made(call, file)
+        elif full == "torch.cuda.device":
+            if call.args and _names_card(call.args[0]):
+                yield self.finding(call, f"`{file.source(call)}` is there on some machines only", file)
+        elif OLD_TYPE.match(full) and not under_choice(call, file):
+            yield self.finding(call, f"`{file.source(call)}` makes a tensor on the first CUDA device", file)
+
+    def _method(self, call: ast.Call, func: ast.Attribute, file: File) -> Iterator[Finding]:
+        if func.attr in MOVES:
+            yield from self._moved(call, func, file)
+        elif func.attr == "to":
+            device = argument(call, 0, "device")
+            if device is not None and _names_card(device):
+                yield self.finding(call, f"`{file.source(call)}` places by a device written into the code", file)
+        elif func.attr == "type" and len(call.args) == 1:
+            wanted = text_of(call.args[0]) or file.resolve(call.args[0]) or ""
+            if OLD_TYPE.match(wanted) and not under_choice(call, file):
+                yield self.finding(call, f"`{file.source(call)}` moves to the first CUDA device", file)
 
     def _moved(self, call: ast.Call, func: ast.Attribute, file: File) -> Iterator[Finding]:
         method = file.classes.method_of(call)
@@ -89,7 +106,13 @@ class HardCodedDevice(Rule):
         """`torch.device("cuda")` is fine where a condition chose it, `torch.device("cuda:0")` never is."""
         if isinstance(file.nodes.parents.get(call), ast.Compare):
             return
-        value = call.args[0]
+        value = argument(call, 0, "type") or argument(call, 0, "device")
+        if value is None:
+            return
+        index = argument(call, 1, "index")
+        if ACCELERATOR.match(text_of(value)) and isinstance(index, ast.Constant) and type(index.value) is int:
+            yield self.finding(call, f"every process would take `{file.source(call)}`", file)
+            return
         options = (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
         for option in options:
             text = text_of(option)
@@ -116,6 +139,11 @@ class HardCodedDevice(Rule):
                     yield self.finding(node, f"every process would take {node.value!r}", file)
                 elif not chosen and not under_choice(node, file):
                     yield self.finding(node, f"`{file.source(above)}` is there on some machines only", file)
+
+
+def _names_card(node: ast.expr) -> bool:
+    """`"cuda:1"`, or the number of a card."""
+    return bool(ACCELERATOR.match(text_of(node))) or (isinstance(node, ast.Constant) and type(node.value) is int)
 
 
 def _names_device(node: ast.AST) -> bool:

@@ -31,7 +31,16 @@ class LiteralDeviceIds(Rule):
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
         ids = argument(call, 1, "device_ids")
-        if file.resolve(call.func) not in WRAPPERS or not isinstance(ids, ast.List | ast.Tuple) or not ids.elts:
-            return
-        if all(isinstance(e, ast.Constant) and isinstance(e.value, int) for e in ids.elts):
+        if ids is not None and file.resolve(call.func) in WRAPPERS and _is_literal(ids):
             yield self.finding(ids, f"`device_ids={file.source(ids)}` is written into the code", file)
+
+
+def _is_literal(ids: ast.expr) -> bool:
+    """`[0, 1]`, `range(4)`, `list(range(4))`."""
+    if isinstance(ids, ast.Call) and isinstance(ids.func, ast.Name) and ids.func.id in ("range", "list") and ids.args:
+        return all(_is_number(a) or _is_literal(a) for a in ids.args)
+    return isinstance(ids, ast.List | ast.Tuple) and bool(ids.elts) and all(_is_number(e) for e in ids.elts)
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int

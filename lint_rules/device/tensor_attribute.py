@@ -15,6 +15,8 @@ CHAIN = {
     "clone", "contiguous", "permute", "cuda", "to", "flatten", "exp", "log", "sqrt", "pow", "cumsum", "int", "bool",
 }  # fmt: skip
 
+OTHERS = {"from_numpy", "as_tensor", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"}
+
 
 class TensorAttribute(Rule):
     code = "PTM105"
@@ -54,24 +56,32 @@ class TensorAttribute(Rule):
         """,
     )
 
-    def check_assign(self, assign: ast.Assign, file: File) -> Iterator[Finding]:
-        target = assign.targets[0]
-        if not isinstance(target, ast.Attribute) or not is_self(target.value) or not _is_tensor(assign.value, file):
-            return
-        method = file.classes.method_of(assign)
-        if method is None or method.name not in ("__init__", "reset_parameters", "build", "setup"):
-            return
-        holder = file.nodes.class_of(assign)
-        if not file.classes.is_module(assign) or target.attr in _registered(holder):
-            return
-        yield self.finding(assign, f"`self.{target.attr}` is a tensor that does not move with the module", file)
+    def check_file(self, file: File) -> Iterator[Finding]:
+        for target, value, assign in file.kept if file.classes.kinds else ():
+            if not file.classes.is_module(assign) or not _holds_tensor(value, file):
+                continue
+            method = file.classes.method_of(assign)
+            if method is None or method.name not in ("__init__", "reset_parameters", "build", "setup"):
+                continue
+            if target.attr not in _registered(file.nodes.class_of(assign)):
+                what = "is a tensor that does" if isinstance(value, ast.Call) else "holds tensors that do"
+                yield self.finding(assign, f"`self.{target.attr}` {what} not move with the module", file)
+
+
+def _holds_tensor(value: ast.expr, file: File) -> bool:
+    """A tensor, or a list, tuple or dictionary of nothing else."""
+    if isinstance(value, ast.List | ast.Tuple):
+        return bool(value.elts) and all(_is_tensor(e, file) for e in value.elts)
+    if isinstance(value, ast.Dict):
+        return bool(value.values) and all(_is_tensor(e, file) for e in value.values)
+    return _is_tensor(value.elt if isinstance(value, ast.ListComp) else value, file)
 
 
 def _is_tensor(node: ast.expr, file: File) -> bool:
     while isinstance(node, ast.Call):
         full = file.resolve(node.func) or ""
         if full.startswith("torch.") and full.count(".") == 1:
-            return full[6:] in FACTORIES | LEGACY or full[6:] in ("from_numpy", "as_tensor")
+            return full[6:] in FACTORIES | LEGACY | OTHERS
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in CHAIN:
             return False
         node = node.func.value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..about.classes import BATCH_METHODS
 from ..file import File, keyword, passes_unknown
 from ..rule import Finding, Rule
 
@@ -58,7 +59,9 @@ class TensorInForward(Rule):
         if not full.startswith("torch.") or full.count(".") != 1:
             return
         method = file.classes.method_of(call)
-        if method is None or method.name != "forward" or not file.classes.is_module(call):
+        if method is None or not file.classes.is_module(call):
+            return
+        if method.name == "__init__" or file.classes.reached_from(method, BATCH_METHODS) is None:
             return
         if file.nodes.function_of(call) is None:
             return  # the default of a parameter
@@ -66,7 +69,9 @@ class TensorInForward(Rule):
             return
         if _is_scalar(call) or _is_moved(call, file) or self._moved_later(call, method, file):
             return
-        yield self.finding(call, f"`{file.source(call)}` in forward is made on the CPU; give it `device=`", file)
+        if _keeps_device(call, method) or _moved_by_callers(method, file):
+            return
+        yield self.finding(call, f"`{file.source(call)}` in {method.name} is made on the CPU; give it `device=`", file)
 
     def _moved_later(self, call: ast.Call, method: ast.AST, file: File) -> bool:
         """`h = torch.zeros(3)` and then `h.to(...)`, `h.cuda()` or a device comparison in the same function."""
@@ -77,12 +82,35 @@ class TensorInForward(Rule):
             return False
         targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
         names = {t.id for t in targets if isinstance(t, ast.Name)}
+        for assign in sorted((n for n in ast.walk(method) if isinstance(n, ast.Assign)), key=lambda n: n.lineno):
+            if any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(assign.value)):
+                names.update(t.id for t in assign.targets if isinstance(t, ast.Name))
         return any(
             isinstance(n, ast.Attribute)
             and n.attr in MOVED
             and any(isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(n.value))
             for n in ast.walk(method)
         )
+
+
+def _keeps_device(call: ast.Call, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """`torch.tensor(y)` of a part of the batch (`x, y = batch`) stays where that part is."""
+    value = call.args[0] if call.args else None
+    if not isinstance(value, ast.Name):
+        return False
+    return any(
+        isinstance(n, ast.Assign)
+        and isinstance(n.value, ast.Name)
+        and isinstance(n.targets[0], ast.Tuple)
+        and any(isinstance(t, ast.Name) and t.id == value.id for t in n.targets[0].elts)
+        for n in ast.walk(method)
+    )
+
+
+def _moved_by_callers(method: ast.FunctionDef | ast.AsyncFunctionDef, file: File) -> bool:
+    """Whether whoever calls a helper moves what it gives: `self.mask(n).to(x.device)`."""
+    calls = file.loops.calls_of(method) if method.name not in BATCH_METHODS else []
+    return bool(calls) and all(_is_moved(call, file) for call in calls)
 
 
 def _is_scalar(call: ast.Call) -> bool:

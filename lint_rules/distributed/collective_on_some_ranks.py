@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File
+from ..file import File, last_part
 from ..rule import Finding, Rule
 from .guards import rank_guard
 
@@ -15,6 +15,14 @@ COLLECTIVES = {
     "reduce_scatter_tensor", "gather", "gather_object", "scatter", "scatter_object_list",
 }  # fmt: skip
 
+HOROVOD = {
+    "allreduce", "allreduce_", "allgather", "broadcast", "broadcast_", "alltoall", "broadcast_parameters",
+    "broadcast_optimizer_state", "broadcast_object", "allgather_object", "join",
+}  # fmt: skip
+# methods of what stands for a group elsewhere, and of what they are
+WRAPPED = {"barrier", "all_gather", "all_reduce", "broadcast", "wait_for_everyone", "gather_for_metrics"}
+HANDLES = {"fabric", "accelerator", "strategy", "runtime"}
+
 
 class CollectiveOnSomeRanks(Rule):
     code = "PTM409"
@@ -23,7 +31,7 @@ class CollectiveOnSomeRanks(Rule):
         "Every rank of a group has to enter a collective. Where a branch keeps some of them out, those inside wait "
         "until the time-out, half an hour later. Let all ranks take part, and use the result where it is wanted."
     )
-    calls = tuple(sorted(COLLECTIVES))
+    calls = tuple(sorted(COLLECTIVES | HOROVOD | WRAPPED))
 
     BAD = """
         import torch.distributed as dist
@@ -61,17 +69,50 @@ class CollectiveOnSomeRanks(Rule):
     )
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
-        full = file.resolve(call.func) or ""
-        home, _, name = full.rpartition(".")
-        if home != "torch.distributed" or name not in COLLECTIVES or _names_a_group(call):
+        name = _collective(call, file)
+        if name is not None and not _names_a_group(call):
+            yield from self._checked(call, name, file)
+
+    def check_file(self, file: File) -> Iterator[Finding]:
+        """A function whose every call enters a collective is one itself."""
+        if file.ranks.distributed is None and not any(name in file.nodes.calls for name in COLLECTIVES):
             return
+        inside = {}
+        for name in COLLECTIVES & file.nodes.calls.keys():
+            for call in file.nodes.calls[name]:
+                function = file.nodes.function_of(call)
+                if function is None or not _collective(call, file) or _names_a_group(call):
+                    continue
+                if file.nodes.statement_of(call) in function.body:
+                    inside[function] = name
+        for function in inside:
+            if rank_guard(function.body[-1], file) is None:
+                for call in file.loops.calls_of(function):
+                    yield from self._checked(call, function.name, file)
+
+    def _checked(self, call: ast.Call, name: str, file: File) -> Iterator[Finding]:
         guard = rank_guard(call, file)
         if name == "barrier" and isinstance(guard, ast.If) and _is_for_the_others(guard.test):
             return
-        if guard is not None and not _is_expected_to_fail(call, file) and not _others_join(call, name, guard, file):
+        if guard is not None and not is_expected_to_fail(call, file) and not _others_join(call, name, guard, file):
             line = getattr(guard, "lineno", call.lineno)
             text = f"`{name}` is reached by some ranks only (line {line} decides), and waits for the others"
             yield self.finding(call, text, file)
+
+
+def _collective(call: ast.Call, file: File) -> str | None:
+    """The name of the collective that a call is."""
+    full = file.resolve(call.func)
+    if full is None:
+        func = call.func
+        if not isinstance(func, ast.Attribute) or func.attr not in WRAPPED:
+            return None
+        holder = last_part(func.value)
+        of_module = holder == "self" and func.attr == "all_gather" and file.classes.kind_of(call) == "lightning"
+        return func.attr if holder in HANDLES or of_module else None
+    home, _, name = full.rpartition(".")
+    known = (home == "torch.distributed" and name in COLLECTIVES) or (home == "horovod.torch" and name in HOROVOD)
+    return name if known else None
 
 
 def _names_a_group(call: ast.Call) -> bool:
@@ -84,7 +125,7 @@ def _is_for_the_others(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq)
 
 
-def _is_expected_to_fail(call: ast.Call, file: File) -> bool:
+def is_expected_to_fail(call: ast.Call, file: File) -> bool:
     """Whether a test looks at the error itself."""
     return any(
         isinstance(up, ast.With)

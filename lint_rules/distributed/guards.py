@@ -56,15 +56,16 @@ def _is_minus_one(compare: ast.Compare) -> bool:
     return minus_one or none or (zero and isinstance(operator, ast.GtE))
 
 
-def is_evaluation_step(node: ast.AST, file: File) -> str | None:
-    """The name of the Lightning method for evaluation that the node stands in."""
+def evaluation_step_of(node: ast.AST, file: File) -> str | None:
+    """The name of the Lightning method for evaluation that the node stands in, or that calls the node's method."""
     method = file.classes.method_of(node)
     if method is None or file.classes.kind_of(node) != "lightning":
         return None
-    return method.name if method.name in EVALUATION_METHODS else None
+    return file.classes.reached_from(method, EVALUATION_METHODS)
 
 
 EVALUATION_METHODS = {
     "validation_step", "test_step", "validation_epoch_end", "test_epoch_end", "on_validation_epoch_end",
-    "on_test_epoch_end", "validation_step_end", "test_step_end",
+    "on_test_epoch_end", "validation_step_end", "test_step_end", "on_validation_batch_end", "on_test_batch_end",
+    "on_validation_end", "on_test_end",
 }  # fmt: skip

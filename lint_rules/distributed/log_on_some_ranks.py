@@ -5,9 +5,24 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File, is_constant, is_self, keyword
+from ..about.classes import STEPS
+from ..file import File, is_constant, is_self, keyword, last_part
 from ..rule import Finding, Rule
 from .guards import rank_guard
+
+SHAPES = {
+    "size",
+    "dim",
+    "ndimension",
+    "len",
+    "numel",
+    "get",
+    "isinstance",
+    "hasattr",
+    "int",
+    "getattr",
+    "is_floating_point",
+}
 
 
 class LogOnSomeRanks(Rule):
@@ -76,10 +91,55 @@ def _branch_on_data(call: ast.Call, file: File) -> ast.expr | None:
 
 
 def _is_on_data(test: ast.expr, file: File) -> bool:
-    compared = [v for n in ast.walk(test) if isinstance(n, ast.Compare) for v in (n.left, *n.comparators)]
-    for value in compared:
-        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "item":
+    """Whether a test compares, or asks for the truth of, what was computed from this rank's batch."""
+    method = file.classes.method_of(test)
+    given = _from_batch(method) if method is not None else set()
+    for value in _asked(test):
+        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
             value = value.func.value
-        if isinstance(value, ast.Name) and any(isinstance(v, ast.Call) for v in file.tensors.assigned(value)):
-            return True
+        if isinstance(value, ast.Name):
+            computed = any(isinstance(v, ast.Call) and not _is_plain(v) for v in file.tensors.assigned(value))
+            if value.id in given or computed:
+                return True
     return False
+
+
+def _asked(test: ast.expr) -> list[ast.expr]:
+    """The values that a test looks at; `is None` and what has to do with shapes and types look at none."""
+    if isinstance(test, ast.BoolOp):
+        return [value for part in test.values for value in _asked(part)]
+    if isinstance(test, ast.UnaryOp):
+        return _asked(test.operand)
+    if isinstance(test, ast.Compare):
+        if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in test.ops):
+            return []
+        return [value for side in (test.left, *test.comparators) for value in _asked(side)]
+    if isinstance(test, ast.Call):
+        last = last_part(test.func)
+        if last in SHAPES or isinstance(test.func, ast.Name):
+            return []
+        return [test.args[0] if _is_function_of_torch(test) and test.args else test]
+    return [test] if isinstance(test, ast.Name) else []
+
+
+def _is_function_of_torch(call: ast.Call) -> bool:
+    """`torch.isnan(loss)`: what is asked about is the argument."""
+    return (
+        isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) and call.func.value.id == "torch"
+    )
+
+
+def _is_plain(call: ast.Call) -> bool:
+    """What every rank computes alike: sizes, counts of batches, options."""
+    return last_part(call.func) in SHAPES or isinstance(call.func, ast.Name)
+
+
+def _from_batch(method: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The names that a step's batch goes into, directly or by unpacking."""
+    if method.name not in STEPS or len(method.args.args) < 2:
+        return set()
+    found = {method.args.args[1].arg}
+    for n in ast.walk(method):
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Name) and n.value.id in found:
+            found.update(t.id for target in n.targets for t in ast.walk(target) if isinstance(t, ast.Name))
+    return found

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File, is_constant, is_self, keyword, passes_unknown
+from ..file import File, argument, is_constant, is_self, keyword, last_part, passes_unknown, root
 from ..rule import Finding, Rule
-from .guards import is_evaluation_step
+from .guards import evaluation_step_of
 
 
 class MissingSyncDist(Rule):
@@ -44,21 +44,53 @@ class MissingSyncDist(Rule):
         given = keyword(call, "sync_dist")
         if (given is not None and not is_constant(given, False)) or keyword(call, "rank_zero_only") is not None:
             return
-        method = is_evaluation_step(call, file)
-        if method is not None and not _is_metric(call, file):
-            yield self.finding(
-                call, f"`self.{func.attr}` in {method} without sync_dist=True: one rank's share only", file
-            )
+        method = evaluation_step_of(call, file)
+        if method is not None and not _is_metric(_logged(call), file) and not _is_for_training(call, file):
+            here = file.classes.method_of(call)
+            place = method if here is None or here.name == method else f"{here.name}, which {method} calls,"
+            text = f"`self.{func.attr}` in {place} without sync_dist=True: one rank's share only"
+            yield self.finding(call, text, file)
 
 
-def _is_metric(call: ast.Call, file: File) -> bool:
+def _logged(call: ast.Call) -> ast.expr | None:
+    if last_part(call.func) == "log_dict":
+        return argument(call, 0, "dictionary")
+    return argument(call, 1, "value")
+
+
+def _is_metric(value: ast.expr | None, file: File) -> bool:
     """Whether a metric object is logged, which sums over the ranks itself: `self.accuracy`, `self.f1.compute()`."""
-    value = call.args[-1] if call.args else keyword(call, "value")
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
         return value.func.attr == "compute"
     if isinstance(value, ast.Name):
-        return any(
-            isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute) and v.func.attr == "compute"
-            for v in file.tensors.assigned(value)
+        values = file.tensors.assigned(value)
+        return bool(values) and all(
+            v is not None and not isinstance(v, ast.Name) and _is_metric(v, file) for v in values
         )
-    return isinstance(value, ast.Attribute) and is_self(value.value)
+    if isinstance(value, ast.Dict):
+        return all(_is_metric(v, file) for v in value.values)
+    if isinstance(value, ast.Subscript):
+        return _is_metric(value.value, file)
+    return isinstance(value, ast.Constant) or (isinstance(value, ast.Attribute) and is_self(root(value)))
+
+
+def _is_for_training(call: ast.Call, file: File) -> bool:
+    """In a helper that training calls too: `self.log("train_loss", ...)`, or under `if stage == "train":`."""
+    names = [n for a in call.args[:1] for n in (a.keys if isinstance(a, ast.Dict) else [a])]
+    if any(isinstance(n, ast.Constant) and str(n.value).startswith("train") for n in names):
+        return True
+    child: ast.AST = call
+    for up in file.nodes.ancestors(call):
+        if isinstance(up, ast.If) and child in up.body and _asks_for_training(up.test):
+            return True
+        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+            return False
+        child = up
+    return False
+
+
+def _asks_for_training(test: ast.expr) -> bool:
+    """`stage == "train"`, `self.training`"""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq | ast.In):
+        return any(isinstance(n, ast.Constant) and str(n.value).startswith(("train", "fit")) for n in ast.walk(test))
+    return last_part(test) in ("training", "is_training", "train")

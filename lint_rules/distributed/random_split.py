@@ -40,6 +40,15 @@ class RandomSplit(Rule):
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
         if file.resolve(call.func) != "torch.utils.data.random_split" or passes_unknown(call):
             return
-        if argument(call, 2, "generator") is None and not any(seed in file.nodes.calls for seed in SEEDS):
+        if argument(call, 2, "generator") is None and not _seeds(file):
             text = "each process draws its own split; pass generator=torch.Generator().manual_seed(...)"
             yield self.finding(call, text, file)
+
+
+def _seeds(file: File) -> bool:
+    """Whether torch's own generator is seeded in the file; that of a `torch.Generator()` is another."""
+    return any(
+        not (isinstance(c.func, ast.Attribute) and seed == "manual_seed") or file.resolve(c.func) == "torch.manual_seed"
+        for seed in SEEDS
+        for c in file.nodes.calls.get(seed, ())
+    )

@@ -30,5 +30,10 @@ class ShuffledEvaluation(Rule):
         """
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
-        if is_loader(call, file) and is_true(option(call, "shuffle")) and serves_evaluation(call, file):
+        if not is_loader(call, file) or not serves_evaluation(call, file):
+            return
+        if is_true(option(call, "shuffle")):
             yield self.finding(call, "a loader for evaluation shuffles; drop shuffle=True", file)
+        sampler = option(call, "sampler")
+        if isinstance(sampler, ast.Call) and file.resolve(sampler.func) == "torch.utils.data.RandomSampler":
+            yield self.finding(call, "a loader for evaluation draws at random; drop the RandomSampler", file)

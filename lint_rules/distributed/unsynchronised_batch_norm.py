@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ..file import File, argument, last_part
 from ..rule import Finding, Rule
 
 NORMS = {"torch.nn.BatchNorm1d", "torch.nn.BatchNorm2d", "torch.nn.BatchNorm3d"}
+
+# torchvision's models with batch norm
+MODELS = re.compile(
+    r"torchvision\.models\.((wide_)?resne(x)?t|densenet|mobilenet|mnasnet|shufflenet|googlenet|inception|regnet"
+    r"|efficientnet|vgg\d+_bn)"
+)
 
 
 class UnsynchronisedBatchNorm(Rule):
@@ -45,19 +52,28 @@ class UnsynchronisedBatchNorm(Rule):
             return
         norm = next(_norms(argument(call, 0, "module"), file), None)
         if norm is not None:
-            text = f"the {last_part(norm.func)} of line {norm.lineno} sees each rank's own batch only"
+            what = last_part(norm.func) or ""
+            made = what if what.startswith("BatchNorm") else f"batch norm of {what}"
+            text = f"the {made} of line {norm.lineno} sees each rank's own batch only"
             yield self.finding(call, f"{text}; convert the model to SyncBatchNorm first", file)
 
 
 def _norms(model: ast.expr | None, file: File) -> Iterator[ast.Call]:
-    """The batch norms in the classes of this file that the model is made of."""
-    values = file.tensors.assigned(model) if isinstance(model, ast.Name) else [model]
-    for value in values:
-        for node in ast.walk(value) if value is not None else ():
-            if isinstance(node, ast.Call):
-                c = file.classes.instances.get(node.func.id) if isinstance(node.func, ast.Name) else None
-                yield from (n for n in ast.walk(c or node) if isinstance(n, ast.Call) and _is_norm(n, file))
-
-
-def _is_norm(call: ast.Call, file: File) -> bool:
-    return (file.resolve(call.func) or "") in NORMS
+    """The batch norms in the classes of this file that the model is made of, and calls that make models with some."""
+    pending: list[ast.AST] = []
+    for value in file.tensors.assigned(model) if isinstance(model, ast.Name) else [model]:
+        if value is not None:
+            pending.append(value)
+    seen: set[ast.AST] = set()
+    while pending:
+        part = pending.pop()
+        for node in ast.walk(part):
+            if not isinstance(node, ast.Call):
+                continue
+            full = file.resolve(node.func) or ""
+            if full in NORMS or MODELS.match(full):
+                yield node
+            made = file.classes.instances.get(node.func.id) if isinstance(node.func, ast.Name) else None
+            if made is not None and made not in seen:
+                seen.add(made)
+                pending.append(made)

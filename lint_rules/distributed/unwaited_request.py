@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from ..file import File, is_constant, keyword
 from ..rule import Finding, Rule
-from .collective_on_some_ranks import COLLECTIVES
+from .collective_on_some_ranks import COLLECTIVES, is_expected_to_fail
+
+REQUESTS = ("isend", "irecv", "batch_isend_irecv")
 
 
 class UnwaitedRequest(Rule):
@@ -17,7 +19,7 @@ class UnwaitedRequest(Rule):
         "isend, irecv and collectives with async_op=True return before the tensor was sent or has arrived. Without "
         "wait() on what they return, the next line reads or overwrites a tensor that is still on its way."
     )
-    calls = ("isend", "irecv", *sorted(COLLECTIVES))
+    calls = (*REQUESTS, *sorted(COLLECTIVES))
 
     BAD = (
         """
@@ -37,6 +39,8 @@ class UnwaitedRequest(Rule):
         request.wait()
         dist.all_reduce(tensor)
         requests = [dist.irecv(t, src=0) for t in tensors]
+        for request in requests:
+            request.wait()
         """
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
@@ -44,16 +48,28 @@ class UnwaitedRequest(Rule):
         home, _, name = full.rpartition(".")
         if home != "torch.distributed":
             return
-        if name not in ("isend", "irecv") and not is_constant(keyword(call, "async_op"), True):
+        if name not in REQUESTS and not is_constant(keyword(call, "async_op"), True):
             return
+        if is_expected_to_fail(call, file):
+            return
+        holder: ast.AST = call
         parent = file.nodes.parents.get(call)
+        if isinstance(parent, ast.ListComp) and parent.elt is call:
+            holder, parent = parent, file.nodes.parents.get(parent)
         if isinstance(parent, ast.Expr):
             yield self.finding(call, f"the request of `{name}` is thrown away; keep it and call its wait()", file)
-        elif isinstance(parent, ast.Assign) and not _is_read(parent.targets[0], file):
+        elif isinstance(parent, ast.Assign) and holder is parent.value and not _is_read(parent.targets[0], file):
             yield self.finding(call, f"nothing waits for this `{name}`; call wait() on what it returns", file)
 
 
 def _is_read(target: ast.expr, file: File) -> bool:
+    """Whether the name is read in its function, or in one inside of that."""
     if not isinstance(target, ast.Name) or target.id == "_":
         return True
-    return any(n.id == target.id and isinstance(n.ctx, ast.Load) for n in file.nodes.of(ast.Name))
+    scope = file.tensors.scope(target)
+    return any(
+        n.id == target.id
+        and isinstance(n.ctx, ast.Load)
+        and (scope is file.tree or any(up is scope for up in file.nodes.ancestors(n)))
+        for n in file.nodes.of(ast.Name)
+    )

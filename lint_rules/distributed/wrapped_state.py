@@ -18,7 +18,7 @@ class WrappedState(Rule):
         "DataParallel and DistributedDataParallel put `module.` before every name of their state. Such a checkpoint "
         "loads into no plain model, and on one device not at all. Save `model.module.state_dict()`."
     )
-    calls = ("state_dict",)
+    calls = ("state_dict", "save")
 
     BAD = """
         import torch
@@ -33,12 +33,27 @@ class WrappedState(Rule):
         """
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
-        if not isinstance(call.func, ast.Attribute) or not isinstance(call.func.value, ast.Name | ast.Attribute):
+        if not isinstance(call.func, ast.Attribute):
+            return
+        if call.func.attr == "save":
+            yield from self._whole(call, file)
+            return
+        if not isinstance(call.func.value, ast.Name | ast.Attribute):
             return
         wrapping = self._wrapping(call.func.value, file)
         if wrapping is not None and _is_saved(call, file):
             text = f"`{file.source(call.func.value)}` is wrapped on line {wrapping.lineno}"
             yield self.finding(call, f"{text}: all names in its state start with `module.`; save `.module`'s", file)
+
+    def _whole(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        """`torch.save(model, path)` of a wrapped model."""
+        value = call.args[0] if call.args else None
+        if file.resolve(call.func) != "torch.save" or not isinstance(value, ast.Name | ast.Attribute):
+            return
+        wrapping = self._wrapping(value, file)
+        if wrapping is not None:
+            text = f"`{file.source(value)}` is wrapped on line {wrapping.lineno}"
+            yield self.finding(call, f"{text}, and saved with its wrapper; save `.module`'s state", file)
 
     def _wrapping(self, holder: ast.expr, file: File) -> ast.Call | None:
         """The call that wraps what the name holds, in the same function or class."""
@@ -46,16 +61,18 @@ class WrappedState(Rule):
         if name in ("self", "module", None):
             return None
         scope = file.nodes.class_of(holder) if isinstance(holder, ast.Attribute) else file.nodes.function_of(holder)
-        for wrapper in ("DataParallel", "DistributedDataParallel", "DDP"):
-            for call in file.nodes.calls.get(wrapper, ()):
-                parent = file.nodes.parents.get(call)
-                if file.resolve(call.func) not in WRAPPERS or not isinstance(parent, ast.Assign):
-                    continue
-                target = parent.targets[0]
-                same = file.source(target) == file.source(holder) and call.lineno < holder.lineno
-                where = file.nodes.class_of(call) if isinstance(holder, ast.Attribute) else file.nodes.function_of(call)
-                if same and where is scope:
-                    return call
+        for call in file.calls_named("DataParallel", "DistributedDataParallel"):
+            if file.resolve(call.func) not in WRAPPERS:
+                continue
+            parent = file.nodes.parents.get(call)
+            while isinstance(parent, ast.Attribute | ast.Call | ast.IfExp):
+                parent = file.nodes.parents.get(parent)  # DataParallel(net).cuda()
+            if not isinstance(parent, ast.Assign):
+                continue
+            same = file.source(parent.targets[0]) == file.source(holder) and call.lineno < holder.lineno
+            where = file.nodes.class_of(call) if isinstance(holder, ast.Attribute) else file.nodes.function_of(call)
+            if same and where is scope:
+                return call
         return None
 
 

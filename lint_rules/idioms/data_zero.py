@@ -40,8 +40,11 @@ class DataZero(Rule):
         name = value.value
         while isinstance(name, ast.Call) and isinstance(name.func, ast.Attribute):
             name = name.func.value
-        last = last_part(name)
-        if last and SCALAR.search(last):
+        if isinstance(name, ast.Subscript) and isinstance(name.slice, ast.Constant):
+            last: str | None = f"{last_part(name.value)}_{name.slice.value!s}"  # losses["total"]
+        else:
+            last = last_part(name)
+        if last and (SCALAR.search(last) or last.startswith("loss")):
             yield self.finding(
                 node, f"`{file.source(node)}` fails on a scalar; use `.item()`, outside the hot loop", file
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File, keyword
+from ..file import File, keyword, last_part
 from ..rule import Finding, Rule
 
 LOSSES = (
@@ -40,6 +40,8 @@ class SizeAverage(Rule):
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
         average, reduce = keyword(call, "size_average"), keyword(call, "reduce")
+        if average is None and reduce is None:
+            average = _by_position(call)
         if (average is None and reduce is None) or not (file.resolve(call.func) or "").startswith("torch.nn."):
             return
         if any(isinstance(v, ast.Name) for v in (average, reduce)):
@@ -54,3 +56,10 @@ def _reduction(average: ast.expr | None, reduce: ast.expr | None) -> str:
     if isinstance(average, ast.Constant):
         return '"mean"' if average.value in (True, None) else '"sum"'
     return '"mean"' if average is None and isinstance(reduce, ast.Constant) else '"mean" or "sum"'
+
+
+def _by_position(call: ast.Call) -> ast.expr | None:
+    """`nn.CrossEntropyLoss(weight, False)`: a truth value by position is size_average, where nothing else is one."""
+    if last_part(call.func) in ("PoissonNLLLoss", "poisson_nll_loss"):
+        return None
+    return next((a for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, bool)), None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File, is_self, last_part
+from ..data.loaders import POSITIONS, option
+from ..file import File, last_part
 
 # keywords whose value travels to the workers, or with the scheduler
 KEYWORDS = {
@@ -16,6 +17,7 @@ KEYWORDS = {
     "target_transform": "the DataLoader's workers",
     "lr_lambda": "a process that is given the scheduler",
 }
+HOLDERS = {"dataset": "data set", "datamodule": "data module"}
 SCHEDULERS = ("torch.optim.lr_scheduler.LambdaLR", "torch.optim.lr_scheduler.MultiplicativeLR")
 TRANSFORMS = ("torchvision.transforms.Lambda", "torchvision.transforms.v2.Lambda")
 
@@ -28,14 +30,18 @@ def carried(file: File) -> Iterator[tuple[ast.expr, str]]:
             if isinstance(call, ast.Call) and _takes(call, k.arg, file):
                 for value in _each(k.value):
                     yield value, f"`{k.arg}`, which goes to {KEYWORDS[k.arg]},"
-    for name in ("Lambda", "LambdaLR", "MultiplicativeLR"):
-        for call in file.nodes.calls.get(name, ()):
-            full = file.resolve(call.func)
-            if full in TRANSFORMS and call.args and not _applied_by_hand(call, file):
-                yield call.args[0], "a transform"
-            elif full in SCHEDULERS and len(call.args) > 1:
-                for value in _each(call.args[1]):
-                    yield value, "a scheduler, which keeps no such function in its state,"
+    for call in file.calls_named("Lambda", "LambdaLR", "MultiplicativeLR", "DataLoader"):
+        full = file.resolve(call.func)
+        if full in TRANSFORMS and call.args and not _applied_by_hand(call, file):
+            yield call.args[0], "a transform"
+        elif full in SCHEDULERS and len(call.args) > 1:
+            for value in _each(call.args[1]):
+                yield value, "a scheduler, which keeps no such function in its state,"
+        elif full == "torch.utils.data.DataLoader" and len(call.args) > POSITIONS["collate_fn"]:
+            for name in ("collate_fn", "worker_init_fn"):
+                given = option(call, name)
+                if given is not None and given in call.args:
+                    yield given, f"`{name}`, which goes to {KEYWORDS[name]},"
     yield from _attributes(file)
 
 
@@ -68,14 +74,23 @@ def _applied_by_hand(call: ast.Call, file: File) -> bool:
 def _attributes(file: File) -> Iterator[tuple[ast.expr, str]]:
     if not file.classes.kinds:
         return
-    for assign in file.nodes.of(ast.Assign):
-        target = assign.targets[0]
-        if isinstance(target, ast.Attribute) and is_self(target.value):
-            kind = file.classes.kind_of(assign)
-            if kind:
-                holder = "data set" if kind == "dataset" else "module"
-                yield assign.value, f"`self.{target.attr}` of a {holder}"
+    for target, value, statement in file.kept:
+        kind = file.classes.kind_of(statement)
+        if kind:
+            for part in _each(value):
+                yield part, f"`self.{target.attr}` of a {HOLDERS.get(kind, 'module')}"
 
 
-def _each(value: ast.expr) -> list[ast.expr]:
-    return value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
+def _each(value: ast.expr) -> Iterator[ast.expr]:
+    """What a value holds: the elements of a list, the values of a dictionary, both sides of a choice."""
+    parts: list[ast.expr] = []
+    if isinstance(value, ast.List | ast.Tuple):
+        parts = value.elts
+    elif isinstance(value, ast.Dict | ast.BoolOp):
+        parts = value.values
+    elif isinstance(value, ast.IfExp):
+        parts = [value.body, value.orelse]
+    if not parts:
+        yield value
+    for part in parts:
+        yield from _each(part)

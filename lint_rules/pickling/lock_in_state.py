@@ -7,9 +7,10 @@ import ast
 from ..file import File
 from .held import Held, called
 
+# not those of multiprocessing, which are made to be handed to the processes that are started
 LOCKS = {
     f"{module}.{name}"
-    for module in ("threading", "multiprocessing", "torch.multiprocessing")
+    for module in ("threading", "asyncio")
     for name in ("Lock", "RLock", "Condition", "Event", "Semaphore", "BoundedSemaphore", "Barrier", "local")
 } | {"queue.Queue", "queue.LifoQueue", "queue.PriorityQueue", "queue.SimpleQueue", "threading.Thread"}
 
@@ -39,6 +40,6 @@ class LockInState(Held):
                 return {}
         """
 
-    def held(self, assign: ast.Assign, file: File) -> str | None:
-        name = called(assign, file)
+    def held(self, value: ast.expr, file: File) -> str | None:
+        name = called(value, file)
         return f"a {name.rpartition('.')[2]}" if name in LOCKS else None

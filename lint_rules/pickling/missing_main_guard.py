@@ -5,14 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File, keyword
+from ..data.loaders import option
+from ..file import File
 from ..rule import Finding, Rule
 from .class_under_guard import is_main_guard
 
 STARTS = {
     "torch.multiprocessing.spawn", "torch.multiprocessing.start_processes", "torch.multiprocessing.Process",
     "torch.multiprocessing.Pool", "multiprocessing.Process", "multiprocessing.Pool",
+    "concurrent.futures.ProcessPoolExecutor",
 }  # fmt: skip
+CONTEXTS = {"torch.multiprocessing.get_context", "multiprocessing.get_context"}
 
 
 class MissingMainGuard(Rule):
@@ -22,7 +25,7 @@ class MissingMainGuard(Rule):
         "A spawned process imports the script first; without `if __name__ == '__main__':` it starts the same processes "
         "again, and Python stops with an error. Workers are spawned on macOS and Windows, and by some strategies."
     )
-    calls = ("spawn", "start_processes", "Process", "Pool")
+    calls = ("spawn", "start_processes", "Process", "Pool", "ProcessPoolExecutor", "fit")
 
     BAD = (
         """
@@ -54,7 +57,8 @@ class MissingMainGuard(Rule):
     )
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
-        if file.resolve(call.func) in STARTS and self._runs_on_import(call, file):
+        starts = file.resolve(call.func) in STARTS or _by_context(call, file) or _by_trainer(call, file)
+        if starts and self._runs_on_import(call, file):
             yield self.finding(call, f"`{file.source(call)}` runs on import: no `if __name__ == '__main__':`", file)
 
     def check_file(self, file: File) -> Iterator[Finding]:
@@ -81,8 +85,39 @@ class MissingMainGuard(Rule):
         return True
 
 
+def _by_context(call: ast.Call, file: File) -> bool:
+    """`ctx.Process(...)` with `ctx = get_context("spawn")`."""
+    func = call.func
+    if not (isinstance(func, ast.Attribute) and func.attr in ("Process", "Pool") and isinstance(func.value, ast.Name)):
+        return False
+    values = file.tensors.assigned(func.value) or file.module_values.get(func.value.id, [])
+    return any(
+        isinstance(v, ast.Call)
+        and file.resolve(v.func) in CONTEXTS
+        and any(isinstance(a, ast.Constant) and a.value in ("spawn", "forkserver") for a in v.args)
+        for v in values
+    )
+
+
+def _by_trainer(call: ast.Call, file: File) -> bool:
+    """`trainer.fit(...)` of a Trainer that spawns."""
+    func = call.func
+    if not (isinstance(func, ast.Attribute) and func.attr == "fit"):
+        return False
+    made = [func.value] if isinstance(func.value, ast.Call) else []
+    if isinstance(func.value, ast.Name):
+        values = file.tensors.assigned(func.value) or file.module_values.get(func.value.id, [])
+        made = [v for v in values if isinstance(v, ast.Call)]
+    return any(
+        isinstance(k.value, ast.Constant) and k.value.value == "ddp_spawn" for trainer in made for k in trainer.keywords
+    )
+
+
 def _has_workers(call: ast.Call, file: File) -> bool:
     if file.resolve(call.func) != "torch.utils.data.DataLoader":
         return False
-    workers = keyword(call, "num_workers")
-    return isinstance(workers, ast.Constant) and isinstance(workers.value, int) and workers.value > 0
+    workers = option(call, "num_workers")
+    if workers is None:
+        return False
+    value = file.constant(workers)
+    return not isinstance(workers, ast.Constant) if value is None else isinstance(value, int) and value > 0

@@ -46,8 +46,21 @@ class OpenFile(Held):
                 return self.file["x"][i]
         """
 
-    def held(self, assign: ast.Assign, file: File) -> str | None:
-        name = called(assign, file)
-        if name in FILES:
+    def held(self, value: ast.expr, file: File) -> str | None:
+        name = called(value, file)
+        if name in FILES or _opens_path(value, file):
             return "an open file"
-        return "a connection" if name in CONNECTIONS else None
+        return "a connection" if name in CONNECTIONS or _is_cursor(value) else None
+
+
+def _opens_path(value: ast.expr, file: File) -> bool:
+    """`Path(p).open()`"""
+    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "open"):
+        return False
+    start = value.func.value
+    return isinstance(start, ast.Call) and file.resolve(start.func) == "pathlib.Path"
+
+
+def _is_cursor(value: ast.expr) -> bool:
+    """`self.db.cursor()`, and `connect(...).cursor()`"""
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "cursor"

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from ..file import File
 from ..rule import Finding, Rule
-from .where import where
+from .where import every_step, where
+
+Decision = ast.If | ast.While | ast.IfExp | ast.Assert
 
 
 class BranchOnTensor(Rule):
@@ -47,11 +49,11 @@ class BranchOnTensor(Rule):
                 break
         """
 
-    def check_if(self, branch: ast.If, file: File) -> Iterator[Finding]:
-        hot = file.hot(branch)
-        if hot is None or hot.guarded or file.loops.is_modulo(branch.test):
+    def check_decision(self, decision: Decision, file: File) -> Iterator[Finding]:
+        hot = every_step(decision.test, file)
+        if hot is None or file.loops.is_modulo(decision.test):
             return
-        for part in _parts(branch.test):
+        for part in _parts(decision.test):
             if _may_be_tensor(part) and file.tensors.is_tensor(part):
                 yield self.finding(part, f"`{file.source(part)}` is read at every step of {where(hot)}", file)
                 return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File
+from ..file import File, argument, keyword
 from ..rule import Finding, Rule
 from .where import every_step, is_host_value, where
 
@@ -25,7 +25,12 @@ class Copying(Rule):
 
 def is_copy(call: ast.Call, file: File) -> bool:
     """A call such as `x.cpu()` of something that may be on the device."""
-    if call.args or not isinstance(call.func, ast.Attribute) or file.resolve(call.func) is not None:
+    if not isinstance(call.func, ast.Attribute) or file.resolve(call.func) is not None:
+        return False
+    if call.func.attr == "to":
+        if not _goes_to_cpu(call) or keyword(call, "non_blocking") is not None:
+            return False
+    elif call.args:
         return False
     if is_host_value(call.func.value, file) or _is_copied_before(call.func.value) or _is_module(call, file):
         return False
@@ -40,6 +45,11 @@ def is_copy(call: ast.Call, file: File) -> bool:
             break
         node = up
     return True
+
+
+def _goes_to_cpu(call: ast.Call) -> bool:
+    device = argument(call, 0, "device")
+    return isinstance(device, ast.Constant) and device.value == "cpu"
 
 
 def _is_copied_before(node: ast.expr) -> bool:
@@ -59,7 +69,7 @@ def _is_module(call: ast.Call, file: File) -> bool:
     func = call.func
     return (
         isinstance(func, ast.Attribute)
-        and func.attr == "cpu"
+        and func.attr in ("cpu", "to")
         and not isinstance(file.nodes.parents.get(call), ast.Attribute)
         and isinstance(file.nodes.parents.get(call), ast.Expr)
     )

@@ -12,15 +12,24 @@ class CpuInHotLoop(Copying):
         "`.cpu()` waits until the device has caught up; at every step this keeps it idle. "
         "Keep the tensors where they are and copy them once after the loop, or every n-th step."
     )
-    calls = ("cpu",)
+    calls = ("cpu", "to")
 
-    BAD = """
+    BAD = (
+        """
         import torch
         for x, y in loader:
             output = model(x)
             criterion(output, y).backward()
             outputs.append(output.detach().cpu())
+        """,
         """
+        import torch
+        for x, y in loader:
+            output = model(x)
+            criterion(output, y).backward()
+            outputs.append(output.detach().to("cpu"))
+        """,
+    )
     GOOD = """
         import torch
         for x, y in loader:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File
+from ..file import File, last_part
 from ..rule import Finding, Rule
 from .where import every_step, where
+
+WRITES = ("add_scalar", "add_scalars", "log")
 
 
 class PrintOfTensor(Rule):
@@ -17,7 +19,7 @@ class PrintOfTensor(Rule):
         "To print a tensor its values are copied to the host, which waits for the device at every step. "
         "Print every n-th step."
     )
-    calls = ("print", "write", "set_postfix", "set_description", "info", "debug")
+    calls = ("print", "write", "set_postfix", "set_description", "info", "debug", "add_scalar", "add_scalars", "log")
 
     BAD = (
         """
@@ -46,6 +48,8 @@ class PrintOfTensor(Rule):
         """
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        if last_part(call.func) == "log" and file.resolve(call.func) not in ("wandb.log", "mlflow.log_metric"):
+            return
         values = [v for a in (*call.args, *(k.value for k in call.keywords)) for v in _shown(a)]
         if not values:
             return
@@ -54,7 +58,8 @@ class PrintOfTensor(Rule):
             return
         for value in values:
             if file.tensors.is_tensor(value):
-                text = f"`{file.source(value)}` is printed at every step of {where(hot)}"
+                doing = "printed" if last_part(call.func) not in WRITES else "written as a number"
+                text = f"`{file.source(value)}` is {doing} at every step of {where(hot)}"
                 yield self.finding(call, text, file)
                 return
 
@@ -67,4 +72,4 @@ def _shown(node: ast.expr) -> list[ast.expr]:
         return list(node.right.elts) if isinstance(node.right, ast.Tuple) else [node.right]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         return [*node.args, *(k.value for k in node.keywords)]
-    return [node]
+    return list(node.values) if isinstance(node, ast.Dict) else [node]

@@ -70,7 +70,22 @@ class TotalKeepsGraph(Rule):
 
     def check_augmented(self, node: ast.AugAssign, file: File) -> Iterator[Finding]:
         if isinstance(node.op, ast.Add):
-            yield from self._kept(node.target, node.value, node, file)
+            listed = isinstance(node.value, ast.List) and len(node.value.elts) == 1
+            value = node.value.elts[0] if listed else node.value  # type: ignore[attr-defined]
+            yield from self._kept(node.target, value, node, file)
+
+    def check_assign(self, node: ast.Assign, file: File) -> Iterator[Finding]:
+        """`total = total + loss`"""
+        value, target = node.value, node.targets[0]
+        if (
+            isinstance(value, ast.BinOp)
+            and isinstance(value.op, ast.Add)
+            and isinstance(target, ast.Name | ast.Attribute)
+        ):
+            sides = {ast.dump(value.left): value.right, ast.dump(value.right): value.left}
+            stored = ast.dump(target).replace("Store()", "Load()")
+            if stored in sides:
+                yield from self._kept(target, sides[stored], node, file)
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
         if isinstance(call.func, ast.Attribute) and len(call.args) == 1:
@@ -89,14 +104,17 @@ class TotalKeepsGraph(Rule):
 
     def _made_in_loop(self, total: ast.expr, loop: ast.AST) -> bool:
         """Whether the total starts anew in each round."""
-        name = last_part(total)
+        name = _name_of(total)
         return name is None or any(
-            isinstance(n, ast.Assign) and any(last_part(t) == name for t in n.targets) for n in ast.walk(loop)
+            isinstance(n, ast.Assign)
+            and any(last_part(t) == name for t in n.targets)
+            and not any(last_part(part) == name for part in ast.walk(n.value))
+            for n in ast.walk(loop)
         )
 
     def _feeds_backward(self, total: ast.expr, file: File) -> bool:
         """Whether the sum itself is what backward is called on, or goes into that."""
-        name = last_part(total)
+        name = _name_of(total)
         scope = file.tensors.scope(total)
         backwarded = file.tensors.backwarded_in(scope)
         if name in backwarded:
@@ -106,6 +124,11 @@ class TotalKeepsGraph(Rule):
             if gives and any(last_part(n) == name for n in ast.walk(assign.value)):
                 return True
         return False
+
+
+def _name_of(total: ast.expr) -> str | None:
+    """`history` of `history["loss"]`"""
+    return last_part(total.value if isinstance(total, ast.Subscript) else total)
 
 
 def _loss_in(value: ast.expr, file: File) -> ast.Name | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from ptmigrate.migrate.facts.loops import EVALUATES, LOOPS, Hot
+from ptmigrate.migrate.facts.loops import EVALUATES, Hot
+from ptmigrate.migrate.facts.nodes import FUNCTIONS, LOOPS
 
 from ..file import File, root
 
@@ -20,16 +21,16 @@ def every_step(node: ast.AST, file: File) -> Hot | None:
 def where(hot: Hot) -> str:
     """`the training loop on line 12`."""
     kind = "evaluation" if hot.kind == EVALUATES else "training"
-    if isinstance(hot.loop, LOOPS):
-        return f"the {kind} loop on line {hot.line}"
-    return f"{hot.loop.name} (line {hot.line})"
+    if isinstance(hot.loop, FUNCTIONS):
+        return f"{hot.loop.name} (line {hot.line})"
+    return f"the {kind} loop on line {hot.line}"
 
 
 def leaves_the_loop(node: ast.AST, file: File) -> bool:
     """Whether the branch of the node ends the loop or the program: such a line runs once."""
     child = node
     for up in file.nodes.ancestors(node):
-        if isinstance(up, ast.ExceptHandler | ast.Raise | ast.Assert):
+        if isinstance(up, ast.ExceptHandler | ast.Raise) or (isinstance(up, ast.Assert) and child is up.msg):
             return True
         if isinstance(up, ast.If) and child is not up.test and _ends(up.body if child in up.body else up.orelse):
             return True

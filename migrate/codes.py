@@ -9,6 +9,7 @@ CODES = {
         "default-tensor-type",
         "set_default_tensor_type: today's set_default_dtype, or told of where it names a GPU",
     ),
+    "PTM109": ("load-on-cpu", "a state is loaded on the CPU, and goes from there to its module"),
     "PTM201": ("name-lambdas", "a lambda that meets pickling becomes a named function"),
     "PTM301": ("item-in-hot-loop", "told of: a number is read from the device at every step"),
     "PTM309": ("empty-cache", "torch.cuda.empty_cache() at every step goes"),

@@ -33,7 +33,9 @@ def shared() -> Runtime:
 
 
 def own_device(runtime: Runtime, chosen: Any) -> torch.device:
-    """The device of this rank where the script chose an accelerator, the CPU where it chose the CPU."""
+    """The device of this rank where the script chose an accelerator (a number is one), the CPU where it chose that."""
+    if isinstance(chosen, int):
+        return runtime.device
     if environment.option("accelerator") is None and torch.device(chosen).type == "cpu":
         return torch.device("cpu")
     return runtime.device

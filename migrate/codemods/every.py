@@ -9,6 +9,7 @@ from ..facts.script import Facts
 from ..report import Note
 from .amp_in_modules import AmpInModules
 from .base import Change, Codemod
+from .load_on_cpu import LoadOnCpu
 from .name_lambdas import NameLambdas
 from .old_idioms import OldIdioms, RemoveVariables
 from .place_like_inputs import PlaceLikeInputs
@@ -30,6 +31,7 @@ ALWAYS: tuple[type[Codemod], ...] = (
     RemoveSamplers,
     RemoveVariables,
     OldIdioms,
+    LoadOnCpu,
     SyncLogging,
     EmptyCache,
     Waits,
@@ -48,7 +50,9 @@ def plan_all(facts: Facts, wants: Callable[[str], bool], kept: bool = False) -> 
             facts.notes += codemod.notes(facts)
     changes = outermost(facts, changes)
     if wants(RemoveUnusedDevices.code):
-        changes = outermost(facts, [*changes, *RemoveUnusedDevices().plan(facts, changes)])
+        unused = RemoveUnusedDevices()
+        changes = outermost(facts, [*changes, *unused.plan(facts, changes)])
+        facts.notes += unused.notes(facts)
     return changes
 
 

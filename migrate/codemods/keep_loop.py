@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.devices import is_index
 from ..facts.placed import MAKES_TENSORS
 from ..facts.script import Facts
 from .base import Change, Codemod
@@ -88,10 +89,11 @@ def _outermost_devices(facts: Facts) -> Iterator[ast.expr]:
 
 
 def _device_texts(facts: Facts) -> Iterator[ast.expr]:
-    """Devices that are texts ("cuda:0", or a name that is only given texts), where something is placed by them."""
+    """Devices that are texts or numbers ("cuda:0", a rank, a name that is given those), where they place something."""
     for call in facts.walk(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr == "to" and facts.names.resolve(call.func) is None:
             places = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "device")]
+            yield from (p for p in places if is_index(p))  # `.to(rank)`: a number is an accelerator's
         elif (facts.names.resolve(call.func) or "") in MAKES_TENSORS:
             places = [k.value for k in call.keywords if k.arg == "device"]
         else:
@@ -109,8 +111,10 @@ def _is_text(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     if isinstance(node, ast.Name) and depth < 6:
         scope = facts.scopes.scope_of(node).lookup(node.id)
         values = (facts.devices.assigned(node.id, scope) or []) if scope is not None else []
+        if scope is not None and node.id in scope.params:
+            values = values + (facts.devices.given(scope, node.id) or [])
         return any(_is_text(facts, v, depth + 1) for v in values)
-    return False
+    return is_index(node)
 
 
 def _makes_device(facts: Facts, node: ast.expr) -> bool:

@@ -34,6 +34,7 @@ class PlainProcess(Codemod):
             return
         yield from self._wrappers(facts, found)
         if not found.by_hand:
+            yield from self._cards(facts, found)
             for call, full in found.full.items():
                 if full in REDUCES:
                     self._tell(
@@ -87,6 +88,14 @@ class PlainProcess(Codemod):
         for attribute in found.module_attributes():
             says = f"`{facts.short(attribute)}`: nothing wraps the model"
             yield Change(attribute, self.edit(facts, attribute, says), take_value)
+
+    def _cards(self, facts: Facts, found: Distribution) -> Iterator[Change]:
+        """`torch.cuda.set_device(args.gpu)` of a script that is one process."""
+        for call, full in found.full.items():
+            holder = facts.scopes.parents.get(call)
+            if full == "torch.cuda.set_device" and isinstance(holder, ast.Expr):
+                says = f"`{facts.short(call)}` removed: the runtime chooses the device"
+                yield Change(holder, self.edit(facts, call, says), None, (holder,))
 
     # -- statements ------------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """T1: a device goes with its last use: the variable, the branch that chose it, the parameter and its arguments.
 
-What something else still reads stays. A choice that the user can make on the command line is kept: the Trainer gets it.
+What something else still reads stays, and is told of. A choice that the user can make on the command line is kept where
+the Trainer gets it; an option that nothing reads any more leaves the parser.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..facts.devices import AVAILABILITY, argument, default_of
+from ..facts.devices import AVAILABILITY, argument, default_of, is_index
 from ..facts.effects import only_asks
 from ..facts.scopes import Scope
 from ..facts.script import Facts
+from ..report import Note
 from .base import Change, Codemod
 from .rewrites import drop_arguments
+from .unread_options import unread_options
 
 
 class RemoveUnusedDevices(Codemod):
@@ -23,6 +26,7 @@ class RemoveUnusedDevices(Codemod):
 
     def plan(self, facts: Facts, done: Iterable[Change] = ()) -> Iterator[Change]:
         """What is left without a reader once the changes already planned are made."""
+        self.left: list[Note] = []
         gone: set[ast.AST] = set()
         touched = False
         for change in done:
@@ -34,11 +38,34 @@ class RemoveUnusedDevices(Codemod):
         found = True
         while found:
             found = False
-            for change in [*self._names(facts, gone), *self._parameters(facts, gone), *self._branches(facts, gone)]:
+            for change in [
+                *self._names(facts, gone),
+                *unread_options(self, facts, gone),
+                *self._parameters(facts, gone),
+                *self._branches(facts, gone),
+            ]:
                 for part in change.gone:
                     gone.update(ast.walk(part))
                 found = True
                 yield change
+        self.left += self._read_still(facts, gone)
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self.left
+
+    def _read_still(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Note]:
+        """Devices that lost a reader, and have another."""
+        for scope in facts.scopes.by_node.values():
+            for name, stores in scope.stores.items():
+                reads = list(facts.scopes.reads(name, scope))
+                if not any(r in gone for r in reads):
+                    continue
+                left = next((r for r in reads if r not in gone), None)
+                values = facts.devices.assigned(name, scope)
+                if left is None or not values or not all(facts.devices.is_device(v) for v in values):
+                    continue
+                line, column, _, _ = facts.text.key(stores[0])
+                yield Note(line, column + 1, self.code, f"`{name}` stays: line {left.lineno} reads it")
 
     def _names(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
         for scope in facts.scopes.by_node.values():
@@ -52,7 +79,7 @@ class RemoveUnusedDevices(Codemod):
                 if not any(r in gone for r in reads) or not all(r in gone for r in reads):
                     continue
                 values = facts.devices.assigned(name, scope)
-                if name in scope.params or not values or not all(self._only_chooses(facts, v) for v in values):
+                if name in scope.params or not values or not all(self._goes(facts, name, v) for v in values):
                     continue
                 for statement in statements:
                     assert isinstance(statement, ast.Assign)
@@ -60,9 +87,14 @@ class RemoveUnusedDevices(Codemod):
                         says = f"`{facts.short(statement)}` removed: nothing reads it any more"
                         yield Change(statement, self.edit(facts, statement, says), None, (statement,))
 
+    def _goes(self, facts: Facts, name: str, value: ast.expr) -> bool:
+        """A number under the name of a device (`gpu = 0`) says no more than which."""
+        number = isinstance(value, ast.Constant) and is_index(value)
+        return (number and is_index(ast.Name(name))) or self._only_chooses(facts, value)
+
     def _only_chooses(self, facts: Facts, value: ast.expr) -> bool:
         """A device, or a condition about devices without any other effect."""
-        if facts.devices.is_device(value):
+        if facts.devices.is_device(value) or (is_index(value) and not isinstance(value, ast.Constant)):
             return True
         asks = False
         for node in ast.walk(value):

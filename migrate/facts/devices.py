@@ -57,7 +57,7 @@ class Devices:
         if isinstance(node, ast.Constant):
             return isinstance(node.value, str) and DEVICE_LITERAL.match(node.value) is not None
         if isinstance(node, ast.Call):
-            return self.names.resolve(node.func) in DEVICE_MAKERS or self._returns_device(node)
+            return self.names.resolve(node.func) in DEVICE_MAKERS or _formats_device(node) or self._returns_device(node)
         if isinstance(node, ast.IfExp):
             return self.is_device(node.body) and self.is_device(node.orelse)
         if isinstance(node, ast.BoolOp):
@@ -69,6 +69,8 @@ class Devices:
         if isinstance(node, ast.JoinedStr):
             first = node.values[0] if node.values else None
             return isinstance(first, ast.Constant) and str(first.value).startswith("cuda:")
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.Add):  # "cuda:%d" % i, "cuda:" + str(i)
+            return _starts_device(node.left)
         return False
 
     def _is_device_name(self, node: ast.Name) -> bool:
@@ -93,12 +95,19 @@ class Devices:
             if not given:
                 return False
             values = values + given
+        if name in DEVICE_PARAMETERS:  # `device = rank`, `device = get_device()`
+            return bool(values) and all(self._may_be_device(v) for v in values)
         return bool(values) and all(self.is_device(v) for v in values)
 
     def _may_be_device(self, node: ast.expr) -> bool:
         """Not for what shows that it is something else: a dtype, a number with a point, a tensor made here."""
         if isinstance(node, ast.Constant):
-            return node.value is None or isinstance(node.value, int) or self.is_device(node)
+            return node.value is None or type(node.value) is int or self.is_device(node)
+        if isinstance(node, ast.IfExp | ast.BoolOp):
+            parts = [node.body, node.orelse] if isinstance(node, ast.IfExp) else node.values
+            return all(self._may_be_device(p) for p in parts)
+        if isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.Set | ast.Lambda | ast.ListComp | ast.DictComp):
+            return False
         if isinstance(node, ast.Name | ast.Attribute | ast.Call):
             target = node.func if isinstance(node, ast.Call) else node
             full = self.names.resolve(target)
@@ -208,15 +217,24 @@ class Devices:
     def device_arguments(self, call: ast.Call) -> list[ast.expr | ast.keyword]:
         """The arguments of a `.to(...)` that say where, not what: the device, and non_blocking with it."""
         found: list[ast.expr | ast.keyword] = []
-        if call.args and (self.is_device(call.args[0]) or _is_index(call.args[0])):
+        if call.args and (self.is_device(call.args[0]) or is_index(call.args[0])):
             found.append(call.args[0])
-        found += [k for k in call.keywords if k.arg == "device" and (self.is_device(k.value) or _is_index(k.value))]
+        found += [k for k in call.keywords if k.arg == "device" and (self.is_device(k.value) or is_index(k.value))]
         if found:
             found += [k for k in call.keywords if k.arg == "non_blocking"]
         return found
 
     def _only_device_arguments(self, call: ast.Call) -> bool:
         return len(call.args) <= 2 and all(k.arg in ("device", "non_blocking") for k in call.keywords)
+
+
+def _starts_device(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("cuda:")
+
+
+def _formats_device(call: ast.Call) -> bool:
+    """`"cuda:{}".format(gpu)`"""
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "format" and _starts_device(call.func.value)
 
 
 def _is_none(node: ast.expr) -> bool:
@@ -227,10 +245,15 @@ def _is_super(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
-def _is_index(node: ast.expr) -> bool:
-    """The first argument of `.to()` as a device's number: a literal, or a name that says so."""
+def is_index(node: ast.expr) -> bool:
+    """The first argument of `.to()` as a device's number: a literal, a name that says so, or this process's rank."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, int) and not isinstance(node.value, bool)
+    if isinstance(node, ast.Call):  # int(os.environ["LOCAL_RANK"]), dist.get_rank()
+        keys = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]
+        return "LOCAL_RANK" in keys or ast.unparse(node.func).endswith(("get_rank", "get_local_rank"))
+    if isinstance(node, ast.Subscript):  # device_ids[0], os.environ["LOCAL_RANK"]
+        return bool(re.search(r"(device|gpu)_?ids?$", ast.unparse(node.value), re.IGNORECASE))
     last = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     return bool(INDEX_NAME.match(last))
 

@@ -67,7 +67,6 @@ def test_data_parallel_goes(before, after):
         "mp.Process(target=f)",
         "t /= world_size",
         "def DataParallel(x):\n    return x\nDataParallel(model)",
-        "torch.cuda.set_device(0)",
         "class A:\n    def module(self):\n        return self.x.module",
     ],
 )
@@ -81,6 +80,10 @@ def test_unchanged(source):
 )
 def test_what_cannot_be_plain_is_left_and_told(call):
     check_unchanged(HEAD + INIT + call + "\n", ["PTM420 line 8"], select="PTM420")
+
+
+def test_the_card_of_one_process_is_the_runtimes():
+    check(HEAD + "torch.cuda.set_device(0)\ngo()\n", HEAD + "go()\n", ["PTM420 line 7"], select="PTM420")
 
 
 def test_setup_that_is_empty_goes():

@@ -50,3 +50,35 @@ def test_a_device(source):
 )
 def test_something_else(source):
     assert not moved(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x.to(self.gpu_id)",
+        "x.to(gpu)",
+        "x.to(int(os.environ['LOCAL_RANK']))",
+        "x.to(dist.get_rank())",
+        "x.to(device_ids[0])",
+        "x.to('cuda:{}'.format(n))",
+        "x.to('cuda:%d' % n)",
+        "x.to('cuda:' + str(n))",
+        "device = rank\nx.to(device)",
+        "device = int(os.environ['LOCAL_RANK'])\nx.to(device)",
+        "device = n if n >= 0 else 'cpu'\nx.to(device)",
+    ],
+)
+def test_a_number_says_which_device(source):
+    facts = Facts("import os, torch\nimport torch.distributed as dist\n" + source)
+    call = next(c for c in facts.walk(ast.Call) if isinstance(c.func, ast.Attribute) and c.func.attr == "to")
+    assert facts.devices.moved(call) is not None
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["x.to(n)", "x.to(self.dtype)", "x.to(ids[0])", "device = torch.half\nx.to(device)", "device = [1]\nx.to(device)"],
+)
+def test_a_number_of_something_else(source):
+    facts = Facts("import torch\n" + source)
+    call = next(c for c in facts.walk(ast.Call) if isinstance(c.func, ast.Attribute) and c.func.attr == "to")
+    assert facts.devices.moved(call) is None

@@ -1,0 +1,103 @@
+"""Options about devices that nothing reads any more: `args.cuda = ...` goes, and the parser's line with it.
+
+Where the parsed options are handed to another file, or looked at as a whole, all of them stay.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..facts.choice import accelerator
+from ..facts.devices import OPTIONS
+from ..facts.script import Facts
+from .base import Change
+
+if TYPE_CHECKING:
+    from .remove_unused_devices import RemoveUnusedDevices
+
+
+def unread_options(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
+    """Assignments and `add_argument` lines of options whose every read is gone."""
+    lost = {a.attr for a in facts.walk(ast.Attribute) if a in gone and _is_option(a) and isinstance(a.ctx, ast.Load)}
+    if not lost:
+        return
+    lost -= _read_by_trainer(facts)
+    loads = [a for a in facts.walk(ast.Attribute) if isinstance(a.ctx, ast.Load) and a not in gone]
+    left = {a.attr for a in loads if facts.names.resolve(a) is None}
+    declared = {n for call in facts.walk(ast.Call) if _option(call) for n in ast.walk(call)}
+    said = {k.value for k in facts.walk(ast.Constant) if isinstance(k.value, str) and k not in declared}
+    unread = lost - left - said  # getattr(args, "gpu") reads it too
+    if not unread or facts.is_library:
+        return
+    for s in facts.walk(ast.Assign):
+        t = s.targets[0]
+        if s in gone or len(s.targets) > 1 or not isinstance(t, ast.Attribute) or t.attr not in unread:
+            continue
+        if _is_option(t) and codemod._only_chooses(facts, s.value):
+            says = f"`{facts.short(s)}` removed: nothing reads it any more"
+            yield Change(s, codemod.edit(facts, s, says), None, (s,))
+    stored = {a.attr for a in facts.walk(ast.Attribute) if a not in gone and not isinstance(a.ctx, ast.Load)}
+    if _seen_whole(facts):
+        return
+    for holder in facts.walk(ast.Expr):
+        name = _option(holder.value)
+        if name in unread - stored and holder not in gone:
+            says = f"`{facts.short(holder)}` removed: nothing reads args.{name} any more, devices are the runtime's"
+            yield Change(holder, codemod.edit(facts, holder, says), None, (holder,))
+
+
+def _is_option(a: ast.Attribute) -> bool:
+    return isinstance(a.value, ast.Name) and bool(OPTIONS.match(a.value.id)) and a.value.id != "self"
+
+
+def _option(node: ast.expr) -> str | None:
+    """The name under which `parser.add_argument("--gpu", ...)` is read."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"):
+        return None
+    dest = next((k.value for k in node.keywords if k.arg == "dest"), None)
+    if dest is not None:
+        return dest.value if isinstance(dest, ast.Constant) and isinstance(dest.value, str) else None
+    names = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    long = next((n for n in names if n.startswith("--")), None)
+    return long[2:].replace("-", "_") if long else None
+
+
+def _read_by_trainer(facts: Facts) -> set[str]:
+    """What the Trainer's `accelerator=` is going to read."""
+    chosen = accelerator(facts)
+    tree = ast.parse(chosen, mode="eval") if chosen else ast.Module([], [])
+    return {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+
+
+def _seen_whole(facts: Facts) -> bool:
+    """Whether the options are printed, saved or handed on as one thing, so that a missing one is seen."""
+    for s in facts.walk(ast.Assign):
+        if not (isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Attribute)):
+            continue
+        if s.value.func.attr not in ("parse_args", "parse_known_args"):
+            continue
+        for name in [n for t in s.targets for n in ast.walk(t) if isinstance(n, ast.Name)]:
+            scope = facts.scopes.scope_of(name).lookup(name.id)
+            reads = facts.scopes.reads(name.id, scope) if scope is not None else ()
+            if not all(_is_looked_into(facts, r) for r in reads):
+                return True
+    return False
+
+
+def _is_looked_into(facts: Facts, read: ast.Name) -> bool:
+    """`args.x`, or args given to a function of this file."""
+    up = facts.scopes.parents.get(read)
+    up = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
+    if isinstance(up, ast.Attribute):
+        return not up.attr.startswith("__")
+    if isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func is not read:
+        scope = facts.scopes.scope_of(up.func).lookup(up.func.id)
+        made = scope.stores.get(up.func.id, []) if scope is not None else []
+        return bool(made) and all(isinstance(m, ast.FunctionDef | ast.ClassDef) for m in made)
+    return isinstance(up, ast.Call) and up.func is not read and _spawned(up)
+
+
+def _spawned(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "spawn"

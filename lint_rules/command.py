@@ -33,10 +33,10 @@ def execute(options: Namespace) -> int:
         return 2
     result = _lint(options, config, rules)
     _keep(result, rules, config)
-    if options.fix or options.diff:
+    if options.fix or options.diff or options.unsafe_fixes:
         from .fix import fix
 
-        result = fix(result, options, config, lambda paths: _again(paths, rules, config))
+        result = fix(result, options, config, rules, lambda paths: _again(paths, rules, config))
         if options.diff:
             return result.exit_code
     if options.add_noqa:

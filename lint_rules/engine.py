@@ -49,9 +49,10 @@ class Linter:
         return self.lint_source(source)
 
     def lint_source(self, source: Source) -> list[Finding]:
-        tree = parse(source)
+        return self.lint_file(file_of(source), source)
+
+    def lint_file(self, file: File, source: Source) -> list[Finding]:
         try:
-            file = File(source.text, tree)
             findings = list(self._run(file)) if imports_torch(file) else []
         except RecursionError:
             raise SourceError(source.path, 1, 1, "nested too deep to be checked") from None
@@ -76,6 +77,25 @@ class Linter:
                     yield from check(node, file)
         for whole in self.whole:
             yield from whole(file)
+
+
+def file_of(source: Source) -> File:
+    """The file of a source; one that only `async=` keeps from being parsed is read as what it means today."""
+    try:
+        return File(source.text, parse(source))
+    except SourceError:
+        if "async" not in source.text:
+            raise
+        from .idioms.async_argument import parse_mended
+
+        mended = parse_mended(source.text)
+        if mended is None:
+            raise
+        file = File(source.text, mended[0])
+        file.old_async = mended[1]
+        return file
+    except RecursionError:
+        raise SourceError(source.path, 1, 1, "nested too deep to be checked") from None
 
 
 def imports_torch(file: File) -> bool:

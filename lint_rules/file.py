@@ -15,6 +15,10 @@ from .about.ranks import Ranks
 from .about.tensors import Tensors
 from .rule import Finding, Rule
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .edits import Repair
+
 COMPREHENSIONS: tuple[type[ast.ListComp] | type[ast.SetComp] | type[ast.DictComp] | type[ast.GeneratorExp], ...] = (
     ast.ListComp,
     ast.SetComp,
@@ -30,6 +34,8 @@ class File:
         self.nodes = Nodes(tree)
         self.names = Names(tree, self.nodes)
         self._ascii = text.isascii()
+        self.repairs: dict[Finding, Repair] | None = None  # a dictionary where the findings are to be mended
+        self.old_async: list[ast.keyword] = []  # `async=`, which is mended before the file is parsed
         self.resolve = self.names.resolve
 
     @cached_property
@@ -136,6 +142,15 @@ class File:
         return None
 
     @cached_property
+    def torch(self) -> str | None:
+        """The name under which the module imports torch."""
+        for statement in self.tree.body:
+            for a in statement.names if isinstance(statement, ast.Import) else ():
+                if a.name == "torch" or (a.name.startswith("torch.") and a.asname is None):
+                    return a.asname or "torch"
+        return None
+
+    @cached_property
     def module_values(self) -> dict[str, list[ast.expr]]:
         """What the module itself gives its names, plain assignments alone."""
         found: dict[str, list[ast.expr]] = {}
@@ -162,7 +177,7 @@ class File:
             return utf8_column + 1
         return len(self.lines[line - 1].encode("utf-8")[:utf8_column].decode("utf-8", "ignore")) + 1
 
-    def finding(self, node: ast.AST, rule: Rule, message: str) -> Finding:
+    def finding(self, node: ast.AST, rule: Rule, message: str, repair: Repair | None = None) -> Finding:
         line, end_line = node.lineno, node.end_lineno  # type: ignore[attr-defined]
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.If | ast.For | ast.While):
             # the header alone, not the whole block
@@ -170,7 +185,11 @@ class File:
         else:
             end_column = self.column(end_line, node.end_col_offset)  # type: ignore[attr-defined]
         column = self.column(line, node.col_offset)  # type: ignore[attr-defined]
-        return Finding(rule.code, rule.name, line, column, end_line, end_column, message, rule.fix)
+        fix = rule.fix if rule.settled_by or repair is not None else None
+        finding = Finding(rule.code, rule.name, line, column, end_line, end_column, message, fix)
+        if repair is not None and self.repairs is not None:
+            self.repairs[finding] = repair
+        return finding
 
     def source(self, node: ast.AST, width: int = 50) -> str:
         """The node's source on one line, cut to a readable width."""
@@ -206,6 +225,12 @@ def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
     if position < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args[: position + 1]):
         return call.args[position]
     return keyword(call, name)
+
+
+def argument_node(call: ast.Call, position: int, name: str) -> ast.expr | ast.keyword | None:
+    """The same with its `name=`, where it has one."""
+    given = next((k for k in call.keywords if k.arg == name), None)
+    return given or argument(call, position, name)
 
 
 def is_constant(node: ast.AST | None, value: object) -> bool:

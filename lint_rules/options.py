@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     change = p.add_argument_group("changing files")
     change.add_argument("--fix", action="store_true", help="repair what can safely be repaired")
     change.add_argument(
-        "--unsafe-fixes", action="store_true", help="with --fix or --diff: also what needs a look after"
+        "--unsafe-fixes", action="store_true", help="repair (or, with --diff, show) also what needs a look after"
     )
     change.add_argument("--diff", action="store_true", help="print what --fix would change, and write nothing")
     change.add_argument("--add-noqa", action="store_true", help="suppress every finding where it stands")

@@ -20,8 +20,8 @@ THEMES = {
     "6": "Old idioms",
 }
 FIXES = {
-    "safe": "`ptlint --fix` settles it, with the codemod `{}`; the fix is safe.",
-    "unsafe": "`ptlint --unsafe-fixes` settles it, with the codemod `{}`; the result may behave differently.",
+    "safe": "`ptlint --fix` settles it{}; the fix is safe.",
+    "unsafe": "`ptlint --unsafe-fixes` settles it{}; the result may behave differently.",
 }
 
 
@@ -30,7 +30,8 @@ def explain(rule: Rule) -> str:
     parts = [f"# {rule.name} ({rule.code})", _summary(rule), "## Why", rule.why, "## Example"]
     parts += [_code(text) for text in examples(rule.BAD)]
     parts += ["## Use instead", *(_code(text) for text in examples(rule.GOOD)), "## Fix"]
-    fix = FIXES[rule.fix].format(rule.settled_by) if rule.fix else "By hand."
+    by = f" where the codemod `{rule.settled_by}` can" if rule.settled_by else " where the code is simple enough"
+    fix = FIXES[rule.fix].format(by) if rule.fix else "By hand."
     parts.append(fix + f" Where the code is meant as it is: `# noqa: {rule.code} - reason`.")
     if rule.lesser:
         parts.append(f"This is a lesser finding: it is shown only with `--select {rule.code}`.")

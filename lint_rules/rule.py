@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .edits import Repair
     from .file import File
 
 # Lines and columns count from 1, columns in characters; `fix` is "safe", "unsafe" or None.
@@ -42,14 +43,14 @@ class Rule:
     BAD: str | tuple[str, ...]
     GOOD: str | tuple[str, ...]
 
-    fix: str | None = None  # "safe" or "unsafe", where a codemod settles it
-    settled_by: str | None = None  # the codemod's module in migrate/codemods
+    fix: str | None = None  # "safe" or "unsafe", where --fix settles it
+    settled_by: str | None = None  # the codemod's module in migrate/codemods; without one, findings bring their repair
     lesser = False  # shown only when selected by its own code, or with ALL
     calls: tuple[str, ...] = ()  # names of the calls that check_call wants
     see: str | None = None  # a page that says more
 
-    def finding(self, node: ast.AST, message: str, file: File) -> Finding:
-        return file.finding(node, self, message)
+    def finding(self, node: ast.AST, message: str, file: File, repair: Repair | None = None) -> Finding:
+        return file.finding(node, self, message, repair)
 
     # what a rule may define
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..edits import with_argument
 from ..file import File, keyword, last_part, passes_unknown, root
 from ..rule import Finding, Rule
 from .loaders import is_true, option
@@ -17,6 +18,7 @@ class BlockingCopy(Rule):
         "The batches are in pinned memory, so that their copy to the device could overlap with the computation; "
         "without non_blocking=True the host waits for it at every step."
     )
+    fix = "safe"
     calls = ("cuda", "to")
 
     BAD = """
@@ -52,7 +54,8 @@ class BlockingCopy(Rule):
         if not isinstance(name, ast.Name) or not isinstance(call.func.value, ast.Name | ast.Subscript):
             return
         if file.hot(call) and (file.tensors.comes_from_loader(name) or _is_rebound(call, name, file)):
-            yield self.finding(call, f"`{file.source(call)}` waits for the copy; add non_blocking=True", file)
+            repair = with_argument(call, "non_blocking=True")
+            yield self.finding(call, f"`{file.source(call)}` waits for the copy; add non_blocking=True", file, repair)
 
 
 def _is_copy(call: ast.Call) -> bool:

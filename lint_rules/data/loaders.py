@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ..file import File, argument, last_part, passes_unknown
+from ..file import File, argument, argument_node, last_part, passes_unknown
 
 POSITIONS = {
     name: i
@@ -37,6 +37,11 @@ def is_loader(call: ast.Call, file: File) -> bool:
 
 def option(call: ast.Call, name: str) -> ast.expr | None:
     return argument(call, POSITIONS.get(name, 99), name)
+
+
+def option_node(call: ast.Call, name: str) -> ast.expr | ast.keyword | None:
+    """The same with its `name=`, where it has one."""
+    return argument_node(call, POSITIONS.get(name, 99), name)
 
 
 def is_left_out(call: ast.Call, name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..edits import Repair, replaced, with_argument
 from ..file import File, last_part
 from ..rule import Finding, Rule
 from .loaders import is_left_out, is_loader, option
@@ -17,6 +18,7 @@ class NoPinMemory(Rule):
         "Batches in pinned memory go to the GPU in one copy that runs beside the computation; from pageable memory the "
         "driver copies them once more, and the host waits for it."
     )
+    fix = "unsafe"
     see = "https://docs.pytorch.org/docs/stable/data.html#memory-pinning"
     calls = ("DataLoader",)
 
@@ -48,7 +50,8 @@ class NoPinMemory(Rule):
         off = isinstance(given, ast.Constant) and given.value is False
         if off or is_left_out(call, "pin_memory"):
             text = "pin_memory=False" if off else "no pin_memory given"
-            yield self.finding(call, f"{text}: the copies of its batches to the GPU make the host wait", file)
+            repair: Repair = replaced(given, "True") if given is not None else with_argument(call, "pin_memory=True")
+            yield self.finding(call, f"{text}: the copies of its batches to the GPU make the host wait", file, repair)
 
 
 def _copies_to_cuda(file: File) -> bool:

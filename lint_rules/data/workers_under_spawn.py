@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..edits import with_argument
 from ..file import File, keyword
 from ..rule import Finding, Rule
 from .loaders import is_loader, option
@@ -20,6 +21,7 @@ class WorkersUnderSpawn(Rule):
         "and Windows each one imports the script anew. Keep them with persistent_workers=True, or start the processes "
         "with a launcher (ptrun, torchrun) and give each its share of the cores."
     )
+    fix = "unsafe"
     calls = ("DataLoader",)
 
     BAD = """
@@ -49,7 +51,8 @@ class WorkersUnderSpawn(Rule):
             return
         if is_loader(call, file) and keyword(call, "persistent_workers") is None and spawns(file):
             text = f"num_workers={file.source(workers)} in spawned processes: all workers start anew every epoch"
-            yield self.finding(call, f"{text}; add persistent_workers=True", file)
+            repair = with_argument(call, "persistent_workers=True")
+            yield self.finding(call, f"{text}; add persistent_workers=True", file, repair)
 
 
 def spawns(file: File) -> bool:

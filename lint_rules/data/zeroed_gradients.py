@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File, argument
+from ..edits import without_argument
+from ..file import File, argument, argument_node
 from ..rule import Finding, Rule
 
 
@@ -16,6 +17,7 @@ class ZeroedGradients(Rule):
         "zero_grad(set_to_none=False) writes zeros that the next backward reads and adds to. Since torch 2.0 the "
         "default lets go of the gradients instead."
     )
+    fix = "unsafe"
     calls = ("zero_grad",)
 
     BAD = """
@@ -31,4 +33,6 @@ class ZeroedGradients(Rule):
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
         given = argument(call, 0, "set_to_none")
         if isinstance(call.func, ast.Attribute) and isinstance(given, ast.Constant) and given.value is False:
-            yield self.finding(call, f"`{file.source(call)}` fills gradients with zeros; leave the default", file)
+            repair = without_argument(call, argument_node(call, 0, "set_to_none"))
+            text = f"`{file.source(call)}` fills gradients with zeros; leave the default"
+            yield self.finding(call, text, file, repair)

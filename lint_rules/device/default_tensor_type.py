@@ -17,9 +17,15 @@ class DefaultTensorType(Rule):
         "A default CUDA tensor type or device changes what every later call makes, in libraries too: samplers and "
         "generators fail, and all processes fill the same card. It is deprecated since torch 2.1; pass `device=`."
     )
+    fix = "unsafe"
+    settled_by = "old_idioms"
     calls = ("set_default_tensor_type", "set_default_device")
 
     BAD = (
+        """
+        import torch
+        torch.set_default_tensor_type(torch.DoubleTensor)
+        """,
         """
         import torch
         torch.set_default_tensor_type("torch.cuda.FloatTensor")

@@ -19,6 +19,8 @@ class DeviceCallInModule(Rule):
         "A module that calls `.cuda()` or moves to a global device ends up in two places when it is moved, or "
         "sits on another card than its inputs. Follow the inputs (`x.device`), or register buffers, which move along."
     )
+    fix = "unsafe"
+    settled_by = "place_like_inputs"
     calls = ("cuda", "to", *sorted(FACTORIES))
 
     BAD = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..edits import with_argument
 from ..file import File, argument, passes_unknown
 from ..rule import Finding, Rule
 
@@ -16,6 +17,7 @@ class LoadWithoutMapLocation(Rule):
         "Without `map_location`, tensors go back to the device they were saved from: it may not be there, and all "
         "processes of a distributed run load onto the same card. Load to the CPU, or to this process's device."
     )
+    fix = "unsafe"
     calls = ("load",)
 
     BAD = """
@@ -34,4 +36,9 @@ class LoadWithoutMapLocation(Rule):
         if file.resolve(call.func) != "torch.load" or passes_unknown(call):
             return
         if argument(call, 1, "map_location") is None:
-            yield self.finding(call, f"`{file.source(call)}` loads onto the device that it was saved from", file)
+            yield self.finding(
+                call,
+                f"`{file.source(call)}` loads onto the device that it was saved from",
+                file,
+                with_argument(call, 'map_location="cpu"'),
+            )

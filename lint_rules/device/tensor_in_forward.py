@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from ..about.classes import BATCH_METHODS
-from ..file import File, keyword, passes_unknown
+from ..edits import Repair, with_argument
+from ..file import File, keyword, last_part, passes_unknown
 from ..rule import Finding, Rule
 
 FACTORIES = {
@@ -14,6 +15,8 @@ FACTORIES = {
     "tensor", "normal", "tril_indices", "triu_indices",
 }  # fmt: skip
 LEGACY = {"Tensor", "FloatTensor", "LongTensor", "IntTensor", "DoubleTensor", "BoolTensor", "ByteTensor"}
+# attributes that a parameter is read by where it is a tensor
+USES = {"size", "shape", "view", "device", "dtype", "dim", "new_zeros", "float", "mean", "sum", "unsqueeze", "reshape"}
 # what may stand around a factory call and give a value that is not a tensor on the CPU
 MOVED = {"to", "cuda", "type_as", "item", "tolist", "numpy", "xpu"}
 
@@ -25,6 +28,7 @@ class TensorInForward(Rule):
         "Without `device=` a new tensor is on the CPU: forward fails on any other device, or copies at every step. "
         "Make it where the inputs are (`device=x.device`, `x.new_zeros(...)`), or register it as a buffer."
     )
+    fix = "unsafe"
     calls = tuple(sorted(FACTORIES | LEGACY))
 
     BAD = (
@@ -71,7 +75,12 @@ class TensorInForward(Rule):
             return
         if _keeps_device(call, method) or _moved_by_callers(method, file):
             return
-        yield self.finding(call, f"`{file.source(call)}` in {method.name} is made on the CPU; give it `device=`", file)
+        yield self.finding(
+            call,
+            f"`{file.source(call)}` in {method.name} is made on the CPU; give it `device=`",
+            file,
+            _like_input(call, method),
+        )
 
     def _moved_later(self, call: ast.Call, method: ast.AST, file: File) -> bool:
         """`h = torch.zeros(3)` and then `h.to(...)`, `h.cuda()` or a device comparison in the same function."""
@@ -91,6 +100,26 @@ class TensorInForward(Rule):
             and any(isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(n.value))
             for n in ast.walk(method)
         )
+
+
+def _like_input(call: ast.Call, method: ast.FunctionDef | ast.AsyncFunctionDef) -> Repair | None:
+    """`device=x.device` of the first parameter that the method uses as a tensor."""
+    if last_part(call.func) in LEGACY:
+        return None  # these take no device
+    for parameter in method.args.args[1:]:
+        used = any(
+            isinstance(n, ast.Attribute)
+            and n.attr in USES
+            and isinstance(n.value, ast.Name)
+            and n.value.id == parameter.arg
+            for n in ast.walk(method)
+        )
+        stored = any(
+            isinstance(n, ast.Name) and n.id == parameter.arg and isinstance(n.ctx, ast.Store) for n in ast.walk(method)
+        )
+        if used and not stored:
+            return with_argument(call, f"device={parameter.arg}.device")
+    return None
 
 
 def _keeps_device(call: ast.Call, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

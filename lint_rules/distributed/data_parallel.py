@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..edits import Edit, Repair
 from ..file import File
 from ..rule import Finding, Rule
 
@@ -17,6 +18,7 @@ class DataParallel(Rule):
         "interpreter and cannot leave the machine. torch's own documentation recommends DistributedDataParallel, "
         "even for one node."
     )
+    fix = "unsafe"
     see = "https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html"
     calls = ("DataParallel", "data_parallel")
 
@@ -32,4 +34,14 @@ class DataParallel(Rule):
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
         full = file.resolve(call.func)
         if full in ("torch.nn.DataParallel", "torch.nn.parallel.data_parallel"):
-            yield self.finding(call, "DataParallel; run one process a device instead (ptrun --devices N)", file)
+            repair = _unwrapped(call) if full == "torch.nn.DataParallel" and ".module" not in file.text else None
+            text = "DataParallel; run one process a device instead (ptrun --devices N)"
+            yield self.finding(call, text, file, repair)
+
+
+def _unwrapped(call: ast.Call) -> Repair | None:
+    """The model itself; not where the code reaches through the wrapper with `.module`."""
+    model = call.args[0] if call.args else None
+    if not isinstance(model, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+        return None
+    return lambda text: [Edit(*text.span(call), text.get(model))]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..data.loaders import is_loader, is_true, option, serves_evaluation
+from ..data.loaders import is_loader, is_true, option, option_node, serves_evaluation
+from ..edits import without_argument
 from ..file import File
 from ..rule import Finding, Rule
 
@@ -17,6 +18,7 @@ class DroppedEvaluation(Rule):
         "drop_last=True leaves the last samples out of the metric, on several processes up to a batch on each. The "
         "runtime evaluates each sample once, however the last batch falls."
     )
+    fix = "unsafe"
     calls = ("DataLoader",)
 
     BAD = """
@@ -31,4 +33,5 @@ class DroppedEvaluation(Rule):
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
         if is_loader(call, file) and is_true(option(call, "drop_last")) and serves_evaluation(call, file):
-            yield self.finding(call, "a loader for evaluation drops its last batch; drop drop_last=True", file)
+            repair = without_argument(call, option_node(call, "drop_last"))
+            yield self.finding(call, "a loader for evaluation drops its last batch; drop drop_last=True", file, repair)

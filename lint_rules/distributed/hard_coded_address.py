@@ -6,6 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ptmigrate.migrate.facts.text import Text
+
+from ..edits import Edit, Repair
 from ..file import File, argument
 from ..rule import Finding, Rule
 
@@ -20,6 +23,7 @@ class HardCodedAddress(Rule):
         "A second job on the machine finds the port in use, and a second node never finds the first. The launcher sets "
         "MASTER_ADDR and MASTER_PORT, and picks a free port."
     )
+    fix = "unsafe"
     calls = ("init_process_group", "TCPStore", "update")
 
     BAD = (
@@ -79,7 +83,20 @@ class HardCodedAddress(Rule):
         value = _text(node.value, file)
         if value and not _is_missing(node, file):
             text = f"{name} {value} in the code; leave it to the launcher, or use os.environ.setdefault"
-            yield self.finding(node, text, file)
+            yield self.finding(node, text, file, _as_default(node, target))
+
+
+def _as_default(node: ast.Assign, target: ast.Subscript) -> Repair | None:
+    """`os.environ.setdefault("MASTER_PORT", "29500")`"""
+    if len(node.targets) != 1:
+        return None
+
+    def repair(text: Text) -> list[Edit] | None:
+        stop = text.span(node)[1]
+        new = f"{text.get(target.value)}.setdefault({text.get(target.slice)}, {text.get(node.value)})"
+        return [Edit(text.span(node)[0], stop, new)]
+
+    return repair
 
 
 def _text(node: ast.expr | None, file: File) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..edits import with_argument
 from ..file import File, argument, passes_unknown
 from ..rule import Finding, Rule
 
@@ -18,9 +19,11 @@ class RandomSplit(Rule):
         "Every process draws its own split: a sample that one rank validates on is one that another trains on, and a "
         "resumed run splits anew. Give random_split a seeded generator."
     )
+    fix = "unsafe"
     calls = ("random_split",)
 
     BAD = """
+        import torch
         from torch.utils.data import random_split
         train_set, val_set = random_split(data, [900, 100])
         """
@@ -42,7 +45,8 @@ class RandomSplit(Rule):
             return
         if argument(call, 2, "generator") is None and not _seeds(file):
             text = "each process draws its own split; pass generator=torch.Generator().manual_seed(...)"
-            yield self.finding(call, text, file)
+            generator = f"generator={file.torch}.Generator().manual_seed(0)"
+            yield self.finding(call, text, file, with_argument(call, generator) if file.torch else None)
 
 
 def _seeds(file: File) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..edits import with_argument
 from ..file import File, keyword, last_part
 from ..rule import Finding, Rule
 
@@ -19,6 +20,7 @@ class SamplerReplaced(Rule):
         "weights of a WeightedRandomSampler are lost. The runtime divides the batches that the script's own "
         "sampler drew."
     )
+    fix = "unsafe"
     calls = ("Trainer",)
 
     BAD = """
@@ -54,7 +56,8 @@ class SamplerReplaced(Rule):
             for sampler in file.nodes.calls.get(name, ()):
                 if file.resolve(sampler.func) in CHOOSING:
                     text = f"this Trainer replaces the {last_part(sampler.func)} of line {sampler.lineno}"
-                    yield self.finding(call, f"{text}; pass use_distributed_sampler=False", file)
+                    repair = with_argument(call, "use_distributed_sampler=False")
+                    yield self.finding(call, f"{text}; pass use_distributed_sampler=False", file, repair)
                     return
 
 

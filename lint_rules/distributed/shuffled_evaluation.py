@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..data.loaders import is_loader, is_true, option, serves_evaluation
+from ..data.loaders import is_loader, is_true, option, option_node, serves_evaluation
+from ..edits import without_argument
 from ..file import File
 from ..rule import Finding, Rule
 
@@ -17,6 +18,7 @@ class ShuffledEvaluation(Rule):
         "Shuffling an evaluation draws from the random generator that training uses, and changes which samples share a "
         "batch: results differ from run to run and from one number of devices to another."
     )
+    fix = "unsafe"
     calls = ("DataLoader",)
 
     BAD = """
@@ -33,7 +35,8 @@ class ShuffledEvaluation(Rule):
         if not is_loader(call, file) or not serves_evaluation(call, file):
             return
         if is_true(option(call, "shuffle")):
-            yield self.finding(call, "a loader for evaluation shuffles; drop shuffle=True", file)
+            repair = without_argument(call, option_node(call, "shuffle"))
+            yield self.finding(call, "a loader for evaluation shuffles; drop shuffle=True", file, repair)
         sampler = option(call, "sampler")
         if isinstance(sampler, ast.Call) and file.resolve(sampler.func) == "torch.utils.data.RandomSampler":
             yield self.finding(call, "a loader for evaluation draws at random; drop the RandomSampler", file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..edits import with_argument
 from ..file import File, is_constant, is_self, keyword
 from ..rule import Finding, Rule
 
@@ -16,6 +17,7 @@ class SyncDistEveryStep(Rule):
         "Logging with sync_dist=True on every training step adds a collective, and a wait for the slowest rank, to "
         "each. Log the step on each rank and reduce once an epoch: on_step=False, on_epoch=True."
     )
+    fix = "unsafe"
     calls = ("log", "log_dict")
 
     BAD = """
@@ -43,4 +45,7 @@ class SyncDistEveryStep(Rule):
             return
         method = file.classes.method_of(call)
         if method is not None and method.name == "training_step" and file.classes.kind_of(call) == "lightning":
-            yield self.finding(call, "sync_dist=True at every training step; add on_step=False, on_epoch=True", file)
+            given = keyword(call, "on_step") is not None or keyword(call, "on_epoch") is not None
+            repair = None if given or len(call.args) > 2 else with_argument(call, "on_step=False, on_epoch=True")
+            text = "sync_dist=True at every training step; add on_step=False, on_epoch=True"
+            yield self.finding(call, text, file, repair)

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..edits import wrapped
 from ..file import File, argument, last_part
 from ..rule import Finding, Rule
 
@@ -25,6 +26,7 @@ class UnsynchronisedBatchNorm(Rule):
         "Under DistributedDataParallel each rank normalises with the mean and variance of its own batch; with small "
         "batches a rank the model that results is another one. Convert with SyncBatchNorm.convert_sync_batchnorm."
     )
+    fix = "unsafe"
     see = "https://docs.pytorch.org/docs/stable/generated/torch.nn.SyncBatchNorm.html"
     calls = ("DistributedDataParallel", "DDP")
 
@@ -55,7 +57,10 @@ class UnsynchronisedBatchNorm(Rule):
             what = last_part(norm.func) or ""
             made = what if what.startswith("BatchNorm") else f"batch norm of {what}"
             text = f"the {made} of line {norm.lineno} sees each rank's own batch only"
-            yield self.finding(call, f"{text}; convert the model to SyncBatchNorm first", file)
+            model = argument(call, 0, "module")
+            convert = f"{file.torch}.nn.SyncBatchNorm.convert_sync_batchnorm("
+            repair = wrapped(model, convert) if model is not None and file.torch else None
+            yield self.finding(call, f"{text}; convert the model to SyncBatchNorm first", file, repair)
 
 
 def _norms(model: ast.expr | None, file: File) -> Iterator[ast.Call]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..edits import appended
 from ..file import File, is_constant, keyword
 from ..rule import Finding, Rule
 from .collective_on_some_ranks import COLLECTIVES, is_expected_to_fail
@@ -19,6 +20,7 @@ class UnwaitedRequest(Rule):
         "isend, irecv and collectives with async_op=True return before the tensor was sent or has arrived. Without "
         "wait() on what they return, the next line reads or overwrites a tensor that is still on its way."
     )
+    fix = "unsafe"
     calls = (*REQUESTS, *sorted(COLLECTIVES))
 
     BAD = (
@@ -57,7 +59,9 @@ class UnwaitedRequest(Rule):
         if isinstance(parent, ast.ListComp) and parent.elt is call:
             holder, parent = parent, file.nodes.parents.get(parent)
         if isinstance(parent, ast.Expr):
-            yield self.finding(call, f"the request of `{name}` is thrown away; keep it and call its wait()", file)
+            repair = appended(call, ".wait()") if name != "batch_isend_irecv" and holder is call else None
+            text = f"the request of `{name}` is thrown away; keep it and call its wait()"
+            yield self.finding(call, text, file, repair)
         elif isinstance(parent, ast.Assign) and holder is parent.value and not _is_read(parent.targets[0], file):
             yield self.finding(call, f"nothing waits for this `{name}`; call wait() on what it returns", file)
 

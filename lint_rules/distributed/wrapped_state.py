@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..edits import appended
 from ..file import File, last_part
 from ..rule import Finding, Rule
 
@@ -18,6 +19,7 @@ class WrappedState(Rule):
         "DataParallel and DistributedDataParallel put `module.` before every name of their state. Such a checkpoint "
         "loads into no plain model, and on one device not at all. Save `model.module.state_dict()`."
     )
+    fix = "unsafe"
     calls = ("state_dict", "save")
 
     BAD = """
@@ -43,7 +45,8 @@ class WrappedState(Rule):
         wrapping = self._wrapping(call.func.value, file)
         if wrapping is not None and _is_saved(call, file):
             text = f"`{file.source(call.func.value)}` is wrapped on line {wrapping.lineno}"
-            yield self.finding(call, f"{text}: all names in its state start with `module.`; save `.module`'s", file)
+            text = f"{text}: all names in its state start with `module.`; save `.module`'s"
+            yield self.finding(call, text, file, appended(call.func.value, ".module"))
 
     def _whole(self, call: ast.Call, file: File) -> Iterator[Finding]:
         """`torch.save(model, path)` of a wrapped model."""

@@ -3,6 +3,7 @@
 RULES = (
     "variable",
     "volatile_argument",
+    "async_argument",
     "data_zero",
     "size_average",
     "old_amp",

@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File
+from ptmigrate.migrate.facts.text import Text
+
+from ..edits import Edit, Repair
+from ..file import File, passes_unknown
 from ..rule import Finding, Rule
 
 OLD = {
@@ -18,12 +21,15 @@ OLD = {
     "apex.amp.initialize": "torch.amp (apex.amp is no longer developed)",
     "apex.amp.scale_loss": "torch.amp.GradScaler (apex.amp is no longer developed)",
 }
+# what the positional arguments of the old autocast are called
+AUTOCAST = ("enabled", "dtype", "cache_enabled")
 
 
 class OldAmp(Rule):
     code = "PTM605"
     name = "old-amp"
     why = "torch.cuda.amp and torch.cpu.amp are deprecated since torch 2.4, and tie the script to one kind of device."
+    fix = "safe"
     calls = tuple(sorted({name.rpartition(".")[2] for name in OLD}))
 
     BAD = (
@@ -32,6 +38,7 @@ class OldAmp(Rule):
         scaler = torch.cuda.amp.GradScaler()
         """,
         """
+        import torch
         from torch.cuda.amp import autocast
         with autocast():
             y = model(x)
@@ -47,10 +54,37 @@ class OldAmp(Rule):
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
         full = file.resolve(call.func)
         if full in OLD:
-            yield self.finding(call, f"{full} is deprecated; use {OLD[full]}", file)
+            yield self.finding(call, f"{full} is deprecated; use {OLD[full]}", file, _repair(call, full, file))
 
     def check_function(self, node: ast.FunctionDef, file: File) -> Iterator[Finding]:
         for decorator in node.decorator_list:
             full = file.resolve(decorator)
             if full in OLD:
                 yield self.finding(decorator, f"{full} is deprecated; use {OLD[full]}", file)
+
+
+def _repair(call: ast.Call, full: str, file: File) -> Repair | None:
+    """The new name under torch, with the device first; only autocast and GradScaler, where torch itself is imported."""
+    home, _, name = full.rpartition(".")
+    if name not in ("autocast", "GradScaler") or file.torch is None or passes_unknown(call):
+        return None
+    if name == "autocast" and len(call.args) > len(AUTOCAST):
+        return None
+    device = home.split(".")[1]
+    given = [*call.args, *call.keywords]
+
+    def repair(text: Text) -> list[Edit] | None:
+        start, stop = text.span(call.func)
+        opened = text.text.index("(", stop) + 1
+        edits = [Edit(start, stop, f"{file.torch}.amp.{name}")]
+        edits.append(Edit(opened, opened, f'"{device}"' + (", " if given else "")))
+        for argument, keyword in zip(call.args if name == "autocast" else (), AUTOCAST, strict=False):
+            at = text.span(argument)[0]
+            edits.append(Edit(at, at, f"{keyword}="))
+        # two edits in one place are one
+        merged: dict[tuple[int, int], str] = {}
+        for edit in edits:
+            merged[edit[:2]] = merged.get(edit[:2], "") + edit.new
+        return [Edit(*place, new) for place, new in merged.items()]
+
+    return repair

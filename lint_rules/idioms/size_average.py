@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..edits import Repair, replaced
 from ..file import File, keyword, last_part
 from ..rule import Finding, Rule
 
@@ -47,7 +48,15 @@ class SizeAverage(Rule):
         if any(isinstance(v, ast.Name) for v in (average, reduce)):
             return  # a wrapper that hands on what it was given
         given = "size_average" if average is not None else "reduce"
-        yield self.finding(call, f"`{given}` is deprecated; use reduction={_reduction(average, reduce)}", file)
+        text = f"`{given}` is deprecated; use reduction={_reduction(average, reduce)}"
+        yield self.finding(call, text, file, _as_keyword(call, average))
+
+
+def _as_keyword(call: ast.Call, average: ast.expr | None) -> Repair | None:
+    """The positional form, which the codemod leaves."""
+    if average is None or not call.args or average is not call.args[-1]:
+        return None
+    return replaced(average, f"reduction={_reduction(average, None)}")
 
 
 def _reduction(average: ast.expr | None, reduce: ast.expr | None) -> str:

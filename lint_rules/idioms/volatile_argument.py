@@ -16,6 +16,8 @@ class VolatileArgument(Rule):
         "`volatile=True` was removed in torch 0.4 and is an error or ignored: an evaluation that relies on it builds "
         "the graph of every batch. Use torch.no_grad()."
     )
+    fix = "unsafe"
+    settled_by = "old_idioms"
     calls = ("Variable",)
 
     BAD = """

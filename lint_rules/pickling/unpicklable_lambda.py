@@ -18,6 +18,8 @@ class UnpicklableLambda(Rule):
         "and an object that holds one cannot be saved. Define a function at the top of the module."
     )
 
+    fix = "unsafe"
+    settled_by = "name_lambdas"
     BAD = (
         """
         from torch.utils.data import DataLoader

@@ -19,6 +19,8 @@ class EmptyCache(Rule):
         "`empty_cache()` waits for the device and gives back memory that the next step asks for again; it never makes "
         "more room for torch itself. Leave it out, or call it between phases."
     )
+    fix = "safe"
+    settled_by = "steps"
     calls = ("empty_cache",)
 
     BAD = """

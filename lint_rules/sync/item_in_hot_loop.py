@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..edits import Repair, renamed
 from ..file import File
 from ..rule import Finding, Rule
 from .where import every_step, is_host_value, where
@@ -17,6 +18,7 @@ class ItemInHotLoop(Rule):
         "`.item()` waits until the device has caught up; at every step this keeps it idle. "
         "Add up tensors (`total += loss.detach()`) and read the number once, or only every n-th step."
     )
+    fix = "unsafe"
     calls = ("item",)
 
     BAD = (
@@ -59,4 +61,14 @@ class ItemInHotLoop(Rule):
             return
         hot = every_step(call, file)
         if hot is not None and not is_host_value(call.func.value, file):
-            yield self.finding(call, f"`{file.source(call)}` makes the host wait at every step of {where(hot)}", file)
+            text = f"`{file.source(call)}` makes the host wait at every step of {where(hot)}"
+            yield self.finding(call, text, file, _kept_as_tensor(call, file))
+
+
+def _kept_as_tensor(call: ast.Call, file: File) -> Repair | None:
+    """`total += loss.item() * n`: the sum of tensors is a tensor, read once after the loop."""
+    parent = file.nodes.parents[call]
+    while isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult | ast.Div):
+        parent = file.nodes.parents[parent]
+    adds = isinstance(parent, ast.AugAssign) and isinstance(parent.op, ast.Add) and isinstance(parent.target, ast.Name)
+    return renamed(call.func, "detach") if adds and isinstance(call.func, ast.Attribute) else None

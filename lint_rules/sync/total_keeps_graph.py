@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ptmigrate.migrate.facts.loops import TRAINS
 
+from ..edits import appended
 from ..file import File, last_part
 from ..rule import Finding, Rule
 from .where import where
@@ -20,6 +21,7 @@ class TotalKeepsGraph(Rule):
         "Add `loss.detach()`."
     )
 
+    fix = "unsafe"
     BAD = (
         """
         import torch
@@ -100,7 +102,7 @@ class TotalKeepsGraph(Rule):
             return
         if not self._feeds_backward(total, file):
             text = f"`{file.source(total)}` keeps the graph of every step of {where(hot)}; add `{loss.id}.detach()`"
-            yield self.finding(at, text, file)
+            yield self.finding(at, text, file, appended(loss, ".detach()"))
 
     def _made_in_loop(self, total: ast.expr, loop: ast.AST) -> bool:
         """Whether the total starts anew in each round."""

@@ -74,6 +74,7 @@ class FitLoop:
                 trainer.call("on_epoch_complete")
                 self.epoch += 1
                 self.epoch_complete = False
+            trainer.runtime.strategy.finish(module)
             trainer.call("on_train_end")
             trainer.call("on_fit_end")
         finally:
@@ -249,22 +250,11 @@ class FitLoop:
 
 
 def tell_once(trainer: Trainer) -> None:
-    """On several processes: what they are, and how many samples a step takes. One process says nothing."""
-    runtime = trainer.runtime
-    if runtime.world_size == 1 or not runtime.is_global_zero:
-        return
-    _, parts = runtime.strategy.data_place()
-    batch = getattr(trainer.train_dataloader, "batch_size", None)
-    each = f"batches of {batch} " if batch else "batches "
-    whole = (
-        "cut among them"
-        if runtime.global_batch and not trainer.whole
-        else "computed whole by each"
-        if trainer.whole
-        else f"each{f', {batch * parts} samples a step' if batch else ''}"
-    )
-    line = f"{runtime.strategy.name} on {runtime.world_size} processes ({runtime.device.type}), {each}{whole}"
-    print(line, file=sys.stderr)
+    """On several devices: what they are, and how many samples a step takes. One device says nothing."""
+    strategy = trainer.runtime.strategy
+    line = strategy.describe(getattr(trainer.train_dataloader, "batch_size", None), trainer.whole)
+    if line and trainer.is_global_zero:
+        print(line, file=sys.stderr)
 
 
 def accumulation(table: dict[int, int], epoch: int) -> int:

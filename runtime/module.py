@@ -121,6 +121,8 @@ class Module(torch.nn.Module, Hooks):
     @property
     def device(self) -> torch.device:
         """Where the run's batches are; without a trainer, where the parameters are."""
+        if "_piece" in self.__dict__:  # the copy of one of several devices
+            return self.__dict__["_piece"].device
         if self._trainer is not None:
             return self._trainer.runtime.device
         return next((p.device for p in self.parameters()), CPU)
@@ -148,8 +150,9 @@ class Module(torch.nn.Module, Hooks):
 
     @property
     def share(self) -> float:
-        """The fraction of the current global training batch that this rank holds; exactly 1.0 in one process."""
-        return self._trainer.runtime.share if self._trainer is not None else 1.0
+        """The fraction of the current global training batch that this device holds; exactly 1.0 on one device."""
+        whole = self._trainer.runtime.share if self._trainer is not None else 1.0
+        return whole * self.__dict__["_piece"].share if "_piece" in self.__dict__ else whole
 
     @property
     def logger(self) -> Any:

@@ -9,7 +9,7 @@ from . import accelerators, environment
 from .environment import Place
 from .errors import ConfigurationError
 from .strategies.base import Strategy
-from .strategies.registry import TOGETHER, choose_strategy, is_strategy
+from .strategies.registry import TOGETHER, choose_strategy, is_strategy, made
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _asked_strategy(given: Any) -> Any:
 
 def one_process_a_node(asked: Any) -> bool:
     """Does the strategy of this name (or this object) drive all devices of a node from one process?"""
-    return is_strategy(asked) and choose_strategy(asked, devices=2, nodes=2).one_process_a_node
+    return is_strategy(asked) and made(asked).one_process_a_node
 
 
 def check_one_process(name: str, place: Place) -> None:

@@ -50,7 +50,7 @@ class Whereabouts:
 
     @property
     def num_devices(self) -> int:
-        return self.runtime.place.local_world_size
+        return len(self.runtime.settings.numbers)
 
     @property
     def num_nodes(self) -> int:

@@ -45,9 +45,9 @@ def connect(settings: Settings, strategy: Strategy) -> Any:
     return _group
 
 
-def init_group(settings: Settings) -> None:
-    """The default process group, from the environment variables of the launcher."""
-    dist.init_process_group(backend(settings.kind), timeout=MEETING_LIMIT)
+def init_group(settings: Settings, name: str | None = None, timeout: timedelta | None = None) -> None:
+    """The default process group, from the environment variables of the launcher. `name`: its backend."""
+    dist.init_process_group(name or backend(settings.kind), timeout=timeout or MEETING_LIMIT)
 
 
 def backend(kind: str) -> str:

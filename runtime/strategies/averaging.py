@@ -84,6 +84,29 @@ class GradientAverager:
         self._handles.clear()
 
 
+@contextmanager
+def averaged(module: torch.nn.Module) -> Iterator[None]:
+    """For engines whose ranks hold different weights: inside, the module has their mean; then its own again."""
+    own = [parameter.detach().clone() for parameter in module.parameters()]
+    average_weights(module)
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for parameter, value in zip(module.parameters(), own, strict=True):
+                parameter.copy_(value)
+
+
+def average_weights(module: torch.nn.Module) -> None:
+    """Give every rank the mean of all ranks' parameters."""
+    world = dist.get_world_size()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            mean = parameter.detach().clone(memory_format=torch.contiguous_format)
+            dist.all_reduce(mean)
+            parameter.copy_(mean / world)
+
+
 def _gradient(parameter: torch.nn.Parameter) -> torch.Tensor:
     if parameter.grad is None:
         parameter.grad = torch.zeros_like(parameter)

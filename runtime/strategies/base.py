@@ -59,6 +59,14 @@ class Strategy:
         """
         self.check(features_of(trainer, module, stage, resumes))
 
+    @classmethod
+    def instead(cls, devices: int, processes: int) -> str | None:
+        """The name of the strategy that runs instead, where this one has nothing to do: with `devices` a node and so
+        many processes in all.
+        """
+        alone = processes == 1 and (devices == 1 or not cls.one_process_a_node)
+        return "single" if cls.needs_processes and alone and not cls.works_alone else None
+
     # -- processes ------------------------------------------------------------------------------------------------
 
     @classmethod
@@ -201,8 +209,25 @@ class Strategy:
 
     # -- the end --------------------------------------------------------------------------------------------------
 
+    def finish(self, module: Module) -> None:
+        """The last step is behind, on all ranks: bring together what still differs between them."""
+
     def teardown(self) -> None:
-        """The fit is over, by its end or by an error: leave the user's module as a plain one, whole on every rank."""
+        """The fit is over, by its end or by an error (which the other ranks may not have met: no messages here): leave
+        the user's module as a plain one.
+        """
+
+    def describe(self, batch: int | None, whole: bool) -> str | None:
+        """The line at the start of a fit: the processes, and what becomes of the loader's batches (of `batch` samples;
+        `whole`: every process computes all of each). None: nothing to say.
+        """
+        runtime = self.runtime
+        if runtime.world_size == 1:
+            return None
+        each = f"each{f', {batch * self.data_place()[1]} samples a step' if batch else ''}"
+        way = "computed whole by each" if whole else "cut among them" if runtime.global_batch else each
+        size = f"of {batch} " if batch else ""
+        return f"{self.name} on {runtime.world_size} processes ({runtime.device.type}), batches {size}{way}"
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())

@@ -5,19 +5,29 @@ Li et al., PyTorch Distributed: Experiences on Accelerating Data Parallel Traini
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from .averaging import GradientAverager
+from ..errors import unknown_name
+from . import comm_hooks
+from .averaging import GradientAverager, average_weights, averaged
 from .base import Strategy
 from .registry import register
 
 if TYPE_CHECKING:
+    from ..handle import Runtime
     from ..module import Module
+    from ..settings import Settings
+
+# What may be passed on to DistributedDataParallel as it is.
+LOCAL = "post_localSGD"
+DDP_OPTIONS = ("bucket_cap_mb", "broadcast_buffers", "gradient_as_bucket_view", "check_reduction")
 
 
 class TrainingStep(torch.nn.Module):
@@ -27,10 +37,11 @@ class TrainingStep(torch.nn.Module):
     the warning that looking for unused parameters found none.
     """
 
-    def __init__(self, module: Module, step: Callable[..., Any]):
+    def __init__(self, module: Module, step: Callable[..., Any], anchored: bool):
         super().__init__()
         self.module, self.step = module, step
-        self.anchor = torch.nn.Parameter(torch.zeros(1, device=module.device))
+        if anchored:
+            self.anchor = torch.nn.Parameter(torch.zeros(1, device=module.device))
 
     def forward(self, *args: Any) -> Any:
         return self.step(*args)
@@ -42,22 +53,95 @@ class TrainingStep(torch.nn.Module):
 
 @register("ddp")
 class DDPStrategy(Strategy):
-    """Automatic optimization runs through DDP; kept loops and manual optimization through GradientAverager."""
+    """Automatic optimization runs through DDP; kept loops and manual optimization through GradientAverager.
+
+    `find_unused_parameters`: look at every step for parameters that it does not use (the default; False saves the
+    time, and a step that leaves some out is then an error that names them). `static_graph`: every step uses the same
+    ones, so the first tells. `bucket_cap_mb`: MiB of gradients a message. `ddp_comm_hook`: a name in
+    comm_hooks.HOOKS or a function, with `ddp_comm_state`, `ddp_comm_wrapper` ("fp16_compress") and, for names,
+    `ddp_comm_options` (arguments of its state). `model_averaging_period`: optimizer steps between two averages of the
+    model under post_localSGD. `process_group_backend` and `timeout` (seconds or a timedelta): the process group's.
+    Raises ConfigurationError for names that there are not.
+    """
 
     needs_processes = True
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        find_unused_parameters: bool | None = None,
+        static_graph: bool = False,
+        ddp_comm_hook: Any = None,
+        ddp_comm_state: Any = None,
+        ddp_comm_wrapper: Any = None,
+        ddp_comm_options: dict[str, Any] | None = None,
+        model_averaging_period: int | None = None,
+        process_group_backend: str | None = None,
+        timeout: float | timedelta | None = None,
+        **ddp: Any,
+    ):
+        for name in ddp:
+            if name not in DDP_OPTIONS:
+                raise unknown_name(f"argument of {type(self).__name__}", name, [*DDP_OPTIONS, *ARGUMENTS])
+        self.find_unused = not static_graph if find_unused_parameters is None else find_unused_parameters
+        self.static_graph = static_graph
+        self.ddp = ddp
+        self.hook, self.hook_state, self.hook_wrapper = ddp_comm_hook, ddp_comm_state, ddp_comm_wrapper
+        self.hook_options = ddp_comm_options or {}
+        self.averaging_period = model_averaging_period
+        self.backend, self.timeout = process_group_backend, timeout
+        if isinstance(ddp_comm_hook, str):
+            comm_hooks.named(ddp_comm_hook)
         self._wrapped: DistributedDataParallel | None = None
         self._averager: GradientAverager | None = None
+        self._checked = False  # whether a backward has shown that every parameter is used
+
+    def attach(self, runtime: Runtime) -> None:
+        super().attach(runtime)
+        comm_hooks.check(self.hook, self.hook_wrapper, runtime.settings.kind)
+
+    def init_group(self, settings: Settings) -> None:
+        from ..launch.connect import init_group
+
+        limit = self.timeout
+        seconds = timedelta(seconds=limit) if isinstance(limit, (int, float)) else limit
+        init_group(settings, self.backend, seconds)
+
+    # -- setting up a run -----------------------------------------------------------------------------------------
+
+    def setup_optimizers(self, module: Module, optimizers: list[Any]) -> list[Any]:
+        if not isinstance(self.hook, str) or comm_hooks.named(self.hook) != LOCAL:
+            return optimizers
+        from torch.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
+        from torch.distributed.optim import PostLocalSGDOptimizer
+
+        start = self.hook_options.get("start_localSGD_iter", 100)
+        period = self.averaging_period or 4
+        return [PostLocalSGDOptimizer(o, PeriodicModelAverager(period, start)) for o in optimizers]
 
     def wrap(self, module: Module) -> Callable[..., Any]:
+        step = self.step(module, "training_step")
+        if not self.find_unused and not any(p.requires_grad for p in module.parameters()):
+            return step
+        self._wrapped = self.wrapper(TrainingStep(module, step, anchored=self.find_unused))
+        if self.hook is not None:
+            state, function = comm_hooks.resolve(self.hook, self.hook_state, self.hook_wrapper, self.hook_options)
+            self._wrapped.register_comm_hook(state, function)
+        self._checked = self.find_unused or self.static_graph
+        return self._wrapped if self._checked else self._forward
+
+    def wrapper(self, step: torch.nn.Module) -> DistributedDataParallel:
+        """`step` in DistributedDataParallel; the guide's configure_ddp."""
         device = self.runtime.device
-        self._wrapped = DistributedDataParallel(
-            TrainingStep(module, self.step(module, "training_step")),
+        return DistributedDataParallel(
+            step,
             device_ids=None if device.type == "cpu" else [device],
-            find_unused_parameters=True,
+            find_unused_parameters=self.find_unused,
+            static_graph=self.static_graph,
+            **self.ddp,
         )
-        return self._wrapped
+
+    def follow(self, module: torch.nn.Module) -> None:
+        self.averager.follow(module)
 
     @property
     def averager(self) -> GradientAverager:
@@ -65,21 +149,81 @@ class DDPStrategy(Strategy):
             self._averager = GradientAverager(self.runtime.world_size, self.runtime.group)
         return self._averager
 
-    def follow(self, module: torch.nn.Module) -> None:
-        self.averager.follow(module)
+    # -- every step -----------------------------------------------------------------------------------------------
+
+    def _forward(self, *args: Any) -> Any:
+        """Without a search for unused parameters: torch's numbers of those that are, turned into names."""
+        assert self._wrapped is not None
+        try:
+            return self._wrapped(*args)
+        except RuntimeError as error:
+            numbers = re.search(r"did not receive grad for rank \d+: ([\d ]+)", str(error))
+            if numbers is None:
+                raise
+            module = self._wrapped.module.module
+            trained = [name for name, parameter in module.named_parameters() if parameter.requires_grad]
+            raise unused(trained[int(number)] for number in numbers[1].split()) from None
 
     def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
         loss.backward(*args, **kwargs)
         if self._wrapped is None:
             self.averager.average()
+        elif not self._checked and self._wrapped.require_backward_grad_sync:
+            self._checked = True
+            missing = [
+                n for n, p in self._wrapped.module.module.named_parameters() if p.requires_grad and p.grad is None
+            ]
+            if missing:
+                raise unused(missing)
+
+    # -- evaluation and checkpoints: under post_localSGD ranks have different weights ----------------------------------
+
+    def evaluation(self, module: Module) -> AbstractContextManager:
+        return averaged(module) if self._local else nullcontext()
+
+    def state_dict(self, module: Module) -> dict[str, Any]:
+        with self.evaluation(module):
+            state = module.state_dict()
+            return {name: value.clone() for name, value in state.items()} if self._local else state
+
+    @property
+    def _local(self) -> bool:
+        """Is each rank's model its own between two averages? Only while a fit runs."""
+        return self._wrapped is not None and isinstance(self.hook, str) and comm_hooks.named(self.hook) == LOCAL
 
     def no_sync(self) -> AbstractContextManager:
         if self._wrapped is not None:
             return self._wrapped.no_sync()
         return self._averager.paused() if self._averager is not None else nullcontext()
 
+    def finish(self, module: Module) -> None:
+        if self._local:
+            average_weights(module)
+
     def teardown(self) -> None:
         self._wrapped = None
         if self._averager is not None:
             self._averager.release()
             self._averager = None
+
+
+ARGUMENTS = (
+    "find_unused_parameters",
+    "static_graph",
+    "ddp_comm_hook",
+    "ddp_comm_state",
+    "ddp_comm_wrapper",
+    "ddp_comm_options",
+    "model_averaging_period",
+    "process_group_backend",
+    "timeout",
+)
+
+
+def unused(names: Any) -> RuntimeError:
+    """The error for parameters that a step left out."""
+    listed = ", ".join(names)
+    return RuntimeError(
+        f"training_step did not use these parameters: {listed}. Use them all, or give them requires_grad=False, or use "
+        "DDPStrategy(find_unused_parameters=True)"
+    )

@@ -11,9 +11,14 @@ from .base import Strategy
 from .needs import require
 
 # The file that registers each name; imported when the name is asked for.
-HOMES = {"single": ".single", "ddp": ".ddp"}
+HOMES = {"single": ".single", "ddp": ".ddp", "dp": ".dp", "ddp2": ".dp"}
 # Classes that a script may import: `from ptmigrate.runtime import DDPStrategy`.
-CLASSES = {"Strategy": ".base", "DDPStrategy": ".ddp"}
+CLASSES = {
+    "Strategy": ".base",
+    "DDPStrategy": ".ddp",
+    "DataParallelStrategy": ".dp",
+    "DDP2Strategy": ".dp",
+}
 ALIASES = {
     "auto": "auto",
     "single_device": "single",
@@ -22,13 +27,11 @@ ALIASES = {
 }
 # Names that stand for another one with arguments.
 PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
-    "ddp_find_unused_parameters_true": ("ddp", {}),
-    "ddp_find_unused_parameters_false": ("ddp", {}),
+    "ddp_find_unused_parameters_true": ("ddp", {"find_unused_parameters": True}),
+    "ddp_find_unused_parameters_false": ("ddp", {"find_unused_parameters": False}),
 }
 # Spellings of the guide and of Lightning 1.2 to 2.6 that this version does not run yet.
 PLANNED = (
-    "dp",
-    "ddp2",
     "ddp_spawn",
     "ddp_fork",
     "ddp_notebook",
@@ -82,18 +85,22 @@ def choose_strategy(asked: Any, devices: int, nodes: int = 1, processes: int | N
     several = (devices * nodes if processes is None else processes) > 1
     if asked is None or ALIASES.get(asked if isinstance(asked, str) else "") == "auto":
         asked = "ddp" if several else "single"
-    chosen = asked if isinstance(asked, Strategy) else _made(asked)
+    chosen = made(asked)
     require(chosen.name, chosen.packages)
-    if chosen.one_process_a_node:
-        several = devices > 1 or several
-    if chosen.needs_processes and not several and not chosen.works_alone:
-        return _made("single")
+    if processes is None:
+        processes = nodes if chosen.one_process_a_node else devices * nodes
+    other = chosen.instead(devices, processes)
+    if other is not None:
+        return made(other)
     if chosen.name == "single" and several:
         raise ConfigurationError(f"strategy {asked!r} runs one process, and {devices * nodes} devices were asked for")
     return chosen
 
 
-def _made(asked: Any) -> Strategy:
+def made(asked: Any) -> Strategy:
+    """The object for a name, a class, or an object."""
+    if isinstance(asked, Strategy):
+        return asked
     if isinstance(asked, type) and issubclass(asked, Strategy):
         return asked()
     if not isinstance(asked, str):

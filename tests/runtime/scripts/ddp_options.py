@@ -1,0 +1,68 @@
+"""What DDPStrategy takes: each case's weights, or the error."""
+
+import json
+
+import torch
+from cells import Cells, Net
+from ptmigrate.runtime import DDPStrategy, Trainer
+
+
+class Unused(Net):
+    """A layer that no step uses."""
+
+    def __init__(self):
+        super().__init__()
+        self.extra = torch.nn.Linear(2, 2)
+
+
+class Sometimes(Net):
+    """A layer that is used from the second batch on no more."""
+
+    def __init__(self):
+        super().__init__()
+        self.extra = torch.nn.Linear(3, 3, bias=False)
+        torch.nn.init.eye_(self.extra.weight)
+
+    def training_step(self, batch, batch_idx):
+        loss = self.loss(batch)
+        return loss + 0 * self.extra.weight.sum() if self.global_step == 0 else loss
+
+
+CASES = {
+    "static": (Net, {"static_graph": True}),
+    "small_buckets": (Net, {"bucket_cap_mb": 0.0001, "gradient_as_bucket_view": True}),
+    "all_used": (Net, {"find_unused_parameters": False}),
+    "unused_found": (Unused, {}),
+    "unused_static": (Unused, {"static_graph": True}),
+    "allreduce": (Net, {"ddp_comm_hook": "allreduce"}),
+    "fp16": (Net, {"ddp_comm_hook": "fp16_compress_hook"}),
+    "powerSGD": (
+        Net,
+        {
+            "ddp_comm_hook": "powerSGD",
+            "ddp_comm_wrapper": "fp16_compress",
+            "ddp_comm_options": {"matrix_approximation_rank": 2, "start_powerSGD_iter": 3},
+        },
+    ),
+    "post_localSGD": (
+        Net,
+        {"ddp_comm_hook": "post_localSGD", "ddp_comm_options": {"start_localSGD_iter": 2}, "model_averaging_period": 4},
+    ),
+}
+
+
+def attempt(module, **options):
+    try:
+        answer = Cells(DDPStrategy(**options)).trained(module)
+    except RuntimeError as error:
+        return {"error": str(error)}
+    sums = [sum(map(sum, answer["weights"]))] * 2
+    torch.distributed.all_gather_object(sums, sums[0])
+    return {**answer, "ranks": sums}
+
+
+answers = {name: attempt(kind(), **options) for name, (kind, options) in CASES.items()}
+answers["unused_named"] = attempt(Unused(), find_unused_parameters=False)
+answers["later_named"] = attempt(Sometimes(), find_unused_parameters=False)
+if Trainer().is_global_zero:
+    print(json.dumps(answers))

@@ -21,7 +21,7 @@ from .rule import Finding, Rule
 from .write import write_text
 
 # Findings that a codemod of another code settles.
-CODEMODS = {"PTM604": ["PTM602"], "PTM103": ["PTM104", "PTM101"], "PTM108": ["PTM602"], "PTM609": ["PTM601"]}
+CODEMODS = {"PTM103": ["PTM104", "PTM101"], "PTM609": ["PTM601"]}
 ROUNDS = 5  # a repair inside of another's place waits for the next round
 
 

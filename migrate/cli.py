@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +31,17 @@ def _listing(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
         ctx.exit()
 
 
+def _explained(ctx: click.Context, param: click.Parameter, code: str | None) -> None:
+    if code is not None and not ctx.resilient_parsing:
+        from .explain import UnknownCode, explain
+
+        try:
+            click.echo(explain(code))
+        except UnknownCode as error:
+            raise click.BadParameter(str(error), ctx, param) from None
+        ctx.exit()
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH... [-- SCRIPT ARGS]")
 @click.option("-o", "--output", default="migrated", help="Folder for the results, `-` prints one file.  [migrated]")
@@ -46,7 +56,19 @@ def _listing(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 @click.option("--ignore", default="", help="Not these codes.")
 @click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_listing, help="List the codes.")
 @click.option(
-    "--format", "format_", type=click.Choice(["text", "json"]), default="text", help="Form of the report.  [text]"
+    "--explain",
+    metavar="CODE",
+    is_eager=True,
+    expose_value=False,
+    callback=_explained,
+    help="Say what a code means, with an example.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "json", "sarif", "html"]),
+    default="text",
+    help="Form of the report.  [text]",
 )
 @click.option("--report", type=click.Path(path_type=Path), help="Write the report to a file instead.")
 @click.option(
@@ -115,7 +137,14 @@ def _verify(m: Migrated, script_args: list[str], devices: int) -> Ladder:
 
 
 def _codes(text: str) -> tuple[str, ...]:
-    return tuple(c.strip().upper() for c in text.split(",") if c.strip())
+    """The codes and prefixes of a list; one that no code starts with is wrong usage."""
+    from .codes import CODES
+
+    codes = tuple(c.strip().upper() for c in text.split(",") if c.strip())
+    for code in codes:
+        if not any(known.startswith(code) for known in CODES):
+            raise click.UsageError(f"no code starts with {code!r}: `ptmigrate --list` shows all")
+    return codes
 
 
 def _check_usage(paths: tuple[Path, ...], output: str, in_place: bool, verify: bool, script_args: list[str]) -> None:
@@ -208,14 +237,15 @@ def _report(
         if m.report.error:
             click.echo(m.report.error, err=True)
         elif (line := note_nothing(m)) and len(done) == 1:
-            click.echo(line, err=format_ == "json" or to_stderr)
-    if format_ == "json":
-        proof = {"verify": ladder.as_json()} if ladder is not None else {}
-        text = json.dumps({**report.as_json(), **proof}, indent=2)
+            click.echo(line, err=format_ != "text" or to_stderr)
+    if format_ != "text":
+        from .formats import FORMATS
+
+        text = FORMATS[format_](done, report, ladder)
         if where is not None:
-            where.write_text(text + "\n", encoding="utf-8")
+            where.write_text(text, encoding="utf-8", newline="\n")
         else:
-            click.echo(text, err=to_stderr)
+            click.echo(text, nl=False, err=to_stderr)
     elif wrote:
         from .render import render, render_ladder
 

@@ -6,8 +6,8 @@ CODES = {
     "PTM104": ("place-like-inputs", "a tensor made in forward, a step or a helper goes where its inputs are"),
     "PTM105": ("register-buffers", "a tensor that a module keeps becomes a buffer, and a key of the state dict"),
     "PTM108": (
-        "default-tensor-type",
-        "set_default_tensor_type: today's set_default_dtype, or told of where it names a GPU",
+        "tensor-types",
+        "types that name a device (torch.cuda.FloatTensor, set_default_tensor_type) become a dtype and a place",
     ),
     "PTM109": ("load-on-cpu", "a state is loaded on the CPU, and goes from there to its module"),
     "PTM201": ("name-lambdas", "a lambda that meets pickling becomes a named function"),

@@ -9,9 +9,11 @@ from ..facts.script import Facts
 from ..report import Note
 from .amp_in_modules import AmpInModules
 from .base import Change, Codemod
+from .keep_loop import KeepLoop
 from .load_on_cpu import LoadOnCpu
 from .name_lambdas import NameLambdas
-from .old_idioms import OldIdioms, RemoveVariables
+from .old_idioms import DataZero, OldIdioms, RemoveVariables
+from .once import Once
 from .place_like_inputs import PlaceLikeInputs
 from .plain_process import PlainProcess
 from .register_buffers import RegisterBuffers
@@ -21,6 +23,7 @@ from .remove_unused_devices import RemoveUnusedDevices
 from .split_steps import SplitSteps
 from .steps import EmptyCache, Waits, ZeroedByTrainer
 from .sync_logging import SyncLogging
+from .tensor_types import TensorTypes
 
 # in a loop that is kept the script places things itself
 ONLY_LIFTED: tuple[type[Codemod], ...] = (RegisterBuffers, PlaceLikeInputs, ZeroedByTrainer, RemoveDeviceCalls)
@@ -31,12 +34,17 @@ ALWAYS: tuple[type[Codemod], ...] = (
     RemoveSamplers,
     RemoveVariables,
     OldIdioms,
+    DataZero,
+    TensorTypes,
     LoadOnCpu,
     SyncLogging,
     EmptyCache,
     Waits,
     SplitSteps,  # last: it moves what the others have rewritten
 )
+
+NAMED: tuple[type[Codemod], ...] = (*ALWAYS, *ONLY_LIFTED, RemoveUnusedDevices, KeepLoop, Once)
+BY_CODE = {kind.code: kind for kind in NAMED}
 
 
 def plan_all(facts: Facts, wants: Callable[[str], bool], kept: bool = False) -> list[Change]:

@@ -8,14 +8,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from ..facts.plain import VARIABLE, is_bare_variable
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import change_call, source, take_argument
+from .rewrites import change_call, take_argument
 
 SCALAR_NAME = re.compile(r"loss|err|cost|(^|_)(acc|accuracy|norm|kl|nll|correct|total)")
 REDUCES = {"sum", "mean", "norm", "item", "max", "min"}
@@ -66,23 +65,16 @@ class RemoveVariables(Codemod):
         )
 
 
-class OldIdioms(Codemod):
-    code = "PTM602"
-    name = "old-idioms"
+class DataZero(Codemod):
+    code = "PTM604"
+    name = "data-zero"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
-        self.left: list[Note] = []
         for sub in facts.walk(ast.Subscript):
             if self._reads_scalar(facts, sub):
                 says = f"`{facts.short(sub)}` became `.item()`: a loss has no dimension to index"
                 assert isinstance(sub.value, ast.Attribute)
-                yield Change(sub, replace(self.edit(facts, sub, says), code="PTM604"), _item, (sub.slice,))
-        for call in facts.walk(ast.Call):
-            yield from self._reduction(facts, call)
-            yield from self._tensor_type(facts, call)
-
-    def notes(self, facts: Facts) -> Iterator[Note]:
-        yield from self.left
+                yield Change(sub, self.edit(facts, sub, says), _item, (sub.slice,))
 
     def _reads_scalar(self, facts: Facts, sub: ast.Subscript) -> bool:
         """`loss.data[0]`; not `x.data[0]`, which may be a row."""
@@ -98,6 +90,19 @@ class OldIdioms(Codemod):
             return owner.func.attr in REDUCES and not owner.args and not owner.keywords
         last = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
         return bool(SCALAR_NAME.search(last.lower()))
+
+
+class OldIdioms(Codemod):
+    code = "PTM602"
+    name = "old-idioms"
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        self.left: list[Note] = []
+        for call in facts.walk(ast.Call):
+            yield from self._reduction(facts, call)
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self.left
 
     def _reduction(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
         """`size_average=False` is `reduction="sum"`."""
@@ -123,27 +128,6 @@ class OldIdioms(Codemod):
             return
         says = f"`{', '.join(f'{k}={facts.text.get(v)}' for k, v in given.items())}` became `reduction={new}`"
         yield Change(call, self.edit(facts, call, says), change_call((), set(given), {"reduction": new}))
-
-    def _tensor_type(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
-        """`set_default_tensor_type(torch.DoubleTensor)` is `set_default_dtype(torch.float64)`."""
-        if facts.names.resolve(call.func) != "torch.set_default_tensor_type" or len(call.args) != 1:
-            return
-        given = call.args[0]
-        full = given.value if isinstance(given, ast.Constant) else facts.names.resolve(given)
-        dtype = {"torch.FloatTensor": "float32", "torch.DoubleTensor": "float64", "torch.HalfTensor": "float16"}.get(
-            str(full)
-        )
-        line, column, _, _ = facts.text.key(call)
-        if dtype is None:
-            says = f"`{facts.short(call)}`: makes tensors on the GPU; use torch.set_default_dtype"
-            self.left.append(Note(line, column + 1, "PTM108", says))
-            return
-        if not isinstance(call.func, ast.Attribute) or not isinstance(call.func.value, ast.Name):
-            return
-        torch = call.func.value.id
-        new = f"{torch}.set_default_dtype({torch}.{dtype})"
-        edit = replace(self.edit(facts, call, f"`{facts.short(call)}` became `{new}`"), code="PTM108")
-        yield Change(call, edit, source(new), (call,))
 
 
 def _item(original: Any, updated: Any) -> Any:

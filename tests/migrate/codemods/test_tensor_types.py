@@ -1,0 +1,86 @@
+import pytest
+import torch
+from helpers import check, check_unchanged, migrated
+
+HEAD = "import torch\n"
+CHOICE = "Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            CHOICE + "def f(x):\n    return x * x.size(0) + Tensor([2.0])",
+            "Tensor = torch.FloatTensor\ndef f(x):\n    return x * x.size(0) + Tensor([2.0]).to(x.device)",
+        ),
+        (
+            CHOICE + "def f(x):\n    return (x > 0).type(Tensor)",
+            "Tensor = torch.FloatTensor\ndef f(x):\n    return (x > 0).to(torch.float32)",
+        ),
+        (
+            "def f(x):\n    return x.view(-1)[torch.cuda.LongTensor([1, 0])]",
+            "def f(x):\n    return x.view(-1)[torch.LongTensor([1, 0]).to(x.device)]",
+        ),
+        ("def f(x):\n    return x.type(torch.cuda.HalfTensor)", "def f(x):\n    return x.to(torch.float16)"),
+        ("torch.set_default_tensor_type(torch.DoubleTensor)", "torch.set_default_dtype(torch.float64)"),
+        ("torch.set_default_tensor_type('torch.FloatTensor')", "torch.set_default_dtype(torch.float32)"),
+    ],
+)
+def test_a_type_of_the_gpu_becomes_a_dtype_and_a_place(before, after):
+    check(HEAD + before + "\n", HEAD + after + "\n", select="PTM108")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Tensor = torch.FloatTensor",
+        "Tensor = torch.FloatTensor if single else torch.DoubleTensor",
+        "def f(x):\n    return x.type(torch.FloatTensor)",
+        "def f(x):\n    return x.type(torch.float32)",
+        "def f(x):\n    return isinstance(x, torch.FloatTensor)",
+        "def f(x):\n    return x.type('torch.FloatTensor')",
+        "torch.set_default_dtype(torch.float64)",
+    ],
+)
+def test_unchanged(source):
+    check_unchanged(HEAD + source + "\n", [], select="PTM108")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "torch.set_default_tensor_type('torch.cuda.FloatTensor')",
+        "z = torch.cuda.FloatTensor(3)",
+        "kinds = [torch.cuda.FloatTensor]",
+        "run(torch.cuda.FloatTensor if cuda else torch.FloatTensor)",
+    ],
+)
+def test_what_nothing_shows_the_place_of_is_told(source):
+    check_unchanged(HEAD + source + "\n", ["PTM108 line 2"], select="PTM108")
+
+
+def test_in_a_kept_loop_the_place_is_the_runtimes():
+    loop = CHOICE + "for x in xs:\n    y = Tensor(3).fill_(1)\n    loss = f(x.type(Tensor), y)\n    loss.backward()\n"
+    text = migrated(HEAD + loop).text
+    assert "y = Tensor(3).to(runtime.device).fill_(1)" in text and "x.to(runtime.device, torch.float32)" in text
+
+
+def test_values_dtypes_and_shapes_stay():
+    """With `cuda` off the original runs here, and gives what the result gives."""
+    source = (
+        HEAD
+        + "cuda = False\n"
+        + CHOICE
+        + (
+            "def f(x):\n    m = (x > 0).type(Tensor)\n    t = Tensor(2, x.size(1)).fill_(3.0)\n"
+            "    return x * m + t, m, t\n"
+        )
+    )
+    x = torch.randn(2, 4)
+    spaces: list[dict] = [{}, {}]
+    for space, text in zip(spaces, (source, migrated(source).text), strict=True):
+        exec(text, space)
+    before, after = (space["f"](x) for space in spaces)
+    assert source != migrated(source).text
+    for a, b in zip(before, after, strict=True):
+        assert torch.equal(a, b) and a.dtype == b.dtype and a.shape == b.shape

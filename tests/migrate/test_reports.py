@@ -1,0 +1,159 @@
+"""The forms of the report: SARIF as code hosts read it, a page that needs nothing else, the pages of the codes."""
+
+import html.parser
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+from ptmigrate.migrate.cli import command
+from ptmigrate.migrate.codes import CODES
+from ptmigrate.migrate.explain import EXAMPLES, explain
+
+SCRIPT = """\
+import torch
+s = "<b>&</b>"
+model = torch.nn.Linear(2, 2).cuda()
+z = torch.zeros(3).cuda()
+for x, y in loader:
+    model(x.cuda(), z)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a b.py").write_text(SCRIPT)
+    (tmp_path / "bad.py").write_text("import torch\nx = (\n")
+    (tmp_path / "none.py").write_text("x = 1\n")
+    return tmp_path
+
+
+def run(*args):
+    return CliRunner().invoke(command, list(args))
+
+
+def sarif_of(*args):
+    return json.loads(run("--check", "--format", "sarif", *args).stdout)
+
+
+def test_sarif_has_edits_notes_and_errors(folder):
+    (one,) = sarif_of(".")["runs"]
+    rules = one["tool"]["driver"]["rules"]
+    levels = [(r["ruleId"], r["level"]) for r in one["results"]]
+    assert levels == [("PTM101", "note"), ("PTM104", "warning"), ("PTM101", "note")]
+    assert all(rules[r["ruleIndex"]]["id"] == r["ruleId"] for r in one["results"])
+    place = one["results"][0]["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": "a%20b.py"}, "region": {"startLine": 3, "startColumn": 9}}
+    invocation = one["invocations"][0]
+    assert invocation["executionSuccessful"] is False
+    error = invocation["toolExecutionNotifications"][0]
+    assert error["locations"][0]["physicalLocation"]["region"] == {"startLine": 2, "startColumn": 5}
+    assert "never closed" in error["message"]["text"]
+
+
+def test_sarif_keeps_to_the_2_1_0_schema(folder):
+    """What the schema demands of the objects used here: properties that are required, no others, and their types."""
+    text, array, integer = str, list, int
+    known = {
+        "log": {"$schema": text, "version*": text, "runs*": array},
+        "run": {"tool*": dict, "columnKind": text, "invocations": array, "results": array},
+        "driver": {"name*": text, "version": text, "rules": array},
+        "rule": {"id*": text, "name": text, "shortDescription": dict, "fullDescription": dict},
+        "invocation": {"executionSuccessful*": bool, "toolExecutionNotifications": array},
+        "notification": {"level": text, "message*": dict, "locations": array},
+        "result": {
+            "ruleId": text, "ruleIndex": integer, "level": text, "message*": dict, "locations": array,
+            "properties": dict,
+        },
+        "region": {"startLine": integer, "startColumn": integer},
+    }  # fmt: skip
+
+    def fits(kind, value):
+        form = {k.rstrip("*"): v for k, v in known[kind].items()}
+        assert set(value) <= set(form), (kind, value)
+        assert {k[:-1] for k in known[kind] if k.endswith("*")} <= set(value), (kind, value)
+        assert all(isinstance(v, form[k]) for k, v in value.items()), (kind, value)
+
+    log = sarif_of(".")
+    fits("log", log)
+    assert log["version"] == "2.1.0"
+    (one,) = log["runs"]
+    fits("run", one)
+    assert one["columnKind"] in ("utf16CodeUnits", "unicodeCodePoints")
+    fits("driver", one["tool"]["driver"])
+    rules = one["tool"]["driver"]["rules"]
+    assert len({r["id"] for r in rules}) == len(rules)
+    for rule in rules:
+        fits("rule", rule)
+    for invocation in one["invocations"]:
+        fits("invocation", invocation)
+        for notification in invocation["toolExecutionNotifications"]:
+            fits("notification", notification)
+    for result in one["results"]:
+        fits("result", result)
+        assert result["level"] in ("none", "note", "warning", "error") and result["message"]["text"]
+        for location in result["locations"]:
+            region = location["physicalLocation"]["region"]
+            fits("region", region)
+            assert region["startLine"] >= 1 and region["startColumn"] >= 1
+
+
+class Balanced(html.parser.HTMLParser):
+    """Every element that opens closes, in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.text = [], []
+
+    def handle_starttag(self, tag, attrs):
+        assert not any(k in ("src", "href") for k, _ in attrs), "the page loads something"
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_page_has_the_diff_with_the_reasons_beside_and_loads_nothing(folder):
+    done = run("--check", "--format", "html", "--report", "page.html", ".")
+    assert done.exit_code == 2 and not done.stdout
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    seen = Balanced()
+    seen.feed(page)
+    assert not seen.open and "<script" not in page and "url(" not in page
+    text = " ".join(seen.text)
+    assert 's = "<b>&</b>"' in text, "the source is shown as it is"
+    assert "never closed" in text and "none.py" in text
+    row = next(r for r in re.findall(r"<tr.*?</tr>", page) if ".cuda()" in r)
+    assert 'class="del"' in row and "PTM101" in row, "the reason stands in the row of its line"
+    look = next(r for r in re.findall(r"<tr.*?</tr>", page) if "zeros(3)" in r)
+    assert "PTM104" in look and "look at this" in look
+
+
+@pytest.mark.parametrize("code", sorted(CODES))
+def test_every_code_is_explained(code):
+    done = run("--explain", code.lower())
+    assert done.exit_code == 0 and done.stdout.startswith(code)
+    assert CODES[code][1][1:] in done.stdout
+
+
+@pytest.mark.parametrize("code", sorted(EXAMPLES))
+def test_the_example_of_a_code_is_about_it(code):
+    """The codemod is run on its example: it edits there, or tells."""
+    text = explain(code)
+    assert "line " in text.split("For example:")[1], text
+
+
+def test_a_code_that_there_is_not(folder):
+    done = run("--explain", "PTM110x")
+    assert done.exit_code == 2 and "did you mean" in done.stderr and "--list" in done.stderr
+    done = run("--select", "PTX1", "a b.py")
+    assert done.exit_code == 2 and "'PTX1'" in done.stderr and "--list" in done.stderr
+
+
+def test_the_list_has_every_code():
+    assert [line.split()[0] for line in run("--list").stdout.splitlines()] == sorted(CODES)

@@ -59,9 +59,10 @@ def project(tmp_path, hooks):
     return folder
 
 
-def run_hook(project, home, *arguments):
+def run_hook(project, home, *arguments, staging=True):
     pytest.importorskip("pre_commit")
-    git(project, "add", "-A")
+    if staging:
+        git(project, "add", "-A")
     return subprocess.run(
         [sys.executable, "-m", "pre_commit", *(arguments or ("run", "ptlint"))],
         cwd=project,
@@ -100,10 +101,20 @@ def test_a_commit_is_stopped(project, home):
 
 
 def test_the_fixing_variant_changes_files(project, home):
-    (project / "bad.py").write_text("import torch\nimport torch.distributed as dist\n\nx = torch.zeros(1)\n")
+    old = "import torch\nfrom torch.autograd import Variable\n\nx = Variable(torch.zeros(1))  # kept\n"
+    (project / "old.py").write_text(old)
+    (project / "unstaged.py").write_text(old)
+    git(project, "add", "old.py")
+    done = run_hook(project, home, "run", "ptlint-fix", "--hook-stage", "manual", staging=False)
+    assert done.returncode == 1 and "files were modified by this hook" in done.stdout, done.stdout + done.stderr
+    assert (project / "old.py").read_text() == old.replace("Variable(torch.zeros(1))", "torch.zeros(1)")
+    assert (project / "unstaged.py").read_text() == old
     done = run_hook(project, home, "run", "ptlint-fix", "--hook-stage", "manual")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (project / "bad.py").read_text().startswith("import torch\n")
+    assert (project / "unstaged.py").read_text() != old
+    assert run_hook(project, home, "run", "ptlint-fix", "--hook-stage", "manual").returncode == 0
+    (project / "bad.py").write_text(BAD)  # what only an unsafe fix settles stays, and is told
+    done = run_hook(project, home, "run", "ptlint-fix", "--hook-stage", "manual")
+    assert "bad.py:3:9: PTM101" in done.stdout and (project / "bad.py").read_text() == BAD
 
 
 def test_the_environment_holds_no_torch(project, home):

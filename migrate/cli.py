@@ -54,6 +54,12 @@ def _explained(ctx: click.Context, param: click.Parameter, code: str | None) -> 
 )
 @click.option("--select", default="", help="Only these codes (prefixes, separated by commas).")
 @click.option("--ignore", default="", help="Not these codes.")
+@click.option(
+    "--checkpoint",
+    default="",
+    metavar="NAMES",
+    help="Attributes of modules whose activations are computed again in backward (needs fairscale).",
+)
 @click.option("--list", is_flag=True, is_eager=True, expose_value=False, callback=_listing, help="List the codes.")
 @click.option(
     "--explain",
@@ -90,6 +96,7 @@ def command(
     plan: str,
     select: str,
     ignore: str,
+    checkpoint: str,
     format_: str,
     report: Path | None,
     verify: bool,
@@ -104,9 +111,12 @@ def command(
 
     script_args: list[str] = list(ctx.obj or ())
     _check_usage(paths, output, in_place, verify, script_args)
-    options = Options(plan, _codes(select), _codes(ignore))
+    options = Options(plan, _codes(select), _codes(ignore), _names(checkpoint))
     files = collect(paths)
     done = migrate_all(files, options, _progress(len(files)))
+    for name in options.checkpoint:
+        if not any(f"`self.{name}`" in e.message for m in done for e in m.report.edits if e.code == "PTM520"):
+            raise click.UsageError(f"--checkpoint: no module here is given an attribute self.{name}")
     wrote = True
     if diff:
         for m in done:
@@ -134,6 +144,10 @@ def _verify(m: Migrated, script_args: list[str], devices: int) -> Ladder:
     console = Console(stderr=True)
     with console.status(f"running {m.path} and its result") if console.is_terminal else nullcontext():
         return climb(m.path, Path(m.report.output), script_args, devices)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(n.strip().removeprefix("self.") for n in text.split(",") if n.strip())
 
 
 def _codes(text: str) -> tuple[str, ...]:

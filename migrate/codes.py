@@ -28,6 +28,10 @@ CODES = {
         "what a step does with the whole batch goes to training_step_end, which sees it on dp and ddp2 too",
     ),
     "PTM505": ("zeroed-gradients", "zero_grad() by hand in a step that a Trainer optimizes goes"),
+    "PTM520": (
+        "checkpoint-activations",
+        "activations are computed again in backward where that is asked for, batch norm counted once",
+    ),
     "PTM601": ("remove-variables", "a tensor is its own Variable"),
     "PTM602": ("old-idioms", "size_average and reduce are reduction="),
     "PTM603": ("mend-async", "`async=` is non_blocking= or async_op="),

@@ -42,6 +42,10 @@ EXAMPLES = {
     "        return F.cross_entropy(z @ z.t(), y)\n",
     "PTM505": MODULE
     + "    def training_step(self, batch, batch_idx):\n        self.opt.zero_grad()\n        return self(batch)\n",
+    "PTM520": "import torch.nn as nn\nfrom torch.utils.checkpoint import checkpoint\nclass Net(nn.Module):\n"
+    "    def __init__(self):\n        super().__init__()\n"
+    "        self.block = nn.Sequential(nn.Linear(32, 32), nn.BatchNorm1d(32))\n"
+    "    def forward(self, x):\n        return checkpoint(self.block, x)\n",
     "PTM601": "import torch\nfrom torch.autograd import Variable\n"
     "for x, y in loader:\n    x = Variable(x)\n    model(x)\n",
     "PTM602": "import torch\nloss = torch.nn.MSELoss(size_average=False)\n",

@@ -28,6 +28,7 @@ class Options:
     plan: str = "auto"
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    checkpoint: tuple[str, ...] = ()  # attributes of modules whose activations are computed again in backward
 
     def wants(self, code: str) -> bool:
         return (not self.select or any(code.startswith(s) for s in self.select)) and not any(
@@ -55,6 +56,7 @@ def migrate_text(text: str, options: Options | None = None, is_script: bool = Tr
         return Result(text, "none")
     mended, first = mend(text)
     facts = Facts(mended)
+    facts.checkpoint = frozenset(options.checkpoint)
     if already_migrated(facts):
         return Result(text, "none")
     try:

@@ -96,7 +96,7 @@ class Pass(cst.CSTTransformer):
     def _insert(self, original: cst.Module, updated: cst.Module) -> list[Any]:
         """The statements with new definitions before those that need them; a module's statements keep their places."""
         before: dict[int, list[Any]] = {}
-        for i in self.insertions:
+        for i in [i for i in self.insertions if i.text]:
             at = next(n for n, s in enumerate(original.body) if self.positions[s].end.line >= i.line)
             before.setdefault(at, []).append(cst.parse_statement(i.text, original.config_for_parsing))
         imports = sorted({name for i in self.insertions for name in i.imports})

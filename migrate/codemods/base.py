@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Insertion:
-    """A definition that goes before the statement of the module that starts on a line, and imports it needs."""
+    """A definition, if any, before the statement of the module that starts on a line; and imports that are needed."""
 
     line: int
     text: str

@@ -9,6 +9,7 @@ from ..facts.script import Facts
 from ..report import Note
 from .amp_in_modules import AmpInModules
 from .base import Change, Codemod
+from .checkpoint_activations import CheckpointActivations
 from .keep_loop import KeepLoop
 from .load_on_cpu import LoadOnCpu
 from .name_lambdas import NameLambdas
@@ -37,6 +38,7 @@ ALWAYS: tuple[type[Codemod], ...] = (
     DataZero,
     TensorTypes,
     LoadOnCpu,
+    CheckpointActivations,
     SyncLogging,
     EmptyCache,
     Waits,

@@ -28,6 +28,7 @@ class Facts:
         self.text = Text(text)
         self.notes: list[Note] = []  # what was seen while planning, and wants a person
         self.handle: str | None = None  # what a kept loop calls its Runtime
+        self.checkpoint: frozenset[str] = frozenset()  # attributes whose activations are to be computed again
         self.tree = tree if tree is not None else ast.parse(text)
 
     @cached_property

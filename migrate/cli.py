@@ -83,6 +83,14 @@ def _explained(ctx: click.Context, param: click.Parameter, code: str | None) -> 
 @click.option(
     "--devices", default=1, type=click.IntRange(1), help="With --verify: the distributed run too, on N processes."
 )
+@click.option(
+    "--timeout",
+    default=600.0,
+    show_default=True,
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="With --verify: the longest that one run may take.",
+)
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 @click.pass_context
 def command(
@@ -101,6 +109,7 @@ def command(
     report: Path | None,
     verify: bool,
     devices: int,
+    timeout: float,
 ) -> None:
     """Rewrite plain PyTorch training scripts for any number of devices.
 
@@ -125,25 +134,36 @@ def command(
         _print_one(done)
     elif not check:
         wrote = _write(done, output, in_place, force)
-    ladder = _verify(done[0], script_args, devices) if verify and wrote and done[0].result is not None else None
+    ladder = _verify(done[0], script_args, devices, timeout) if verify and wrote else None
     code = _report(done, format_, report, to_stderr=diff or output == "-", wrote=wrote, ladder=ladder)
     if (check and any(m.report.changed for m in done)) or (ladder is not None and not ladder.proven):
         code = max(code, 1)
     ctx.exit(code if wrote else 2)
 
 
-def _verify(m: Migrated, script_args: list[str], devices: int) -> Ladder:
-    """The proof of one script; on a terminal a line shows that it is under way."""
-    from contextlib import nullcontext
+def _verify(m: Migrated, script_args: list[str], devices: int, timeout: float) -> Ladder:
+    """The proof of one script; on a terminal a bar shows what is running and how far it is."""
+    from .verify.ladder import climb, refused
 
+    if m.result is None or m.report.plan == "refused" or m.report.output is None:
+        return refused("the script is not migrated", devices)
+    result = Path(m.report.output)
+    if not sys.stderr.isatty():
+        return climb(m.path, result, script_args, devices, limit=timeout)
     from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from .verify.ladder import climb
-
-    assert m.report.output is not None
-    console = Console(stderr=True)
-    with console.status(f"running {m.path} and its result") if console.is_terminal else nullcontext():
-        return climb(m.path, Path(m.report.output), script_args, devices)
+    columns = (TextColumn("running {task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("the original", total=1.0)
+        return climb(
+            m.path,
+            result,
+            script_args,
+            devices,
+            limit=timeout,
+            show=lambda what, part: bar.update(task, description=what, completed=part),
+        )
 
 
 def _names(text: str) -> tuple[str, ...]:

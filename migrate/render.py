@@ -70,7 +70,8 @@ def render_ladder(ladder: Ladder) -> None:
     for r in ladder.rungs:
         table.add_row(r.name, Text(r.result, style=colours[r.result]), r.detail)
     console.print(table)
-    if ladder.original != "yes":
-        console.print(Text(f"nothing is proven: the original does not run here ({ladder.original})", style="yellow"))
+    if ladder.missing is not None:
+        says = f"nothing is proven: the original does not run here ({ladder.original}): {ladder.missing.way_out}"
+        console.print(Text(says, style="yellow"))
     else:
         console.print(Text("the result trains the same" if ladder.proven else "the result is not proven", style="bold"))

@@ -241,6 +241,8 @@ class RemoveSamplers(Codemod):
             elif shuffle is None or evaluates:
                 new = facts.text.get(given)
         says = f"sampler removed{f', shuffle={new} restored' if new and (given is None or gone[1:]) else ''}: {WHY}"
+        if new == "True":
+            says += "; the order comes from torch's generator, no longer from the sampler's seed and epoch"
         keep = given is not None and len(gone) == 1
         if isinstance(holder, ast.Dict):
             rewrite = change_dict(

@@ -210,7 +210,7 @@ class Distribution:
         for c, full in self.full.items():
             value = "0" if full in RANKS else "1" if full in WORLDS else None
             if value is None and isinstance(c.func, ast.Name) and c.func.id == "int" and len(c.args) == 1:
-                value = self._environment(c.args[0])
+                value = _as_int(self._environment(c.args[0]))
             if (
                 value is None
                 and full in ("torch.cuda.device_count", "torch.accelerator.device_count")
@@ -222,6 +222,9 @@ class Distribution:
             if value is not None:
                 taken.update(ast.walk(c))
                 yield c, value
+        for test in self.facts.walk(ast.Compare):
+            if self._asks_for_launcher(test):
+                yield test, str(isinstance(test.ops[0], ast.NotIn))
         for node in [*self.facts.walk(ast.Subscript), *self.facts.walk(ast.Call)]:
             value = self._environment(node)
             if (
@@ -229,7 +232,7 @@ class Distribution:
                 and value is not None
                 and not (isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load))
             ):
-                yield node, f'"{value}"'
+                yield node, value if _default(node) is not None else f'"{value}"'
 
     def _environment(self, node: ast.expr) -> str | None:
         """`os.environ["RANK"]`, `os.environ.get("RANK", 0)`, `os.getenv("RANK")`."""
@@ -242,7 +245,23 @@ class Distribution:
             and node.args
         ):
             key = node.args[0]
-        return RANK_VARIABLES.get(key.value) if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+        if not (isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in RANK_VARIABLES):
+            return None
+        default = _default(node)  # what the script takes where no launcher has set it: -1, to tell
+        return ast.unparse(default) if default is not None else RANK_VARIABLES[key.value]
+
+    def _asks_for_launcher(self, test: ast.Compare) -> bool:
+        """`"RANK" in os.environ`: in a plain script nobody has set it."""
+        key, where = test.left, test.comparators[0]
+        if isinstance(where, ast.Call) and isinstance(where.func, ast.Attribute) and where.func.attr == "keys":
+            where = where.func.value
+        return (
+            len(test.ops) == 1
+            and isinstance(test.ops[0], ast.In | ast.NotIn)
+            and isinstance(key, ast.Constant)
+            and key.value in RANK_VARIABLES
+            and self.facts.names.resolve(where) == "os.environ"
+        )
 
     def _gives_world(self, c: ast.Call) -> bool:
         """`ngpus_per_node = torch.cuda.device_count()`"""
@@ -250,6 +269,18 @@ class Distribution:
         if isinstance(up, ast.keyword):
             return up.arg == "nprocs"
         return isinstance(up, ast.Assign) and any(WORLD_NAME.match(_last(t)) for t in up.targets)
+
+
+def _as_int(source: str | None) -> str | None:
+    """What `int()` gives of the source of a text or a number."""
+    if source is None or re.fullmatch(r"-?\d+", source):
+        return source
+    text = source.strip("\"'")
+    return text if re.fullmatch(r"-?\d+", text) else f"int({source})"
+
+
+def _default(node: ast.expr) -> ast.expr | None:
+    return node.args[1] if isinstance(node, ast.Call) and len(node.args) == 2 else None
 
 
 def _last(node: ast.AST) -> str:

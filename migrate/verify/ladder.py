@@ -6,17 +6,22 @@ there, to rounding. A rung that cannot be tried says why.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
+import ast
+import math
 import tempfile
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-RECORDER = Path(__file__).with_name("record.py")
+from .reasons import Lack, lack
+from .runs import Run, Watch, ptrun, python, run
+
 TOLERANCE = 1e-5  # of losses on several processes, relative to the larger of 1 and the loss
+LIMIT = 600.0  # seconds a run may take, unless the user says otherwise
+ROOM = 60.0  # seconds that a result may take beyond ten times the original's time
+
+Show = Callable[[str, float], None]  # what is running, and how much of it is done (0 to 1)
 
 
 @dataclass
@@ -27,112 +32,166 @@ class Rung:
 
 
 @dataclass
-class Run:
-    """What one run left: exit code, the end of its output, losses and parameters by rank."""
-
-    code: int
-    output: str
-    losses: dict[int, list[float]] = field(default_factory=dict)
-    parameters: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def ok(self) -> bool:
-        return self.code == 0 and any(self.losses.values())
-
-    @property
-    def reason(self) -> str:
-        lines = [line for line in self.output.strip().splitlines() if line.strip()]
-        if self.code == 0:
-            return "it trained nothing: backward() was never called"
-        return f"exit code {self.code}: {lines[-1] if lines else 'no output'}"
-
-    def mean_losses(self) -> list[float]:
-        """The loss of each global batch: the ranks' losses are weighted so that their mean is it."""
-        ranks = list(self.losses.values())
-        return [sum(step) / len(ranks) for step in zip(*ranks, strict=False)] if ranks else []
-
-
-@dataclass
 class Ladder:
     rungs: list[Rung]
-    original: str  # "yes", or why the original does not run here
+    missing: Lack | None = None  # why the original does not run here
+
+    @property
+    def original(self) -> str:
+        return "yes" if self.missing is None else self.missing.reason
 
     @property
     def proven(self) -> bool:
-        return self.original == "yes" and all(r.result == "yes" for r in self.rungs)
+        return self.missing is None and all(r.result == "yes" for r in self.rungs)
 
     def as_json(self) -> dict[str, Any]:
-        return {"original_runs": self.original, "rungs": [asdict(r) for r in self.rungs], "proven": self.proven}
+        told = {"missing": self.missing.as_json()} if self.missing is not None else {}
+        rungs = [asdict(r) for r in self.rungs]
+        return {"original_runs": self.original, **told, "rungs": rungs, "proven": self.proven}
 
 
-def climb(original: Path, result: Path, args: list[str], devices: int) -> Ladder:
-    """Run what has to be run and compare; `result` is the migrated copy of `original`."""
+def climb(
+    original: Path,
+    result: Path,
+    args: list[str],
+    devices: int = 1,
+    *,
+    limit: float = LIMIT,
+    show: Show | None = None,
+    carried: bool = True,
+) -> Ladder:
+    """Run what has to be run and compare; `result` is the migrated copy of `original`.
+
+    `limit`: seconds for each run. `carried`: the result runs on ptmigrate's runtime, so that ptrun can distribute it.
+    """
     with tempfile.TemporaryDirectory() as logs:
-        rungs = [Rung("parses", "yes")]
-        first = _run([sys.executable], original, args, Path(logs, "original"))
+        return _Climb(original, result, args, devices, limit, show, carried, Path(logs)).climb()
+
+
+def refused(reason: str, devices: int) -> Ladder:
+    """The ladder of a script that was not migrated."""
+    return Ladder([Rung(n, "not tried", reason) for n in ["parses", "runs", "same losses", *_names(devices)]])
+
+
+class _Climb:
+    def __init__(
+        self, original: Path, result: Path, args: list[str], devices: int, limit: float, show: Show | None,
+        carried: bool, logs: Path,
+    ) -> None:  # fmt: skip
+        self.original, self.result, self.args, self.devices = original, result, args, devices
+        self.limit, self.show, self.carried, self.logs = limit, show, carried, logs
+        self.size = 0  # of the original's record, once it is known
+
+    def climb(self) -> Ladder:
+        parses = _parses(self.result)
+        after = ["runs", "same losses", *_names(self.devices)]
+        if parses.result != "yes":
+            return Ladder([parses] + [Rung(n, "not tried") for n in after])
+        first = self._original()
         if not first.ok:
-            rest = ["runs", "same losses", *_names(devices)]
-            return Ladder(rungs + [Rung(n, "not tried", "the original does not run here") for n in rest], first.reason)
-        one = _run([sys.executable], result, args, Path(logs, "one"))
-        rungs.append(Rung("runs", "yes") if one.ok else Rung("runs", "no", one.reason))
+            rest = [Rung(n, "not tried", "the original does not run here") for n in after]
+            return Ladder([parses, *rest], lack(first, self.limit))
+        self.limit = min(self.limit, 10 * first.seconds + ROOM)
+        one = self._run("the result", python(), self.result, "one")
+        rungs = [parses, Rung("runs", "yes") if one.ok else Rung("runs", "no", one.reason)]
         rungs.append(_same(first, one) if one.ok else Rung("same losses", "not tried"))
-        if devices > 1:
-            rungs += _distributed(first, result, args, devices, Path(logs, "many"))
-        return Ladder(rungs, "yes")
+        if self.devices > 1:
+            rungs += self._distributed(first) if self.carried else _not_carried(self.devices)
+        return Ladder(rungs)
+
+    def _run(self, what: str, launcher: list[str], script: Path, log: str, **options: bool) -> Run:
+        watch: Watch | None = None
+        if self.show is not None:
+            show, size = self.show, self.size
+            show(what, 0.0)
+
+            def watch(written: int) -> None:
+                show(what, min(1.0, written / size) if size else 0.0)
+
+        return run(launcher, script, self.args, self.logs / log, self.limit, watch=watch, **options)
+
+    def _original(self, still: bool = False) -> Run:
+        log = "still" if still else "original"
+        first = self._run("the original", python(), self.original, log, still=still)
+        if not first.ok and lack(first, self.limit).kind == "launcher":
+            first = self._run("the original", python(), self.original, f"{log}-launched", still=still, launched=True)
+        self.size = self.size or first.size
+        return first
+
+    def _distributed(self, first: Run) -> list[Rung]:
+        runs, same = _names(self.devices)
+        many = self._run(f"the result on {self.devices}", ptrun(self.devices), self.result, "many")
+        if not many.ok or len(many.losses) != self.devices:
+            return [Rung(runs, "no", many.reason), Rung(same, "not tried")]
+        close, says = _close(first.mean_losses(), many.mean_losses())
+        if not close:
+            close, says = self._stilled(says)
+        return [Rung(runs, "yes"), Rung(same, "yes" if close else "no", says)]
+
+    def _stilled(self, before: str) -> tuple[bool, str]:
+        """Dropout draws for each share and batch norm measures each share: once more without them, where they are."""
+        first = self._original(still=True)
+        if not first.ok or not first.stilled:
+            return False, before
+        what = f"the result on {self.devices}, without {' and '.join(first.stilled)}"
+        many = self._run(what, ptrun(self.devices), self.result, "many-still", still=True)
+        close, says = _close(first.mean_losses(), many.mean_losses())
+        if not (many.ok and close):
+            return False, before
+        return True, f"{says}; without {' and '.join(first.stilled)}, which each process has to itself"
+
+
+def _parses(result: Path) -> Rung:
+    try:
+        ast.parse(result.read_bytes())
+    except (SyntaxError, ValueError, OSError) as e:
+        return Rung("parses", "no", str(e))
+    return Rung("parses", "yes")
 
 
 def _names(devices: int) -> list[str]:
     return [f"runs on {devices}", f"same losses on {devices}"] if devices > 1 else []
 
 
-def _distributed(first: Run, result: Path, args: list[str], devices: int, log: Path) -> list[Rung]:
-    runs, same = _names(devices)
-    launcher = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", str(devices)]
-    many = _run([*launcher, "--strategy", "ddp", "--global-batch"], result, args, log)
-    if not many.ok or len(many.losses) != devices:
-        return [Rung(runs, "no", many.reason), Rung(same, "not tried")]
-    want, got = first.losses[0], many.mean_losses()
+def _not_carried(devices: int) -> list[Rung]:
+    says = "Lightning gives each process batches of its own: there is no run of the same batches to compare with"
+    return [Rung(n, "not tried", says) for n in _names(devices)]
+
+
+def _close(want: list[float], got: list[float]) -> tuple[bool, str]:
+    """Whether losses agree to rounding, and in how far."""
     if len(want) != len(got):
-        return [Rung(runs, "yes"), Rung(same, "no", f"{len(want)} losses became {len(got)}")]
-    worst, at = max((abs(a - b) / max(1.0, abs(a)), i) for i, (a, b) in enumerate(zip(want, got, strict=True)))
+        return False, f"{len(want)} losses became {len(got)}"
+    off = [_difference(a, b) for a, b in zip(want, got, strict=True)]
+    worst = max(off)
     says = f"{len(want)} losses, largest difference {worst:.1e}"
     if worst <= TOLERANCE:
-        return [Rung(runs, "yes"), Rung(same, "yes", says)]
-    return [Rung(runs, "yes"), Rung(same, "no", f"{says}, at step {at}: {want[at]:.8g} became {got[at]:.8g}")]
+        return True, says
+    at = next(i for i, d in enumerate(off) if d > TOLERANCE)
+    return False, f"{says}; first at step {at}: {want[at]:.8g} became {got[at]:.8g}"
+
+
+def _difference(a: float, b: float) -> float:
+    if a == b or (math.isnan(a) and math.isnan(b)):
+        return 0.0
+    off = abs(a - b) / max(1.0, abs(a))
+    return math.inf if math.isnan(off) else off
 
 
 def _same(first: Run, one: Run) -> Rung:
+    """Bit for bit; an original that itself runs several processes is met to rounding."""
+    if len(first.losses) > 1:
+        close, says = _close(first.mean_losses(), one.mean_losses())
+        return Rung("same losses", "yes" if close else "no", f"{says}; the original runs {len(first.losses)} processes")
     want, got = first.losses[0], one.losses.get(0, [])
     if len(want) != len(got):
         return Rung("same losses", "no", f"{len(want)} losses became {len(got)}")
-    different = next((i for i, (a, b) in enumerate(zip(want, got, strict=True)) if a != b), None)
+    different = next((i for i, (a, b) in enumerate(zip(want, got, strict=True)) if repr(a) != repr(b)), None)
     if different is not None:
         return Rung("same losses", "no", f"at step {different}, {want[different]!r} became {got[different]!r}")
-    if [p["digest"] for p in first.parameters] != [p["digest"] for p in one.parameters]:
+    if sorted(p["digest"] for p in first.parameters) != sorted(p["digest"] for p in one.parameters):
         return Rung("same losses", "no", "the losses are the same, the final parameters are not")
-    return Rung("same losses", "yes", f"{len(want)} losses and {len(first.parameters)} parameters, bit for bit")
-
-
-def _run(launcher: list[str], script: Path, args: list[str], log: Path) -> Run:
-    """One recorded run; the working folder stays the caller's, as for a user who runs the script by hand."""
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"}
-    done = subprocess.run(
-        [*launcher, str(RECORDER), str(log), str(script), *args],
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    run = Run(done.returncode, done.stdout)
-    for path in sorted(log.parent.glob(f"{log.name}.*")):
-        rank = int(path.suffix[1:])
-        run.losses[rank] = []
-        for line in path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            if "loss" in row:
-                run.losses[rank].append(row["loss"])
-            elif rank == 0:
-                run.parameters = row["parameters"]
-    return run
+    says = f"{len(want)} losses and {len(first.parameters)} parameters, bit for bit"
+    if first.ordered:
+        says += "; the DistributedSampler's order drawn as shuffle=True draws it"
+    return Rung("same losses", "yes", says)

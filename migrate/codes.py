@@ -11,7 +11,8 @@ CODES = {
     ),
     "PTM109": ("load-on-cpu", "a state is loaded on the CPU, and goes from there to its module"),
     "PTM201": ("name-lambdas", "a lambda that meets pickling becomes a named function"),
-    "PTM301": ("item-in-hot-loop", "told of: a number is read from the device at every step"),
+    "PTM301": ("item-in-hot-loop", "a total stays a tensor while it is summed; other `.item()` at every step are told"),
+    "PTM303": ("cpu-in-hot-loop", "`.cpu()` right before `.item()` goes"),
     "PTM309": ("empty-cache", "torch.cuda.empty_cache() at every step goes"),
     "PTM401": (
         "remove-samplers",
@@ -28,6 +29,7 @@ CODES = {
         "what a step does with the whole batch goes to training_step_end, which sees it on dp and ddp2 too",
     ),
     "PTM505": ("zeroed-gradients", "zero_grad() by hand in a step that a Trainer optimizes goes"),
+    "PTM510": ("sharded-needs-zeros", "zero_grad(set_to_none=False) under FairScale's ShardedDataParallel"),
     "PTM520": (
         "checkpoint-activations",
         "activations are computed again in backward where that is asked for, batch norm counted once",

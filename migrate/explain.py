@@ -29,7 +29,8 @@ EXAMPLES = {
     "PTM108": "import torch\ntorch.set_default_tensor_type(torch.DoubleTensor)\n",
     "PTM109": "import torch\nmodel.load_state_dict(torch.load('model.pt'))\n",
     "PTM201": "from torch.utils.data import DataLoader\nloader = DataLoader(data, collate_fn=lambda batch: batch)\n",
-    "PTM301": LOOP + "        total += loss.item()\n",
+    "PTM301": "import torch\ntotal = 0.0\n" + LOOP[13:] + "        total += loss.item()\n    print(total)\n",
+    "PTM303": LOOP + "        print(loss.detach().cpu().item())\n",
     "PTM309": LOOP + "        torch.cuda.empty_cache()\n",
     "PTM401": "from torch.utils.data import DataLoader, DistributedSampler\nsampler = DistributedSampler(data)\n"
     "loader = DataLoader(data, 32, sampler=sampler)\nfor epoch in range(3):\n    sampler.set_epoch(epoch)\n",
@@ -42,6 +43,8 @@ EXAMPLES = {
     "        return F.cross_entropy(z @ z.t(), y)\n",
     "PTM505": MODULE
     + "    def training_step(self, batch, batch_idx):\n        self.opt.zero_grad()\n        return self(batch)\n",
+    "PTM510": "from fairscale.nn.data_parallel import ShardedDataParallel\nmodel = ShardedDataParallel(net, opt)\n"
+    "opt.zero_grad()  # as torch does\n",
     "PTM520": "import torch.nn as nn\nfrom torch.utils.checkpoint import checkpoint\nclass Net(nn.Module):\n"
     "    def __init__(self):\n        super().__init__()\n"
     "        self.block = nn.Sequential(nn.Linear(32, 32), nn.BatchNorm1d(32))\n"

@@ -106,7 +106,9 @@ def _device_changes(facts: Facts, options: Options) -> list[Change]:
 def _lifted(facts: Facts, options: Options) -> Result:
     from .lift.lift import lift
 
+    facts.lifting = True
     changes = _device_changes(facts, options)
+    facts.lifting = False
     plain = apply(facts, changes)
     line = _line_map(plain, facts.text.text)
     try:

@@ -10,6 +10,7 @@ from ..report import Note
 from .amp_in_modules import AmpInModules
 from .base import Change, Codemod
 from .checkpoint_activations import CheckpointActivations
+from .detach_totals import CopiedToRead, DetachTotals
 from .keep_loop import KeepLoop
 from .load_on_cpu import LoadOnCpu
 from .name_lambdas import NameLambdas
@@ -22,7 +23,7 @@ from .remove_device_calls import RemoveDeviceCalls
 from .remove_samplers import RemoveSamplers
 from .remove_unused_devices import RemoveUnusedDevices
 from .split_steps import SplitSteps
-from .steps import EmptyCache, Waits, ZeroedByTrainer
+from .steps import EmptyCache, ShardedNeedsZeros, ZeroedByTrainer
 from .sync_logging import SyncLogging
 from .tensor_types import TensorTypes
 
@@ -41,7 +42,9 @@ ALWAYS: tuple[type[Codemod], ...] = (
     CheckpointActivations,
     SyncLogging,
     EmptyCache,
-    Waits,
+    CopiedToRead,
+    DetachTotals,
+    ShardedNeedsZeros,
     SplitSteps,  # last: it moves what the others have rewritten
 )
 

@@ -1,7 +1,7 @@
 """T8 and T13: what a step does that makes the host wait or that the Trainer does by itself.
 
 `torch.cuda.empty_cache()` at every step goes, and so does `zero_grad()` in a step that the Trainer optimizes; neither
-changes a number. `.item()` in a hot loop is told of: to keep a tensor instead may round otherwise.
+changes a number.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.script import Facts
-from ..report import Note
 from .base import Change, Codemod
-
-WAITS = ("item", "cpu", "numpy", "tolist")
+from .rewrites import set_keyword
 
 
 class EmptyCache(Codemod):
@@ -29,25 +27,6 @@ class EmptyCache(Codemod):
             if isinstance(holder, ast.Expr) and hot is not None and not hot.guarded:
                 says = "`torch.cuda.empty_cache()` removed: at every step it makes the host wait"
                 yield Change(holder, self.edit(facts, call, says), None, (holder,))
-
-
-class Waits(Codemod):
-    code = "PTM301"
-    name = "item-in-hot-loop"
-
-    def plan(self, facts: Facts) -> Iterator[Change]:
-        return iter(())
-
-    def notes(self, facts: Facts) -> Iterator[Note]:
-        for call in facts.walk(ast.Call):
-            f = call.func
-            if not (isinstance(f, ast.Attribute) and f.attr == "item" and not call.args and not call.keywords):
-                continue
-            hot = facts.loops.hot(call)
-            if hot is not None and not hot.guarded and hot.kind == "trains":
-                line, column, _, _ = facts.text.key(call)
-                says = f"`{facts.short(call)}` at every step of the loop on line {hot.line}: `.detach()` would not wait"
-                yield Note(line, column + 1, self.code, says)
 
 
 class ZeroedByTrainer(Codemod):
@@ -86,3 +65,26 @@ class ZeroedByTrainer(Codemod):
             ):
                 return True
         return False
+
+
+class ShardedNeedsZeros(Codemod):
+    """FairScale's ShardedDDP reads the gradients that it let go of: it trains wrongly, and silently, without zeros."""
+
+    code = "PTM510"
+    name = "sharded-needs-zeros"
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        if not any("fairscale" in (s.module or "") for s in facts.walk(ast.ImportFrom)) and not any(
+            "fairscale" in a.name for s in facts.walk(ast.Import) for a in s.names
+        ):
+            return
+        made = [c for c in facts.walk(ast.Call) if _is_sharded(facts.names.resolve(c.func) or "")]
+        for call in facts.walk(ast.Call) if made else ():
+            f = call.func
+            if isinstance(f, ast.Attribute) and f.attr == "zero_grad" and not call.args and not call.keywords:
+                says = f"`{facts.short(call)}`: set_to_none=False, without which ShardedDataParallel trains wrongly"
+                yield Change(call, self.edit(facts, call, says), set_keyword("set_to_none", "False"))
+
+
+def _is_sharded(full: str) -> bool:
+    return full.startswith("fairscale.") and full.endswith((".ShardedDataParallel", ".ShardedDDP"))

@@ -29,6 +29,7 @@ class Facts:
         self.notes: list[Note] = []  # what was seen while planning, and wants a person
         self.handle: str | None = None  # what a kept loop calls its Runtime
         self.checkpoint: frozenset[str] = frozenset()  # attributes whose activations are to be computed again
+        self.lifting = False  # whether the loop is to become a Module, whose steps log instead of adding up
         self.tree = tree if tree is not None else ast.parse(text)
 
     @cached_property

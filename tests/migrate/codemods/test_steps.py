@@ -1,5 +1,5 @@
 import pytest
-from helpers import check, check_unchanged, migrated
+from helpers import check, check_unchanged
 
 LIT = "import torch\nimport pytorch_lightning as pl\nclass Lit(pl.LightningModule):\n"
 LOOP = "import torch\nfor x, y in train_loader:\n    loss = f(model(x), y)\n    optimizer.step()\n"
@@ -22,9 +22,27 @@ def test_empty_cache_now_and_then_stays(source):
     check_unchanged(source, [], select="PTM309")
 
 
-def test_numbers_read_at_every_step_are_told():
-    loop = LOOP + "    total += loss.item()\n    if i % 10 == 0:\n        print(loss.item())\n"
-    assert [n.line for n in migrated(loop, "PTM301").attention] == [5]
+SHARDED = (
+    "import torch\nfrom fairscale.nn.data_parallel import ShardedDataParallel\n"
+    "model = ShardedDataParallel(net, optimizer)\n"
+)
+
+
+def test_sharded_gradients_are_zeroed_not_let_go():
+    source = SHARDED + "optimizer.zero_grad()\n"
+    check(source, source.replace("()\n", "(set_to_none=False)\n"), ["PTM510 line 4"], select="PTM510")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        SHARDED + "optimizer.zero_grad(set_to_none=True)\n",
+        SHARDED.replace("= Sharded", "= Other") + "optimizer.zero_grad()\n",
+        "import torch\noptimizer.zero_grad()\n",
+    ],
+)
+def test_zero_grad_elsewhere_is_torchs(source):
+    check_unchanged(source, [], select="PTM510")
 
 
 def test_zero_grad_goes_from_an_automatic_step():

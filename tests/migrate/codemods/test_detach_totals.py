@@ -1,0 +1,102 @@
+"""T8: totals that stay tensors are the same numbers where they are read."""
+
+import pytest
+import torch
+from helpers import check, check_unchanged, migrated
+
+HEAD = "import torch\n"
+LOOP = "for x, y in train_loader:\n    out = model(x)\n    loss = criterion(out, y)\n    optimizer.step()\n"
+
+
+def loop(inside: str, after: str = "print(total)", start: str = "total = 0.0") -> str:
+    body = "".join(f"    {line}\n" for line in inside.splitlines())
+    return f"{HEAD}{start}\n{LOOP}{body}{after}\n"
+
+
+@pytest.mark.parametrize(
+    ("inside", "new", "read"),
+    [
+        ("total += loss.item()", "total += loss.detach().double()", "float"),
+        ("total += loss.item() * len(x)", "total += loss.detach().double() * len(x)", "float"),
+        ("total += loss.cpu().item()", "total += loss.detach().double()", "float"),
+        ("total += loss.detach().item()", "total += loss.detach().double()", "float"),
+        ("total += criterion(out, y).item()", "total += criterion(out, y).detach().double()", "float"),
+        ("total += (out.argmax(1) == y).sum().item()", "total += (out.argmax(1) == y).sum().detach()", "int"),
+        ("total += out.eq(y).sum().cpu().item()", "total += out.eq(y).sum().detach()", "int"),
+    ],
+)
+def test_a_total_stays_a_tensor_and_is_read_as_a_number(inside, new, read):
+    start = "total = 0" if read == "int" else "total = 0.0"
+    check(loop(inside, start=start), loop(new, f"print({read}(total))", start), select="PTM301,PTM303")
+
+
+def test_a_total_read_now_and_then():
+    check(
+        loop("total += loss.item()\nif i % 10 == 0:\n    print(total, f'{total / i:.2f}')\n    total = 0"),
+        loop(
+            "total += loss.detach().double()\n"
+            "if i % 10 == 0:\n    print(float(total), f'{total / i:.2f}')\n    total = 0",
+            "print(float(total))",
+        ),
+        select="PTM301",
+    )
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "print(loss.item())",
+        "if loss.item() < best:\n    best = loss.item()",
+        "losses.append(loss.item())",
+        "total += loss.item()\nbar.set_postfix(loss=total)",
+        "total += out.sum().item()",
+        "total -= loss.item()",
+        "total += loss.item() / x.mean().item()",
+        "total += loss.item()\ntotal = smooth(total)",
+        "if i % 10 == 0:\n    total += loss.item()",
+    ],
+)
+def test_what_is_printed_or_compared_keeps_its_value(inside):
+    result = migrated(loop(inside), "PTM301")
+    assert result.text == loop(inside) and not result.edits
+    assert all(n.code == "PTM301" for n in result.attention)
+    assert bool(result.attention) == ("% 10" not in inside)
+
+
+@pytest.mark.parametrize("after", ["total += loss.item()", "def f(total):\n    total += loss.item()"])
+def test_outside_of_a_hot_loop(after):
+    check_unchanged(HEAD + after + "\n", [], select="PTM301")
+
+
+def test_where_there_is_no_double_precision():
+    check_unchanged("device = 'mps'\n" + loop("total += loss.item()"), select="PTM301")
+
+
+def test_what_a_step_logs_is_not_read_at_once():
+    head = "import pytorch_lightning as pl\nimport torch\nclass N(pl.LightningModule):\n"
+    step = (
+        "    def training_step(self, b, i):\n        loss = self(b)\n        self.log('l', {})\n        return loss\n"
+    )
+    check(head + step.format("loss.item()"), head + step.format("loss.detach()"), select="PTM301")
+
+
+def test_the_sums_are_the_same_bit_for_bit():
+    source = (
+        HEAD
+        + "def run(model, optimizer, train_loader, criterion):\n    total, right = 0.0, 0\n"
+        + "".join(f"    {line}\n" for line in LOOP.splitlines())
+        + "        loss.backward()\n        total += loss.item() * len(x)\n"
+        + "        right += (out.argmax(1) == y).sum().item()\n    return total, right, f'{total / 7}'\n"
+    )
+    result = migrated(source, "PTM301")
+    assert result.text.count(".detach()") == 2
+    torch.manual_seed(0)
+    batches = [(torch.randn(5, 4), torch.randint(0, 3, (5,))) for _ in range(40)]
+    seen = []
+    for text in (source, result.text):
+        torch.manual_seed(1)
+        model, space = torch.nn.Linear(4, 3), {}
+        exec(text, space)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        seen.append(space["run"](model, optimizer, batches, torch.nn.CrossEntropyLoss()))
+    assert seen[0] == seen[1] and [type(v) for v in seen[0]] == [type(v) for v in seen[1]]

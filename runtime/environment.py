@@ -25,8 +25,13 @@ class Place:
 
 
 def launched() -> bool:
-    """Did a launcher (ptrun, torchrun, a Trainer in another process) start this process as a rank?"""
-    return all(name in os.environ for name in RANKS)
+    """Did a launcher (ptrun, torchrun, horovodrun, a Trainer in another process) start this process as a rank?"""
+    return all(name in os.environ for name in RANKS) or by_horovodrun()
+
+
+def by_horovodrun() -> bool:
+    """Did horovodrun start this process? It tells ranks under names of its own, and not where torch's ranks meet."""
+    return "HOROVOD_RANK" in os.environ and not all(name in os.environ for name in RANKS)
 
 
 def place() -> Place:
@@ -34,6 +39,9 @@ def place() -> Place:
     if not launched():
         return Place()
     get = os.environ.get
+    if by_horovodrun():
+        names = ("RANK", "LOCAL_RANK", "SIZE", "LOCAL_SIZE", "CROSS_RANK")
+        return Place(*(int(os.environ[f"HOROVOD_{name}"]) for name in names))
     world = int(os.environ["WORLD_SIZE"])
     return Place(
         rank=int(os.environ["RANK"]),

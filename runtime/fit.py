@@ -73,6 +73,7 @@ class FitLoop:
                 self.epoch_complete = True
                 trainer.call("on_epoch_complete")
                 self.epoch += 1
+                self.batch_idx = -1  # a checkpoint written after the fit goes on with the next epoch
                 self.epoch_complete = False
             trainer.runtime.strategy.finish(module)
             trainer.call("on_train_end")

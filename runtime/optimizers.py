@@ -81,3 +81,18 @@ def rebind(schedulers: list[SchedulerConfig], made: list[Any], used: list[Any]) 
         new = exchanged.get(id(getattr(config.scheduler, "optimizer", None)))
         if new is not None:
             config.scheduler.optimizer = new
+            _tell_of_steps(new)
+
+
+def _tell_of_steps(optimizer: Any) -> None:
+    """torch's schedulers warn when no step has been made before theirs; they look for this mark on `step`."""
+    if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
+        return
+    step = optimizer.step
+
+    def told(*args: Any, **kwargs: Any) -> Any:
+        optimizer._opt_called = True
+        return step(*args, **kwargs)
+
+    told._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
+    optimizer.step = told

@@ -6,18 +6,30 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from .. import environment
 from ..errors import ConfigurationError, unknown_name
 from .base import Strategy
 from .needs import require
 
 # The file that registers each name; imported when the name is asked for.
-HOMES = {"single": ".single", "ddp": ".ddp", "dp": ".dp", "ddp2": ".dp"}
+HOMES = {
+    "single": ".single",
+    "ddp": ".ddp",
+    "dp": ".dp",
+    "ddp2": ".dp",
+    "ddp_sharded": ".ddp_sharded",
+    "fsdp": ".fsdp",
+    "horovod": ".horovod",
+}
 # Classes that a script may import: `from ptmigrate.runtime import DDPStrategy`.
 CLASSES = {
     "Strategy": ".base",
     "DDPStrategy": ".ddp",
     "DataParallelStrategy": ".dp",
     "DDP2Strategy": ".dp",
+    "DDPShardedStrategy": ".ddp_sharded",
+    "FSDPStrategy": ".fsdp",
+    "HorovodStrategy": ".horovod",
 }
 ALIASES = {
     "auto": "auto",
@@ -35,12 +47,9 @@ PLANNED = (
     "ddp_spawn",
     "ddp_fork",
     "ddp_notebook",
-    "ddp_sharded",
     "ddp_sharded_spawn",
-    "horovod",
     "bagua",
     "deepspeed",
-    "fsdp",
     "tpu",
     "sequential",
 )
@@ -84,9 +93,11 @@ def choose_strategy(asked: Any, devices: int, nodes: int = 1, processes: int | N
     """
     several = (devices * nodes if processes is None else processes) > 1
     if asked is None or ALIASES.get(asked if isinstance(asked, str) else "") == "auto":
-        asked = "ddp" if several else "single"
+        asked = ("horovod" if environment.by_horovodrun() else "ddp") if several else "single"
     chosen = made(asked)
     require(chosen.name, chosen.packages)
+    if environment.by_horovodrun() and several and chosen.name != "horovod":
+        raise ConfigurationError(f"horovodrun started this process, so strategy={asked!r} cannot be; use 'horovod'")
     if processes is None:
         processes = nodes if chosen.one_process_a_node else devices * nodes
     other = chosen.instead(devices, processes)

@@ -1,0 +1,119 @@
+"""FairScale's OSS and ShardedDataParallel, as today's torch and any model need them. Imports fairscale.
+
+Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models, SC 2020 (stages 1 and 2).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from itertools import chain
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from fairscale.nn.data_parallel import ShardedDataParallel
+from fairscale.optim import OSS
+
+
+def divided(optimizer: torch.optim.Optimizer) -> OSS:
+    """`optimizer` with its parameters dealt out to the ranks: each keeps the state of its own and broadcasts them."""
+    oss = OSS(optimizer.param_groups, optim=lambda groups: _share(optimizer, groups))
+    oss.defaults = optimizer.defaults
+    return oss
+
+
+def _share(optimizer: torch.optim.Optimizer, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+    """The same optimizer over fewer parameters. Copied, not constructed: what its class wants to know is in it."""
+    share = object.__new__(type(optimizer))
+    share.__dict__.update(optimizer.__dict__)
+    share.__dict__.pop("step", None)  # a scheduler's wrapper, bound to the whole optimizer
+    share.param_groups = groups
+    mine = {parameter for group in groups for parameter in group["params"]}
+    share.state = defaultdict(dict, {p: state for p, state in optimizer.state.items() if p in mine})
+    return share
+
+
+def load(oss: OSS, state: Mapping[str, Any]) -> None:
+    """Each rank takes its share of a whole state, as torch's optimizers take it. `state` is left as it is."""
+    numbers = {p: i for i, p in enumerate(chain.from_iterable(group["params"] for group in oss.param_groups))}
+    mine = [p for group in oss.optim.param_groups for p in group["params"]]
+    place = {p: i for i, p in enumerate(mine)}
+    oss.optim.load_state_dict(
+        {
+            "state": {place[p]: state["state"][numbers[p]] for p in mine if numbers[p] in state["state"]},
+            "param_groups": [
+                {**saved, "params": [place[p] for p in group["params"]]}
+                for saved, group in zip(state["param_groups"], oss.optim.param_groups, strict=True)
+            ],
+        }
+    )
+    for group, saved in zip(oss.param_groups, state["param_groups"], strict=True):
+        group.update({name: value for name, value in saved.items() if name != "params"})
+
+
+class OrderedShardedDataParallel(ShardedDataParallel):
+    """Gradients go to their owners in one order on all ranks, whichever parameters a rank's batch has used.
+
+    Without FairScale's buckets: those keep gradients as views, which `zero_grad(set_to_none=True)`, torch's default,
+    cuts off without a word, and they keep all gradients on all ranks. Call `finish` after a backward that is not under
+    `no_sync`.
+    """
+
+    def __init__(self, module: torch.nn.Module, optimizers: list[OSS], group: dist.ProcessGroup):
+        self._launch: dict[int, Callable[[], None]] = {}
+        self._ready: set[int] = set()
+        self._next = 0
+        self._mask_group = group
+        super().__init__(module, optimizers, sync_models_at_startup=False, reduce_buffer_size=0)
+
+    def _get_reduce_fn(self, index: int, param: torch.Tensor, dst_rank: int) -> Callable:
+        self._launch[index] = super()._get_reduce_fn(index, param, dst_rank)
+
+        def ready(*_: Any) -> None:
+            if self._should_accumulate_grads:
+                return
+            if index in self._ready:
+                raise RuntimeError(
+                    f"a parameter of shape {tuple(param.shape)} got its gradient twice in one backward, as reentrant "
+                    "checkpoints of one module do: use torch.utils.checkpoint with use_reentrant=False, or 'ddp'"
+                )
+            self._ready.add(index)
+            self._launch_in_order()
+
+        return ready
+
+    def _launch_in_order(self) -> None:
+        """From the last parameter to the first, as far as they are ready."""
+        self._bucket_flush_callback_set = True  # `finish` flushes; FairScale's callback would end an inner backward
+        while self._next in self._ready:
+            self._launch[self._next]()
+            self._next += 1
+
+    def _setup_backward_hooks(self) -> None:
+        position = {p: i for i, p in enumerate(self.module.parameters())}
+        self._trainable_params.sort(key=lambda p: -position.get(p, 0))
+        self._launch.clear()
+        super()._setup_backward_hooks()
+
+    def _clear_counters(self) -> None:
+        super()._clear_counters()
+        self._ready.clear()
+        self._next = 0
+
+    def finish(self) -> None:
+        """Reduce what no hook has: parameters that another rank's batch has used, or an earlier one under no_sync."""
+        if not self._trainable_params:
+            return
+        used = torch.tensor([p.grad is not None or i < self._next for i, p in enumerate(self._trainable_params)])
+        used = used.to(torch.uint8)
+        for index in range(self._next, len(self._trainable_params)):
+            parameter = self._trainable_params[index]
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+            self._ready.add(index)
+        self._launch_in_order()
+        self._consume_work_handles()
+        dist.all_reduce(used, dist.ReduceOp.MAX, group=self._mask_group)
+        for index in (used == 0).nonzero().flatten().tolist():
+            self._trainable_params[index].grad = None  # as in one process: nobody has used it

@@ -1,0 +1,159 @@
+"""Horovod's processes, optimizers and averages. Imports horovod."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import horovod.torch as hvd
+import torch
+import torch.distributed as dist
+
+from .. import environment
+from ..launch.script import free_port
+from ..strategies.averaging import GradientAverager
+
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+_server: Any = None  # Horovod's meeting point, kept by rank 0 for as long as the process lives
+
+
+# -- processes -----------------------------------------------------------------------------------------------------
+
+
+def meet(settings: Settings, init_group: Callable[[Settings], None]) -> None:
+    """Bring up Horovod and torch's process group, whichever the launcher has told how to meet first."""
+    if environment.by_horovodrun():
+        hvd.init()
+        _tell_torch()
+        init_group(settings)
+        return
+    init_group(settings)
+    _tell_horovod()
+    hvd.init()
+
+
+def _tell_torch() -> None:
+    """Under horovodrun: rank 0 says where torch's ranks meet."""
+    alone = os.environ.get("HOROVOD_CROSS_SIZE", "1") == "1"
+    host = "127.0.0.1" if alone else socket.gethostbyname(socket.gethostname())
+    host, port = hvd.broadcast_object((host, free_port()) if hvd.rank() == 0 else None, root_rank=0)
+    place = environment.place()
+    os.environ.update(
+        MASTER_ADDR=host,
+        MASTER_PORT=str(port),
+        RANK=str(place.rank),
+        WORLD_SIZE=str(place.world_size),
+        LOCAL_RANK=str(place.local_rank),
+        LOCAL_WORLD_SIZE=str(place.local_world_size),
+    )
+
+
+def _tell_horovod() -> None:
+    """Under ptrun: rank 0 opens Horovod's meeting point, as horovodrun would."""
+    global _server
+    from horovod.runner.common.util.hosts import SlotInfo
+    from horovod.runner.http.http_server import RendezvousServer
+
+    place = environment.place()
+    nodes = place.world_size // place.local_world_size
+    slot = SlotInfo(
+        hostname=f"node{place.node_rank}",
+        rank=place.rank,
+        local_rank=place.local_rank,
+        cross_rank=place.node_rank,
+        size=place.world_size,
+        local_size=place.local_world_size,
+        cross_size=nodes,
+    )
+    slots: list[Any] = [None] * place.world_size
+    dist.all_gather_object(slots, slot)
+    address: list[Any] = [None]
+    if place.rank == 0:
+        _server = RendezvousServer()
+        address = [(os.environ["MASTER_ADDR"] if nodes > 1 else "127.0.0.1", _server.start())]
+        _server.init(slots)
+    dist.broadcast_object_list(address, 0)
+    host, port = address[0]
+    os.environ.update(
+        {f"HOROVOD_{name.upper()}": str(value) for name, value in vars(slot).items()},
+        HOROVOD_GLOO_RENDEZVOUS_ADDR=host,
+        HOROVOD_GLOO_RENDEZVOUS_PORT=str(port),
+        HOROVOD_CONTROLLER="gloo",
+        HOROVOD_CPU_OPERATIONS="gloo",
+    )
+    if nodes == 1:
+        os.environ.setdefault("HOROVOD_GLOO_IFACE", "lo")
+
+
+# -- optimizers ----------------------------------------------------------------------------------------------------
+
+
+def distributed(
+    optimizer: torch.optim.Optimizer, number: int, names: Mapping[Any, str], passes: int, compression: Any
+) -> Any:
+    """hvd.DistributedOptimizer of any optimizer; `passes`: the most backward passes a step.
+
+    Horovod calls the constructor of the optimizer's class again with the parameters alone, which many a class does not
+    take; this one carries over what the optimizer is. Steps never synchronize by themselves: the strategy has done it.
+    """
+
+    def again(self: Any, *_: Any, **__: Any) -> None:
+        self.__dict__.update(optimizer.__dict__)
+        self.__dict__.pop("step", None)  # a scheduler's wrapper, bound to the other object
+
+    like = type(type(optimizer).__name__, (type(optimizer),), {"__init__": again})
+    shell: Any = object.__new__(like)
+    shell.__init__()
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    named = [(f"{number}.{names.get(p, f'unnamed.{place}')}", p) for place, p in enumerate(parameters)]
+    made = hvd.DistributedOptimizer(shell, named, compression=compression, backward_passes_per_step=passes)
+    step = made.step
+
+    def step_synchronized(*args: Any, **kwargs: Any) -> Any:
+        with made.skip_synchronize():
+            return step(*args, **kwargs)
+
+    def zero_settled(*args: Any, **kwargs: Any) -> None:
+        if made._handles:  # backward passes whose step was skipped
+            made.synchronize()
+        type(optimizer).zero_grad(made, *args, **kwargs)  # Horovod's own takes no arguments
+
+    made.step, made.zero_grad = step_synchronized, zero_settled
+    return made
+
+
+def synchronize(optimizer: Any, used: Sequence[torch.nn.Parameter]) -> None:
+    """Every gradient of `used` is the mean over ranks; also of those that were frozen when Horovod first saw them."""
+    optimizer.synchronize()
+    optimizer._synchronized = False  # else Horovod warns of the next synchronize
+    late = [p for p in used if p not in optimizer._requires_update]
+    for parameter in late:
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+        hvd.allreduce_(parameter.grad, name=f"late.{optimizer._parameter_names[parameter]}")
+
+
+class Compression:
+    """Gradients as they are; bfloat16, which Horovod does not know, travels as float32."""
+
+    @staticmethod
+    def compress(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:
+        return (tensor.float(), tensor.dtype) if tensor.dtype is torch.bfloat16 else (tensor, None)
+
+    @staticmethod
+    def decompress(tensor: torch.Tensor, dtype: Any) -> torch.Tensor:
+        return tensor if dtype is None else tensor.to(dtype)
+
+
+class Averager(GradientAverager):
+    """For kept loops: the averages of `GradientAverager`, by Horovod."""
+
+    def _reduce(self, bucket: list[torch.Tensor]) -> None:
+        sent, kinds = zip(*(Compression.compress(gradient) for gradient in bucket), strict=True)
+        means = hvd.grouped_allreduce(list(sent), name="gradients")
+        for gradient, mean, kind in zip(bucket, means, kinds, strict=True):
+            gradient.copy_(Compression.decompress(mean, kind))

@@ -1,0 +1,107 @@
+"""A process a device, optimizer state and gradients divided among them: FairScale's OSS and ShardedDataParallel.
+
+Every parameter has one owner, which keeps its gradient and its optimizer state, steps it and broadcasts it. Under
+manual optimization gradients stay whole on every rank, because the user's own code may read them; the state is divided.
+Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models, SC 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+
+from ..collectives import broadcast_tensors
+from .ddp import DDPStrategy, TrainingStep
+from .needs import Package
+from .registry import register
+
+if TYPE_CHECKING:
+    from ..module import Module
+
+
+@register("ddp_sharded")
+class DDPShardedStrategy(DDPStrategy):
+    """`Trainer(strategy="ddp_sharded")`, or the guide's `plugins="ddp_sharded"`."""
+
+    packages = (
+        Package("fairscale", "pip install --no-build-isolation --no-deps fairscale==0.4.13, or ptmigrate[sharded]"),
+    )
+    refuses: ClassVar[Mapping[str, str]] = {
+        "kept": "the loop has made its optimizers itself; use 'ddp'",
+        "closure": "its step looks at all parameters together, and each process keeps some of them; use 'ddp'",
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sharded: Any = None
+        self._optimizers: list[Any] = []
+
+    def setup_optimizers(self, module: Module, optimizers: list[Any]) -> list[Any]:
+        from ..engines import fairscale
+
+        broadcast_tensors([*module.parameters(), *module.buffers()])
+        self._module = module
+        self._optimizers = [fairscale.divided(optimizer) for optimizer in optimizers]
+        return self._optimizers
+
+    def wrap(self, module: Module) -> Callable[..., Any]:
+        if not self._optimizers:
+            return super().wrap(module)
+        from ..engines import fairscale
+
+        step = TrainingStep(module, self.step(module, "training_step"), anchored=False)
+        self._sharded = fairscale.OrderedShardedDataParallel(step, self._optimizers, self.runtime.group)
+        share_scaler(self.runtime)
+        return self._sharded
+
+    def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        if self._sharded is None:
+            super().backward(loss, *args, **kwargs)
+            return
+        loss.backward(*args, **kwargs)
+        if not self._sharded._should_accumulate_grads:
+            self._sharded.finish()
+
+    def no_sync(self) -> AbstractContextManager:
+        return self._sharded.no_sync() if self._sharded is not None else super().no_sync()
+
+    def clip(self, module: Module, optimizer: Any, value: float, algorithm: str) -> None:
+        """By norm: of all owners' gradients together. FairScale keeps the list of gradients that it saw first, so it is
+        told which there are now.
+        """
+        if algorithm == "value" or self._sharded is None:
+            super().clip(module, optimizer, value, algorithm)
+            return
+        mine = [p for group in optimizer.optim.param_groups for p in group["params"] if p.grad is not None]
+        optimizer.clip_grad_norm(value, filter_params_fn=lambda _: mine)
+
+    def optimizer_state(self, module: Module, optimizer: Any) -> dict[str, Any]:
+        optimizer.consolidate_state_dict(recipient_rank=0)
+        return optimizer.state_dict() if self.runtime.rank == 0 else {}
+
+    def load_optimizer_state(self, module: Module, optimizer: Any, state: Mapping[str, Any]) -> None:
+        from ..engines import fairscale
+
+        fairscale.load(optimizer, state)
+
+    def teardown(self) -> None:
+        """Parameters are views of one buffer a rank until now."""
+        super().teardown()
+        if self._sharded is not None:
+            for handle in self._sharded._grad_hooks:
+                handle.remove()
+            self._sharded = None
+        for parameter in self._module.parameters() if self._optimizers else ():
+            parameter.data = parameter.data.clone()
+        self._optimizers = []
+
+
+def share_scaler(runtime: Any) -> None:
+    """Precision 16: a gradient that overflowed on its owner makes every rank skip the step."""
+    if runtime.precision.scaler is not None:
+        from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+
+        runtime.precision.scaler = ShardedGradScaler(device=runtime.device.type, process_group=runtime.group)

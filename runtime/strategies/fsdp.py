@@ -1,0 +1,296 @@
+"""Parameters, gradients and optimizer state divided among the processes: torch's fully_shard (FSDP2).
+
+Zhao et al., PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel, VLDB 2023. A step gathers the parameters
+of the module, large blocks of it (see `blocks`) one after another; backward brings each gradient to where its part
+lives. Evaluation gathers all parameters for as long as it takes, because ranks evaluate different numbers of batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+import torch.distributed as dist
+
+from ..collectives import broadcast_tensors, map_leaves
+from ..errors import ConfigurationError
+from .base import Strategy
+from .ddp_sharded import share_scaler
+from .registry import register
+
+if TYPE_CHECKING:
+    from ..module import Module
+
+LEAST_BLOCK = 1_000_000  # parameters; what is smaller is not worth messages of its own
+HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks")
+MARKS = ("_is_fsdp_managed_module", "_fsdp_use_orig_params")
+
+
+class Root(torch.nn.Module):
+    """What is sharded: the user's module, with whichever of its steps is called as the forward.
+
+    `used`: the names of the parameters that a backward has reached. One that no rank uses keeps no gradient, as in one
+    process, where weight decay and momentum pass it by.
+    """
+
+    def __init__(self, module: torch.nn.Module):
+        super().__init__()
+        self.module = module
+        self.used: set[str] = set()
+        self._watched: set[str] = set()
+
+    def forward(self, step: Callable[..., Any], *args: Any) -> Any:
+        if torch.is_grad_enabled():
+            self._watch()
+        return step(*args)
+
+    def _watch(self) -> None:
+        """Parameters are whole while a step runs; these objects stay the same from step to step."""
+        for name, parameter in self.module.named_parameters():
+            if parameter.requires_grad and name not in self._watched and not is_divided(parameter):
+                self._watched.add(name)
+                parameter.register_post_accumulate_grad_hook(lambda _, name=name: self.used.add(name))
+
+
+@register("fsdp")
+class FSDPStrategy(Strategy):
+    """`auto_wrap_policy`: the classes of the blocks that are gathered one by one (default: see `blocks`).
+    `reshard_after_forward`: free a block's parameters between forward and backward. `cpu_offload`: keep parts on the
+    CPU.
+    """
+
+    needs_processes = True
+    refuses: ClassVar[Mapping[str, str]] = {
+        "manual": "between two backward passes parameters would lie divided under the user's hands; use 'ddp'",
+        "closure": "its step looks at all parameters together, and each process has a part; use 'ddp'",
+        "kept": "the loop has made its optimizers before the parameters can be divided; use 'ddp'",
+    }
+
+    def __init__(
+        self,
+        auto_wrap_policy: Iterable[type] | None = None,
+        *,
+        reshard_after_forward: bool = True,
+        cpu_offload: bool = False,
+    ):
+        given = {"auto_wrap_policy": auto_wrap_policy, "cpu_offload": cpu_offload}
+        self.options = {name: value for name, value in given.items() if value}
+        self.classes = tuple(auto_wrap_policy) if auto_wrap_policy is not None else None
+        if not all(isinstance(cls, type) for cls in self.classes or ()):
+            raise ConfigurationError("auto_wrap_policy: a set of module classes is needed, as {TransformerBlock}")
+        self.reshard_after_forward, self.cpu_offload = reshard_after_forward, cpu_offload
+        self._root: Any = None
+        self._accumulating = False
+        self._blocks: list[Any] = []
+        self._whole: dict[tuple[torch.nn.Module, str], torch.nn.Parameter] = {}
+
+    # -- sharding and its opposite ---------------------------------------------------------------------------------
+
+    def setup_module(self, module: Module) -> None:
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import CPUOffloadPolicy, OffloadPolicy, fully_shard
+
+        broadcast_tensors([*module.parameters(), *module.buffers()])
+        self._whole = {
+            (owner, name): p for owner in module.modules() for name, p in owner._parameters.items() if p is not None
+        }
+        options: dict[str, Any] = {
+            "mesh": init_device_mesh(self.runtime.device.type, (self.runtime.world_size,)),
+            "offload_policy": CPUOffloadPolicy() if self.cpu_offload else OffloadPolicy(),
+        }
+        self._blocks = blocks(module, self.classes)
+        for block in self._blocks:
+            fully_shard(block, reshard_after_forward=self.reshard_after_forward, **options)
+        self._root = fully_shard(Root(module), **options)
+        self._divided = {whole: owner._parameters[name] for (owner, name), whole in self._whole.items()}
+        if hasattr(self._root, "set_reduce_scatter_unused_params"):  # torch 2.13: ranks may use different parameters
+            self._root.set_reduce_scatter_unused_params(True, recurse=False)
+        inside = {id(p) for block in self._blocks for p in block.parameters()}
+        self._outside = [(name, p) for name, p in module.named_parameters() if id(p) not in inside]
+        for whole in self._divided:
+            whole.data = whole.data.new_empty(0)  # the memory goes; the object comes back in `teardown`
+
+    def setup_optimizers(self, module: Module, optimizers: list[Any]) -> list[Any]:
+        """Optimizers that were made before the module was divided get the parts."""
+        for optimizer in optimizers:
+            states = dict(optimizer.state)
+            for group in optimizer.param_groups:
+                group["params"] = [self._divided.get(p, p) for p in group["params"]]
+            optimizer.state.clear()
+            for parameter, state in states.items():
+                optimizer.state[self._divided.get(parameter, parameter)] = self._parts_like(parameter, state)
+        share_scaler(self.runtime)
+        return optimizers
+
+    def _parts_like(self, parameter: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+        """An optimizer's state of one parameter: what has the parameter's shape is divided as it is."""
+        like = self._divided.get(parameter, parameter)
+        return {
+            name: part_of(value, like) if isinstance(value, torch.Tensor) and value.shape == like.shape else value
+            for name, value in state.items()
+        }
+
+    def finish(self, module: Module) -> None:
+        """The user's own Parameter objects again, whole; fully_shard's marks are taken off."""
+        for part in [self._root, *self._blocks]:
+            part.reshard()
+        self._root = None
+        filled: set[torch.nn.Parameter] = set()
+        with torch.no_grad():
+            for (owner, name), whole in self._whole.items():
+                if whole not in filled:
+                    whole.data = gathered(owner._parameters[name])
+                    filled.add(whole)
+                owner._parameters[name] = whole
+        for part in module.modules():
+            make_plain(part)
+        self._blocks, self._whole = [], {}
+
+    # -- steps -----------------------------------------------------------------------------------------------------
+
+    def step(self, module: Module, name: str) -> Callable[..., Any]:
+        step, root = super().step(module, name), self._root
+        return step if root is None else lambda *args: root(step, *args)
+
+    def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        empty = [parameter.grad is None for _, parameter in self._outside]
+        loss.backward(*args, **kwargs)
+        if self._accumulating:
+            return
+        used = torch.tensor([name in self._root.used for name, _ in self._outside], dtype=torch.uint8)
+        dist.all_reduce(used, dist.ReduceOp.MAX, group=self.runtime.group)
+        for (_, parameter), was_empty, is_used in zip(self._outside, empty, used.tolist(), strict=True):
+            if was_empty and not is_used:
+                parameter.grad = None
+        self._root.used.clear()
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        self._accumulating = True
+        self._root.set_requires_gradient_sync(False)
+        try:
+            yield
+        finally:
+            self._accumulating = False
+            self._root.set_requires_gradient_sync(True)
+
+    @contextmanager
+    def evaluation(self, module: Module) -> Iterator[None]:
+        if self._root is None:
+            yield
+            return
+        for part in [self._root, *self._blocks]:
+            part.unshard()
+        for block in self._blocks:
+            block.set_reshard_after_forward(False, recurse=False)
+        try:
+            yield
+        finally:
+            for block in self._blocks:
+                block.set_reshard_after_forward(self.reshard_after_forward, recurse=False)
+            for part in [self._root, *self._blocks]:
+                part.reshard()
+
+    # -- checkpoints -----------------------------------------------------------------------------------------------
+
+    def state_dict(self, module: Module) -> dict[str, Any]:
+        return {name: self._kept(value) for name, value in module.state_dict().items()}
+
+    def load_state_dict(self, module: Module, state: Mapping[str, Any], strict: bool = True) -> None:
+        here = module.state_dict()
+        parts = {name: part_of(value, here[name]) if name in here else value for name, value in state.items()}
+        module.load_state_dict(parts, strict=strict)
+
+    def optimizer_state(self, module: Module, optimizer: Any) -> dict[str, Any]:
+        return map_leaves(optimizer.state_dict(), self._kept)
+
+    def load_optimizer_state(self, module: Module, optimizer: Any, state: dict[str, Any]) -> None:
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        numbers = [number for group in state["param_groups"] for number in group["params"]]
+        parts = {
+            number: self._parts_like(parameter, state["state"][number])
+            for number, parameter in zip(numbers, parameters, strict=True)
+            if number in state["state"]
+        }
+        optimizer.load_state_dict({**state, "state": parts})
+
+    def _kept(self, value: Any) -> Any:
+        """Whole and on the CPU; every rank has to ask, rank 0 keeps it."""
+        if not is_divided(value):
+            return value
+        whole = gathered(value)
+        return whole.cpu() if self.runtime.rank == 0 else None
+
+
+def blocks(module: torch.nn.Module, classes: tuple[type, ...] | None = None) -> list[torch.nn.Module]:
+    """The parts of `module` that are gathered one by one, none inside another.
+
+    Those of the given classes; without any, the items of a ModuleList or Sequential that consist of modules themselves
+    and have at least LEAST_BLOCK parameters. A block that shares parameters with what is outside it is none.
+    """
+    found: list[torch.nn.Module] = []
+    inside: set[torch.nn.Module] = set()
+    for parent in module.modules():
+        for child in parent.children():
+            if parent in inside or child in inside:
+                inside.add(child)
+            elif _is_block(child, parent, classes) and not _shares(child, module):
+                found.append(child)
+                inside |= set(child.modules())
+    return found
+
+
+def _is_block(child: torch.nn.Module, parent: torch.nn.Module, classes: tuple[type, ...] | None) -> bool:
+    if classes is not None:
+        return isinstance(child, classes)
+    repeated = isinstance(parent, (torch.nn.ModuleList, torch.nn.Sequential)) and any(child.children())
+    return repeated and sum(p.numel() for p in child.parameters()) >= LEAST_BLOCK
+
+
+def _shares(block: torch.nn.Module, module: torch.nn.Module) -> bool:
+    mine = set(block.modules())
+    outside = {p for owner in module.modules() if owner not in mine for p in owner._parameters.values()}
+    return any(p in outside for p in block.parameters())
+
+
+def is_divided(value: Any) -> bool:
+    from torch.distributed.tensor import DTensor
+
+    return isinstance(value, DTensor)
+
+
+def gathered(value: Any) -> torch.Tensor:
+    return value.detach().full_tensor() if is_divided(value) else value.detach()
+
+
+def part_of(value: torch.Tensor, like: Any) -> Any:
+    """This rank's part of `value`, which every rank has whole, divided as `like` is."""
+    from torch.distributed.tensor import DTensor, distribute_tensor
+
+    if not is_divided(like) or isinstance(value, DTensor):
+        return value
+    return distribute_tensor(value.to(like.device), like.device_mesh, like.placements, src_data_rank=None)
+
+
+def make_plain(module: torch.nn.Module) -> None:
+    """Take off what fully_shard has put on: its class, its hooks, its state. torch has no call for this."""
+    from torch.distributed import _composable_state as composable
+    from torch.distributed.fsdp import FSDPModule
+
+    if isinstance(module, FSDPModule):
+        module.__class__ = type(module).__mro__[2]
+        composable._module_state_mapping.pop(module, None)
+        for key in [key for key in module.__dict__ if key.startswith("__composable_api")]:
+            del module.__dict__[key]
+    for name in HOOKS:
+        hooks = getattr(module, name)
+        for number, hook in list(hooks.items()):
+            function = getattr(hook, "hook", hook)
+            if getattr(function, "__module__", "").startswith("torch.distributed.fsdp"):
+                del hooks[number]
+                for kind in ("_with_kwargs", "_always_called"):
+                    getattr(module, name + kind, {}).pop(number, None)
+    for mark in MARKS:
+        module.__dict__.pop(mark, None)

@@ -1,0 +1,223 @@
+"""What every engine has to train as one process does: `engine_cases.py CASE...` prints a case's losses and weights.
+
+The cases put together what comes together in scripts: clipping and accumulation with a ragged last window, schedules,
+parameters that only some batches use, a schedule that is resumed, gradients zeroed by the module itself.
+"""
+
+import copy
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from ptmigrate.runtime import Callback, FSDPStrategy, Module, Trainer
+from torch.utils.data import DataLoader, Subset, TensorDataset
+
+
+class Net(Module):
+    """A few layers, a parameter that nobody uses, and one that only rare samples use."""
+
+    branches = False
+    optimizer = staticmethod(lambda module: torch.optim.Adam(module.parameters(), 0.01, weight_decay=0.01))
+
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.Tanh(), torch.nn.Linear(16, 3))
+        self.unused, self.sometimes = torch.nn.Linear(2, 2), torch.nn.Linear(4, 3)
+        self.losses = []
+
+    def configure_optimizers(self):
+        optimizer = self.optimizer(self)
+        return [optimizer], [torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)]
+
+    def forward(self, x):
+        return self.net(x)
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        out = self(x)
+        rare = x[:, 0] > 1.0
+        if self.branches and rare.any():  # differs by rank
+            out = torch.where(rare[:, None], out + self.sometimes(x), out)
+        loss = F.cross_entropy(out, y)
+        self.losses.append(self.all_reduce(float(loss.detach()) * self.share, "sum"))
+        return {"loss": loss, "size": len(x)}
+
+    def validation_step(self, batch, batch_idx):
+        x, y = batch
+        self.log("accuracy", (self(x).argmax(1) == y).float().mean(), sync_dist=True)
+
+    def predict_step(self, batch, batch_idx):
+        return self(batch[0]).argmax(1)
+
+
+class Branches(Net):
+    branches = True
+
+
+class SGD(Net):
+    optimizer = staticmethod(lambda module: torch.optim.SGD(module.net.parameters(), 0.05, momentum=0.9, nesterov=True))
+
+
+class AdamW(Net):
+    optimizer = staticmethod(
+        lambda module: torch.optim.AdamW(
+            [{"params": module.net[0].parameters(), "lr": 0.02}, {"params": module.net[2].parameters()}], 0.01
+        )
+    )
+
+
+class ZeroedByHand(Net):
+    def optimizer_zero_grad(self, epoch, batch_idx, optimizer):
+        optimizer.zero_grad(set_to_none=batch_idx % 2 == 0)
+
+
+class OwnStep(Net):
+    """The step is the module's own, with a closure."""
+
+    def optimizer_step(self, epoch, batch_idx, optimizer, optimizer_closure=None):
+        optimizer.step(closure=optimizer_closure)
+
+
+class Two(Module):
+    """Manual optimization, two optimizers, clipping."""
+
+    def __init__(self):
+        super().__init__()
+        self.automatic_optimization = False
+        self.first, self.second = torch.nn.Linear(4, 6), torch.nn.Linear(6, 3)
+        self.losses = []
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.first.parameters(), 0.01), torch.optim.SGD(self.second.parameters(), 0.1)
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        one, two = self.optimizers()
+        loss = F.cross_entropy(self.second(torch.tanh(self.first(x))), y)
+        self.losses.append(self.all_reduce(float(loss.detach()) * self.share, "sum"))
+        one.zero_grad()
+        self.manual_backward(loss)
+        self.clip_gradients(one, 0.1, "norm")
+        one.step()
+        two.zero_grad()
+        self.manual_backward(F.cross_entropy(self.second(torch.tanh(self.first(x))), y))
+        two.step()
+
+
+def data():
+    generator = torch.Generator().manual_seed(1)
+    return TensorDataset(torch.randn(103, 4, generator=generator), torch.randint(0, 3, (103,), generator=generator))
+
+
+def loader(shuffle=True):
+    return DataLoader(data(), 8, shuffle=shuffle)
+
+
+CASES = {
+    "plain": (Net, {}),
+    "clip": (SGD, {"gradient_clip_val": 0.05}),
+    "clip-value": (Net, {"gradient_clip_val": 0.002, "gradient_clip_algorithm": "value"}),
+    "accumulate": (SGD, {"accumulate_grad_batches": 3, "gradient_clip_val": 0.1}),
+    "groups": (AdamW, {}),
+    "branches": (Branches, {"accumulate_grad_batches": 2}),
+    "zeroed": (ZeroedByHand, {}),
+    "own-step": (OwnStep, {"gradient_clip_val": 0.05}),
+    "manual": (Two, {}),
+    "blocks": (Net, {"strategy": FSDPStrategy({torch.nn.Linear}), "accumulate_grad_batches": 2}),
+    "bf16": (Net, {"precision": "bf16-mixed"}),
+    "half": (Net, {"precision": "16-mixed", "gradient_clip_val": 0.05}),
+}
+
+
+def fit(kind, options, epochs=2, path=None, resume=None):
+    """Train; the module, whole. The sum over ranks tells when one of them differs."""
+    torch.manual_seed(2)
+    module = kind()
+    trainer = Trainer(max_epochs=epochs, **options)
+    torch.manual_seed(4)
+    trainer.fit(module, loader(), ckpt_path=resume)
+    if path is not None:
+        trainer.save_checkpoint(path)
+    return trainer, module
+
+
+def answer(trainer, module):
+    weights = {name: p.detach().double().sum().item() for name, p in module.named_parameters()}
+    return {
+        "losses": module.losses,
+        "weights": weights,
+        "same": trainer.runtime.all_reduce(weights, "max") == trainer.runtime.all_reduce(weights, "min"),
+        "steps": trainer.global_step,
+    }
+
+
+def resumed(kind, options):
+    """Two epochs; the first ends in a checkpoint, the second begins with another trainer."""
+    folder = Path(Trainer().runtime.broadcast(tempfile.mkdtemp()))
+    fit(kind, options, 1, folder / "half.ckpt")
+    return answer(*fit(kind, options, 2, resume=folder / "half.ckpt"))
+
+
+def saved(path):
+    """One epoch of two, in a file for any engine."""
+    return answer(*fit(SGD, CASES["accumulate"][1], 1, path))
+
+
+def continued(path):
+    return answer(*fit(SGD, CASES["accumulate"][1], 2, resume=path))
+
+
+class SavesAfterValidation(Callback):
+    def on_validation_end(self, trainer, module):
+        trainer.save_checkpoint(self.path)
+
+
+def validated():
+    """Ranks validate different numbers of batches, before, between and after training; a checkpoint then is whole."""
+    callback = SavesAfterValidation()
+    callback.path = str(Path(Trainer().runtime.broadcast(tempfile.mkdtemp())) / "in-between.ckpt")
+    torch.manual_seed(2)
+    module = Net()
+    trainer = Trainer(max_epochs=2, val_check_interval=5, num_sanity_val_steps=2, callbacks=[callback])
+    torch.manual_seed(4)
+    trainer.fit(module, loader(), DataLoader(Subset(data(), range(21)), 8))
+    found = answer(trainer, module)
+    found["losses"].append(float(trainer.callback_metrics["accuracy"]))
+    other = Net()
+    other.load_state_dict(torch.load(callback.path, weights_only=True)["state_dict"])
+    found["losses"] += [p.detach().double().sum().item() for p in other.parameters()]
+    copy.deepcopy(module)(torch.zeros(1, 4))  # the module is a plain one again
+    found["class"] = type(module).__name__
+    trainer.fit_loop.epoch = 0  # and can be trained again
+    trainer.fit(module, loader())
+    found["weights"] = answer(trainer, module)["weights"]
+    return found
+
+
+def evaluated():
+    trainer, module = fit(Net, {})
+    metrics = trainer.validate(module, loader(False))[0]
+    predicted = torch.cat(trainer.predict(module, loader(False)))
+    return {"losses": [metrics["accuracy"]], "weights": {"predicted": float(predicted.sum())}, "count": len(predicted)}
+
+
+def main(names):
+    answers = {}
+    for name in names:
+        case, _, variant = name.partition("+")
+        if case in ("evaluate", "validate"):
+            answers[name] = evaluated() if case == "evaluate" else validated()
+        elif "=" in case:
+            answers[name] = {"save": saved, "continue": continued}[case.split("=")[0]](case.split("=")[1])
+        elif variant == "resume":
+            answers[name] = resumed(*CASES[case])
+        else:
+            answers[name] = answer(*fit(*CASES[case]))
+    Trainer().print(json.dumps(answers))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -57,7 +57,7 @@ class Linter:
         except RecursionError:
             raise SourceError(source.path, 1, 1, "nested too deep to be checked") from None
         if "noqa" in source.text.lower():
-            findings = Suppressions(source.text, file.lines, file.tree).apply(findings, self.codes)
+            findings = Suppressions(file.lines, file.nodes).apply(findings, self.codes)
         return sorted(set(findings), key=lambda f: (f.line, f.column, f.code))
 
     def _run(self, file: File) -> Iterator[Finding]:

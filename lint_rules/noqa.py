@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterable
 
+from ptmigrate.migrate.facts.nodes import Nodes
+
 from .rule import Finding
 
 NOQA = re.compile(r"#\s*noqa(?P<codes>\s*:\s*[A-Z]+\d+(?:\s*,\s*[A-Z]+\d+|\s+[A-Z]+\d+)*)?(?![\w:])", re.IGNORECASE)
@@ -16,9 +18,9 @@ UNUSED, UNUSED_NAME = "PTM001", "unused-noqa"
 class Suppressions:
     """The suppressions of a file, by line."""
 
-    def __init__(self, text: str, lines: list[str], tree: ast.Module) -> None:
+    def __init__(self, lines: list[str], nodes: Nodes) -> None:
         self.by_line: dict[int, tuple[set[str], int, int]] = {}
-        inside = _strings_with_noqa(tree)
+        inside = _strings_with_noqa(nodes)
         for number, line in enumerate(lines, 1):
             if "noqa" not in line.lower():
                 continue
@@ -55,10 +57,10 @@ class Suppressions:
                 yield Finding(UNUSED, UNUSED_NAME, line, start, line, stop, message, None)
 
 
-def _strings_with_noqa(tree: ast.Module) -> list[tuple[int, int, int]]:
+def _strings_with_noqa(nodes: Nodes) -> list[tuple[int, int, int]]:
     """Where string literals hold the word: (first line, last line, end column)."""
     return [
         (node.lineno, node.end_lineno or node.lineno, node.end_col_offset or 0)
-        for node in ast.walk(tree)
-        if node.__class__ is ast.Constant and isinstance(node.value, str) and "noqa" in node.value.lower()
+        for node in nodes.of(ast.Constant)
+        if isinstance(node.value, str) and "noqa" in node.value.lower()
     ]

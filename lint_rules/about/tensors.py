@@ -14,7 +14,7 @@ LOSS_FUNCTION = re.compile(r"(criterion|loss(_?fn|_?func|_?function)?)\w*$|_loss
 # methods of a tensor that give a tensor
 TENSOR_METHODS = {
     "sum", "mean", "max", "min", "abs", "pow", "sqrt", "exp", "log", "norm", "eq", "ne", "gt", "lt", "ge", "le",
-    "float",
+    "float", "isnan", "isinf", "isfinite",
     "long", "double", "half", "int", "bool", "view", "view_as", "reshape", "squeeze", "unsqueeze", "argmax", "argmin",
     "detach", "clone", "to", "cuda", "flatten", "transpose", "permute", "t", "softmax", "log_softmax", "sigmoid", "std",
     "var", "all", "any", "div", "mul", "add", "sub", "contiguous", "type", "topk", "type_as", "masked_fill", "byte",
@@ -153,13 +153,15 @@ class Tensors:
     @cached_property
     def _backwarded(self) -> dict[ast.AST, set[str]]:
         found: dict[ast.AST, set[str]] = {}
-        for call in self.nodes.calls.get("backward", ()):
+        for call in (*self.nodes.calls.get("backward", ()), *self.nodes.calls.get("manual_backward", ())):
             if not isinstance(call.func, ast.Attribute):
                 continue
             value: ast.AST = call.func.value
             if isinstance(value, ast.Call) and _last(value.func) == "scale" and value.args:
                 value = value.args[0]
-            elif call.args and _last(value) in ("accelerator", "fabric", "self", "strategy", "runtime"):
+            elif (call.args and call.func.attr == "manual_backward") or (
+                call.args and _last(value) in ("accelerator", "fabric", "self", "strategy", "runtime")
+            ):
                 value = call.args[0]
             if isinstance(value, ast.Name):
                 found.setdefault(self.scope(call), set()).add(value.id)

@@ -28,7 +28,14 @@ MODEL_NAME = re.compile(
 OPTIMIZER_NAME = re.compile(r"(optim|scaler|(^|_)opt)", re.IGNORECASE)
 NO_GRAD = {"torch.no_grad", "torch.inference_mode"}
 WRAPPERS = {"enumerate", "tqdm", "trange", "iter", "islice", "zip", "track", "reversed", "list", "progress_bar"}
-STEP_METHODS = {"training_step", "validation_step", "test_step", "predict_step"}
+# what a Trainer calls for every batch that it trains or evaluates on
+STEP_METHODS = {
+    "training_step", "training_step_end", "on_train_batch_start", "on_train_batch_end", "on_after_backward",
+    "on_before_zero_grad", "on_before_optimizer_step", "optimizer_step", "validation_step", "validation_step_end",
+    "on_validation_batch_start", "on_validation_batch_end", "test_step", "test_step_end", "on_test_batch_start",
+    "on_test_batch_end",
+}  # fmt: skip
+_EVALUATES = re.compile(r"validation|test")
 
 TRAINS, EVALUATES = "trains", "evaluates"
 
@@ -58,11 +65,13 @@ class Loops:
         """The hot loop that a node runs in at every step, wherever the loop stands; None where it runs less often."""
         if not self.hot_loops and not self._step_methods:
             return None
-        guards: list[ast.If] = []
+        guards: list[ast.expr] = []
         child = node
         for up in self.nodes.ancestors(node):
-            if isinstance(up, ast.If) and child in up.body:
-                guards.append(up)
+            if (isinstance(up, ast.If) and child in up.body) or (isinstance(up, ast.IfExp) and child is up.body):
+                guards.append(up.test)
+            elif isinstance(up, ast.BoolOp) and isinstance(up.op, ast.And) and child is not up.values[0]:
+                guards.append(up.values[0])  # `step % n == 0 and print(...)`
             elif isinstance(up, LOOPS) and up in self.hot_loops and self._every_round(up, child):
                 return Hot(up, self.hot_loops[up], self._seldom(guards) or self._skipped_before(up, node))
             elif isinstance(up, FUNCTIONS):
@@ -251,7 +260,7 @@ class Loops:
 
     def _callers_loop(self, function: Function) -> Hot | None:
         if function in self._step_methods:
-            return Hot(function, TRAINS if function.name == "training_step" else EVALUATES)
+            return Hot(function, EVALUATES if _EVALUATES.search(function.name) else TRAINS)
         found: list[Hot] = []
         for call in self.calls_of(function):
             if self.nodes.function_of(call) is function:
@@ -268,8 +277,8 @@ class Loops:
         """Whether a direct child of a loop runs in each round (not its iterable, not its else)."""
         return child in loop.body or (isinstance(loop, ast.While) and child is loop.test)
 
-    def _seldom(self, guards: list[ast.If]) -> bool:
-        return any(self.is_modulo(branch.test) for branch in guards)
+    def _seldom(self, guards: list[ast.expr]) -> bool:
+        return any(self.is_modulo(test) for test in guards)
 
     def is_modulo(self, test: ast.expr) -> bool:
         return self.guards.is_modulo(test)

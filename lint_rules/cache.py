@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from functools import cached_property
 from hashlib import blake2b
 
 from .rule import Finding
@@ -19,16 +20,22 @@ MOST = 100_000  # entries
 class Cache:
     def __init__(self, root: str, codes: Iterable[str]) -> None:
         self.folder = os.path.join(root, FOLDER)
-        self.path = os.path.join(self.folder, f"{_fingerprint(codes)}.json")
-        self.entries: dict[str, list[list[object]]] = {}
+        self.codes = sorted(codes)
         self.grew = False
+
+    @cached_property
+    def path(self) -> str:
+        return os.path.join(self.folder, f"{_fingerprint(self.codes)}.json")
+
+    @cached_property
+    def entries(self) -> dict[str, list[list[object]]]:
+        """Read when the first file asks: a tree without torch never does."""
         try:
             with open(self.path, "rb") as file:
                 entries = json.loads(file.read())
-            if isinstance(entries, dict):
-                self.entries = entries
         except (OSError, ValueError):
-            pass
+            return {}
+        return entries if isinstance(entries, dict) else {}
 
     def get(self, key: str) -> list[Finding] | None:
         found = self.entries.get(key)

@@ -14,11 +14,14 @@ from .engine import Linter
 from .registry import UnknownRule, all_rules, check_known, choose, matches
 from .result import Result
 from .rule import Rule
-from .run import lint_data, lint_files
+from .run import lint_data, lint_files, lint_for_a_while
 from .walk import python_files
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .cache import Cache
+
 FEW = 32  # files; for fewer, a cache costs more than it saves
-MUCH = 4_000_000  # bytes; for less, starting processes costs more than it saves
 
 
 def execute(options: Namespace) -> int:
@@ -70,16 +73,25 @@ def _lint(options: Namespace, config: Config, rules: list[Rule]) -> Result:
         from .cache import Cache
 
         cache = Cache(config.root, [*linter.codes])
-    jobs = options.jobs or config.jobs or (_cores() if _size(files) > MUCH else 1)
-    if jobs > 1 and len(files) > 1:
-        from .parallel import lint_parallel
-
-        result = lint_parallel(files, [rule.code for rule in linter.rules], report_unused, cache, jobs)
-    else:
-        result = lint_files(files, linter, cache)
+    result = _lint_all(files, linter, cache, options.jobs or config.jobs, report_unused)
     result.errors[:0] = [error for error in found if isinstance(error, SourceError)]
     if cache is not None:
         cache.save()
+    return result
+
+
+def _lint_all(files: list[str], linter: Linter, cache: Cache | None, jobs: int | None, report_unused: bool) -> Result:
+    """With a number of jobs, so many processes; without, one, and more for what is left where that takes long."""
+    if jobs == 1 or (jobs is None and _cores() == 1):
+        return lint_files(files, linter, cache)
+    result = Result()
+    left = lint_for_a_while(files, linter, cache, result) if jobs is None else files
+    if len(left) > 1:
+        from .parallel import lint_parallel
+
+        lint_parallel(left, [rule.code for rule in linter.rules], report_unused, cache, jobs or _cores(), result)
+    elif left:
+        lint_files(left, linter, cache, result)
     return result
 
 
@@ -103,19 +115,6 @@ def _keep(result: Result, rules: list[Rule], config: Config) -> None:
         if not any(code == finding.code or (rule is not None and matches(rule, code)) for code in ignored):
             kept.append((path, finding))
     result.findings = kept
-
-
-def _size(files: list[str]) -> int:
-    """About how many bytes there are, from every sixteenth file."""
-    if len(files) < FEW:
-        return 0
-    total = 0
-    for path in files[::16]:
-        try:
-            total += os.path.getsize(path)
-        except OSError:
-            continue
-    return 16 * total
 
 
 def _cores() -> int:

@@ -15,16 +15,18 @@ _linter: Linter
 _cache: Cache | None
 
 
-def lint_parallel(files: list[str], codes: list[str], report_unused: bool, cache: Cache | None, jobs: int) -> Result:
-    """The same result as one process gives, in the same order."""
+def lint_parallel(
+    files: list[str], codes: list[str], report_unused: bool, cache: Cache | None, jobs: int, result: Result
+) -> None:
+    """The same as one process adds to the result, in the same order."""
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("fork" if "fork" in methods else None)
-    result = Result()
+    if cache is not None:
+        _ = cache.entries  # read once, before the processes are forked
     share = max(1, min(32, len(files) // (jobs * 4)))
     with context.Pool(jobs, _start, (codes, report_unused, cache)) as pool:
         for outcome in pool.imap(_lint, files, share):
             result.add(outcome, cache)
-    return result
 
 
 def _start(codes: list[str], report_unused: bool, cache: Cache | None) -> None:

@@ -19,6 +19,8 @@ TENSOR_METHODS = {
     "detach", "clone", "to", "cuda", "flatten", "transpose", "permute", "t", "softmax", "log_softmax", "sigmoid", "std",
     "var", "all", "any", "div", "mul", "add", "sub", "contiguous", "type", "topk", "type_as", "masked_fill", "byte",
 }  # fmt: skip
+# what has a `backward(loss)`
+HANDLES = ("accelerator", "fabric", "self", "strategy", "runtime")
 TO_HOST = {"item", "cpu", "numpy", "tolist"}
 # functions of torch whose result is no tensor on the device
 NOT_TENSORS = {
@@ -159,9 +161,7 @@ class Tensors:
             value: ast.AST = call.func.value
             if isinstance(value, ast.Call) and _last(value.func) == "scale" and value.args:
                 value = value.args[0]
-            elif (call.args and call.func.attr == "manual_backward") or (
-                call.args and _last(value) in ("accelerator", "fabric", "self", "strategy", "runtime")
-            ):
+            elif call.args and (call.func.attr == "manual_backward" or _last(value) in HANDLES):
                 value = call.args[0]
             if isinstance(value, ast.Name):
                 found.setdefault(self.scope(call), set()).add(value.id)

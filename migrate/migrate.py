@@ -13,6 +13,7 @@ from .codemods.keep_loop import KeepLoop
 from .codemods.mend_async import mend
 from .codemods.once import PRINT, SAVE, Once
 from .facts.choice import accelerator
+from .facts.refusals import carrier, refusal
 from .facts.script import Facts
 from .lift.imports import add_imports
 from .lift.recipe import CannotLift
@@ -44,10 +45,13 @@ class Result:
     plan: str
     edits: list[Edit] = field(default_factory=list)
     attention: list[Note] = field(default_factory=list)
+    reason: str = ""  # why there is nothing to do
 
 
-def migrate_text(text: str, options: Options | None = None, is_script: bool = True) -> Result:
+def migrate_text(text: str, options: Options | None = None, is_script: bool = True, kept: bool = False) -> Result:
     """Migrate one file. `is_script` is False for modules that a script imports: their loops are not lifted.
+
+    `kept`: a loop that stands in another file of the project is kept, and trains what this file makes and places.
 
     Raises SyntaxError when the text does not parse.
     """
@@ -59,8 +63,11 @@ def migrate_text(text: str, options: Options | None = None, is_script: bool = Tr
     facts.checkpoint = frozenset(options.checkpoint)
     if already_migrated(facts):
         return Result(text, "none")
+    left = _left_alone(facts, text, is_script)
+    if left is not None:
+        return left
     try:
-        result = _planned(facts, options, is_script)
+        result = _planned(facts, options, is_script, kept)
         result.edits[:0] = first
         return result
     except NotFound as missing:
@@ -68,7 +75,19 @@ def migrate_text(text: str, options: Options | None = None, is_script: bool = Tr
         return Result(text, "refused", [], notes)
 
 
-def _planned(facts: Facts, options: Options, is_script: bool) -> Result:
+def _left_alone(facts: Facts, text: str, is_script: bool) -> Result | None:
+    """A script that nothing here can carry, or that another library carries already."""
+    why = refusal(facts) if is_script else None
+    if why is not None:
+        line, column, _, _ = facts.text.key(why.node)
+        return Result(text, "refused", [], [Note(line, column + 1, "PTM704", f"refused: {why.reason}")])
+    library = carrier(facts)
+    if library is not None:
+        return Result(text, "none", reason=f"{library} carries its loop already")
+    return None
+
+
+def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Result:
     trains = _trains(facts) and not facts.classes.run_by_trainer  # there the Trainer has the loop
     if trains and is_script and options.plan != "loop" and options.wants("PTM700"):
         try:
@@ -80,6 +99,10 @@ def _planned(facts: Facts, options: Options, is_script: bool) -> Result:
             return _kept(facts, options, [Note(1, 1, "PTM701", says)])
     if trains:
         return _kept(facts, options, [])
+    if kept and not facts.classes.run_by_trainer:
+        result = _kept(facts, options, [])
+        result.plan = "loop" if is_script else "definitions" if result.edits or _defines(facts) else "none"
+        return result
     changes = _device_changes(facts, options)
     plan = "definitions" if changes or _defines(facts) else "none"
     return Result(apply(facts, changes), plan, [c.edit for c in changes if c.told], seen(facts, changes, options.wants))
@@ -142,7 +165,7 @@ def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
     if keep or names:
         text = add_imports(text, "ptmigrate.runtime", ["Runtime", *names], f"{name} = Runtime.shared()")
     ast.parse(text)
-    first = next((c.edit for c in keep), None)
+    first = next((c.edit for c in keep), None) if _trains(facts) else None
     if first is not None:
         says = "every process computes every batch whole: a kept loop's data is not divided over processes"
         attention = [*attention, Note(first.line, first.column, "PTM703", says)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from .codemods.mend_async import mend
 from .facts.source import Source, SourceError, mentions_torch, parse, read_source
 from .migrate import Options, Result, migrate_text
 from .report import FileReport, Note
-from .sources import local_modules, python_files
+from .sources import followed, python_files
 
 
 @dataclass
@@ -32,41 +32,23 @@ class Migrated:
 
 
 def collect(paths: Iterable[Path]) -> list[tuple[Path, Path, bool]]:
-    """(file, root, whether it is a script) for scripts with the modules that they import, and for folders."""
+    """(file, root, whether it is a script) for scripts with the modules that they import, and for folders.
+
+    A script and its modules have one root, so that they lie to one another in the output as they do in the project.
+    """
     found: dict[Path, tuple[Path, Path, bool]] = {}
     for path in paths:
         if path.is_dir():
             for f in python_files(path):
                 found.setdefault(_key(f), (f, path, True))
             continue
-        found[_key(path)] = (path, path.parent, True)
-        for module in _followed(path):
-            root = Path(os.path.commonpath([_absolute(path.parent), _absolute(module.parent)]))
-            found.setdefault(_key(module), (module, path.parent if root == _absolute(path.parent) else root, False))
+        modules = list(followed(path))
+        root = Path(os.path.commonpath([_absolute(f.parent) for f in (path, *modules)]))
+        root = path.parent if root == _absolute(path.parent) else root
+        found[_key(path)] = (path, root, True)
+        for module in modules:
+            found.setdefault(_key(module), (module, root, False))
     return list(found.values())
-
-
-def _followed(script: Path) -> Iterator[Path]:
-    """The local modules that a script imports, those that they import, and so on."""
-    seen, queue = {_key(script)}, [script]
-    while queue:
-        path = queue.pop(0)
-        try:
-            tree = ast.parse(path.read_bytes())
-        except (OSError, SyntaxError, ValueError, RecursionError):
-            continue
-        for module in (
-            local_modules(script, tree) if path == script else [*local_modules(path, tree), *_from(script, tree)]
-        ):
-            if _key(module) not in seen:
-                seen.add(_key(module))
-                queue.append(module)
-                yield module
-
-
-def _from(script: Path, tree: ast.Module) -> list[Path]:
-    """Modules found from the script's own folder, which is on sys.path whoever imports them."""
-    return local_modules(script, tree)
 
 
 def _key(path: Path) -> Path:
@@ -77,7 +59,7 @@ def _absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))
 
 
-def migrate_file(path: Path, root: Path, is_script: bool, options: Options) -> Migrated:
+def migrate_file(path: Path, root: Path, is_script: bool, options: Options, kept: bool = False) -> Migrated:
     """Read, migrate and report one file; what goes wrong is in the report."""
     report = FileReport(str(path))
     try:
@@ -86,7 +68,7 @@ def migrate_file(path: Path, root: Path, is_script: bool, options: Options) -> M
             return Migrated(path, root, source, Result(source.text, "none"), report)
         if mend(source.text)[0] == source.text:
             parse(source)  # raises with the place and the reason
-        result = migrate_text(source.text, options, is_script)
+        result = migrate_text(source.text, options, is_script, kept)
         ast.parse(result.text)
     except RecursionError:
         report.error, report.plan = f"{path}:1:1: nested too deeply to be migrated", "refused"
@@ -102,18 +84,64 @@ def migrate_file(path: Path, root: Path, is_script: bool, options: Options) -> M
 def migrate_all(
     files: list[tuple[Path, Path, bool]], options: Options, tick: Callable[[Path], None] | None = None
 ) -> list[Migrated]:
-    done = []
+    done: list[Migrated] = []
+    refused = loop = False  # the script whose modules these are
+    kept = _kept_projects(files)
     for path, root, is_script in files:
         if tick is not None:
             tick(path)
-        done.append(migrate_file(path, root, is_script, options))
+        if refused and not is_script:
+            m = _as_it_is(path, root)
+        else:
+            m = migrate_file(path, root, is_script, options, path in kept or (loop and not is_script))
+        if is_script:
+            refused, loop = m.report.plan == "refused", m.report.plan == "loop"
+        done.append(m)
     return done
+
+
+def _kept_projects(files: list[tuple[Path, Path, bool]]) -> set[Path]:
+    """Files that make what a loop in another file trains: that loop is kept, and so is what these files place.
+
+    A file that says nothing of backward() imports, through others, one that does.
+    """
+    raw = {_key(path): _bytes(path) for path, _, _ in files}
+    trains = {key for key, data in raw.items() if b".backward(" in data and mentions_torch(data)}
+    kept: set[Path] = set()
+    for path, _, is_script in files:
+        data = raw[_key(path)]
+        if not (is_script and trains and mentions_torch(data)) or _key(path) in trains:
+            continue
+        project = {_key(m) for m in followed(path)}
+        if project & trains:
+            kept.update(p for p, _, script in files if p == path or (_key(p) in project and not script))
+    return kept
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _as_it_is(path: Path, root: Path) -> Migrated:
+    """A module of a script that is refused: it keeps its bytes as well, or half of a program would be changed."""
+    report = FileReport(str(path))
+    try:
+        source = read_source(path)
+    except SourceError as e:
+        report.error, report.plan = str(e), "refused"
+        return Migrated(path, root, None, None, report)
+    return Migrated(path, root, source, Result(source.text, "none"), report)
 
 
 def note_nothing(m: Migrated) -> str | None:
     """One line for a script that has nothing to migrate."""
     if m.source is not None and not mentions_torch(m.source.raw):
         return f"{m.path}: no torch in this file: nothing to do"
+    if m.result is not None and m.result.reason:
+        return f"{m.path}: {m.result.reason}: nothing to do"
     return None
 
 

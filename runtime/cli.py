@@ -71,6 +71,7 @@ def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) ->
     """Check everything that can be checked before a process starts, then start them."""
     from .accelerators import choose
     from .launch.agent import Job
+    from .launch.own_processes import starts_processes
     from .precision import choose_precision
     from .strategies import choose_strategy
 
@@ -78,6 +79,11 @@ def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) ->
     strategy = choose_strategy(options["strategy"], len(devices.numbers), options["nodes"])
     if options["precision"]:
         choose_precision(options["precision"], devices.kind)
+    if len(devices.numbers) * options["nodes"] > 1 and (where := starts_processes(script)):
+        raise ConfigurationError(
+            f"{script} starts its own processes ({where}), so that ptrun cannot start it several times: "
+            "run it with python, or migrate it with ptmigrate"
+        )
     if options["nodes"] > 1 and options["rdzv"] is None:
         raise ConfigurationError("--nodes: say where the machines meet with --rdzv HOST:PORT (the same on all)")
     variables = environment.as_variables(

@@ -1,0 +1,122 @@
+"""Scripts that are distributed in a way of their own, which nothing here can carry, and what carries others already."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .script import Facts
+
+# calls by the start of their full name, and why a script that makes them stays as it is
+WAYS_OF_THEIR_OWN = {
+    "torch.distributed.rpc.": "its processes call one another's functions (torch.distributed.rpc), each with a part of "
+    "its own to play: there is no plain script of one process that it could become",
+    "torch.distributed.fsdp.": "it shards its model by hand (FSDP): the wrapping says where each parameter lives; "
+    'write it for one device, and Trainer(strategy="fsdp") shards it',
+    "torch.distributed._composable.fsdp.": "it shards its model by hand (FSDP): write it for one device, and "
+    'Trainer(strategy="fsdp") shards it',
+    "torch.distributed.pipelining.": "it cuts its model into stages by hand (torch.distributed.pipelining)",
+    "torch.distributed.pipeline.": "it cuts its model into stages by hand (torch.distributed.pipeline)",
+    "torch.distributed.tensor.": "it places parts of its tensors on a mesh of devices by hand (DTensor)",
+    "torch.distributed.device_mesh.": "it lays its devices out as a mesh by hand",
+    "deepspeed.initialize": "DeepSpeed's engine has its model and its steps; write the loop for one device, and "
+    'Trainer(strategy="deepspeed") trains it',
+    "horovod.torch.": "Horovod has its processes; write the loop for one device, and Trainer(strategy=\"horovod\") "
+    "trains it",
+    "torch_xla.distributed.": "torch_xla starts and feeds its processes",
+    "ray.train.": "Ray starts and feeds its processes",
+}  # fmt: skip
+ALWAYS = ("torch.distributed.rpc.",)  # even where the call stands under a condition: ranks differ in what they play
+CARRIERS = {
+    "accelerate.Accelerator": "Accelerate",
+    "lightning.Fabric": "Lightning Fabric",
+    "lightning.fabric.Fabric": "Lightning Fabric",
+    "lightning_fabric.Fabric": "Lightning Fabric",
+    "ignite.engine.Engine": "Ignite",
+    "ignite.engine.create_supervised_trainer": "Ignite",
+    "composer.Trainer": "Composer",
+}
+PROCESSES = ("torch.multiprocessing.", "multiprocessing.")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    node: ast.AST
+    reason: str
+
+
+def refusal(facts: Facts) -> Refusal | None:
+    """Why a script is left as it is; None when it is not."""
+    for call in facts.walk(ast.Call):
+        full = facts.names.resolve(call.func) or ""
+        for start, why in WAYS_OF_THEIR_OWN.items():
+            if full.startswith(start) and (start in ALWAYS or not _optional(facts, call)):
+                return Refusal(call, why)
+    return _own_processes(facts)
+
+
+def carrier(facts: Facts) -> str | None:
+    """The library that already carries the script's loop to any device, if there is one."""
+    return next(
+        (CARRIERS[n] for c in facts.walk(ast.Call) if (n := facts.names.resolve(c.func) or "") in CARRIERS), None
+    )
+
+
+def _optional(facts: Facts, call: ast.Call) -> bool:
+    """Whether the call stands under a condition: one of several ways that the script knows."""
+    return any(isinstance(up, ast.If | ast.IfExp) and not _is_main(up) for up in facts.scopes.ancestors(call))
+
+
+def _is_main(branch: ast.If | ast.IfExp) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(branch.test))
+
+
+def _own_processes(facts: Facts) -> Refusal | None:
+    """`Process(target=train)`, where train() trains: Hogwild, or groups made by hand."""
+    shared = any(isinstance(c.func, ast.Attribute) and c.func.attr == "share_memory" for c in facts.walk(ast.Call))
+    for call in facts.walk(ast.Call):
+        if not _makes_process(facts, call):
+            continue
+        target = next((k.value for k in call.keywords if k.arg == "target"), None)
+        trains = isinstance(target, ast.Name) and _trains(facts, target.id)
+        if shared and (trains or isinstance(target, ast.Name | ast.Attribute)):
+            return Refusal(
+                call,
+                "several processes train one model in shared memory without waiting for one another (Hogwild): no "
+                "order of steps is the same run; write the loop for one device",
+            )
+        if trains:
+            return Refusal(call, "it starts the processes that train by hand; write the loop for one device")
+    return None
+
+
+def _makes_process(facts: Facts, call: ast.Call) -> bool:
+    f = call.func
+    full = facts.names.resolve(f) or ""
+    if full.startswith(PROCESSES) and full.endswith(".Process"):
+        return True
+    # a context's: `ctx = mp.get_context("spawn"); ctx.Process(target=...)`
+    return isinstance(f, ast.Attribute) and f.attr == "Process" and any(k.arg == "target" for k in call.keywords)
+
+
+def _trains(facts: Facts, name: str) -> bool:
+    """Whether a function of this file, or one that it names, calls backward()."""
+    functions = {f.name: f for f in facts.walk(ast.FunctionDef)}
+    seen: set[str] = set()
+    queue = [name]
+    while queue:
+        f = functions.get(queue.pop())
+        if f is None or f.name in seen:
+            continue
+        seen.add(f.name)
+        if any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(f)):
+            return True
+        queue += list(_named(f))
+    return False
+
+
+def _named(f: ast.FunctionDef) -> Iterator[str]:
+    return (n.id for n in ast.walk(f) if isinstance(n, ast.Name))

@@ -1,0 +1,123 @@
+"""Projects of several files: what is followed, where it goes, and that the whole runs as before."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ptmigrate.migrate.migrate import Options
+from ptmigrate.migrate.project import collect, migrate_all
+from ptmigrate.migrate.verify.runs import python, run
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "plain"
+
+
+def write(folder, **files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def names(script):
+    return {os.path.relpath(path, root) for path, root, _ in collect([script])}
+
+
+@pytest.mark.parametrize(
+    "trick",
+    [
+        "sys.path.append('..')",
+        "sys.path.insert(0, '../')",
+        "sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))",
+        "sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))",
+        "here = os.path.dirname(__file__)\nroot = os.path.join(here, os.pardir)\nsys.path.append(root)",
+        "sys.path.append(str(Path(__file__).resolve().parent.parent))",
+        "sys.path.append(str(Path(__file__).parents[1]))",
+        "sys.path.insert(0, str(Path(__file__).parent / '..'))",
+    ],
+)
+def test_folders_put_on_the_path_are_followed(tmp_path, trick):
+    head = "import os, sys\nfrom pathlib import Path\n"
+    write(tmp_path, **{"tools/train.py": f"{head}{trick}\nfrom lib.net import Net\n", "lib/net.py": "import torch\n"})
+    assert names(tmp_path / "tools" / "train.py") == {"tools/train.py", "lib/net.py"}
+
+
+@pytest.mark.parametrize(
+    "trick", ["sys.path.append(sys.argv[1])", "sys.path.append(find())", "paths.append('..')", "sys.path.pop()"]
+)
+def test_folders_that_the_file_does_not_tell_are_not(tmp_path, trick):
+    text = f"import sys\n{trick}\nfrom lib.net import Net\n"
+    write(tmp_path, **{"tools/train.py": text, "lib/net.py": "import torch\n"})
+    assert names(tmp_path / "tools" / "train.py") == {"train.py"}
+
+
+def test_a_module_sees_the_folders_that_the_script_put_on_the_path(tmp_path):
+    write(
+        tmp_path,
+        **{
+            "tools/train.py": "import sys\nsys.path.append('..')\nimport lib.net\n",
+            "lib/__init__.py": "",
+            "lib/net.py": "from lib.blocks import Block\nfrom .heads import Head\n",
+            "lib/blocks.py": "",
+            "lib/heads.py": "",
+        },
+    )
+    found = names(tmp_path / "tools" / "train.py")
+    assert found == {"tools/train.py", "lib/__init__.py", "lib/net.py", "lib/blocks.py", "lib/heads.py"}
+
+
+def test_modules_imported_by_name_come_along(tmp_path):
+    text = "import importlib\nimportlib.import_module(f'models.{name}')\n__import__('losses')\n"
+    more = {"models/a.py": "", "models/b.py": "", "losses.py": "", "other.py": ""}
+    write(tmp_path, **{"train.py": text, **more})
+    assert names(tmp_path / "train.py") == {"train.py", "models/a.py", "models/b.py", "losses.py"}
+
+
+def test_a_package_goes_before_a_module_of_its_name_and_circles_end(tmp_path):
+    more = {"utils/__init__.py": "from .a import x\n", "utils/a.py": "from . import b\nx = 1\n", "utils.py": ""}
+    write(tmp_path, **{"train.py": "import utils\n", **more, "utils/b.py": "from . import a\n"})
+    assert names(tmp_path / "train.py") == {"train.py", "utils/__init__.py", "utils/a.py", "utils/b.py"}
+
+
+PROJECTS = {
+    "functions elsewhere": ("wine_project", "train.py", []),
+    "another net by name": ("wine_project", "train.py", ["--arch", "noisy"]),
+    "a trainer class elsewhere": ("digits_project", "scripts/main.py", []),
+}
+
+
+@pytest.mark.parametrize("project, script, args", PROJECTS.values(), ids=PROJECTS.keys())
+def test_a_project_runs_as_before(tmp_path, project, script, args):
+    """Copied to a folder of its own, as the output is, with the same losses and output."""
+    original = FIXTURES / project / script
+    for m in migrate_all(collect([original]), Options()):
+        assert m.report.error is None
+        place = tmp_path / os.path.relpath(os.path.abspath(m.path), os.path.abspath(m.root))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(m.data)
+    before = run(python(), original, args, tmp_path / "before", 200)
+    after = run(python(), tmp_path / script, args, tmp_path / "after", 200)
+    assert before.ok and after.ok, before.output + after.output
+    assert after.losses == before.losses and after.parameters == before.parameters
+    ours = [line for line in after.output.splitlines() if not line.startswith("ptmigrate:")]
+    assert ours == before.output.splitlines()
+
+
+def test_what_the_script_makes_for_a_loop_elsewhere_is_set_up_for_it():
+    done = {m.path.name: m for m in migrate_all(collect([FIXTURES / "wine_project" / "train.py"]), Options())}
+    if done["train.py"].report.plan == "loop":  # no lift over several files: then both halves are on Runtime
+        assert "runtime.setup_optimizer(" in done["train.py"].result.text
+        assert "runtime.backward(loss)" in done["engine.py"].result.text
+        assert "model.to(device)" in done["train.py"].result.text
+    helpers = migrate_all(collect([FIXTURES / "digits_project" / "scripts" / "main.py"]), Options())
+    texts = {m.path.name: m.result.text for m in helpers}
+    assert "runtime.setup_optimizer(" in texts["options.py"] and "runtime.backward(loss)" in texts["classifier.py"]
+
+
+def test_a_second_migration_of_a_project_changes_nothing(tmp_path):
+    command = [sys.executable, "-m", "ptmigrate.migrate.cli", "-o", str(tmp_path / "one")]
+    script = FIXTURES / "digits_project" / "scripts" / "main.py"
+    subprocess.run([*command, str(script)], cwd=tmp_path, capture_output=True, timeout=100)
+    again = migrate_all(collect([tmp_path / "one" / "scripts" / "main.py"]), Options())
+    assert len(again) == 8 and not any(m.report.changed for m in again)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -145,7 +146,7 @@ def _lifted(facts: Facts, options: Options) -> Result:
     attention += [n for n in seen(facts, changes, options.wants) if n.code != "PTM301"]  # the lift logs those
     text, once, names = _once(text, facts, options)
     text = add_imports(text, "ptmigrate.runtime", [*MODULE_NAMES, *names])
-    ast.parse(text)
+    compiles(text)
     return Result(text, plan, edits + once, attention)
 
 
@@ -170,6 +171,13 @@ def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
         says = "every process computes every batch whole: a kept loop's data is not divided over processes"
         attention = [*attention, Note(first.line, first.column, "PTM703", says)]
     return Result(text, "loop", [c.edit for c in changes if c.told], attention)
+
+
+def compiles(text: str) -> None:
+    """SyntaxError where a text parses and yet is no program: a `continue` outside a loop, a `return` in a class."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the original's own, such as invalid escapes
+        compile(text, "<result>", "exec", dont_inherit=True)
 
 
 def _once(text: str, original: Facts, options: Options) -> tuple[str, list[Edit], list[str]]:

@@ -6,7 +6,6 @@ there, to rounding. A rung that cannot be tried says why.
 
 from __future__ import annotations
 
-import ast
 import math
 import tempfile
 from collections.abc import Callable
@@ -143,7 +142,7 @@ class _Climb:
 
 def _parses(result: Path) -> Rung:
     try:
-        ast.parse(result.read_bytes())
+        compile(result.read_bytes(), str(result), "exec", dont_inherit=True)
     except (SyntaxError, ValueError, OSError) as e:
         return Rung("parses", "no", str(e))
     return Rung("parses", "yes")

@@ -25,6 +25,7 @@ _HOMES = {
     "Runtime": ".handle",
     "Trainer": ".trainer",
     "Strategy": ".strategies",
+    "BaguaStrategy": ".strategies",
     "DDPStrategy": ".strategies",
     "DDPShardedStrategy": ".strategies",
     "FSDPStrategy": ".strategies",

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from . import collectives, kept, settings
+from . import collectives, environment, kept, settings
 from .checkpoint.write import write_atomically
 from .data import divide_loader, move_to
 from .data.divide import bounds
@@ -97,6 +98,16 @@ class Runtime:
 
             self._group = connect(self.settings, self.strategy)
         return self._group
+
+    def join(self) -> None:
+        """This process has become a rank since the handle was made (a spawned one): learn which."""
+        self.place = environment.place()
+        self.settings = replace(self.settings, place=self.place)
+        self.world_size = self.place.world_size
+        if not self.on_cpu:
+            self.device = torch.device(self.settings.kind, self.settings.numbers[self.place.local_rank])
+            if self.settings.kind == "cuda":
+                torch.cuda.set_device(self.device)
 
     def connect(self) -> None:
         """Meet the other processes now. Everything that needs them does it by itself."""

@@ -46,7 +46,7 @@ class Whereabouts:
 
     @property
     def world_size(self) -> int:
-        return self.runtime.world_size
+        return self.runtime.settings.world_size
 
     @property
     def num_devices(self) -> int:

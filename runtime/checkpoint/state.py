@@ -57,7 +57,7 @@ def save(trainer: Trainer, path: Any, weights_only: bool = False) -> None:
     """Write a checkpoint: gathered on all ranks, written by rank 0, and there for all when this returns."""
     import torch
 
-    checkpoint = collect(trainer, weights_only)
+    checkpoint = trainer.runtime.strategy.checkpoint(trainer, weights_only)
     if trainer.is_global_zero:
         import os
 

@@ -29,31 +29,35 @@ def start_peers(settings: Settings) -> None:
     it cannot.
     """
     command = own_command()
-    if settings.nodes > 1 and "MASTER_ADDR" not in os.environ:
-        raise ConfigurationError(
-            "several nodes: start the script with ptrun --nodes N --node-rank R --rdzv HOST:PORT on each"
-        )
-    node = int(os.environ.get("NODE_RANK", 0))
-    shared = {
-        "MASTER_ADDR": os.environ.get("MASTER_ADDR", "127.0.0.1"),
-        "MASTER_PORT": os.environ.get("MASTER_PORT") or str(free_port()),
-        "WORLD_SIZE": str(settings.world_size),
-        "LOCAL_WORLD_SIZE": str(settings.place.local_world_size),
-        "NODE_RANK": str(node),
-        **thread_variables(settings.place.local_world_size),
-    }
+    shared = {**meeting(settings), **thread_variables(settings.place.local_world_size)}
     for local_rank in range(1, settings.place.local_world_size):
-        ranks = _ranks(node, local_rank, settings)
+        ranks = ranks_of(local_rank, settings)
         launcher = {PREFIX + "LAUNCHER": "script"}
         _peers.append(subprocess.Popen(command, env={**os.environ, **shared, **ranks, **launcher}))
-    os.environ.update({**shared, **_ranks(node, 0, settings)})
+    os.environ.update({**shared, **ranks_of(0, settings)})
     atexit.register(_end_peers)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     threading.Thread(target=_watch_peers, daemon=True, name="ptmigrate-peers").start()
 
 
-def _ranks(node: int, local_rank: int, settings: Settings) -> dict[str, str]:
-    rank = node * settings.place.local_world_size + local_rank
+def meeting(settings: Settings) -> dict[str, str]:
+    """Environment variables that all ranks of this node share. Raises ConfigurationError where nodes cannot meet."""
+    if settings.nodes > 1 and "MASTER_ADDR" not in os.environ:
+        raise ConfigurationError(
+            "several nodes: start the script with ptrun --nodes N --node-rank R --rdzv HOST:PORT on each"
+        )
+    return {
+        "MASTER_ADDR": os.environ.get("MASTER_ADDR", "127.0.0.1"),
+        "MASTER_PORT": os.environ.get("MASTER_PORT") or str(free_port()),
+        "WORLD_SIZE": str(settings.world_size),
+        "LOCAL_WORLD_SIZE": str(settings.place.local_world_size),
+        "NODE_RANK": os.environ.get("NODE_RANK", "0"),
+    }
+
+
+def ranks_of(local_rank: int, settings: Settings) -> dict[str, str]:
+    """Environment variables of one rank of this node."""
+    rank = int(os.environ.get("NODE_RANK", 0)) * settings.place.local_world_size + local_rank
     return {"RANK": str(rank), "LOCAL_RANK": str(local_rank)}
 
 

@@ -7,7 +7,7 @@ left is the same on all ranks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -21,8 +21,10 @@ BUCKET_BYTES = 25 * 2**20  # as DistributedDataParallel
 class GradientAverager:
     """Notes the parameters that a backward touched, and averages their gradients. One for all models of a run."""
 
-    def __init__(self, world: int, group: dist.ProcessGroup):
+    def __init__(self, world: int, group: dist.ProcessGroup, reduce: Callable[[torch.Tensor], None] | None = None):
+        """`reduce`: what makes the mean, in place, of a flat tensor of gradients; by default an all-reduce."""
         self.world, self.group = world, group
+        self.reduce = reduce or self._mean
         self.parameters: list[torch.nn.Parameter] = []
         self._position: dict[torch.nn.Parameter, int] = {}
         self._touched: set[int] = set()
@@ -73,10 +75,13 @@ class GradientAverager:
 
     def _reduce(self, bucket: list[torch.Tensor]) -> None:
         flat = torch.cat([gradient.reshape(-1) for gradient in bucket])
-        dist.all_reduce(flat)
-        flat /= self.world
+        self.reduce(flat)
         for gradient, mean in zip(bucket, flat.split([gradient.numel() for gradient in bucket]), strict=True):
             gradient.copy_(mean.view_as(gradient))
+
+    def _mean(self, flat: torch.Tensor) -> None:
+        dist.all_reduce(flat)
+        flat /= self.world
 
     def release(self) -> None:
         for handle in self._handles:

@@ -207,6 +207,12 @@ class Strategy:
         """The opposite: every rank has the whole `state`, on the CPU."""
         optimizer.load_state_dict(state)
 
+    def checkpoint(self, trainer: Trainer, weights_only: bool) -> dict[str, Any]:
+        """What save_checkpoint writes, put together from the four methods above."""
+        from ..checkpoint import state
+
+        return state.collect(trainer, weights_only)
+
     # -- the end --------------------------------------------------------------------------------------------------
 
     def finish(self, module: Module) -> None:

@@ -20,6 +20,9 @@ HOMES = {
     "ddp_sharded": ".ddp_sharded",
     "fsdp": ".fsdp",
     "horovod": ".horovod",
+    "ddp_spawn": ".spawned",
+    "ddp_fork": ".spawned",
+    "bagua": ".bagua",
 }
 # Classes that a script may import: `from ptmigrate.runtime import DDPStrategy`.
 CLASSES = {
@@ -30,11 +33,15 @@ CLASSES = {
     "DDPShardedStrategy": ".ddp_sharded",
     "FSDPStrategy": ".fsdp",
     "HorovodStrategy": ".horovod",
+    "BaguaStrategy": ".bagua",
+    "DDPSpawnStrategy": ".spawned",
+    "DDPForkStrategy": ".spawned",
 }
 ALIASES = {
     "auto": "auto",
     "single_device": "single",
     "ddp_cpu": "ddp",
+    "ddp_notebook": "ddp_fork",
     "distributed_data_parallel": "ddp",
 }
 # Names that stand for another one with arguments.
@@ -44,11 +51,7 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 # Spellings of the guide and of Lightning 1.2 to 2.6 that this version does not run yet.
 PLANNED = (
-    "ddp_spawn",
-    "ddp_fork",
-    "ddp_notebook",
     "ddp_sharded_spawn",
-    "bagua",
     "deepspeed",
     "tpu",
     "sequential",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from functools import cache
@@ -55,3 +56,9 @@ def answers(script: str, processes: int, *arguments: str) -> dict:
     done = ptrun(*options, str(SCRIPTS / script), *arguments)
     assert done.returncode == 0, done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -53,13 +53,13 @@ def scatter_gather_mean(flat: torch.Tensor, count: ByteGrad | None = None) -> to
     length = -(-size // world)
     padded = torch.nn.functional.pad(flat.float(), (0, length * world - size))
     mine = pack(padded.view(world, length))
-    theirs = Packed(torch.empty_like(mine.numbers), torch.empty_like(mine.ends))
+    theirs = Packed(torch.empty_like(mine.numbers), torch.empty_like(mine.scales))
     dist.all_to_all_single(theirs.numbers, mine.numbers)
-    dist.all_to_all_single(theirs.ends, mine.ends)
+    dist.all_to_all_single(theirs.scales, mine.scales)
     part = pack(unpack(theirs).mean(0, keepdim=True))
-    whole = Packed(torch.empty_like(mine.numbers), torch.empty_like(mine.ends))
+    whole = Packed(torch.empty_like(mine.numbers), torch.empty_like(mine.scales))
     dist.all_gather(list(whole.numbers.split(1)), part.numbers)
-    dist.all_gather(list(whole.ends.split(1)), part.ends)
+    dist.all_gather(list(whole.scales.split(1)), part.scales)
     if count is not None:
         count.bytes_sent += (world - 1) * (mine.nbytes // world + part.nbytes)
         count.bytes_whole += 2 * (world - 1) * length * 4

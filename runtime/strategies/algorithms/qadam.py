@@ -16,6 +16,9 @@ from .base import Algorithm, flattened, mean_over_ranks, unflatten
 from .gradients import scatter_gather_mean
 
 
+LEAST = 0.1
+
+
 class QAdam(Algorithm):
     """`warmup_steps` steps of Adam with exact gradients; then the variance is frozen, gradients stay where they were
     computed, and the momentum that they go into is averaged in eight bits.
@@ -78,11 +81,16 @@ class QuantizedAdam(torch.optim.Optimizer):
             for p in parameters:
                 self._take_gradient(p, group, beta1, beta2, warming)
             if not warming and parameters:
-                moments = [self.state[p]["exp_avg"] for p in parameters]
-                unflatten(scatter_gather_mean(flattened(moments)), moments)
+                self._average_moments(parameters, group)
             for p in parameters:
-                self._move(p, group, beta1, beta2)
+                self._move(p, group, beta1)
         return loss
+
+    def _average_moments(self, parameters: list[Any], group: dict) -> None:
+        """In units of each number's own step, so that rounding is small beside it. The variance is everyone's."""
+        moments = [self.state[p]["exp_avg"] for p in parameters]
+        widths = flattened(self._deviation(p, group) for p in parameters)
+        unflatten(scatter_gather_mean(flattened(moments) / widths) * widths, moments)
 
     def _take_gradient(self, p: Any, group: dict, beta1: float, beta2: float, warming: bool) -> None:
         state = self.state[p]
@@ -99,8 +107,18 @@ class QuantizedAdam(torch.optim.Optimizer):
         if warming:
             state["exp_avg_sq"].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
 
-    def _move(self, p: Any, group: dict, beta1: float, beta2: float) -> None:
+    def _move(self, p: Any, group: dict, beta1: float) -> None:
         state = self.state[p]
-        steps = int(state["step"])
-        deviation = (state["exp_avg_sq"] / (1 - beta2 ** min(steps, self.warmup_steps))).sqrt_().add_(group["eps"])
-        p.addcdiv_(state["exp_avg"], deviation, value=-float(group["lr"]) / (1 - math.pow(beta1, steps)))
+        correction = 1 - math.pow(beta1, int(state["step"]))
+        p.addcdiv_(state["exp_avg"], self._deviation(p, group), value=-float(group["lr"]) / correction)
+
+    def _deviation(self, p: Any, group: dict) -> torch.Tensor:
+        """The root of the variance, corrected for its start at zero; once it is frozen, at least `LEAST` of what is usual
+        in the tensor, so that numbers which the warm-up hardly moved do not leap.
+        """
+        state = self.state[p]
+        correction = 1 - math.pow(group["betas"][1], min(int(state["step"]), self.warmup_steps))
+        deviation = (state["exp_avg_sq"] / correction).sqrt_()
+        if int(state["step"]) > self.warmup_steps:
+            deviation.clamp_min_(LEAST * float(deviation.square().mean().sqrt()))
+        return deviation.add_(group["eps"])

@@ -1,7 +1,8 @@
 """Every kind of run on one engine, in the processes that are there: `cells.py NAME [CELL ...]` prints, as JSON, what
 each cell came to, or the reason for which it was refused.
 
-The numbers must be those of one process: `cells.py single`.
+The numbers must be those of one process: `cells.py single`. A cell may have an argument: `save:PATH` writes a
+checkpoint after one epoch, `adopt:PATH` goes on from one, `fail` ends the job by an error of rank 1.
 """
 
 import json
@@ -56,6 +57,13 @@ class Cut(Net):
 
     def training_step_end(self, outputs):
         return F.cross_entropy(outputs["out"], outputs["y"])
+
+
+class Failing(Net):
+    def training_step(self, batch, batch_idx):
+        if batch_idx == 2 and self.trainer.global_rank == self.trainer.world_size - 1:
+            raise ValueError("the first failure")
+        return super().training_step(batch, batch_idx)
 
 
 class Manual(Net):
@@ -145,31 +153,44 @@ class Cells:
     def predict(self):
         return [part.tolist() for part in self.trainer().predict(Net(), loader(shuffle=False))]
 
+    def save(self, path):
+        trainer, module = self.trainer(max_epochs=1), Net()
+        trainer.fit(module, loader())
+        trainer.save_checkpoint(path)
+        return {"weights": weights(module), "steps": trainer.global_step}
+
+    def adopt(self, path):
+        trainer, module = self.trainer(max_epochs=2), Net()
+        trainer.fit(module, loader(), ckpt_path=path)
+        return {"weights": weights(module), "steps": trainer.global_step}
+
     def resume(self):
-        """One epoch, a checkpoint, a new module that goes on."""
-        trainer = self.trainer(max_epochs=1)
-        folder = trainer.runtime.broadcast(tempfile.mkdtemp())
-        first = Net()
-        trainer.fit(first, loader())
-        trainer.save_checkpoint(f"{folder}/half.ckpt")
-        second = Net()
-        again = self.trainer(max_epochs=2)
-        again.fit(second, loader(), ckpt_path=f"{folder}/half.ckpt")
-        return {"weights": weights(second), "steps": again.global_step}
+        """One epoch, a checkpoint, a new module that goes on: all on this engine."""
+        path = self.trainer().runtime.broadcast(tempfile.mkdtemp()) + "/half.ckpt"
+        self.save(path)
+        return self.adopt(path)
+
+    def fail(self):
+        self.trainer().fit(Failing(), loader())
 
     def run(self, names):
         answers = {}
         for name in names:
+            cell, _, argument = name.partition(":")
             try:
-                answers[name] = getattr(self, name)()
+                answers[cell] = getattr(self, cell)(*([argument] if argument else []))
             except ConfigurationError as error:
-                answers[name] = {"refused": str(error)}
+                answers[cell] = {"refused": str(error)}
         return answers
 
 
 CELLS = "fit validate predict resume clip accumulate bf16 manual optimizers step_end".split()
 
 if __name__ == "__main__":
-    answers = Cells(sys.argv[1]).run(sys.argv[2:] or CELLS)
-    if Trainer().is_global_zero:
-        print(json.dumps(answers))
+    names = sys.argv[2:] or CELLS
+    cells = Cells(sys.argv[1])
+    answers = cells.run([name for name in names if name != "fail"])
+    if cells.trainer().is_global_zero:
+        print(json.dumps(answers), flush=True)
+    if "fail" in names:
+        cells.fail()

@@ -20,6 +20,7 @@ HOMES = {
     "ddp_sharded": ".ddp_sharded",
     "fsdp": ".fsdp",
     "horovod": ".horovod",
+    "ddp_sharded_spawn": ".sharded_spawned",
     "ddp_spawn": ".spawned",
     "ddp_fork": ".spawned",
     "bagua": ".bagua",
@@ -34,6 +35,7 @@ CLASSES = {
     "FSDPStrategy": ".fsdp",
     "HorovodStrategy": ".horovod",
     "BaguaStrategy": ".bagua",
+    "DDPSpawnShardedStrategy": ".sharded_spawned",
     "DDPSpawnStrategy": ".spawned",
     "DDPForkStrategy": ".spawned",
 }
@@ -51,7 +53,6 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 # Spellings of the guide and of Lightning 1.2 to 2.6 that this version does not run yet.
 PLANNED = (
-    "ddp_sharded_spawn",
     "deepspeed",
     "tpu",
     "sequential",

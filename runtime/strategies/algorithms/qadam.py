@@ -15,7 +15,6 @@ from ...errors import ConfigurationError
 from .base import Algorithm, flattened, mean_over_ranks, unflatten
 from .gradients import scatter_gather_mean
 
-
 LEAST = 0.1
 
 
@@ -113,8 +112,8 @@ class QuantizedAdam(torch.optim.Optimizer):
         p.addcdiv_(state["exp_avg"], self._deviation(p, group), value=-float(group["lr"]) / correction)
 
     def _deviation(self, p: Any, group: dict) -> torch.Tensor:
-        """The root of the variance, corrected for its start at zero; once it is frozen, at least `LEAST` of what is usual
-        in the tensor, so that numbers which the warm-up hardly moved do not leap.
+        """The root of the variance, corrected for its start at zero; once it is frozen, at least `LEAST` of what is
+        usual in the tensor, so that numbers which the warm-up hardly moved do not leap.
         """
         state = self.state[p]
         correction = 1 - math.pow(group["betas"][1], min(int(state["step"]), self.warmup_steps))

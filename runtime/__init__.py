@@ -25,11 +25,6 @@ _HOMES = {
     "Runtime": ".handle",
     "Trainer": ".trainer",
     "Strategy": ".strategies",
-    "BaguaStrategy": ".strategies",
-    "DDPStrategy": ".strategies",
-    "DDPShardedStrategy": ".strategies",
-    "FSDPStrategy": ".strategies",
-    "HorovodStrategy": ".strategies",
     "rank_zero_print": ".printing",
     "rank_zero_save": ".saving",
     "seed_everything": ".seeding",
@@ -48,8 +43,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    home = _HOMES.get(name, ".strategies" if name.endswith(("Strategy", "Plugin")) else None)
+    if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name], __name__), name)
+    value = getattr(importlib.import_module(home, __name__), name)
     globals()[name] = value
     return value

@@ -25,9 +25,13 @@ OPTIONS = {"ignore_unknown_options": True, "allow_interspersed_args": False, "he
 @click.option("--accelerator", metavar="NAME", help="cpu, gpu, tpu, mps or auto.")
 @click.option("--strategy", metavar="NAME", help="How the processes work together: ddp, ...")
 @click.option("--precision", metavar="P", help="32, 64, bf16 or 16 (and Lightning's longer names).")
-@click.option("--nodes", type=click.IntRange(1), default=1, show_default=True, help="How many machines.")
+@click.option(
+    "--nodes", metavar="N", default="1", show_default=True, help="How many machines; MIN:MAX: they may change."
+)
 @click.option("--node-rank", type=click.IntRange(0), help="Which of them this is.")
 @click.option("--rdzv", metavar="HOST:PORT", help="Where they meet; the same on all.")
+@click.option("--rdzv-backend", metavar="NAME", help="How they meet: c10d, static, etcd or etcd-v2.")
+@click.option("--rdzv-id", metavar="ID", help="The job's name there, where several jobs meet.")
 @click.option("--max-restarts", type=click.IntRange(0), default=0, help="Start all again so often when one fails.")
 @click.option("--global-batch", is_flag=True, help="Cut the script's batch among the processes: the same run.")
 @click.option("--monitor", is_flag=True, help="Show a live table of what the devices do.")
@@ -75,17 +79,17 @@ def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) ->
     from .precision import choose_precision
     from .strategies import choose_strategy
 
+    least, nodes = node_counts(options["nodes"])
+    _check_rendezvous(least, nodes, options)
     devices = choose(options["accelerator"], options["devices"] or None)
-    strategy = choose_strategy(options["strategy"], len(devices.numbers), options["nodes"])
+    strategy = choose_strategy(options["strategy"], len(devices.numbers), nodes)
     if options["precision"]:
         choose_precision(options["precision"], devices.kind)
-    if len(devices.numbers) * options["nodes"] > 1 and (where := starts_processes(script)):
+    if len(devices.numbers) * nodes > 1 and (where := starts_processes(script)):
         raise ConfigurationError(
             f"{script} starts its own processes ({where}), so that ptrun cannot start it several times: "
             "run it with python, or migrate it with ptmigrate"
         )
-    if options["nodes"] > 1 and options["rdzv"] is None:
-        raise ConfigurationError("--nodes: say where the machines meet with --rdzv HOST:PORT (the same on all)")
     variables = environment.as_variables(
         {
             "accelerator": options["accelerator"],
@@ -100,12 +104,51 @@ def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) ->
         script=script,
         arguments=arguments,
         processes=1 if strategy.one_process_a_node else len(devices.numbers),
-        nodes=options["nodes"],
+        nodes=nodes,
+        least=least,
+        backend=options["rdzv_backend"],
+        run_id=options["rdzv_id"],
         node_rank=options["node_rank"],
         rdzv=options["rdzv"],
         max_restarts=options["max_restarts"],
     )
     return strategy.run_job(job, variables)
+
+
+def node_counts(text: str) -> tuple[int, int]:
+    """(least, most) from "2" or "1:4"."""
+    least, _, most = text.partition(":")
+    try:
+        counts = int(least), int(most or least)
+    except ValueError:
+        raise ConfigurationError(f"--nodes {text}: give a number, or MIN:MAX") from None
+    if not 1 <= counts[0] <= counts[1]:
+        raise ConfigurationError(f"--nodes {text}: from 1 up, the smaller number first")
+    return counts
+
+
+def _check_rendezvous(least: int, nodes: int, options: dict[str, Any]) -> None:
+    """Raise ConfigurationError where nodes could not meet."""
+    import importlib.util
+
+    from .errors import unknown_name
+    from .launch.agent import BACKENDS
+
+    backend = options["rdzv_backend"]
+    if backend is not None and backend not in BACKENDS:
+        raise unknown_name("rendezvous backend", backend, BACKENDS)
+    if nodes > 1 and options["rdzv"] is None:
+        raise ConfigurationError("--nodes: say where the machines meet with --rdzv HOST:PORT (the same on all)")
+    if least < nodes and (options["node_rank"] is not None or backend == "static"):
+        raise ConfigurationError(
+            f"--nodes {least}:{nodes}: machines that come and go have no fixed number; leave out --node-rank, and use "
+            "--rdzv-backend c10d or etcd"
+        )
+    if backend in ("etcd", "etcd-v2") and importlib.util.find_spec("etcd") is None:
+        raise ConfigurationError(
+            f"--rdzv-backend {backend} needs python-etcd, which is not installed: pip install python-etcd, and start a "
+            "server with `etcd --enable-v2`; c10d needs neither"
+        )
 
 
 def main(arguments: list[str] | None = None) -> None:

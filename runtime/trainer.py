@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -370,11 +371,22 @@ class Trainer(Whereabouts):
         return next((callback for callback in self.callbacks if isinstance(callback, EarlyStopping)), None)
 
     def checkpoint_path(self, name: Any) -> Any:
-        """A path as it is; "best" and "last" as ModelCheckpoint's. Raises ConfigurationError where there is none."""
+        """A path as it is; "best" and "last" as ModelCheckpoint's. Raises ConfigurationError where there is none.
+
+        "last" finds what an earlier process has written; a fit without any begins at the beginning, so that a script
+        that is started again goes on.
+        """
         if name not in ("best", "last"):
             return name
         paths = [getattr(cb, f"{name}_model_path") for cb in self.checkpoint_callbacks]
         found = next((path for path in paths if path), None)
+        if found is None and name == "last":
+            found = self.runtime.broadcast(
+                next(filter(None, (cb.last_there() for cb in self.checkpoint_callbacks)), None)
+            )
+            if found is None and self.state == "fit" and self.checkpoint_callbacks:
+                self.print("ckpt_path='last': there is none yet, so training begins at the beginning", file=sys.stderr)
+                return None
         if found is None:
             raise ConfigurationError(f"ckpt_path={name!r}: no ModelCheckpoint has written one yet")
         return found

@@ -85,6 +85,11 @@ class ModelCheckpoint(Callback):
         if self.every_n_epochs and (trainer.current_epoch + 1) % self.every_n_epochs == 0:
             self.save(trainer)
 
+    def last_there(self) -> str | None:
+        """last.ckpt in the folder, by this process or an earlier one."""
+        path = os.path.join(str(self.dirpath), self.CHECKPOINT_NAME_LAST + self.FILE_EXTENSION)
+        return path if os.path.isfile(path) else None
+
     # -- what -----------------------------------------------------------------------------------------------------
 
     def save(self, trainer: Any) -> None:

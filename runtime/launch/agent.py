@@ -15,10 +15,16 @@ from dataclasses import dataclass
 from ..environment import PREFIX
 from .threads import thread_variables
 
+BACKENDS = ("c10d", "static", "etcd", "etcd-v2")
+LAST_CALL = 5  # seconds that a rendezvous waits for more nodes when enough are there
+
 
 @dataclass(frozen=True)
 class Job:
-    """What to run and where. `rdzv` is HOST:PORT, the same on every node; None on one node."""
+    """What to run and where. `rdzv` is HOST:PORT, the same on every node; None on one node.
+
+    `least` nodes are enough to go on with, where fewer than `nodes` are there; nodes may come and go then.
+    """
 
     script: str
     arguments: tuple[str, ...]
@@ -27,6 +33,13 @@ class Job:
     node_rank: int | None = None
     rdzv: str | None = None
     max_restarts: int = 0
+    least: int | None = None
+    backend: str | None = None  # of the rendezvous: one of BACKENDS
+    run_id: str | None = None
+
+    @property
+    def elastic(self) -> bool:
+        return self.least is not None and self.least < self.nodes
 
 
 def run(job: Job, variables: dict[str, str]) -> int:
@@ -45,6 +58,8 @@ def _run_agent(job: Job) -> int:
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
     os.environ[PREFIX + "LAUNCHER"] = "ptrun"
     os.environ.update(thread_variables(job.processes))
+    if job.max_restarts or job.elastic:
+        os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"  # restarted ranks met the keys of those before them
     command = [sys.executable, "-u", job.script, *job.arguments]
     try:
         elastic_launch(_config(job), command[0])(*command[1:])
@@ -63,16 +78,15 @@ def _run_agent(job: Job) -> int:
 def _config(job: Job):
     from torch.distributed.launcher.api import LaunchConfig
 
-    configs = {"timeout": 300}
-    if job.rdzv is not None and job.node_rank is not None:
-        backend, configs = "static", {**configs, "rank": job.node_rank}
-    else:
-        backend = "c10d"
+    backend = job.backend or ("static" if job.rdzv and job.node_rank is not None else "c10d")
+    configs: dict[str, object] = {"timeout": 300, "last_call_timeout": LAST_CALL}
+    if backend == "static":
+        configs["rank"] = job.node_rank or 0
     return LaunchConfig(
-        min_nodes=job.nodes,
+        min_nodes=job.nodes if job.least is None else job.least,
         max_nodes=job.nodes,
         nproc_per_node=job.processes,
-        run_id=os.environ.get(PREFIX + "RUN_ID") or (job.rdzv or uuid.uuid4().hex),
+        run_id=job.run_id or os.environ.get(PREFIX + "RUN_ID") or (job.rdzv or uuid.uuid4().hex),
         rdzv_backend=backend,
         rdzv_endpoint=job.rdzv or "localhost:0",
         rdzv_configs=configs,

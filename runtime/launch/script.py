@@ -65,7 +65,8 @@ def own_command() -> list[str]:
     """The command line of this process, to run again."""
     if hasattr(sys, "ps1") or "ipykernel" in sys.modules:
         raise ConfigurationError(
-            "strategy 'ddp' starts the script again, which a notebook or an interactive session cannot do"
+            "strategy 'ddp' starts the script again, which a notebook or an interactive session cannot do: use "
+            "strategy 'ddp_fork' or 'dp'"
         )
     original = sys.orig_argv[1:]
     if "-c" in original[:1] or not sys.argv[0]:

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from ptmigrate.runtime import Trainer, accelerators
+from ptmigrate.runtime import BaguaStrategy, Trainer, accelerators
 from ptmigrate.runtime.accelerators import choose, parse_gpus
 from ptmigrate.runtime.errors import ConfigurationError
 from ptmigrate.runtime.precision import choose_precision
@@ -77,6 +77,13 @@ RUN = [  # (the guide's arguments, strategy, processes, nodes)
     ({"gpus": 2, "accelerator": "ddp", "precision": 16}, "ddp", 2, 1),
     ({"devices": 8, "accelerator": "gpu", "strategy": "ddp"}, "ddp", 8, 1),
     ({"devices": 8, "accelerator": "gpu", "strategy": "ddp", "num_nodes": 4}, "ddp", 32, 4),
+    ({"gpus": 2, "accelerator": "dp"}, "dp", 1, 1),
+    ({"devices": 4, "accelerator": "gpu", "strategy": "dp"}, "dp", 1, 1),
+    ({"gpus": 8, "accelerator": "ddp2"}, "dp", 1, 1),
+    ({"gpus": 8, "accelerator": "ddp2", "num_nodes": 10}, "ddp2", 10, 10),
+    ({"gpus": 8, "accelerator": "ddp_spawn"}, "ddp_spawn", 8, 1),
+    ({"devices": 8, "accelerator": "gpu", "strategy": "ddp_spawn"}, "ddp_spawn", 8, 1),
+    ({"devices": 2, "accelerator": "gpu", "strategy": BaguaStrategy(algorithm="gradient_allreduce")}, "bagua", 2, 1),
     ({"precision": 16, "amp_backend": "native"}, "single", 1, 1),
     ({"replace_sampler_ddp": False}, "single", 1, 1),
     ({"max_epochs": 50}, "single", 1, 1),
@@ -92,19 +99,21 @@ def test_lines_of_the_guide_that_run(eight, arguments, strategy, processes, node
         assert trainer.precision == "16-mixed"
 
 
-REFUSED = [  # engines that an issue of their own brings; until then each is named
-    ({"gpus": 2, "accelerator": "dp"}, "dp"),
-    ({"devices": 4, "accelerator": "gpu", "strategy": "dp"}, "dp"),
-    ({"gpus": 8, "accelerator": "ddp2"}, "ddp2"),
-    ({"gpus": 8, "accelerator": "ddp_spawn"}, "ddp_spawn"),
-    ({"devices": 8, "accelerator": "gpu", "strategy": "ddp_spawn"}, "ddp_spawn"),
-    ({"accelerator": "horovod"}, "horovod"),
-    ({"accelerator": "gpu", "strategy": "horovod", "devices": 1}, "horovod"),
-    ({"accelerator": "gpu", "strategy": "ddp_sharded"}, "ddp_sharded"),
-    ({"accelerator": "ddp", "plugins": "ddp_sharded"}, "ddp_sharded"),
-    ({"gpus": 4, "plugins": "deepspeed", "precision": 16}, "deepspeed"),
-    ({"amp_backend": "apex", "precision": 16}, "apex"),
+REFUSED = [({"amp_backend": "apex", "precision": 16}, "apex")]
+PACKAGES = [  # engines that are packages: they run, or say what to install
+    ({"accelerator": "horovod"}, "horovod", "horovod"),
+    ({"accelerator": "gpu", "strategy": "horovod", "devices": 1}, "horovod", "horovod"),
+    ({"accelerator": "gpu", "strategy": "ddp_sharded"}, "ddp_sharded", "fairscale"),
+    ({"accelerator": "ddp", "plugins": "ddp_sharded"}, "ddp_sharded", "fairscale"),
+    ({"gpus": 4, "plugins": "deepspeed", "precision": 16}, "deepspeed", "deepspeed"),
 ]
+
+
+@pytest.mark.parametrize(("arguments", "named", "package"), PACKAGES)
+def test_lines_of_the_guide_for_engines_that_are_packages(eight, monkeypatch, arguments, named, package):
+    monkeypatch.setattr("ptmigrate.runtime.strategies.needs.installed", lambda module: module != package)
+    with pytest.raises(ConfigurationError, match=f"'{named}'"):
+        Trainer(**arguments)
 
 
 @pytest.mark.parametrize(("arguments", "named"), REFUSED)

@@ -28,6 +28,8 @@ POSITIONS = {
 EVALUATION = re.compile(
     r"(^|_)(val|valid|validation|test|eval|evaluation|dev|infer|inference)(_|$|set|loader|data|dl)", re.I
 )
+# data sets that are made up, for tests and demonstrations
+MADE_UP = re.compile(r"(Random|Dummy|Fake|Mock|Toy|Synthetic|Boring)[A-Z]\w*|^(random|dummy|fake|mock|toy)_")
 TRAINING = re.compile(r"(^|_)train", re.I)
 
 
@@ -82,6 +84,8 @@ def holds_tensors(call: ast.Call, file: File) -> bool:
     if isinstance(dataset, ast.Name):
         values = file.tensors.assigned(dataset)
         return any(isinstance(v, ast.Call) and _is_in_memory(v, file) for v in values)
+    if isinstance(dataset, ast.Attribute) and MADE_UP.search(dataset.attr):
+        return True
     return isinstance(dataset, ast.List | ast.ListComp) or (
         isinstance(dataset, ast.Call) and _is_in_memory(dataset, file)
     )
@@ -89,4 +93,18 @@ def holds_tensors(call: ast.Call, file: File) -> bool:
 
 def _is_in_memory(call: ast.Call, file: File) -> bool:
     full = file.resolve(call.func) or last_part(call.func) or ""
-    return full.rpartition(".")[2] in ("TensorDataset", "zip", "list", "range")
+    last = full.rpartition(".")[2]
+    if last in ("TensorDataset", "zip", "list", "range", "FakeData") or MADE_UP.search(last):
+        return True
+    c = file.classes.instances.get(last)
+    return c is not None and _only_indexes(c)
+
+
+def _only_indexes(c: ast.ClassDef) -> bool:
+    """A data set of this file whose `__getitem__` does nothing but index what it holds."""
+    for method in c.body:
+        if isinstance(method, ast.FunctionDef) and method.name == "__getitem__":
+            last = method.body[-1]
+            plain = len(method.body) == 1 and isinstance(last, ast.Return) and last.value is not None
+            return plain and not any(isinstance(n, ast.Call) for n in ast.walk(last))
+    return False

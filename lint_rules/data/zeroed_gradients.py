@@ -32,6 +32,8 @@ class ZeroedGradients(Rule):
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
         given = argument(call, 0, "set_to_none")
+        if any(isinstance(a.target, ast.Attribute) and a.target.attr == "grad" for a in file.nodes.of(ast.AugAssign)):
+            return  # `p.grad += g` by hand needs something to add to
         if isinstance(call.func, ast.Attribute) and isinstance(given, ast.Constant) and given.value is False:
             repair = without_argument(call, argument_node(call, 0, "set_to_none"))
             text = f"`{file.source(call)}` fills gradients with zeros; leave the default"

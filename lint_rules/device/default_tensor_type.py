@@ -43,7 +43,20 @@ class DefaultTensorType(Rule):
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
         full = file.resolve(call.func)
-        if full == "torch.set_default_tensor_type":
+        if full == "torch.set_default_tensor_type" and not _hands_on(call, file):
             yield self.finding(call, "a default tensor type for the whole program; pass `dtype=` and `device=`", file)
         elif full == "torch.set_default_device" and call.args and ACCELERATOR.match(text_of(call.args[0])):
             yield self.finding(call, "a default device for the whole program; pass `device=`", file)
+
+
+def _hands_on(call: ast.Call, file: File) -> bool:
+    """A helper that sets what it is given, or puts back what was there."""
+    given = call.args[0] if call.args else None
+    function = file.nodes.function_of(call)
+    if not isinstance(given, ast.Name) or function is None:
+        return False
+    parameters = {a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
+    values = file.tensors.assigned(given)
+    return given.id in parameters or any(
+        isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute) and v.func.attr == "type" for v in values
+    )

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 
 from ..file import File, argument, last_part
 from ..rule import Finding, Rule
-from .literal import ACCELERATOR, NUMBERED, text_of, under_choice
+from .literal import ACCELERATOR, NUMBERED, in_decorator, text_of, under_choice
 
 MOVES = ("cuda", "xpu")
 OLD_TYPES = {
     f"{kind}Tensor" for kind in ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
 }
+# what takes the name of a device without placing anything; `to` is told of as a call
+ASKS = re.compile(r"(to|add_argument)\Z|_?(check|is|has|assert|skip|supports?|requires?|can)_")
 OLD_TYPE = re.compile(r"torch\.cuda\.(\w+Tensor)\Z")
 # methods whose own job is to move: `def cuda(self): return self._apply(lambda t: t.cuda())`
 MOVING_METHODS = {"cuda", "to", "xpu", "_apply", "to_device", "move_to", "move_to_device", "to_cuda", "pin_memory"}
@@ -104,7 +106,7 @@ class HardCodedDevice(Rule):
 
     def _made(self, call: ast.Call, file: File) -> Iterator[Finding]:
         """`torch.device("cuda")` is fine where a condition chose it, `torch.device("cuda:0")` never is."""
-        if isinstance(file.nodes.parents.get(call), ast.Compare):
+        if isinstance(file.nodes.parents.get(call), ast.Compare) or in_decorator(call, file):
             return
         value = argument(call, 0, "type") or argument(call, 0, "device")
         if value is None:
@@ -129,7 +131,7 @@ class HardCodedDevice(Rule):
             parent = file.nodes.parents.get(node)
             if isinstance(parent, ast.keyword) and parent.arg in ("device", "map_location"):
                 call = file.nodes.parents.get(parent)
-                if isinstance(call, ast.Call) and last_part(call.func) not in ("to", "add_argument"):
+                if isinstance(call, ast.Call) and not ASKS.match(last_part(call.func) or ""):
                     yield self.finding(node, f"`{parent.arg}={file.source(node)}` is written into the code", file)
                 continue
             chosen = isinstance(parent, ast.IfExp)

@@ -29,6 +29,18 @@ def under_choice(node: ast.AST, file: File) -> bool:
     return False
 
 
+def in_decorator(node: ast.AST, file: File) -> bool:
+    """In the cases of a parametrized test, which say themselves when they are skipped."""
+    child = node
+    for up in file.nodes.ancestors(node):
+        if child in getattr(up, "decorator_list", ()):
+            return True
+        if isinstance(up, ast.stmt):
+            return False
+        child = up
+    return False
+
+
 def _left_before(block: ast.AST, child: ast.AST) -> bool:
     """Whether `if not torch.cuda.is_available(): return ...` stands before the statement in its block."""
     body = getattr(block, "body", None)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..edits import with_argument
-from ..file import File, argument, passes_unknown
+from ..file import File, argument, last_part, passes_unknown
 from ..rule import Finding, Rule
 
 
@@ -35,10 +35,30 @@ class LoadWithoutMapLocation(Rule):
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
         if file.resolve(call.func) != "torch.load" or passes_unknown(call):
             return
-        if argument(call, 1, "map_location") is None:
+        if argument(call, 1, "map_location") is None and not _is_in_memory(argument(call, 0, "f"), file):
             yield self.finding(
                 call,
                 f"`{file.source(call)}` loads onto the device that it was saved from",
                 file,
                 with_argument(call, 'map_location="cpu"'),
             )
+
+
+def _is_in_memory(source: ast.expr | None, file: File) -> bool:
+    """A buffer that this program has written itself, with its tensors on the devices that it wants."""
+    if isinstance(source, ast.Call):
+        return (file.resolve(source.func) or "").endswith("BytesIO")
+    if not isinstance(source, ast.Name):
+        return False
+    function = file.nodes.function_of(source)
+    parameters = function.args.args if function is not None else []
+    annotated = any(
+        a.arg == source.id and a.annotation is not None and "BytesIO" in file.source(a.annotation) for a in parameters
+    )
+    values = file.tensors.assigned(source) or file.module_values.get(source.id, [])
+    made = any(isinstance(v, ast.Call) and (file.resolve(v.func) or "").endswith("BytesIO") for v in values)
+    checked = any(
+        len(c.args) == 2 and last_part(c.args[0]) == source.id and "BytesIO" in file.source(c.args[1])
+        for c in file.nodes.calls.get("isinstance", ())
+    )
+    return annotated or made or checked

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
-from ..file import File
+from ..file import File, last_part
 from ..rule import Finding, Rule
+
+SETS = ("torch.cuda.set_device", "torch.xpu.set_device")
+BEFORE = re.compile(r"_?(prev|old|orig|saved|original|previous|current)(_|\d|ious|\Z)")  # what it was, put back
 
 
 class SetDevice(Rule):
@@ -28,5 +32,5 @@ class SetDevice(Rule):
         """
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
-        if file.resolve(call.func) in ("torch.cuda.set_device", "torch.xpu.set_device", "torch.cuda.device.set_device"):
+        if file.resolve(call.func) in SETS and not (call.args and BEFORE.match(last_part(call.args[0]) or "")):
             yield self.finding(call, f"`{file.source(call)}` chooses the card by hand", file)

@@ -63,9 +63,24 @@ class TensorAttribute(Rule):
             method = file.classes.method_of(assign)
             if method is None or method.name not in ("__init__", "reset_parameters", "build", "setup"):
                 continue
+            if _given_anew(target.attr, assign, file):
+                continue
             if target.attr not in _registered(file.nodes.class_of(assign)):
                 what = "is a tensor that does" if isinstance(value, ast.Call) else "holds tensors that do"
                 yield self.finding(assign, f"`self.{target.attr}` {what} not move with the module", file)
+
+
+def _given_anew(name: str, first: ast.stmt, file: File) -> bool:
+    """Whether another method gives the attribute a tensor that comes from elsewhere: the state of a game, a batch."""
+    method, holder = file.classes.method_of(first), file.nodes.class_of(first)
+    return any(
+        target.attr == name
+        and file.classes.method_of(statement) is not method
+        and file.nodes.class_of(statement) is holder
+        and not (isinstance(value, ast.Constant) and value.value is None)
+        and not any(isinstance(n, ast.Attribute) and n.attr == name for n in ast.walk(value))
+        for target, value, statement in file.kept
+    )
 
 
 def _holds_tensor(value: ast.expr, file: File) -> bool:

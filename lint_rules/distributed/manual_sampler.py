@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File
+from ..file import File, passes_unknown
 from ..rule import Finding, Rule
 
 SAMPLERS = {"torch.utils.data.DistributedSampler"}
@@ -35,7 +35,8 @@ class ManualSampler(Rule):
         """
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
-        if file.resolve(call.func) in SAMPLERS:
+        wraps = passes_unknown(call) and isinstance(file.nodes.parents.get(call), ast.Return)
+        if file.resolve(call.func) in SAMPLERS and not wraps:  # a wrapper hands on what it is given
             yield self.finding(
                 call, "DistributedSampler by hand; the runtime divides the batches of a plain loader", file
             )

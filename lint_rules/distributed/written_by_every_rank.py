@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File, argument, last_part
+from ..file import File, argument
 from ..rule import Finding, Rule
 from .guards import runs_on_some_ranks
 
@@ -83,8 +83,7 @@ def _is_shared_file(target: ast.expr | None, file: File) -> bool:
     """Whether all ranks would write the same file: no buffer in memory, no name with the rank in it."""
     if target is None or _tells_ranks_apart(target, file):
         return False
-    name = (last_part(target) or "").lower()
-    if any(word in name for word in ("tmp", "temp", "buf", "stream", "bytes")):
+    if any(word in file.source(target, 500).lower() for word in ("tmp", "temp", "buf", "stream", "bytes")):
         return False
     values = file.tensors.assigned(target) if isinstance(target, ast.Name) else []
     return not any(v is not None and (_tells_ranks_apart(v, file) or "BytesIO" in file.source(v)) for v in values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ptmigrate.migrate.facts.text import Text
@@ -21,6 +22,7 @@ OLD = {
     "apex.amp.initialize": "torch.amp (apex.amp is no longer developed)",
     "apex.amp.scale_loss": "torch.amp.GradScaler (apex.amp is no longer developed)",
 }
+VERSION = re.compile(r"version|hasattr|TORCH_?(GREATER|LESS|GE|LT|2)", re.IGNORECASE)
 # what the positional arguments of the old autocast are called
 AUTOCAST = ("enabled", "dtype", "cache_enabled")
 
@@ -53,7 +55,7 @@ class OldAmp(Rule):
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
         full = file.resolve(call.func)
-        if full in OLD:
+        if full in OLD and not _for_old_torch(call, file):
             yield self.finding(call, f"{full} is deprecated; use {OLD[full]}", file, _repair(call, full, file))
 
     def check_function(self, node: ast.FunctionDef, file: File) -> Iterator[Finding]:
@@ -61,6 +63,16 @@ class OldAmp(Rule):
             full = file.resolve(decorator)
             if full in OLD:
                 yield self.finding(decorator, f"{full} is deprecated; use {OLD[full]}", file)
+
+
+def _for_old_torch(node: ast.AST, file: File) -> bool:
+    """In a branch that asks which version of torch is there, or whether it has the new name."""
+    child = node
+    for up in file.nodes.ancestors(node):
+        if isinstance(up, ast.If | ast.IfExp) and child is not up.test and VERSION.search(file.source(up.test, 200)):
+            return True
+        child = up
+    return False
 
 
 def _repair(call: ast.Call, full: str, file: File) -> Repair | None:

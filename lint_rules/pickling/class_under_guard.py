@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..file import File, last_part
+from ..file import File
 from ..rule import Finding, Rule
 
 
@@ -35,12 +35,14 @@ class ClassUnderGuard(Rule):
         if not is_main_guard(branch):
             return
         for statement in branch.body:
-            if isinstance(statement, ast.ClassDef) and not any(_is_enum(base) for base in statement.bases):
+            if isinstance(statement, ast.ClassDef) and _is_sent(statement, file):
                 yield self.finding(statement, f"class {statement.name} exists in the main process only", file)
 
 
-def _is_enum(base: ast.expr) -> bool:
-    return (last_part(base) or "").endswith(("Enum", "Flag"))
+def _is_sent(c: ast.ClassDef, file: File) -> bool:
+    """Whether its instances may go to other processes: modules, data sets, transforms, collate functions."""
+    methods = {s.name for s in c.body if isinstance(s, ast.FunctionDef)}
+    return c in file.classes.kinds or bool(methods & {"__call__", "__getitem__", "__iter__", "forward"})
 
 
 def is_main_guard(node: ast.AST) -> bool:

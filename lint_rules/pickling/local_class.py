@@ -9,6 +9,11 @@ from ptmigrate.migrate.facts.nodes import FUNCTIONS
 
 from ..file import File
 from ..rule import Finding, Rule
+from .missing_main_guard import STARTS
+
+
+def _starts(file: File) -> Iterator[ast.Call]:
+    return file.calls_named("spawn", "start_processes", "Process")
 
 
 class LocalClass(Rule):
@@ -43,5 +48,5 @@ class LocalClass(Rule):
         if not kind or not isinstance(file.nodes.parents[node], FUNCTIONS):
             return
         # a data set goes to workers; a module goes to other processes only where there are some
-        if kind == "dataset" or file.ranks.distributed is not None or file.nodes.calls.get("spawn"):
+        if kind in ("dataset", "datamodule") or any(file.resolve(c.func) in STARTS for c in _starts(file)):
             yield self.finding(node, f"instances of {node.name}, a class local to a function, cannot be pickled", file)

@@ -78,7 +78,10 @@ class Loops:
                 if not isinstance(child, ast.stmt):
                     return None
                 found = self._hot_function(up)
-                return Hot(found.loop, found.kind, found.guarded or self._seldom(guards)) if found else None
+                if found is None:
+                    return None
+                seldom = self._seldom(guards) or self._left_before(up, node)
+                return Hot(found.loop, found.kind, found.guarded or seldom)
             elif isinstance(up, ast.Lambda):
                 return None
             child = up
@@ -289,13 +292,17 @@ class Loops:
 
     def _skipped_before(self, loop: Loop, node: ast.AST) -> bool:
         """Whether `if step % n: continue` stands before the node in the loop's own block."""
+        return self._ends_before(loop.body, node, ast.Continue)
+
+    def _left_before(self, function: Function, node: ast.AST) -> bool:
+        """Whether `if step % n: return` stands before the node in the function's own block."""
+        return self._ends_before(function.body, node, ast.Return)
+
+    def _ends_before(self, body: list[ast.stmt], node: ast.AST, end: type[ast.stmt]) -> bool:
         line = node.lineno  # type: ignore[attr-defined]
         return any(
-            isinstance(s, ast.If)
-            and s.lineno < line
-            and isinstance(s.body[-1], ast.Continue)
-            and self.is_modulo(s.test)
-            for s in loop.body
+            isinstance(s, ast.If) and s.lineno < line and isinstance(s.body[-1], end) and self.is_modulo(s.test)
+            for s in body
         )
 
     # -- what names stand for -----------------------------------------------------------------------------------------

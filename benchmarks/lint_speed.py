@@ -43,9 +43,8 @@ def main() -> int:
     worth = [f for f in files if mentions_torch(_read(f))]
     lines = sum(_read(f).count(b"\n") for f in worth)
     print(f"{options.tree}: {len(files)} files, {len(worth)} of them with torch, {lines:,} lines")
-    print(
-        f"{len(all_rules())} rules, Python {sys.version.split()[0]}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
-    )
+    machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    print(f"{len(all_rules())} rules, Python {sys.version.split()[0]}, {machine}")
     within = [tree(worth[::4]), small_file()]
     others(worth, options.torchfix)
     if not options.quick:

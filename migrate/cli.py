@@ -52,6 +52,12 @@ def _explained(ctx: click.Context, param: click.Parameter, code: str | None) -> 
 @click.option(
     "--plan", type=click.Choice(["auto", "module", "loop"]), default="auto", help="How loops are migrated.  [auto]"
 )
+@click.option(
+    "--framework",
+    type=click.Choice(["ptmigrate", "lightning"]),
+    default="ptmigrate",
+    help="The package that a lifted result imports.  [ptmigrate]",
+)
 @click.option("--select", default="", help="Only these codes (prefixes, separated by commas).")
 @click.option("--ignore", default="", help="Not these codes.")
 @click.option(
@@ -102,6 +108,7 @@ def command(
     diff: bool,
     check: bool,
     plan: str,
+    framework: str,
     select: str,
     ignore: str,
     checkpoint: str,
@@ -120,7 +127,7 @@ def command(
 
     script_args: list[str] = list(ctx.obj or ())
     _check_usage(paths, output, in_place, verify, script_args)
-    options = Options(plan, _codes(select), _codes(ignore), _names(checkpoint))
+    options = Options(plan, _codes(select), _codes(ignore), _names(checkpoint), framework)
     files = collect(paths)
     done = migrate_all(files, options, _progress(len(files)))
     for name in options.checkpoint:
@@ -148,8 +155,9 @@ def _verify(m: Migrated, script_args: list[str], devices: int, timeout: float) -
     if m.result is None or m.report.plan == "refused" or m.report.output is None:
         return refused("the script is not migrated", devices)
     result = Path(m.report.output)
+    carried = m.result.framework == "ptmigrate"
     if not sys.stderr.isatty():
-        return climb(m.path, result, script_args, devices, limit=timeout)
+        return climb(m.path, result, script_args, devices, limit=timeout, carried=carried)
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -162,6 +170,7 @@ def _verify(m: Migrated, script_args: list[str], devices: int, timeout: float) -
             script_args,
             devices,
             limit=timeout,
+            carried=carried,
             show=lambda what, part: bar.update(task, description=what, completed=part),
         )
 

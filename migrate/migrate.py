@@ -13,10 +13,12 @@ from .codemods.every import outermost, plan_all, seen
 from .codemods.keep_loop import KeepLoop
 from .codemods.mend_async import mend
 from .codemods.once import PRINT, SAVE, Once
+from .codemods.split_steps import SplitSteps
 from .facts.choice import accelerator
 from .facts.refusals import carrier, refusal
 from .facts.script import Facts
 from .lift.imports import add_imports
+from .lift.lightning import lost, to_lightning
 from .lift.recipe import CannotLift
 from .report import Edit, Note
 
@@ -31,6 +33,7 @@ class Options:
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     checkpoint: tuple[str, ...] = ()  # attributes of modules whose activations are computed again in backward
+    framework: str = "ptmigrate"  # or lightning: which package a lifted result imports
 
     def wants(self, code: str) -> bool:
         return (not self.select or any(code.startswith(s) for s in self.select)) and not any(
@@ -47,6 +50,7 @@ class Result:
     edits: list[Edit] = field(default_factory=list)
     attention: list[Note] = field(default_factory=list)
     reason: str = ""  # why there is nothing to do
+    framework: str = "ptmigrate"  # what the result runs on
 
 
 def migrate_text(text: str, options: Options | None = None, is_script: bool = True, kept: bool = False) -> Result:
@@ -67,9 +71,13 @@ def migrate_text(text: str, options: Options | None = None, is_script: bool = Tr
     left = _left_alone(facts, text, is_script)
     if left is not None:
         return left
+    if options.framework == "lightning":
+        options = replace(options, ignore=(*options.ignore, SplitSteps.code))  # Lightning has no *_step_end
     try:
         result = _planned(facts, options, is_script, kept)
         result.edits[:0] = first
+        if options.framework == "lightning":
+            result.attention += lost(facts, result.plan)
         return result
     except NotFound as missing:
         notes = [Note(e.line, e.column, e.code, f"the file is left as it is: {e.message}") for e in missing.edits]
@@ -145,9 +153,24 @@ def _lifted(facts: Facts, options: Options) -> Result:
     attention = [replace(n, line=line(n.line)) for n in attention]
     attention += [n for n in seen(facts, changes, options.wants) if n.code != "PTM301"]  # the lift logs those
     text, once, names = _once(text, facts, options)
-    text = add_imports(text, "ptmigrate.runtime", [*MODULE_NAMES, *names])
+    names = [*MODULE_NAMES, *names]
+    if options.framework == "lightning":
+        text, told = _on_lightning(text, names, facts)
+        attention += told
+    else:
+        text = add_imports(text, "ptmigrate.runtime", names)
     compiles(text)
-    return Result(text, plan, edits + once, attention)
+    return Result(text, plan, edits + once, attention, framework=options.framework)
+
+
+def _on_lightning(text: str, names: list[str], original: Facts) -> tuple[str, list[Note]]:
+    try:
+        new, notes = to_lightning(text, names)
+    except CannotLift as why:
+        why.line = _line_map(text, original.text.text)(why.line)
+        raise
+    line = _line_map(new, original.text.text)
+    return new, [replace(n, line=line(n.line)) for n in notes]
 
 
 def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:

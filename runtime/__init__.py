@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .callbacks import Callback, EarlyStopping, ModelCheckpoint
     from .handle import Runtime
     from .module import Module
+    from .placed import on_device
     from .printing import rank_zero_print
     from .saving import rank_zero_save
     from .trainer import Trainer
@@ -25,6 +26,7 @@ _HOMES = {
     "Runtime": ".handle",
     "Trainer": ".trainer",
     "Strategy": ".strategies",
+    "on_device": ".placed",
     "rank_zero_print": ".printing",
     "rank_zero_save": ".saving",
     "seed_everything": ".seeding",
@@ -37,6 +39,7 @@ __all__ = [
     "Module",
     "Runtime",
     "Trainer",
+    "on_device",
     "rank_zero_print",
     "rank_zero_save",
 ]

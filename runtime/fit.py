@@ -61,7 +61,6 @@ class FitLoop:
         try:
             trainer.call("on_fit_start")
             self.sanity_check(module)
-            module.train()
             trainer.call("on_train_start")
             every = trainer.reload_dataloaders_every_n_epochs
             while not self.done():

@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from . import collectives, environment, kept, settings
+from . import collectives, environment, kept, placed, settings
 from .checkpoint.write import write_atomically
 from .data import divide_loader, move_to
 from .data.divide import bounds
@@ -64,6 +64,7 @@ class Runtime:
         self.part: tuple[int, int] | None = None  # samples here and in all of the current global batch
         self._group: Any = None
         self._parts: list[int] | None = None  # for each part of the data, the first rank that has it
+        placed.latest = self
         if not self.on_cpu and asked.kind == "cuda":
             torch.cuda.set_device(self.device)
         self.strategy.attach(self)

@@ -151,7 +151,8 @@ class Module(torch.nn.Module, Hooks):
     @property
     def share(self) -> float:
         """The fraction of the current global training batch that this device holds; exactly 1.0 on one device."""
-        whole = self._trainer.runtime.share if self._trainer is not None else 1.0
+        divided = self._trainer is not None and not self._trainer.whole
+        whole = self._trainer.runtime.share if divided else 1.0  # type: ignore[union-attr]
         return whole * self.__dict__["_piece"].share if "_piece" in self.__dict__ else whole
 
     @property
@@ -223,7 +224,9 @@ class Module(torch.nn.Module, Hooks):
 
         In one process the very same object comes back.
         """
-        return value if self._trainer is None else self._trainer.runtime.all_reduce(value, op)
+        if self._trainer is None or self._trainer.whole:
+            return value  # with whole batches every rank has it all
+        return self._trainer.runtime.all_reduce(value, op)
 
     def all_gather(self, data: Any, group: Any = None, sync_grads: bool = False) -> Any:
         """Tensors of all ranks stacked along a new first dimension (world, ...); in one process, `data` itself."""

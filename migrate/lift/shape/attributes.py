@@ -1,0 +1,100 @@
+"""Attributes that the loop of a class works with become names of the method that holds the loop.
+
+`for x, y in self.loader:` becomes `loader = self.loader` above the epoch loop and `for x, y in loader:` in it. Only
+attributes that nothing sets outside the constructor.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ...facts.script import Facts
+from ..nodes import is_call_of
+from .calls import class_of
+from .edits import Edits, margin
+
+CALLED = ("step", "zero_grad", "train", "eval", "backward", "update", "unscale_", "scale")
+
+
+def name_attributes(facts: Facts) -> str | None:
+    """The text with the loop's attributes read into names before it; None where there are none."""
+    loop = _outer_loop(facts)
+    if loop is None:
+        return None
+    wanted: dict[str, ast.Attribute] = {}
+    for n in ast.walk(loop):
+        for a in _worked_with(n):
+            if _is_set_once(facts, a):
+                wanted.setdefault(ast.unparse(a), a)
+    if not wanted:
+        return None
+    edits = Edits(facts)
+    scope = facts.scopes.scope_of(loop)
+    taken = {*scope.stores, *scope.params, *scope.loads, *facts.scopes.module.stores}
+    names = {}
+    for text, a in wanted.items():
+        name = a.attr.strip("_") or a.attr
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        names[text] = name
+    first = facts.text.line_of(facts.text.span(loop)[0])
+    by = margin(facts, loop)
+    edits.replace_lines(first, first - 1, [f"{by}{name} = {text}" for text, name in names.items()])
+    for n in ast.walk(loop):
+        if isinstance(n, ast.Attribute) and ast.unparse(n) in names and isinstance(n.ctx, ast.Load):
+            edits.replace_node(n, names[ast.unparse(n)])
+    return edits.done()
+
+
+def _outer_loop(facts: Facts) -> ast.For | ast.While | None:
+    """The outermost loop around a backward(), in the function that holds it."""
+    for call in facts.walk(ast.Call):
+        if not is_call_of(call, "backward"):
+            continue
+        found: ast.For | ast.While | None = None
+        for up in facts.scopes.ancestors(call):
+            if isinstance(up, ast.For | ast.While):
+                found = up
+            elif isinstance(up, ast.FunctionDef) and found is not None:
+                break
+        return found
+    return None
+
+
+def _worked_with(n: ast.AST) -> list[ast.Attribute]:
+    """`x.a` in `x.a.step()`, `x.a(batch)`, `x.a.parameters()`, `for ... in x.a`."""
+    found: list[ast.AST] = []
+    if isinstance(n, ast.Call):
+        if isinstance(n.func, ast.Attribute) and n.func.attr in (*CALLED, "parameters"):
+            found.append(n.func.value)
+        if isinstance(n.func, ast.Attribute) and not n.keywords and n.args:
+            found.append(n.func)
+        if isinstance(n.func, ast.Name) and n.func.id == "enumerate" and n.args:
+            found.append(n.args[0])
+    elif isinstance(n, ast.For):
+        found.append(n.iter)
+    return [a for a in found if isinstance(a, ast.Attribute) and isinstance(a.value, ast.Name)]
+
+
+def _is_set_once(facts: Facts, a: ast.Attribute) -> bool:
+    """Whether the object is one of a class of this file, whose constructor alone sets the attribute."""
+    assert isinstance(a.value, ast.Name)
+    owner = _owner(facts, a.value)
+    if owner is None or any(isinstance(s, ast.FunctionDef | ast.ClassDef) and s.name == a.attr for s in owner.body):
+        return False
+    stores = [n for n in facts.walk(ast.Attribute) if n.attr == a.attr and not isinstance(n.ctx, ast.Load)]
+    for store in stores:
+        f = next((up for up in facts.scopes.ancestors(store) if isinstance(up, ast.FunctionDef)), None)
+        if f is None or f.name != "__init__":
+            return False
+    return bool(stores)
+
+
+def _owner(facts: Facts, name: ast.Name) -> ast.ClassDef | None:
+    """The class of `self`, or of a name that holds an instance."""
+    f = next((up for up in facts.scopes.ancestors(name) if isinstance(up, ast.FunctionDef)), None)
+    if f is not None and f.args.args and f.args.args[0].arg == name.id:
+        holder = facts.scopes.scope_of(f).node
+        return holder if isinstance(holder, ast.ClassDef) else None
+    return class_of(facts, name)

@@ -1,0 +1,53 @@
+"""Where a function of this file, or a method of a class of this file, is called."""
+
+from __future__ import annotations
+
+import ast
+
+from ...facts.script import Facts
+from ..loaders import values_of
+
+
+def only_call(facts: Facts, f: ast.FunctionDef) -> ast.Call | None:
+    """The one call of a function or method; None where there are others, or where it is handed on as a value."""
+    if f.decorator_list:
+        return None
+    if not facts.scopes.scope_of(f).is_class:
+        uses = facts.devices.uses_of_function(f)
+        return uses[0] if len(uses) == 1 and isinstance(uses[0], ast.Call) else None
+    named = [n for n in facts.walk(ast.Attribute) if n.attr == f.name]
+    if len(named) != 1 or len([g for g in facts.walk(ast.FunctionDef) if g.name == f.name]) != 1:
+        return None
+    call = facts.scopes.parents.get(named[0])
+    if not isinstance(call, ast.Call) or call.func is not named[0]:
+        return None
+    return call if receiver(facts, call, f) is not None else None
+
+
+def receiver(facts: Facts, call: ast.Call, f: ast.FunctionDef) -> ast.Name | None:
+    """The object of `object.method(...)`: `self` in the same class, or a name that holds an instance of it."""
+    owner = facts.scopes.scope_of(f).node
+    if not isinstance(owner, ast.ClassDef) or not isinstance(call.func, ast.Attribute):
+        return None
+    name = call.func.value
+    if not isinstance(name, ast.Name):
+        return None
+    inside = enclosing_function(facts, call)
+    if inside is not None and facts.scopes.scope_of(inside).node is owner and inside.args.args:
+        return name if name.id == inside.args.args[0].arg else None
+    return name if class_of(facts, name) is owner else None
+
+
+def class_of(facts: Facts, name: ast.Name) -> ast.ClassDef | None:
+    """The class of this file that a name is made an instance of, in its only assignment."""
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    values = values_of(facts, name.id, scope, 0) if scope is not None else []
+    if len(values) != 1 or not isinstance(values[0], ast.Call) or not isinstance(values[0].func, ast.Name):
+        return None
+    home = facts.scopes.scope_of(values[0].func).lookup(values[0].func.id)
+    made = home.stores.get(values[0].func.id, []) if home is not None else []
+    return made[0] if len(made) == 1 and isinstance(made[0], ast.ClassDef) else None
+
+
+def enclosing_function(facts: Facts, node: ast.AST) -> ast.FunctionDef | None:
+    return next((up for up in facts.scopes.ancestors(node) if isinstance(up, ast.FunctionDef)), None)

@@ -1,0 +1,93 @@
+"""A pass over the data whose value is used in an expression gets a line of its own.
+
+`losses.append(train(model, loader))` becomes `train_result = train(model, loader)` and `losses.append(train_result)`.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ...facts.script import Facts
+from ..nodes import walk_here
+from .calls import only_call
+from .edits import Edits, margin
+
+
+def hoist_passes(facts: Facts) -> str | None:
+    """The text with one call taken out of its expression; None where there is none."""
+    for f in facts.walk(ast.FunctionDef):
+        if not _passes(facts, f):
+            continue
+        call = only_call(facts, f)
+        if call is None:
+            continue
+        statement = facts.scopes.statement_of(call)
+        if _stands_plainly(statement, call) or not _comes_first(facts, statement, call):
+            continue
+        name = _free(facts, f"{f.name.strip('_')}_result")
+        edits = Edits(facts)
+        line = facts.text.line_of(facts.text.span(statement)[0])
+        edits.replace_lines(line, line - 1, [f"{margin(facts, statement)}{name} = {facts.text.get(call)}"])
+        edits.replace_node(call, name)
+        return edits.done()
+    return None
+
+
+def _passes(facts: Facts, f: ast.FunctionDef) -> bool:
+    """Whether a function makes a training step, or passes over data in a loop that calls a model without gradients."""
+    trains = any(
+        isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "backward"
+        for n in walk_here(f)
+    )
+    return trains or any(n in facts.loops.hot_loops for n in walk_here(f))
+
+
+def _stands_plainly(statement: ast.stmt, call: ast.Call) -> bool:
+    if isinstance(statement, ast.Expr):
+        return statement.value is call
+    if isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1:
+        target = statement.targets[0]
+        parts = target.elts if isinstance(target, ast.Tuple) else [target]
+        return all(isinstance(t, ast.Name) for t in parts)
+    return False
+
+
+def _comes_first(facts: Facts, statement: ast.stmt, call: ast.Call) -> bool:
+    """Whether nothing that could matter is evaluated before the call, and the call is evaluated once in any case."""
+    if not isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign):
+        return False
+    line_start, _ = facts.text.line_span(statement.lineno, statement.lineno)
+    if facts.text.text[line_start : facts.text.span(statement)[0]].strip():
+        return False
+    for up in facts.scopes.ancestors(call):
+        if up is statement:
+            break
+        if isinstance(
+            up,
+            ast.Lambda
+            | ast.IfExp
+            | ast.BoolOp
+            | ast.ListComp
+            | ast.SetComp
+            | ast.DictComp
+            | ast.GeneratorExp
+            | ast.JoinedStr,
+        ):
+            return False
+    start = facts.text.span(call)[0]
+    inside = set(ast.walk(call))
+    around = set(facts.scopes.ancestors(call))
+    return not any(
+        isinstance(n, ast.Call | ast.NamedExpr | ast.Await | ast.Yield)
+        and n not in inside
+        and n not in around
+        and facts.text.span(n)[0] < start
+        for n in ast.walk(statement)
+    )
+
+
+def _free(facts: Facts, name: str) -> str:
+    taken = {n for s in facts.scopes.by_node.values() for n in (*s.stores, *s.params, *s.loads)}
+    while name in taken:
+        name += "_"
+    return name

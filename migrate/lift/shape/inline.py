@@ -1,0 +1,219 @@
+"""A function that makes the step, called from the loop in one place, is written into the loop.
+
+`loss = train_step(x, y)` becomes the body of train_step; a method that runs an epoch becomes part of the method that
+counts epochs. Locals that would meet a name of the caller get the function's name in front.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ...facts.devices import argument, default_of
+from ...facts.scopes import Scope
+from ...facts.script import Facts
+from ..nodes import walk_here
+from ..splice import Splice
+from .calls import enclosing_function, only_call, receiver
+from .edits import Edits, block_lines, indented, margin
+
+
+def inline_step(facts: Facts) -> str | None:
+    """The text with one function written into its caller; None where there is none to write in."""
+    for backward in _backwards(facts):
+        f = _without_loops(facts, backward)
+        if f is not None:
+            call = only_call(facts, f)
+            statement = facts.scopes.parents.get(call) if call is not None else None
+            if call is not None and isinstance(statement, ast.stmt) and _can_stand(facts, f, call, statement):
+                return _Inlining(facts, f, call, statement).text()
+    return None
+
+
+def _backwards(facts: Facts) -> list[ast.Call]:
+    return [c for c in facts.walk(ast.Call) if isinstance(c.func, ast.Attribute) and c.func.attr == "backward"]
+
+
+def _without_loops(facts: Facts, backward: ast.Call) -> ast.FunctionDef | None:
+    """The function around a backward() that holds no loop around it; a method also when it has the batch loop only."""
+    loops = 0
+    for up in facts.scopes.ancestors(backward):
+        if isinstance(up, ast.For | ast.While):
+            loops += 1
+        elif isinstance(up, ast.FunctionDef):
+            in_class = facts.scopes.scope_of(up).is_class
+            if _is_closure(facts, up):
+                continue
+            if loops == 0 or (in_class and loops == 1):
+                return up
+            return None
+        elif isinstance(up, ast.ClassDef):
+            return None
+    return None
+
+
+def _is_closure(facts: Facts, f: ast.FunctionDef) -> bool:
+    """Defined in another function, and handed on: `optimizer.step(closure)`."""
+    inner = isinstance(facts.scopes.scope_of(f).node, ast.FunctionDef)
+    return inner or any(not isinstance(use, ast.Call) for use in facts.devices.uses_of_function(f) if use is not f)
+
+
+def _can_stand(facts: Facts, f: ast.FunctionDef, call: ast.Call, statement: ast.stmt) -> bool:
+    """Whether the body can take the place of the statement: called plainly, left at its end only."""
+    plain = isinstance(statement, ast.Expr) or (isinstance(statement, ast.Assign) and len(statement.targets) == 1)
+    if not plain or statement.value is not call:  # type: ignore[attr-defined]
+        return False
+    a = f.args
+    if (
+        a.vararg
+        or a.kwarg
+        or any(isinstance(x, ast.Starred) for x in call.args)
+        or any(not k.arg for k in call.keywords)
+    ):
+        return False
+    if Splice(facts.text).shares_a_line(statement) or facts.scopes.by_node[f].globals:
+        return False
+    body = _body(f)
+    for s in body:
+        for n in walk_here(s):
+            if isinstance(n, ast.Yield | ast.YieldFrom | ast.Await | ast.Import | ast.ImportFrom):
+                return False
+            if isinstance(n, ast.Return) and n is not body[-1]:
+                return False
+    caller = enclosing_function(facts, statement)
+    if caller is f:
+        return False
+    returned = body[-1].value if body and isinstance(body[-1], ast.Return) else None
+    return not (isinstance(statement, ast.Assign) and returned is None)
+
+
+def _body(f: ast.FunctionDef) -> list[ast.stmt]:
+    return f.body[1:] if ast.get_docstring(f, clean=False) is not None else f.body
+
+
+class _Inlining:
+    def __init__(self, facts: Facts, f: ast.FunctionDef, call: ast.Call, statement: ast.stmt) -> None:
+        self.facts, self.f, self.call, self.statement = facts, f, call, statement
+        self.own: Scope = facts.scopes.by_node[f]
+        self.caller: Scope = facts.scopes.scope_of(statement)
+        self.target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        body = _body(f)
+        self.returned = body[-1].value if isinstance(body[-1], ast.Return) else None
+        self.body = body[:-1] if isinstance(body[-1], ast.Return) else body
+
+    def text(self) -> str:
+        names, lines = self._names()
+        replaced = self._replaced(names)
+        lines += block_lines(self.facts, self.body, replaced)
+        lines += self._result(replaced)
+        edits = Edits(self.facts)
+        first = self.facts.text.line_of(self.facts.text.span(self.statement)[0])
+        last = self.statement.end_lineno or first
+        by = margin(self.facts, self.statement)
+        edits.replace_lines(first, last, indented(lines or ["pass"], by))
+        self._remove_function(edits)
+        return edits.done()
+
+    def _names(self) -> tuple[dict[str, str], list[str]]:
+        """What each local of the function is called in the caller, and the assignments that parameters need."""
+        taken = {*self.caller.stores, *self.caller.params, *self.caller.loads, *self.facts.scopes.module.stores}
+        free = {n.id for n in ast.walk(self.f) if isinstance(n, ast.Name)} - {*self.own.stores, *self.own.params}
+        taken |= free
+        names: dict[str, str] = {}
+        lines: list[str] = []
+        self_name = receiver(self.facts, self.call, self.f)
+        parameters = [*self.f.args.posonlyargs, *self.f.args.args, *self.f.args.kwonlyargs]
+        if self_name is not None:
+            names[parameters[0].arg] = self_name.id
+            parameters = parameters[1:]
+        for p in parameters:
+            value = self._given(p.arg, self_name is not None)
+            written = p.arg in self.own.stores
+            if isinstance(value, ast.Name | ast.Constant) and not written:
+                names[p.arg] = self.facts.text.get(value)
+                continue
+            names[p.arg] = self._free_name(p.arg, taken)
+            lines.append(f"{names[p.arg]} = {self.facts.text.get(value)}")
+        straight = self._straight_results()
+        for name in self.own.stores:
+            if name not in names:
+                names[name] = straight.get(name) or self._free_name(name, taken)
+        return names, lines
+
+    def _given(self, name: str, bound: bool) -> ast.expr:
+        """The argument of the call, or the default."""
+        f = self.f
+        if bound:  # the receiver is the first argument
+            f = ast.FunctionDef(
+                name=f.name,
+                body=[],
+                decorator_list=[],
+                args=ast.arguments(
+                    posonlyargs=f.args.posonlyargs[1:],
+                    args=f.args.args[1:] if not f.args.posonlyargs else f.args.args,
+                    kwonlyargs=f.args.kwonlyargs,
+                    kw_defaults=f.args.kw_defaults,
+                    defaults=f.args.defaults,
+                ),
+            )
+        value = argument(self.call, f, name) or default_of(f, name)
+        if value is None:
+            raise LookupError(f"{f.name}() is called without `{name}`")
+        return value
+
+    def _straight_results(self) -> dict[str, str]:
+        """Locals that are returned and assigned to a name: they get that name at once."""
+        if self.target is None or self.returned is None:
+            return {}
+        pairs = [(self.target, self.returned)]
+        if isinstance(self.target, ast.Tuple) and isinstance(self.returned, ast.Tuple):
+            pairs = list(zip(self.target.elts, self.returned.elts, strict=False))
+        inside = {n.id for n in ast.walk(self.call) if isinstance(n, ast.Name)}
+        return {
+            value.id: to.id
+            for to, value in pairs
+            if isinstance(to, ast.Name)
+            and isinstance(value, ast.Name)
+            and value.id in self.own.stores
+            and to.id not in inside
+            and (to.id == value.id or to.id not in self.own.stores)
+        }
+
+    def _free_name(self, name: str, taken: set[str]) -> str:
+        new = name
+        while new in taken:
+            new = f"{self.f.name.strip('_')}_{new}"
+        taken.add(new)
+        return new
+
+    def _replaced(self, names: dict[str, str]) -> dict[tuple[int, int], str]:
+        found = {}
+        for s in [*self.body, *([self.returned] if self.returned is not None else [])]:
+            for n in ast.walk(s):
+                changed = isinstance(n, ast.Name) and names.get(n.id, n.id) != n.id
+                if changed and self.facts.scopes.scope_of(n).lookup(n.id) is self.own:  # type: ignore[attr-defined]
+                    found[self.facts.text.span(n)] = names[n.id]  # type: ignore[attr-defined]
+        return found
+
+    def _result(self, replaced: dict[tuple[int, int], str]) -> list[str]:
+        if self.returned is None:
+            return []
+        start, _ = self.facts.text.span(self.returned)
+        value = self.facts.text.get(self.returned)
+        for (a, b), new in sorted(replaced.items(), reverse=True):
+            if start <= a and b <= start + len(self.facts.text.get(self.returned)):
+                value = value[: a - start] + new + value[b - start :]
+        if self.target is None:
+            called = any(isinstance(n, ast.Call) for n in ast.walk(self.returned))
+            return [value] if called else []
+        target = self.facts.text.get(self.target)
+        return [] if target.strip("()") == value.strip("()") else [f"{target} = {value}"]
+
+    def _remove_function(self, edits: Edits) -> None:
+        block = getattr(self.facts.scopes.parents[self.f], "body", [])
+        if len(block) == 1:
+            return
+        first, last = Splice(self.facts.text).with_comments(self.f)
+        text = self.facts.text
+        while last < len(text.starts) - 1 and not text.text[slice(*text.line_span(last + 1, last + 1))].strip():
+            last += 1
+        edits.replace_lines(first, last, [])

@@ -1,0 +1,161 @@
+"""Loops in the one form that the lift reads: an epoch loop that counts, around a for loop over batches.
+
+Each rewriting means the same: `while c:` is `for _ in itertools.count(): if not c: break`, a lone loop over batches
+is one epoch, and a lone loop over epochs takes one step in each.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ...facts.script import Facts
+from ..loaders import is_progress, iterates_loader
+from ..nodes import is_call_of, walk_here
+from .edits import Edits, block_lines, indented, margin
+
+EPOCH = re.compile(r"(^|_)(epochs?|ep|epoch_?\w*|\w*_epoch)$|^(i_epoch|e)$", re.IGNORECASE)
+
+
+def count_whiles(facts: Facts) -> str | None:
+    """A while loop that makes steps becomes a for loop."""
+    loop = _step_loop(facts)
+    if not isinstance(loop, ast.While) or loop.orelse:
+        return None
+    by = margin(facts, loop)
+    if by.strip():
+        return None
+    first = loop.lineno
+    lines = [f"{by}for _ in itertools.count():"]
+    inner = margin(facts, loop.body[0])
+    if not (isinstance(loop.test, ast.Constant) and loop.test.value):
+        lines += [f"{inner}if not ({facts.text.get(loop.test)}):", f"{inner}{inner[len(by) :] or '    '}break"]
+    edits = Edits(facts)
+    head_ends = facts.text.line_of(facts.text.span(loop.test)[1])
+    if facts.text.line_of(facts.text.span(loop.body[0])[0]) <= head_ends or inner.strip():
+        return None
+    edits.replace_lines(first, head_ends, lines)
+    return with_import(edits.done(), "itertools")
+
+
+def with_import(text: str, module: str) -> str:
+    """The text with `import module` at its top, where it is not there yet."""
+    tree = ast.parse(text)
+    for s in tree.body:
+        if isinstance(s, ast.Import) and any(a.name == module and a.asname is None for a in s.names):
+            return text
+    facts = Facts(text, tree)
+    at = next(
+        (s for i, s in enumerate(tree.body) if isinstance(s, ast.Import | ast.ImportFrom) and not _is_future(s)), None
+    )
+    line = facts.text.line_of(facts.text.span(at)[0]) if at is not None else 1
+    edits = Edits(facts)
+    edits.replace_lines(line, line - 1, [f"import {module}"])
+    return edits.done()
+
+
+def _is_future(s: ast.stmt) -> bool:
+    return isinstance(s, ast.ImportFrom) and s.module == "__future__"
+
+
+def around_lone_loop(facts: Facts) -> str | None:
+    """A loop over steps that stands alone becomes the batch loop of one epoch; one over epochs makes a step in each."""
+    loop = _step_loop(facts)
+    if not isinstance(loop, ast.For) or loop.orelse or _loop_around(facts, loop) or _called_from_loop(facts, loop):
+        return None
+    by = margin(facts, loop)
+    if by.strip():
+        return None
+    edits = Edits(facts)
+    if _counts_epochs(facts, loop):
+        first, last, lines = _one_step(facts, loop)
+    else:
+        first, last = loop.lineno, loop.end_lineno or loop.lineno
+        lines = [f"{by}for _ in range(1):", *indented(indented(block_lines(facts, [loop], {}), "    "), by)]
+    edits.replace_lines(first, last, lines)
+    return edits.done()
+
+
+def _counts_epochs(facts: Facts, loop: ast.For) -> bool:
+    """Over a range of numbers called epochs, and not left in the middle."""
+    counted = loop.iter
+    if isinstance(counted, ast.Call) and is_progress(facts, counted) and counted.args:
+        counted = counted.args[0]
+    name = counted.func.id if isinstance(counted, ast.Call) and isinstance(counted.func, ast.Name) else ""
+    ranged = name == "range" or (isinstance(counted, ast.Call) and is_progress(facts, counted))
+    named = isinstance(loop.target, ast.Name) and bool(EPOCH.search(loop.target.id))
+    return ranged and named and not iterates_loader(facts, loop)
+
+
+def _one_step(facts: Facts, loop: ast.For) -> tuple[int, int, list[str]]:
+    """The lines of the step, inside `for _ in [None]:`; what stands before and after it stays."""
+    body = loop.body
+    last = max(i for i, s in enumerate(body) if any(_belongs(n) for n in ast.walk(s)))
+    for i, s in enumerate(body[: last + 1]):
+        if any(isinstance(n, ast.Break | ast.Continue) for n in walk_here(s)):
+            last = len(body) - 1 if i <= last else last
+    first = _first_of_step(facts, body, last)
+    step = body[first : last + 1]
+    by = margin(facts, loop.body[0])
+    start = facts.text.line_of(facts.text.span(step[0])[0])
+    lines = [f"{by}for _ in [None]:", *indented(indented(block_lines(facts, step, {}), "    "), by)]
+    return start, step[-1].end_lineno or start, lines
+
+
+def _belongs(n: ast.AST) -> bool:
+    return any(is_call_of(n, name) for name in ("backward", "step", "zero_grad")) and not _is_schedule(n)
+
+
+def _is_schedule(n: ast.AST) -> bool:
+    """By its name only: a schedule may stand in the step or after it."""
+    owner = n.func.value if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) else None
+    return owner is not None and "sched" in ast.unparse(owner).lower()
+
+
+def _first_of_step(facts: Facts, body: list[ast.stmt], last: int) -> int:
+    """The first statement that gradients or the loss need: after the modes, clocks and prints at the top."""
+    for i, s in enumerate(body[: last + 1]):
+        if any(_belongs(n) for n in ast.walk(s)):
+            return i
+        if isinstance(s, ast.Assign) and any(
+            isinstance(n, ast.Call) and not (facts.names.resolve(n.func) or "").startswith("time.") for n in ast.walk(s)
+        ):
+            return i
+    return 0
+
+
+def _step_loop(facts: Facts) -> ast.For | ast.While | None:
+    """The innermost loop around every backward() and a step, if it is the only such place."""
+    calls = [c for c in facts.walk(ast.Call) if is_call_of(c, "backward") and facts.names.resolve(c.func) is None]
+    if not calls:
+        return None
+    common: list[ast.For | ast.While] | None = None
+    for call in calls:
+        around = []
+        for up in facts.scopes.ancestors(call):
+            if isinstance(up, ast.For | ast.While):
+                around.append(up)
+            elif isinstance(up, ast.ClassDef):
+                break
+        common = around if common is None else [loop for loop in common if loop in around]
+    over_loader = [loop for loop in common or [] if isinstance(loop, ast.For) and iterates_loader(facts, loop)]
+    stepping = [loop for loop in common or [] if any(is_call_of(n, "step") for n in ast.walk(loop))]
+    return next(iter([*over_loader, *stepping, *(common or [])]), None)
+
+
+def _loop_around(facts: Facts, loop: ast.AST) -> bool:
+    for up in facts.scopes.ancestors(loop):
+        if isinstance(up, ast.For | ast.While):
+            return True
+        if isinstance(up, ast.FunctionDef | ast.ClassDef):
+            return False
+    return False
+
+
+def _called_from_loop(facts: Facts, loop: ast.AST) -> bool:
+    """Whether the loop's function is called from another loop: it is then one pass of several."""
+    for up in facts.scopes.ancestors(loop):
+        if isinstance(up, ast.FunctionDef):
+            uses = facts.devices.uses_of_function(up)
+            return any(_loop_around(facts, use) for use in uses if use is not up)
+    return False

@@ -1,0 +1,32 @@
+"""A script in the shape that the lift reads: text to text, each step the same program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...facts.script import Facts
+from .attributes import name_attributes
+from .bars import open_bars
+from .hoist import hoist_passes
+from .inline import inline_step
+from .loops import around_lone_loop, count_whiles
+
+STEPS: tuple[Callable[[Facts], str | None], ...] = (
+    open_bars,
+    hoist_passes,
+    inline_step,
+    count_whiles,
+    name_attributes,
+    around_lone_loop,
+)
+LIMIT = 20  # more than any script has of them; each step takes one away
+
+
+def shaped(facts: Facts) -> Facts:
+    """The facts of the same program in the lift's shape; the very same object where it has that shape already."""
+    for _ in range(LIMIT):
+        text = next((new for step in STEPS if (new := step(facts)) is not None), None)
+        if text is None:
+            break
+        facts = Facts(text)
+    return facts

@@ -17,7 +17,7 @@ from .codemods.split_steps import SplitSteps
 from .facts.choice import accelerator
 from .facts.refusals import carrier, refusal
 from .facts.script import Facts
-from .lift.imports import add_imports
+from .lift.imports import add_imports, as_import, imported_as
 from .lift.lightning import lost, to_lightning
 from .lift.recipe import CannotLift
 from .report import Edit, Note
@@ -137,14 +137,17 @@ def _device_changes(facts: Facts, options: Options) -> list[Change]:
 
 def _lifted(facts: Facts, options: Options) -> Result:
     from .lift.lift import lift
+    from .lift.placing import NAME as ON_DEVICE
+    from .lift.placing import place_batches
+    from .lift.shape.shape import shaped
 
     facts.lifting = True
     changes = _device_changes(facts, options)
     facts.lifting = False
-    plain = apply(facts, changes)
-    line = _line_map(plain, facts.text.text)
+    plain = shaped(Facts(apply(facts, changes)))
+    line = _line_map(plain.text.text, facts.text.text)
     try:
-        text, plan, more, attention = lift(Facts(plain), accelerator(facts))
+        text, plan, more, attention = lift(plain, accelerator(facts))
     except CannotLift as why:
         if why.node is not None:
             why.line = line(getattr(why.node, "lineno", 1))
@@ -153,12 +156,15 @@ def _lifted(facts: Facts, options: Options) -> Result:
     attention = [replace(n, line=line(n.line)) for n in attention]
     attention += [n for n in seen(facts, changes, options.wants) if n.code != "PTM301"]  # the lift logs those
     text, once, names = _once(text, facts, options)
-    names = [*MODULE_NAMES, *names]
+    own = [as_import(n, imported_as(plain, n)) for n in MODULE_NAMES]
     if options.framework == "lightning":
-        text, told = _on_lightning(text, names, facts)
+        text, told = _on_lightning(text, [*own, *names], facts)
         attention += told
     else:
-        text = add_imports(text, "ptmigrate.runtime", names)
+        text, placed = place_batches(text)
+        edits += [replace(e, line=_line_map(text, facts.text.text)(e.line)) for e in placed]
+        names += [ON_DEVICE] if placed else []
+        text = add_imports(text, "ptmigrate.runtime", [*own, *names])
     compiles(text)
     return Result(text, plan, edits + once, attention, framework=options.framework)
 

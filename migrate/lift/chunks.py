@@ -66,6 +66,9 @@ def chunks_of(recipe: Recipe) -> list[Chunk]:
         Chunk("on_train_epoch_start", t.before, t),
         Chunk("training_step", t.body, t),
     ]
+    if recipe.reloads:
+        for chunk in chunks[:2]:
+            chunk.hook = "train_dataloader"
     after_training = "on_train_batch_end" if e is not None else "on_train_epoch_end"
     chunks += [Chunk(after_training, t.after, t), Chunk(after_training, recipe.between, None)]
     if e is not None:
@@ -143,10 +146,7 @@ def exposed(statements: list[ast.stmt]) -> set[str]:
             loads |= stores
         if isinstance(s, ast.If | ast.For | ast.While | ast.With | ast.Try):
             open_reads |= _exposed_inside(s) - sure
-            if isinstance(s, ast.With):
-                sure |= _sure_stores(s.body)
-            elif isinstance(s, ast.If):
-                sure |= _sure_stores(s.body) & _sure_stores(s.orelse)
+            sure |= _sure_of(s) or set()
             continue
         open_reads |= loads - sure
         if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Import | ast.ImportFrom):
@@ -154,14 +154,44 @@ def exposed(statements: list[ast.stmt]) -> set[str]:
     return open_reads
 
 
-def _sure_stores(block: list[ast.stmt]) -> set[str]:
-    return {
-        n.id
-        for s in block
-        if isinstance(s, ast.Assign)
-        for n in ast.walk(s)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    }
+def _sure_stores(block: list[ast.stmt]) -> set[str] | None:
+    """The names that a block has surely written when it is over; None where it is never left at its end."""
+    sure: set[str] = set()
+    for s in block:
+        found = _sure_of(s)
+        if found is None:
+            return None
+        sure |= found
+    return sure
+
+
+def _sure_of(s: ast.stmt) -> set[str] | None:
+    if isinstance(s, ast.Return | ast.Raise | ast.Continue | ast.Break):
+        return None
+    if isinstance(s, ast.If):
+        return _either(_sure_stores(s.body), _sure_stores(s.orelse))
+    if isinstance(s, ast.With):
+        opened = {
+            n.id for i in s.items if i.optional_vars for n in ast.walk(i.optional_vars) if isinstance(n, ast.Name)
+        }
+        body = _sure_stores(s.body)
+        return None if body is None else body | opened
+    if isinstance(s, ast.Try):
+        found = _sure_stores(s.body)
+        for h in s.handlers:
+            found = _either(found, _sure_stores(h.body))
+        return found
+    if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Import | ast.ImportFrom):
+        if isinstance(s, ast.AnnAssign) and s.value is None:
+            return set()
+        return {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return set()
+
+
+def _either(a: set[str] | None, b: set[str] | None) -> set[str] | None:
+    if a is None or b is None:
+        return a if b is None else b
+    return a & b
 
 
 def _exposed_inside(s: ast.stmt) -> set[str]:
@@ -203,6 +233,8 @@ def resolve_variables(facts: Facts, recipe: Recipe, binder: Binder, chunks: list
     needs: dict[Variable, set[int]] = {}
     for i, chunk in enumerate(chunks):
         open_reads = exposed(chunk.statements)
+        if i == 1 and recipe.reloads:
+            _needed_by_loader(recipe, binder, chunks, needs)
         if chunk.hook.endswith("_step") and chunk.passing is not None:
             open_reads -= {n.id for n in ast.walk(chunk.passing.target) if isinstance(n, ast.Name)} | {
                 chunk.passing.index or ""
@@ -237,6 +269,17 @@ def resolve_variables(facts: Facts, recipe: Recipe, binder: Binder, chunks: list
     return v
 
 
+def _needed_by_loader(recipe: Recipe, binder: Binder, chunks: list[Chunk], needs: dict[Variable, set[int]]) -> None:
+    """What the loop goes over is made in the method that the statements before the loop went to."""
+    sure = (_sure_stores(chunks[0].statements) or set()) | (_sure_stores(chunks[1].statements) or set())
+    for n in names_of(recipe.train.loader):
+        var = binder.variable(n)
+        for found in ast.walk(var) if isinstance(var, ast.expr) else [n]:
+            outer = binder.variable(found) if isinstance(found, ast.Name) else None
+            if isinstance(outer, Variable) and outer.name not in sure:
+                needs.setdefault(outer, set()).add(1)
+
+
 def _place(
     facts: Facts,
     recipe: Recipe,
@@ -254,6 +297,10 @@ def _place(
         at, to = writes.get(var, set()), needs.get(var, set())
         if var.owner == "" and var.name == recipe.epoch:
             continue
+        if in_trunk and to and not surely_bound(facts, recipe, binder, var.name):
+            if binder.trunk_scope.node is not facts.tree or at:
+                raise CannotLift(recipe.epoch_loop, f"`{var.name}` may have no value when the loop begins")
+            continue  # a global that is only read stays one, bound or not
         if in_trunk and to | (at if var.name in read_after else set()):
             v.constructor.append(var.name)
         shared = bool(at) and (bool(to) or (var.owner == "" and var.name in read_after))
@@ -272,7 +319,7 @@ def _place(
 
 
 def attribute_name(name: str, owner: str, taken: set[str]) -> str:
-    free = name + "_" if name in RESERVED else name
+    free = "owner" if name == "self" else name + "_" if name in RESERVED else name
     return free if free not in taken else f"{owner or 'epoch'}_{free}"
 
 
@@ -287,6 +334,34 @@ def _bound_order(binder: Binder, recipe: Recipe) -> list[str]:
     return params + sorted(first, key=lambda n: first[n])
 
 
+def surely_bound(facts: Facts, recipe: Recipe, binder: Binder, name: str) -> bool:
+    """Whether the name has a value in any case when the epoch loop begins: written above it in no branch, or in all."""
+    if name in binder.trunk_scope.params:
+        return True
+    at: ast.AST = recipe.epoch_loop
+    while at is not binder.trunk_scope.node:
+        up = facts.scopes.parents[at]
+        for field_name in ("body", "orelse", "finalbody"):
+            block = getattr(up, field_name, None)
+            if isinstance(block, list) and at in block:
+                for s in block[: block.index(at)]:
+                    if name in (_sure_of(s) or ()) or _defines(s, name):
+                        return True
+        if isinstance(up, ast.With) and name in (_sure_of(up) or ()):
+            return True
+        at = up
+    return False
+
+
+def _defines(s: ast.stmt, name: str) -> bool:
+    """A definition or an import, or a loop that leaves its variables behind: taken for bound."""
+    if isinstance(s, ast.FunctionDef | ast.ClassDef):
+        return s.name == name
+    if isinstance(s, ast.Import | ast.ImportFrom):
+        return any((a.asname or a.name).split(".")[0] == name for a in s.names)
+    return isinstance(s, ast.For | ast.While) and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(s))
+
+
 def _bound_before(binder: Binder, recipe: Recipe, name: str) -> bool:
     """Whether the trunk binds the name before the epoch loop."""
     if name in binder.trunk_scope.params:
@@ -296,14 +371,23 @@ def _bound_before(binder: Binder, recipe: Recipe, name: str) -> bool:
 
 
 def _read_after(facts: Facts, recipe: Recipe, binder: Binder) -> set[str]:
+    """Trunk names whose value of after the loop may be read: further down, or in a function that stays."""
     end = recipe.epoch_loop.end_lineno or 0
     inside = {s.function for s in (recipe.train, recipe.evaluate) if s is not None and s.function is not None}
-    return {
-        name
-        for name in binder.trunk_scope.stores
-        for read in facts.scopes.reads(name, binder.trunk_scope)
-        if read.lineno > end and not any(up in inside for up in facts.scopes.ancestors(read))
-    }
+    trunk = binder.trunk_scope.node
+    rest = recipe.trunk_body[recipe.trunk_body.index(recipe.epoch_loop) + 1 :]
+    at_top = recipe.trunk_body is getattr(trunk, "body", None)
+    open_reads = exposed(rest) if at_top else None
+    found = set()
+    for name in binder.trunk_scope.stores:
+        for read in facts.scopes.reads(name, binder.trunk_scope):
+            ups = list(facts.scopes.ancestors(read))
+            if recipe.epoch_loop in ups or any(up in inside for up in ups):
+                continue
+            in_function = facts.scopes.scope_of(read) is not binder.trunk_scope
+            if in_function or (read.lineno > end and (open_reads is None or name in open_reads)):
+                found.add(name)
+    return found
 
 
 def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
@@ -342,6 +426,20 @@ def _accept_carried(facts: Facts, assign: ast.Assign, name: str) -> None:
     raise CannotLift(assign, f"`{name}` is carried from batch to batch")
 
 
-def drops_mode(chunk: Chunk) -> list[ast.stmt]:
-    """`model.train()` and `model.eval()` statements: the Trainer does this around its loops."""
-    return [s for s in chunk.statements if is_mode_call(s, "train") or is_mode_call(s, "eval")]
+def drops_mode(facts: Facts, recipe: Recipe, chunk: Chunk) -> list[ast.stmt]:
+    """`model.train()` and `model.eval()` statements that the Trainer makes around its validation.
+
+    They stay where the script changes modes elsewhere too: before the loop, in a function, in an evaluation that stays.
+    """
+    found = [s for s in chunk.statements if is_mode_call(s, "train") or is_mode_call(s, "eval")]
+    if not found:
+        return []
+    e = recipe.evaluate
+    around = {recipe.epoch_loop, *((e.function,) if e is not None and e.function is not None else ())}
+    lifted = set(e.before) if e is not None else set()
+    for n in facts.walk(ast.Expr):
+        if is_mode_call(n, "eval") and n not in lifted:
+            after = n.lineno > (recipe.epoch_loop.end_lineno or 0) and facts.scopes.scope_of(n) is facts.scopes.module
+            if not after or any(up in around for up in facts.scopes.ancestors(n)):
+                return []
+    return found

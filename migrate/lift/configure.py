@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..facts.placed import MAKES_TENSORS
 from ..facts.script import Facts
-from .chunks import RESERVED, Binder, Variable, Variables
+from .chunks import RESERVED, Binder, Variable, Variables, surely_bound
 from .optimizers import is_scheduler
 from .recipe import CannotLift, Recipe
 
@@ -27,6 +27,11 @@ def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables
     o = recipe.optimization
     c = Configured()
     optimizers = list(dict.fromkeys(_trunk_name(binder, recipe, n, o.losses[0]) for n in o.optimizers))
+    if o.manual and recipe.whole is not None:  # one that is not always made is stepped by its global name
+        optimizers = [n for n in optimizers if surely_bound(facts, recipe, binder, n)]
+    for n in optimizers:
+        if not surely_bound(facts, recipe, binder, n):
+            raise CannotLift(recipe.epoch_loop, f"`{n}` may have no value when the loop begins")
     schedulers = [(_trunk_name(binder, recipe, n, call), "epoch") for n, call in recipe.schedulers]
     if o.batch_scheduler is not None:
         assert o.step is not None
@@ -35,7 +40,7 @@ def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables
         schedulers.append((_trunk_name(binder, recipe, o.batch_scheduler, o.step), "step"))
     if o.manual:
         schedulers = [(n, "epoch") for n in _schedulers_by_hand(facts, recipe, binder)]
-    names = [*optimizers, *(n for n, _ in schedulers)]
+    names = list(dict.fromkeys([*optimizers, *(n for n, _ in schedulers)]))
     statements = {n: _definition(facts, recipe, binder, n) for n in names}
     if all(statements[n] is not None and _only_for_the_loop(facts, recipe, binder, n, statements) for n in names):
         for n in names:
@@ -49,6 +54,10 @@ def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables
             _hand_over(variables, n)
         written = {n: f"self.{variables.attributes[Variable('', n)]}" for n in names}
     c.optimizers = optimizers
+    if not optimizers:
+        _training_loader(facts, recipe, binder, variables, c)
+        _devices(facts, binder, variables, c)
+        return c
     c.returned = written[optimizers[0]] if len(optimizers) == 1 else f"[{', '.join(written[n] for n in optimizers)}]"
     if schedulers:
         parts = [
@@ -168,6 +177,8 @@ def _hand_over(variables: Variables, name: str) -> None:
 
 def _training_loader(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, c: Configured) -> None:
     """The training loader is the Trainer's: the constructor gets it only when something else than training reads it."""
+    if recipe.reloads:
+        return
     loader = recipe.train.loader
     var = binder.variable(loader) if isinstance(loader, ast.Name) else None
     if not isinstance(var, Variable) or var.owner:
@@ -187,6 +198,8 @@ def _devices(facts: Facts, binder: Binder, variables: Variables, c: Configured) 
     """A device that a step still reads is the module's own."""
     for name in variables.constructor:
         values = facts.devices.assigned(name, binder.trunk_scope)
+        if name in binder.trunk_scope.params:
+            values = [*(values or []), *(facts.devices.given(binder.trunk_scope, name) or [])]
         if values and all(facts.devices.is_device(v) for v in values):
             c.handled.add(name)
             c.reads[name] = "self.device"

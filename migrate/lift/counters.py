@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables, stored
-from .loss import loss_reduction
 from .nodes import walk_here
 from .recipe import CannotLift, DataPass, Recipe
 
@@ -27,30 +26,49 @@ class Counter:
 
 
 def counters_of(
-    facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk], variables: Variables
+    facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk], variables: Variables, reduction: str
 ) -> dict[Variable, Counter]:
+    """The counters of divided passes. What cannot be brought together makes its pass one over whole batches."""
     found: dict[Variable, Counter] = {}
     for chunk in chunks:
         if not chunk.hook.endswith("_step") or chunk.passing is None:
             continue
         training = chunk.passing is recipe.train
-        for s in chunk.statements:
-            for n in walk_here(s):
-                if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
-                    var = binder.variable(n.target)
-                    if isinstance(var, Variable) and var in variables.attributes:
-                        counter = _counter(facts, recipe, chunk.passing, n, training)
-                        if var in found and found[var] != counter:
-                            raise CannotLift(n, f"`{n.target.id}` adds up different kinds of values")
-                        if counter.by_share and s is not n:
-                            raise CannotLift(n, f"`{n.target.id}` is added to under a condition")
-                        found[var] = counter
-        if not training:
-            _check_collections(facts, binder, chunk, variables, found)
+        if recipe.whole is not None or (not training and recipe.whole_evaluation is not None):
+            continue
+        try:
+            found.update(_of_pass(facts, binder, chunk, variables, training, reduction))
+        except CannotLift as why:
+            if training:
+                recipe.whole = why
+                found.clear()
+            else:
+                recipe.whole_evaluation = why
     return found
 
 
-def _counter(facts: Facts, recipe: Recipe, passing: DataPass, n: ast.AugAssign, training: bool) -> Counter:
+def _of_pass(
+    facts: Facts, binder: Binder, chunk: Chunk, variables: Variables, training: bool, reduction: str
+) -> dict[Variable, Counter]:
+    found: dict[Variable, Counter] = {}
+    assert chunk.passing is not None
+    for s in chunk.statements:
+        for n in walk_here(s):
+            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
+                var = binder.variable(n.target)
+                if isinstance(var, Variable) and var in variables.attributes:
+                    counter = _counter(facts, chunk.passing, n, training, reduction)
+                    if var in found and found[var] != counter:
+                        raise CannotLift(n, f"`{n.target.id}` adds up different kinds of values")
+                    if counter.by_share and s is not n:
+                        raise CannotLift(n, f"`{n.target.id}` is added to under a condition")
+                    found[var] = counter
+    if not training:
+        _check_collections(facts, binder, chunk, variables, found)
+    return found
+
+
+def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, training: bool, reduction: str) -> Counter:
     if not isinstance(n.op, ast.Add | ast.Sub):
         raise CannotLift(n, f"`{facts.short(n)}` is no sum")
     if not training:
@@ -60,7 +78,7 @@ def _counter(facts: Facts, recipe: Recipe, passing: DataPass, n: ast.AugAssign, 
         return Counter(passing, False, False)  # the same on every rank: a count of batches
     if any(_per_sample(x) for x in ast.walk(n.value)):
         return Counter(passing, True, False)
-    return Counter(passing, True, loss_reduction(facts, recipe) == "mean")
+    return Counter(passing, True, reduction == "mean")
 
 
 def _per_sample(n: ast.AST) -> bool:

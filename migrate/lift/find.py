@@ -9,16 +9,24 @@ from __future__ import annotations
 import ast
 
 from ..facts.script import Facts
-from .loaders import is_progress, iterates_loader
+from .loaders import is_loader, is_progress, iterates_loader
 from .manual import manual_optimization
+from .nodes import is_call_of, local_function
 from .passes import evaluation, pass_in_place, pass_of_function
 from .recipe import CannotLift, DataPass, Recipe
-from .step import epoch_schedulers, optimization
+from .step import epoch_schedulers, loose_tensors, optimization, whole_batches
+
+COUNTS = ("range", "len", "int", "min", "max", "enumerate", "size", "count")
+PLAIN_ITERABLES = {"range", "zip", "reversed", "sorted", "list", "iter", "itertools", "numpy", "random"}
 
 
-def find(facts: Facts) -> Recipe:
-    """The recipe of a script; CannotLift where there is none."""
+def find(facts: Facts, lifts_evaluation: bool = True, automatic: bool = True) -> Recipe:
+    """The recipe of a script; CannotLift where there is none.
+
+    Without `lifts_evaluation` the evaluation stays as it is; without `automatic` so does the order of the step.
+    """
     backwards = _backwards(facts)
+    _overridden_modes(facts)
     batch_loop = _batch_loop(facts, backwards)
     holder = _enclosing_function(facts, batch_loop)
     outer = _enclosing_loop_in_scope(facts, batch_loop)
@@ -45,10 +53,16 @@ def find(facts: Facts) -> Recipe:
     else:
         train, rest = pass_in_place(facts, epoch_loop.body, at, batch_loop)
         before = []
-    evaluate, between, after = evaluation(facts, rest)
+    unlifted: CannotLift | None = None
+    try:
+        if not lifts_evaluation:
+            raise CannotLift(None, "it is no plain pass over a loader")
+        evaluate, between, after = evaluation(facts, rest)
+    except CannotLift as why:
+        evaluate, between, after, unlifted = None, rest, [], why
     if function is None:
         train.after, between = between, []
-    step = optimization(facts, train, backwards)
+    step = optimization(facts, train, backwards, automatic)
     schedulers: list[tuple[str, ast.Call]] = []
     if not step.manual:
         try:
@@ -56,8 +70,6 @@ def find(facts: Facts) -> Recipe:
         except CannotLift as why:
             step = manual_optimization(facts, train, backwards, why)
     trunk = _enclosing_function(facts, epoch_loop)
-    if trunk is not None and _in_class(facts, trunk):
-        raise CannotLift(trunk, f"the epoch loop is in a method, {trunk.name}()")
     block = _block_of(facts, epoch_loop)
     return Recipe(
         trunk,
@@ -73,6 +85,10 @@ def find(facts: Facts) -> Recipe:
         after,
         step,
         schedulers,
+        decided_late=not is_loader(facts, train.loader),
+        whole=_no_loader(facts, train) or whole_batches(facts, train) or loose_tensors(facts, train, step),
+        unlifted=unlifted if _evaluates(facts, rest) else None,
+        reloads=_made_anew(facts, train, epoch_loop),
     )
 
 
@@ -100,36 +116,40 @@ def _backwards(facts: Facts) -> list[ast.Call]:
 
 
 def _batch_loop(facts: Facts, backwards: list[ast.Call]) -> ast.For:
-    """The innermost loop over a loader that holds every backward(), in itself or in a closure of it."""
-    loops: list[ast.AST | None] = []
-    for call in backwards:
-        inside = None
-        for up in facts.scopes.ancestors(call):
-            if isinstance(up, ast.For) and iterates_loader(facts, up):
-                inside = up
-                break
-            if isinstance(up, ast.ClassDef):
-                raise CannotLift(call, "backward() stands in a method")
-        loops.append(inside)
-    loop = loops[0]
-    if not isinstance(loop, ast.For):
+    """The innermost loop that holds every backward(), in itself or in a closure of it, and an optimizer's step."""
+    common = _loops_around(facts, backwards[0])
+    for call in backwards[1:]:
+        around = set(_loops_around(facts, call))
+        common = [loop for loop in common if loop in around]
+    if not common:
+        if len(backwards) > 1 and _loops_around(facts, backwards[0]):
+            raise CannotLift(backwards[1], "the backward() calls stand in different loops")
         raise CannotLift(backwards[0], _why_no_loop(facts, backwards[0]))
-    other = next((c for c, inside in zip(backwards, loops, strict=True) if inside is not loop), None)
-    if other is not None:
-        raise CannotLift(other, "there are backward() calls outside the batch loop")
+    over_loader = [loop for loop in common if isinstance(loop, ast.For) and iterates_loader(facts, loop)]
+    stepping = [loop for loop in common if any(is_call_of(n, "step") for n in ast.walk(loop))]
+    loop = (over_loader or stepping or common)[0]
+    if not isinstance(loop, ast.For):
+        raise CannotLift(loop, "the batch loop is a while loop")
     if loop.orelse:
         raise CannotLift(loop, "the batch loop has an else")
     return loop
 
 
+def _loops_around(facts: Facts, call: ast.Call) -> list[ast.AST]:
+    """The loops around a call, the innermost first, through the closures that it stands in."""
+    found: list[ast.AST] = []
+    for up in facts.scopes.ancestors(call):
+        if isinstance(up, ast.For | ast.While):
+            found.append(up)
+        elif isinstance(up, ast.ClassDef | ast.AsyncFor | ast.AsyncFunctionDef):
+            break
+    return found
+
+
 def _why_no_loop(facts: Facts, call: ast.Call) -> str:
     for up in facts.scopes.ancestors(call):
-        if isinstance(up, ast.For):
-            return f"`{facts.short(up.iter)}` is not shown to be a DataLoader"
-        if isinstance(up, ast.While):
-            return "the batch loop is a while loop"
         if isinstance(up, ast.FunctionDef):
-            return f"backward() stands in {up.name}(), outside the batch loop"
+            return f"backward() stands in {up.name}(), outside any loop"
     return "backward() stands outside any loop"
 
 
@@ -163,6 +183,66 @@ def _child_of(facts: Facts, node: ast.AST, ancestor: ast.AST) -> ast.stmt:
             return child
         child = up
     raise AssertionError("not an ancestor")
+
+
+def _evaluates(facts: Facts, statements: list[ast.stmt]) -> bool:
+    """Whether something among the statements goes over data: only then is there an evaluation to speak of."""
+    for s in statements:
+        for n in ast.walk(s):
+            if isinstance(n, ast.For) and n in facts.loops.hot_loops:
+                return True
+            f = local_function(facts, n) if isinstance(n, ast.Name) else None
+            if f is not None and any(isinstance(x, ast.For) and x in facts.loops.hot_loops for x in ast.walk(f)):
+                return True
+    return False
+
+
+def _made_anew(facts: Facts, train: DataPass, epoch_loop: ast.For) -> bool:
+    """Whether what the batch loop goes over has to be made in every epoch: it calls something, or its names change."""
+    if is_loader(facts, train.loader) and isinstance(train.loader, ast.Name):
+        scope = facts.scopes.scope_of(train.loader).lookup(train.loader.id)
+        inside = train.function is not None and scope is facts.scopes.by_node.get(train.function)
+        if not inside or train.loader.id in (scope.params if scope is not None else ()):
+            return False
+    for n in ast.walk(train.loader):
+        if isinstance(n, ast.Call):
+            name = n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")
+            if name not in COUNTS:
+                return True
+        elif isinstance(n, ast.Name):
+            scope = facts.scopes.scope_of(n).lookup(n.id)
+            stores = scope.stores.get(n.id, []) if scope is not None else []
+            body = set(ast.walk(train.function)) if train.function is not None else set()
+            if any(s in body or epoch_loop in facts.scopes.ancestors(s) for s in stores):
+                return True
+    return False
+
+
+def _no_loader(facts: Facts, train: DataPass) -> CannotLift | None:
+    if is_loader(facts, train.loader) or not _is_plain_iterable(facts, train.loader):
+        return None
+    return CannotLift(train.loop, f"`{facts.short(train.loader)}` is no DataLoader")
+
+
+def _overridden_modes(facts: Facts) -> None:
+    """Raise for a module whose `train` or `eval` does something else: the Trainer calls them on all of its parts."""
+    for c in facts.walk(ast.ClassDef):
+        if any((facts.names.resolve(b) or "").startswith("torch.nn.") for b in c.bases):
+            for f in c.body:
+                if isinstance(f, ast.FunctionDef) and f.name in ("train", "eval"):
+                    a = f.args
+                    if len(a.args) - len(a.defaults) > 1:
+                        raise CannotLift(f, f"{c.name}.{f.name}() is no switch of modes, as that of nn.Module is")
+
+
+def _is_plain_iterable(facts: Facts, node: ast.expr) -> bool:
+    """Surely no DataLoader: a display, a comprehension, or a call of a builtin or of the standard library."""
+    if isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict | ast.ListComp | ast.GeneratorExp | ast.Subscript):
+        return True
+    if not isinstance(node, ast.Call):
+        return False
+    full = facts.names.resolve(node.func) or (node.func.id if isinstance(node.func, ast.Name) else "")
+    return full.split(".")[0] in PLAIN_ITERABLES
 
 
 def _block_of(facts: Facts, statement: ast.stmt) -> list[ast.stmt]:

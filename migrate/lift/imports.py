@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.script import Facts
 from ..facts.text import Text
+
+
+def imported_as(facts: Facts, name: str) -> str:
+    """What the result calls a name of the runtime: itself, unless the script has such a name already."""
+    taken = {n for s in facts.scopes.by_node.values() for n in (*s.stores, *s.params)}
+    new = name
+    while new in taken:
+        new = f"Runtime{new}"
+    return new
+
+
+def as_import(name: str, own: str) -> str:
+    return name if name == own else f"{name} as {own}"
 
 
 def add_imports(text: str, package: str, names: list[str], after: str = "") -> str:

@@ -8,16 +8,26 @@ from ..facts.script import Facts
 from ..report import Edit, Note
 from .find import find
 from .module import Lifted, ModuleBuilder
-from .recipe import Recipe
+from .recipe import CannotLift, Recipe
 from .splice import Splice, indent
+
+ATTEMPTS = ((True, True), (False, True), (True, False), (False, False))  # (lift the evaluation, automatic steps)
 
 
 def lift(facts: Facts, accelerator: str | None = None) -> tuple[str, str, list[Edit], list[Note]]:
     """The lifted text, its plan (module or manual), edits and notes; CannotLift where it is not shown to be right."""
-    recipe = find(facts)
-    lifted = ModuleBuilder(facts, recipe, accelerator).build()
-    plan = "manual" if recipe.optimization.manual else "module"
-    return _assemble(facts, recipe, lifted), plan, lifted.edits, lifted.attention
+    first: CannotLift | None = None
+    for evaluates, automatic in ATTEMPTS:
+        try:
+            recipe = find(facts, evaluates, automatic)
+            lifted = ModuleBuilder(facts, recipe, accelerator).build()
+        except CannotLift as why:
+            first = first or why
+            continue
+        plan = "manual" if recipe.optimization.manual else "module"
+        return _assemble(facts, recipe, lifted), plan, lifted.edits, lifted.attention
+    assert first is not None
+    raise first
 
 
 def _assemble(facts: Facts, recipe: Recipe, lifted: Lifted) -> str:

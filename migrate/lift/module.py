@@ -7,6 +7,7 @@ and names that live longer than one method become attributes.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..facts.choice import known_in
@@ -15,7 +16,8 @@ from ..report import Edit, Note
 from .chunks import Chunk, Variable, drops_mode
 from .configure import Configured
 from .epochs import epoch_afterwards, epoch_expression, max_epochs
-from .nodes import walk_here
+from .imports import imported_as
+from .nodes import names_of, walk_here
 from .recipe import CannotLift, Recipe
 from .rewriting import Rewriter
 from .splice import indent
@@ -49,9 +51,13 @@ class ModuleBuilder(Rewriter):
     # -- the class ----------------------------------------------------------------------------------------------
 
     def build(self) -> Lifted:
-        lines = [f"class {self.name}(Module):", f'{INDENT}"""Lifted from {self._sources()}."""']
-        if self.reduction == "sum":
-            lines += ["", f'{INDENT}loss_reduction = "sum"']
+        lines = [
+            f"class {self.name}({imported_as(self.facts, 'Module')}):",
+            f'{INDENT}"""Lifted from {self._sources()}."""',
+        ]
+        settings = self._settings()
+        if settings:
+            lines += ["", *indent(settings, INDENT)]
         for block in (self._constructor(), self._configure_optimizers(), *self._methods()):
             if block:
                 lines += ["", *indent(block, INDENT)]
@@ -69,6 +75,29 @@ class ModuleBuilder(Rewriter):
                 why.node or self.recipe.train.loop, f"manual optimization, the step keeps its order: {why.reason}"
             )
         return Lifted(lines, self._trunk(), self.configured, removed, self.edits, self.attention)
+
+    def _settings(self) -> list[str]:
+        """How the batches and the loss have to be taken, where it is not the usual way; said in the report too."""
+        r, lines = self.recipe, []
+        if self.reduction == "sum" and r.whole is None:
+            lines.append('loss_reduction = "sum"')
+        if r.whole is not None:
+            lines.append("divide_batches = False")
+            self._whole(r.whole, "every process computes every training batch whole")
+        elif r.decided_late:
+            lines.append('divide_batches = "loaders"')
+            where = CannotLift(r.train.loop, f"`{self.facts.short(r.train.loader)}` comes from elsewhere")
+            self._whole(where, "only if it is a DataLoader are its batches divided over processes")
+        if r.whole is None and r.whole_evaluation is not None:
+            lines.append("divide_validation = False")
+            self._whole(r.whole_evaluation, "every process evaluates every batch")
+        if r.unlifted is not None:
+            self._whole(r.unlifted, "the evaluation stays as it is written, and every process runs all of it")
+        return lines
+
+    def _whole(self, why: CannotLift, says: str) -> None:
+        line, column, _, _ = self.facts.text.key(why.node or self.recipe.epoch_loop)
+        self.attention.append(Note(line, column + 1, "PTM703", f"{says}: {why.reason}"))
 
     def _say(self, node: ast.AST, message: str) -> None:
         line, column, _, _ = self.facts.text.key(node)
@@ -102,7 +131,8 @@ class ModuleBuilder(Rewriter):
         names = [n for n in self.variables.constructor if n not in self.configured.handled]
         if not names and not self.recipe.optimization.manual:
             return []
-        lines = [f"def __init__({', '.join(['self', *names])}):", f"{INDENT}super().__init__()"]
+        taken = ["owner" if n == "self" else n for n in names]
+        lines = [f"def __init__({', '.join(['self', *taken])}):", f"{INDENT}super().__init__()"]
         if self.recipe.optimization.manual:
             lines.append(f"{INDENT}self.automatic_optimization = False")
         for n in names:
@@ -110,10 +140,12 @@ class ModuleBuilder(Rewriter):
             if n in self.configured.tensors:
                 lines.append(f'{INDENT}self.register_buffer("{attribute}", {n}, persistent=False)')
             else:
-                lines.append(f"{INDENT}self.{attribute} = {n}")
+                lines.append(f"{INDENT}self.{attribute} = {'owner' if n == 'self' else n}")
         return lines
 
     def _configure_optimizers(self) -> list[str]:
+        if not self.configured.optimizers:
+            return ["def configure_optimizers(self):", f"{INDENT}return None  # the step itself changes the weights"]
         lines = ["def configure_optimizers(self):"]
         for s in self.configured.moved:
             lines += indent(self._render(s, None, trunk=True), INDENT)
@@ -123,6 +155,7 @@ class ModuleBuilder(Rewriter):
 
     def _methods(self) -> list[list[str]]:
         order = [
+            "train_dataloader",
             "on_train_epoch_start",
             "training_step",
             "on_train_batch_end",
@@ -140,6 +173,13 @@ class ModuleBuilder(Rewriter):
                 bodies.setdefault(chunk.hook, []).extend(lines)
                 if self._reads_epoch(chunk):
                     used_epoch.add(chunk.hook)
+                if stays_global := self._globals_written(chunk):
+                    bodies[chunk.hook].insert(0, f"global {', '.join(stays_global)}")
+        if self.recipe.reloads:
+            value = self._expression(self.recipe.train.loader, self.chunks[1])
+            bodies.setdefault("train_dataloader", []).append(f"return {value}")
+            if self._reads_epoch_in(names_of(self.recipe.train.loader)):
+                used_epoch.add("train_dataloader")
         self._mode_hooks(bodies)
         methods = []
         for hook in order:
@@ -215,8 +255,13 @@ class ModuleBuilder(Rewriter):
         e, t = self.recipe.evaluate, self.recipe.train
         if e is None:
             return
-        evals = [s for c in self.chunks if c.passing is e for s in drops_mode(c)]
-        trains = [s for c in self.chunks if c.passing is t or c.passing is None for s in drops_mode(c)]
+        evals = [s for c in self.chunks if c.passing is e for s in drops_mode(self.facts, self.recipe, c)]
+        trains = [
+            s
+            for c in self.chunks
+            if c.passing is t or c.passing is None
+            for s in drops_mode(self.facts, self.recipe, c)
+        ]
         if not evals:
             bodies["on_validation_model_eval"] = ["pass  # the script evaluates in the mode that it trains in"]
         elif not trains:
@@ -225,10 +270,20 @@ class ModuleBuilder(Rewriter):
             )
             bodies["on_validation_model_train"] = ["pass"]
 
+    def _globals_written(self, chunk: Chunk) -> list[str]:
+        """What the trunk declares global and these statements write: a method has to say so too."""
+        trunk = self.binder.trunk_scope
+        if trunk.node is self.facts.tree or chunk.owner:
+            return []
+        return sorted(
+            {n.id for n in _names(chunk.statements) if n.id in trunk.globals and not isinstance(n.ctx, ast.Load)}
+        )
+
     def _reads_epoch(self, chunk: Chunk) -> bool:
-        for n in _names(chunk.statements):
-            if n.id == self.recipe.epoch and self.binder.variable(n) == Variable("", self.recipe.epoch):
-                return True
+        return self._reads_epoch_in(_names(chunk.statements))
+
+    def _reads_epoch_in(self, names: Iterable[ast.Name]) -> bool:
+        for n in names:
             var = self.binder.variable(n)
             if var == Variable("", self.recipe.epoch):
                 return True
@@ -240,14 +295,16 @@ class ModuleBuilder(Rewriter):
 
     def _chunk(self, chunk: Chunk) -> list[str]:
         lines: list[str] = []
-        dropped = set(self.recipe.optimization.dropped) | set(drops_mode(chunk))
+        dropped = set(self.recipe.optimization.dropped) | set(drops_mode(self.facts, self.recipe, chunk))
         if chunk.passing is not None and chunk.statements is chunk.passing.after:
             lines += self._reduced_counters(chunk)
         lines += self._alias_lines(chunk)
         lines += self._optimizer_lines(chunk)
         returned: str | None = None
         for s in chunk.statements:
-            if isinstance(s, ast.Delete):
+            if isinstance(s, ast.Delete) or (
+                isinstance(s, ast.Global) and "global" not in "".join(self._render(s, chunk))
+            ):
                 continue
             if s is self.recipe.optimization.backward:
                 returned = self._expression(self.recipe.optimization.losses[0], chunk)
@@ -314,7 +371,7 @@ class ModuleBuilder(Rewriter):
 
     def _optimizer_lines(self, chunk: Chunk) -> list[str]:
         """A manual step takes its optimizers by the names that the script gave them."""
-        if not self._has_optimizer_lines(chunk) or not self.configured.moved:
+        if not self._has_optimizer_lines(chunk) or not self.configured.moved or not self.configured.optimizers:
             return []
         return [f"{', '.join(self.configured.optimizers)} = self.optimizers()"]
 
@@ -348,17 +405,39 @@ class ModuleBuilder(Rewriter):
             options.append(f"accelerator={self.accelerator}")
         names = [n for n in self.variables.constructor if n not in self.configured.handled]
         made = f"{self.name}({', '.join(names)})"
-        loaders = [self._in_trunk(p.loader) for p in (r.train, r.evaluate) if p is not None]
-        lines = [f"trainer = Trainer({', '.join(options)})"]
+        loaders = [] if r.reloads else [self._in_trunk(r.train.loader)]
+        if r.evaluate is not None:
+            evaluated = self._in_trunk(r.evaluate.loader)
+            loaders.append(f"val_dataloaders={evaluated}" if r.reloads else evaluated)
+        if r.reloads:
+            options.append("reload_dataloaders_every_n_epochs=1")
+        own = self._trainer_variable()
+        lines = [f"{own} = {imported_as(self.facts, 'Trainer')}({', '.join(options)})"]
         if self.variables.results:
-            lines += [f"module = {made}", f"trainer.fit({', '.join(['module', *loaders])})"]
+            module = self._free("module")
+            lines += [f"{module} = {made}", f"{own}.fit({', '.join([module, *loaders])})"]
             for n in self.variables.results:
-                lines.append(f"{n} = module.{self.variables.attributes[Variable('', n)]}")
+                lines.append(f"{n} = {module}.{self.variables.attributes[Variable('', n)]}")
         else:
-            lines.append(f"trainer.fit({', '.join([made, *loaders])})")
+            lines.append(f"{own}.fit({', '.join([made, *loaders])})")
         if self.variables.epoch_read_after:
-            lines.append(f"{r.epoch} = {epoch_afterwards(self.facts, r)}")
+            lines.append(f"{r.epoch} = {epoch_afterwards(self.facts, r).replace('trainer.', own + '.', 1)}")
         return lines
+
+    def _trainer_variable(self) -> str:
+        return self._free("trainer")
+
+    def _free(self, name: str) -> str:
+        """A name that the trunk does not have yet."""
+        scope = self.binder.trunk_scope
+        while (
+            name in scope.stores
+            or name in scope.params
+            or name in scope.loads
+            or name in self.facts.scopes.module.stores
+        ):
+            name = f"pt_{name}"
+        return name
 
     def _in_trunk(self, node: ast.expr) -> str:
         """An expression of a function as the trunk would write it, through the arguments of the call."""

@@ -28,6 +28,11 @@ def method_call(s: ast.stmt, method: str) -> tuple[str, ast.Call] | None:
     return None
 
 
+def is_call_of(n: ast.AST, method: str) -> bool:
+    """Whether a node is `x.method(...)`."""
+    return isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == method
+
+
 def is_mode_call(s: ast.stmt, mode: str) -> str | None:
     """The name of the module for `model.train()` or `model.eval()` as a statement."""
     if (

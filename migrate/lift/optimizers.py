@@ -3,44 +3,163 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
+from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .loaders import values_of
+from .nodes import is_call_of, local_function, walk_here
+
+OPTIMIZERS = (
+    "torch.optim.",
+    "torch_optimizer.",
+    "transformers.optimization.",
+    "apex.optimizers.",
+    "bitsandbytes.optim.",
+)
+Test = Callable[[str], bool]
 
 
-def is_optimizer(facts: Facts, at: ast.AST, name: str, depth: int = 0) -> bool:
-    """Whether the name, read at this node, is only ever an optimizer of torch.optim (or of a class named like one)."""
+def is_optimizer(facts: Facts, at: ast.AST, name: str) -> bool:
+    """Whether the name, read at this node, is only ever an optimizer; where its making is out of sight, by its use."""
+    return _is(facts, at, name, _is_optimizer_name) or (
+        _is(facts, at, name, _is_optimizer_name, unknown=True) and _used_as_optimizer(facts, at, name)
+    )
+
+
+def is_scheduler(facts: Facts, at: ast.AST, name: str) -> bool:
+    return _is(facts, at, name, _is_scheduler_name)
+
+
+def _is(facts: Facts, at: ast.AST, name: str, test: Test, unknown: bool = False, depth: int = 0) -> bool:
+    """Whether all values of a name pass the test; with `unknown`, those that this file does not show pass too."""
     scope = facts.scopes.scope_of(at).lookup(name)
     if scope is None or depth > 6:
         return False
     values = values_of(facts, name, scope, 0)
-    return bool(values) and all(_makes(facts, v, _is_optimizer_name, depth) for v in values)
+    if not values:
+        return unknown
+    made = [_makes(facts, v, test, unknown, depth) for v in values]
+    return all(made)
 
 
-def is_scheduler(facts: Facts, at: ast.AST, name: str, depth: int = 0) -> bool:
-    scope = facts.scopes.scope_of(at).lookup(name)
-    if scope is None or depth > 6:
-        return False
-    values = values_of(facts, name, scope, 0)
-    return bool(values) and all(_makes(facts, v, _is_scheduler_name, depth) for v in values)
-
-
-def _makes(facts: Facts, value: ast.expr, test: object, depth: int) -> bool:
-    assert callable(test)
+def _makes(facts: Facts, value: ast.expr, test: Test, unknown: bool, depth: int) -> bool:
     if isinstance(value, ast.Call):
-        return bool(test(facts.names.resolve(value.func) or ast.unparse(value.func)))
+        return _call_makes(facts, value, test, unknown, depth)
     if isinstance(value, ast.IfExp):
-        return _makes(facts, value.body, test, depth) and _makes(facts, value.orelse, test, depth)
+        return _makes(facts, value.body, test, unknown, depth) and _makes(facts, value.orelse, test, unknown, depth)
     if isinstance(value, ast.Name):
-        again = is_optimizer if test is _is_optimizer_name else is_scheduler
-        return again(facts, value, value.id, depth + 1)
+        return _is(facts, value, value.id, test, unknown, depth + 1)
+    if isinstance(value, ast.Attribute):
+        values = attribute_values(facts, value)
+        return all(_makes(facts, v, test, unknown, depth + 1) for v in values) if values and depth < 6 else unknown
+    return unknown and isinstance(value, ast.Subscript)
+
+
+def _call_makes(facts: Facts, call: ast.Call, test: Test, unknown: bool, depth: int) -> bool:
+    full = facts.names.resolve(call.func)
+    if full is not None:
+        return test(full) or (unknown and not full.startswith("torch."))
+    f = call.func
+    if isinstance(f, ast.Call) and isinstance(f.func, ast.Name) and f.func.id == "getattr" and f.args:
+        module = facts.names.resolve(f.args[0])
+        return module is not None and test(f"{module}.X")
+    if isinstance(f, ast.Name):
+        inner = local_function(facts, f)
+        if inner is not None:
+            returned = [n.value for n in walk_here(inner) if isinstance(n, ast.Return) and n.value is not None]
+            return bool(returned) and depth < 6 and all(_makes(facts, r, test, unknown, depth + 1) for r in returned)
+        if test(f.id):
+            return True
+    return unknown and not _is_local_class(facts, f)
+
+
+def _is_local_class(facts: Facts, f: ast.expr) -> bool:
+    if not isinstance(f, ast.Name):
+        return False
+    scope = facts.scopes.scope_of(f).lookup(f.id)
+    return scope is not None and any(isinstance(s, ast.ClassDef) for s in scope.stores.get(f.id, ()))
+
+
+def attribute_values(facts: Facts, a: ast.Attribute) -> list[ast.expr]:
+    """What the constructor of a class of this file gives `self.a`, through the arguments of its calls."""
+    if not isinstance(a.value, ast.Name):
+        return []
+    owner = _class_around(facts, a)
+    if owner is None:
+        return []
+    values: list[ast.expr] = []
+    for store in facts.walk(ast.Attribute):
+        if store.attr != a.attr or isinstance(store.ctx, ast.Load) or _class_around(facts, store) is not owner:
+            continue
+        parent = facts.scopes.parents.get(store)
+        if not isinstance(parent, ast.Assign) or store not in parent.targets:
+            return []
+        values += _through_constructor(facts, owner, parent.value)
+    return values
+
+
+def _through_constructor(facts: Facts, owner: ast.ClassDef, value: ast.expr) -> list[ast.expr]:
+    """A parameter of `__init__` stands for what calls of the class pass for it."""
+    from ..facts.devices import argument
+
+    if not isinstance(value, ast.Name):
+        return [value]
+    f = next((up for up in facts.scopes.ancestors(value) if isinstance(up, ast.FunctionDef)), None)
+    if f is None or f.name != "__init__" or value.id not in facts.scopes.by_node[f].params:
+        return [value]
+    found: list[ast.expr] = []
+    for call in facts.walk(ast.Call):
+        if isinstance(call.func, ast.Name) and call.func.id == owner.name:
+            with_self = ast.Call(func=call.func, args=[call.func, *call.args], keywords=call.keywords)
+            given = argument(with_self, f, value.id)
+            if given is not None:
+                found.append(given)
+    return found
+
+
+def _class_around(facts: Facts, node: ast.AST) -> ast.ClassDef | None:
+    return next((up for up in facts.scopes.ancestors(node) if isinstance(up, ast.ClassDef)), None)
+
+
+def _used_as_optimizer(facts: Facts, at: ast.AST, name: str) -> bool:
+    """`x.zero_grad()` and `x.step()` in one function, both without arguments."""
+    scope: Scope | None = facts.scopes.scope_of(at).lookup(name)
+    if scope is None:
+        return False
+    called = set()
+    for read in facts.scopes.reads(name, scope):
+        method = facts.scopes.parents.get(read)
+        call = facts.scopes.parents.get(method) if method is not None else None
+        for wanted in ("step", "zero_grad"):
+            if call is not None and is_call_of(call, wanted) and call.func is method:  # type: ignore[attr-defined]
+                called.add(wanted)
+    return len(called) == 2
+
+
+def trains_loose_tensors(facts: Facts, at: ast.AST, name: str) -> bool:
+    """Whether the optimizer is made for tensors of the script's own, which no module holds."""
+    from ..facts.placed import MAKES_TENSORS
+
+    scope = facts.scopes.scope_of(at).lookup(name)
+    for value in values_of(facts, name, scope, 0) if scope is not None else []:
+        if not isinstance(value, ast.Call) or not value.args:
+            continue
+        first = value.args[0]
+        for part in first.elts if isinstance(first, ast.List | ast.Tuple) else [first]:
+            home = facts.scopes.scope_of(part).lookup(part.id) if isinstance(part, ast.Name) else None
+            for made in values_of(facts, part.id, home, 0) if isinstance(part, ast.Name) and home is not None else []:
+                if isinstance(made, ast.Call):
+                    root = made.func.value if is_call_of(made, "requires_grad_") else made  # type: ignore[attr-defined]
+                    if isinstance(root, ast.Call) and facts.names.resolve(root.func) in MAKES_TENSORS:
+                        return True
     return False
 
 
 def _is_optimizer_name(full: str) -> bool:
     last = full.split(".")[-1]
-    return (full.startswith("torch.optim.") and ".lr_scheduler" not in full) or last in ("AdamW", "Adam", "SGD")
+    return (full.startswith(OPTIMIZERS) and ".lr_scheduler" not in full) or last in ("AdamW", "Adam", "SGD")
 
 
 def _is_scheduler_name(full: str) -> bool:
-    return full.startswith("torch.optim.lr_scheduler.")
+    return full.startswith(("torch.optim.lr_scheduler.", "transformers.get_"))

@@ -72,6 +72,7 @@ def evaluation(facts: Facts, rest: list[ast.stmt]) -> tuple[DataPass | None, lis
             raise CannotLift(rest[found[1][0]], "there are several evaluation passes in an epoch")
         i, p = found[0]
         _no_loaders(facts, rest[:i] + rest[i + 1 :])
+        _not_left(p)
         return p, rest[:i], rest[i + 1 :]
     return _evaluation_in_place(facts, rest)
 
@@ -114,7 +115,19 @@ def _evaluation_in_place(facts: Facts, rest: list[ast.stmt]) -> tuple[DataPass |
     p = DataPass(
         loops[0], loader, target, index, start, opened[first:at], loops[0].body, opened[at + 1 :], no_grad=no_grad
     )
+    _not_left(p)
     return p, opened[:first], []
+
+
+def _not_left(p: DataPass) -> None:
+    """Raise for an evaluation loop that is left early: validation goes over all of its loader."""
+    stack: list[ast.AST] = list(p.body)
+    while stack:
+        n = stack.pop()
+        if isinstance(n, ast.Break):
+            raise CannotLift(n, "the evaluation loop is left early")
+        if not isinstance(n, ast.For | ast.While | ast.FunctionDef):
+            stack.extend(ast.iter_child_nodes(n))
 
 
 def _prepares_evaluation(facts: Facts, s: ast.stmt, loop: ast.stmt) -> bool:

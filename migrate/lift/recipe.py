@@ -73,3 +73,8 @@ class Recipe:
     after: list[ast.stmt]
     optimization: Optimization
     schedulers: list[tuple[str, ast.Call]]  # stepped once an epoch
+    whole: CannotLift | None = None  # why a step needs whole batches; they are then not divided over processes
+    decided_late: bool = False  # whether the training loader is a DataLoader shows when the script runs
+    whole_evaluation: CannotLift | None = None
+    reloads: bool = False  # what the batch loop goes over is made anew in every epoch
+    unlifted: CannotLift | None = None  # why the evaluation stays as the script wrote it

@@ -8,6 +8,7 @@ from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables, check_carried, chunks_of, resolve_variables, stored
 from .configure import configure, need_names
 from .counters import Counter, counters_of
+from .functions import check_functions
 from .loss import loss_reduction
 from .recipe import CannotLift, Recipe
 from .splice import Splice
@@ -22,15 +23,41 @@ class Rewriter:
         self.splice = Splice(facts.text)
         self.binder = Binder(facts, recipe)
         self.chunks = chunks_of(recipe)
-        for chunk in self.chunks:
-            if chunk.hook.endswith("_step"):
-                check_carried(facts, recipe, chunk)
+        self._look_for_carried()
         self.variables: Variables = resolve_variables(facts, recipe, self.binder, self.chunks)
         self.configured = configure(facts, recipe, self.binder, self.variables)
         if recipe.first_epoch is not None:
             need_names(self.binder, self.variables, recipe.first_epoch)
-        self.counters: dict[Variable, Counter] = counters_of(facts, recipe, self.binder, self.chunks, self.variables)
-        self.reduction = loss_reduction(facts, recipe)
+        self.reduction = self._reduction()
+        self.counters: dict[Variable, Counter] = counters_of(
+            facts, recipe, self.binder, self.chunks, self.variables, self.reduction
+        )
+        check_functions(facts, recipe, self.binder, self.chunks, self.variables)
+
+    @property
+    def divided(self) -> bool:
+        """Whether ranks may hold shares of the training batches."""
+        return self.recipe.whole is None
+
+    def _look_for_carried(self) -> None:
+        """A step that carries a value from batch to batch gets its batches whole."""
+        for chunk in self.chunks:
+            if not chunk.hook.endswith("_step"):
+                continue
+            try:
+                check_carried(self.facts, self.recipe, chunk)
+            except CannotLift as why:
+                if chunk.passing is self.recipe.train:
+                    self.recipe.whole = self.recipe.whole or why
+                else:
+                    self.recipe.whole_evaluation = self.recipe.whole_evaluation or why
+
+    def _reduction(self) -> str:
+        try:
+            return loss_reduction(self.facts, self.recipe)
+        except CannotLift as why:
+            self.recipe.whole = self.recipe.whole or why
+            return "mean"
 
     def _render(self, s: ast.stmt, chunk: Chunk | None, trunk: bool = False) -> list[str]:
         replaced = self._replacements(s, chunk)
@@ -66,21 +93,29 @@ class Rewriter:
                 if chunk is not None and self.facts.scopes.scope_of(n.func).lookup("print") is None:
                     found[self.facts.text.span(n.func)] = "self.print"
                 found.update(self._shown_losses(n, chunk))
-            elif isinstance(n, ast.Break) and chunk is not None and chunk.hook.endswith("_step"):
-                found.update(self._break(n, chunk))
-            elif isinstance(n, ast.Continue) and chunk is not None and chunk.hook.endswith("_step"):
-                found.update(self._continue(n, chunk))
+            elif isinstance(n, ast.Break) and chunk is not None:
+                found.update(self._break(n, chunk) if chunk.hook.endswith("_step") else self._break_epochs(n, chunk))
+            elif isinstance(n, ast.Continue) and chunk is not None:
+                step = chunk.hook.endswith("_step")
+                found.update(self._continue(n, chunk) if step else self._continue_epochs(n, chunk))
+            elif isinstance(n, ast.Return | ast.Yield | ast.YieldFrom) and chunk is not None and not chunk.owner:
+                if not self._in_inner_function(n):
+                    raise CannotLift(n, "the loop is left by return, or yields")
             elif isinstance(n, ast.Call) and self.recipe.optimization.manual and self._is_backward(n):
                 found.update(self._manual_backward(n))
             elif isinstance(n, ast.Global | ast.Nonlocal):
-                raise CannotLift(n, f"`{self.facts.short(n)}` in a lifted function")
+                found.update(self._global(n))
             elif isinstance(n, ast.Expr) and chunk is not None and self._is_save(n.value):
+                around = self.facts.scopes.parents.get(n)
+                if not (isinstance(around, ast.With) and self._opens_for_saving(around)):
+                    found.update(self._guarded_save(n))
+            elif isinstance(n, ast.With) and chunk is not None and self._opens_for_saving(n):
                 found.update(self._guarded_save(n))
         return found
 
     def _shown_losses(self, n: ast.Call, chunk: Chunk | None) -> dict[tuple[int, int], str]:
         """A printed `loss.item()` is that of the whole batch, where every rank comes by to bring it together."""
-        if chunk is None or chunk.hook != "training_step" or not self._all_ranks_pass(n, chunk):
+        if chunk is None or not self.divided or chunk.hook != "training_step" or not self._all_ranks_pass(n, chunk):
             return {}
         shown = {f"{x.id}.item()" for x in self.recipe.optimization.losses if isinstance(x, ast.Name)}
         share = " * self.share" if self.reduction == "mean" else ""
@@ -110,10 +145,22 @@ class Rewriter:
     def _is_save(self, value: ast.expr) -> bool:
         return isinstance(value, ast.Call) and self.facts.names.resolve(value.func) == "torch.save"
 
-    def _guarded_save(self, s: ast.Expr) -> dict[tuple[int, int], str]:
+    def _opens_for_saving(self, s: ast.With) -> bool:
+        """`with open(path, "wb") as f:` around nothing but saves: on rank 0 alone, or ranks cut each other's file."""
+        opened = [i.context_expr for i in s.items]
+        return all(
+            isinstance(c, ast.Call) and isinstance(c.func, ast.Name) and c.func.id == "open" for c in opened
+        ) and all(isinstance(x, ast.Expr) and self._is_save(x.value) for x in s.body)
+
+    def _guarded_save(self, s: ast.stmt) -> dict[tuple[int, int], str]:
         start, _ = self.facts.text.span(s)
         column = self.facts.text.key(s)[1]
-        return {(start, start): f"if self.trainer.is_global_zero:\n{' ' * (column + 4)}"}
+        found = {(start, start): f"if self.trainer.is_global_zero:\n{' ' * (column + 4)}"}
+        if isinstance(s, ast.With):  # its block moves in with it
+            for line in range(s.lineno + 1, (s.end_lineno or s.lineno) + 1):
+                a, _ = self.facts.text.line_span(line, line)
+                found[(a + column, a + column)] = "    "
+        return found
 
     def _is_backward(self, n: ast.Call) -> bool:
         return isinstance(n.func, ast.Attribute) and n.func.value in self.recipe.optimization.losses
@@ -154,7 +201,41 @@ class Rewriter:
         between = "; " if self.splice.shares_a_line(n) else "\n" + " " * self.facts.text.key(n)[1]
         return {self.facts.text.span(n): f"self.trainer.stop_epoch(){between}{returned}"}
 
-    def _in_inner_loop(self, n: ast.AST, loop: ast.For) -> bool:
+    def _break_epochs(self, n: ast.Break, chunk: Chunk) -> dict[tuple[int, int], str]:
+        """`break` of the epoch loop: no epoch after this one."""
+        if self._in_inner_loop(n, self.recipe.epoch_loop) or chunk.owner:
+            return {}
+        if chunk.hook != "on_train_epoch_end":
+            raise CannotLift(n, "the epoch loop is left before the epoch is over")
+        between = "; " if self.splice.shares_a_line(n) else "\n" + " " * self.facts.text.key(n)[1]
+        return {self.facts.text.span(n): f"self.trainer.should_stop = True{between}return"}
+
+    def _continue_epochs(self, n: ast.Continue, chunk: Chunk) -> dict[tuple[int, int], str]:
+        if self._in_inner_loop(n, self.recipe.epoch_loop) or chunk.owner:
+            return {}
+        if chunk.hook != "on_train_epoch_end":
+            raise CannotLift(n, "an epoch is left before it is over")
+        return {self.facts.text.span(n): "return"}
+
+    def _global(self, n: ast.Global | ast.Nonlocal) -> dict[tuple[int, int], str]:
+        """Globals of the trunk are attributes now; others stay global."""
+        if isinstance(n, ast.Nonlocal):
+            raise CannotLift(n, f"`{self.facts.short(n)}` in a lifted function")
+        ours = self.binder.trunk_scope.node is self.facts.tree
+        if not ours:
+            return {}
+        kept = [x for x in n.names if Variable("", x) not in self.variables.attributes]
+        return {self.facts.text.span(n): f"global {', '.join(kept)}" if kept else "pass"}
+
+    def _in_inner_function(self, n: ast.AST) -> bool:
+        for up in self.facts.scopes.ancestors(n):
+            if up is self.recipe.epoch_loop:
+                return False
+            if isinstance(up, ast.FunctionDef | ast.Lambda):
+                return True
+        return False
+
+    def _in_inner_loop(self, n: ast.AST, loop: ast.AST) -> bool:
         for up in self.facts.scopes.ancestors(n):
             if up is loop:
                 return False
@@ -183,7 +264,7 @@ class Rewriter:
         return var.name if var.name != n.id else None
 
     def _is_training_loader(self, var: Variable, n: ast.Name, chunk: Chunk) -> bool:
-        if chunk.passing is not self.recipe.train or not isinstance(n.ctx, ast.Load):
+        if self.recipe.reloads or chunk.passing is not self.recipe.train or not isinstance(n.ctx, ast.Load):
             return False
         loader = self.recipe.train.loader
         return isinstance(loader, ast.Name) and self.binder.variable(loader) == var

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ..facts.script import Facts
+from .chunks import stored
 from .loaders import batch_sizes
 from .manual import manual_optimization
 from .nodes import local_function, method_call, names_below, walk_here
-from .optimizers import is_optimizer, is_scheduler
+from .optimizers import is_optimizer, is_scheduler, trains_loose_tensors
 from .recipe import CannotLift, DataPass, Optimization
 
+BATCH_SIZE = re.compile(r"(train_|training_)?(batch_?size|bs|bsz)", re.IGNORECASE)
 CLIP_NORM = {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm"}
 CLIP_VALUE = {"torch.nn.utils.clip_grad_value_"}
 
 
-def optimization(facts: Facts, train: DataPass, backwards: list[ast.Call]) -> Optimization:
+def optimization(facts: Facts, train: DataPass, backwards: list[ast.Call], automatic: bool = True) -> Optimization:
     """Automatic where that is shown to be the same, else manual; CannotLift where neither is."""
-    check_batch_size(facts, train)
     try:
+        if not automatic:
+            raise CannotLift(train.loop, "the Trainer's own order of a step is not shown to be the same")
         return _automatic(facts, train, backwards)
     except CannotLift as why:
         return manual_optimization(facts, train, backwards, why)
@@ -43,6 +47,8 @@ def _automatic(facts: Facts, train: DataPass, backwards: list[ast.Call]) -> Opti
             continue
         if train.body.index(s) < train.body.index(step) or c.args or c.keywords or result.batch_scheduler:
             raise CannotLift(s, f"`{facts.short(s)}` in the batch loop")
+        if not is_scheduler(facts, s, n):
+            raise CannotLift(s, f"`{n}.step()` is not shown to be a schedule")
         result.batch_scheduler = n
         result.dropped.append(s)
     _drop_zero_grad(facts, train, result, at)
@@ -77,13 +83,33 @@ def _check_nested(facts: Facts, train: DataPass) -> None:
                 raise CannotLift(n, f"`{facts.short(n)}` does not stand in the batch loop itself")
 
 
-def check_batch_size(facts: Facts, train: DataPass) -> None:
-    """A step that names the loader's batch size, rather than asking the batch, is wrong for a share of a batch."""
-    for name in batch_sizes(facts, train.loader):
-        for s in train.body:
-            for n in ast.walk(s):
-                if isinstance(n, ast.Name | ast.Attribute) and ast.unparse(n) == name and not _only_shown(facts, n):
-                    raise CannotLift(n, f"`{name}` is taken for the size of a batch")
+def whole_batches(facts: Facts, train: DataPass) -> CannotLift | None:
+    """Why the step needs whole batches: it names the loader's batch size rather than asking the batch."""
+    known = batch_sizes(facts, train.loader)
+    for s in train.body:
+        for n in ast.walk(s):
+            if not isinstance(n, ast.Name | ast.Attribute) or not isinstance(n.ctx, ast.Load):
+                continue
+            last = n.attr if isinstance(n, ast.Attribute) else n.id
+            named = ast.unparse(n) in known or BATCH_SIZE.fullmatch(last)
+            if named and not _only_shown(facts, n) and not _asks_the_batch(facts, n, train):
+                return CannotLift(n, f"`{ast.unparse(n)}` is taken for the size of a batch")
+    return None
+
+
+def loose_tensors(facts: Facts, train: DataPass, o: Optimization) -> CannotLift | None:
+    """Why the step needs whole batches: it trains what is no parameter of a module, so ranks do not average it."""
+    if not o.optimizers:
+        return CannotLift(train.loop, "the step changes the weights itself, without an optimizer")
+    for name in o.optimizers:
+        if trains_loose_tensors(facts, train.loop, name):
+            return CannotLift(train.loop, f"`{name}` trains tensors that belong to no module")
+    return None
+
+
+def _asks_the_batch(facts: Facts, node: ast.Name | ast.Attribute, train: DataPass) -> bool:
+    """Whether the step itself writes the name, as in `batch_size = x.size(0)`."""
+    return isinstance(node, ast.Name) and node.id in stored(train.body)
 
 
 def _only_shown(facts: Facts, node: ast.AST) -> bool:

@@ -214,21 +214,11 @@ MANUAL = {
 }
 
 KEPT = {
-    "carried state": NESTED.replace(
-        "out = model(x)", "h = 0.5 * h + x.mean() if i else x.mean()\n        out = model(x) + h.detach()"
-    ),
-    "the batch size by name": NESTED.replace("batch_size=8", "batch_size=args.epochs").replace(
-        "        loss =", "        out = out[:args.epochs]\n        loss ="
-    ),
     "a gradient is given": NESTED.replace("loss.backward()", "loss.backward(torch.tensor(1.0))"),
-    "one loop": HEAD + "for epoch in range(3):\n    loss = criterion(model(xs), ys)\n    optimizer.zero_grad()\n"
-    "    loss.backward()\n    optimizer.step()\n    print(loss.item())\n",
-    "evaluation left early": FUNCTIONS.replace(
-        "            right +=", "            if right > 3: break\n            right +="
-    ),
-    "a list over the evaluation": FUNCTIONS.replace("loss, right = 0., 0", "loss, right, all_ = 0., 0, []")
-    .replace("            right +=", "            all_.append(out)\n            right +=")
-    .replace("    loss /= len", "    print(len(all_))\n    loss /= len"),
+    "the epochs are no numbers that count up": NESTED.replace("range(args.epochs)", "(3, 1)"),
+    "a function sees what the loop changes": NESTED.replace(
+        "for epoch in", "def name():\n    return epoch\n\nfor epoch in"
+    ).replace("        if (i + 1)", "        print(name())\n        if (i + 1)"),
 }
 
 

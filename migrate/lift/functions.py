@@ -1,0 +1,60 @@
+"""Functions of the script that the lifted code calls: they must not read or write what has become an attribute."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..facts.script import Facts
+from .chunks import Binder, Chunk, Variable, Variables
+from .nodes import local_function
+from .recipe import CannotLift, Recipe
+
+
+def check_functions(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk], variables: Variables) -> None:
+    """Raise where a function that stays sees the trunk's own variable, and the loop's is an attribute by now."""
+    lifted = {p.function for p in (recipe.train, recipe.evaluate) if p is not None and p.function is not None}
+    changed = {recipe.epoch}
+    for chunk in chunks:
+        for n in _names(chunk):
+            var = binder.variable(n)
+            if isinstance(var, Variable) and not var.owner and not isinstance(n.ctx, ast.Load):
+                changed.add(var.name)
+    seen: set[ast.FunctionDef] = set(lifted)
+    for chunk in chunks:
+        for n in _names(chunk):
+            f = local_function(facts, n)
+            if f is not None and recipe.epoch_loop not in facts.scopes.ancestors(f):
+                _check(facts, binder, f, n, changed, variables, seen)
+
+
+def _names(chunk: Chunk) -> Iterator[ast.Name]:
+    for s in chunk.statements:
+        for n in ast.walk(s):
+            if isinstance(n, ast.Name):
+                yield n
+
+
+def _check(
+    facts: Facts,
+    binder: Binder,
+    f: ast.FunctionDef,
+    at: ast.Name,
+    changed: set[str],
+    variables: Variables,
+    seen: set[ast.FunctionDef],
+) -> None:
+    if f in seen:
+        return
+    seen.add(f)
+    for n in ast.walk(f):
+        if not isinstance(n, ast.Name):
+            continue
+        if facts.scopes.scope_of(n).lookup(n.id) is binder.trunk_scope:
+            if isinstance(n.ctx, ast.Load) and n.id in changed:
+                raise CannotLift(at, f"{f.name}() reads `{n.id}`, which the loop changes")
+            if not isinstance(n.ctx, ast.Load) and Variable("", n.id) in variables.attributes:
+                raise CannotLift(at, f"{f.name}() changes `{n.id}`, which the loop reads")
+        inner = local_function(facts, n)
+        if inner is not None:
+            _check(facts, binder, inner, at, changed, variables, seen)

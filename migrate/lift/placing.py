@@ -1,0 +1,35 @@
+"""Loops over batches that stay in the script: the Trainer placed the model, so their batches go to its device too."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts.loops import EVALUATES
+from ..facts.script import Facts
+from ..report import Edit
+from .loaders import batch_source
+from .recipe import CannotLift
+from .shape.edits import Edits
+
+CODE = "PTM700"
+NAME = "on_device"
+
+
+def place_batches(text: str) -> tuple[str, list[Edit]]:
+    """The text with `for x, y in on_device(loader):` in the evaluations that no Trainer runs."""
+    facts = Facts(text)
+    edits, said = Edits(facts), []
+    for loop, kind in facts.loops.hot_loops.items():
+        if kind != EVALUATES or not isinstance(loop, ast.For):
+            continue
+        try:
+            source, *_ = batch_source(facts, loop)
+        except CannotLift:
+            continue
+        if not facts.loops.is_loader(source) or facts.in_formatted_string(source):
+            continue
+        edits.replace_node(source, f"{NAME}({facts.text.get(source)})")
+        line, column, _, _ = facts.text.key(loop)
+        says = f"`{facts.short(source)}`: its batches go where the Trainer placed the model"
+        said.append(Edit(line, column + 1, CODE, says))
+    return edits.done() if said else text, said

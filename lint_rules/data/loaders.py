@@ -28,8 +28,10 @@ POSITIONS = {
 EVALUATION = re.compile(
     r"(^|_)(val|valid|validation|test|eval|evaluation|dev|infer|inference)(_|$|set|loader|data|dl)", re.I
 )
-# data sets that are made up, for tests and demonstrations
-MADE_UP = re.compile(r"(Random|Dummy|Fake|Mock|Toy|Synthetic|Boring)[A-Z]\w*|^(random|dummy|fake|mock|toy)_")
+# data sets that are made up, for tests and demonstrations, or that an agent fills while it trains
+MADE_UP = re.compile(
+    r"(Random|Dummy|Fake|Mock|Toy|Synthetic|Boring|Replay|Rollout|Experience|RL)[A-Z]\w*|^(random|dummy|fake|mock|toy)_"
+)
 TRAINING = re.compile(r"(^|_)train", re.I)
 
 
@@ -97,14 +99,14 @@ def _is_in_memory(call: ast.Call, file: File) -> bool:
     if last in ("TensorDataset", "zip", "list", "range", "FakeData") or MADE_UP.search(last):
         return True
     c = file.classes.instances.get(last)
-    return c is not None and _only_indexes(c)
+    return c is not None and _only_indexes(c, file)
 
 
-def _only_indexes(c: ast.ClassDef) -> bool:
-    """A data set of this file whose `__getitem__` does nothing but index what it holds."""
+def _only_indexes(c: ast.ClassDef, file: File) -> bool:
+    """A data set of this file whose `__getitem__` indexes what it holds, and calls torch at most."""
     for method in c.body:
         if isinstance(method, ast.FunctionDef) and method.name == "__getitem__":
-            last = method.body[-1]
-            plain = len(method.body) == 1 and isinstance(last, ast.Return) and last.value is not None
-            return plain and not any(isinstance(n, ast.Call) for n in ast.walk(last))
+            calls = [n for s in method.body for n in ast.walk(s) if isinstance(n, ast.Call)]
+            names = [file.resolve(call.func) or "" for call in calls]
+            return all(name.startswith("torch.") and name != "torch.load" for name in names)
     return False

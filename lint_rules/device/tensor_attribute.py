@@ -15,6 +15,7 @@ CHAIN = {
     "clone", "contiguous", "permute", "cuda", "to", "flatten", "exp", "log", "sqrt", "pow", "cumsum", "int", "bool",
 }  # fmt: skip
 
+MOVED_BY_TRAINER = ("example_input_array",)  # https://lightning.ai/docs/pytorch/stable/common/lightning_module.html
 OTHERS = {"from_numpy", "as_tensor", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"}
 
 
@@ -63,7 +64,7 @@ class TensorAttribute(Rule):
             method = file.classes.method_of(assign)
             if method is None or method.name not in ("__init__", "reset_parameters", "build", "setup"):
                 continue
-            if _given_anew(target.attr, assign, file):
+            if target.attr in MOVED_BY_TRAINER or _given_anew(target.attr, assign, file):
                 continue
             if target.attr not in _registered(file.nodes.class_of(assign)):
                 what = "is a tensor that does" if isinstance(value, ast.Call) else "holds tensors that do"

@@ -146,8 +146,24 @@ class Loops:
 
     @cached_property
     def _training(self) -> tuple[set[ast.AST], set[ast.AST]]:
-        """Loops with a backward or an optimizer's step in their own round (or in what they call); and those around."""
-        return self._loops_with(self._training_calls)
+        """Loops with a backward or an optimizer's step in their own round (or in what they call); and those around.
+
+        A backward alone, for each of some things that are no batches (activation functions to plot), trains nothing.
+        """
+        direct, around = self._loops_with(self._training_calls)
+        steps, _ = self._loops_with([call for call in self._training_calls if _last(call.func) == "step"])
+        return {loop for loop in direct if loop in steps or self._may_draw_batches(loop)}, around
+
+    def _may_draw_batches(self, loop: ast.AST) -> bool:
+        """Whether a loop goes through batches or counts its rounds."""
+        if not isinstance(loop, (ast.For, ast.AsyncFor)):
+            return True
+        source = unwrapped(loop.iter)
+        counts = isinstance(source, ast.Call) and _last(source.func) in ("range", "trange", "count")
+        plain = isinstance(source, ast.Name) and not re.search(
+            r"(by_name|names|fns|functions|models|layers)$", source.id
+        )
+        return counts or plain or self.is_loader(loop.iter)
 
     @cached_property
     def _evaluating(self) -> tuple[set[ast.AST], set[ast.AST]]:
@@ -184,7 +200,8 @@ class Loops:
         calls += self.nodes.calls.get("manual_backward", ())
         for call in self.nodes.calls.get("step", ()):
             if isinstance(call.func, ast.Attribute):
-                last = _last(call.func.value)
+                owner = call.func.value
+                last = _last(owner.value if isinstance(owner, ast.Subscript) else owner)  # optimizers["g"].step()
                 if last is not None and OPTIMIZER_NAME.search(last):
                     calls.append(call)
         return calls

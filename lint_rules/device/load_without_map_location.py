@@ -61,4 +61,16 @@ def _is_in_memory(source: ast.expr | None, file: File) -> bool:
         len(c.args) == 2 and last_part(c.args[0]) == source.id and "BytesIO" in file.source(c.args[1])
         for c in file.nodes.calls.get("isinstance", ())
     )
-    return annotated or made or checked
+    return annotated or made or checked or _was_saved_here(source, function, file)
+
+
+def _was_saved_here(source: ast.Name, function: ast.AST | None, file: File) -> bool:
+    """`torch.save(model, f)` and then `torch.load(f)`, in one function."""
+    return any(
+        len(c.args) > 1
+        and last_part(c.args[1]) == source.id
+        and c.lineno < source.lineno
+        and file.nodes.function_of(c) is function
+        and file.resolve(c.func) == "torch.save"
+        for c in file.nodes.calls.get("save", ())
+    )

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from ..edits import appended
-from ..file import File, last_part
+from ..file import File, argument, last_part
 from ..rule import Finding, Rule
+from .written_by_every_rank import is_shared_file
 
 WRAPPERS = {"torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel"}
 
@@ -54,7 +55,7 @@ class WrappedState(Rule):
         if file.resolve(call.func) != "torch.save" or not isinstance(value, ast.Name | ast.Attribute):
             return
         wrapping = self._wrapping(value, file)
-        if wrapping is not None:
+        if wrapping is not None and is_shared_file(argument(call, 1, "f"), file):
             text = f"`{file.source(value)}` is wrapped on line {wrapping.lineno}"
             yield self.finding(call, f"{text}, and saved with its wrapper; save `.module`'s state", file)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ..file import File, argument
 from ..rule import Finding, Rule
+from .collective_on_some_ranks import is_expected_to_fail
 from .guards import runs_on_some_ranks
 
 LOOPS = (ast.For, ast.While)
@@ -62,7 +63,7 @@ class WrittenByEveryRank(Rule):
             return
         if is_print and (not file.loops.hot_loops or not _in_loop(call, file) or _tells_ranks_apart(call, file)):
             return
-        if not is_print and not _is_shared_file(argument(call, 1, "f"), file):
+        if not is_print and (not is_shared_file(argument(call, 1, "f"), file) or is_expected_to_fail(call, file)):
             return
         doing = "printed" if is_print else "saved to the same file"
         yield self.finding(call, f"{doing} by every rank; guard it with `if rank == 0:`", file)
@@ -79,7 +80,7 @@ def _tells_ranks_apart(node: ast.AST, file: File) -> bool:
     return any(word in text for word in RANK_WORDS)
 
 
-def _is_shared_file(target: ast.expr | None, file: File) -> bool:
+def is_shared_file(target: ast.expr | None, file: File) -> bool:
     """Whether all ranks would write the same file: no buffer in memory, no name with the rank in it."""
     if target is None or _tells_ranks_apart(target, file):
         return False

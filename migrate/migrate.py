@@ -17,6 +17,7 @@ from .codemods.split_steps import SplitSteps
 from .facts.choice import accelerator
 from .facts.refusals import carrier, refusal
 from .facts.script import Facts
+from .left_over import left_over
 from .lift.imports import add_imports, as_import, imported_as
 from .lift.lightning import lost, to_lightning
 from .lift.recipe import CannotLift
@@ -78,6 +79,9 @@ def migrate_text(text: str, options: Options | None = None, is_script: bool = Tr
         result.edits[:0] = first
         if options.framework == "lightning":
             result.attention += lost(facts, result.plan)
+        same = result.text == text
+        line = (lambda n: n) if same else _line_map(result.text, text)
+        result.attention += left_over(result.text, result.attention, line, options.wants)
         return result
     except NotFound as missing:
         notes = [Note(e.line, e.column, e.code, f"the file is left as it is: {e.message}") for e in missing.edits]

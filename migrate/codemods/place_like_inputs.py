@@ -15,7 +15,7 @@ from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import change_call, change_method
+from .rewrites import change_call, change_method, set_keyword
 
 FLOATS = {
     f"torch.{n}"
@@ -23,6 +23,12 @@ FLOATS = {
 }
 CASTS = {"long", "int", "bool", "byte", "half", "double", "type", "type_as", "to", "short"}
 INTEGRAL = re.compile(r"(^|_)(idx|index|indices|ids?|tokens?|labels?|targets?|mask|words?|chars?|seq|inds?)(_|s?$)")
+TAKES_DEVICE = {
+    f"torch.{n}"
+    for n in "zeros ones full empty rand randn randint randperm arange linspace logspace eye tensor".split()
+}
+MOVES = {"to", "cuda", "cpu", "type_as", "item", "tolist", "numpy", "type", "device"}
+ON_CPU = {"pack_padded_sequence", "int", "float", "bool", "range", "print", "list", "from_numpy"}
 TENSOR_USE = {
     "size", "shape", "view", "device", "dtype", "dim", "float", "mean", "sum", "unsqueeze", "squeeze", "reshape",
     "permute", "cuda", "to", "new_zeros", "new_ones", "transpose", "t", "contiguous", "clone", "detach", "type_as",
@@ -45,6 +51,8 @@ class PlaceLikeInputs(Codemod):
                 yield from self._moved(facts, call, receiver)
             elif full in MAKES_TENSORS | LIKE:
                 yield from self._made_there(facts, call)
+                if full in TAKES_DEVICE:
+                    yield from self._made_anywhere(facts, call)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
@@ -83,6 +91,32 @@ class PlaceLikeInputs(Codemod):
             change_call((), set(), {"device": f"{where}.device"}),
             (given.value,),
         )
+
+    def _made_anywhere(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
+        """`torch.zeros(2, 3)` in forward is on the CPU, wherever the module is."""
+        f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)), None)
+        if not isinstance(f, ast.FunctionDef) or (f.name != "forward" and f.name not in STEPS):
+            return
+        if facts.classes.holder(f) not in facts.classes.modules or facts.in_formatted_string(call):
+            return
+        says_where = any(k.arg in ("device", "out", "generator", "pin_memory", None) for k in call.keywords)
+        if says_where or any(isinstance(a, ast.Starred) for a in call.args) or _is_number(call):
+            return
+        where = self._place(facts, call)
+        if where is None or _leaves(facts, call) or self._is_placed_later(facts, f, call):
+            return
+        new = f"{where}.device"
+        says = f"`{facts.short(call)}` is made where `{where}` is: `device={new}`"
+        yield Change(call, self.edit(facts, call, says), set_keyword("device", new))
+
+    def _is_placed_later(self, facts: Facts, f: ast.FunctionDef, call: ast.Call) -> bool:
+        """By its name: moved, or handed to what wants it on the CPU."""
+        s = facts.scopes.statement_of(call)
+        names = {n.id for t in getattr(s, "targets", []) for n in ast.walk(t) if isinstance(n, ast.Name)}
+        for n in ast.walk(f):
+            if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) and _leaves(facts, n):
+                return True
+        return False
 
     def _tell(self, facts: Facts, call: ast.Call) -> None:
         line, column, _, _ = facts.text.key(call)
@@ -199,6 +233,24 @@ class PlaceLikeInputs(Codemod):
             ):
                 return True
         return False
+
+
+def _is_number(call: ast.Call) -> bool:
+    """`torch.tensor(0.5)` goes with tensors anywhere."""
+    given = call.args[0] if call.args else None
+    return isinstance(given, ast.Constant) and getattr(call.func, "attr", getattr(call.func, "id", "")) == "tensor"
+
+
+def _leaves(facts: Facts, node: ast.AST) -> bool:
+    """Whether a value is moved, read as numbers, or given to what takes it on the CPU only."""
+    up = facts.scopes.parents.get(node)
+    while isinstance(up, ast.Attribute | ast.Call | ast.Subscript | ast.keyword):
+        if isinstance(up, ast.Attribute) and up.attr in MOVES:
+            return True
+        if isinstance(up, ast.Call) and (ast.unparse(up.func).rpartition(".")[2] in ON_CPU or up.func is node):
+            return True
+        node, up = up, facts.scopes.parents.get(up)
+    return isinstance(up, ast.Compare)
 
 
 def _named(node: ast.AST, name: str) -> bool:

@@ -57,7 +57,7 @@ def check(
         _matches(result.attention, attention)
 
 
-def check_unchanged(source: str, attention: list[str] | None = None, select: str = "") -> None:
+def check_unchanged(source: str, attention: list[str] | None = None, select: str = "") -> Result:
     source = dedent(source)
     for name, form in VARIANTS.items():
         result = migrated(form(source), select)
@@ -66,6 +66,7 @@ def check_unchanged(source: str, attention: list[str] | None = None, select: str
     assert not result.edits
     if attention is not None:
         _matches(result.attention, attention)
+    return result
 
 
 def _matches(notes: list, expected: list[str]) -> None:

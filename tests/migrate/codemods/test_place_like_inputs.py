@@ -43,13 +43,14 @@ def test_in_a_helper():
 @pytest.mark.parametrize(
     "body",
     [
-        "z = torch.zeros(2)",
+        "z = torch.zeros(2)\n        z = z.to(x.device)",
+        "z = torch.tensor(0.5)",
+        "z = torch.arange(3).tolist()",
         "z = torch.zeros(2).type_as(x)",
         "z = torch.zeros(2, device=x.device)",
         "z = torch.zeros(2).to(x.device)",
         "z = x.new_zeros(2)",
         "z = torch.zeros_like(x)",
-        "z = torch.zeros(2).cpu()",
         "z = torch.zeros(2).to(torch.half)",
         "z = torch.load('p', map_location='cuda')",
     ],
@@ -70,3 +71,12 @@ def test_unchanged(body):
 )
 def test_no_tensor_to_follow_is_told(source):
     check_unchanged("import torch\n" + source + "\n", ["PTM104 line "])
+
+
+def test_what_forward_makes_without_a_device_is_made_where_its_input_is():
+    check(net("z = torch.zeros(2, 3)"), net("z = torch.zeros(2, 3, device=x.device)"), ["PTM104 line "])
+
+
+def test_lengths_of_packed_sequences_stay_on_the_cpu():
+    """`pack_padded_sequence` takes them nowhere else."""
+    check_unchanged(net("n = torch.tensor([x.size(0)])\n        pack_padded_sequence(x, n)"), select="PTM104")

@@ -1,0 +1,47 @@
+"""Seen, and not handled: what ptlint would still say of a result about devices, pickling and distribution.
+
+The linter reads the result itself, so that the list is complete by making. This is the one place where migration asks
+lint; it is asked here only, and when a result is there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from .facts.source import Source, SourceError
+from .report import Note
+
+if TYPE_CHECKING:
+    from ptmigrate.lint_rules.engine import Linter
+
+THEMES = ("PTM1", "PTM2", "PTM4")  # device, pickling, distribution
+# what a kept loop asks the runtime for is this rank's own, whatever the script called it
+ASKED = re.compile(r"\.own_device\(|rank_zero_")
+
+
+def left_over(text: str, told: list[Note], line: Callable[[int], int], wants: Callable[[str], bool]) -> list[Note]:
+    """Notes of the result's findings, at the lines of the original; none for lines that are told of already."""
+    try:
+        findings = _linter().lint_source(Source("", b"", text, "utf-8", b""))
+    except SourceError:
+        return []
+    known = {n.line for n in told}
+    lines = text.splitlines()
+    notes = []
+    for f in findings:
+        at = line(f.line)
+        if at in known or not wants(f.code) or ASKED.search(lines[f.line - 1] if f.line <= len(lines) else ""):
+            continue
+        notes.append(Note(at, f.column, f.code, f.message))
+    return notes
+
+
+@cache
+def _linter() -> Linter:
+    from ptmigrate.lint_rules.engine import Linter
+    from ptmigrate.lint_rules.registry import all_rules
+
+    return Linter([r for r in all_rules() if r.code.startswith(THEMES) and not r.lesser], report_unused=False)

@@ -1,0 +1,54 @@
+"""Seen, not handled: what the linter still finds in a result about devices, pickling and distribution is told of."""
+
+from pathlib import Path
+
+import pytest
+from ptmigrate.lint_rules.engine import Linter
+from ptmigrate.lint_rules.registry import all_rules
+from ptmigrate.lint_rules.rule import examples
+from ptmigrate.migrate.facts.source import decode
+from ptmigrate.migrate.migrate import Options, _line_map, migrate_text
+
+FIXTURES = sorted((Path(__file__).parents[2] / "fixtures").rglob("*.py"))
+RULES = [r for r in all_rules() if r.code[3] in "124" and not r.lesser]
+BAD = [(r.code, text) for r in all_rules() for text in examples(r.BAD)]
+
+
+def found(text):
+    return Linter(RULES, report_unused=False).lint_bytes(text.encode(), "x.py")
+
+
+def silent(text, **options):
+    """The findings in the result of a text that its report does not speak of."""
+    result = migrate_text(text, Options(**options))
+    line = _line_map(result.text, text)
+    told = {n.line for n in result.attention}
+    return [f for f in found(result.text) if line(f.line) not in told and ".own_device(" not in _line(result.text, f)]
+
+
+def _line(text, finding):
+    return text.splitlines()[finding.line - 1]
+
+
+@pytest.mark.parametrize("code,text", BAD)
+@pytest.mark.parametrize("plan", ["auto", "loop"])
+def test_nothing_that_a_rule_was_made_for_is_left_silently(code, text, plan):
+    assert not silent(text, plan=plan)
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda p: p.stem)
+def test_nothing_is_left_silently_in_whole_scripts(path):
+    text = decode(path.read_bytes()).text
+    assert "torch" not in text or not silent(text)
+
+
+def test_what_is_left_is_told_at_its_line_in_the_original():
+    source = (
+        "import threading\nimport torch\nx = x.cuda()\ny = y.cuda()\n"
+        "class Data(torch.utils.data.Dataset):\n    def __init__(self):\n        self.lock = threading.Lock()\n"
+    )
+    result = migrate_text(source, Options(), is_script=False)
+    assert [(n.code, n.line) for n in result.attention if n.code == "PTM205"] == [("PTM205", 7)]
+    assert [
+        (n.code, n.line) for n in migrate_text(source, Options(ignore=("PTM2",))).attention if "205" in n.code
+    ] == []

@@ -75,12 +75,13 @@ def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) ->
     """Check everything that can be checked before a process starts, then start them."""
     from .accelerators import choose
     from .launch.agent import Job
+    from .launch.nodes import check_meeting, counts
     from .launch.own_processes import starts_processes
     from .precision import choose_precision
     from .strategies import choose_strategy
 
-    least, nodes = node_counts(options["nodes"])
-    _check_rendezvous(least, nodes, options)
+    least, nodes = counts(options["nodes"])
+    check_meeting(least, nodes, options["rdzv"], options["rdzv_backend"], options["node_rank"])
     devices = choose(options["accelerator"], options["devices"] or None)
     strategy = choose_strategy(options["strategy"], len(devices.numbers), nodes)
     if options["precision"]:
@@ -113,42 +114,6 @@ def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) ->
         max_restarts=options["max_restarts"],
     )
     return strategy.run_job(job, variables)
-
-
-def node_counts(text: str) -> tuple[int, int]:
-    """(least, most) from "2" or "1:4"."""
-    least, _, most = text.partition(":")
-    try:
-        counts = int(least), int(most or least)
-    except ValueError:
-        raise ConfigurationError(f"--nodes {text}: give a number, or MIN:MAX") from None
-    if not 1 <= counts[0] <= counts[1]:
-        raise ConfigurationError(f"--nodes {text}: from 1 up, the smaller number first")
-    return counts
-
-
-def _check_rendezvous(least: int, nodes: int, options: dict[str, Any]) -> None:
-    """Raise ConfigurationError where nodes could not meet."""
-    import importlib.util
-
-    from .errors import unknown_name
-    from .launch.agent import BACKENDS
-
-    backend = options["rdzv_backend"]
-    if backend is not None and backend not in BACKENDS:
-        raise unknown_name("rendezvous backend", backend, BACKENDS)
-    if nodes > 1 and options["rdzv"] is None:
-        raise ConfigurationError("--nodes: say where the machines meet with --rdzv HOST:PORT (the same on all)")
-    if least < nodes and (options["node_rank"] is not None or backend == "static"):
-        raise ConfigurationError(
-            f"--nodes {least}:{nodes}: machines that come and go have no fixed number; leave out --node-rank, and use "
-            "--rdzv-backend c10d or etcd"
-        )
-    if backend in ("etcd", "etcd-v2") and importlib.util.find_spec("etcd") is None:
-        raise ConfigurationError(
-            f"--rdzv-backend {backend} needs python-etcd, which is not installed: pip install python-etcd, and start a "
-            "server with `etcd --enable-v2`; c10d needs neither"
-        )
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -28,10 +28,11 @@ def chosen_arguments(frame: FrameType, cls: type, names: tuple, ignore: Any) -> 
         given = names[0]
         return dict(given) if isinstance(given, dict) else dict(vars(given))
     found: dict[str, Any] = {}
-    for name, parameter in inspect.signature(cls.__init__).parameters.items():  # type: ignore[misc]
+    parameters = list(inspect.signature(cls.__init__).parameters.items())[1:]  # type: ignore[misc]  # the first is self
+    for name, parameter in parameters:
         if parameter.kind is parameter.VAR_KEYWORD:
             found.update(frame.f_locals.get(name, {}))
-        elif name != "self" and name in frame.f_locals and parameter.kind is not parameter.VAR_POSITIONAL:
+        elif name in frame.f_locals and parameter.kind is not parameter.VAR_POSITIONAL:
             found[name] = frame.f_locals[name]
     left_out = {ignore} if isinstance(ignore, str) else set(ignore or ())
     return {k: v for k, v in found.items() if k not in left_out and (not names or k in names)}

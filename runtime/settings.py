@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +62,8 @@ def resolve(
         check_one_process(picked.name, place)
     if not launched:
         size = 1 if picked.one_process_a_node else count
-        place = Place(world_size=size * num_nodes, local_world_size=size)
+        node = int(os.environ.get("NODE_RANK", 0)) if num_nodes > 1 else 0
+        place = Place(node * size, 0, size * num_nodes, size, node)
     return Settings(
         kind=chosen.kind,
         numbers=chosen.numbers,

@@ -69,7 +69,7 @@ def slice_batch(batch: Any, start: int, stop: int) -> Any:
         cut = {key: slice_batch(value, start, stop) for key, value in batch.items()}
         return cut if type(batch) is dict else type(batch)(cut)  # type: ignore[call-arg]
     if isinstance(batch, (list, tuple)):
-        if not _holds_tensors(batch):
+        if not holds_tensors(batch):
             return batch[start:stop]
         fields = (slice_batch(value, start, stop) for value in batch)
         return type(batch)(*fields) if hasattr(batch, "_fields") else type(batch)(fields)
@@ -83,11 +83,12 @@ def slice_batch(batch: Any, start: int, stop: int) -> Any:
     )
 
 
-def _holds_tensors(value: Any) -> bool:
+def holds_tensors(value: Any) -> bool:
+    """Is it a tensor, or a container with one in it?"""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
-        return any(_holds_tensors(item) for item in value)
+        return any(holds_tensors(item) for item in value)
     return isinstance(value, torch.Tensor)
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from ..environment import PREFIX
 from .threads import thread_variables
 
-BACKENDS = ("c10d", "static", "etcd", "etcd-v2")
 LAST_CALL = 5  # seconds that a rendezvous waits for more nodes when enough are there
 
 
@@ -34,7 +33,7 @@ class Job:
     rdzv: str | None = None
     max_restarts: int = 0
     least: int | None = None
-    backend: str | None = None  # of the rendezvous: one of BACKENDS
+    backend: str | None = None  # of the rendezvous: one of nodes.BACKENDS
     run_id: str | None = None
 
     @property

@@ -6,7 +6,7 @@ Li et al., PyTorch Distributed: Experiences on Accelerating Data Parallel Traini
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from ..errors import unknown_name
+from ..errors import ConfigurationError, unknown_name
 from . import comm_hooks
 from .averaging import GradientAverager, average_weights, averaged
 from .base import Strategy
@@ -98,6 +98,14 @@ class DDPStrategy(Strategy):
     def attach(self, runtime: Runtime) -> None:
         super().attach(runtime)
         comm_hooks.check(self.hook, self.hook_wrapper, runtime.settings.kind)
+
+    def check(self, features: Mapping[str, bool]) -> None:
+        super().check(features)
+        if self.hook is not None and (features.get("manual") or features.get("kept")):
+            raise ConfigurationError(
+                "ddp_comm_hook works inside of DistributedDataParallel, which manual optimization and kept loops do "
+                "without: leave the hook out, or let the Trainer optimize"
+            )
 
     def init_group(self, settings: Settings) -> None:
         from ..launch.connect import init_group

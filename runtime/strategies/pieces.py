@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 
 from ..data.divide import bounds
-from ..data.move import batch_size_of, move_to, slice_batch
+from ..data.move import batch_size_of, holds_tensors, move_to, slice_batch
 from ..metrics.logs import FUNCTIONS, REDUCE
 
 
@@ -42,7 +42,8 @@ def scatter(batch: Any, devices: Sequence[torch.device]) -> list[Piece]:
 
 def gather(outputs: Sequence[Any], device: torch.device) -> Any:
     """The outputs of the devices as one: tensors of shape (n, ...) along their first dimension, numbers and tensors of
-    shape () as a tensor of shape (devices,), containers item by item, anything else as a list.
+    shape () as a tensor of shape (devices,), lists without tensors (of samples) one after another, other containers
+    item by item, anything else as a list.
     """
     first = outputs[0]
     if all(isinstance(output, torch.Tensor) for output in outputs):
@@ -54,6 +55,8 @@ def gather(outputs: Sequence[Any], device: torch.device) -> Any:
         return None
     if isinstance(first, Mapping) and all(_same_keys(first, output) for output in outputs):
         return {key: gather([output[key] for output in outputs], device) for key in first}
+    if all(isinstance(output, list) and not holds_tensors(output) for output in outputs):
+        return [item for output in outputs for item in output]
     if isinstance(first, (list, tuple)) and all(_same_length(first, output) for output in outputs):
         items = [gather(list(column), device) for column in zip(*outputs, strict=True)]
         return type(first)(*items) if hasattr(first, "_fields") else type(first)(items)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import torch
+
 from .. import environment
 from ..errors import ConfigurationError
 from .base import Strategy
@@ -49,6 +51,11 @@ class InOwnProcesses(Strategy):
             return run(*args, **kwargs)
         from ..launch import spawn
 
+        if self.start_method == "fork" and torch.cuda.is_initialized():
+            raise ConfigurationError(
+                f"strategy {self.name!r} cannot fork a process that has used a GPU: touch none before fit, or use "
+                "strategy 'ddp_spawn'"
+            )
         return spawn.call(run, args, kwargs, self.start_method)
 
     def checkpoint(self, trainer: Trainer, weights_only: bool) -> dict[str, Any]:

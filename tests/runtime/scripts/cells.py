@@ -111,14 +111,14 @@ def weights(module):
 
 
 class Cells:
-    """`strategy`: what Trainer gets."""
+    """`strategy` and `options`: what every Trainer gets."""
 
-    def __init__(self, strategy):
-        self.strategy = strategy
+    def __init__(self, strategy, **options):
+        self.strategy, self.options = strategy, options
 
     def trainer(self, **options):
         torch.manual_seed(7)
-        return Trainer(accelerator="cpu", strategy=self.strategy, **{"max_epochs": 2, **options})
+        return Trainer(accelerator="cpu", strategy=self.strategy, **{"max_epochs": 2, **self.options, **options})
 
     def trained(self, module, **options):
         trainer = self.trainer(**options)

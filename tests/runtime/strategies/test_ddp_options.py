@@ -3,7 +3,7 @@
 import pytest
 import torch
 from launching import answers, run
-from ptmigrate.runtime import DDPStrategy, Trainer
+from ptmigrate.runtime import DDPStrategy, Module, Trainer
 from ptmigrate.runtime.errors import ConfigurationError
 from ptmigrate.runtime.strategies import comm_hooks
 
@@ -59,6 +59,14 @@ def test_unused_parameters_are_named(two, case, names):
 def test_refused(options, says):
     with pytest.raises(ConfigurationError, match=says):
         Trainer(accelerator="cpu", devices=2, strategy=DDPStrategy(**options))
+
+
+def test_a_hook_that_would_do_nothing_is_refused():
+    module = Module()
+    module.automatic_optimization = False
+    trainer = Trainer(accelerator="cpu", devices=2, strategy=DDPStrategy(ddp_comm_hook="fp16"))
+    with pytest.raises(ConfigurationError, match="leave the hook out"):
+        trainer.fit(module, [])
 
 
 @pytest.mark.parametrize(("name", "found"), [("ddp_find_unused_parameters_false", False), ("ddp", True)])

@@ -168,3 +168,5 @@ def test_scatter_and_gather():
     assert gather([(torch.tensor(1.0), None), (torch.tensor(2.0), None)], CPU)[0].tolist() == [1.0, 2.0]
     assert gather([{"n": 1}, {"n": 2}], CPU)["n"].tolist() == [1, 2]
     assert gather(["a", "b"], CPU) == ["a", "b"]
+    assert gather([["a", "b"], ["c"]], CPU) == ["a", "b", "c"], "a list of samples"
+    assert gather([[torch.ones(2)], [torch.zeros(1)]], CPU)[0].tolist() == [1.0, 1.0, 0.0], "a list of fields"

@@ -9,7 +9,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .callbacks import Callback, EarlyStopping, ModelCheckpoint
+    from .callbacks import Callback, EarlyStopping, LearningRateMonitor, ModelCheckpoint
+    from .data.combined import CombinedLoader
+    from .datamodule import DataModule
     from .handle import Runtime
     from .module import Module
     from .placed import on_device
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Callback": ".callbacks",
+    "CombinedLoader": ".data.combined",
+    "DataModule": ".datamodule",
     "EarlyStopping": ".callbacks",
     "LearningRateMonitor": ".callbacks",
     "ModelCheckpoint": ".callbacks",
@@ -34,7 +38,10 @@ _HOMES = {
 
 __all__ = [
     "Callback",
+    "CombinedLoader",
+    "DataModule",
     "EarlyStopping",
+    "LearningRateMonitor",
     "ModelCheckpoint",
     "Module",
     "Runtime",

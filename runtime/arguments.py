@@ -4,65 +4,93 @@ use instead.
 
 from __future__ import annotations
 
+import inspect
 import re
-import warnings
+from collections.abc import Callable
 from datetime import timedelta
+from functools import wraps
 from typing import Any
 
 from .errors import ConfigurationError, unknown_name
 
-# Taken by name, and without effect here because of how this runtime works; the reason is told once when it is used.
-NO_EFFECT = {
-    "auto_lr_find": None,
-    "auto_scale_batch_size": None,
-    "barebones": None,
-    "benchmark": None,
-    "enable_model_summary": None,
-    "flush_logs_every_n_steps": None,
-    "inference_mode": None,
-    "model_registry": None,
-    "move_metrics_to_cpu": None,
-    "multiple_trainloader_mode": None,
-    "prepare_data_per_node": None,
-    "process_position": None,
-    "progress_bar_refresh_rate": None,
-    "reload_dataloaders_every_epoch": None,
-    "terminate_on_nan": None,
-    "truncated_bptt_steps": None,
-    "weights_summary": None,
-    "enable_autolog_hparams": None,
-}
+# Taken by name; they change nothing here, because of how this runtime works.
+NO_EFFECT = ("enable_pl_optimizer", "flush_logs_every_n_steps", "move_metrics_to_cpu", "process_position")
+# Refused when they ask for something, with what to use instead.
 INSTEAD = {
-    "ipus": "IPUs are not supported; use accelerator='gpu' or 'cpu'",
-    "num_processes": "use devices= with accelerator='cpu'",
-    "distributed_backend": "use strategy=",
-    "tpu_cores": "use accelerator='tpu', devices=",
-    "checkpoint_callback": "use enable_checkpointing= or callbacks=[ModelCheckpoint(...)]",
-    "resume_from_checkpoint": "use trainer.fit(..., ckpt_path=...)",
-    "early_stop_callback": "use callbacks=[EarlyStopping(...)]",
-    "track_grad_norm": "log the norm in on_before_optimizer_step",
     "amp_level": "use precision='16-mixed'",
-    "weights_save_path": "use default_root_dir=",
+    "auto_lr_find": "try learning rates in a loop of short fits: max_steps=..., and compare trainer.callback_metrics",
+    "auto_scale_batch_size": "try batch sizes in a loop of short fits: max_steps=...",
+    "automatic_optimization": "set automatic_optimization on the module",
+    "early_stop_callback": "use callbacks=[EarlyStopping(...)]",
+    "hpus": "HPUs are not supported; use accelerator='gpu' or 'cpu'",
+    "ipus": "IPUs are not supported; use accelerator='gpu' or 'cpu'",
+    "log_gpu_memory": "start the script with ptrun --monitor",
+    "model_registry": "use callbacks=[ModelCheckpoint(dirpath=...)]",
+    "profiler": "use torch.profiler around trainer.fit",
     "stochastic_weight_avg": "use torch.optim.swa_utils in a callback",
-    "overfit_batches": "use limit_train_batches= and limit_val_batches=",
-    "profiler": "use torch.profiler in a callback",
-    "auto_select_gpus": "name the devices: devices=[...]",
+    "terminate_on_nan": "use detect_anomaly=True",
+    "track_grad_norm": "log the norm in on_before_optimizer_step",
+    "truncated_bptt_steps": "cut the batch in training_step and optimize manually",
+    "weights_save_path": "use default_root_dir=, or callbacks=[ModelCheckpoint(dirpath=...)]",
 }
 
 
-def check(extra: dict[str, Any], known: list[str]) -> None:
-    """`extra`: arguments that the Trainer's signature does not have. Raises ConfigurationError for those it cannot
-    honour.
-    """
-    for name, value in extra.items():
-        if name in INSTEAD:
-            if value not in (None, False, 0, 0.0):
-                raise ConfigurationError(f"Trainer argument {name!r}: {INSTEAD[name]}")
-        elif name in NO_EFFECT:
-            if value not in (None, False):
-                warnings.warn(f"Trainer argument {name}={value!r} has no effect here", stacklevel=4)
-        else:
-            raise unknown_name("Trainer argument", name, [*known, *NO_EFFECT, *INSTEAD])
+def in_any_spelling(init: Callable[..., None]) -> Callable[..., None]:
+    """For `Trainer.__init__`: arguments of older Lightnings arrive under today's names."""
+    known = list(inspect.signature(init).parameters)[1:]
+
+    @wraps(init)
+    def translated(self: Any, **given: Any) -> None:
+        init(self, **todays(given, known))
+
+    return translated
+
+
+def todays(given: dict[str, Any], known: list[str]) -> dict[str, Any]:
+    """Raises ConfigurationError for what cannot be honoured, and for names that no Lightning had."""
+    result = {name: value for name, value in given.items() if name in known}
+    for name, value in given.items():
+        if name in INSTEAD and value not in (None, False, 0, -1):
+            raise ConfigurationError(f"Trainer argument {name!r}: {INSTEAD[name]}")
+        if name in OLD and value is not None:
+            result.update(OLD[name](value, result))
+        elif name not in (*known, *INSTEAD, *NO_EFFECT, *OLD):
+            raise unknown_name("Trainer argument", name, [*known, *NO_EFFECT, *INSTEAD, *OLD])
+    return result
+
+
+def _num_processes(value: int, given: dict[str, Any]) -> dict[str, Any]:
+    """Processes on the CPU: `accelerator="ddp_cpu", num_processes=2`."""
+    if value == 1 or given.get("devices") is not None or given.get("gpus") is not None:
+        return {}
+    name = given.get("accelerator")
+    return {"devices": value, "accelerator": "cpu", **({} if name in (None, "cpu", "auto") else {"strategy": name})}
+
+
+def _checkpoint_callback(value: Any, given: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(value, bool):
+        return {"enable_checkpointing": value}
+    return {"callbacks": [*as_callbacks(given.get("callbacks")), value]}
+
+
+def _auto_select_gpus(value: bool, given: dict[str, Any]) -> dict[str, Any]:
+    """`gpus=2`: any two that nobody else uses."""
+    from .accelerators import unoccupied
+
+    return {"gpus": unoccupied(given["gpus"])} if value and given.get("gpus") else {}
+
+
+# Older names, as functions of their value and of the other arguments to today's arguments.
+OLD: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
+    "auto_select_gpus": _auto_select_gpus,
+    "checkpoint_callback": _checkpoint_callback,
+    "distributed_backend": lambda value, given: {} if given.get("strategy") else {"strategy": value},
+    "num_processes": _num_processes,
+    "progress_bar_refresh_rate": lambda value, given: {"enable_progress_bar": value},
+    "reload_dataloaders_every_epoch": lambda value, given: {"reload_dataloaders_every_n_epochs": int(value)},
+    "tpu_cores": lambda value, given: {"accelerator": "tpu", "devices": value},
+    "weights_summary": lambda value, given: {"enable_model_summary": bool(value)},
+}
 
 
 def epochs(max_epochs: int | None, max_steps: int, max_time: Any) -> int:
@@ -70,6 +98,22 @@ def epochs(max_epochs: int | None, max_steps: int, max_time: Any) -> int:
     if max_epochs is None:
         return 1000 if max_steps == -1 and max_time is None else -1
     return max_epochs
+
+
+def first_epochs(min_epochs: int | None, min_steps: int | None) -> int:
+    """How many epochs there are at least; steps that there must be at least make it one."""
+    return min_epochs if min_epochs is not None else int(min_steps is not None)
+
+
+def interval(value: Any) -> tuple[float, float | None]:
+    """`val_check_interval` as (batches or a fraction of them, seconds)."""
+    if isinstance(value, (str, timedelta, dict)):
+        return 1.0, checked_time(value, "val_check_interval")
+    if value is None:
+        return 1.0, None
+    if isinstance(value, bool) or value <= 0 or (isinstance(value, float) and value > 1.0):
+        raise ConfigurationError(f"val_check_interval={value!r}: batches, a fraction up to 1.0, or a time is needed")
+    return value, None
 
 
 def checked_limit(name: str, limit: float | None) -> float | None:
@@ -88,7 +132,7 @@ def checked_limit(name: str, limit: float | None) -> float | None:
 
 def checked_accumulation(value: Any) -> dict[int, int]:
     """{epoch: how many batches a step from then on}."""
-    table = value if isinstance(value, dict) else {0: value}
+    table = value if isinstance(value, dict) else {0: 1 if value is None else value}
     if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in table.values()):
         raise ConfigurationError(f"accumulate_grad_batches={value!r}: whole numbers from 1 up are needed")
     return {0: 1, **table}
@@ -100,11 +144,21 @@ def checked_algorithm(name: str | None) -> str:
     return name or "norm"
 
 
+def with_checkpointing(callbacks: Any, enabled: bool | None) -> list[Any]:
+    """The callbacks; `enabled` adds a ModelCheckpoint where there is none, False refuses one."""
+    from .callbacks import ModelCheckpoint
+
+    found = as_callbacks(callbacks)
+    if enabled and not any(isinstance(callback, ModelCheckpoint) for callback in found):
+        found.append(ModelCheckpoint())
+    return found
+
+
 def as_callbacks(callbacks: Any) -> list[Any]:
     return list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
 
 
-def checked_time(value: Any) -> float | None:
+def checked_time(value: Any, name: str = "max_time") -> float | None:
     """Seconds from "DD:HH:MM:SS", a timedelta, or its arguments as a dict."""
     if value is None:
         return None
@@ -114,6 +168,6 @@ def checked_time(value: Any) -> float | None:
         return timedelta(**value).total_seconds()
     match = re.fullmatch(r"(\d+):(\d+):(\d+):(\d+)", str(value))
     if match is None:
-        raise ConfigurationError(f"max_time={value!r}: 'DD:HH:MM:SS', a timedelta, or a dict for one is needed")
+        raise ConfigurationError(f"{name}={value!r}: 'DD:HH:MM:SS', a timedelta, or a dict for one is needed")
     days, hours, minutes, seconds = map(int, match.groups())
     return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from .checkpoint.state import load_weights
 from .collectives import gather_objects
-from .data import to_cpu
-from .hooks import overridden
+from .data import length_of, to_cpu
+from .data.combined import as_combined
+from .errors import ConfigurationError
+from .hooks import overridden, step_caller, takes
+from .metrics.logs import EPOCH, Values
 
 if TYPE_CHECKING:
     from .module import Module
@@ -29,6 +35,7 @@ class EvaluationLoop:
     def __init__(self, trainer: Trainer, stage: str):
         self.trainer, self.stage = trainer, stage
         self.word = HOOKS[stage]
+        self.sent: Counter = Counter()  # batches of each loader over all epochs: what loggers count by
 
     def run_alone(self, module: Module, loaders: Any, ckpt_path: Any = None) -> list[Any]:
         """As `trainer.validate` and its like: the results, one a loader."""
@@ -40,60 +47,65 @@ class EvaluationLoop:
             return results if len(results) != 1 else results[0]
         return results
 
-    def run(self, module: Module, loaders: Any, limit: float | None = None) -> list[Any]:
-        """One epoch over the loaders, with gradients off and the module in eval mode; modes come back as they were."""
+    def run(self, module: Module, loaders: Any, limit: int | None = None) -> list[Any]:
+        """One epoch over the loaders, with gradients off and the module in eval mode; modes come back as they were.
+
+        `limit`: at most so many batches of each loader (the sanity check).
+        """
         trainer = self.trainer
+        every = as_list(loaders)
+        wanted = [at_most(number_of_batches(loader, trainer.limits[self.stage]), limit) for loader in every]
+        if not any(number != 0 for number in wanted):
+            return []
+        self.several = len(every) > 1
+        check_loader_index(module, f"{self.word}_step", self.several)
         around = trainer.logs.start(training=False)
+        trainer.logs.open = self.stage != "predict"
         modes = {part: part.training for part in module.modules()}
         self.keeps_outputs = self.stage == "predict" or filled(module, f"{self.word}_epoch_end")
-        module.eval()
-        try:
-            with torch.no_grad(), trainer.runtime.strategy.evaluation(module):
-                trainer.call(f"on_{self.word}_start")
-                trainer.call(f"on_{self.word}_epoch_start")
-                several = len(as_list(loaders)) > 1
-                outputs = [
-                    self.one_loader(module, loader, index if several else None, limit)
-                    for index, loader in enumerate(as_list(loaders))
-                ]
-                trainer.logs.in_step, trainer.logs.dataloader_idx = False, None
-                if self.keeps_outputs and self.stage != "predict":
-                    getattr(module, f"{self.word}_epoch_end")(outputs if several else outputs[0])
-                trainer.call(f"on_{self.word}_epoch_end")
-                values = self.end_epoch()
-                trainer.call(f"on_{self.word}_end")
-        finally:
-            for part, mode in modes.items():
-                part.training = mode
+        with evaluation_mode(trainer), self.restoring(module, modes), trainer.runtime.strategy.evaluation(module):
+            getattr(module, f"on_{self.word}_model_eval")()
+            trainer.call(f"on_{self.word}_start")
+            trainer.call(f"on_{self.word}_epoch_start")
+            outputs = [self.one_loader(module, *numbered) for numbered in zip(every, count(), wanted)]
+            results = self.end_epoch(module, outputs)
+            trainer.call(f"on_{self.word}_end")
         trainer.logs.resume(around)
-        return outputs if self.stage == "predict" else per_loader(values, len(outputs))
+        return results
 
-    def one_loader(self, module: Module, loader: Any, index: int | None, limit: float | None) -> list[Any]:
+    def one_loader(self, module: Module, loader: Any, index: int, wanted: int | None) -> list[Any]:
         """All batches of one loader on this rank. The evaluation loop, from top to bottom."""
         trainer, logs = self.trainer, self.trainer.logs
-        wanted = number_of_batches(loader, trainer.limits[self.stage] if limit is None else limit)
         divided = trainer.divide(loader, train=False, limit=wanted)
-        step = trainer.runtime.strategy.step(module, f"{self.word}_step")
+        name = f"{self.word}_step"
+        step = step_caller(module, name, trainer.runtime.strategy.step(module, name))
         batch_start = trainer.hook(f"on_{self.word}_batch_start")
         batch_end = trainer.hook(f"on_{self.word}_batch_end")
-        extra = () if index is None else (index,)
-        logs.dataloader_idx = index
+        extra = (index,) if self.several else ()
+        logs.dataloader_idx = index if self.several else None
         logs.in_step = True
         predicting, keeping, outputs = self.stage == "predict", self.keeps_outputs, []
-        place, precision = trainer.runtime.place_batch, trainer.runtime.precision
+        place = trainer.placer(index)
+        precision = trainer.runtime.precision
+        context = contextlib.nullcontext if precision.plain else precision.forward_context
+        sends = bool(trainer.loggers) and not trainer.sanity_checking
 
         for batch_idx, batch in self.numbered(divided, loader, wanted):
-            batch = place(batch)
+            if place is not None:
+                batch = place(batch)
             logs.batch = batch
-            logs.batches[index] += 1
+            logs.batches[logs.dataloader_idx] += 1
             if batch_start is not None:
-                batch_start(batch, batch_idx, index or 0)
-            with precision.forward_context() if not precision.plain else contextlib.nullcontext():
+                batch_start(batch, batch_idx, *extra)
+            with context():
                 output = step(batch, batch_idx, *extra)
             if keeping and (predicting or output is not None):
                 outputs.append(to_cpu(output) if predicting and not trainer.runtime.on_cpu else output)
             if batch_end is not None:
-                batch_end(output, batch, batch_idx, index or 0)
+                batch_end(output, batch, batch_idx, *extra)
+            if sends:
+                trainer.metrics.send_evaluation_step(self.sent[index])
+                self.sent[index] += 1
         logs.batch = None
         return self.gathered(outputs) if predicting else outputs
 
@@ -115,12 +127,38 @@ class EvaluationLoop:
         rounds = itertools.zip_longest(*every, fillvalue=_NOTHING)
         return [output for one_round in rounds for output in one_round if output is not _NOTHING]
 
-    def end_epoch(self) -> dict[str, float]:
-        """Bring the epoch's values together and publish them."""
-        values = self.trainer.logs.end_epoch()
-        if not self.trainer.sanity_checking:
-            self.trainer.publish(*values)
-        return values[1]
+    def end_epoch(self, module: Module, outputs: list[Any]) -> list[Any]:
+        """The epoch's values, before its hooks and with what they log; the results, one a loader."""
+        trainer, metrics = self.trainer, self.trainer.metrics
+        trainer.logs.in_step, trainer.logs.dataloader_idx = False, None
+        if self.stage == "predict":
+            trainer.call("on_predict_epoch_end")
+            return outputs
+        values = trainer.logs.reduce()
+        if not trainer.sanity_checking:
+            metrics.publish(values)
+        if self.keeps_outputs:
+            getattr(module, f"{self.word}_epoch_end")(outputs if self.several else outputs[0])
+        trainer.call(f"on_{self.word}_epoch_end")
+        late = trainer.logs.reduce()
+        trainer.logs.close()
+        if not trainer.sanity_checking:
+            metrics.publish(late)
+            metrics.send({**values.logged, **late.logged}, metrics.step_now())
+        return per_loader(values, late, len(outputs))
+
+    @contextlib.contextmanager
+    def restoring(self, module: Module, modes: dict[Any, bool]) -> Iterator[None]:
+        """Afterwards the parts train that trained before; or as the module's own hook wants it."""
+        hook = f"on_{self.word}_model_train"
+        try:
+            yield
+        finally:
+            if filled(module, hook):
+                getattr(module, hook)()
+            else:
+                for part, mode in modes.items():
+                    part.training = mode
 
 
 _NOTHING = object()
@@ -133,30 +171,56 @@ def filled(module: Module, name: str) -> bool:
     return overridden(module, name, Base)
 
 
+def evaluation_mode(trainer: Trainer) -> contextlib.AbstractContextManager:
+    """Without gradients; `Trainer(inference_mode=True)` forbids them for what is made inside, too."""
+    return torch.inference_mode() if trainer.inference_mode else torch.no_grad()
+
+
+def check_loader_index(module: Module, name: str, several: bool) -> None:
+    """With several loaders a step has to take their number."""
+    step = getattr(module, name)
+    if several and not takes(step, "dataloader_idx", 3):
+        raise ConfigurationError(f"several loaders: {name} needs a third argument, dataloader_idx")
+
+
 def number_of_batches(loader: Any, limit: float | None) -> int | None:
-    """How many of the script's batches are wanted; None: all of them. A fraction needs a loader with a length."""
+    """How many of the script's batches are wanted; None: all of them. A fraction needs a loader with a length, and
+    has to leave a batch of it.
+    """
     if limit is None or isinstance(limit, int):
         return limit
-    return int(len(loader) * limit)
+    length = length_of(loader)
+    if limit and length == math.inf:
+        raise ConfigurationError(
+            f"a limit of {limit}: a fraction needs a loader with a length; give a number of batches"
+        )
+    number = int(length * limit) if limit else 0
+    if limit and length and not number:
+        raise ConfigurationError(
+            f"a limit of {limit} leaves none of the loader's {length} batches; at least one is needed"
+        )
+    return number
 
 
-def per_loader(values: dict[str, float], loaders: int) -> list[dict[str, float]]:
-    """One dict a loader: what carries a loader's number goes to that loader, the rest to all."""
+def at_most(number: int | None, limit: int | None) -> int | None:
+    return number if limit is None else limit if number is None else min(number, limit)
+
+
+def per_loader(values: Values, late: Values, loaders: int) -> list[dict[str, float]]:
+    """One dict a loader: its own values, and those that belong to no loader."""
+    shared = {key: float(value) for key, value in late.logged.items()}
     if loaders == 1:
-        return [values]
-    mark = "/dataloader_idx_"
-    return [{k: v for k, v in values.items() if mark not in k or k.endswith(f"{mark}{i}")} for i in range(loaders)]
+        return [{**{key: float(value) for key, value in values.logged.items()}, **shared}]
+    results: list[dict[str, float]] = [{} for _ in range(loaders)]
+    for key, value in values.logged.items():
+        for index in range(loaders) if values.source[key] == EPOCH else [values.source[key]]:
+            results[index][key] = float(value)
+    return [{**result, **shared} for result in results]
 
 
 def as_list(loaders: Any) -> list[Any]:
     """The loaders of an evaluation: one, several, or none."""
-    if loaders is None:
-        return []
-    if isinstance(loaders, dict):
-        return list(loaders.values())
-    return list(loaders) if isinstance(loaders, Sequence) and _holds_loaders(loaders) else [loaders]
-
-
-def _holds_loaders(loaders: Sequence) -> bool:
-    """A list of loaders, and not a list of batches?"""
-    return bool(loaders) and all(hasattr(item, "dataset") for item in loaders)
+    combined = as_combined(loaders, "sequential")
+    if combined is None:
+        return [] if loaders is None else [loaders]
+    return combined.flattened if combined.mode == "sequential" else [combined]

@@ -16,10 +16,16 @@ import torch
 
 from . import collectives, optimizers
 from .checkpoint import randomness, state
+from .data.ahead import looking_ahead
+from .data.combined import loaders_of
 from .evaluate import EvaluationLoop, filled, number_of_batches
 from .hooks import find_hook
+from .manual import ManualStep
+from .pace import Pace
 from .position import Position
-from .step import TrainingStepRunner, wants_closure
+from .schedules import Schedules
+from .step import AutomaticStep, SeveralOptimizers, wants_closure
+from .stopping import Stopping
 
 if TYPE_CHECKING:
     from .module import Module
@@ -33,7 +39,9 @@ class FitLoop:
         self.trainer = trainer
         self.epoch = 0
         self.batch_idx = -1
+        self.total_batches = 0  # before the current one, over all epochs
         self.global_step = 0
+        self.logged_steps = 0  # batches after which optimizers stepped: what loggers count by
         self.batches: int | None = None  # of an epoch on this rank; None while unknown
         self.epoch_ended = False
         self.at_epoch_end = False  # the last batch is behind
@@ -44,55 +52,75 @@ class FitLoop:
 
     def run(self, module: Module, ckpt_path: Any = None, weights_only: bool = True) -> None:
         trainer = self.trainer
-        trainer.should_stop = False
-        self.started = time.monotonic()
-        source = trainer.divide(trainer.train_dataloader, train=True)
-        self.limit = train_limit(source, trainer.limits["train"])
-        self.batches = known_length(source, self.limit)
+        self.stopping = Stopping(self)
+        source = self.open_source(trainer.divide(trainer.train_dataloader, train=True))
         self.set_up(module)
         self.keeps_outputs = filled(module, "training_epoch_end")
-        self.runner = TrainingStepRunner(trainer, module, self)
+        self.runner = self.choose_runner(module)
         if ckpt_path is not None:
             state.resume(trainer, ckpt_path, weights_only)
+        self.schedules = Schedules(trainer)
         self.validation = EvaluationLoop(trainer, "validate")
-        self.validates = bool(trainer.val_dataloaders is not None and filled(module, "validation_step"))
+        validates = trainer.val_dataloaders is not None and filled(module, "validation_step")
+        self.pace = Pace(self, validates and trainer.limits["validate"] != 0)
         tell_once(trainer)
-        begun = False
         try:
             trainer.call("on_fit_start")
             self.sanity_check(module)
-            trainer.call("on_train_start")
-            every = trainer.reload_dataloaders_every_n_epochs
-            while not self.done():
-                if every and begun and self.epoch % every == 0:
-                    source = trainer.reload_train_dataloader()
-                    self.batches = known_length(source, self.limit)
-                begun = True
-                self.run_epoch(module, source)
-                self.epoch_complete = True
-                trainer.call("on_epoch_complete")
-                self.epoch += 1
-                self.batch_idx = -1  # a checkpoint written after the fit goes on with the next epoch
-                self.epoch_complete = False
-            trainer.runtime.strategy.finish(module)
-            trainer.call("on_train_end")
+            if not self.done() and not self.stopping.before_training():
+                self.train(module, source)
             trainer.call("on_fit_end")
         finally:
             self.runner.close()
+
+    def train(self, module: Module, source: Any) -> None:
+        trainer = self.trainer
+        trainer.logs.start(training=True)
+        trainer.call("on_train_start")
+        self.validation_loader_of = self.epoch  # the epoch for which the loader was made
+        every, begun = trainer.reload_dataloaders_every_n_epochs, False
+        while not self.done():
+            if every and begun and self.epoch % every == 0:
+                source = self.open_source(trainer.reload_train_dataloader())
+                self.pace.plan(self.batches)
+            if begun:
+                trainer.logs.start(training=True)
+            begun = True
+            self.run_epoch(module, source)
+            self.epoch_complete = True
+            trainer.call("on_epoch_complete")
+            self.epoch += 1
+            self.epoch_complete, self.batch_idx, self.position.at_epoch_start = False, -1, None
+        trainer.logs.open = False
+        trainer.runtime.strategy.finish(module)
+        trainer.call("on_train_end")
+
+    def open_source(self, source: Any) -> Any:
+        """Note how many batches an epoch of `source` has, as far as it is known."""
+        self.limit = number_of_batches(source, self.trainer.limits["train"])
+        self.length = self.batches = known_length(source, self.limit)
+        return source
 
     def set_up(self, module: Module) -> None:
         """The optimizers and schedulers, as the strategy wants them."""
         trainer, strategy = self.trainer, self.trainer.runtime.strategy
         strategy.setup_module(module)
-        made, schedulers = optimizers.read(module.configure_optimizers())
+        read = optimizers.read(module.configure_optimizers(), module.automatic_optimization)
+        made, schedulers, trainer.optimizer_frequencies = read
         strategy.check({"optimizers": len(made) > 1, "closure": any(map(wants_closure, made))})
         trainer.optimizers = strategy.setup_optimizers(module, made)
         optimizers.rebind(schedulers, made, trainer.optimizers)
         trainer.lr_scheduler_configs = schedulers
 
+    def choose_runner(self, module: Module) -> Any:
+        if not module.automatic_optimization:
+            return ManualStep(self.trainer, module, self)
+        kind = SeveralOptimizers if len(self.trainer.optimizers) > 1 else AutomaticStep
+        return kind(self.trainer, module, self)
+
     def sanity_check(self, module: Module) -> None:
         steps = self.trainer.num_sanity_val_steps
-        if not steps or not self.validates:
+        if not steps or not self.pace.validates:
             return
         drawn = randomness.capture()
         self.trainer.sanity_checking = True
@@ -104,148 +132,157 @@ class FitLoop:
 
     def done(self) -> bool:
         trainer = self.trainer
-        if trainer.max_steps != -1 and self.global_step >= trainer.max_steps:
+        if self.batches == 0 or (trainer.max_steps != -1 and self.global_step >= trainer.max_steps):
             return True
         if trainer.max_epochs != -1 and self.epoch >= trainer.max_epochs:
             return True
-        return self.stopping()
-
-    def stopping(self) -> bool:
-        """Has somebody set should_stop, and are min_epochs and min_steps behind us?"""
-        trainer = self.trainer
-        early = self.epoch < (trainer.min_epochs or 0) or self.global_step < (trainer.min_steps or 0)
-        return trainer.should_stop and not early
+        return self.stopping.now()
 
     # -- one epoch ------------------------------------------------------------------------------------------------
 
     def run_epoch(self, module: Module, source: Any) -> None:
         trainer = self.trainer
         self.epoch_ended = self.at_epoch_end = False
-        self.batch_idx = -1
+        self.batch_idx, self.batches = -1, self.length
         self.outputs: list[Any] = []  # of the steps, for training_epoch_end
-        trainer.logs.start(training=True)
-        set_epoch(trainer.train_dataloader, self.epoch)
+        for loader in loaders_of(trainer.train_dataloader):
+            set_epoch(loader, self.epoch)
         trainer.call("on_train_epoch_start")
-        self.runner.start_epoch(trainer.accumulate_grad_batches)
+        accumulate = accumulation(trainer.accumulation_table, self.epoch)
+        self.runner.start_epoch(accumulate)
         if trainer.progress is not None:
             trainer.progress.start(trainer)
-        self.run_batches(self.position.batches(source))
+        batches = self.position.batches(source)
+        if accumulate > 1 and self.batches is None:
+            batches = looking_ahead(iter(batches), self)
+        self.run_batches(batches)
         trainer.runtime.forget_share()
         trainer.logs.in_step = False
-        self.at_epoch_end = True
-        if self.validates_after_epoch():
-            self.validation.run(module, trainer.val_dataloaders)
-        if self.keeps_outputs:
-            module.training_epoch_end(self.outputs)
-        self.end_epoch()
-        self.step_schedulers("epoch", self.epoch + 1)
-
-    def end_epoch(self) -> None:
-        """The hook, then the epoch's values; callbacks that watch them are called when they are known."""
-        trainer = self.trainer
-        watching = [cb for cb in trainer.callbacks if getattr(cb, "watches_metrics", False)]
-        others = [cb for cb in trainer.callbacks if cb not in watching]
-        for callbacks, module in ((others, trainer.module), (watching, None)):
-            ended = find_hook("on_train_epoch_end", trainer, callbacks, module)
-            if ended is not None:
-                ended()
-            if module is not None:
-                trainer.publish(*trainer.logs.end_epoch())
+        self.end_epoch(module)
 
     def run_batches(self, batches: Any) -> None:
         """The step loop."""
-        trainer, logs, run_step = self.trainer, self.trainer.logs, self.runner.run
+        trainer, logs, run_step, finished = self.trainer, self.trainer.logs, self.runner.run, self.runner.finished
         batch_start, batch_end = trainer.hook("on_train_batch_start"), trainer.hook("on_train_batch_end")
         if self.keeps_outputs:
             batch_end = keeping(batch_end, self.outputs)
-        place = trainer.runtime.place_batch if trainer.runtime.places_batches else None
+        place = trainer.placer()
         every = trainer.log_every_n_steps if trainer.loggers else 0
-        steps_schedulers = any(config.interval == "step" for config in trainer.lr_scheduler_configs)
-        validate_every = self.batches_between_validations()
+        schedules, pace, stopping = self.schedules, self.pace, self.stopping
         max_steps = trainer.max_steps if trainer.max_steps != -1 else math.inf
-        seconds = trainer.max_time
         progress = trainer.progress
         refresh = progress.every(self.batches) if progress is not None else 0
+        self.exhausted = False
 
         for batch_idx, batch in batches:
-            self.batch_idx = batch_idx
+            self.batch_idx, last = batch_idx, batch_idx + 1 == self.batches
             if place is not None:
                 batch = place(batch)
             logs.batch, logs.in_step = batch, True
             logs.batches[None] += 1
             if batch_start is not None and batch_start(batch, batch_idx) == -1:
-                break
+                self.skip_rest(batch_idx)
+                return
             stepped, outputs = run_step(batch, batch_idx)
-            if steps_schedulers and stepped:
-                self.step_schedulers("step", batch_idx + 1)
+            if stepped:
+                self.logged_steps += 1
+                if schedules.at_steps:
+                    schedules.step("step", batch_idx + 1, on_metric=False)
+            if last and schedules.at_epochs:
+                schedules.step("epoch", self.epoch + 1, on_metric=False)
             if batch_end is not None:
-                batch_end(outputs, batch, batch_idx)
-            if every and self.global_step % every == 0:
-                trainer.publish_step()
+                batch_end(finished(outputs), batch, batch_idx)
+            if every and stepped and self.logged_steps % every == 0:
+                trainer.metrics.send_step(self.logged_steps - 1)
             if progress is not None and (batch_idx + 1) % refresh == 0:
                 progress.update(trainer, batch_idx + 1)
-            if validate_every and (batch_idx + 1) % validate_every == 0:
-                self.validate_between(batch_idx)
-            if seconds is not None and trainer.runtime.broadcast(time.monotonic() - self.started > seconds):
-                trainer.should_stop = True
-            if self.epoch_ended or self.global_step >= max_steps or (trainer.should_stop and self.stopping()):
-                break
+            stop = stopping.after_batch()
+            if pace.validates and pace.due(batch_idx, last, stop):
+                self.validate(last, stepped)
+            if stepped and schedules.at_steps:
+                schedules.step("step", batch_idx + 1, on_metric=True)
+            self.total_batches += 1
+            if stop or self.epoch_ended or self.global_step >= max_steps or stopping.now():
+                return
+        self.exhausted = True
 
-    def validate_between(self, batch_idx: int) -> None:
-        """Validation in the middle of an epoch; at its end, `validates_after_epoch` decides."""
-        if batch_idx + 1 != self.batches:
-            assert self.trainer.module is not None
-            self.validation.run(self.trainer.module, self.trainer.val_dataloaders)
+    def validate(self, last: bool, stepped: bool) -> None:
+        """Validation inside the epoch; after its last batch, too."""
+        trainer, module = self.trainer, self.trainer.module
+        assert module is not None
+        every = trainer.reload_dataloaders_every_n_epochs
+        if every and self.epoch - self.validation_loader_of >= every:
+            trainer.reload_validation_dataloaders()
+            self.validation_loader_of = self.epoch
+        self.at_epoch_end = last
+        if stepped and module.automatic_optimization:
+            module.on_validation_model_zero_grad()
+        self.validation.run(module, trainer.val_dataloaders)
+        trainer.logs.in_step = True
+        self.pace.last = time.monotonic()
 
-    def batches_between_validations(self) -> int | None:
-        """From val_check_interval: None when validation runs at the end of epochs only."""
-        interval = self.trainer.val_check_interval
-        if not self.validates or (interval == 1.0 and isinstance(interval, float)):
-            return None
-        if isinstance(interval, int):
-            return interval
-        return max(1, int(self.batches * interval)) if self.batches is not None else None
+    def skip_rest(self, batch_idx: int) -> None:
+        """on_train_batch_start said -1: the epoch is over as if the batch before had been its last."""
+        self.schedules.step("step", batch_idx + 1, on_metric=False)
+        self.schedules.step("epoch", self.epoch + 1, on_metric=False)
+        self.at_epoch_end = True
 
-    def validates_after_epoch(self) -> bool:
+    def end_epoch(self, module: Module) -> None:
+        """What was not done at the last batch, because nobody knew that it was; the hooks; the epoch's values.
+
+        Callbacks that watch values are called when all of them are known.
+        """
         trainer = self.trainer
-        every = trainer.check_val_every_n_epoch
-        if not self.validates or (every is not None and (self.epoch + 1) % every):
-            return False
-        cut = trainer.max_steps != -1 and self.global_step >= trainer.max_steps and self.batch_idx + 1 != self.batches
-        if cut and not (self.epoch_ended or trainer.should_stop):
-            return False
-        between = self.batches_between_validations()
-        return between is None or (self.batch_idx + 1) % between == 0
+        reached = self.batch_idx + 1 == self.batches or self.at_epoch_end
+        if not reached and (self.epoch_ended or (self.exhausted and self.batch_idx >= 0)):
+            self.schedules.step("epoch", self.epoch + 1, on_metric=False)
+            if self.pace.due_at_end():
+                self.validate(last=True, stepped=True)
+            reached = True
+        self.at_epoch_end, self.batches = True, self.length
+        trainer.logs.in_step = False
+        values = trainer.logs.reduce()
+        trainer.metrics.publish(values)
+        if self.keeps_outputs:
+            module.training_epoch_end(self.outputs)
+        watching = [cb for cb in trainer.callbacks if getattr(cb, "watches_metrics", False)]
+        others = [cb for cb in trainer.callbacks if cb not in watching]
+        ended = find_hook("on_train_epoch_end", trainer, others, module)
+        if ended is not None:
+            ended()
+        late = trainer.logs.reduce()
+        trainer.metrics.publish(late)
+        ended = find_hook("on_train_epoch_end", trainer, watching, None)
+        if ended is not None:
+            ended()
+        self.stopping.agree()
+        if reached:
+            self.schedules.step("epoch", self.epoch + 1, on_metric=True)
+        trainer.metrics.send({**values.logged, **late.logged}, trainer.metrics.step_now())
+        trainer.logs.close()
 
-    def step_schedulers(self, interval: str, count: int) -> None:
-        """Step those of this interval whose turn it is; `count` steps or epochs are done."""
-        trainer = self.trainer
-        assert trainer.module is not None
-        if not trainer.module.automatic_optimization:
-            return  # a manual module steps its schedules itself
-        for config in trainer.lr_scheduler_configs:
-            if config.interval != interval or count % config.frequency:
-                continue
-            metric = None
-            if config.reduce_on_plateau:
-                metric = trainer.callback_metrics.get(str(config.monitor))
-                if metric is None:
-                    if config.strict:
-                        raise missing_metric(config.monitor, trainer.callback_metrics)
-                    continue
-            trainer.module.lr_scheduler_step(config.scheduler, metric)
+    @property
+    def max_epochs(self) -> int:
+        return self.trainer.max_epochs
+
+    @max_epochs.setter
+    def max_epochs(self, value: int) -> None:
+        """For a second `fit` that goes on."""
+        self.trainer.max_epochs = value
+
+    def is_last(self, batch_idx: int) -> bool:
+        """Is this the epoch's last batch? False while the loader's length is unknown."""
+        return batch_idx + 1 == self.batches
 
     def estimated_steps(self) -> float:
         """Optimizer steps of the whole fit, as far as they are known."""
         trainer = self.trainer
-        if self.batches is None:
+        if self.batches is None or trainer.max_epochs == -1:
             return trainer.max_steps if trainer.max_steps != -1 else math.inf
         steps = sum(
-            math.ceil(self.batches / accumulation(trainer.accumulate_grad_batches, epoch))
+            math.ceil(self.batches / accumulation(trainer.accumulation_table, epoch))
             for epoch in range(max(trainer.max_epochs, 0))
         )
-        if trainer.max_epochs == -1:
-            return trainer.max_steps if trainer.max_steps != -1 else math.inf
         return steps if trainer.max_steps == -1 else min(steps, trainer.max_steps)
 
 
@@ -262,18 +299,12 @@ def accumulation(table: dict[int, int], epoch: int) -> int:
     return table[max(first for first in table if first <= epoch)]
 
 
-def missing_metric(name: Any, there: dict[str, Any]) -> Exception:
-    from .errors import unknown_name
-
-    return unknown_name("metric to monitor", name, there)
-
-
 def keeping(batch_end: Callable[..., Any] | None, kept: list[Any]) -> Callable[..., Any]:
     """`batch_end`, and before it what the step gave goes to `kept`, its loss detached."""
 
     def keep(outputs: Any, *args: Any) -> Any:
-        if outputs is not None:
-            kept.append(collectives.map_leaves(outputs if isinstance(outputs, dict) else {"loss": outputs}, _detached))
+        if outputs:
+            kept.append(collectives.map_leaves(outputs, _detached))
         return batch_end(outputs, *args) if batch_end is not None else None
 
     return keep
@@ -283,15 +314,11 @@ def _detached(leaf: Any) -> Any:
     return leaf.detach() if isinstance(leaf, torch.Tensor) else leaf
 
 
-def train_limit(source: Any, limit: float | None) -> int | None:
-    return number_of_batches(source, limit)
-
-
 def known_length(source: Any, limit: int | None) -> int | None:
     try:
         length = len(source)
     except (TypeError, NotImplementedError):
-        return None
+        return limit
     return length if limit is None else min(length, limit)
 
 

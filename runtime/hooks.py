@@ -5,9 +5,12 @@ A hook is looked up once, before the loop that calls it; one that nobody overrid
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
+
+from .errors import ConfigurationError
 
 
 class Hooks:
@@ -62,13 +65,35 @@ def overridden(owner: Any, name: str, base: type) -> bool:
 def find_hook(name: str, trainer: Any, callbacks: Sequence[Any], module: Any) -> Callable[..., Any] | None:
     """All of the hook's bodies as one call (callbacks first, then the module, whose answer is returned), or None."""
     calls = [partial(getattr(cb, name), trainer, trainer.module) for cb in callbacks if overridden(cb, name, Hooks)]
-    if module is not None and overridden(module, name, Hooks):
-        calls.append(getattr(module, name))
-    if len(calls) < 2:
-        return calls[0] if calls else None
+    of_module = getattr(module, name) if module is not None and overridden(module, name, Hooks) else None
+    if not calls:
+        return of_module
 
     def call_all(*args: Any) -> Any:
-        answers = [call(*args) for call in calls]
-        return next((answer for answer in reversed(answers) if answer is not None), None)
+        for call in calls:
+            call(*args)
+        return of_module(*args) if of_module is not None else None
 
     return call_all
+
+
+def takes(function: Callable[..., Any], name: str, count: int | None = None) -> bool:
+    """Has `function` a parameter `name`; or, under whatever names, `count` positional ones?"""
+    parameters = inspect.signature(function).parameters
+    kinds = [parameter.kind for parameter in parameters.values()]
+    if name in parameters or (count is not None and inspect.Parameter.VAR_POSITIONAL in kinds):
+        return True
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return count is not None and sum(kind in positional for kind in kinds) >= count
+
+
+def step_caller(module: Any, name: str, step: Callable[..., Any]) -> Callable[..., Any]:
+    """`step`, called with (batch, batch_idx, ...) whether the module's method `name` wants batch_idx or not."""
+    method = getattr(module, name)
+    if takes(method, "dataloader_iter"):
+        raise ConfigurationError(f"{name}(dataloader_iter) is not supported; take (batch, batch_idx)")
+    if takes(method, "hiddens"):
+        raise ConfigurationError(f"{name}(hiddens) is not supported; cut the batch in {name} and optimize manually")
+    if takes(method, "batch_idx", 2):
+        return step
+    return lambda batch, batch_idx, *more: step(batch, *more)

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .arguments import checked_algorithm
 from .checkpoint.read import read
+from .data.hooks import DataHooks
 from .hooks import Hooks
-from .hparams import Hyperparameters, chosen_arguments
+from .hparams import HasHyperparameters
+from .manual import manual_backward
 from .printing import rank_zero_print
 
 if TYPE_CHECKING:
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 CPU = torch.device("cpu")
 
 
-class Module(torch.nn.Module, Hooks):
+class Module(torch.nn.Module, DataHooks, HasHyperparameters, Hooks):
     """Fill in `training_step` and `configure_optimizers`; the rest when you need it.
 
     `automatic_optimization = False`: the step calls `manual_backward` and the optimizers itself.
@@ -37,11 +40,11 @@ class Module(torch.nn.Module, Hooks):
     divide_validation = True
     automatic_optimization = True
     strict_loading = True
+    example_input_array: Any = None
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self._trainer: Trainer | None = None
-        self._hparams = Hyperparameters()
 
     # -- to fill in -----------------------------------------------------------------------------------------------
 
@@ -99,11 +102,41 @@ class Module(torch.nn.Module, Hooks):
     def configure_callbacks(self) -> Any:
         return []
 
-    def prepare_data(self) -> None: ...
-    def train_dataloader(self) -> Any: ...
-    def val_dataloader(self) -> Any: ...
-    def test_dataloader(self) -> Any: ...
-    def predict_dataloader(self) -> Any: ...
+    def configure_model(self) -> None:
+        """Make parts of the model when the ranks have met; called before every run, so ask whether they are there."""
+
+    def configure_sharded_model(self) -> None:
+        """`configure_model` as Lightning 1 called it."""
+
+    def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        """How gradients come about; an override calls this one, or `loss.backward`."""
+        if self._trainer is None:
+            loss.backward(*args, **kwargs)
+        else:
+            self._trainer.runtime.strategy.backward(loss, *args, **kwargs)
+
+    def on_validation_model_eval(self) -> None:
+        self.eval()
+
+    def on_test_model_eval(self) -> None:
+        self.eval()
+
+    def on_predict_model_eval(self) -> None:
+        self.eval()
+
+    def on_validation_model_train(self) -> None:
+        """Called where a module fills it; else every part gets the mode back that it had."""
+        self.train()
+
+    def on_test_model_train(self) -> None:
+        self.train()
+
+    def on_predict_model_train(self) -> None:
+        self.train()
+
+    def on_validation_model_zero_grad(self) -> None:
+        """Before a validation inside of `fit`, when the optimizer has stepped."""
+        self.zero_grad()
 
     # -- where am I -----------------------------------------------------------------------------------------------
 
@@ -126,6 +159,10 @@ class Module(torch.nn.Module, Hooks):
         if self._trainer is not None:
             return self._trainer.runtime.device
         return next((p.device for p in self.parameters()), CPU)
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.device.type == "cuda"
 
     @property
     def dtype(self) -> torch.dtype:
@@ -163,17 +200,7 @@ class Module(torch.nn.Module, Hooks):
     def loggers(self) -> list[Any]:
         return self._trainer.loggers if self._trainer is not None else []
 
-    # -- hyper-parameters and checkpoints --------------------------------------------------------------------------
-
-    @property
-    def hparams(self) -> Hyperparameters:
-        """What `save_hyperparameters` has kept."""
-        return self._hparams
-
-    def save_hyperparameters(self, *names: Any, ignore: Any = None, frame: Any = None, logger: bool = True) -> None:
-        """Keep the arguments of `__init__` (all, or the named ones) in `self.hparams` and in checkpoints."""
-        frame = frame or inspect.currentframe().f_back  # type: ignore[union-attr]
-        self._hparams.update(chosen_arguments(frame, type(self), names, ignore))
+    # -- checkpoints ----------------------------------------------------------------------------------------------
 
     @classmethod
     def load_from_checkpoint(
@@ -200,15 +227,47 @@ class Module(torch.nn.Module, Hooks):
         """`print`, on rank 0."""
         (self._trainer.print if self._trainer is not None else rank_zero_print)(*values, **options)
 
-    def log(self, name: str, value: Any, prog_bar: bool = False, logger: bool | None = None, **options: Any) -> None:
-        """Log a number; `on_step, on_epoch, reduce_fx, sync_dist, batch_size, add_dataloader_idx, ...` mean what
-        Lightning's do.
+    def log(
+        self,
+        name: str,
+        value: Any,
+        prog_bar: bool = False,
+        logger: bool | None = None,
+        on_step: bool | None = None,
+        on_epoch: bool | None = None,
+        reduce_fx: Any = "mean",
+        enable_graph: bool = False,
+        sync_dist: bool = False,
+        sync_dist_group: Any = None,
+        add_dataloader_idx: bool = True,
+        batch_size: int | None = None,
+        metric_attribute: str | None = None,
+        rank_zero_only: bool = False,
+    ) -> None:
+        """Log a number; the arguments mean what Lightning's do.
 
         With `sync_dist` the value of an epoch is exact on any number of ranks: float64 (sum, weight) pairs are
         brought together once, weighted by numbers of samples. Without a trainer nothing happens.
         """
-        if self._trainer is not None:
-            self._trainer.logs.log(name, value, prog_bar, logger, **options)
+        trainer = self._trainer
+        if trainer is None or (rank_zero_only and not trainer.is_global_zero):
+            return
+        logs = trainer.logs
+        known = logs.names.get((name, logs.dataloader_idx))
+        if known is None:
+            known = logs.first(
+                name,
+                value,
+                prog_bar,
+                logger,
+                on_step,
+                on_epoch,
+                reduce_fx,
+                sync_dist,
+                add_dataloader_idx,
+                rank_zero_only,
+            )
+        logs.log(name, value, known, batch_size)
 
     def log_dict(self, dictionary: Any, *args: Any, **options: Any) -> None:
         """`log` for each item of a mapping (or of a torchmetrics collection)."""
@@ -246,15 +305,17 @@ class Module(torch.nn.Module, Hooks):
 
     def manual_backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
         """`loss.backward(...)`; when it returns, gradients are those of the global batch on every rank."""
-        self.trainer.manual_backward(loss, *args, **kwargs)
+        manual_backward(self.trainer, loss, *args, **kwargs)
 
     def clip_gradients(
         self, optimizer: Any, gradient_clip_val: float | None = None, gradient_clip_algorithm: str | None = None
     ) -> None:
-        """Clip the gradients of an optimizer's parameters, by "norm" or by "value"."""
-        if gradient_clip_val:
-            strategy = self.trainer.runtime.strategy
-            strategy.clip(self, optimizer, gradient_clip_val, gradient_clip_algorithm or "norm")
+        """Clip the gradients of an optimizer's parameters, by "norm" or by "value"; by default as the trainer does."""
+        trainer = self.trainer
+        value = trainer.gradient_clip_val if gradient_clip_val is None else gradient_clip_val
+        algorithm = checked_algorithm(gradient_clip_algorithm or trainer.gradient_clip_algorithm)
+        if value:
+            trainer.runtime.strategy.clip(self, optimizer, value, algorithm)
 
     def toggle_optimizer(self, optimizer: Any) -> None:
         """Only this optimizer's parameters require gradients until `untoggle_optimizer`."""

@@ -4,6 +4,7 @@ schedulers.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -25,52 +26,72 @@ class SchedulerConfig:
     reduce_on_plateau: bool = False
 
 
-def read(configured: Any) -> tuple[list[Any], list[SchedulerConfig]]:
-    """Raises ConfigurationError for a form that Lightning would not take either."""
+def read(configured: Any, automatic: bool = True) -> tuple[list[Any], list[SchedulerConfig], list[int]]:
+    """(optimizers, schedulers, frequencies), the last empty where all optimizers run on every batch.
+
+    Raises ConfigurationError for a form that Lightning would not take either. `automatic`: the schedulers are stepped
+    by the trainer, so those that watch a metric have to name it.
+    """
+    optimizers, schedulers, frequencies = _parts(configured)
+    for optimizer in optimizers:
+        if not (hasattr(optimizer, "param_groups") and hasattr(optimizer, "step")):
+            raise ConfigurationError(
+                f"configure_optimizers gave a {type(optimizer).__name__} as an optimizer; schedulers come in a second "
+                "list ([optimizer], [scheduler]) or in a dict with 'optimizer' and 'lr_scheduler'"
+            )
+    return optimizers, [_scheduler(item, monitor, automatic) for item, monitor in schedulers], frequencies
+
+
+def _parts(configured: Any) -> tuple[list[Any], list[tuple[Any, str | None]], list[int]]:
     if configured is None:
-        return [], []
+        return [], [], []
     if isinstance(configured, dict):
         return _from_dicts([configured])
     if isinstance(configured, (list, tuple)):
         if len(configured) == 2 and isinstance(configured[0], (list, tuple)):
             schedulers = configured[1] if isinstance(configured[1], (list, tuple)) else [configured[1]]
-            return list(configured[0]), [_scheduler(item) for item in schedulers]
+            return list(configured[0]), [(item, None) for item in schedulers], []
         if configured and all(isinstance(item, dict) for item in configured):
             return _from_dicts(configured)
-        return list(configured), []
-    if hasattr(configured, "param_groups") and hasattr(configured, "step"):
-        return [configured], []
+        return list(configured), [], []
+    if hasattr(configured, "param_groups"):
+        return [configured], [], []
     raise ConfigurationError(
         f"configure_optimizers returned a {type(configured).__name__}: an optimizer, a list or a dict is needed"
     )
 
 
-def _from_dicts(items: Any) -> tuple[list[Any], list[SchedulerConfig]]:
-    optimizers, schedulers = [], []
+def _from_dicts(items: Any) -> tuple[list[Any], list[tuple[Any, str | None]], list[int]]:
+    schedulers = []
     for item in items:
         if "optimizer" not in item:
             raise unknown_name(
                 "key of configure_optimizers", next(iter(item), None), ["optimizer", "lr_scheduler", "monitor"]
             )
-        optimizers.append(item["optimizer"])
         if item.get("lr_scheduler") is not None:
-            schedulers.append(_scheduler(item["lr_scheduler"], item.get("monitor")))
-    return optimizers, schedulers
+            schedulers.append((item["lr_scheduler"], item.get("monitor")))
+    frequencies = [item["frequency"] for item in items if item.get("frequency")]
+    if frequencies and len(frequencies) < len(items):
+        raise ConfigurationError("configure_optimizers: give every optimizer a 'frequency', or none")
+    return [item["optimizer"] for item in items], schedulers, frequencies if len(items) > 1 else []
 
 
-def _scheduler(item: Any, monitor: str | None = None) -> SchedulerConfig:
+def _scheduler(item: Any, monitor: str | None, automatic: bool) -> SchedulerConfig:
     if isinstance(item, SchedulerConfig):
         return item
     given = dict(item) if isinstance(item, dict) else {"scheduler": item}
     names = [field.name for field in fields(SchedulerConfig)]
-    for name in given:
-        if name not in names:
-            raise unknown_name("key of a scheduler's dict", name, names)
-    config = SchedulerConfig(**{"monitor": monitor, **given})
-    if isinstance(config.scheduler, ReduceLROnPlateau):
-        config.reduce_on_plateau = True
-        if config.monitor is None:
-            raise ConfigurationError("ReduceLROnPlateau needs a metric: return it in a dict with 'monitor'")
+    for name in [name for name in given if name not in names]:
+        warnings.warn(str(unknown_name("key of a scheduler's dict", name, names)), stacklevel=2)
+        del given[name]
+    if "scheduler" not in given:
+        raise ConfigurationError("a scheduler's dict needs the key 'scheduler'")
+    plateau = given.get("reduce_on_plateau", isinstance(given["scheduler"], ReduceLROnPlateau))
+    config = SchedulerConfig(**{"monitor": monitor, **given, "reduce_on_plateau": plateau})
+    if config.interval not in ("step", "epoch"):
+        raise unknown_name("interval of a scheduler", config.interval, ("step", "epoch"))
+    if automatic and plateau and config.monitor is None:
+        raise ConfigurationError("ReduceLROnPlateau needs a metric: return it in a dict with 'monitor'")
     return config
 
 

@@ -31,6 +31,8 @@ class Position:
         return {
             "epoch": loop.epoch + complete,
             "batches": 0 if complete else (loop.batch_idx + 1) * self.whole_batches_a_step(),
+            "logged_steps": loop.logged_steps,
+            "total_batches": loop.total_batches,
             "world_size": self.trainer.world_size,
             "at_epoch_start": None if complete else self.at_epoch_start,
             "now": now,

@@ -2,92 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from .errors import ConfigurationError
 from .handle import checked_reduction
-from .hooks import overridden
+from .hooks import overridden, step_caller, takes
 
 if TYPE_CHECKING:
     from .fit import FitLoop
     from .module import Module
     from .trainer import Trainer
 
+STEP_HOOKS = ("on_before_zero_grad", "on_before_backward", "on_after_backward", "on_before_optimizer_step")
 
-class TrainingStepRunner:
+
+class AutomaticStep:
     """Decides once how batches are run; `run` is what the loop calls."""
 
     def __init__(self, trainer: Trainer, module: Module, loop: FitLoop):
         from .module import Module as Base
 
-        self.trainer, self.module, self.loop = trainer, module, loop
-        self.runtime = trainer.runtime
+        self.trainer, self.module, self.loop, self.runtime = trainer, module, loop, trainer.runtime
+        self.strategy = self.runtime.strategy
         self.reduction = checked_reduction(module.loss_reduction)
         self.accumulate = 1
         self.weighs = self.runtime.world_size > 1
-        self._counting: list[Any] = []
-        if not module.automatic_optimization:
-            self.run = self.run_manual
-            self.runtime.strategy.follow(module)
-            self.runtime.follow_buffers(module)
-            self.step: Callable[..., Any] = self.runtime.strategy.step(module, "training_step")
-            self._count_steps()
-            return
-        if len(trainer.optimizers) > 1:
-            raise ConfigurationError(
-                "several optimizers need automatic_optimization = False, and steps made by training_step"
-            )
         self.optimizer = trainer.optimizers[0] if trainer.optimizers else None
-        self.strategy = self.runtime.strategy
-        self.run = self.run_automatic
         self.runtime.follow_buffers(module)
-        self.step = self.runtime.strategy.wrap(module)
-        self.closure = overridden(module, "optimizer_step", Base) or wants_closure(self.optimizer)
+        self.step = step_caller(module, "training_step", self.strategy.wrap(module))
+        self.own_backward = overridden(module, "backward", Base)
+        self.own_step = overridden(module, "optimizer_step", Base)
+        self.closure = self.own_step or any(map(wants_closure, trainer.optimizers))
         self.own_zero = overridden(module, "optimizer_zero_grad", Base)
         self.clips = bool(trainer.gradient_clip_val) or overridden(module, "configure_gradient_clipping", Base)
-        self.hooks = {name: trainer.hook(name) for name in STEP_HOOKS}
-        self.before_zero, self.before_backward, self.after_backward, self.before_step = self.hooks.values()
+        hooks = (trainer.hook(name) for name in STEP_HOOKS)
+        self.before_zero, self.before_backward, self.after_backward, self.before_step = hooks
         self.scaler = self.runtime.precision.scaler
         self.context = None if self.runtime.precision.plain else self.runtime.precision.forward_context
+        self.turn: tuple[int, ...] = ()  # the optimizer's number, where there are several
 
-    def start_epoch(self, table: dict[int, int]) -> None:
-        from .fit import accumulation
+    def start_epoch(self, accumulate: int) -> None:
+        self.accumulate = accumulate
 
-        self.accumulate = accumulation(table, self.loop.epoch)
-        self.fresh = True  # the next batch starts from zero gradients
+    # -- a batch --------------------------------------------------------------------------------------------------
 
-    # -- automatic ------------------------------------------------------------------------------------------------
-
-    def run_automatic(self, batch: Any, batch_idx: int) -> tuple[bool, Any]:
+    def run(self, batch: Any, batch_idx: int) -> tuple[bool, Any]:
         """(whether the optimizer stepped, what training_step returned)"""
-        full = self.accumulate == 1 or (batch_idx + 1) % self.accumulate == 0 or batch_idx + 1 == self.loop.batches
-        if not full:
+        if self.accumulate > 1 and not self.window_ends(batch_idx):
             with self.runtime.no_sync():
                 return False, self.forward_backward(batch, batch_idx)
         if self.closure:
-            return self.run_closure(batch, batch_idx)
+            return True, self.run_closure(batch, batch_idx)
         outputs = self.forward_backward(batch, batch_idx)
-        if outputs is not None:
-            self.make_step()
-        self.fresh = True
+        if self.optimizer is not None:
+            self.make_step(outputs)
         self.loop.global_step += 1  # a skipped batch counts as a step, as in Lightning
         return True, outputs
 
+    def window_ends(self, batch_idx: int) -> bool:
+        return (batch_idx + 1) % self.accumulate == 0 or self.loop.is_last(batch_idx)
+
     def forward_backward(self, batch: Any, batch_idx: int) -> Any:
         if self.context is None:
-            outputs = self.step(batch, batch_idx)
+            outputs = self.step(batch, batch_idx, *self.turn)
         else:
             with self.context():
-                outputs = self.step(batch, batch_idx)
+                outputs = self.step(batch, batch_idx, *self.turn)
         loss = outputs if isinstance(outputs, torch.Tensor) else loss_of(outputs)
+        if self.accumulate == 1 or batch_idx % self.accumulate == 0:
+            self.zero_grad(batch_idx)
         if loss is None:
             return None
-        if self.fresh:
-            self.zero_grad(batch_idx)
-        self.fresh = False
         if self.accumulate > 1:
             loss = loss / self.accumulate
         if self.weighs:
@@ -98,7 +87,10 @@ class TrainingStepRunner:
             loss = self.scaler.scale(loss)
         if self.before_backward is not None:
             self.before_backward(loss)
-        self.strategy.backward(loss)
+        if self.own_backward:
+            self.module.backward(loss)
+        else:
+            self.strategy.backward(loss)
         if self.after_backward is not None:
             self.after_backward()
         return outputs
@@ -111,74 +103,102 @@ class TrainingStepRunner:
         elif self.optimizer is not None:
             self.strategy.zero_grad(self.optimizer)
 
-    def make_step(self) -> None:
-        if self.optimizer is None:
-            return
-        self.before_optimizer()
+    def make_step(self, outputs: Any) -> None:
+        self.before_optimizer(outputs)
         if self.scaler is None:
             self.strategy.optimizer_step(self.optimizer)
-        else:
-            self.scaler.step(self.optimizer)
+        elif outputs is not None:
+            self.scaler.step(self.optimizer)  # type: ignore[arg-type]
             self.scaler.update()
 
-    def before_optimizer(self) -> None:
+    def before_optimizer(self, outputs: Any) -> None:
         """The hook and clipping, on gradients that are not scaled."""
-        if self.scaler is not None and (self.clips or self.before_step is not None):
+        if self.scaler is not None and outputs is not None and (self.clips or self.before_step is not None):
             self.scaler.unscale_(self.optimizer)  # type: ignore[arg-type]
         if self.before_step is not None:
             self.before_step(self.optimizer)
         if self.clips:
             trainer = self.trainer
             self.module.configure_gradient_clipping(
-                self.optimizer, trainer.gradient_clip_val, trainer.gradient_clip_algorithm
+                self.optimizer,
+                gradient_clip_val=trainer.gradient_clip_val,
+                gradient_clip_algorithm=trainer.gradient_clip_algorithm,
             )
 
-    def run_closure(self, batch: Any, batch_idx: int) -> tuple[bool, Any]:
+    def run_closure(self, batch: Any, batch_idx: int) -> Any:
         """Optimizers that evaluate the loss themselves (LBFGS), and modules with an optimizer_step of their own."""
         outputs: list[Any] = []
-        first = self.fresh
 
         def closure() -> Any:
-            self.fresh = first
-            outputs.append(self.forward_backward(batch, batch_idx))
-            if outputs[-1] is not None:
-                self.before_optimizer()
-            return loss_of(outputs[-1])
+            with torch.enable_grad():
+                outputs[:] = [self.forward_backward(batch, batch_idx)]
+            self.before_optimizer(outputs[0])
+            return loss_of(outputs[0])
 
-        self.module.optimizer_step(self.loop.epoch, batch_idx, self.optimizer, closure)
-        self.fresh = True
+        call_optimizer_step(self.module, self.loop.epoch, batch_idx, self.optimizer, self.turn, closure)
         self.loop.global_step += 1
-        return True, outputs[-1] if outputs else None
+        return outputs[0] if outputs else None
 
-    # -- manual ---------------------------------------------------------------------------------------------------
-
-    def run_manual(self, batch: Any, batch_idx: int) -> tuple[bool, Any]:
-        return False, self.step(batch, batch_idx)
-
-    def _count_steps(self) -> None:
-        """global_step is the number of steps of all optimizers."""
-
-        def count(*_: Any) -> None:
-            self.loop.global_step += 1
-
-        for optimizer in self.trainer.optimizers:
-            if hasattr(optimizer, "register_step_post_hook"):
-                self._counting.append(optimizer.register_step_post_hook(count))
+    def finished(self, outputs: Any) -> Any:
+        """What on_train_batch_end sees of what training_step gave: a dict, the loss in it detached."""
+        if outputs is None:
+            return {}
+        loss = loss_of(outputs)
+        assert loss is not None
+        loss = loss.detach() / self.accumulate if self.accumulate > 1 else loss.detach().clone()
+        return {**outputs, "loss": loss} if isinstance(outputs, Mapping) else {"loss": loss}
 
     def close(self) -> None:
-        for handle in self._counting:
-            handle.remove()
-        self.runtime.strategy.teardown()
+        self.strategy.teardown()
 
 
-STEP_HOOKS = ("on_before_zero_grad", "on_before_backward", "on_after_backward", "on_before_optimizer_step")
+class SeveralOptimizers(AutomaticStep):
+    """Automatic optimization with several optimizers, as Lightning 1 had it: each in its turn runs the step, with
+    `optimizer_idx`, while only its own parameters require gradients.
+
+    `frequency` in the dicts of configure_optimizers: so many batches for one optimizer, then so many for the next.
+    """
+
+    def __init__(self, trainer: Trainer, module: Module, loop: FitLoop):
+        super().__init__(trainer, module, loop)
+        if not takes(module.training_step, "optimizer_idx", 3):
+            raise ConfigurationError(
+                f"{len(trainer.optimizers)} optimizers: give training_step the argument optimizer_idx, or set "
+                "automatic_optimization = False and make the steps in training_step"
+            )
+        self.frequencies = trainer.optimizer_frequencies
+
+    def run(self, batch: Any, batch_idx: int) -> tuple[bool, Any]:
+        stepped, outputs = False, []
+        for index in self.whose_turn():
+            self.optimizer, self.turn = self.trainer.optimizers[index], (index,)
+            self.module.toggle_optimizer(self.optimizer)
+            stepped, output = super().run(batch, batch_idx)
+            self.module.untoggle_optimizer(self.optimizer)
+            outputs.append(output)
+        return stepped, outputs
+
+    def whose_turn(self) -> range:
+        """The numbers of the optimizers that this batch is for."""
+        if not self.frequencies:
+            return range(len(self.trainer.optimizers))
+        place = self.loop.total_batches % sum(self.frequencies)
+        for index, frequency in enumerate(self.frequencies):
+            if place < frequency:
+                return range(index, index + 1)
+            place -= frequency
+        raise AssertionError("frequencies cover every place")
+
+    def finished(self, outputs: Any) -> Any:
+        every = [AutomaticStep.finished(self, output) for output in outputs]
+        return every[0] if self.frequencies else every
 
 
 def loss_of(outputs: Any) -> torch.Tensor | None:
     """The loss in what training_step returned: a tensor, a dict with "loss", or None."""
     if outputs is None or isinstance(outputs, torch.Tensor):
         return outputs
-    if isinstance(outputs, dict) and "loss" in outputs:
+    if isinstance(outputs, Mapping) and outputs.get("loss") is not None:
         return outputs["loss"]
     raise ConfigurationError(
         f"training_step returned a {type(outputs).__name__}: a tensor, a dict with 'loss', or None is needed"
@@ -187,9 +207,18 @@ def loss_of(outputs: Any) -> torch.Tensor | None:
 
 def wants_closure(optimizer: Any) -> bool:
     """Does `step` insist on a closure?"""
-    import inspect
-
     if optimizer is None:
         return False
     parameter = inspect.signature(type(optimizer).step).parameters.get("closure")
     return parameter is not None and parameter.default is inspect.Parameter.empty
+
+
+def call_optimizer_step(
+    module: Module, epoch: int, batch_idx: int, optimizer: Any, turn: tuple[int, ...], closure: Callable[[], Any]
+) -> None:
+    """`optimizer_step` with today's arguments, or with Lightning 1's, which had optimizer_idx among them."""
+    if takes(module.optimizer_step, "optimizer_idx"):
+        index = turn[0] if turn else 0
+        module.optimizer_step(epoch, batch_idx, optimizer, index, optimizer_closure=closure)  # type: ignore
+    else:
+        module.optimizer_step(epoch, batch_idx, optimizer, closure)

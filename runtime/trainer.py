@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -13,20 +12,26 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import arguments
+from .attach import State, attach, given_data
 from .callbacks import EarlyStopping, ModelCheckpoint
-from .callbacks.progress import Progress
+from .callbacks.progress import choose_progress
 from .checkpoint import state
 from .data import divide_loader
+from .data.combined import as_combined
+from .data.overfit import in_order
+from .data.transfer import placer
 from .errors import ConfigurationError
 from .evaluate import EvaluationLoop
-from .fit import FitLoop
+from .fit import FitLoop, accumulation
 from .handle import Runtime
 from .hooks import find_hook
 from .launch import watch
 from .loggers import choose_loggers
 from .metrics import Logs
+from .metrics.published import Published
 from .optimizers import SchedulerConfig
-from .seeding import separate_ranks
+from .profiler import Unmeasured
+from .summary import summary
 from .whereabouts import Whereabouts
 from .whole import draw_alike, is_whole
 
@@ -39,6 +44,7 @@ class Trainer(Whereabouts):
     asked for.
     """
 
+    @arguments.in_any_spelling
     def __init__(
         self,
         *,
@@ -48,40 +54,47 @@ class Trainer(Whereabouts):
         gpus: Any = None,
         num_nodes: int = 1,
         precision: Any = None,
+        amp_backend: str | None = None,
+        plugins: Any = None,
+        global_batch: bool = False,
+        sync_batchnorm: bool = False,
+        use_distributed_sampler: bool = True,
+        replace_sampler_ddp: bool = True,
+        multiple_trainloader_mode: str = "max_size_cycle",
+        prepare_data_per_node: bool = True,
+        reload_dataloaders_every_n_epochs: int = 0,
         max_epochs: int | None = None,
         min_epochs: int | None = None,
-        max_steps: int = -1,
+        max_steps: int | None = -1,
         min_steps: int | None = None,
         max_time: Any = None,
         limit_train_batches: float | None = None,
         limit_val_batches: float | None = None,
         limit_test_batches: float | None = None,
         limit_predict_batches: float | None = None,
+        overfit_batches: float = 0.0,
         fast_dev_run: int | bool = False,
-        val_check_interval: float | None = None,
+        val_check_interval: Any = None,
         check_val_every_n_epoch: int | None = 1,
         num_sanity_val_steps: int | None = 0,
-        reload_dataloaders_every_n_epochs: int = 0,
-        accumulate_grad_batches: int | dict[int, int] = 1,
+        accumulate_grad_batches: int | dict[int, int] | None = 1,
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
         callbacks: Any = None,
         logger: Any = None,
         log_every_n_steps: int | None = 50,
         enable_checkpointing: bool | None = False,
-        enable_progress_bar: bool | None = None,
+        enable_progress_bar: int | bool | None = None,
+        enable_model_summary: bool | None = None,
+        enable_autolog_hparams: bool = True,
         default_root_dir: Any = None,
+        resume_from_checkpoint: Any = None,
         deterministic: Any = None,
+        benchmark: bool | None = None,
+        inference_mode: bool = False,
         detect_anomaly: bool = False,
-        use_distributed_sampler: bool = True,
-        replace_sampler_ddp: bool = True,
-        sync_batchnorm: bool = False,
-        amp_backend: str | None = None,
-        plugins: Any = None,
-        global_batch: bool = False,
-        **others: Any,
+        barebones: bool = False,
     ):
-        arguments.check(others, list(inspect.signature(Trainer).parameters))
         if amp_backend not in (None, "native"):
             raise ConfigurationError(f"amp_backend={amp_backend!r} is not in this version; use 'native'")
         self.runtime = Runtime(
@@ -95,56 +108,72 @@ class Trainer(Whereabouts):
             plugins=plugins,
         )
         self.runtime.strategy.trainer = self
+        if barebones or fast_dev_run:
+            logger = enable_checkpointing = False
+            enable_progress_bar = enable_progress_bar and not barebones
         if fast_dev_run:
-            max_steps = max_epochs = int(fast_dev_run)
-            limit_train_batches = limit_val_batches = limit_test_batches = limit_predict_batches = int(fast_dev_run)
-        self.max_epochs = arguments.epochs(max_epochs, max_steps, max_time)
-        self.min_epochs, self.max_steps, self.min_steps = min_epochs, max_steps, min_steps
+            max_epochs, max_steps = 1, int(fast_dev_run)
+            limit_train_batches = limit_val_batches = limit_test_batches = limit_predict_batches = max_steps
+            val_check_interval, check_val_every_n_epoch, num_sanity_val_steps = 1.0, 1, 0
+        if overfit_batches:
+            limit_train_batches = limit_val_batches = limit_test_batches = overfit_batches
+        self.fast_dev_run, self.overfit_batches, self.barebones = fast_dev_run, overfit_batches, barebones
+        self.max_steps, self.min_steps = -1 if max_steps is None else max_steps, min_steps
+        self.max_epochs = arguments.epochs(max_epochs, self.max_steps, max_time)
+        self.min_epochs = arguments.first_epochs(min_epochs, min_steps)
         self.max_time = arguments.checked_time(max_time)
-        self.deterministic, self.detect_anomaly = deterministic, detect_anomaly
-        self.fast_dev_run = fast_dev_run
         self.limits = {
             "train": arguments.checked_limit("limit_train_batches", limit_train_batches),
             "validate": arguments.checked_limit("limit_val_batches", limit_val_batches),
             "test": arguments.checked_limit("limit_test_batches", limit_test_batches),
             "predict": arguments.checked_limit("limit_predict_batches", limit_predict_batches),
         }
-        self.val_check_interval = 1.0 if val_check_interval is None else val_check_interval
+        self.val_check_interval, self.val_check_seconds = arguments.interval(val_check_interval)
         self.check_val_every_n_epoch = check_val_every_n_epoch
         self.num_sanity_val_steps = num_sanity_val_steps or 0
-        self.reload_dataloaders_every_n_epochs = reload_dataloaders_every_n_epochs
-        self.accumulate_grad_batches = arguments.checked_accumulation(accumulate_grad_batches)
+        self.accumulation_table = arguments.checked_accumulation(accumulate_grad_batches)
         self.gradient_clip_val = gradient_clip_val
         self.gradient_clip_algorithm = arguments.checked_algorithm(gradient_clip_algorithm)
+        self.deterministic, self.benchmark, self.detect_anomaly = deterministic, benchmark, detect_anomaly
+        self.inference_mode = inference_mode
         self.divides = use_distributed_sampler and replace_sampler_ddp
         self.whole = False  # in this fit every process computes every batch whole
+        self.multiple_trainloader_mode = multiple_trainloader_mode
+        self.prepare_data_per_node = prepare_data_per_node
+        self.reload_dataloaders_every_n_epochs = reload_dataloaders_every_n_epochs
         if sync_batchnorm and self.runtime.world_size > 1 and self.runtime.on_cpu:
             raise ConfigurationError("sync_batchnorm=True needs GPUs: torch's SyncBatchNorm does not run on the CPU")
         self.sync_batchnorm = sync_batchnorm
-        self.log_every_n_steps = log_every_n_steps or 0
+        self.log_every_n_steps = 50 if log_every_n_steps is None else log_every_n_steps
         self.default_root_dir = os.fspath(default_root_dir) if default_root_dir is not None else os.getcwd()
-        if enable_checkpointing and not any(
-            isinstance(cb, ModelCheckpoint) for cb in arguments.as_callbacks(callbacks)
-        ):
-            callbacks = [*arguments.as_callbacks(callbacks), ModelCheckpoint()]
-        self.callbacks = arguments.as_callbacks(callbacks)
+        self.resume_from_checkpoint = resume_from_checkpoint
+        self.enable_autolog_hparams = enable_autolog_hparams
+        self.callbacks = arguments.with_checkpointing(callbacks, enable_checkpointing)
         self.loggers = choose_loggers(logger, self.default_root_dir)
-        self.progress = Progress() if enable_progress_bar and self.runtime.rank == 0 else None
+        self.summarizes = bool(enable_model_summary)
+        self.progress = choose_progress(enable_progress_bar) if self.runtime.rank == 0 else None
+        self._begin_empty()
+
+    def _begin_empty(self) -> None:
+        """What a run fills."""
         self.module: Module | None = None
+        self.datamodule: Any = None
         self.optimizers: list[torch.optim.Optimizer] = []
+        self.optimizer_frequencies: list[int] = []
         self.lr_scheduler_configs: list[SchedulerConfig] = []
         self.train_dataloader: Any = None
         self.val_dataloaders: Any = None
         self.test_dataloaders: Any = None
         self.predict_dataloaders: Any = None
-        self._callback_metrics: dict[str, Any] = {}
-        self.logged_metrics: dict[str, Any] = {}
-        self.progress_bar_metrics: dict[str, Any] = {}
-        self.logs = Logs(self)
         self.fit_loop = FitLoop(self)
-        self.should_stop = False
-        self.state = "idle"  # fit, validate, test, predict
+        self.metrics = Published(self)
+        self.logs = Logs(self)
+        self.profiler = Unmeasured()
+        self.should_stop = self.stop_agreed = False
+        self.state = State("idle")  # fit, validate, test, predict
         self.sanity_checking = False
+        self.ckpt_path: Any = None
+        self.interrupted = self.received_sigterm = False
 
     # -- runs -----------------------------------------------------------------------------------------------------
 
@@ -163,6 +192,7 @@ class Trainer(Whereabouts):
         `ckpt_path`: go on where that checkpoint stands (a file, "last" or "best").
         """
         runtime = self.runtime
+        ckpt_path = ckpt_path if ckpt_path is not None else self.resume_from_checkpoint
         runtime.strategy.check_run(self, model, "fit", resumes=ckpt_path is not None)
         train = train_dataloaders if train_dataloaders is not None else train_dataloader
         runtime.strategy.launch(self._fit, model, train, val_dataloaders, datamodule, ckpt_path, weights_only)
@@ -170,18 +200,33 @@ class Trainer(Whereabouts):
     def _fit(
         self, model: Module, train: Any, val_dataloaders: Any, datamodule: Any, ckpt_path: Any, weights_only: bool
     ) -> None:
-        self._attach(model, "fit", datamodule)
-        source = datamodule if datamodule is not None else model
+        train, datamodule = given_data("train", train, datamodule)
+        attach(self, model, "fit", datamodule)
+        self.ckpt_path = self.checkpoint_path(ckpt_path)
+        state.resume_data(self, self.ckpt_path, weights_only)
+        source = self._loaders_of = datamodule if datamodule is not None else model
+        self._made_loaders = [
+            name for name, given in (("train_dataloader", train), ("val_dataloaders", val_dataloaders)) if given is None
+        ]
         self.train_dataloader = train if train is not None else source.train_dataloader()
-        self._loaders_of = source
-        self.whole = is_whole(model, self.train_dataloader)
-        draw_alike(self.runtime, self.whole)
         self.val_dataloaders = val_dataloaders if val_dataloaders is not None else source.val_dataloader()
         if self.train_dataloader is None:
             raise ConfigurationError("fit needs a loader: pass train_dataloaders or define train_dataloader")
-        for logger in self.loggers if self.is_global_zero else ():
-            logger.log_hyperparams(model.hparams)
-        self._run(lambda: self.fit_loop.run(model, self.checkpoint_path(ckpt_path), weights_only), "fit")
+        self.whole = is_whole(model, self.train_dataloader)
+        draw_alike(self.runtime, self.whole)
+        if self.overfit_batches:
+            self.train_dataloader = in_order(self.train_dataloader)
+            self.val_dataloaders = in_order(self.val_dataloaders)
+        self.log_hyperparameters(model)
+        if self.summarizes:
+            self.print(summary(model))
+        self._run(lambda: self.fit_loop.run(model, self.ckpt_path, weights_only), "fit")
+
+    def log_hyperparameters(self, model: Module) -> None:
+        if self.is_global_zero and self.enable_autolog_hparams:
+            given = {**getattr(self.datamodule, "hparams", {}), **model.hparams}
+            for logger in self.loggers:
+                logger.log_hyperparams(given)
 
     def validate(
         self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None, **kwargs: Any
@@ -196,16 +241,22 @@ class Trainer(Whereabouts):
         return self._launch_evaluation("test", model, dataloaders, ckpt_path, **kwargs)
 
     def predict(
-        self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None, **kwargs: Any
-    ) -> list[Any]:
+        self,
+        model: Module | None = None,
+        dataloaders: Any = None,
+        ckpt_path: Any = None,
+        return_predictions: bool | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """What predict_step gave for each batch, all of them in the loader's order on every rank; a list a loader
         if several.
         """
-        return self._launch_evaluation("predict", model, dataloaders, ckpt_path, **kwargs)
+        predictions = self._launch_evaluation("predict", model, dataloaders, ckpt_path, **kwargs)
+        return predictions if return_predictions is not False else None
 
     def _launch_evaluation(
         self, stage: str, model: Module | None, loaders: Any, ckpt_path: Any, datamodule: Any = None, **_: Any
-    ) -> list[Any]:
+    ) -> Any:
         model = model if model is not None else self.module
         if model is None:
             raise ConfigurationError(f"{stage} needs a model: pass one, or fit one first")
@@ -214,9 +265,11 @@ class Trainer(Whereabouts):
         return strategy.launch(self._evaluate, stage, model, loaders, ckpt_path, datamodule)
 
     def _evaluate(self, stage: str, model: Module, loaders: Any, ckpt_path: Any, datamodule: Any) -> list[Any]:
-        self._attach(model, stage, datamodule)
-        source = datamodule if datamodule is not None else model
         short = "val" if stage == "validate" else stage
+        loaders, datamodule = given_data(short, loaders, datamodule)
+        datamodule = datamodule if datamodule is not None or loaders is not None else self.datamodule
+        attach(self, model, stage, datamodule)
+        source = datamodule if datamodule is not None else model
         if loaders is None:
             loaders = getattr(source, f"{short}_dataloader")()
         if loaders is None:
@@ -225,46 +278,30 @@ class Trainer(Whereabouts):
         loop = EvaluationLoop(self, stage)
         return self._run(lambda: loop.run_alone(model, loaders, ckpt_path), stage)
 
-    def _attach(self, model: Module, stage: str, datamodule: Any) -> None:
-        """Meet the other ranks, place the model, and call the hooks that come before everything else."""
-        self.module, self.state = model, stage
-        model.trainer = self
-        self.runtime.connect()
-        if stage != "fit" or model.divide_batches is True:
-            separate_ranks(self.global_rank)
-        for owner in filter(None, (datamodule, model)):
-            if self.local_rank == 0:
-                owner.prepare_data()
-        self.runtime.barrier()
-        if datamodule is not None:
-            datamodule.trainer = self
-        stage_setup = find_hook("setup", self, self.callbacks, model)
-        for setup in filter(None, (getattr(datamodule, "setup", None), stage_setup)):
-            setup(stage)
-        self.runtime.precision.convert_module(model)
-        self.runtime.strategy.place(model)
-        if self.sync_batchnorm and self.world_size > 1:
-            torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)
-        if self.deterministic:
-            torch.use_deterministic_algorithms(True, warn_only=self.deterministic == "warn")
-
     def _run(self, body: Callable[[], Any], stage: str) -> Any:
         assert self.module is not None
+        self.metrics.clear()
+        ended = "success"
         try:
             with torch.autograd.set_detect_anomaly(self.detect_anomaly or torch.is_anomaly_enabled()):
                 return body()
         except BaseException as error:
             watch.failed_at = self._where()
+            ended = "failed"
             self.call("on_exception", error)
+            if self.datamodule is not None:
+                self.datamodule.on_exception(error)
             raise
         finally:
             self.runtime.forget_share()
+            if self.datamodule is not None:
+                self.datamodule.teardown(stage)
             self.call("teardown", stage)
-            self.state = "idle"
+            self.state = State("idle")
             if self.progress is not None:
                 self.progress.stop()
             for logger in self.loggers if self.is_global_zero else ():
-                logger.finalize("success")
+                logger.finalize(ended)
 
     def _where(self) -> str:
         """For the message of a rank that fails: `epoch 2, batch 117`."""
@@ -283,49 +320,33 @@ class Trainer(Whereabouts):
         return found(*args) if found is not None else None
 
     def reload_train_dataloader(self) -> Any:
-        """This epoch's own loader, from `train_dataloader` of the module or datamodule; divided for this rank."""
-        self.train_dataloader = self._loaders_of.train_dataloader()
+        """This epoch's own loader, from the module or datamodule where it has it; divided for this rank."""
+        if "train_dataloader" in self._made_loaders:
+            self.train_dataloader = self._loaders_of.train_dataloader()
         return self.divide(self.train_dataloader, train=True)
+
+    def reload_validation_dataloaders(self) -> None:
+        if "val_dataloaders" in self._made_loaders:
+            self.val_dataloaders = self._loaders_of.val_dataloader()
+
+    def placer(self, index: int = 0) -> Callable[[Any], Any] | None:
+        """What brings a batch to the device; None where nothing has to be done."""
+        assert self.module is not None
+        return placer(self.runtime, self.module, self.datamodule, index)
 
     def divide(self, loader: Any, train: bool, limit: int | None = None) -> Any:
         """`loader` for this rank. `train`: by the rule for training; else by that for evaluation."""
-        if not self.divides:
-            return loader
-        if self.whole:
-            return loader
+        if not self.divides or self.whole:
+            return as_combined(loader, self.multiple_trainloader_mode) or loader
         if not train and self.state == "fit" and self.module is not None and not self.module.divide_validation:
             self.runtime.sync_buffers()
             return loader
-        return divide_loader(loader, self.runtime, train, limit)
-
-    def publish(self, values: dict[str, Any], logged: dict[str, Any]) -> None:
-        """The values of an epoch become callback_metrics and go to the loggers."""
-        self.callback_metrics.update({name: torch.as_tensor(value) for name, value in values.items()})
-        self.logs.published = True
-        self.progress_bar_metrics.update(logged)
-        if logged:
-            self.send(logged, max(0, self.global_step - 1))
-
-    @property
-    def callback_metrics(self) -> dict[str, Any]:
-        """The last value of every name: of the step while an epoch runs, of the epoch when it has ended."""
-        if not self.logs.published:
-            self._callback_metrics.update(self.logs.step_tensors())
-        return self._callback_metrics
-
-    def publish_step(self) -> None:
-        """What was logged at the current step goes to the loggers."""
-        values = self.logs.step_values()
-        if values:
-            self.send(values, self.global_step - 1)
-
-    def send(self, values: dict[str, Any], step: int) -> None:
-        """Numbers to the loggers; this is where a device is read."""
-        numbers = {name: float(value) for name, value in values.items()}
-        self.logged_metrics.update(numbers)
-        if self.is_global_zero:
-            for logger in self.loggers:
-                logger.log_metrics({**numbers, "epoch": self.current_epoch}, step)
+        combined = as_combined(loader, self.multiple_trainloader_mode)
+        if combined is None:
+            return divide_loader(loader, self.runtime, train, limit)
+        _, parts = self.runtime.strategy.data_place()
+        one = lambda each: divide_loader(each, self.runtime, train, limit)  # noqa: E731
+        return combined.divided(one, self.runtime, 1 if self.runtime.global_batch else parts)
 
     # -- ends -----------------------------------------------------------------------------------------------------
 
@@ -342,15 +363,21 @@ class Trainer(Whereabouts):
         """Is this the epoch's last training batch? False while the loader's length is unknown."""
         return self.fit_loop.batch_idx + 1 == self.fit_loop.batches
 
+    @property
+    def accumulate_grad_batches(self) -> int:
+        """Batches a step, in this epoch."""
+        return accumulation(self.accumulation_table, self.current_epoch)
+
+    @accumulate_grad_batches.setter
+    def accumulate_grad_batches(self, value: int | dict[int, int]) -> None:
+        """Counts from the next epoch on."""
+        self.accumulation_table = arguments.checked_accumulation(value)
+
     # -- saying and reducing --------------------------------------------------------------------------------------
 
     def print(self, *values: Any, **options: Any) -> None:
         """`print`, on rank 0."""
         self.runtime.print(*values, **options)
-
-    def manual_backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
-        assert self.module is not None
-        self.runtime.backward(loss, *args, loss_reduction=self.module.loss_reduction, **kwargs)
 
     # -- checkpoints ----------------------------------------------------------------------------------------------
 

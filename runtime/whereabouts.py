@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .fit import FitLoop
     from .handle import Runtime
     from .metrics import Logs
+    from .metrics.published import Published
     from .module import Module
 
 
@@ -24,7 +25,13 @@ class Whereabouts:
     module: Module | None
     loggers: list[Any]
     state: str
+    metrics: Published
+    limits: dict[str, Any]
+    num_sanity_val_steps: int
+    default_root_dir: str
     val_dataloaders: Any
+    test_dataloaders: Any
+    predict_dataloaders: Any
 
     # -- where am I -----------------------------------------------------------------------------------------------
 
@@ -96,6 +103,73 @@ class Whereabouts:
         return [length_of(loader) for loader in as_list(self.val_dataloaders)]
 
     @property
+    def callback_metrics(self) -> dict[str, Any]:
+        """The last value of every name: of the step while an epoch runs, of the epoch when it has ended. Tensors."""
+        self.metrics.take_step_values()
+        return self.metrics.callback
+
+    @property
+    def logged_metrics(self) -> dict[str, Any]:
+        """What the loggers get, as tensors."""
+        self.metrics.take_step_values()
+        return self.metrics.logged
+
+    @property
+    def progress_bar_metrics(self) -> dict[str, float]:
+        """What was logged with `prog_bar=True`."""
+        self.metrics.take_step_values()
+        return self.metrics.bar
+
+    @property
+    def log_dir(self) -> str | None:
+        """Where the first logger writes; without one, default_root_dir."""
+        return getattr(self.logger, "log_dir", None) or self.default_root_dir
+
+    @property
+    def limit_train_batches(self) -> float:
+        return _limit(self.limits["train"])
+
+    @property
+    def limit_val_batches(self) -> float:
+        return _limit(self.limits["validate"])
+
+    @property
+    def limit_test_batches(self) -> float:
+        return _limit(self.limits["test"])
+
+    @property
+    def limit_predict_batches(self) -> float:
+        return _limit(self.limits["predict"])
+
+    @property
+    def num_sanity_val_batches(self) -> list[float]:
+        return [min(self.num_sanity_val_steps, batches) for batches in self.num_val_batches]
+
+    @property
+    def num_test_batches(self) -> list[float]:
+        return [length_of(loader) for loader in as_list(self.test_dataloaders)]
+
+    @property
+    def num_predict_batches(self) -> list[float]:
+        return [length_of(loader) for loader in as_list(self.predict_dataloaders)]
+
+    @property
+    def enable_validation(self) -> bool:
+        return self.val_dataloaders is not None and self.limits["validate"] != 0
+
+    @property
+    def evaluating(self) -> bool:
+        return self.validating or self.testing
+
+    @property
+    def scaler(self) -> Any:
+        return self.runtime.precision.scaler
+
+    @property
+    def accelerator(self) -> str:
+        return self.runtime.settings.kind
+
+    @property
     def training(self) -> bool:
         return self.state == "fit" and self.logs.training
 
@@ -114,3 +188,7 @@ class Whereabouts:
     @property
     def logger(self) -> Any:
         return self.loggers[0] if self.loggers else None
+
+
+def _limit(limit: float | None) -> float:
+    return 1.0 if limit is None else limit

@@ -5,5 +5,6 @@ Sources: the guide's table of what `gpus=` means (REQUIREMENTS, D), and Lightnin
 
 from .machine import count, present
 from .parse import Devices, choose, parse_gpus
+from .unoccupied import unoccupied
 
-__all__ = ["Devices", "choose", "count", "parse_gpus", "present"]
+__all__ = ["Devices", "choose", "count", "parse_gpus", "present", "unoccupied"]

@@ -29,3 +29,14 @@ def present() -> str:
         if count(kind):
             return kind
     return "cpu"
+
+
+def is_free(number: int) -> bool:
+    """Does this GPU take a tensor of ours? In exclusive mode it refuses while another process has it."""
+    import torch
+
+    try:
+        torch.ones(1, device=torch.device("cuda", number))
+    except RuntimeError:
+        return False
+    return True

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import torch
+
 from .base import Callback
 from .monitor import BETTER, WORST, checked_mode, current
 
@@ -34,7 +36,7 @@ class EarlyStopping(Callback):
         self.check_finite = check_finite
         self.stopping_threshold, self.divergence_threshold = stopping_threshold, divergence_threshold
         self.check_on_train_epoch_end = check_on_train_epoch_end
-        self.best_score = WORST[mode]
+        self.best = WORST[mode]
         self.wait_count = 0
         self.stopped_epoch = 0
 
@@ -42,16 +44,20 @@ class EarlyStopping(Callback):
     def state_key(self) -> str:
         return f"EarlyStopping[{self.monitor},{self.mode}]"
 
+    @property
+    def best_score(self) -> torch.Tensor:
+        return torch.tensor(self.best)
+
     def state_dict(self) -> dict[str, Any]:
-        return {"wait_count": self.wait_count, "stopped_epoch": self.stopped_epoch, "best_score": self.best_score}
+        return {"wait_count": self.wait_count, "stopped_epoch": self.stopped_epoch, "best_score": self.best}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.wait_count, self.best_score = state_dict["wait_count"], float(state_dict["best_score"])
+        self.wait_count, self.best = state_dict["wait_count"], float(state_dict["best_score"])
         self.stopped_epoch = state_dict["stopped_epoch"]
 
     def _after_training(self, trainer: Any) -> bool:
         asked = self.check_on_train_epoch_end
-        return asked if asked is not None else trainer.val_dataloaders is None
+        return asked if asked is not None else trainer.val_check_interval == trainer.check_val_every_n_epoch == 1.0
 
     def on_validation_end(self, trainer: Any, module: Any) -> None:
         if trainer.state == "fit" and not trainer.sanity_checking and not self._after_training(trainer):
@@ -68,7 +74,7 @@ class EarlyStopping(Callback):
         value = trainer.runtime.broadcast(value)
         reason = self.verdict(value)
         if reason:
-            trainer.should_stop = True
+            trainer.should_stop = trainer.stop_agreed = True
             self.stopped_epoch = trainer.current_epoch
             if self.verbose:
                 trainer.print(f"early stopping: {self.monitor} {reason}")
@@ -82,8 +88,8 @@ class EarlyStopping(Callback):
             return f"has reached {self.stopping_threshold}"
         if self.divergence_threshold is not None and better(-value, -float(self.divergence_threshold)):
             return f"has passed {self.divergence_threshold}"
-        if better(value - self.min_delta, self.best_score):
-            self.best_score, self.wait_count = value, 0
+        if better(value - self.min_delta, self.best):
+            self.best, self.wait_count = value, 0
             return None
         self.wait_count += 1
         return f"has not improved {self.wait_count} times" if self.wait_count >= self.patience else None

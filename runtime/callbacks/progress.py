@@ -8,6 +8,13 @@ from typing import Any
 LINES_AN_EPOCH = 4  # where no terminal reads
 
 
+def choose_progress(asked: int | bool | None) -> Progress | None:
+    """For `Trainer(enable_progress_bar=...)`; a number says after how many batches it moves."""
+    if not asked:
+        return None
+    return Progress() if asked is True else Progress(int(asked))
+
+
 class Progress:
     """One bar for the training epochs, on rank 0. Values logged with `prog_bar=True` stand beside it."""
 

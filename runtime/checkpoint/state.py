@@ -31,6 +31,9 @@ def collect(trainer: Trainer, weights_only: bool = False) -> dict[str, Any]:
     }
     if module.hparams:
         checkpoint["hyper_parameters"] = dict(module.hparams)
+    if trainer.datamodule is not None:
+        checkpoint[type(trainer.datamodule).__qualname__] = trainer.datamodule.state_dict()
+        checkpoint["datamodule_hyper_parameters"] = dict(trainer.datamodule.hparams)
     if not weights_only:
         checkpoint["optimizer_states"] = [
             strategy.optimizer_state(module, optimizer) for optimizer in trainer.optimizers
@@ -76,6 +79,14 @@ def load_weights(trainer: Trainer, path: Any, weights_only: bool = True) -> dict
     return checkpoint
 
 
+def resume_data(trainer: Trainer, path: Any, weights_only: bool = True) -> None:
+    """The data module as it was, before it makes loaders."""
+    key = type(trainer.datamodule).__qualname__
+    checkpoint = read(path, weights_only) if trainer.datamodule is not None and path is not None else {}
+    if key in checkpoint:
+        trainer.datamodule.load_state_dict(checkpoint[key])
+
+
 def resume(trainer: Trainer, path: Any, weights_only: bool = True) -> None:
     """Everything as it was; optimizers and schedulers must have been made by now."""
     checkpoint = load_weights(trainer, path, weights_only)
@@ -90,4 +101,6 @@ def resume(trainer: Trainer, path: Any, weights_only: bool = True) -> None:
         trainer.runtime.precision.scaler.load_state_dict(checkpoint["scaler"])
     progress = checkpoint.get("progress") or {"epoch": checkpoint.get("epoch", -1) + 1, "batches": 0}
     trainer.fit_loop.global_step = checkpoint["global_step"]
+    trainer.fit_loop.logged_steps = progress.get("logged_steps", checkpoint["global_step"])
+    trainer.fit_loop.total_batches = progress.get("total_batches", 0)
     trainer.fit_loop.position.load(progress)

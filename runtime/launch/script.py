@@ -21,6 +21,8 @@ from ..settings import Settings
 from .threads import thread_variables
 
 GRACE = 3.0  # seconds between asking a process to end and ending it
+LAST_WORDS = 60.0  # seconds that the others have when this process is through
+_leaving = threading.Event()
 _peers: list[subprocess.Popen] = []
 
 
@@ -35,8 +37,8 @@ def start_peers(settings: Settings) -> None:
         launcher = {PREFIX + "LAUNCHER": "script"}
         _peers.append(subprocess.Popen(command, env={**os.environ, **shared, **ranks, **launcher}))
     os.environ.update({**shared, **ranks_of(0, settings)})
-    atexit.register(_end_peers)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    atexit.register(_leave)
+    signal.signal(signal.SIGTERM, _ended)
     threading.Thread(target=_watch_peers, daemon=True, name="ptmigrate-peers").start()
 
 
@@ -82,17 +84,34 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def _ended(*_: object) -> None:
+    """SIGTERM: the others are ended too."""
+    _leaving.set()
+    _end_peers(0.0)
+    sys.exit(128 + signal.SIGTERM)
+
+
+def _leave() -> None:
+    """The script is through here; the others may still be at their last lines, and fail there."""
+    if not _leaving.is_set():
+        _wait(LAST_WORDS)
+    _leaving.set()
+    _end_peers(0.0)
+
+
 def _watch_peers() -> None:
     """When a peer fails, end the job: this process cannot get past its next collective anyway."""
     while True:
         codes = [peer.poll() for peer in _peers]
         failed = [rank for rank, code in enumerate(codes, start=1) if code not in (None, 0)]
+        if _leaving.is_set():
+            return
         if failed:
             print(
                 f"rank {failed[0]} ended with exit code {codes[failed[0] - 1]}; the other ranks were ended.",
                 file=sys.stderr,
             )
-            _end_peers()
+            _end_peers(GRACE)
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(1)
@@ -101,11 +120,16 @@ def _watch_peers() -> None:
         time.sleep(0.2)
 
 
-def _end_peers() -> None:
-    """Wait a little for peers that are about to end by themselves, then end them."""
-    deadline = time.monotonic() + GRACE
+def _wait(seconds: float) -> None:
+    """At most so long for peers that are about to end by themselves."""
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and any(peer.poll() is None for peer in _peers):
         time.sleep(0.05)
+
+
+def _end_peers(patience: float) -> None:
+    """Wait a little for peers, then end them."""
+    _wait(patience)
     for peer in _peers:
         if peer.poll() is None:
             peer.terminate()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..callbacks.best import Best
 from ..checkpoint import randomness
 from ..environment import PREFIX
 from . import pickling
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
     from ..trainer import Trainer
 
 GRACE = 3.0  # seconds between asking a process to end and ending it
-TRAINER = ("_callback_metrics", "logged_metrics", "progress_bar_metrics", "should_stop")
-LOOP = ("epoch", "batch_idx", "global_step", "batches", "epoch_complete")
-PLAIN = (int, float, str, bool, type(None), list, dict, tuple, set, torch.Tensor)
+TRAINER = ("should_stop", "stop_agreed")
+METRICS = ("callback", "logged", "bar")
+LOOP = ("epoch", "batch_idx", "total_batches", "global_step", "logged_steps", "batches", "epoch_complete")
+PLAIN = (int, float, str, bool, type(None), list, dict, tuple, set, torch.Tensor, Best)
 
 
 class ProcessFailed(RuntimeError):
@@ -149,6 +151,7 @@ def changes(trainer: Trainer, returned: Any) -> dict[str, Any]:
         "modes": [part.training for part in module.modules()],
         "attributes": plain(module),
         "trainer": {name: getattr(trainer, name) for name in TRAINER},
+        "metrics": {name: getattr(trainer.metrics, name) for name in METRICS},
         "loop": {name: getattr(trainer.fit_loop, name) for name in LOOP},
         "others": [plain(other) for other in (*trainer.callbacks, *trainer.loggers)],
         "generators": randomness.capture(),
@@ -215,6 +218,7 @@ def bring_back(trainer: Trainer, outcome: dict[str, Any], module: Any) -> Any:
     for owner, values in (
         (module, outcome["attributes"]),
         (trainer, outcome["trainer"]),
+        (trainer.metrics, outcome["metrics"]),
         (trainer.fit_loop, outcome["loop"]),
         *zip((*trainer.callbacks, *trainer.loggers), outcome["others"], strict=False),
     ):

@@ -21,11 +21,9 @@ class Entry:
         self.weights: list[float] = []
         self.total: Any = None  # what has been folded: float64
         self.weight = 0.0
-        self.last: Any = None
 
     def add(self, value: Any, weight: float) -> None:
         """`weight` 0: a borrowed sample, which counts nowhere."""
-        self.last = value
         if weight:
             self.values.append(value)
             self.weights.append(weight)

@@ -14,7 +14,7 @@ import torch
 
 from ..collectives import broadcast_object, gather_objects
 from ..data.move import batch_size_of
-from ..errors import unknown_name
+from ..errors import ConfigurationError, unknown_name
 from .entry import Entry, joined
 
 if TYPE_CHECKING:
@@ -33,32 +33,69 @@ FUNCTIONS = {
 
 
 EPOCH = "epoch"  # logged outside of the batches
+OWN = ("names", "training", "batch", "in_step", "dataloader_idx", "batches", "metrics", "open")  # a loop's own
 
 
 class Name:
-    """A name's settings, decided when it is first logged."""
+    """A name's settings, decided when it is first logged, and its values."""
 
-    __slots__ = ("bar", "entry", "key", "logger", "metric", "on_epoch", "on_step", "source", "step_key", "step_sync")
+    __slots__ = (
+        *("bar", "entry", "everywhere", "key", "last", "logger", "metric"),
+        *("on_epoch", "on_step", "source", "step_key", "step_sync"),
+    )
 
     def __init__(self, key: str, on_step: bool, on_epoch: bool, bar: bool, logger: bool):
         self.key, self.on_step, self.on_epoch, self.bar, self.logger = key, on_step, on_epoch, bar, logger
-        self.step_key = f"{key}_step" if on_step and on_epoch else key
-        self.entry: Entry | None = None
+        self.step_key = forked(key, "step") if on_step and on_epoch else key
+        self.entry: Entry | None = None  # None for a metric object
         self.metric: Any = None
+        self.last: Any = None
         self.step_sync = False
+        self.everywhere = True  # False: logged on rank 0 only, as was asked
         self.source: Any = EPOCH
 
     @property
     def epoch_key(self) -> str:
-        return f"{self.key}_epoch" if self.on_step and self.on_epoch else self.key
+        return forked(self.key, "epoch") if self.on_step and self.on_epoch else self.key
+
+    def step_value(self) -> Any:
+        return self.last if self.metric is None else getattr(self.metric, "_forward_cache", None)
+
+
+def forked(key: str, word: str) -> str:
+    """`loss_epoch`, and `loss_epoch/dataloader_idx_1`."""
+    name, mark, index = key.partition("/dataloader_idx_")
+    return f"{name}_{word}{mark}{index}"
+
+
+class State(NamedTuple):
+    """What one rank has of one name; `reduce` is None for a function, which cannot travel."""
+
+    total: tuple[Any, float]
+    sync: bool
+    reduce: str | None
+    epoch_key: str
+    source: Any
+    everywhere: bool
+    bar: bool
+    logger: bool
 
 
 class Report(NamedTuple):
     """What one rank tells the others at the end of an epoch."""
 
-    states: dict[str, Any]
+    states: dict[str, State]
     batches: Counter
-    metrics: dict[str, str | None]
+    metrics: dict[str, tuple[str | None, bool, bool, str, Any]]
+
+
+class Values(NamedTuple):
+    """The values of an epoch: for callbacks (under both names, where there are two), loggers, and the progress bar."""
+
+    callback: dict[str, Any]
+    logged: dict[str, Any]
+    bar: dict[str, Any]
+    source: dict[str, Any]  # the loader that a value belongs to, or EPOCH
 
 
 class Logs:
@@ -67,59 +104,44 @@ class Logs:
     def __init__(self, trainer: Trainer):
         self.trainer = trainer
         self.training = True
+        self.open = False  # between the start of an epoch and its end
         self.in_step = False  # inside a batch, where on_step makes sense
         self.batch: Any = None
         self.sized: Any = None  # the batch whose size is known
         self.size = 1
         self.names: dict[Any, Name] = {}
+        self.metrics: list[Any] = []  # metric objects to reset when the epoch is over
         self.dataloader_idx: int | None = None
         self.published = False  # the epoch's values are known
         self.batches: Counter = Counter()  # how many of each loader
 
     def start(self, training: bool) -> Any:
         """A loop begins; returns what belongs to the loop around it, for `resume`."""
-        _ = self.trainer.callback_metrics  # takes what the loop around it has logged
-        self.published = False
-        around = self.names, self.training, self.batch, self.in_step, self.dataloader_idx, self.batches
+        self.trainer.metrics.take_step_values()
+        around = tuple(getattr(self, name) for name in OWN)
+        self.published, self.open = False, True
         self.names, self.training, self.batch, self.in_step = {}, training, None, False
-        self.dataloader_idx, self.batches = None, Counter()
+        self.dataloader_idx, self.batches, self.metrics = None, Counter(), []
         return around
 
     def resume(self, around: Any) -> None:
         self.published = False
-        self.names, self.training, self.batch, self.in_step, self.dataloader_idx, self.batches = around
+        for name, value in zip(OWN, around, strict=True):
+            setattr(self, name, value)
 
-    def log(
-        self,
-        name: str,
-        value: Any,
-        prog_bar: bool = False,
-        logger: bool | None = None,
-        on_step: bool | None = None,
-        on_epoch: bool | None = None,
-        reduce_fx: str | Callable = "mean",
-        sync_dist: bool = False,
-        add_dataloader_idx: bool = True,
-        batch_size: int | None = None,
-        rank_zero_only: bool = False,
-        **_: Any,
-    ) -> None:
-        """As `Module.log`. ValueError for a value that is no number, unknown_name for an unknown reduction."""
-        known = self.names.get((name, self.dataloader_idx))
-        if known is None:
-            known = self._first(
-                name, value, prog_bar, logger, on_step, on_epoch, reduce_fx, sync_dist, add_dataloader_idx
-            )
+    def log(self, name: str, value: Any, known: Name, batch_size: int | None) -> None:
+        """One value of a name that is known; `Module.log` looks it up."""
         if known.metric is not None:
             return
         if isinstance(value, torch.Tensor):
             value = value.detach().clone()
         if known.step_sync:
             value = self.trainer.runtime.all_reduce(float(value), "mean")
-        if known.entry is not None:
-            known.entry.add(value, batch_size if batch_size is not None else self._weight())
+        known.last = value
+        if known.on_epoch:
+            known.entry.add(value, self._weight() if batch_size is None else batch_size)  # type: ignore[union-attr]
 
-    def _first(
+    def first(
         self,
         name: str,
         value: Any,
@@ -130,18 +152,35 @@ class Logs:
         reduce_fx: str | Callable,
         sync_dist: bool,
         add_dataloader_idx: bool,
+        rank_zero_only: bool,
     ) -> Name:
-        """Settle a name's defaults: in a training batch on_step, elsewhere on_epoch."""
+        """Settle a name's defaults: in a training batch on_step, elsewhere on_epoch.
+
+        ValueError for a value that is no number, unknown_name for an unknown reduction, ConfigurationError where
+        there is no epoch that the value could belong to.
+        """
+        if not self.open:
+            raise ConfigurationError(
+                f"log({name!r}): nothing is collected here; log in a step, or in a hook of an epoch"
+            )
         if on_step is None:
             on_step = self.training and self.in_step
         if on_epoch is None:
             on_epoch = not (self.training and self.in_step)
+        if not (on_step or on_epoch):
+            raise ConfigurationError(f"log({name!r}, on_step=False, on_epoch=False): the value would go nowhere")
+        if not self.in_step and (on_step or not on_epoch):
+            raise ConfigurationError(
+                f"log({name!r}): outside of the batches only on_step=False, on_epoch=True is there"
+            )
         index = self.dataloader_idx
         key = f"{name}/dataloader_idx_{index}" if index is not None and add_dataloader_idx else name
         known = Name(key, on_step, on_epoch, prog_bar, logger is not False)
         known.source = index if self.in_step else EPOCH
+        known.everywhere = not rank_zero_only
         if hasattr(value, "compute") and hasattr(value, "reset"):
             known.metric = value
+            self.metrics.append(value)
         elif not isinstance(value, (int, float, torch.Tensor)) and not hasattr(value, "__float__"):
             raise ValueError(f"log({name!r}, {value!r}): a number, a tensor with one element, or a metric is needed")
         elif isinstance(value, torch.Tensor) and value.numel() != 1:
@@ -150,7 +189,8 @@ class Logs:
         if reduce is None:
             raise unknown_name("reduce_fx", reduce_fx, REDUCE)
         known.entry = Entry(reduce, sync_dist)
-        known.step_sync = sync_dist and on_step and not on_epoch and self.trainer.world_size > 1
+        several = self.trainer.world_size > 1
+        known.step_sync = sync_dist and on_step and not on_epoch and several and self.training
         self.names[(name, index)] = known
         return known
 
@@ -170,57 +210,77 @@ class Logs:
     # -- what it comes to -----------------------------------------------------------------------------------------
 
     def step_values(self, bar_only: bool = False) -> dict[str, Any]:
-        """The last values of the names that are logged at steps."""
+        """The last values of the names that are logged at steps, for loggers or for the progress bar."""
         found = {}
         for known in self.names.values():
-            if known.on_step and (known.bar or not bar_only):
-                value = known.metric if known.metric is not None else known.entry.last if known.entry else None
-                if known.metric is not None:
-                    value = getattr(value, "_forward_cache", None)
+            if known.on_step and (known.bar if bar_only else known.logger):
+                value = known.step_value()
                 if value is not None:
                     found[known.step_key] = value
         return found
 
     def step_tensors(self) -> dict[str, torch.Tensor]:
-        """The last values at steps, under both of their names."""
+        """The last values at steps of training, under both of their names."""
         found = {}
-        for known in self.names.values():
-            if known.on_step and known.entry is not None and known.entry.last is not None:
-                found[known.key] = found[known.step_key] = torch.as_tensor(known.entry.last)
+        for known in self.names.values() if self.training else ():
+            value = known.step_value() if known.on_step else None
+            if value is not None:
+                found[known.key] = found[known.step_key] = torch.as_tensor(value)
         return found
 
-    def end_epoch(self) -> tuple[dict[str, float], dict[str, float]]:
-        """(all values, those for the loggers) of the epoch; every rank must call it. Raises RuntimeError when
-        names differ.
+    def hook_values(self) -> Values:
+        """What the epoch's hooks have logged until now, in one process; ranks bring theirs together in `reduce`."""
+        values = Values({}, {}, {}, {})
+        if self.in_step or self.trainer.world_size > 1:
+            return values
+        for known in self.names.values():
+            if known.source == EPOCH and known.entry is not None and known.metric is None:
+                value = joined(known.entry.reduce, [known.entry.state()])
+                if value is not None:
+                    _put(values, known.key, known.epoch_key, value, known.bar, known.logger, EPOCH)
+        return values
+
+    def reduce(self) -> Values:
+        """The epoch's values of what was logged until now; every rank must call it. What is logged from here on is
+        kept apart, for the next call. Raises RuntimeError when names differ by rank.
         """
-        logged = [known for known in self.names.values() if known.on_epoch]
-        states = {known.key: self._state(known) for known in logged if known.metric is None}
-        metrics = {known.epoch_key: self._attribute(known.metric) for known in logged if known.metric is not None}
-        own = Report(states, self.batches, metrics)
+        self.trainer.metrics.take_step_values()
+        names, batches = [known for known in self.names.values() if known.on_epoch], self.batches
+        self._by_key = {known.key: known for known in names}
+        states = {known.key: _state(known) for known in names if known.metric is None}
+        metrics = {
+            known.epoch_key: (self._attribute(known.metric), known.bar, known.logger, known.key, known.source)
+            for known in names
+            if known.metric is not None
+        }
+        own = Report(states, batches, metrics)
         every = [own]
         if self.trainer.world_size > 1:
             runtime = self.trainer.runtime
             every = runtime.distinct(gather_objects(own, runtime.group, self.trainer.world_size))
-            self._check_names(every)
-        values: dict[str, float] = {}
-        for key, sync, reduce, epoch_key in self._all_names(every):
-            mine = every if sync else [own]
-            pairs = [report.states[key][0] for report in mine if key in report.states]
-            value = joined(reduce, pairs) if isinstance(reduce, str) else self._by_function(key, pairs, every)
+            _check_names(every)
+        values = Values({}, {}, {}, {})
+        for key, state in _all_states(every).items():
+            mine = every if state.sync else [own]
+            totals = [report.states[key].total for report in mine if key in report.states]
+            value = joined(state.reduce, totals) if state.reduce else self._by_function(key, totals, every)
             if value is not None:
-                values[epoch_key] = value
-        values.update(self._metric_values(every))
-        plain = {key: values[epoch_key] for key, *_, epoch_key in self._all_names(every) if epoch_key in values}
-        return {**values, **plain}, values
+                _put(values, key, state.epoch_key, value, state.bar, state.logger, state.source)
+        self._metric_values(every, values)
+        self.names, self.batches, self.published = {}, Counter(), True
+        return values
 
-    def _state(self, known: Name) -> tuple[tuple[Any, float], bool, str | None, str, Any]:
-        assert known.entry is not None
-        reduce = known.entry.reduce if isinstance(known.entry.reduce, str) else None
-        return known.entry.state(), known.entry.sync, reduce, known.epoch_key, known.source
+    def close(self) -> None:
+        """The epoch is over; nothing can be logged until the next one begins."""
+        self.open = False
+        for metric in self.metrics:
+            metric.reset()
+        self.metrics = []
 
     def _by_function(self, key: str, pairs: list[tuple[Any, float]], every: list) -> float | None:
         """The value of a name whose reduction is a function; a rank without batches does not have it, and is told."""
-        function = next((known.entry.reduce for known in self.names.values() if known.key == key and known.entry), None)
+        known = self._by_key.get(key)
+        function = known.entry.reduce if known is not None and known.entry is not None else None
         value = joined(function, pairs) if function is not None else None
         having = [rank for rank, report in enumerate(every) if key in report.states]
         if len(having) == len(every):
@@ -229,40 +289,70 @@ class Logs:
         told = broadcast_object(value, runtime.group, runtime.rank, having[0])
         return told if function is None else value
 
-    def _all_names(self, every: list) -> list[tuple[str, bool, Any, str]]:
-        """Names in the order of the first rank that has them; a rank without batches learns them here."""
-        found: dict[str, tuple[str, bool, Any, str]] = {}
-        for report in every:
-            for key, (_, sync, reduce, epoch_key, _) in report.states.items():
-                found.setdefault(key, (key, sync, reduce, epoch_key))
-        return list(found.values())
-
-    def _check_names(self, every: list) -> None:
-        """Ranks that had batches of the same loader must have logged the same names there."""
-        sources = {key: source for report in every for key, (*_, source) in report.states.items()}
-        for key, source in sources.items():
-            busy = [rank for rank, report in enumerate(every) if source == EPOCH or report.batches.get(source)]
-            having = [rank for rank in busy if key in every[rank].states]
-            if len(having) < len(busy):
-                lacking = [rank for rank in busy if rank not in having]
-                raise RuntimeError(f"{key!r} was logged on ranks {having} and not on ranks {lacking}; log it on all")
-
     def _attribute(self, metric: Any) -> str | None:
         """Where the module has this metric object, so that a rank without batches finds its own."""
         module = self.trainer.module
         assert module is not None
         return next((name for name, part in module.named_modules() if part is metric), None)
 
-    def _metric_values(self, every: list[Report]) -> dict[str, Any]:
+    def _metric_values(self, every: list[Report], values: Values) -> None:
         """Metric objects bring their own states together; all ranks compute the same ones in the same order."""
-        mine = {known.epoch_key: known.metric for known in self.names.values() if known.metric is not None}
-        values = {}
-        for key, attribute in {key: name for report in every for key, name in report.metrics.items()}.items():
-            metric: Any = mine.get(key)
+        found = {epoch_key: about for report in every for epoch_key, about in report.metrics.items()}
+        for epoch_key, (attribute, bar, logger, key, source) in found.items():
+            known = self._by_key.get(key)
+            metric: Any = known.metric if known is not None else None
             if metric is None:
                 if attribute is None:
                     raise RuntimeError(f"metric {key!r} must be an attribute of the module: some ranks had no batch")
                 metric = self.trainer.module.get_submodule(attribute)  # type: ignore[union-attr]
-            values[key] = metric.compute()
-            metric.reset()
-        return values
+                self.metrics.append(metric)
+            value = metric.compute()
+            if not isinstance(value, torch.Tensor) or value.numel() != 1:
+                raise ValueError(f"log({key!r}): the metric's compute() gave {value!r}; one number is needed")
+            _put(values, key, epoch_key, value, bar, logger, source)
+
+
+def _state(known: Name) -> State:
+    assert known.entry is not None
+    reduce, sync = known.entry.reduce, known.entry.sync
+    return State(
+        known.entry.state(),
+        sync,
+        reduce if isinstance(reduce, str) else None,
+        known.epoch_key,
+        known.source,
+        known.everywhere,
+        known.bar,
+        known.logger,
+    )
+
+
+def _put(values: Values, key: str, epoch_key: str, value: Any, bar: bool, logger: bool, source: Any) -> None:
+    tensor = value.detach() if isinstance(value, torch.Tensor) else torch.tensor(value)
+    values.callback[key] = values.callback[epoch_key] = tensor
+    values.source[epoch_key] = source
+    if logger:
+        values.logged[epoch_key] = tensor
+    if bar:
+        values.bar[epoch_key] = float(tensor)
+
+
+def _all_states(every: list[Report]) -> dict[str, State]:
+    """Names in the order of the first rank that has them; a rank without batches learns them here."""
+    found: dict[str, State] = {}
+    for report in every:
+        for key, state in report.states.items():
+            found.setdefault(key, state)
+    return found
+
+
+def _check_names(every: list[Report]) -> None:
+    """Ranks that had batches of the same loader must have logged the same names there."""
+    for key, state in _all_states(every).items():
+        if not state.everywhere:
+            continue
+        busy = [rank for rank, report in enumerate(every) if state.source == EPOCH or report.batches.get(state.source)]
+        having = [rank for rank in busy if key in every[rank].states]
+        if len(having) < len(busy):
+            lacking = [rank for rank in busy if rank not in having]
+            raise RuntimeError(f"{key!r} was logged on ranks {having} and not on ranks {lacking}; log it on all")

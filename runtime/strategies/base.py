@@ -142,6 +142,11 @@ class Strategy:
         way, and `backward` below is called by the user.
         """
 
+    @property
+    def root_device(self) -> torch.device:
+        """This process's device; Lightning's name for it."""
+        return self.runtime.device
+
     # -- every step -----------------------------------------------------------------------------------------------
 
     def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:

@@ -66,7 +66,7 @@ class HorovodStrategy(DDPStrategy):
         tensors = itertools.chain(module.named_parameters(), module.named_buffers())
         hvd.broadcast_parameters([(name, tensor.detach()) for name, tensor in tensors], root_rank=0)
         names = {p: name for name, p in module.named_parameters()}
-        passes = max(module.trainer.accumulate_grad_batches.values()) if module.automatic_optimization else 1
+        passes = max(module.trainer.accumulation_table.values()) if module.automatic_optimization else 1
         compression = hvd.Compression.fp16 if self.compression else horovod.Compression
         self._optimizers = [
             horovod.distributed(optimizer, number, names, passes, compression)

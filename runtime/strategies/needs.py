@@ -80,7 +80,7 @@ def features_of(trainer: Trainer, module: Module, stage: str, resumes: bool) -> 
         features |= {
             "clip": bool(trainer.gradient_clip_val),
             "clip_value": bool(trainer.gradient_clip_val) and trainer.gradient_clip_algorithm == "value",
-            "accumulate": any(batches > 1 for batches in trainer.accumulate_grad_batches.values()),
+            "accumulate": any(batches > 1 for batches in trainer.accumulation_table.values()),
             "manual": not module.automatic_optimization,
         }
     return features

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 SCRIPTS = Path(__file__).parent / "scripts"
-LIMIT = 100
+LIMIT = 200
 
 
 def environment() -> dict[str, str]:

@@ -135,8 +135,8 @@ def test_lines_of_the_guide_that_are_refused(eight, arguments, named):
         ({"accelerator": "ddp", "strategy": "ddp"}, "two strategies"),
         ({"num_nodes": 0}, "num_nodes=0"),
         ({"logger": 3}, "logger=3"),
-        ({"num_processes": 2}, "use devices="),
-        ({"resume_from_checkpoint": "x"}, "ckpt_path"),
+        ({"auto_lr_find": True}, "short fits"),
+        ({"truncated_bptt_steps": 3}, "optimize manually"),
         ({"accelerator": "gpu", "devices": 99}, "99"),
     ],
 )

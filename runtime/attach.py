@@ -1,0 +1,86 @@
+"""Before a run: the ranks meet, the data is prepared, the module is placed; the first hooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from .callbacks.base import Callback
+from .errors import ConfigurationError
+from .hooks import find_hook
+from .seeding import separate_ranks
+
+if TYPE_CHECKING:
+    from .module import Module
+    from .trainer import Trainer
+
+
+def attach(trainer: Trainer, module: Module, stage: str, datamodule: Any) -> None:
+    """Make `module` and `datamodule` the trainer's, and ready for `stage`."""
+    trainer.module, trainer.datamodule, trainer.state = module, datamodule, State(stage)
+    module.trainer = trainer
+    if datamodule is not None:
+        datamodule.trainer = trainer
+    add_callbacks(trainer, module)
+    trainer.runtime.connect()
+    if stage != "fit" or module.divide_batches is True:
+        separate_ranks(trainer.global_rank)
+    prepare_data(trainer, (datamodule, module))
+    for setup in (getattr(datamodule, "setup", None), find_hook("setup", trainer, trainer.callbacks, module)):
+        if setup is not None:
+            setup(stage)
+    module.configure_sharded_model()
+    module.configure_model()
+    trainer.runtime.precision.convert_module(module)
+    trainer.runtime.strategy.place(module)
+    if trainer.sync_batchnorm and trainer.world_size > 1:
+        torch.nn.SyncBatchNorm.convert_sync_batchnorm(module)
+    if trainer.deterministic:
+        torch.use_deterministic_algorithms(True, warn_only=trainer.deterministic == "warn")
+    if trainer.benchmark is not None:
+        torch.backends.cudnn.benchmark = trainer.benchmark
+
+
+class State(str):
+    """`trainer.state`: what is being done. Lightning's `state.fn` is the same word."""
+
+    @property
+    def fn(self) -> str:
+        return str(self)
+
+    @property
+    def status(self) -> str:
+        return "finished" if self == "idle" else "running"
+
+
+def add_callbacks(trainer: Trainer, module: Module) -> None:
+    """The module's own callbacks; one takes the place of the trainer's of the same type."""
+    own = module.configure_callbacks()
+    own = list(own) if isinstance(own, (list, tuple)) else [own]
+    for callback in own:
+        if not isinstance(callback, Callback):
+            raise ConfigurationError(f"configure_callbacks gave a {type(callback).__name__}: a Callback is needed")
+    kinds = {type(callback) for callback in own}
+    trainer.callbacks = [cb for cb in trainer.callbacks if type(cb) not in kinds] + own
+
+
+def prepare_data(trainer: Trainer, owners: tuple[Any, ...]) -> None:
+    """On one process a node, or of all where the owner says so; the others wait."""
+    for owner in filter(None, owners):
+        if (
+            trainer.local_rank == 0
+            if trainer.prepare_data_per_node and getattr(owner, "prepare_data_per_node", True)
+            else trainer.is_global_zero
+        ):
+            owner.prepare_data()
+    trainer.runtime.barrier()
+
+
+def given_data(stage: str, loaders: Any, datamodule: Any) -> tuple[Any, Any]:
+    """(loaders, datamodule); one that was given in the loaders' place is recognised."""
+    if hasattr(loaders, "prepare_data") and hasattr(loaders, f"{stage}_dataloader"):
+        loaders, datamodule = None, loaders
+    if loaders is not None and datamodule is not None:
+        raise ConfigurationError("give loaders or a datamodule, not both")
+    return loaders, datamodule

@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 from importlib import import_module
 
-from ptmigrate.migrate.facts.source import SourceError
+from ptmigrate.migrate.facts.source import SourceError, decode
 
 from .config import Config, ConfigError, load
 from .engine import Linter
@@ -28,12 +28,14 @@ def execute(options: Namespace) -> int:
     try:
         if options.explain or options.list:
             return _tell(options)
-        first = options.paths[0] if options.paths else "."
+        first = options.stdin_filename or (options.paths[0] if options.paths else ".")
         config = load(first if os.path.isdir(first) else os.path.dirname(first) or ".", options.config)
         rules = _rules(options, config)
     except (ConfigError, UnknownRule) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    if options.stdin_filename or options.paths == ["-"]:
+        return _standard_input(options, config, rules)
     result = _lint(options, config, rules)
     _keep(result, rules, config)
     if options.fix or options.diff or options.unsafe_fixes:
@@ -57,15 +59,45 @@ def _rules(options: Namespace, config: Config) -> list[Rule]:
     return choose(select, ignore)
 
 
+def _standard_input(options: Namespace, config: Config, rules: list[Rule]) -> int:
+    """Lint what comes in; with a fix the text goes out mended, and what is left of the findings to standard error."""
+    if options.add_noqa:
+        print("error: --add-noqa changes files, and standard input is none", file=sys.stderr)
+        return 2
+    name = options.stdin_filename or "<stdin>"
+    data = sys.stdin.buffer.read()
+    result = _of_data(name, data, rules, config)
+    if not (options.fix or options.unsafe_fixes or options.diff):
+        _write(result, options, config)
+        return result.exit_code
+    from .fix import fixed_data
+
+    mended = fixed_data(name, data, result, config, rules, options.unsafe_fixes or config.unsafe_fixes, options.diff)
+    if not options.diff:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(mended)
+        result = _of_data(name, mended, rules, config)
+        for path, f in result.findings:
+            print(f"{path}:{f.line}:{f.column}: {f.code} {f.message}", file=sys.stderr)
+    for error in result.errors:
+        print(f"error: {error}", file=sys.stderr)
+    return result.exit_code
+
+
+def _of_data(name: str, data: bytes, rules: list[Rule], config: Config) -> Result:
+    lesser = [rule for rule in all_rules() if rule.lesser and rule not in rules]
+    result = Result()
+    result.add(lint_data(name, data, Linter([*rules, *lesser])))
+    if result.findings:
+        result.sources[name] = decode(data, name).text
+    _keep(result, rules, config)
+    return result
+
+
 def _lint(options: Namespace, config: Config, rules: list[Rule]) -> Result:
     lesser = [rule for rule in all_rules() if rule.lesser and rule not in rules]
     report_unused = not any(code == "PTM001" for codes in options.ignore or () for code in codes)
     linter = Linter([*rules, *lesser], report_unused)
-    if options.stdin_filename or options.paths == ["-"]:
-        result = Result()
-        name = options.stdin_filename or "<stdin>"
-        result.add(lint_data(name, sys.stdin.buffer.read(), linter))
-        return result
     found = list(python_files(options.paths or ["."], config.exclude))
     files = [path for path in found if isinstance(path, str)]
     cache = None

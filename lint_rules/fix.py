@@ -11,7 +11,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 
-from ptmigrate.migrate.facts.source import Source, SourceError, read_source
+from ptmigrate.migrate.facts.source import Source, SourceError, decode, read_source
 
 from .config import Config
 from .engine import Linter, file_of
@@ -56,6 +56,20 @@ def fix(
     result.findings = sorted(rest + left.findings, key=lambda item: (item[0], item[1].line, item[1].column))
     result.fixed = before - len(result.findings)
     return result
+
+
+def fixed_data(
+    name: str, data: bytes, result: Result, config: Config, rules: list[Rule], unsafe: bool, diff: bool
+) -> bytes:
+    """The bytes of standard input after fixing, and as they were where they cannot be read; a diff is printed."""
+    if result.errors:
+        return data
+    source = decode(data, name)
+    wanted = [rule for rule in rules if not any(matches(rule, code) for code in config.ignored(name))]
+    text = fixed_text(source, [f for _, f in result.findings], wanted, unsafe)
+    if diff:
+        _print_diff(name, source.text, text)
+    return source.encode(text)
 
 
 def fixed_text(source: Source, findings: list[Finding], rules: list[Rule], unsafe: bool) -> str:

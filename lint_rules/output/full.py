@@ -25,6 +25,9 @@ def write(result: Result, color: bool = False) -> Iterator[str]:
         yield from _shown(path, finding, texts[path], whys.get(finding.code, ""), color)
     if result.findings:
         yield _count(result)
+    if result.lesser:
+        counts = ", ".join(f"{count} of {code}" for code, count in sorted(result.lesser.items()))
+        yield f"Lesser findings are not shown ({counts}): --select {next(iter(sorted(result.lesser)))} shows them."
 
 
 def _shown(path: str, f: Finding, lines: list[str], why: str, color: bool) -> Iterator[str]:

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..registry import all_rules
 from ..result import Result
 
 
 def write(result: Result, color: bool = False) -> Iterator[str]:
+    lesser = {rule.code for rule in all_rules() if rule.lesser}
     for path, f in result.findings:
         place = f"file={_property(path)},line={f.line},endLine={f.end_line},col={f.column}"
         if f.end_line == f.line:
             place += f",endColumn={f.end_column}"
         title = _property(f"ptlint {f.code} {f.name}")
         text = _data(f"{path}:{f.line}:{f.column}: {f.code} {f.message}")
-        yield f"::warning {place},title={title}::{text}"
+        level = "notice" if f.code in lesser else "warning"
+        yield f"::{level} {place},title={title}::{text}"
     for e in result.errors:
         yield f"::error file={_property(e.path)},line={e.line},col={e.column},title=ptlint::{_data(e.reason)}"
 

@@ -20,6 +20,7 @@ def write(result: Result, color: bool = False) -> Iterator[str]:
 
     rules = _rules()
     index = {rule["id"]: i for i, rule in enumerate(rules)}
+    lesser = {rule.code for rule in all_rules() if rule.lesser}
     run = {
         "tool": {"driver": {"name": "ptlint", "version": version("ptmigrate"), "rules": rules}},
         "columnKind": "unicodeCodePoints",
@@ -36,7 +37,9 @@ def write(result: Result, color: bool = False) -> Iterator[str]:
                 ],
             }
         ],
-        "results": [_result(path, f, index[f.code]) for path, f in result.findings],
+        "results": [
+            _result(path, f, index[f.code], "note" if f.code in lesser else "warning") for path, f in result.findings
+        ],
     }
     yield json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
 
@@ -60,12 +63,12 @@ def _rules() -> list[dict[str, Any]]:
     return rules
 
 
-def _result(path: str, f: Finding, index: int) -> dict[str, Any]:
+def _result(path: str, f: Finding, index: int, level: str) -> dict[str, Any]:
     region = {"startLine": f.line, "startColumn": f.column, "endLine": f.end_line, "endColumn": f.end_column}
     return {
         "ruleId": f.code,
         "ruleIndex": index,
-        "level": "warning",
+        "level": level,
         "message": {"text": f.message},
         "locations": [_location(path, region)],
     }

@@ -1,6 +1,8 @@
 """Every option of the command, and what pyproject.toml may say."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from test_cli import BAD, ptlint
@@ -14,6 +16,11 @@ def folder(tmp_path):
     (tmp_path / "bad.py").write_text(BAD)
     (tmp_path / "loop.py").write_text(LOOP)
     return tmp_path
+
+
+def ptlint_bytes(*arguments, cwd, input):
+    command = [sys.executable, "-c", "from ptmigrate.lint_rules.cli import main; main()", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, input=input, timeout=60)
 
 
 def codes(done):
@@ -51,6 +58,50 @@ def test_standard_input(folder):
     done = ptlint("--stdin-filename", "sub/name.py", "--select=PTM101", cwd=folder, input=BAD)
     assert done.stdout.startswith("sub/name.py:2:9: PTM101")
     assert done.returncode == 1
+
+
+def test_standard_input_is_mended_to_standard_output(folder):
+    """What stands on the disk under the name is left alone."""
+    old = "from torch.autograd import Variable\r\nx = Variable(x)  # é\r\ny = x.cuda()\r\n".encode()
+    done = ptlint_bytes("--fix", "--stdin-filename", "bad.py", "-", cwd=folder, input=old)
+    assert done.stdout == b"from torch.autograd import Variable\r\ny = x.cuda()\r\n"
+    assert done.stderr.startswith(b"bad.py:2:5: PTM101 ")
+    assert done.returncode == 1
+    assert (folder / "bad.py").read_text() == BAD
+    done = ptlint_bytes("--diff", "--stdin-filename", "bad.py", cwd=folder, input=old)
+    assert b"-x = Variable(x)" in done.stdout
+    done = ptlint_bytes("--fix", "-", cwd=folder, input=b"import torch\nx = (\n")
+    assert (done.returncode, done.stdout) == (2, b"import torch\nx = (\n")
+    assert b"<stdin>:2:5: syntax error" in done.stderr
+    assert ptlint_bytes("--add-noqa", "-", cwd=folder, input=old).returncode == 2
+
+
+def test_full_output_of_standard_input_shows_its_lines(folder):
+    done = ptlint(
+        "--stdin-filename", "bad.py", "--output-format=full", cwd=folder, input="import torch\nother.cuda()\n"
+    )
+    assert "2 | other.cuda()\n" in done.stdout
+
+
+def test_configuration_of_the_file_that_standard_input_stands_for(folder):
+    (folder / "sub").mkdir()
+    (folder / "sub" / "pyproject.toml").write_text(PYPROJECT + 'select = ["PTM3"]')
+    assert ptlint("--stdin-filename", "sub/x.py", cwd=folder, input=BAD).returncode == 0
+
+
+def test_a_wait_now_and_then_is_a_lesser_thing_and_says_so(folder):
+    text = LOOP.replace("    total", "    if i % 100 == 0:\n        total")
+    done = ptlint("--stdin-filename", "x.py", "--output-format=full", cwd=folder, input=text)
+    assert done.returncode == 0
+    assert "Lesser findings are not shown (1 of PTM302): --select PTM302 shows them." in done.stdout
+    done = ptlint("--stdin-filename", "x.py", "--select=PTM302", "--output-format=sarif", cwd=folder, input=text)
+    (found,) = json.loads(done.stdout)["runs"][0]["results"]
+    assert found["level"] == "note" and "now and then" in found["message"]["text"]
+
+
+def test_unsafe_fixes_need_no_other_option(folder):
+    assert ptlint("--unsafe-fixes", "--select=PTM101", "bad.py", cwd=folder).returncode == 0
+    assert "cuda" not in (folder / "bad.py").read_text()
 
 
 def test_list(folder):

@@ -157,7 +157,7 @@ def _verify(m: Migrated, script_args: list[str], devices: int, timeout: float) -
     result = Path(m.report.output)
     carried = m.result.framework == "ptmigrate"
     if not sys.stderr.isatty():
-        return climb(m.path, result, script_args, devices, limit=timeout, carried=carried)
+        return climb(m.path, result, script_args, devices, limit=timeout, carried=carried, root=m.root)
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -171,6 +171,7 @@ def _verify(m: Migrated, script_args: list[str], devices: int, timeout: float) -
             devices,
             limit=timeout,
             carried=carried,
+            root=m.root,
             show=lambda what, part: bar.update(task, description=what, completed=part),
         )
 

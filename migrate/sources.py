@@ -165,10 +165,11 @@ class _Folders:
 
     def _parents(self, e: ast.Subscript, depth: int) -> str | None:
         of, index = e.value, e.slice
-        if isinstance(of, ast.Attribute) and of.attr == "parents" and isinstance(index, ast.Constant):
-            inner = self.value(of.value, depth + 1)
-            return str(Path(inner).parents[index.value]) if inner is not None else None
-        return None
+        if not (isinstance(of, ast.Attribute) and of.attr == "parents" and isinstance(index, ast.Constant)):
+            return None
+        inner = self.value(of.value, depth + 1)
+        above = Path(inner).parents if inner is not None else ()
+        return str(above[index.value]) if isinstance(index.value, int) and 0 <= index.value < len(above) else None
 
     def _call(self, e: ast.Call, depth: int) -> str | None:
         name = ast.unparse(e.func).rsplit(".", 1)[-1]

@@ -7,12 +7,14 @@ there, to rounding. A rung that cannot be tried says why.
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from .beside import beside
 from .reasons import Lack, lack
 from .runs import Run, Watch, ptrun, python, run
 
@@ -58,13 +60,15 @@ def climb(
     limit: float = LIMIT,
     show: Show | None = None,
     carried: bool = True,
+    root: Path | None = None,
 ) -> Ladder:
     """Run what has to be run and compare; `result` is the migrated copy of `original`.
 
     `limit`: seconds for each run. `carried`: the result runs on ptmigrate's runtime, so that ptrun can distribute it.
+    `root`: the project's folder, for scripts that look for their data beside themselves.
     """
     with tempfile.TemporaryDirectory() as logs:
-        return _Climb(original, result, args, devices, limit, show, carried, Path(logs)).climb()
+        return _Climb(original, result, args, devices, limit, show, carried, root, Path(logs)).climb()
 
 
 def refused(reason: str, devices: int) -> Ladder:
@@ -75,10 +79,10 @@ def refused(reason: str, devices: int) -> Ladder:
 class _Climb:
     def __init__(
         self, original: Path, result: Path, args: list[str], devices: int, limit: float, show: Show | None,
-        carried: bool, logs: Path,
+        carried: bool, root: Path | None, logs: Path,
     ) -> None:  # fmt: skip
         self.original, self.result, self.args, self.devices = original, result, args, devices
-        self.limit, self.show, self.carried, self.logs = limit, show, carried, logs
+        self.limit, self.show, self.carried, self.root, self.logs = limit, show, carried, root, logs
         self.size = 0  # of the original's record, once it is known
 
     def climb(self) -> Ladder:
@@ -91,8 +95,8 @@ class _Climb:
             rest = [Rung(n, "not tried", "the original does not run here") for n in after]
             return Ladder([parses, *rest], lack(first, self.limit))
         self.limit = min(self.limit, 10 * first.seconds + ROOM)
-        one = self._run("the result", python(), self.result, "one")
-        rungs = [parses, Rung("runs", "yes") if one.ok else Rung("runs", "no", one.reason)]
+        one, says = self._one()
+        rungs = [parses, Rung("runs", "yes", says) if one.ok else Rung("runs", "no", one.reason)]
         rungs.append(_same(first, one) if one.ok else Rung("same losses", "not tried"))
         if self.devices > 1:
             rungs += self._distributed(first) if self.carried else _not_carried(self.devices)
@@ -116,6 +120,19 @@ class _Climb:
             first = self._run("the original", python(), self.original, f"{log}-launched", still=still, launched=True)
         self.size = self.size or first.size
         return first
+
+    def _one(self) -> tuple[Run, str]:
+        """The result on one process; where it misses files that lie beside the original, once more among them."""
+        one = self._run("the result", python(), self.result, "one")
+        if one.ok or self.root is None or lack(one, self.limit).kind != "data":
+            return one, ""
+        root, alone = Path(os.path.abspath(self.root)), one.error
+        inside = os.path.relpath(os.path.abspath(self.original), root)
+        output = Path(os.path.abspath(self.result)[: -len(inside)])
+        beside(root, output, self.logs / "beside")
+        self.result = self.logs / "beside" / inside
+        one = self._run("the result, among the original's files", python(), self.result, "one-beside")
+        return one, f"among the files that lie beside the original: alone it does not find them ({alone})"
 
     def _distributed(self, first: Run) -> list[Rung]:
         runs, same = _names(self.devices)

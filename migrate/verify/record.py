@@ -113,12 +113,12 @@ def _follow_spawn(log: str) -> None:
     """Processes that a script spawns by hand are new interpreters: they have to be told to record, too."""
     import torch.multiprocessing
 
-    spawn = torch.multiprocessing.spawn
+    start = torch.multiprocessing.spawn
 
     def watched_spawn(fn: Any, args: Any = (), nprocs: int = 1, *more: Any, **options: Any) -> Any:
         from ptmigrate.migrate.verify.record import Recorded as Importable  # this file runs as __main__
 
-        return spawn(Importable(fn, log), args, nprocs, *more, **options)
+        return start(Importable(fn, log), args, nprocs, *more, **options)
 
     torch.multiprocessing.spawn = watched_spawn
 

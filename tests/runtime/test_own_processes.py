@@ -39,3 +39,9 @@ def test_ptrun_says_so(tmp_path):
     command = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2", "s.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2 and "rpc.init_rpc on line 3" in done.stderr
+
+
+def test_the_recorder_of_verify_may_be_started_several_times():
+    from ptmigrate.migrate.verify.runs import RECORDER
+
+    assert starts_processes(str(RECORDER)) is None

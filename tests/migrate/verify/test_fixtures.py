@@ -1,0 +1,65 @@
+"""Every plain script of fixtures/plain goes through the whole ladder: original, result, result on two processes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "plain"
+RANKS = {"loop": 0, "manual": 1, "module": 2}
+RUNGS = ["parses", "runs", "same losses", "runs on 2", "same losses on 2"]
+# the least plan, and the rungs that are known not to hold, with the reason
+SCRIPTS = {
+    "amp_accumulate.py": ("manual", {}),
+    "char_gpt.py": ("loop", {}),
+    "contrastive.py": ("module", {}),
+    "dcgan.py": ("manual", {}),
+    "ddp_spawn.py": ("module", {}),
+    "ddp_torchrun.py": ("loop", {}),
+    "digits.py": ("module", {}),
+    "feedforward.py": ("module", {}),
+    "forward_forward.py": ("loop", {}),
+    "karate_gcn.py": ("loop", {}),
+    "lbfgs.py": ("loop", {}),
+    "manual_batches.py": ("loop", {}),
+    "param_groups.py": ("module", {}),
+    "random_lengths.py": ("loop", {}),
+    "resume.py": ("loop", {}),
+    "siamese.py": ("module", {}),
+    "step_function.py": ("loop", {}),
+    "tcn.py": ("loop", {}),
+    "trainer_class.py": ("loop", {}),
+    "unet_plateau.py": ("loop", {}),
+    "warmup.py": ("loop", {}),
+    "wgan_gp.py": ("manual", {}),
+    "wine_nested.py": ("module", {}),
+    "word_lm.py": ("loop", {}),
+    "wine_project/train.py": ("loop", {}),
+    "digits_project/scripts/main.py": ("loop", {}),
+}
+
+
+def test_every_fixture_is_here():
+    at_the_top = {p.name for p in FIXTURES.glob("*.py")}
+    assert at_the_top == {name for name in SCRIPTS if "/" not in name}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_ladder(tmp_path, name):
+    """In a folder of its own: what a script writes stays there, and several may run at once."""
+    least, known = SCRIPTS[name]
+    command = [sys.executable, "-m", "ptmigrate.migrate.cli", "--verify", "--devices", "2", "--format", "json"]
+    done = subprocess.run([*command, str(FIXTURES / name)], cwd=tmp_path, capture_output=True, text=True, timeout=880)
+    assert done.stdout, done.stderr
+    report = json.loads(done.stdout)
+    assert RANKS[report["files"][0]["plan"]] >= RANKS[least]
+    proof = report["verify"]
+    assert proof["original_runs"] == "yes"
+    assert [r["name"] for r in proof["rungs"]] == RUNGS
+    failed = {r["name"]: r["detail"] for r in proof["rungs"] if r["result"] != "yes"}
+    assert set(failed) <= set(known), failed
+    assert done.returncode in (0, 1) and (done.returncode == 0 or failed or report["summary"]["attention"])

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .algorithms import HOMES, choose
+from ..collectives import broadcast_tensors
+from ..errors import ConfigurationError
+from .algorithms import choose
 from .averaging import GradientAverager, average_weights
 from .ddp import DDPStrategy, TrainingStep
 from .needs import installed
@@ -25,9 +28,8 @@ if TYPE_CHECKING:
 
 @register("bagua")
 class BaguaStrategy(DDPStrategy):
-    """`algorithm`: a name in algorithms.HOMES; `options`: those of the algorithm (and DDPStrategy's by name).
-
-    `flatten` is Bagua's and decides nothing here.
+    """`algorithm`: a name in algorithms.HOMES; `options`: those of the algorithm; `flatten`: the package's, for its
+    buckets. Raises ConfigurationError for names that there are not.
     """
 
     refuses = {  # noqa: RUF012
@@ -37,47 +39,55 @@ class BaguaStrategy(DDPStrategy):
 
     def __init__(self, algorithm: str = "gradient_allreduce", flatten: bool = True, **options: Any):
         super().__init__()
-        self.algorithm_name, self.algorithm_options = algorithm, options
+        self.algorithm_name, self.algorithm_options, self.flatten = algorithm, options, flatten
         self.algorithm = choose(algorithm, options)
         self.options = {"algorithm": algorithm, **options}
+        self._package: Any = None  # bagua's wrapper, where the package does it
 
     def attach(self, runtime: Runtime) -> None:
         super().attach(runtime)
-        self.algorithm.check(runtime.world_size)
+        self.algorithm.check(runtime.settings.world_size)
+        if self.algorithm_options.get("hierarchical") and not self.package_there:
+            raise ConfigurationError("hierarchical=True is the bagua package's; here the ranks of a node are no group")
 
     @property
-    def real(self) -> bool:
-        """Does the bagua package do it?"""
+    def package_there(self) -> bool:
         return self.runtime.settings.kind == "cuda" and installed("bagua")
 
     # -- setting up a run -----------------------------------------------------------------------------------------
 
     def setup_optimizers(self, module: Module, optimizers: list[Any]) -> list[Any]:
-        if self.real:
-            return optimizers
-        from ..collectives import broadcast_tensors
+        self.by_package = self.package_there and module.automatic_optimization
+        if self.by_package:
+            from ..engines import bagua
 
+            return bagua.optimizers_for(self.algorithm_name, self.algorithm_options, optimizers)
         broadcast_tensors([*module.parameters(), *module.buffers()])
         return self.algorithm.start(module, optimizers)
 
     def wrap(self, module: Module) -> Callable[..., Any]:
-        if self.real:
-            return self._wrap_in_bagua(module)
+        if self.by_package:
+            from ..engines import bagua
+
+            forward = TrainingStep(module, self.step(module, "training_step"), anchored=False)
+            used = self.trainer.optimizers if self.trainer is not None else []
+            self._package = bagua.wrapped(forward, used, self.algorithm_name, self.algorithm_options, self.flatten)
+            return self._package
         step = super().wrap(module)
         assert self._wrapped is not None
         self._wrapped.register_comm_hook(self.algorithm, reduce_bucket)
         return step
 
-    def _wrap_in_bagua(self, module: Module) -> Callable[..., Any]:
-        import bagua.torch_api as api
-        from bagua.torch_api.algorithms import Algorithm
-        from bagua.torch_api.data_parallel.distributed import DistributedDataParallel_V1_9_0 as Wrapper
+    # -- every step -----------------------------------------------------------------------------------------------
 
-        api.init_process_group()
-        assert self.trainer is not None
-        algorithm = Algorithm.init(self.algorithm_name, **self.algorithm_options)
-        step = TrainingStep(module, self.step(module, "training_step"), anchored=False)
-        return Wrapper(step, optimizers=self.trainer.optimizers, algorithm=algorithm)
+    def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        if self._package is not None:
+            loss.backward(*args, **kwargs)
+        else:
+            super().backward(loss, *args, **kwargs)
+
+    def no_sync(self) -> AbstractContextManager:
+        return self._package.no_sync() if self._package is not None else super().no_sync()
 
     @property
     def averager(self) -> GradientAverager:
@@ -93,9 +103,8 @@ class BaguaStrategy(DDPStrategy):
         return self.algorithm.local_weights and self.trainer is not None and self.trainer.state == "fit"
 
     def finish(self, module: Module) -> None:
-        if self.real:
-            return
-        self.algorithm.finish()
+        if self._package is None:
+            self.algorithm.finish()
         if self.algorithm.local_weights:
             average_weights(module)
         told = self.algorithm.told()
@@ -105,6 +114,11 @@ class BaguaStrategy(DDPStrategy):
     def teardown(self) -> None:
         super().teardown()
         self.algorithm.stop()
+        if self._package is not None:
+            from ..engines import bagua
+
+            bagua.stop(self._package, self.algorithm_name)
+            self._package = None
 
 
 def reduce_bucket(algorithm, bucket):  # torch compares annotations with types, not with their names
@@ -114,6 +128,3 @@ def reduce_bucket(algorithm, bucket):  # torch compares annotations with types, 
     done: torch.futures.Future = torch.futures.Future()
     done.set_result(flat)
     return done
-
-
-ALGORITHMS = tuple(HOMES)

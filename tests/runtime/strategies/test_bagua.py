@@ -99,6 +99,11 @@ def test_refused(options, says):
         BaguaStrategy(**options)
 
 
+def test_hierarchies_are_the_package_s():
+    with pytest.raises(ConfigurationError, match="hierarchical=True"):
+        Trainer(accelerator="cpu", devices=2, strategy=BaguaStrategy("bytegrad", hierarchical=True))
+
+
 def test_pairs_need_an_even_number():
     strategy = BaguaStrategy("decentralized", peer_selection_mode="shift_one")
     with pytest.raises(ConfigurationError, match="3 cannot be paired"):

@@ -1,0 +1,22 @@
+"""docs/engines.md says what is so: every engine that is installed, every kind of run."""
+
+import pytest
+from engine_matrix import CELLS, ENGINES, PAGE, missing, page, read_page, run_row
+from ptmigrate.runtime.strategies.registry import HOMES
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine in HOMES])
+def test_row(engine):
+    """Each cell works, with the numbers of one process, or is refused with a reason before training starts."""
+    what = missing(engine)
+    if what is not None:
+        pytest.skip(f"{engine}: {what}")
+    assert read_page().get(engine) == run_row(engine), f"write it: python tests/runtime/engine_matrix.py {engine}"
+
+
+def test_the_page_is_the_one_that_is_written():
+    rows = read_page()
+    assert page(rows) == PAGE.read_text()
+    assert all(list(row) == list(CELLS) for row in rows.values())

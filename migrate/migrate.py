@@ -22,6 +22,7 @@ from .lift.imports import add_imports, as_import, imported_as
 from .lift.lightning import lost, to_lightning
 from .lift.recipe import CannotLift
 from .report import Edit, Note
+from .unread_imports import without_unread_imports
 
 MODULE_NAMES = ("Module", "Trainer")
 
@@ -79,6 +80,9 @@ def migrate_text(text: str, options: Options | None = None, is_script: bool = Tr
         result.edits[:0] = first
         if options.framework == "lightning":
             result.attention += lost(facts, result.plan)
+        if options.wants("PTM690"):
+            result.text, removed = without_unread_imports(mended, result.text, not is_script or facts.is_library)
+            result.edits += removed
         same = result.text == text
         line = (lambda n: n) if same else _line_map(result.text, text)
         result.attention += left_over(result.text, result.attention, line, options.wants)

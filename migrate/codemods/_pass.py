@@ -19,6 +19,10 @@ class _Gone(cst.Pass):
     """Stands where a statement was, until its block closes over the gap."""
 
 
+class _Empty(cst.Pass):
+    """Stands in a block that has nothing left."""
+
+
 class Pass(cst.CSTTransformer):
     def __init__(
         self,
@@ -53,6 +57,8 @@ class Pass(cst.CSTTransformer):
         of_its_own = self.own.get(type(original))
         if of_its_own is not None:
             updated = of_its_own(original, updated)
+        if isinstance(updated, cst.If | cst.For | cst.While | cst.Try) and _is_empty(updated.orelse):
+            updated = updated.with_changes(orelse=None)
         kind = "statement" if isinstance(original, SMALL) else type(original).__name__
         if kind in self.kinds:
             where = self.positions[original]
@@ -85,7 +91,7 @@ class Pass(cst.CSTTransformer):
         if body is updated.body:
             return updated
         if not body:
-            body = [cst.SimpleStatementLine([cst.Pass()])]
+            body = [cst.SimpleStatementLine([_Empty()])]
         return updated.with_changes(body=body, footer=footer)
 
     def leave_Module(self, original: cst.Module, updated: cst.Module) -> cst.Module:
@@ -148,7 +154,23 @@ def _close_gaps(body: Sequence[Any], footer: Sequence[cst.EmptyLine]) -> tuple[S
     return kept, _join(carried, footer) if carried else footer
 
 
+def _is_empty(branch: Any) -> bool:
+    """An else that has nothing left, or an elif that only looks at names."""
+    if isinstance(branch, cst.If) and (branch.orelse is not None or not _only_looks(branch.test)):
+        return False
+    body = branch.body.body if isinstance(branch, cst.If | cst.Else) else ()
+    return len(body) == 1 and isinstance(body[0], cst.SimpleStatementLine) and isinstance(body[0].body[0], _Empty)
+
+
+def _only_looks(test: Any) -> bool:
+    while isinstance(test, cst.Attribute):
+        test = test.value
+    return isinstance(test, cst.Name) or (isinstance(test, cst.UnaryOperation) and _only_looks(test.expression))
+
+
 def _is_gone(statement: Any) -> bool:
+    if isinstance(statement, cst.If):
+        return statement.orelse is None and _only_looks(statement.test) and _is_empty(statement)
     return isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[0], _Gone)
 
 

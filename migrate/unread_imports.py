@@ -1,0 +1,93 @@
+"""Imports that were read and are not any more, once the edits are made, leave with them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from .facts.text import Text
+from .report import Edit
+
+CODE = "PTM690"
+WORD = re.compile(r"\w+")
+
+
+def without_unread_imports(before: str, after: str, is_library: bool) -> tuple[str, list[Edit]]:
+    """The text after the edits without the imports that only they read, and what was taken out.
+
+    A library's imports go only where they are torch's: its other names may be imported from it.
+    """
+    if before == after:
+        return after, []
+    old, new = ast.parse(before), ast.parse(after)
+    gone = _read(old) - _read(new)
+    if not gone:
+        return after, []
+    text = Text(after)
+    places = {name: s for s in old.body for name in _bound(s)}
+    cuts: list[tuple[int, int]] = []
+    edits = []
+    for s in new.body:
+        unread = [a for a in _aliases(s) if _name(a) in gone and (not is_library or _is_torch(s, a))]
+        if not unread or _name(unread[0]) == "torch":
+            continue
+        found = list(_cuts(text, s, unread))
+        if not found:
+            continue
+        cuts += found
+        for a in unread:
+            at = places.get(_name(a))
+            line, column = (at.lineno, at.col_offset + 1) if at is not None else (1, 1)
+            edits.append(Edit(line, column, CODE, f"import of `{_name(a)}` removed: nothing reads it any more"))
+    for start, stop in sorted(cuts, reverse=True):
+        after = after[:start] + after[stop:]
+    return after, edits
+
+
+def _read(tree: ast.Module) -> set[str]:
+    """The names that are read, texts of annotations and `__all__` among them."""
+    found: set[str] = set()
+    for n in ast.walk(tree):
+        if isinstance(n, ast.Name):
+            found.add(n.id)
+        elif isinstance(n, ast.Constant) and isinstance(n.value, str) and len(n.value) < 200:
+            found.update(WORD.findall(n.value))
+    return found
+
+
+def _aliases(s: ast.stmt) -> list[ast.alias]:
+    if isinstance(s, ast.ImportFrom) and s.module == "__future__":
+        return []
+    return s.names if isinstance(s, ast.Import | ast.ImportFrom) else []
+
+
+def _bound(s: ast.stmt) -> Iterator[str]:
+    yield from (_name(a) for a in _aliases(s))
+
+
+def _name(a: ast.alias) -> str:
+    return a.asname or a.name.partition(".")[0]
+
+
+def _is_torch(s: ast.stmt, a: ast.alias) -> bool:
+    module = s.module or "" if isinstance(s, ast.ImportFrom) else a.name
+    return module.partition(".")[0] in ("torch", "apex", "horovod")
+
+
+def _cuts(text: Text, s: ast.stmt, unread: list[ast.alias]) -> Iterator[tuple[int, int]]:
+    """The spans to take out: the whole line of a statement, or single names with their commas."""
+    start, stop = text.span(s)
+    first, last = text.line_span(s.lineno, s.end_lineno or s.lineno)
+    aliases = _aliases(s)
+    if len(unread) == len(aliases):
+        rest = text.text[stop:last].strip()
+        if text.text[first:start].strip() or (rest and not rest.startswith("#")):
+            return  # another statement on the line
+        yield first, last
+        return
+    spans = [text.span(a) for a in aliases]
+    last_kept = max(i for i, a in enumerate(aliases) if a not in unread)
+    yield from ((spans[i][0], spans[i + 1][0]) for i, a in enumerate(aliases[:last_kept]) if a in unread)
+    if last_kept + 1 < len(aliases):
+        yield spans[last_kept][1], spans[-1][1]

@@ -1,0 +1,61 @@
+"""What only the removed lines imported goes with them; what was never read, or is read still, stays."""
+
+import pytest
+from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.unread_imports import without_unread_imports
+
+USE = "DDP(DistributedSampler(Dataset))\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("from a import DDP\n", ""),
+        ("from a import DDP  # wraps\nx = 1\n", "x = 1\n"),
+        ("from a import b, DDP\n", "from a import b\n"),
+        ("from a import DDP, b\n", "from a import b\n"),
+        ("from a import DDP, b, Dataset, DistributedSampler\n", "from a import b\n"),
+        ("from a import b as DDP, c\n", "from a import c\n"),
+        ("from a import (\n    b,  # b\n    DDP,\n    c,\n)\n", "from a import (\n    b,  # b\n    c,\n)\n"),
+        ("from a import (\n    b,\n    DDP,\n)\n", "from a import (\n    b,\n)\n"),
+        ("import a.b as DDP, c\r\n", "import c\r\n"),
+    ],
+)
+def test_an_import_goes_with_its_last_reader(before, after):
+    text, edits = without_unread_imports(before + USE, before, False)
+    assert text == after and edits and all(e.line == 1 for e in edits)
+    assert without_unread_imports(before + USE, text, False)[0] == text
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "from a import b\n",
+        "from a import DDP\nf(DDP)\n",
+        "from a import DDP\n__all__ = ['DDP']\n",
+        "from a import DDP\ndef f(x: 'DDP'): ...\n",
+        "from a import DDP; x = 1\n",
+        "try:\n    from a import DDP\nexcept ImportError:\n    pass\n",
+        "from __future__ import annotations\n",
+    ],
+)
+def test_unchanged(before):
+    assert without_unread_imports(before + USE, before, False) == (before, [])
+
+
+def test_a_library_keeps_what_may_be_imported_from_it():
+    source = "from torch.nn import DataParallel as DDP\nfrom mine import Dataset\n"
+    assert without_unread_imports(source + USE, source, True)[0] == "from mine import Dataset\n"
+
+
+def test_an_else_that_has_nothing_left_goes():
+    source = (
+        "import torch\nfor x, y in loader:\n    if a:\n        y = 1\n    else:\n        x = x.cuda()\n"
+        "    if b:\n        y = 2\n    elif c:\n        x = x.cuda()\n    if d:\n        x = x.cuda()\n"
+        "    if f():\n        x = x.cuda()\n    g(x, y)\n"
+    )
+    after = (
+        "import torch\nfor x, y in loader:\n    if a:\n        y = 1\n    if b:\n        y = 2\n"
+        "    if f():\n        pass\n    g(x, y)\n"
+    )
+    assert migrate_text(source, Options(), is_script=False).text == after

@@ -129,7 +129,7 @@ def _child(payload: Any, folder: str, environment: dict[str, str]) -> None:
 
 def _unpacked(payload: Any) -> tuple:
     if isinstance(payload, tuple):  # forked: this process's own memory already
-        torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", 1)))
+        torch.set_num_threads(1)  # OpenMP's threads did not come along, and waiting for them would not end
         return payload
     *work, seed, generators = pickle.loads(payload.read_bytes())
     torch.manual_seed(seed)

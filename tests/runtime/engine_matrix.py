@@ -71,7 +71,7 @@ def one_process() -> dict:
 
 def start(engine: str, cells: list[str]) -> subprocess.CompletedProcess:
     """The cells in one pair of processes (or what the engine has instead)."""
-    if engine in ("ddp_spawn", "ddp_fork"):
+    if engine.endswith(("spawn", "fork")):
         return run(SCRIPT, engine, *cells, limit=LIMIT, **OPTIONS)
     command = ["-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2", "--global-batch"]
     if engine != "ddp2":

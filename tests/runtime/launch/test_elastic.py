@@ -8,6 +8,8 @@ from functools import cache
 
 import pytest
 from launching import SCRIPTS, environment, free_port, ptrun, run
+from ptmigrate.runtime.errors import ConfigurationError
+from ptmigrate.runtime.launch.nodes import check_meeting, counts
 
 SCRIPT = str(SCRIPTS / "elastic.py")
 TWO = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
@@ -76,17 +78,39 @@ def start(command):
     return subprocess.Popen([sys.executable, *command], env=environment(), text=True, **pipes)
 
 
+@pytest.mark.parametrize(("text", "numbers"), [("2", (2, 2)), ("1:4", (1, 4)), ("3:3", (3, 3))])
+def test_how_many_nodes(text, numbers):
+    assert counts(text) == numbers
+
+
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("text", "says"), [("2:1", "the smaller number first"), ("two", "MIN:MAX"), ("0", "from 1 up")]
+)
+def test_how_many_nodes_refused(text, says):
+    with pytest.raises(ConfigurationError, match=says):
+        counts(text)
+
+
+@pytest.mark.parametrize(
+    ("meeting", "says"),
     [
-        (["--nodes", "2:1", "--rdzv", "a:1"], "the smaller number first"),
-        (["--nodes", "two"], "give a number, or MIN:MAX"),
-        (["--nodes", "1:2"], "--rdzv HOST:PORT"),
-        (["--nodes", "1:2", "--rdzv", "a:1", "--node-rank", "0"], "leave out --node-rank"),
-        (["--rdzv-backend", "c10"], "did you mean 'c10d'"),
-        (["--rdzv-backend", "etcd", "--rdzv", "a:1"], "pip install python-etcd"),
+        ((1, 2, None, None, None), "--rdzv HOST:PORT"),
+        ((1, 2, "a:1", None, 0), "leave out --node-rank"),
+        ((1, 2, "a:1", "static", None), "leave out --node-rank"),
+        ((1, 1, None, "c10", None), "did you mean 'c10d'"),
     ],
 )
-def test_wrong_usage_of_the_rendezvous(options, says):
-    done = ptrun("--accelerator", "cpu", *options, SCRIPT)
-    assert done.returncode == 2 and says in done.stderr
+def test_meetings_refused(meeting, says):
+    with pytest.raises(ConfigurationError, match=says):
+        check_meeting(*meeting)
+
+
+@pytest.mark.parametrize("meeting", [(1, 1, None, None, None), (2, 2, "a:1", None, 0), (1, 3, "a:1", "c10d", None)])
+def test_meetings(meeting):
+    check_meeting(*meeting)
+
+
+def test_what_etcd_needs(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError, match="pip install python-etcd"):
+        check_meeting(1, 1, "a:1", "etcd", None)

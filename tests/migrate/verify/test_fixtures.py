@@ -14,8 +14,11 @@ RUNGS = ["parses", "runs", "same losses", "runs on 2", "same losses on 2"]
 SCRIPTS = {
     "amp_accumulate.py": ("manual", {}),
     "char_gpt.py": ("loop", {}),
-    "contrastive.py": ("module", {}),
-    "dcgan.py": ("manual", {}),
+    "contrastive.py": (
+        "module",
+        {"same losses on 2": "the loss compares all samples of the batch, and a share has fewer"},
+    ),
+    "dcgan.py": ("manual", {"same losses on 2": "noise is drawn for each share"}),
     "ddp_spawn.py": ("module", {}),
     "ddp_torchrun.py": ("loop", {}),
     "digits.py": ("module", {}),
@@ -33,7 +36,7 @@ SCRIPTS = {
     "trainer_class.py": ("loop", {}),
     "unet_plateau.py": ("loop", {}),
     "warmup.py": ("loop", {}),
-    "wgan_gp.py": ("manual", {}),
+    "wgan_gp.py": ("manual", {"same losses on 2": "noise is drawn for each share"}),
     "wine_nested.py": ("module", {}),
     "word_lm.py": ("loop", {}),
     "wine_project/train.py": ("loop", {}),

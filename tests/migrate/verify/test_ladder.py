@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader, TensorDataset
 torch.manual_seed(1)
 model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Dropout(0.3), torch.nn.BatchNorm1d(4))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-loader = DataLoader(TensorDataset(torch.randn(22, 3), torch.randint(0, 2, (22,))), batch_size=4, shuffle=True)
+loader = DataLoader(TensorDataset(torch.randn(44, 3), torch.randint(0, 2, (44,))), batch_size=8, shuffle=True)
 for epoch in range(int(sys.argv[1]) if len(sys.argv) > 1 else 1):
     for x, y in loader:
         optimizer.zero_grad()
@@ -90,8 +90,8 @@ def test_a_result_whose_losses_agree_but_whose_parameters_do_not_is_caught(tmp_p
 def test_a_result_that_divides_its_data_wrongly_is_caught_for_all_its_dropout(tmp_path):
     """Each process on half of the data set, as a DistributedSampler would give it: another run."""
     original, result = migrated(tmp_path)
-    change(result, "torch.randn(22, 3)", "torch.randn(22, 3)[int(os.environ.get('RANK', 0)) :]")
-    change(result, "torch.randint(0, 2, (22,))", "torch.randint(0, 2, (22,))[int(os.environ.get('RANK', 0)) :]")
+    change(result, "torch.randn(44, 3)", "torch.randn(44, 3)[int(os.environ.get('RANK', 0)) :]")
+    change(result, "torch.randint(0, 2, (44,))", "torch.randint(0, 2, (44,))[int(os.environ.get('RANK', 0)) :]")
     ladder = climb(original, result, [], 2)
     assert results(ladder)["same losses"] == "yes" and results(ladder)["same losses on 2"] != "yes"
 

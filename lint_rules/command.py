@@ -114,14 +114,15 @@ def _lint(options: Namespace, config: Config, rules: list[Rule]) -> Result:
 
 def _lint_all(files: list[str], linter: Linter, cache: Cache | None, jobs: int | None, report_unused: bool) -> Result:
     """With a number of jobs, so many processes; without, one, and more for what is left where that takes long."""
-    if jobs == 1 or (jobs is None and _cores() == 1):
+    wanted = jobs or _idle_cores()
+    if wanted == 1:
         return lint_files(files, linter, cache)
     result = Result()
     left = lint_for_a_while(files, linter, cache, result) if jobs is None else files
     if len(left) > 1:
         from .parallel import lint_parallel
 
-        lint_parallel(left, [rule.code for rule in linter.rules], report_unused, cache, jobs or _cores(), result)
+        lint_parallel(left, [rule.code for rule in linter.rules], report_unused, cache, wanted, result)
     elif left:
         lint_files(left, linter, cache, result)
     return result
@@ -149,11 +150,17 @@ def _keep(result: Result, rules: list[Rule], config: Config) -> None:
     result.findings = kept
 
 
-def _cores() -> int:
+def _idle_cores() -> int:
+    """How many cores have nothing else to do, at least one: on a busy machine processes only wait for each other."""
     try:
-        return len(os.sched_getaffinity(0))
+        cores = len(os.sched_getaffinity(0))
     except AttributeError:
-        return os.cpu_count() or 1
+        cores = os.cpu_count() or 1
+    try:
+        load = os.getloadavg()[0]
+    except (AttributeError, OSError):
+        load = 0.0
+    return max(1, cores - int(load))
 
 
 def _tell(options: Namespace) -> int:

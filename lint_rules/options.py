@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
     output.add_argument("--statistics", action="store_true", help="print how many findings each rule has")
     running = p.add_argument_group("running")
     running.add_argument(
-        "--jobs", type=_jobs, metavar="N", help="processes (default: as many as cores, for many files)"
+        "--jobs", type=_jobs, metavar="N", help="processes (default: as many as idle cores, for many files)"
     )
     running.add_argument("--no-cache", action="store_true", help="neither read nor write .ptlint_cache")
     running.add_argument("--stdin-filename", metavar="NAME", help="lint standard input as the file of this name")

@@ -12,6 +12,7 @@ from .result import Result
 from .run import Outcome, lint_file
 
 _linter: Linter
+_done = 0
 _cache: Cache | None
 
 
@@ -39,7 +40,9 @@ def _start(codes: list[str], report_unused: bool, cache: Cache | None) -> None:
 
 
 def _lint(path: str) -> Outcome:
+    global _done
     outcome = lint_file(path, _linter, _cache)
-    if outcome[3] is not None:
-        gc.collect(0)
+    _done += 1
+    if _done % 100 == 0:
+        gc.collect(1)
     return outcome

@@ -37,9 +37,7 @@ def write(result: Result, color: bool = False) -> Iterator[str]:
                 ],
             }
         ],
-        "results": [
-            _result(path, f, index[f.code], "note" if f.code in lesser else "warning") for path, f in result.findings
-        ],
+        "results": [_result(path, f, index[f.code], f.code in lesser) for path, f in result.findings],
     }
     yield json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
 
@@ -63,12 +61,12 @@ def _rules() -> list[dict[str, Any]]:
     return rules
 
 
-def _result(path: str, f: Finding, index: int, level: str) -> dict[str, Any]:
+def _result(path: str, f: Finding, index: int, lesser: bool) -> dict[str, Any]:
     region = {"startLine": f.line, "startColumn": f.column, "endLine": f.end_line, "endColumn": f.end_column}
     return {
         "ruleId": f.code,
         "ruleIndex": index,
-        "level": level,
+        "level": "note" if lesser else "warning",
         "message": {"text": f.message},
         "locations": [_location(path, region)],
     }

@@ -15,6 +15,7 @@ from ..facts.script import Facts
 from .nodes import is_mode_call, names_of, walk_here
 from .recipe import CannotLift, DataPass, Recipe
 
+WORKED_WITH = ("train", "eval", "parameters", "state_dict", "step", "zero_grad")
 # attributes of a Module that a user's name must not hide
 RESERVED = frozenset(
     """
@@ -57,6 +58,7 @@ class Variables:
     aliases: dict[Variable, ast.expr] = field(default_factory=dict)  # parameters given an expression
     results: list[str] = field(default_factory=list)  # trunk names that are read again after the loop
     epoch_read_after: bool = False
+    unbound: list[str] = field(default_factory=list)  # trunk names that may have no value yet: None from now on
 
 
 def chunks_of(recipe: Recipe) -> list[Chunk]:
@@ -92,6 +94,26 @@ class Binder:
         for p in (recipe.train, recipe.evaluate):
             if p is not None and p.function is not None and p.call is not None:
                 self._given[p.function.name] = given_arguments(p.function, p.call)
+        self.adopted = self._globals_worked_with() if self.trunk_scope.node is not facts.tree else set()
+
+    def _globals_worked_with(self) -> set[str]:
+        """Models, optimizers and schedules of the module level, held by the Module where the trunk is a function."""
+        module, written = self.facts.scopes.module, set()
+        found = {name for name, _ in self.recipe.schedulers}  # their steps are in no chunk any more
+        for chunk in chunks_of(self.recipe):
+            for s in chunk.statements:
+                for n in ast.walk(s):
+                    name: ast.expr | None = None
+                    if isinstance(n, ast.Call):
+                        called = n.func
+                        known = isinstance(called, ast.Attribute) and called.attr in WORKED_WITH
+                        name = called.value if isinstance(called, ast.Attribute) and known else called
+                    elif isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
+                        written.add(n.id)
+                    if isinstance(name, ast.Name) and self.facts.scopes.scope_of(name).lookup(name.id) is module:
+                        found.add(name.id)
+        found -= {*self.trunk_scope.stores, *self.trunk_scope.params, *written}
+        return {n for n in found if module.stores.get(n) and self._is_variable(module, n)}
 
     def variable(self, name: ast.Name) -> Variable | ast.expr | None:
         """The variable of a name in a chunk, the expression its parameter is given, or None for globals, builtins."""
@@ -108,13 +130,16 @@ class Binder:
             return Variable(node.name, name.id)
         if home is self.trunk_scope:
             return Variable("", name.id) if self._is_variable(home, name.id) else None
+        if name.id in self.adopted and home is self.facts.scopes.module:
+            return Variable("", name.id)
         return None
 
     def _is_variable(self, scope: Scope, name: str) -> bool:
         """Imports, functions and classes of the module stay what they are."""
         if scope.node is not self.facts.tree:
             return True
-        return not all(isinstance(s, ast.FunctionDef | ast.ClassDef | ast.alias) for s in scope.stores.get(name, ()))
+        made = scope.stores.get(name, ())
+        return not all(isinstance(s, ast.FunctionDef | ast.ClassDef | ast.alias) for s in made)
 
 
 def given_arguments(f: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
@@ -298,9 +323,9 @@ def _place(
         if var.owner == "" and var.name == recipe.epoch:
             continue
         if in_trunk and to and not surely_bound(facts, recipe, binder, var.name):
-            if binder.trunk_scope.node is not facts.tree or at:
-                raise CannotLift(recipe.epoch_loop, f"`{var.name}` may have no value when the loop begins")
-            continue  # a global that is only read stays one, bound or not
+            if binder.trunk_scope.node is facts.tree and not at:
+                continue  # a global that is only read stays one, bound or not
+            v.unbound.append(var.name)
         if in_trunk and to | (at if var.name in read_after else set()):
             v.constructor.append(var.name)
         shared = bool(at) and (bool(to) or (var.owner == "" and var.name in read_after))
@@ -336,7 +361,7 @@ def _bound_order(binder: Binder, recipe: Recipe) -> list[str]:
 
 def surely_bound(facts: Facts, recipe: Recipe, binder: Binder, name: str) -> bool:
     """Whether the name has a value in any case when the epoch loop begins: written above it in no branch, or in all."""
-    if name in binder.trunk_scope.params:
+    if name in binder.trunk_scope.params or name in binder.adopted:
         return True
     at: ast.AST = recipe.epoch_loop
     while at is not binder.trunk_scope.node:
@@ -364,7 +389,7 @@ def _defines(s: ast.stmt, name: str) -> bool:
 
 def _bound_before(binder: Binder, recipe: Recipe, name: str) -> bool:
     """Whether the trunk binds the name before the epoch loop."""
-    if name in binder.trunk_scope.params:
+    if name in binder.trunk_scope.params or name in binder.adopted:
         return True
     line = recipe.epoch_loop.lineno
     return any(getattr(s, "lineno", line) < line for s in binder.trunk_scope.stores.get(name, ()))
@@ -372,22 +397,36 @@ def _bound_before(binder: Binder, recipe: Recipe, name: str) -> bool:
 
 def _read_after(facts: Facts, recipe: Recipe, binder: Binder) -> set[str]:
     """Trunk names whose value of after the loop may be read: further down, or in a function that stays."""
-    end = recipe.epoch_loop.end_lineno or 0
     inside = {s.function for s in (recipe.train, recipe.evaluate) if s is not None and s.function is not None}
-    trunk = binder.trunk_scope.node
-    rest = recipe.trunk_body[recipe.trunk_body.index(recipe.epoch_loop) + 1 :]
-    at_top = recipe.trunk_body is getattr(trunk, "body", None)
-    open_reads = exposed(rest) if at_top else None
+    open_reads = _exposed_after(facts, recipe, binder)
     found = set()
     for name in binder.trunk_scope.stores:
         for read in facts.scopes.reads(name, binder.trunk_scope):
             ups = list(facts.scopes.ancestors(read))
             if recipe.epoch_loop in ups or any(up in inside for up in ups):
                 continue
-            in_function = facts.scopes.scope_of(read) is not binder.trunk_scope
-            if in_function or (read.lineno > end and (open_reads is None or name in open_reads)):
+            if name in open_reads or facts.scopes.scope_of(read) is not binder.trunk_scope:
                 found.add(name)
     return found
+
+
+def _exposed_after(facts: Facts, recipe: Recipe, binder: Binder) -> set[str]:
+    """The trunk names that may be read after the loop before they are written again."""
+    after: list[ast.stmt] = []
+    found: set[str] = set()
+    at: ast.AST = recipe.epoch_loop
+    while at is not binder.trunk_scope.node:
+        up = facts.scopes.parents[at]
+        for block in (getattr(up, name, None) for name in ("body", "orelse", "finalbody")):
+            if isinstance(block, list) and at in block:
+                after += block[block.index(at) + 1 :]
+        if isinstance(up, ast.Try):
+            for block in (*(h.body for h in up.handlers), up.orelse, up.finalbody):
+                found |= exposed(block) if at not in block else set()
+        elif isinstance(up, ast.For | ast.While):
+            found |= exposed(up.body)  # in its next round
+        at = up
+    return found | exposed(after)
 
 
 def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:

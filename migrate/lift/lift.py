@@ -42,6 +42,9 @@ def _assemble(facts: Facts, recipe: Recipe, lifted: Lifted) -> str:
     for s in lifted.configured.moved:
         first, last = splice.with_comments(s, _block_floor(recipe, s))
         edits.append((*facts.text.line_span(first, last), ""))
+    for line, lines in _bound_first(facts, recipe, lifted.unbound):
+        at, _ = facts.text.line_span(line, line)
+        edits.append((at, at, newline.join(lines) + newline))
     text = newline.join(lifted.class_lines)
     functions = sorted(lifted.removed, key=lambda f: f.lineno)
     placed = False
@@ -56,6 +59,24 @@ def _assemble(facts: Facts, recipe: Recipe, lifted: Lifted) -> str:
     if not placed:
         edits.append(_before_trunk(facts, recipe, text, newline))
     return _apply(facts.text.text, edits)
+
+
+def _bound_first(facts: Facts, recipe: Recipe, names: list[str]) -> list[tuple[int, list[str]]]:
+    """`name = None` above the statement that may or may not give the name a value: the constructor takes it."""
+    found: list[tuple[int, list[str]]] = []
+    scope = facts.scopes.scope_of(recipe.epoch_loop)
+    blocks = {id(recipe.trunk_body): recipe.trunk_body}
+    for up in facts.scopes.ancestors(recipe.epoch_loop):
+        for block in (getattr(up, "body", None), getattr(up, "orelse", None)):
+            if isinstance(block, list):
+                blocks[id(block)] = block
+    for name in names:
+        holder = facts.scopes.statement_of(scope.stores[name][0])
+        while not any(holder in block for block in blocks.values()):
+            holder = facts.scopes.statement_of(facts.scopes.parents[holder])
+        first, _ = Splice(facts.text).with_comments(holder)
+        found.append((first, [f"{' ' * facts.text.key(holder)[1]}{name} = None"]))
+    return found
 
 
 def _block_floor(recipe: Recipe, s: ast.stmt) -> int:

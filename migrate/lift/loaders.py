@@ -61,6 +61,8 @@ def is_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         return False
     if isinstance(node, ast.IfExp):
         return is_loader(facts, node.body, depth + 1) and is_loader(facts, node.orelse, depth + 1)
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+        return _all_values(facts, node.value, depth)
     if not isinstance(node, ast.Name):
         return False
     scope = facts.scopes.scope_of(node).lookup(node.id)
@@ -68,6 +70,23 @@ def is_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         return False
     values = values_of(facts, node.id, scope, depth)
     return bool(values) and all(is_loader(facts, v, depth + 1) for v in values)
+
+
+def _all_values(facts: Facts, name: ast.Name, depth: int) -> bool:
+    """Whether a dictionary holds nothing but loaders: `{"train": DataLoader(...), "val": DataLoader(...)}`."""
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    kinds = values_of(facts, name.id, scope, depth) if scope is not None else []
+    found = []
+    for kind in kinds:
+        if isinstance(kind, ast.Dict):
+            found += [is_loader(facts, v, depth + 1) for v in kind.values]
+        elif isinstance(kind, ast.DictComp):
+            found.append(is_loader(facts, kind.value, depth + 1))
+        elif isinstance(kind, ast.Name):
+            found.append(_all_values(facts, kind, depth + 1) if depth < 8 else False)
+        else:
+            found.append(False)
+    return bool(found) and all(found)
 
 
 def values_of(facts: Facts, name: str, scope: object, depth: int) -> list[ast.expr]:

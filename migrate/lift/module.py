@@ -34,6 +34,7 @@ class Lifted:
     trunk_lines: list[str]
     configured: Configured
     removed: list[ast.FunctionDef]
+    unbound: list[str]
     edits: list[Edit]
     attention: list[Note]
 
@@ -74,7 +75,8 @@ class ModuleBuilder(Rewriter):
             self._say(
                 why.node or self.recipe.train.loop, f"manual optimization, the step keeps its order: {why.reason}"
             )
-        return Lifted(lines, self._trunk(), self.configured, removed, self.edits, self.attention)
+        unbound = self.variables.unbound
+        return Lifted(lines, self._trunk(), self.configured, removed, unbound, self.edits, self.attention)
 
     def _settings(self) -> list[str]:
         """How the batches and the loss have to be taken, where it is not the usual way; said in the report too."""
@@ -201,17 +203,12 @@ class ModuleBuilder(Rewriter):
             else:
                 unpack = [f"{self._target(passing)} = batch"]
             index = passing.index or "batch_idx"
-            if passing.index is not None and passing.index_start is not None:
-                start = self.facts.text.get(passing.index_start)
+            var = Variable(self._owner(passing), passing.index or "")
+            kept = self.variables.attributes.get(var) if passing.index is not None else None
+            if passing.index is not None and (passing.index_start is not None or kept is not None):
                 index = "batch_idx"
-                unpack.append(f"{passing.index} = batch_idx + {start}")
-            elif (
-                passing.index is not None and Variable(self._owner(passing), passing.index) in self.variables.attributes
-            ):
-                index = "batch_idx"
-                unpack.append(
-                    f"self.{self.variables.attributes[Variable(self._owner(passing), passing.index)]} = batch_idx"
-                )
+                start = f" + {self.facts.text.get(passing.index_start)}" if passing.index_start is not None else ""
+                unpack.append(f"{f'self.{kept}' if kept is not None else passing.index} = batch_idx{start}")
             signature = f"def {hook}(self, {batch}, {index}):"
             head = unpack
         elif hook == "on_train_batch_end":

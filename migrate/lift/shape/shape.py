@@ -10,8 +10,10 @@ from .bars import open_bars
 from .hoist import hoist_passes
 from .inline import inline_step
 from .loops import around_lone_loop, count_whiles
+from .phases import write_out_phases
 
 STEPS: tuple[Callable[[Facts], str | None], ...] = (
+    write_out_phases,
     open_bars,
     hoist_passes,
     inline_step,

@@ -281,7 +281,94 @@ print(seen, loss.item())
 """
 )
 
+PHASES = (
+    HEAD
+    + """
+import copy
+loaders = {'train': train_loader, 'val': test_loader}
+
+def train_model(model, criterion, optimizer, scheduler, num_epochs=2):
+    best_weights, best = copy.deepcopy(model.state_dict()), 0.0
+    for epoch in range(num_epochs):
+        print(f'Epoch {epoch}/{num_epochs - 1}')
+        # Each epoch has two phases
+        for phase in ['train', 'val']:
+            if phase == 'train':
+                model.train()
+            else:
+                model.eval()
+            running, right = 0.0, 0
+            for x, y in loaders[phase]:
+                x = x.to(device)
+                y = y.to(device)
+                optimizer.zero_grad()
+                with torch.set_grad_enabled(phase == 'train'):
+                    out = model(x)
+                    _, guess = torch.max(out, 1)
+                    loss = criterion(out, y)
+                    # only when training
+                    if phase == 'train':
+                        loss.backward()
+                        optimizer.step()
+                running += loss.item() * x.size(0)
+                right += torch.sum(guess == y.data).item()
+            if phase == 'train':
+                scheduler.step()
+            average, accuracy = running / len(loaders[phase].dataset), right / len(loaders[phase].dataset)
+            print(f'{phase} {average:.6f} {accuracy:.4f}')
+            if phase == 'val' and accuracy > best:
+                best = accuracy
+                best_weights = copy.deepcopy(model.state_dict())
+    print('best', best)
+    model.load_state_dict(best_weights)
+    return model
+
+model = train_model(model, criterion, optimizer, StepLR(optimizer, 1), num_epochs=args.epochs)
+"""
+)
+
+A_WRITER_SOMETIMES = (
+    FUNCTIONS.replace(
+        "best = 0\n",
+        """best = 0
+
+class Writer:
+    def add(self, *values):
+        print('written', *values)
+
+def main(writes):
+    if writes:
+        writer = Writer()
+    for epoch in range(2):
+        total = train(epoch)
+        if writes:
+            writer.add(epoch, total)
+
+""",
+        1,
+    )
+    .replace("for epoch in range(1, args.epochs + 1):", "main(True)\nfor epoch in range(0):")
+    .replace("    total = train(epoch)\n    right", "    right")
+)
+
+INDEX_FROM_ONE = NESTED.replace("enumerate(train_loader)", "enumerate(train_loader, 1)").replace(
+    "print('done'", "print(i)\nprint('done'"
+)
+
+IN_MAIN = FUNCTIONS.replace(
+    "for epoch in range(1, args", "def main():\n  best = 0\n  for epoch in range(1, args"
+).replace(
+    "    total = train(epoch)\n    right = test()\n    scheduler.step()\n    if right > best:\n        best = right\n"
+    "        print('best', best, 'of epoch', epoch)\nprint('best of all', best)",
+    "    total = train(epoch)\n    right = test()\n    scheduler.step()\n    if right > best:\n        best = right\n"
+    "        print('best', best, 'of epoch', epoch)\n  print('best of all', best)\n\nmain()",
+)
+
 LIFTED = {
+    "main with globals": (IN_MAIN, "module"),
+    "an index that counts from one, read afterwards": (INDEX_FROM_ONE, "module"),
+    "phases": (PHASES, "module"),
+    "a writer that is not always made": (A_WRITER_SOMETIMES, "module"),
     "a step function": (STEP_FUNCTION, "module"),
     "a trainer class": (TRAINER_CLASS, "module"),
     "a trainer class, epochs outside": (EPOCHS_OUTSIDE_THE_CLASS, "module"),

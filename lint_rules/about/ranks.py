@@ -63,6 +63,8 @@ class Ranks:
                 return up
             if isinstance(up, ast.BoolOp) and child is not up.values[0] and self.is_rank_test(up.values[0]):
                 return up
+            if isinstance(up, ast.Match) and child is not up.subject and self.is_rank_test(up.subject):
+                return up
             block = getattr(up, "body", None)
             if isinstance(block, list) and child in block:
                 early = self._early_exit(block, child)

@@ -61,7 +61,10 @@ def serves_evaluation(call: ast.Call, file: File) -> bool:
     """Whether the loader is for validation or tests, by what it is called or what it loads."""
     names = [_assigned_name(call, file), last_part(option(call, "dataset") or call)]
     function = file.nodes.function_of(call)
-    if function is not None and isinstance(file.nodes.parents.get(call), ast.Return):
+    holder = file.nodes.parents.get(call)
+    while isinstance(holder, ast.List | ast.ListComp | ast.Tuple):
+        holder = file.nodes.parents.get(holder)
+    if function is not None and isinstance(holder, ast.Return):
         names.append(function.name)
     if any(name and TRAINING.search(name) for name in names):
         return False

@@ -141,16 +141,33 @@ def _others_join(call: ast.Call, name: str, guard: ast.AST, file: File) -> bool:
         if other is call or file.nodes.function_of(other) is not function:
             continue
         theirs = rank_guard(other, file)
-        if theirs is not None and (theirs is not guard or _side(call, guard, file) != _side(other, guard, file)):
+        if theirs is guard and _side(call, guard, file) is not _side(other, guard, file):
+            return True
+        if theirs is not None and theirs is not guard and not (_is_for_the_first(guard) and _is_for_the_first(theirs)):
             return True
     return False
 
 
-def _side(node: ast.AST, guard: ast.AST, file: File) -> bool:
-    """Whether the node stands in the body of an `if`, not in its else."""
+def _is_for_the_first(guard: ast.AST) -> bool:
+    """`if rank == 0:`, `if not rank:`, `if is_main:`: surely for the first rank, as part of a condition too."""
+    test = getattr(guard, "test", None)
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        test = test.values[0]
+    if isinstance(test, ast.Compare):
+        right = test.comparators[0]
+        return isinstance(test.ops[0], ast.Eq) and isinstance(right, ast.Constant) and right.value == 0
+    if isinstance(test, ast.UnaryOp):
+        return isinstance(test.op, ast.Not) and "rank" in ast.unparse(test.operand)
+    return test is not None and "main" in ast.unparse(test)
+
+
+def _side(node: ast.AST, guard: ast.AST, file: File) -> object:
+    """Which branch of a guard the node stands in."""
     child = node
     for up in file.nodes.ancestors(node):
         if up is guard:
-            return not isinstance(up, ast.If) or child in up.body
+            if isinstance(up, ast.If | ast.IfExp):
+                return child in up.body if isinstance(up, ast.If) else child is up.body
+            return child if isinstance(up, ast.Match) else True
         child = up
     return True

@@ -11,9 +11,10 @@ import ast
 from ..facts.script import Facts
 from .loaders import is_loader, is_progress, iterates_loader
 from .manual import manual_optimization
+from .mixes import mixes_samples
 from .nodes import is_call_of, local_function
 from .passes import evaluation, pass_in_place, pass_of_function
-from .recipe import CannotLift, DataPass, Recipe
+from .recipe import CannotLift, DataPass, Optimization, Recipe
 from .step import epoch_schedulers, loose_tensors, optimization, whole_batches
 
 COUNTS = ("range", "len", "int", "min", "max", "enumerate", "size", "count")
@@ -86,7 +87,7 @@ def find(facts: Facts, lifts_evaluation: bool = True, automatic: bool = True) ->
         step,
         schedulers,
         decided_late=not is_loader(facts, train.loader),
-        whole=_no_loader(facts, train) or whole_batches(facts, train) or loose_tensors(facts, train, step),
+        whole=_whole(facts, train, step),
         unlifted=unlifted if _evaluates(facts, rest) else None,
         reloads=_made_anew(facts, train, epoch_loop),
     )
@@ -216,6 +217,16 @@ def _made_anew(facts: Facts, train: DataPass, epoch_loop: ast.For) -> bool:
             if any(s in body or epoch_loop in facts.scopes.ancestors(s) for s in stores):
                 return True
     return False
+
+
+def _whole(facts: Facts, train: DataPass, step: Optimization) -> CannotLift | None:
+    """Why the step needs whole batches, if it does."""
+    return (
+        _no_loader(facts, train)
+        or whole_batches(facts, train)
+        or loose_tensors(facts, train, step)
+        or mixes_samples(facts, train)
+    )
 
 
 def _no_loader(facts: Facts, train: DataPass) -> CannotLift | None:

@@ -1,0 +1,51 @@
+"""A step that mixes the samples of its batch keeps whole batches on several processes; others are divided."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.lift.test_same_run import NESTED
+from tests.migrate.running import check_same
+
+LOSS = "        loss = criterion(out, y)\n"
+HELPER = """
+def nt_xent(z, y):
+    z = F.normalize(z, dim=1)
+    similarity = z @ z.t()
+    return F.cross_entropy(similarity, torch.arange(len(z)))
+
+for epoch in"""
+
+MIXES = {
+    "a product with itself": NESTED.replace(LOSS, "        loss = (out @ out.t()).mean() + criterion(out, y)\n"),
+    "softmax over the samples": NESTED.replace(LOSS, "        loss = criterion(out.softmax(dim=0), y)\n"),
+    "a mean that is subtracted": NESTED.replace(LOSS, "        loss = criterion(out - out.mean(0), y)\n"),
+    "distances": NESTED.replace(LOSS, "        loss = torch.cdist(out, out).mean() + criterion(out, y)\n"),
+    "in a helper": NESTED.replace("\nfor epoch in", HELPER).replace(LOSS, "        loss = nt_xent(out, y)\n"),
+    "in the order of the batch": NESTED.replace(LOSS, "        loss = criterion(out.sort(dim=0)[0], y)\n"),
+}
+MIXES_NOT = {
+    "plain": NESTED,
+    "softmax over the classes": NESTED.replace(LOSS, "        loss = F.nll_loss(out.log_softmax(dim=1), y)\n"),
+    "a mean of everything": NESTED.replace(LOSS, "        loss = (out - F.one_hot(y, 3)).pow(2).mean()\n"),
+    "a product with a weight": NESTED.replace(LOSS, "        loss = criterion(out @ torch.eye(3), y)\n"),
+    "an accuracy": NESTED.replace(LOSS, LOSS + "        hits = (out.argmax(1) == y).float().mean()\n"),
+    "in a helper": NESTED.replace("\nfor epoch in", HELPER.replace("z @ z.t()", "z * 2").replace(
+        "torch.arange(len(z))", "y")).replace(LOSS, "        loss = nt_xent(out, y)\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", MIXES.values(), ids=MIXES.keys())
+def test_batches_stay_whole_and_the_report_says_why(text):
+    result = migrate_text(text)
+    assert result.plan == "module" and "divide_batches = False" in result.text
+    assert any(n.code == "PTM703" and "mixes the samples of a batch" in n.message for n in result.attention)
+
+
+@pytest.mark.parametrize("text", MIXES_NOT.values(), ids=MIXES_NOT.keys())
+def test_others_are_divided(text):
+    result = migrate_text(text)
+    assert result.plan == "module" and "divide_batches" not in result.text
+
+
+def test_one_process_is_the_same_run():
+    check_same(MIXES["in a helper"], "module")

@@ -58,8 +58,6 @@ class _OverDevices(Strategy):
             outputs = run_pieces(module, name, pieces, rest, recorders)
             replay(recorders, module.log)
             sizes[:] = [piece.size for piece in pieces]
-            if len(outputs) == 1:
-                return outputs[0]
             gathered = gather(outputs, devices[0])
             if ends or name == "predict_step" or not is_number(loss_in(outputs[0])):
                 return gathered

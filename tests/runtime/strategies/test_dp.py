@@ -49,6 +49,14 @@ class Softmax(Net):
         return -(outputs["out"].softmax(0) * F.one_hot(outputs["y"], 3)).mean()
 
 
+class Ends(Net):
+    """All losses of the devices come back from step_end."""
+
+    def training_step_end(self, losses):
+        self.seen.append(tuple(losses.shape))
+        return losses
+
+
 def data(samples=21):
     torch.manual_seed(5)
     return TensorDataset(torch.randn(samples, 4), torch.randint(0, 3, (samples,)))
@@ -89,14 +97,18 @@ def test_step_end_sees_the_whole_batch():
 
 
 def test_losses_of_the_devices_handed_back_by_step_end():
-    class Ends(Net):
-        def training_step_end(self, losses):
-            self.seen.append(tuple(losses.shape))
-            return losses
-
     one, two = trained(Net(), 1)[0], trained(Ends(), 2)[0]
     assert two.seen[2::3] == [(2,)] * 6, "a value of shape () a device is gathered as one of shape (devices,)"
     assert torch.allclose(one.net[0].weight, two.net[0].weight, atol=1e-6)
+
+
+def test_one_sample_alone_is_gathered_too():
+    """A last batch with one sample: step_end sees what it sees otherwise."""
+    torch.manual_seed(3)
+    module = Ends()
+    trainer = Trainer(devices=2, accelerator="cpu", strategy="dp", max_epochs=1)
+    trainer.fit(module, DataLoader(data(17), 8))
+    assert [shape for shape in module.seen if isinstance(shape, tuple)] == [(2,), (2,), (1,)]
 
 
 def test_evaluation_and_prediction():

@@ -128,22 +128,12 @@ def numbers(value) -> list[float]:
 
 # -- the page -----------------------------------------------------------------------------------------------------
 
-HEAD = """# Engines
-
-What each engine does with each kind of run, on two processes of one machine without a GPU (ddp2: two nodes of two
-devices, one process each; dp: one process). **exact**: the losses, metrics, predictions and weights of one process, to
-1e-6, under `--global-batch`, the ragged last batch included. **works**: to rounding of the precision. **ends**: the job
-ends with the failing rank's own traceback. A number: refused before training starts, for the reason below.
-
-Written by `python tests/runtime/engine_matrix.py NAME ...`, and held to what it says by the slow tests.
-"""
+MARK = "<!-- from here on written by engine_matrix.py -->\n"
 
 
 def read_page() -> dict[str, dict[str, str]]:
     """The rows of the page, reasons in their places."""
-    if not PAGE.exists():
-        return {}
-    text = PAGE.read_text()
+    text = PAGE.read_text().partition(MARK)[2]
     reasons = dict(re.findall(r"^(\d+)\. (.*)$", text, re.M))
     rows = {}
     for line in re.findall(r"^\| `(.*) \|$", text, re.M):
@@ -154,6 +144,7 @@ def read_page() -> dict[str, dict[str, str]]:
 
 
 def page(rows: dict[str, dict[str, str]]) -> str:
+    """The page with these rows; what stands above the mark stays."""
     reasons: list[str] = []
     lines = [f"| engine | {' | '.join(CELLS.values())} |", f"|---|{'---|' * len(CELLS)}"]
     for engine in sorted(rows, key=ENGINES.index):
@@ -166,8 +157,9 @@ def page(rows: dict[str, dict[str, str]]) -> str:
         lines.append(f"| `{engine}` | {' | '.join(cells)} |")
     listed = "\n".join(f"{number}. {reason}" for number, reason in enumerate(reasons, start=1))
     absent = [engine for engine in ENGINES if engine not in rows]
-    tail = f"\nNot installed where this page was written: {', '.join(absent)}.\n" if absent else ""
-    return f"{HEAD}\n" + "\n".join(lines) + f"\n\n{listed}\n{tail}"
+    tail = f"\nNot run where this page was written: {', '.join(absent)}.\n" if absent else ""
+    head = PAGE.read_text().partition(MARK)[0]
+    return f"{head}{MARK}\n" + "\n".join(lines) + f"\n\n{listed}\n{tail}"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from .codemods.base import Change, NotFound, apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.keep_loop import KeepLoop
 from .codemods.mend_async import mend
-from .codemods.once import PRINT, SAVE, Once
+from .codemods.once import PRINT, SAVE, Once, renamed_in_text
 from .codemods.split_steps import SplitSteps
 from .facts.choice import accelerator
 from .facts.refusals import carrier, refusal
@@ -223,7 +223,7 @@ def _once(text: str, original: Facts, options: Options) -> tuple[str, list[Edit]
         return text, [], []
     facts = Facts(text)
     changes = list(Once().plan(facts))
-    text = apply(facts, changes)
+    text = renamed_in_text(facts, changes) or apply(facts, changes)
     line = _line_map(facts.text.text, original.text.text)
     read = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
     names = [n for n in (PRINT, SAVE) if n in read]

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import libcst as cst
-from libcst.metadata import CodeRange
 
+from ._positions import Range
 from .base import Change, Insertion
 
 SMALL = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Expr, cst.Return, cst.Import, cst.ImportFrom, cst.Pass, cst.Del)
@@ -27,7 +27,7 @@ class Pass(cst.CSTTransformer):
     def __init__(
         self,
         wanted: Mapping[tuple[Any, ...], list[Change]],
-        positions: Mapping[cst.CSTNode, CodeRange],
+        positions: Mapping[cst.CSTNode, Range],
         insertions: Sequence[Insertion] = (),
     ) -> None:
         super().__init__()
@@ -49,9 +49,9 @@ class Pass(cst.CSTTransformer):
             return True
         where = self.positions[node]
         decorators = getattr(node, "decorators", ())
-        first = self.positions[decorators[0]].start.line if decorators else where.start.line
+        first = self.positions[decorators[0]].line if decorators else where.line
         at = bisect_left(self.lines, first)
-        return at < len(self.lines) and self.lines[at] <= where.end.line
+        return at < len(self.lines) and self.lines[at] <= where.end_line
 
     def on_leave(self, original: cst.CSTNode, updated: Any) -> Any:
         of_its_own = self.own.get(type(original))
@@ -62,7 +62,7 @@ class Pass(cst.CSTTransformer):
         kind = "statement" if isinstance(original, SMALL) else type(original).__name__
         if kind in self.kinds:
             where = self.positions[original]
-            key = (kind, where.start.line, where.start.column, where.end.line, where.end.column)
+            key = (kind, *where)
             if key in self.wanted:
                 self.found.add(key)
             for change in self.wanted.get(key, ()):
@@ -103,7 +103,7 @@ class Pass(cst.CSTTransformer):
         """The statements with new definitions before those that need them; a module's statements keep their places."""
         before: dict[int, list[Any]] = {}
         for i in [i for i in self.insertions if i.text]:
-            at = next(n for n, s in enumerate(original.body) if self.positions[s].end.line >= i.line)
+            at = next(n for n, s in enumerate(original.body) if self.positions[s].end_line >= i.line)
             before.setdefault(at, []).append(cst.parse_statement(i.text, original.config_for_parsing))
         imports = sorted({name for i in self.insertions for name in i.imports})
         body: list[Any] = []

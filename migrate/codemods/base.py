@@ -72,9 +72,9 @@ class Codemod:
 def apply(facts: Facts, changes: Iterable[Change]) -> str:
     """The text after the changes, every byte outside them kept."""
     import libcst as cst
-    from libcst.metadata import MetadataWrapper, PositionProvider
 
     from ._pass import Pass
+    from ._positions import positions_of
 
     wanted: dict[tuple[Any, ...], list[Change]] = {}
     insertions: list[Insertion] = []
@@ -84,11 +84,9 @@ def apply(facts: Facts, changes: Iterable[Change]) -> str:
         wanted.setdefault((_kind(c.node), *facts.text.key(c.node)), []).append(c)
     if not wanted:
         return facts.text.text
-    wrapper = MetadataWrapper(cst.parse_module(facts.text.text), unsafe_skip_copy=True)
-    # not `wrapper.resolve`, which walks the tree once more for providers that have none of this one's work
-    positions: Any = PositionProvider()._gen(wrapper)
-    carried = Pass(wanted, positions, insertions)
-    text = wrapper.module.visit(carried).code
+    module = cst.parse_module(facts.text.text)
+    carried = Pass(wanted, positions_of(module), insertions)
+    text = module.visit(carried).code
     if len(carried.found) < len(wanted):
         raise NotFound([wanted[key][0].edit for key in wanted if key not in carried.found])
     return text

@@ -75,6 +75,18 @@ class Once(Codemod):
         return True
 
 
+def renamed_in_text(facts: Facts, changes: list[Change]) -> str | None:
+    """The text with its calls renamed, by their places alone; None where more than a name changes."""
+    if not all(isinstance(c.node, ast.Call) for c in changes):
+        return None
+    text = facts.text.text
+    for c in sorted(changes, key=lambda c: facts.text.span(c.node), reverse=True):
+        assert isinstance(c.node, ast.Call)
+        start, stop = facts.text.span(c.node.func)
+        text = text[:start] + (PRINT if text[start:stop] == "print" else SAVE) + text[stop:]
+    return text
+
+
 def _renamed(new: str) -> Any:
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst

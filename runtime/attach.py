@@ -8,6 +8,7 @@ import torch
 
 from .callbacks.base import Callback
 from .errors import ConfigurationError
+from .gone import refuse_gone
 from .hooks import find_hook
 from .seeding import separate_ranks
 
@@ -23,6 +24,8 @@ def attach(trainer: Trainer, module: Module, stage: str, datamodule: Any) -> Non
     if datamodule is not None:
         datamodule.trainer = trainer
     add_callbacks(trainer, module)
+    for owner in (module, *trainer.callbacks):
+        refuse_gone(owner)
     trainer.runtime.connect()
     if stage != "fit" or module.divide_batches is True:
         separate_ranks(trainer.global_rank)

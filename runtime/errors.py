@@ -5,9 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from . import oneline
+
 
 class ConfigurationError(ValueError):
     """What was asked cannot be done here; the message says what was asked, what there is, and the way out."""
+
+
+oneline.install(ConfigurationError)
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> ConfigurationError:

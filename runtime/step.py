@@ -38,6 +38,7 @@ class AutomaticStep:
         self.own_step = overridden(module, "optimizer_step", Base)
         self.closure = self.own_step or any(map(wants_closure, trainer.optimizers))
         self.own_zero = overridden(module, "optimizer_zero_grad", Base)
+        self.zero_takes_turn = takes(module.optimizer_zero_grad, "optimizer_idx")
         self.clips = bool(trainer.gradient_clip_val) or overridden(module, "configure_gradient_clipping", Base)
         hooks = (trainer.hook(name) for name in STEP_HOOKS)
         self.before_zero, self.before_backward, self.after_backward, self.before_step = hooks
@@ -99,7 +100,8 @@ class AutomaticStep:
         if self.before_zero is not None:
             self.before_zero(self.optimizer)
         if self.own_zero:
-            self.module.optimizer_zero_grad(self.loop.epoch, batch_idx, self.optimizer)  # type: ignore[arg-type]
+            arguments = (self.loop.epoch, batch_idx, self.optimizer, *(self.turn if self.zero_takes_turn else ()))
+            self.module.optimizer_zero_grad(*arguments)  # type: ignore[arg-type]
         elif self.optimizer is not None:
             self.strategy.zero_grad(self.optimizer)
 

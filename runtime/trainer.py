@@ -397,6 +397,10 @@ class Trainer(Whereabouts):
     def early_stopping_callback(self) -> EarlyStopping | None:
         return next((callback for callback in self.callbacks if isinstance(callback, EarlyStopping)), None)
 
+    @property
+    def early_stopping_callbacks(self) -> list[EarlyStopping]:
+        return [callback for callback in self.callbacks if isinstance(callback, EarlyStopping)]
+
     def checkpoint_path(self, name: Any) -> Any:
         """A path as it is; "best" and "last" as ModelCheckpoint's. Raises ConfigurationError where there is none.
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from .data import length_of
 from .evaluate import as_list
@@ -28,6 +31,7 @@ class Whereabouts:
     metrics: Published
     limits: dict[str, Any]
     num_sanity_val_steps: int
+    progress: Any
     default_root_dir: str
     val_dataloaders: Any
     test_dataloaders: Any
@@ -164,6 +168,23 @@ class Whereabouts:
     @property
     def scaler(self) -> Any:
         return self.runtime.precision.scaler
+
+    @property
+    def precision_plugin(self) -> Any:
+        return self.runtime.precision
+
+    @property
+    def progress_bar_callback(self) -> Any:
+        return self.progress
+
+    @property
+    def distributed_sampler_kwargs(self) -> dict[str, int]:
+        """For a script that divides its data itself."""
+        return {"num_replicas": self.world_size, "rank": self.global_rank}
+
+    def init_module(self, empty_init: bool | None = None) -> AbstractContextManager:
+        """Inside, modules are made on this process's device."""
+        return torch.device(self.runtime.device)
 
     @property
     def accelerator(self) -> str:

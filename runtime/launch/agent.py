@@ -13,6 +13,7 @@ import uuid
 from dataclasses import dataclass
 
 from ..environment import PREFIX
+from ..oneline import USAGE
 from .threads import thread_variables
 
 LAST_CALL = 5  # seconds that a rendezvous waits for more nodes when enough are there
@@ -44,6 +45,7 @@ class Job:
 def run(job: Job, variables: dict[str, str]) -> int:
     """Run the job under these environment variables; returns the exit code for the command line."""
     os.environ.update(variables)
+    os.environ[PREFIX + "ONE_LINE"] = "1"
     if job.processes == 1 and job.nodes == 1 and not job.max_restarts:
         os.execv(sys.executable, [sys.executable, job.script, *job.arguments])
     return _run_agent(job)
@@ -64,6 +66,8 @@ def _run_agent(job: Job) -> int:
         elastic_launch(_config(job), command[0])(*command[1:])
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
+        if failure.exitcode == USAGE:
+            return USAGE  # the script has said what is wrong
         others = "; the other ranks were ended." if job.processes * job.nodes > 1 else "."
         print(f"rank {rank} ended with exit code {failure.exitcode}{others}", file=sys.stderr)
         return 1

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from .. import environment
+from ..errors import ConfigurationError
 
 ExceptHook = Callable[[type[BaseException], BaseException, "TracebackType | None"], object]
 PATIENCE = 15.0  # seconds in which the launcher ends a rank whose peer has gone; then it speaks for itself
@@ -41,7 +42,7 @@ def watch(rank: int, previous: ExceptHook) -> None:
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if is_lost_peer(error):
             time.sleep(PATIENCE)
-        if not issubclass(kind, KeyboardInterrupt):
+        if not issubclass(kind, (KeyboardInterrupt, ConfigurationError)):
             print(f"rank {rank} stopped{' at ' + failed_at if failed_at else ''}:", file=sys.stderr)
         previous(kind, error, trace)
         sys.stderr.flush()

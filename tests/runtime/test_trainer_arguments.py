@@ -1,5 +1,7 @@
 """Table D, and every `Trainer(...)` line of the guide: what it means here, or why it is refused."""
 
+import inspect
+
 import pytest
 import torch
 from ptmigrate.runtime import BaguaStrategy, Trainer, accelerators
@@ -143,6 +145,125 @@ def test_lines_of_the_guide_that_are_refused(eight, arguments, named):
 def test_refused_with_the_reason(arguments, says):
     with pytest.raises(ConfigurationError, match=says):
         Trainer(**arguments)
+
+
+# Every argument that Lightning's Trainer has had from 1.2 to 2.6, with a value that asks for something.
+ARGUMENTS = {
+    "accelerator": "cpu",
+    "accumulate_grad_batches": 2,
+    "amp_backend": "native",
+    "amp_level": "O2",
+    "auto_lr_find": True,
+    "auto_scale_batch_size": True,
+    "auto_select_gpus": True,
+    "automatic_optimization": False,
+    "barebones": True,
+    "benchmark": True,
+    "callbacks": [],
+    "check_val_every_n_epoch": 2,
+    "default_root_dir": ".",
+    "checkpoint_callback": True,
+    "detect_anomaly": True,
+    "deterministic": True,
+    "devices": 1,
+    "gpus": 0,
+    "distributed_backend": "ddp",
+    "enable_autolog_hparams": False,
+    "enable_checkpointing": True,
+    "enable_model_summary": True,
+    "enable_pl_optimizer": True,
+    "enable_progress_bar": False,
+    "fast_dev_run": True,
+    "flush_logs_every_n_steps": 5,
+    "gradient_clip_algorithm": "value",
+    "gradient_clip_val": 0.5,
+    "hpus": 1,
+    "inference_mode": True,
+    "ipus": 1,
+    "limit_predict_batches": 2,
+    "limit_test_batches": 2,
+    "num_nodes": 1,
+    "limit_train_batches": 2,
+    "limit_val_batches": 2,
+    "log_every_n_steps": 5,
+    "log_gpu_memory": "all",
+    "logger": False,
+    "max_epochs": 1,
+    "max_steps": 1,
+    "max_time": "00:00:01:00",
+    "min_epochs": 1,
+    "min_steps": 1,
+    "model_registry": "x",
+    "move_metrics_to_cpu": True,
+    "multiple_trainloader_mode": "min_size",
+    "num_processes": 1,
+    "num_sanity_val_steps": 1,
+    "overfit_batches": 1,
+    "plugins": [],
+    "precision": 32,
+    "prepare_data_per_node": False,
+    "process_position": 1,
+    "profiler": "simple",
+    "progress_bar_refresh_rate": 5,
+    "reload_dataloaders_every_epoch": True,
+    "reload_dataloaders_every_n_epochs": 1,
+    "replace_sampler_ddp": False,
+    "resume_from_checkpoint": "x.ckpt",
+    "stochastic_weight_avg": True,
+    "strategy": "auto",
+    "sync_batchnorm": True,
+    "terminate_on_nan": True,
+    "tpu_cores": 8,
+    "track_grad_norm": 2,
+    "truncated_bptt_steps": 3,
+    "use_distributed_sampler": False,
+    "val_check_interval": 0.5,
+    "weights_save_path": ".",
+    "weights_summary": "top",
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_every_argument_works_or_is_refused_by_name(name):
+    try:
+        Trainer(**{name: ARGUMENTS[name]})
+    except ConfigurationError as refusal:
+        assert name in str(refusal) or name == "tpu_cores", refusal
+
+
+def test_no_argument_of_the_installed_lightning_is_missing():
+    lightning = pytest.importorskip("lightning")
+    theirs = inspect.signature(lightning.Trainer.__init__).parameters
+    assert set(theirs) - {"self"} <= set(ARGUMENTS)
+
+
+@pytest.mark.parametrize(
+    ("given", "means"),
+    [
+        ({"num_processes": 2, "accelerator": "ddp_cpu"}, {"world_size": 2, "accelerator": "cpu"}),
+        ({"num_processes": 3}, {"world_size": 3}),
+        ({"gpus": 2, "distributed_backend": "ddp"}, {"world_size": 2}),
+        ({"fast_dev_run": 3}, {"max_steps": 3, "max_epochs": 1, "limit_val_batches": 3}),
+        ({"max_time": {"minutes": 2}}, {"max_time": 120.0, "max_epochs": -1}),
+        ({"overfit_batches": 2}, {"limit_train_batches": 2}),
+        ({"reload_dataloaders_every_epoch": True}, {"reload_dataloaders_every_n_epochs": 1}),
+        ({"accumulate_grad_batches": {2: 4}}, {"accumulate_grad_batches": 1, "accumulation_table": {0: 1, 2: 4}}),
+        ({"min_steps": 4}, {"min_epochs": 1}),
+        ({"progress_bar_refresh_rate": 0}, {"progress": None}),
+    ],
+)
+def test_older_names_mean_todays(eight, given, means):
+    trainer = Trainer(**given)
+    assert {name: getattr(trainer, name) for name in means} == means
+
+
+def test_gpus_that_nobody_uses(eight, monkeypatch):
+    monkeypatch.setattr(accelerators.machine, "is_free", lambda number: number not in (0, 3))
+    monkeypatch.delenv("PTMIGRATE_PICKED_GPUS", raising=False)
+    trainer = Trainer(gpus=3, auto_select_gpus=True)
+    assert trainer.device_ids == [1, 2, 4]
+    with pytest.raises(ConfigurationError, match="6 of 8 GPUs are free"):
+        Trainer(gpus=7, auto_select_gpus=True)
 
 
 @pytest.mark.parametrize(

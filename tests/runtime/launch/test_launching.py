@@ -39,6 +39,14 @@ def test_first_failure_speaks_alone(command):
     assert done.stderr.splitlines()[-1] == "rank 1 ended with exit code 1; the other ranks were ended."
 
 
+@pytest.mark.parametrize("processes", ["1", "2"])
+@pytest.mark.parametrize(("what", "says"), [("wrong", "did you mean 'max_epochs'"), ("wrong later", "needs a loader")])
+def test_what_cannot_be_done_is_one_line(what, says, processes):
+    done = run("-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", processes, DIES, what)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1 and says in done.stderr
+
+
 @pytest.mark.parametrize("command", two_ways("exit"), ids=["ptrun", "script"])
 def test_a_rank_that_leaves(command):
     done = run(*command)

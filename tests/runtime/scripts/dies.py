@@ -30,6 +30,10 @@ class Net(Module):
         return self.layer(batch[0]).mean()
 
 
+if what == "wrong":
+    Trainer(max_epoch=3)
+if what == "wrong later":
+    Trainer(accelerator="cpu", devices=devices, log_every_n_steps=1, callbacks=[]).fit(Net())
 data = TensorDataset(torch.randn(64, 2))
 Trainer(max_epochs=2, accelerator="cpu", devices=devices).fit(Net(), DataLoader(data, 4))
 rank_zero_print("done")

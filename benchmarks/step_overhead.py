@@ -2,6 +2,8 @@
 
     python benchmarks/step_overhead.py [--steps 3000] [--rounds 5]
 
+Accelerate and Lightning's Fabric and Trainer are measured where they are installed.
+
 Prints microseconds of processor time a step for each, the median over rounds that take turns; whoever is not
 installed is left out.
 Budgets: Trainer at most 25 above the hand-written loop, with self.log(on_step, on_epoch, prog_bar) at most 40.

@@ -40,7 +40,7 @@ def _tell_torch() -> None:
     """Under horovodrun: rank 0 says where torch's ranks meet."""
     alone = os.environ.get("HOROVOD_CROSS_SIZE", "1") == "1"
     host = "127.0.0.1" if alone else socket.gethostbyname(socket.gethostname())
-    host, port = hvd.broadcast_object((host, free_port()) if hvd.rank() == 0 else None, root_rank=0)
+    host, port = hvd.broadcast_object((host, free_port()), root_rank=0, name="where torch meets")
     place = environment.place()
     os.environ.update(
         MASTER_ADDR=host,

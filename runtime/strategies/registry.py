@@ -24,6 +24,9 @@ HOMES = {
     "ddp_spawn": ".spawned",
     "ddp_fork": ".spawned",
     "bagua": ".bagua",
+    "deepspeed": ".deepspeed",
+    "pipeline": ".pipeline",
+    "rpc_sequential": ".pipeline",
 }
 # Classes that a script may import: `from ptmigrate.runtime import DDPStrategy`.
 CLASSES = {
@@ -38,6 +41,10 @@ CLASSES = {
     "DDPSpawnShardedStrategy": ".sharded_spawned",
     "DDPSpawnStrategy": ".spawned",
     "DDPForkStrategy": ".spawned",
+    "DeepSpeedPlugin": ".deepspeed",
+    "DeepSpeedStrategy": ".deepspeed",
+    "PipelineStrategy": ".pipeline",
+    "RPCSequentialPlugin": ".pipeline",
 }
 ALIASES = {
     "auto": "auto",
@@ -45,18 +52,21 @@ ALIASES = {
     "ddp_cpu": "ddp",
     "ddp_notebook": "ddp_fork",
     "distributed_data_parallel": "ddp",
+    "sequential": "pipeline",
 }
 # Names that stand for another one with arguments.
 PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     "ddp_find_unused_parameters_true": ("ddp", {"find_unused_parameters": True}),
     "ddp_find_unused_parameters_false": ("ddp", {"find_unused_parameters": False}),
+    "fsdp_cpu_offload": ("fsdp", {"cpu_offload": True}),
+    **{f"deepspeed_stage_{stage}": ("deepspeed", {"stage": stage}) for stage in (1, 2, 3)},
+    **{
+        f"deepspeed_stage_{stage}_offload": ("deepspeed", {"stage": stage, "offload_optimizer": True})
+        for stage in (2, 3)
+    },
 }
 # Spellings of the guide and of Lightning 1.2 to 2.6 that this version does not run yet.
-PLANNED = (
-    "deepspeed",
-    "tpu",
-    "sequential",
-)
+PLANNED = ("tpu",)
 # `plugins="ddp_sharded"` beside `strategy="ddp_spawn"`: sharding says more, spawning stays.
 TOGETHER = {
     ("ddp_sharded", "ddp_spawn"): "ddp_sharded_spawn",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from ptmigrate.runtime import Callback, FSDPStrategy, Module, Trainer
+from ptmigrate.runtime import Callback, FSDPStrategy, Module, PipelineStrategy, Trainer
 from torch.utils.data import DataLoader, Subset, TensorDataset
 
 
@@ -107,6 +107,28 @@ class Two(Module):
         two.step()
 
 
+class Sequential(SGD):
+    """The guide's module for a pipeline; its loss is logged."""
+
+    optimizer = staticmethod(lambda module: torch.optim.SGD(module.parameters(), 0.05, momentum=0.9))
+
+    def __init__(self):
+        super().__init__()
+        del self.net, self.unused, self.sometimes
+        layers = [torch.nn.Linear(4, 16), torch.nn.Tanh(), torch.nn.Linear(16, 16), torch.nn.Tanh()]
+        self.sequential_module = torch.nn.Sequential(*layers, torch.nn.Linear(16, 3))
+
+    def forward(self, x):
+        return self.sequential_module(x)
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        loss = F.cross_entropy(self(x), y)
+        self.log("train_loss", loss)
+        self.losses.append(float(loss.detach()))
+        return loss
+
+
 def data():
     generator = torch.Generator().manual_seed(1)
     return TensorDataset(torch.randn(103, 4, generator=generator), torch.randint(0, 3, (103,), generator=generator))
@@ -127,6 +149,12 @@ CASES = {
     "own-step": (OwnStep, {"gradient_clip_val": 0.05}),
     "manual": (Two, {}),
     "blocks": (Net, {"strategy": FSDPStrategy({torch.nn.Linear}), "accumulate_grad_batches": 2}),
+    "sequential": (Sequential, {"gradient_clip_val": 0.1}),
+    "1f1b": (
+        Sequential,
+        {"strategy": PipelineStrategy(schedule="1f1b", checkpoint=True), "accumulate_grad_batches": 3},
+    ),
+    "sequential-bf16": (Sequential, {"precision": "bf16-mixed"}),
     "bf16": (Net, {"precision": "bf16-mixed"}),
     "half": (Net, {"precision": "16-mixed", "gradient_clip_val": 0.05}),
 }
@@ -175,18 +203,18 @@ class SavesAfterValidation(Callback):
         trainer.save_checkpoint(self.path)
 
 
-def validated():
+def validated(kind=Net):
     """Ranks validate different numbers of batches, before, between and after training; a checkpoint then is whole."""
     callback = SavesAfterValidation()
     callback.path = str(Path(Trainer().runtime.broadcast(tempfile.mkdtemp())) / "in-between.ckpt")
     torch.manual_seed(2)
-    module = Net()
+    module = kind()
     trainer = Trainer(max_epochs=2, val_check_interval=5, num_sanity_val_steps=2, callbacks=[callback])
     torch.manual_seed(4)
     trainer.fit(module, loader(), DataLoader(Subset(data(), range(21)), 8))
     found = answer(trainer, module)
     found["losses"].append(float(trainer.callback_metrics["accuracy"]))
-    other = Net()
+    other = kind()
     other.load_state_dict(torch.load(callback.path, weights_only=True)["state_dict"])
     found["losses"] += [p.detach().double().sum().item() for p in other.parameters()]
     copy.deepcopy(module)(torch.zeros(1, 4))  # the module is a plain one again
@@ -197,8 +225,8 @@ def validated():
     return found
 
 
-def evaluated():
-    trainer, module = fit(Net, {})
+def evaluated(kind=Net):
+    trainer, module = fit(kind, {})
     metrics = trainer.validate(module, loader(False))[0]
     predicted = torch.cat(trainer.predict(module, loader(False)))
     return {"losses": [metrics["accuracy"]], "weights": {"predicted": float(predicted.sum())}, "count": len(predicted)}
@@ -209,7 +237,8 @@ def main(names):
     for name in names:
         case, _, variant = name.partition("+")
         if case in ("evaluate", "validate"):
-            answers[name] = evaluated() if case == "evaluate" else validated()
+            kind = Sequential if variant else Net
+            answers[name] = (evaluated if case == "evaluate" else validated)(kind)
         elif "=" in case:
             answers[name] = {"save": saved, "continue": continued}[case.split("=")[0]](case.split("=")[1])
         elif variant == "resume":

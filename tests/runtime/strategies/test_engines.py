@@ -2,23 +2,38 @@
 
 import importlib.util
 import json
+import subprocess
+import sys
 from functools import cache
 
 import pytest
-from launching import SCRIPTS, ptrun
-from ptmigrate.runtime import Trainer
+import torch
+from launching import SCRIPTS, environment, ptrun
+from ptmigrate.runtime import DeepSpeedPlugin, Module, PipelineStrategy, RPCSequentialPlugin, Trainer
 from ptmigrate.runtime.errors import ConfigurationError
 from ptmigrate.runtime.strategies import choose_strategy
+from ptmigrate.runtime.strategies.stages import cut_evenly
 
 SCRIPT = str(SCRIPTS / "engine_cases.py")
 EVERY = ("plain", "clip", "accumulate", "groups", "branches", "zeroed", "accumulate+resume", "evaluate", "validate")
-# engine -> (the package it needs, its cases beyond EVERY)
+# What DeepSpeed leaves out: it steps unused parameters too, and ranks must use the same ones.
+SAME_PARAMETERS = ("clip", "accumulate", "groups", "accumulate+resume", "evaluate")
+PIPELINE = ("sequential", "1f1b", "sequential+resume", "evaluate+sequential", "validate+sequential", "sequential-bf16")
+# engine -> (the package it needs, its cases)
 ENGINES = {
-    "ddp_sharded": ("fairscale", ("clip-value", "own-step", "manual", "bf16", "half")),
-    "horovod": ("horovod", ("clip-value", "own-step", "manual", "bf16", "half")),
-    "fsdp": ("torch", ("clip-value", "own-step", "blocks", "bf16", "half")),
+    "ddp_sharded": ("fairscale", (*EVERY, "clip-value", "own-step", "manual", "bf16", "half")),
+    "horovod": ("horovod", (*EVERY, "clip-value", "own-step", "manual", "bf16", "half")),
+    "fsdp": ("torch", (*EVERY, "clip-value", "own-step", "blocks", "bf16", "half")),
+    "deepspeed_stage_1": ("deepspeed", SAME_PARAMETERS),
+    "deepspeed": ("deepspeed", SAME_PARAMETERS),
+    "deepspeed_stage_3": ("deepspeed", SAME_PARAMETERS),
+    "pipeline": ("torch", PIPELINE),
 }
-LOOSE = {"bf16": 5e-3, "half": 1e-3}  # half precision rounds the halves of a batch otherwise than the whole
+LOOSE = {
+    "bf16": 5e-3,
+    "half": 1e-3,
+    "sequential-bf16": 1e-2,
+}  # half precision rounds the halves of a batch otherwise than the whole
 
 
 def run(processes, *cases, strategy=None):
@@ -30,13 +45,12 @@ def run(processes, *cases, strategy=None):
 
 @cache
 def one_process():
-    beyond = [case for _, cases in ENGINES.values() for case in cases]
-    return run(1, *dict.fromkeys([*EVERY, *beyond]))
+    return run(1, *dict.fromkeys(case for _, cases in ENGINES.values() for case in cases))
 
 
 @cache
 def several(engine, processes=2):
-    return run(processes, *EVERY, *ENGINES[engine][1], strategy=engine)
+    return run(processes, *ENGINES[engine][1], strategy=engine)
 
 
 def needs(engine):
@@ -55,7 +69,7 @@ def check(found, expected, tolerance):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("engine", "case"), [(engine, case) for engine, (_, more) in ENGINES.items() for case in (*EVERY, *more)]
+    ("engine", "case"), [(engine, case) for engine, (_, cases) in ENGINES.items() for case in cases]
 )
 def test_two_processes_train_as_one(engine, case):
     needs(engine)
@@ -63,7 +77,26 @@ def test_two_processes_train_as_one(engine, case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("case", PIPELINE)
+def test_a_pipeline_of_three(case):
+    check(several("pipeline", 3)[case], one_process()[case], LOOSE.get(case, 1e-6))
+
+
+@pytest.mark.slow
+def test_horovodrun():
+    """Started by Horovod's own launcher, which tells nothing of torch's process group."""
+    needs("horovod")
+    command = [sys.executable, "-m", "horovod.runner.launch", "-np", "2", sys.executable, SCRIPT, "clip"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=280, env={**environment(), "PTMIGRATE_GLOBAL_BATCH": "1"}
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    line = next(line for line in done.stdout.splitlines() if '{"clip"' in line)
+    check(json.loads(line[line.index("{") :])["clip"], one_process()["clip"], 1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "pipeline"])
 def test_a_checkpoint_goes_from_engine_to_one_process_and_back(engine, tmp_path):
     needs(engine)
     there, here = tmp_path / "there.ckpt", tmp_path / "here.ckpt"
@@ -77,7 +110,7 @@ def test_a_checkpoint_goes_from_engine_to_one_process_and_back(engine, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ["ddp_sharded", "fsdp", "horovod", "deepspeed"])
 def test_a_failing_step_ends_the_job(engine):
     needs(engine)
     options = ["--accelerator", "cpu", "--devices", "2", "--strategy", engine]
@@ -86,7 +119,9 @@ def test_a_failing_step_ends_the_job(engine):
     assert done.stderr.count("Traceback") == 1 and "ValueError: the first failure" in done.stderr
 
 
-@pytest.mark.parametrize(("engine", "package"), [("ddp_sharded", "fairscale"), ("horovod", "horovod")])
+@pytest.mark.parametrize(
+    ("engine", "package"), [("ddp_sharded", "fairscale"), ("horovod", "horovod"), ("deepspeed", "deepspeed")]
+)
 def test_what_is_not_installed_says_what_to_install(engine, package, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, package, None)
     with pytest.raises(ConfigurationError, match=f"needs {package}, which is not installed; .*(install|python -m)"):
@@ -94,7 +129,8 @@ def test_what_is_not_installed_says_what_to_install(engine, package, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("engine", "feature"), [("fsdp", "manual"), ("fsdp", "closure"), ("fsdp", "kept"), ("ddp_sharded", "closure")]
+    ("engine", "feature"),
+    [("fsdp", "manual"), ("fsdp", "closure"), ("fsdp", "kept"), ("ddp_sharded", "closure"), ("pipeline", "manual")],
 )
 def test_refused_with_the_reason(engine, feature):
     needs(engine)
@@ -114,3 +150,69 @@ def test_the_guides_spelling():
         if given["accelerator"] == "ddp":
             del given["devices"]
         assert Trainer(**given).strategy.name == "ddp_sharded", given
+
+
+def test_where_deepspeeds_config_comes_from(tmp_path, monkeypatch):
+    config = {"zero_optimization": {"stage": 1}}
+    file = tmp_path / "deepspeed.json"
+    file.write_text(json.dumps(config))
+    assert DeepSpeedPlugin(config).config == DeepSpeedPlugin(str(file)).config == config
+    sizes = DeepSpeedPlugin(allgather_bucket_size=5e8, reduce_bucket_size=5e8).config["zero_optimization"]
+    assert (sizes["stage"], sizes["allgather_bucket_size"], sizes["reduce_bucket_size"]) == (2, 500000000, 500000000)
+    monkeypatch.setenv("PL_DEEPSPEED_CONFIG_PATH", str(file))
+    assert DeepSpeedPlugin().config == config
+
+
+@pytest.mark.parametrize(("text", "says"), [(None, "was not found"), ("{", "is not JSON"), ("[]", "an object")])
+def test_a_config_that_cannot_be_read(tmp_path, text, says):
+    file = tmp_path / "deepspeed.json"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(ConfigurationError, match=f"deepspeed.json.*{says}"):
+        DeepSpeedPlugin(file)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"precision": 16}, "fp16"),
+        ({"gradient_clip_val": 1.0, "gradient_clip_algorithm": "value"}, "clips by norm"),
+        ({"strategy": DeepSpeedPlugin({"optimizer": {"type": "OneBitAdam"}})}, "'OneBitAdam' is not in DeepSpeed"),
+        ({"strategy": DeepSpeedPlugin({"fp16": {"enabled": True}})}, "fp16"),
+    ],
+)
+def test_what_deepspeed_cannot_do_is_said_before_anything_starts(options, says):
+    needs("deepspeed")
+    trainer = Trainer(**{"devices": 2, "accelerator": "cpu", "strategy": "deepspeed", **options})
+    with pytest.raises(ConfigurationError, match=says):
+        trainer.fit(Layers(4))
+
+
+class Layers(Module):
+    def __init__(self, count, head=False):
+        super().__init__()
+        self.sequential_module = torch.nn.Sequential(*(torch.nn.Linear(2, 2) for _ in range(count)))
+        if head:
+            self.head = torch.nn.Linear(2, 2)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "module", "says"),
+    [
+        ("pipeline", Module(), "needs an nn.Sequential as self.sequential_module"),
+        ("pipeline", Layers(1), "not enough for 2 stages"),
+        ("pipeline", Layers(4, head=True), "move 'head.weight' into it"),
+        (PipelineStrategy(balance=[1, 2]), Layers(4), "add up to 4"),
+        (RPCSequentialPlugin(balance=[1, 1, 2]), Layers(4), "2 processes need 2 numbers"),
+    ],
+)
+def test_a_module_that_cannot_be_cut(strategy, module, says):
+    trainer = Trainer(devices=2, accelerator="cpu", strategy=strategy)
+    with pytest.raises(ConfigurationError, match=says):
+        trainer.fit(module)
+
+
+def test_layers_are_cut_where_the_slowest_stage_is_fastest():
+    assert cut_evenly([1.0, 1.0, 1.0, 1.0], 2) == [2, 2]
+    assert cut_evenly([5.0, 1.0, 1.0, 1.0], 2) == [1, 3]
+    assert cut_evenly([1.0, 2.0, 9.0, 1.0, 1.0], 3) == [2, 1, 2]

@@ -1,0 +1,188 @@
+"""DeepSpeed's engine, whole states of what it divides, and its absence again. Imports deepspeed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any
+
+import torch
+
+os.environ.setdefault("DS_ACCELERATOR", "cuda" if torch.cuda.is_available() else "cpu")
+
+import deepspeed
+import torch.distributed as dist
+from deepspeed.runtime.config import DEEPSPEED_OPTIMIZERS
+from deepspeed.utils import (
+    safe_get_full_optimizer_state,
+    safe_get_local_optimizer_state,
+    safe_set_full_optimizer_state,
+    safe_set_local_optimizer_state,
+)
+
+
+def version() -> str:
+    return deepspeed.__version__
+
+
+def optimizer_names(on_cpu: bool) -> list[str]:
+    return sorted(DEEPSPEED_OPTIMIZERS)
+
+
+class Root(torch.nn.Module):
+    """What DeepSpeed wraps: the user's module, with its step as the forward."""
+
+    def __init__(self, module: torch.nn.Module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, step: Callable[..., Any], *args: Any) -> Any:
+        return step(*args)
+
+    def train(self, mode: bool = True) -> Root:
+        """Which submodules train is the user's affair."""
+        return self
+
+
+def engine(module: torch.nn.Module, optimizer: Any, config: dict[str, Any]) -> Any:
+    deepspeed.logger.setLevel("WARNING")
+    deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False  # compiled at first use, for minutes; gloo does it
+    if not deepspeed.comm.is_initialized():
+        deepspeed.init_distributed(dist_backend=dist.get_backend(), dist_init_required=False, verbose=False)
+    trained = [p for p in module.parameters() if p.requires_grad]
+    made, *_ = deepspeed.initialize(
+        model=Root(module), optimizer=optimizer, model_parameters=trained, config=config, dist_init_required=False
+    )
+    return made
+
+
+def groups_of(module: torch.nn.Module, optimizer: Any) -> list[dict[str, Any]]:
+    """The parameters of the optimizer's groups as one process has them, before DeepSpeed flattens them."""
+    if optimizer is None:
+        return [{"params": [p for p in module.parameters() if p.requires_grad]}]
+    return [{"params": list(group["params"])} for group in optimizer.param_groups]
+
+
+class Stepping(torch.optim.Optimizer):
+    """What the module sees as its optimizer: DeepSpeed's, whose steps the engine makes. Its state is the whole one."""
+
+    def __init__(self, engine: Any, groups: list[dict[str, Any]]):
+        self.engine, self.groups = engine, groups
+        self.inner = _inner(engine)
+        self.__dict__.update({k: v for k, v in self.inner.__dict__.items() if k != "step"})
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        loss = closure() if closure is not None else None
+        self.engine.step()
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """The engine does it, after its steps."""
+
+    def state_dict(self) -> dict[str, Any]:
+        names = sorted({name for state in self.inner.state.values() for name in state})
+        parameters = list(chain.from_iterable(group["params"] for group in self.groups))
+        states: dict[int, dict[str, Any]] = {}
+        for name in names:
+            alone = next((s[name] for s in self.inner.state.values() if name in s), None)
+            shared = not isinstance(alone, torch.Tensor) or alone.numel() == 1
+            for number, parameter in enumerate(parameters):
+                if parameter.requires_grad:
+                    value = alone if shared else _whole_state(self.engine, parameter, name)
+                    states.setdefault(number, {})[name] = value
+        numbers = iter(range(len(parameters)))
+        groups = [
+            {**_options(now), "params": [next(numbers) for _ in group["params"]]}
+            for group, now in zip(self.groups, self.inner.param_groups, strict=True)
+        ]
+        return {"state": states, "param_groups": groups}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for group, saved in zip(self.inner.param_groups, state["param_groups"], strict=True):
+            group.update(_options(saved))
+        if not state["state"]:
+            return
+        like = next(iter(state["state"].values()))
+        zero3 = self.engine.zero_optimization_stage() == 3  # its groups hold their parameters only while it steps
+        flats = chain.from_iterable(group["params"] for group in self.inner.param_groups)
+        for flat in self.engine.optimizer.fp32_partitioned_groups_flat if zero3 else flats:
+            self.inner.state[flat] = {
+                name: torch.zeros_like(flat, requires_grad=False) if _divided(value) else value
+                for name, value in like.items()
+            }
+        optimizer = self.engine.optimizer
+        if hasattr(optimizer, "_lazy_init_hp_params_optimizer_state"):
+            optimizer._hp_optimizer_states_linked = False
+            optimizer._lazy_init_hp_params_optimizer_state()
+        for number, parameter in enumerate(chain.from_iterable(group["params"] for group in self.groups)):
+            for name, value in state["state"].get(number, {}).items():
+                if _divided(value):
+                    _set_state(self.engine, parameter, name, value.to(parameter.device))
+
+
+def _inner(engine: Any) -> Any:
+    """The optimizer that makes the numbers, below ZeRO's."""
+    inner = engine.optimizer
+    while isinstance(getattr(inner, "optimizer", None), torch.optim.Optimizer):
+        inner = inner.optimizer
+    return inner
+
+
+def _options(group: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in group.items() if name != "params"}
+
+
+def _divided(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.numel() > 1
+
+
+def _whole_state(engine: Any, parameter: torch.nn.Parameter, name: str) -> torch.Tensor:
+    if engine.zero_optimization_stage() == 0:
+        return _inner(engine).state[parameter][name]
+    return safe_get_full_optimizer_state(parameter, name).detach().cpu().clone()
+
+
+def _set_state(engine: Any, parameter: torch.nn.Parameter, name: str, value: torch.Tensor) -> None:
+    if engine.zero_optimization_stage() == 0:
+        _inner(engine).state[parameter][name] = value
+    elif engine.zero_optimization_stage() < 3:
+        safe_set_full_optimizer_state(parameter, value, name)
+    else:  # parts have one size, so the last one may be padded
+        size = safe_get_local_optimizer_state(parameter, name).numel()
+        padded = torch.nn.functional.pad(value.flatten(), (0, size * dist.get_world_size() - value.numel()))
+        safe_set_local_optimizer_state(parameter, padded[dist.get_rank() * size :][:size], name)
+
+
+@contextmanager
+def whole(engine: Any) -> Iterator[None]:
+    """Stage 3: all parameters on every rank, and no messages from within the forward passes."""
+    offload = engine.optimizer.parameter_offload
+    parameters = list(engine.module.parameters())
+    with deepspeed.zero.GatheredParameters(parameters):
+        offload._remove_module_hooks()
+        try:
+            yield
+        finally:
+            offload.setup_zero_stage3_hooks()
+
+
+def load(engine: Any, module: torch.nn.Module, state: Mapping[str, Any], strict: bool) -> None:
+    if engine.zero_optimization_stage() == 3:
+        with deepspeed.zero.GatheredParameters(list(module.parameters()), modifier_rank=0):
+            module.load_state_dict(state, strict=strict)
+    else:
+        module.load_state_dict(state, strict=strict)
+    if engine.zero_optimization_stage():
+        engine.optimizer.refresh_fp32_params()
+
+
+def undivide(engine: Any, module: torch.nn.Module) -> None:
+    """Stage 3: plain parameters again."""
+    offload = engine.optimizer.parameter_offload
+    offload._remove_module_hooks()
+    for parameter in module.parameters():
+        with deepspeed.zero.GatheredParameters([parameter]):
+            value = parameter.detach().clone()
+        parameter.data = value

@@ -1,0 +1,253 @@
+"""DeepSpeed's ZeRO: optimizer state (stage 1), gradients (2) and parameters (3) divided among the processes.
+
+Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models, SC 2020; Ren et al.,
+ZeRO-Offload, USENIX ATC 2021. A parameter that no process has used counts as one with a gradient of zero (weight decay
+and momentum still move it), because DeepSpeed steps all of a partition.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+
+from ..collectives import broadcast_tensors
+from ..errors import ConfigurationError
+from .base import Strategy
+from .needs import Package
+from .registry import register
+
+if TYPE_CHECKING:
+    from ..module import Module
+
+VARIABLES = ("PTMIGRATE_DEEPSPEED_CONFIG_PATH", "PL_DEEPSPEED_CONFIG_PATH")
+INSTALL = "DS_BUILD_OPS=0 pip install --no-build-isolation deepspeed (and ninja), or ptmigrate[deepspeed]"
+
+
+@register("deepspeed")
+class DeepSpeedStrategy(Strategy):
+    """`config`: a dict of DeepSpeed's or the path of a JSON file (else the one in PL_DEEPSPEED_CONFIG_PATH); the other
+    arguments then do not count. Without one: ZeRO `stage` 0 to 3, `offload_optimizer` and `offload_parameters` to the
+    CPU, the bucket sizes in numbers of elements (DeepSpeed's buffers take 4.5 times the reduce bucket).
+    """
+
+    works_alone = True
+    needs_processes = True
+    packages = (Package("deepspeed", INSTALL),)
+    refuses: ClassVar[Mapping[str, str]] = {
+        "manual": "its engine makes the steps; use 'ddp_sharded' or 'ddp'",
+        "optimizers": "its engine takes one; use 'ddp_sharded'",
+        "closure": "its engine evaluates the loss once a step; use 'ddp'",
+        "kept": "its engine has to make backward and step; use 'ddp'",
+        "clip_value": "its engine clips by norm; use gradient_clip_algorithm='norm'",
+    }
+
+    def __init__(
+        self,
+        config: Any = None,
+        *,
+        stage: int = 2,
+        offload_optimizer: bool = False,
+        offload_parameters: bool = False,
+        cpu_offload: bool = False,
+        allgather_bucket_size: float = 2e8,
+        reduce_bucket_size: float = 2e8,
+        contiguous_gradients: bool = True,
+        overlap_comm: bool | None = None,
+        zero_allow_untested_optimizer: bool = True,
+    ):
+        if stage not in (0, 1, 2, 3):
+            raise ConfigurationError(f"stage={stage!r}: ZeRO has stages 1, 2 and 3 (0: everything on every process)")
+        zero: dict[str, Any] = {
+            "stage": stage,
+            "allgather_bucket_size": int(allgather_bucket_size),
+            "reduce_bucket_size": int(reduce_bucket_size),
+            "contiguous_gradients": contiguous_gradients,
+        }
+        if overlap_comm is not None:
+            zero["overlap_comm"] = overlap_comm
+        if offload_optimizer or cpu_offload:
+            zero["offload_optimizer"] = {"device": "cpu"}
+        if offload_parameters:
+            zero["offload_param"] = {"device": "cpu"}
+        made: dict[str, Any] = {
+            "zero_optimization": zero,
+            "zero_allow_untested_optimizer": zero_allow_untested_optimizer,
+        }
+        given = config if config is not None else next((os.environ[n] for n in VARIABLES if os.environ.get(n)), None)
+        self.config: dict[str, Any] = made if given is None else read_config(given)
+        self.options = {"config": given} if given is not None else {"stage": stage}
+        self.engine: Any = None
+        self._accumulating = False
+        self._gathered = False  # stage 3: are all parameters on every rank just now?
+
+    def check(self, features: Mapping[str, bool]) -> None:
+        super().check(features)
+        half = features.get("16") or self.config.get("fp16", {}).get("enabled") is True
+        if half and features.get("cpu"):
+            raise ConfigurationError(
+                "strategy 'deepspeed' cannot do precision 16 on the CPU: DeepSpeed's CPU accelerator has no fp16; "
+                "use precision='bf16' or 32"
+            )
+        name = self.config.get("optimizer", {}).get("type")
+        if name is not None:
+            self._check_optimizer(name)
+
+    def _check_optimizer(self, name: str) -> None:
+        """Optimizers come and go with DeepSpeed's versions."""
+        from ..engines import deepspeed
+
+        there = deepspeed.optimizer_names(self.runtime.on_cpu)
+        if name.lower() not in there and not hasattr(torch.optim, name):
+            raise ConfigurationError(
+                f"optimizer {name!r} is not in DeepSpeed {deepspeed.version()}, the one that is installed; it has "
+                f"{', '.join(there)} and those of torch.optim"
+            )
+
+    # -- setting up ------------------------------------------------------------------------------------------------
+
+    def attach(self, runtime: Any) -> None:
+        super().attach(runtime)
+        if runtime.on_cpu:
+            os.environ.setdefault("DS_ACCELERATOR", "cpu")
+
+    def setup_optimizers(self, module: Module, optimizers: list[Any]) -> list[Any]:
+        """Everything is handed to DeepSpeed's engine. An optimizer in its config takes the place of the module's."""
+        from ..engines import deepspeed
+
+        if self.runtime.world_size > 1:
+            broadcast_tensors([*module.parameters(), *module.buffers()])
+        own = "optimizer" in self.config
+        if not own and not optimizers:
+            raise ConfigurationError(
+                "strategy 'deepspeed' needs an optimizer: from configure_optimizers, or in its config"
+            )
+        groups = deepspeed.groups_of(module, None if own else optimizers[0])
+        self.engine = deepspeed.engine(module, None if own else optimizers[0], self._complete())
+        return [deepspeed.Stepping(self.engine, groups)] * max(1, len(optimizers))
+
+    def _complete(self) -> dict[str, Any]:
+        """The config with what the run decides."""
+        config = json.loads(json.dumps(self.config))
+        if int(config.get("gradient_accumulation_steps", 1)) != 1:
+            raise ConfigurationError("gradient_accumulation_steps in DeepSpeed's config: give accumulate_grad_batches=")
+        config.pop("train_batch_size", None)
+        config["gradient_accumulation_steps"] = 1
+        config.setdefault("train_micro_batch_size_per_gpu", 1)  # the loader decides; DeepSpeed only prints it
+        config.setdefault("steps_per_print", 2**31)
+        config.setdefault("zero_force_ds_cpu_optimizer", False)
+        precision = self.runtime.precision
+        if precision.dtype is torch.bfloat16:
+            config.setdefault("bf16", {"enabled": True})
+        elif precision.autocast_dtype is torch.bfloat16:
+            config.setdefault("torch_autocast", {"enabled": True, "dtype": "bfloat16"})
+        elif precision.name.startswith("16"):
+            config.setdefault("fp16", {"enabled": True})
+            precision.scaler = None  # DeepSpeed scales the loss
+        optimizer = config.get("optimizer", {})
+        if self.runtime.on_cpu and str(optimizer.get("type", "")).lower() in ("adam", "adamw"):
+            optimizer.setdefault("params", {}).setdefault("torch_adam", True)  # FusedAdam is compiled for minutes
+        return config
+
+    def wrap(self, module: Module) -> Callable[..., Any]:
+        step = self.step(module, "training_step")
+        return lambda *args: self.engine(step, *args)
+
+    # -- every step ------------------------------------------------------------------------------------------------
+
+    def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        self.engine.set_gradient_accumulation_boundary(not self._accumulating)
+        self.engine.backward(loss)
+        if self._accumulating:
+            self.engine.step()
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        self._accumulating = True
+        try:
+            yield
+        finally:
+            self._accumulating = False
+
+    def clip(self, module: Module, optimizer: Any, value: float, algorithm: str) -> None:
+        if algorithm == "value":
+            self.check({"clip_value": True})
+        self.engine._config.gradient_clipping = value
+        self.engine.optimizer.clip_grad = value  # while it steps
+
+    def zero_grad(self, optimizer: Any) -> None:
+        """The engine does it, after its steps."""
+
+    # -- evaluation and checkpoints --------------------------------------------------------------------------------
+
+    @contextmanager
+    def evaluation(self, module: Module) -> Iterator[None]:
+        if self.engine is None or self._gathered or self.engine.zero_optimization_stage() < 3:
+            yield
+            return
+        from ..engines import deepspeed
+
+        self._gathered = True
+        try:
+            with deepspeed.whole(self.engine):
+                yield
+        finally:
+            self._gathered = False
+
+    def state_dict(self, module: Module) -> dict[str, Any]:
+        with self.evaluation(module):
+            state = module.state_dict()
+            return {name: value.detach().clone() for name, value in state.items()} if self.engine else state
+
+    def load_state_dict(self, module: Module, state: Mapping[str, Any], strict: bool = True) -> None:
+        if self.engine is None:
+            module.load_state_dict(state, strict=strict)
+            return
+        from ..engines import deepspeed
+
+        deepspeed.load(self.engine, module, state, strict)
+
+    def optimizer_state(self, module: Module, optimizer: Any) -> dict[str, Any]:
+        return optimizer.state_dict()
+
+    def load_optimizer_state(self, module: Module, optimizer: Any, state: dict[str, Any]) -> None:
+        optimizer.load_state_dict(state)
+
+    def save_engine_checkpoint(self, folder: Any, tag: str | None = None) -> None:
+        """DeepSpeed's own checkpoint, a file a process; its zero_to_fp32.py makes one of them. All ranks call this."""
+        self.engine.save_checkpoint(str(folder), tag=tag)
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    def finish(self, module: Module) -> None:
+        if self.engine is not None and self.engine.zero_optimization_stage() == 3:
+            from ..engines import deepspeed
+
+            deepspeed.undivide(self.engine, module)
+
+    def teardown(self) -> None:
+        self.engine = None
+
+
+def read_config(given: Any) -> dict[str, Any]:
+    """A dict of its own, from a dict or a JSON file. Raises ConfigurationError that names the file."""
+    if isinstance(given, dict):
+        return json.loads(json.dumps(given))
+    path = Path(given)
+    if not path.is_file():
+        raise ConfigurationError(f"DeepSpeed's config {str(path)!r} was not found")
+    try:
+        config = json.loads(path.read_text())
+    except ValueError as error:
+        raise ConfigurationError(f"DeepSpeed's config {str(path)!r} is not JSON: {error}") from None
+    if not isinstance(config, dict):
+        raise ConfigurationError(f"DeepSpeed's config {str(path)!r}: an object is needed, as {{...}}")
+    return config
+
+
+DeepSpeedPlugin = DeepSpeedStrategy  # the guide's name

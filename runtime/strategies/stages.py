@@ -1,0 +1,261 @@
+"""The stages of a pipeline: which layers each process keeps, how micro-batches go through, what layers cost."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from itertools import accumulate
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+from torch.utils.checkpoint import checkpoint
+
+from ..checkpoint import randomness
+from ..collectives import broadcast_object
+
+if TYPE_CHECKING:
+    from ..handle import Runtime
+    from ..module import Module
+
+NAME = "sequential_module"
+
+
+class Stages:
+    """`balance` says how many layers each rank keeps; the others' parameters give their memory back."""
+
+    def __init__(self, sequential: torch.nn.Sequential, balance: list[int], runtime: Runtime, recompute: bool):
+        self.sequential, self.runtime = sequential, runtime
+        ends = list(accumulate(balance))
+        self.owner = {number: rank for rank, end in enumerate(ends) for number in range(end - balance[rank], end)}
+        self.rank, self.count = runtime.rank, len(balance)
+        self.first, self.last = self.rank == 0, self.rank == self.count - 1
+        self.layers = [layer for number, layer in enumerate(sequential) if self.owner[number] == self.rank]
+        self.stage = Stage(self.layers, recompute)
+        self.parameters = list(self.stage.parameters())
+        mine = set(self.parameters)
+        self.emptied = [p for p in sequential.parameters() if p not in mine]
+        for parameter in self.emptied:
+            parameter.data, parameter.grad = parameter.data.new_empty(0), None
+        self._schedules: dict[Any, Any] = {}
+
+    def keeps(self, name: str) -> bool:
+        """Is this name of the module's state on this rank? What is outside the sequential module is on all."""
+        parts = name.split(".")
+        if parts[0] != NAME:
+            return True
+        numbers = {layer: number for number, layer in enumerate(self.sequential._modules)}
+        return self.owner[numbers[parts[1]]] == self.rank
+
+    def schedule(self, kind: str, pieces: int, rows: int, loss_of: Callable[..., torch.Tensor]) -> Any:
+        """torch's schedule for micro-batches of so many rows; its buffers have their shapes, so it is kept for them."""
+        from torch.distributed import pipelining
+
+        key = (kind, pieces, rows, torch.is_autocast_enabled("cpu"))
+        if key not in self._schedules:
+            stage = pipelining.PipelineStage(self.stage, self.rank, self.count, self.runtime.device)
+            answer = Answer()
+            self._schedules[key] = answer, getattr(pipelining, kind)(stage, pieces, answer, scale_grads=False)
+        answer, schedule = self._schedules[key]
+        answer.loss_of = loss_of
+        return schedule
+
+    @contextmanager
+    def answering(self, answer: Callable[[torch.Tensor], torch.Tensor]) -> Iterator[None]:
+        """Inside, calling the sequential module gives `answer` of its input."""
+        before = self.sequential.__dict__.get("forward")
+        self.sequential.forward = answer  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            if before is None:
+                del self.sequential.__dict__["forward"]
+            else:
+                self.sequential.forward = before  # type: ignore[method-assign]
+
+    def forward(self, taken: torch.Tensor) -> torch.Tensor:
+        """Evaluation: `taken`, the same on all ranks, through all stages; the output on all ranks."""
+        value: list[Any] = [taken if self.first else None]
+        if not self.first:
+            dist.recv_object_list(value, self.rank - 1, group=self.runtime.group)
+        out = self.stage(value[0].to(self.runtime.device))
+        if not self.last:
+            dist.send_object_list([out.cpu()], self.rank + 1, group=self.runtime.group)
+        return self.shared(out if self.last else None)
+
+    def shared(self, out: torch.Tensor | None) -> torch.Tensor:
+        """The last rank's tensor, on all."""
+        value = broadcast_object(out.cpu() if out is not None else None, self.runtime.group, self.rank, self.count - 1)
+        return value.to(self.runtime.device)
+
+    def spread_buffers(self) -> None:
+        """Running statistics live where their layer does."""
+        for number, layer in enumerate(self.sequential):
+            for buffer in layer.buffers():
+                dist.broadcast(buffer, self.owner[number])
+
+    def fill(self, module: torch.nn.Module, state: dict[str, Any]) -> None:
+        """All parameters on this rank again."""
+        emptied = {id(p) for p in self.emptied}
+        for name, parameter in module.named_parameters(remove_duplicate=False):
+            if id(parameter) in emptied:
+                parameter.data = state[name].to(self.runtime.device)
+        self.emptied = []
+        module.load_state_dict(state, strict=False)
+
+    def release(self) -> None:
+        self._schedules.clear()
+
+
+class Stage(torch.nn.Module):
+    """The layers of one rank, one after another; `recompute`: their activations are not kept for backward."""
+
+    def __init__(self, layers: list[torch.nn.Module], recompute: bool):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(layers)
+        self.recompute = recompute
+
+    def forward(self, value: Any) -> Any:
+        if self.recompute and torch.is_grad_enabled():
+            return checkpoint(self._through, value, use_reentrant=False)
+        return self._through(value)
+
+    def _through(self, value: Any) -> Any:
+        for layer in self.layers:
+            value = layer(value)
+        return value
+
+
+class Answer:
+    """A schedule's loss function, which is another one at every batch."""
+
+    loss_of: Callable[..., torch.Tensor]
+
+    def __call__(self, *args: Any) -> torch.Tensor:
+        return self.loss_of(*args)
+
+
+class _Taken(Exception):
+    """Ends a training_step when it calls the sequential module."""
+
+
+def taken_by(module: Module, batch: Any, batch_idx: int, cut: Stages | None = None) -> torch.Tensor:
+    """What training_step gives to the sequential module. Nothing is logged and no random number is used up."""
+    found: list[torch.Tensor] = []
+
+    def take(value: torch.Tensor) -> torch.Tensor:
+        found.append(value.detach())
+        raise _Taken
+
+    state = randomness.capture()
+    sequential: Any = module.sequential_module
+    before = sequential.__dict__.get("forward")
+    sequential.forward = take
+    try:
+        with quiet(module):
+            module.training_step(batch, batch_idx)
+    except _Taken:
+        pass
+    finally:
+        del sequential.__dict__["forward"]
+        if before is not None:
+            sequential.forward = before
+        randomness.restore(state)
+    if not found:
+        raise RuntimeError(f"{type(module).__name__}.training_step did not call self.{NAME}")
+    return found[0]
+
+
+class _NoLogs:
+    """Stands for the trainer's logs, and forgets."""
+
+    dataloader_idx = None
+    names = MappingProxyType({})
+
+    def first(self, *_: Any) -> None: ...
+    def log(self, *_: Any) -> None: ...
+
+
+class _Quiet:
+    """A trainer that says and logs nothing and is alone: for steps that only some ranks run."""
+
+    def __init__(self, trainer: Any):
+        self._trainer = trainer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._trainer, name)
+
+    logs = _NoLogs()
+
+    @property
+    def runtime(self) -> Any:
+        return self
+
+    world_size, share = 1, 1.0
+
+    @property
+    def device(self) -> Any:
+        return self._trainer.runtime.device
+
+    def print(self, *_: Any, **__: Any) -> None: ...
+
+    def all_reduce(self, value: Any, *_: Any) -> Any:
+        return value
+
+    def all_gather(self, value: Any, *_: Any) -> Any:
+        return value
+
+    def broadcast(self, value: Any) -> Any:
+        return value
+
+
+@contextmanager
+def quiet(module: Module) -> Iterator[None]:
+    trainer = module._trainer
+    module._trainer = _Quiet(trainer)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        module._trainer = trainer
+
+
+def balanced(sequential: torch.nn.Sequential, value: torch.Tensor, stages: int, repeats: int = 3) -> list[int]:
+    """Layers a stage, so that the slowest stage is as fast as can be: the layers' measured forward and backward."""
+    state = randomness.capture()
+    costs = []
+    for layer in copy.deepcopy(sequential):
+        given = value.detach()
+        if given.is_floating_point():
+            given.requires_grad_()
+        best = float("inf")
+        for _ in range(repeats):
+            start = time.perf_counter()
+            out = layer(given)
+            if out.requires_grad:
+                out.sum().backward()
+            best = min(best, time.perf_counter() - start)
+        costs.append(best)
+        value = out
+    randomness.restore(state)
+    return cut_evenly(costs, stages)
+
+
+def cut_evenly(costs: list[float], stages: int) -> list[int]:
+    """Sizes of `stages` runs of neighbours, none empty, whose largest sum is the least possible."""
+    sums = [0.0, *accumulate(costs)]
+
+    @cache
+    def best(start: int, left: int) -> tuple[float, tuple[int, ...]]:
+        if left == 1:
+            return sums[-1] - sums[start], (len(costs) - start,)
+        found: tuple[float, tuple[int, ...]] = (float("inf"), ())
+        for end in range(start + 1, len(costs) - left + 2):
+            rest, sizes = best(end, left - 1)
+            found = min(found, (max(sums[end] - sums[start], rest), (end - start, *sizes)))
+        return found
+
+    return list(best(0, stages)[1])

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: demo test test-slow check clean
+.PHONY: demo engines test test-slow check clean
 
 demo: .venv/demo
 	$(BIN)/ptmigrate --force --verify --devices 2 fixtures/plain/digits.py -- --epochs 2
@@ -20,6 +20,16 @@ check: .venv/dev
 	rm -rf build/typing && mkdir -p build/typing/ptmigrate
 	for f in migrate lint_rules runtime; do ln -s ../../../$$f build/typing/ptmigrate/$$f; done
 	MYPYPATH=build/typing $(BIN)/mypy -p ptmigrate
+
+# FairScale, DeepSpeed and Horovod: the tests that need them are skipped by name without. Horovod takes minutes to build.
+engines: .venv/engines
+
+.venv/engines: pyproject.toml constraints.txt runtime/engines/build_horovod.py | .venv/dev
+	$(PIP) setuptools wheel ninja
+	$(PIP) --no-build-isolation --no-deps fairscale==0.4.13
+	DS_BUILD_OPS=0 DS_ACCELERATOR=cpu $(PIP) --no-build-isolation 'deepspeed>=0.19'
+	$(BIN)/python -m ptmigrate.runtime.engines.build_horovod
+	touch $@
 
 .venv/python:
 	$(PYTHON) -m venv .venv

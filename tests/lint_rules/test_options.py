@@ -5,6 +5,12 @@ import subprocess
 import sys
 
 import pytest
+from ptmigrate.lint_rules import run
+from ptmigrate.lint_rules.engine import Linter
+from ptmigrate.lint_rules.parallel import lint_parallel
+from ptmigrate.lint_rules.registry import choose
+from ptmigrate.lint_rules.result import Result
+from ptmigrate.lint_rules.run import lint_for_a_while
 from test_cli import BAD, ptlint
 
 PYPROJECT = "[tool.ptmigrate]\n"
@@ -239,6 +245,19 @@ def test_cores_and_cache_change_nothing(tree):
     assert (tree / ".ptlint_cache").exists()
     assert run_json(tree) == plain
     assert run_json(tree, "--jobs=2") == plain
+
+
+def test_processes_are_started_for_what_is_left_when_that_takes_long(tree, monkeypatch):
+    files = sorted(str(path) for path in tree.glob("*.py"))
+    linter, alone, begun = Linter(choose()), Result(), Result()
+    assert lint_for_a_while(files, linter, None, alone) == []  # so little is done before anyone thinks of processes
+    monkeypatch.setattr(run, "LOOK", 0)
+    monkeypatch.setattr(run, "WORTH", 0)
+    left = lint_for_a_while(files, linter, None, begun)
+    assert begun.files == 8 and left == files[8:]
+    lint_parallel(left, [rule.code for rule in linter.rules], True, None, 2, begun)
+    assert begun.findings == alone.findings
+    assert [str(e) for e in begun.errors] == [str(e) for e in alone.errors]
 
 
 def test_a_changed_file_and_a_broken_cache(tree):

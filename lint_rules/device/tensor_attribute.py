@@ -17,6 +17,11 @@ CHAIN = {
 
 MOVED_BY_TRAINER = ("example_input_array",)  # https://lightning.ai/docs/pytorch/stable/common/lightning_module.html
 OTHERS = {"from_numpy", "as_tensor", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"}
+# functions of torch that give a tensor for tensors
+COMPUTES = {
+    "sin", "cos", "exp", "log", "sqrt", "stack", "cat", "tril", "triu", "abs", "pow", "flip", "cumsum", "outer",
+    "clamp", "softmax",
+}  # fmt: skip
 
 
 class TensorAttribute(Rule):
@@ -94,14 +99,19 @@ def _holds_tensor(value: ast.expr, file: File) -> bool:
 
 
 def _is_tensor(node: ast.expr, file: File) -> bool:
+    if isinstance(node, ast.BinOp):
+        return _is_tensor(node.left, file) or _is_tensor(node.right, file)
     while isinstance(node, ast.Call):
         full = file.resolve(node.func) or ""
         if full.startswith("torch.") and full.count(".") == 1:
-            return full[6:] in FACTORIES | LEGACY | OTHERS
+            first = node.args[0] if full[6:] in COMPUTES and node.args else None
+            parts = first.elts if isinstance(first, ast.List | ast.Tuple) else [first]
+            computed = all(part is not None and _is_tensor(part, file) for part in parts)
+            return full[6:] in FACTORIES | LEGACY | OTHERS or (bool(parts) and computed)
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in CHAIN:
             return False
         node = node.func.value
-    return False
+    return isinstance(node, ast.BinOp) and _is_tensor(node, file)
 
 
 def _registered(holder: ast.AST | None) -> set[str]:

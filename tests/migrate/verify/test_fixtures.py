@@ -14,10 +14,7 @@ RUNGS = ["parses", "runs", "same losses", "runs on 2", "same losses on 2"]
 SCRIPTS = {
     "amp_accumulate.py": ("manual", {}),
     "char_gpt.py": ("loop", {}),
-    "contrastive.py": (
-        "module",
-        {"same losses on 2": "the loss compares all samples of the batch, and a share has fewer"},
-    ),
+    "contrastive.py": ("module", {}),
     "dcgan.py": ("manual", {"same losses on 2": "noise is drawn for each share"}),
     "ddp_spawn.py": ("module", {}),
     "ddp_torchrun.py": ("loop", {}),

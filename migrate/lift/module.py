@@ -15,6 +15,7 @@ from ..facts.script import Facts
 from ..report import Edit, Note
 from .chunks import Chunk, Variable, drops_mode
 from .configure import Configured
+from .draws import drawn
 from .epochs import epoch_afterwards, epoch_expression, max_epochs
 from .imports import imported_as
 from .nodes import names_of, walk_here
@@ -57,6 +58,8 @@ class ModuleBuilder(Rewriter):
             f'{INDENT}"""Lifted from {self._sources()}."""',
         ]
         settings = self._settings()
+        if self.recipe.whole is None:
+            self.attention += drawn(self.facts, self.recipe.train)
         if settings:
             lines += ["", *indent(settings, INDENT)]
         for block in (self._constructor(), self._configure_optimizers(), *self._methods()):

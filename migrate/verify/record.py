@@ -172,7 +172,7 @@ def _still() -> set[str]:
     for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"):
         setattr(F, name, no_dropout)
     F.batch_norm = still_batch_norm  # type: ignore[assignment]
-    F.scaled_dot_product_attention = still_attention  # type: ignore[assignment]
+    F.scaled_dot_product_attention = still_attention
     _still_recurrent(met)
     return met
 
@@ -188,7 +188,7 @@ def _still_recurrent(met: set[str]) -> None:
             met.add("dropout")
             self.dropout = 0.0
 
-    RNNBase.__init__ = still_init  # type: ignore[assignment,method-assign]
+    RNNBase.__init__ = still_init  # type: ignore[method-assign]
 
 
 def _parameters(optimizers: list[Any]) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ def plain():
     return json.loads(run(str(SCRIPTS / "samplers.py"), "plain").stdout)
 
 
-@pytest.fixture(scope="module", params=[1, 2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[1, 2, pytest.param(3, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)])
 def divided(request):
     options = ["--accelerator", "cpu", "--devices", str(request.param), "--global-batch"]
     done = ptrun(*options, str(SCRIPTS / "samplers.py"))

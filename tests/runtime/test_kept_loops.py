@@ -15,7 +15,7 @@ def plain():
     return json.loads(run(str(SCRIPTS / "kept.py"), "plain").stdout)
 
 
-@pytest.fixture(scope="module", params=[1, 2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[1, 2, pytest.param(3, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)])
 def kept(request):
     done = ptrun("--accelerator", "cpu", "--devices", str(request.param), "--global-batch", str(SCRIPTS / "kept.py"))
     assert done.returncode == 0, done.stderr[-4000:]

@@ -79,7 +79,12 @@ RUN = [  # (the guide's arguments, strategy, processes, nodes)
     ({"gpus": 2, "accelerator": "ddp", "precision": 16}, "ddp", 2, 1),
     ({"devices": 8, "accelerator": "gpu", "strategy": "ddp"}, "ddp", 8, 1),
     ({"devices": 8, "accelerator": "gpu", "strategy": "ddp", "num_nodes": 4}, "ddp", 32, 4),
+    ({"gpus": 8, "accelerator": "ddp", "num_nodes": 10}, "ddp", 80, 10),
     ({"gpus": 2, "accelerator": "dp"}, "dp", 1, 1),
+    ({"devices": 2, "accelerator": "gpu", "strategy": "dp"}, "dp", 1, 1),
+    ({"gpus": 8, "accelerator": "ddp2", "num_nodes": 4}, "ddp2", 4, 4),
+    ({"devices": 8, "accelerator": "gpu", "strategy": "ddp2"}, "dp", 1, 1),
+    ({"devices": 8, "accelerator": "gpu", "strategy": "ddp2", "num_nodes": 4}, "ddp2", 4, 4),
     ({"devices": 4, "accelerator": "gpu", "strategy": "dp"}, "dp", 1, 1),
     ({"gpus": 8, "accelerator": "ddp2"}, "dp", 1, 1),
     ({"gpus": 8, "accelerator": "ddp2", "num_nodes": 10}, "ddp2", 10, 10),
@@ -104,6 +109,8 @@ def test_lines_of_the_guide_that_run(eight, arguments, strategy, processes, node
 REFUSED = [({"amp_backend": "apex", "precision": 16}, "apex")]
 PACKAGES = [  # engines that are packages: they run, or say what to install
     ({"accelerator": "horovod"}, "horovod", "horovod"),
+    ({"accelerator": "horovod", "gpus": 1}, "horovod", "horovod"),
+    ({"accelerator": "gpu", "strategy": "horovod"}, "horovod", "horovod"),
     ({"accelerator": "gpu", "strategy": "horovod", "devices": 1}, "horovod", "horovod"),
     ({"accelerator": "gpu", "strategy": "ddp_sharded"}, "ddp_sharded", "fairscale"),
     ({"accelerator": "ddp", "plugins": "ddp_sharded"}, "ddp_sharded", "fairscale"),

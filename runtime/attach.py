@@ -9,7 +9,7 @@ import torch
 from .callbacks.base import Callback
 from .errors import ConfigurationError
 from .gone import refuse_gone
-from .hooks import find_hook
+from .hooks import find_hook, overridden
 from .seeding import separate_ranks
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 def attach(trainer: Trainer, module: Module, stage: str, datamodule: Any) -> None:
     """Make `module` and `datamodule` the trainer's, and ready for `stage`."""
+    check_step(module, stage)
     trainer.module, trainer.datamodule, trainer.state = module, datamodule, State(stage)
     module.trainer = trainer
     if datamodule is not None:
@@ -43,6 +44,15 @@ def attach(trainer: Trainer, module: Module, stage: str, datamodule: Any) -> Non
         torch.use_deterministic_algorithms(True, warn_only=trainer.deterministic == "warn")
     if trainer.benchmark is not None:
         torch.backends.cudnn.benchmark = trainer.benchmark
+
+
+def check_step(module: Module, stage: str) -> None:
+    """Raise ConfigurationError where the module lacks the step that this stage runs."""
+    from .module import Module as Base
+
+    name = {"fit": "training_step", "validate": "validation_step", "test": "test_step"}.get(stage)
+    if name is not None and not overridden(module, name, Base):
+        raise ConfigurationError(f"{stage} needs {type(module).__name__}.{name}, which is not there")
 
 
 class State(str):

@@ -13,7 +13,6 @@ import torch
 
 from . import arguments
 from .attach import State, attach, given_data
-from .callbacks import EarlyStopping, ModelCheckpoint
 from .callbacks.progress import choose_progress
 from .checkpoint import state
 from .data import divide_loader
@@ -384,22 +383,6 @@ class Trainer(Whereabouts):
     def save_checkpoint(self, filepath: Any, weights_only: bool = False) -> None:
         """Write everything needed to go on; all ranks call it, rank 0 writes. The file is whole or absent."""
         state.save(self, filepath, weights_only)
-
-    @property
-    def checkpoint_callbacks(self) -> list[ModelCheckpoint]:
-        return [callback for callback in self.callbacks if isinstance(callback, ModelCheckpoint)]
-
-    @property
-    def checkpoint_callback(self) -> ModelCheckpoint | None:
-        return next(iter(self.checkpoint_callbacks), None)
-
-    @property
-    def early_stopping_callback(self) -> EarlyStopping | None:
-        return next((callback for callback in self.callbacks if isinstance(callback, EarlyStopping)), None)
-
-    @property
-    def early_stopping_callbacks(self) -> list[EarlyStopping]:
-        return [callback for callback in self.callbacks if isinstance(callback, EarlyStopping)]
 
     def checkpoint_path(self, name: Any) -> Any:
         """A path as it is; "best" and "last" as ModelCheckpoint's. Raises ConfigurationError where there is none.

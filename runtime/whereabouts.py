@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .callbacks import EarlyStopping, ModelCheckpoint
 from .data import length_of
 from .evaluate import as_list
 
@@ -27,6 +28,7 @@ class Whereabouts:
     logs: Logs
     module: Module | None
     loggers: list[Any]
+    callbacks: list[Any]
     state: str
     metrics: Published
     limits: dict[str, Any]
@@ -189,6 +191,22 @@ class Whereabouts:
     @property
     def accelerator(self) -> str:
         return self.runtime.settings.kind
+
+    @property
+    def checkpoint_callbacks(self) -> list[ModelCheckpoint]:
+        return [callback for callback in self.callbacks if isinstance(callback, ModelCheckpoint)]
+
+    @property
+    def checkpoint_callback(self) -> ModelCheckpoint | None:
+        return next(iter(self.checkpoint_callbacks), None)
+
+    @property
+    def early_stopping_callback(self) -> EarlyStopping | None:
+        return next((callback for callback in self.callbacks if isinstance(callback, EarlyStopping)), None)
+
+    @property
+    def early_stopping_callbacks(self) -> list[EarlyStopping]:
+        return [callback for callback in self.callbacks if isinstance(callback, EarlyStopping)]
 
     @property
     def training(self) -> bool:

@@ -100,3 +100,12 @@ def test_log_where_nothing_is_collected():
 
     with pytest.raises(ConfigurationError, match="log\\('late'\\): nothing is collected here"):
         Trainer(accelerator="cpu", max_epochs=1).fit(Logs(), LOADER)
+
+
+@pytest.mark.parametrize(("stage", "step"), [("fit", "training"), ("validate", "validation"), ("test", "test")])
+def test_a_missing_step_is_named(stage, step):
+    class Empty(Module):
+        """No steps."""
+
+    with pytest.raises(ConfigurationError, match=f"{stage} needs Empty.{step}_step"):
+        getattr(Trainer(accelerator="cpu"), stage)(Empty(), LOADER)

@@ -5,7 +5,7 @@ parameters.
 import json
 
 import pytest
-from launching import SCRIPTS, ptrun, run
+from launching import MANY, SCRIPTS, ptrun, run
 
 SHAPES = ["two_backwards", "penalty", "accumulation", "bare", "repeated"]
 
@@ -15,7 +15,7 @@ def plain():
     return json.loads(run(str(SCRIPTS / "kept.py"), "plain").stdout)
 
 
-@pytest.fixture(scope="module", params=[1, 2, pytest.param(3, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[1, 2, *MANY])
 def kept(request):
     done = ptrun("--accelerator", "cpu", "--devices", str(request.param), "--global-batch", str(SCRIPTS / "kept.py"))
     assert done.returncode == 0, done.stderr[-4000:]

@@ -4,12 +4,12 @@ import json
 import time
 
 import pytest
-from launching import SCRIPTS, answers, ptrun
+from launching import MANY, SCRIPTS, answers, ptrun
 
 ALIKE = [f"{what}-{samples}" for what in ("validate", "several", "predict", "limited") for samples in (103, 8, 1)]
 
 
-@pytest.mark.parametrize("processes", [2, pytest.param(3, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("processes", [2, *MANY])
 def test_same_values(processes):
     one, many = answers("evaluation.py", 1), answers("evaluation.py", processes, "--")
     for name in ALIKE:
@@ -17,7 +17,7 @@ def test_same_values(processes):
         assert shape(many[name]) == shape(one[name]), name
 
 
-@pytest.mark.parametrize("processes", [2, pytest.param(3, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("processes", [2, *MANY])
 def test_counts_are_exact(processes):
     one, many = answers("evaluation.py", 1), answers("evaluation.py", processes, "--")
     for name in ALIKE:

@@ -7,6 +7,7 @@ import difflib
 import re
 import textwrap
 
+from ptmigrate.migrate.facts.source import decode
 from ptmigrate.migrate.migrate import Options, Result, migrate_text
 
 VARIANTS = {
@@ -15,6 +16,7 @@ VARIANTS = {
     "tabs": lambda s: "".join(_tabbed(line) for line in s.splitlines(True)),
     "no newline at the end": lambda s: s.removesuffix("\n"),
     "an umlaut before": lambda s: "ü = 'ß'\n" + s,
+    "latin-1 and form feeds": lambda s: "# -*- coding: latin-1 -*-\n\x0c\nü = 'ß'\n\x0c\n" + s + "\x0c\n# end",
 }
 
 
@@ -47,6 +49,7 @@ def check(
         result = migrated(form(before), select)
         assert result.text == form(after), f"{name}:\n{result.text}"
         ast.parse(result.text)
+        _bytes_are_kept(form(before), form(after))
         again = migrated(result.text, select)
         assert again.text == result.text, f"a second run changes more ({name}):\n{again.text}"
     result = migrated(before, select)
@@ -56,6 +59,14 @@ def check(
         _matches(result.edits, says)
     if attention is not None:
         _matches(result.attention, attention)
+
+
+def _bytes_are_kept(before: str, after: str) -> None:
+    """What is read as bytes is written as the bytes of the result: encoding and byte order mark are the file's."""
+    encoding = "latin-1" if "coding: latin-1" in before else "utf-8"
+    for mark in (b"", b"\xef\xbb\xbf") if encoding == "utf-8" else (b"",):
+        source = decode(mark + before.encode(encoding))
+        assert source.text == before and source.encode(after) == mark + after.encode(encoding)
 
 
 def check_unchanged(source: str, attention: list[str] | None = None, select: str = "") -> Result:

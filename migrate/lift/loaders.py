@@ -63,6 +63,11 @@ def is_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         return is_loader(facts, node.body, depth + 1) and is_loader(facts, node.orelse, depth + 1)
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         return _all_values(facts, node.value, depth)
+    if isinstance(node, ast.Attribute):
+        from .optimizers import attribute_values
+
+        values = attribute_values(facts, node)
+        return bool(values) and all(is_loader(facts, v, depth + 1) for v in values)
     if not isinstance(node, ast.Name):
         return False
     scope = facts.scopes.scope_of(node).lookup(node.id)

@@ -7,18 +7,36 @@ from dataclasses import replace
 
 from ..facts.mixing import BATCH, Value
 from ..facts.script import Facts
+from .chunks import stored
+from .nodes import is_call_of, walk_here
 from .recipe import CannotLift, DataPass
 
 
 def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
-    """Why the step needs whole batches: the first operation that mixes samples, in the step or in what it calls."""
+    """Why the step needs whole batches: the first operation that mixes samples on the way to what is differentiated."""
     given: dict[str, Value] = {}
     if isinstance(train.target, ast.Name):
         given[train.target.id] = replace(BATCH, holds=True)
     else:
         given.update({n.id: BATCH for n in ast.walk(train.target) if isinstance(n, ast.Name)})
     flow = facts.mixing.flow(train.loop, given, None)  # type: ignore[arg-type]  # only its body is followed
-    if not flow.mixes:
-        return None
-    node = flow.mixes[0]
-    return CannotLift(node, f"`{facts.short(node)}` mixes the samples of a batch")
+    feeds = _feeding(train.body)
+    node = next((n for n in flow.mixes if any(up in feeds for up in (n, *facts.scopes.ancestors(n)))), None)
+    return CannotLift(node, f"`{facts.short(node)}` mixes the samples of a batch") if node is not None else None
+
+
+def _feeding(body: list[ast.stmt]) -> set[ast.stmt]:
+    """The simple statements that what is differentiated depends on; metrics on the way are none of them."""
+    simple = [n for s in body for n in walk_here(s) if isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign)]
+    calls = [n for s in body for n in walk_here(s) if is_call_of(n, "backward")]
+    needed = {x.id for c in calls for x in ast.walk(c) if isinstance(x, ast.Name)}
+    found: set[ast.stmt] = {s for s in body if any(c in set(ast.walk(s)) for c in calls) and isinstance(s, ast.Expr)}
+    for _ in range(len(simple) + 1):
+        before = len(found)
+        for s in simple:
+            if s not in found and {x.id for x in ast.walk(s) if isinstance(x, ast.Name)} & needed & stored([s]):
+                found.add(s)
+                needed |= {x.id for x in ast.walk(s) if isinstance(x, ast.Name)}
+        if len(found) == before:
+            break
+    return found

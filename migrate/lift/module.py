@@ -93,12 +93,27 @@ class ModuleBuilder(Rewriter):
             lines.append('divide_batches = "loaders"')
             where = CannotLift(r.train.loop, f"`{self.facts.short(r.train.loader)}` comes from elsewhere")
             self._whole(where, "only if it is a DataLoader are its batches divided over processes")
+        for name, call in self.collected.shown.items() if r.whole is None else ():
+            where = CannotLift(call, "on several processes that is its share of each batch")
+            self._whole(where, f"`{name}` holds what the process sees")
+        if r.whole is None and (norm := self._batch_norm()) is not None:
+            self._whole(
+                CannotLift(norm, "on several processes that is not one process's"), "batch norm measures a share"
+            )
         if r.whole is None and r.whole_evaluation is not None:
             lines.append("divide_validation = False")
             self._whole(r.whole_evaluation, "every process evaluates every batch")
         if r.unlifted is not None:
             self._whole(r.unlifted, "the evaluation stays as it is written, and every process runs all of it")
         return lines
+
+    def _batch_norm(self) -> ast.AST | None:
+        """The first place in this file where a module with batch norm is made."""
+        for call in self.facts.walk(ast.Call):
+            full = self.facts.names.resolve(call.func) or ""
+            if "BatchNorm" in full and full.startswith("torch.nn."):
+                return call
+        return None
 
     def _whole(self, why: CannotLift, says: str) -> None:
         line, column, _, _ = self.facts.text.key(why.node or self.recipe.epoch_loop)

@@ -6,6 +6,7 @@ import ast
 
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables, check_carried, chunks_of, resolve_variables, stored
+from .collected import collected
 from .configure import configure, need_names
 from .counters import Counter, counters_of
 from .functions import check_functions
@@ -33,6 +34,9 @@ class Rewriter:
             facts, recipe, self.binder, self.chunks, self.variables, self.reduction
         )
         check_functions(facts, recipe, self.binder, self.chunks, self.variables)
+        self.collected = collected(facts, recipe, self.binder, self.chunks)
+        if self.divided and self.collected.decides is not None:
+            recipe.whole, self.counters = self.collected.decides, {}
 
     @property
     def divided(self) -> bool:
@@ -109,6 +113,8 @@ class Rewriter:
                 around = self.facts.scopes.parents.get(n)
                 if not (isinstance(around, ast.With) and self._opens_for_saving(around)):
                     found.update(self._guarded_save(n))
+            elif isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) and not _is_print(n.value):
+                found.update(self._shown_losses(n.value, chunk))
             elif isinstance(n, ast.With) and chunk is not None and self._opens_for_saving(n):
                 found.update(self._guarded_save(n))
         return found
@@ -279,3 +285,7 @@ class Rewriter:
 
     def _has_optimizer_lines(self, chunk: Chunk | None) -> bool:
         return chunk is not None and chunk.hook == "training_step" and self.recipe.optimization.manual
+
+
+def _is_print(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "print"

@@ -1,6 +1,7 @@
 """Shapes that are brought into the lift's own first: what each becomes, run before and after."""
 
 import pytest
+from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.lift.test_same_run import FUNCTIONS, HEAD, NESTED
 from tests.migrate.running import check_same
@@ -439,3 +440,54 @@ def test_an_evaluation_that_cannot_be_added_up_is_not_divided():
 def test_the_names_of_a_script_are_not_taken():
     result = check_same(TRAINER_CLASS, "module")
     assert "from ptmigrate.runtime import" in result and "Trainer as RuntimeTrainer" in result
+
+
+COLLECTS = FUNCTIONS.replace(
+    "    total = 0\n    for batch", "    total, losses, rights = 0, [], []\n    for batch"
+).replace(
+    "        total += loss.item()\n",
+    "        total += loss.item()\n        losses.append(loss.item())\n        rights.append(int(loss.argmax()))\n",
+)
+
+
+def test_a_list_of_losses_gets_those_of_whole_batches():
+    result = check_same(COLLECTS, "module")
+    assert "self.losses.append(self.all_reduce(loss.item() * self.share))" in result
+    assert "divide_batches" not in result
+
+
+def test_a_list_of_other_values_that_decides_something_needs_whole_batches():
+    text = COLLECTS.replace("    return total", "    total = total if sum(rights) > 3 else total + 1\n    return total")
+    result = check_same(text, "module")
+    assert "divide_batches = False" in result
+
+
+def test_a_list_of_other_values_that_is_only_shown_is_told_of():
+    result = migrate_text(COLLECTS.replace("    return total", "    print(rights)\n    return total"))
+    assert "divide_batches" not in result.text
+    assert any(n.code == "PTM703" and "`rights`" in n.message for n in result.attention)
+
+
+CONTRASTS = NESTED.replace(
+    "loss = criterion(out, y)",
+    "sim = out @ out.T\n        loss = criterion(sim, torch.arange(len(x))) + criterion(out, y)",
+)
+
+
+def test_a_loss_that_compares_samples_gets_whole_batches():
+    assert "divide_batches = False" in check_same(CONTRASTS, "module")
+
+
+def test_batch_norm_on_shares_is_told_of():
+    result = migrate_text(NESTED.replace("nn.ReLU(),", "nn.ReLU(), nn.BatchNorm1d(7),"))
+    assert any("batch norm" in n.message for n in result.attention)
+
+
+def test_a_file_is_opened_for_saving_by_rank_0_alone():
+    text = FUNCTIONS.replace(
+        "        best = right\n",
+        "        best = right\n        with open('/dev/null', 'wb') as f:\n            torch.save(best, f)\n",
+    )
+    result = check_same(text, "module")
+    lines = [line.strip() for line in result.splitlines()]
+    assert lines[lines.index("with open('/dev/null', 'wb') as f:") - 1] == "if self.trainer.is_global_zero:"

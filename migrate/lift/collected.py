@@ -1,0 +1,121 @@
+"""Meters and lists that a training step fills: where batches are shared out, a process puts values of its share in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..facts.script import Facts
+from .chunks import Binder, Chunk, Variable, stored
+from .nodes import walk_here
+from .recipe import CannotLift, Recipe
+
+FILLS = ("append", "update", "add", "extend", "push", "record", "add_")
+SHOWS = ("print", "log", "info", "write", "display", "debug", "warning", "flush")
+
+
+@dataclass
+class Collected:
+    """Names of the script and the call that fills each: shown only, or read for something else (a schedule, a test)."""
+
+    shown: dict[str, ast.Call] = field(default_factory=dict)
+    decides: CannotLift | None = None
+
+
+def collected(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk]) -> Collected:
+    """What the training step fills with values that depend on the samples, other than its whole loss."""
+    found = Collected()
+    train = recipe.train
+    own = stored(train.body) | {n.id for n in ast.walk(train.target) if isinstance(n, ast.Name)}
+    own -= _sizes_and_clocks(facts, train.body)
+    losses = {f"{x.id}.item()" for x in recipe.optimization.losses if isinstance(x, ast.Name)}
+    for s in train.body:
+        for n in walk_here(s):
+            name = _filled(n)
+            if name is None or name.id in own or not isinstance(binder.variable(name), Variable):
+                continue
+            assert isinstance(n, ast.Call)
+            if any(_depends(a, own, losses) for a in [*n.args, *(k.value for k in n.keywords)]):
+                found.shown.setdefault(name.id, n)
+    for kept, call in found.shown.items():
+        filled = _filled(call)
+        reader = _reader(recipe, binder, chunks, binder.variable(filled)) if filled is not None else None
+        if reader is not None:
+            says = f"`{kept}` collects values of the samples, and `{facts.short(reader)}` reads it"
+            found.decides = CannotLift(call, says)
+    return found
+
+
+def _filled(n: ast.AST) -> ast.Name | None:
+    """The x of `x.append(...)`, `x.update(...)`."""
+    if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in FILLS:
+        return n.func.value if isinstance(n.func.value, ast.Name) else None
+    return None
+
+
+def _depends(node: ast.AST, own: set[str], losses: set[str]) -> bool:
+    """Whether an argument is computed from the samples; the loss is brought together, counts of samples are sizes."""
+    if isinstance(node, ast.Call) and ast.unparse(node) in losses:
+        return False
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+        last = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+        if last in ("len", "size", "time"):
+            return False
+    if isinstance(node, ast.Name):
+        return node.id in own
+    if isinstance(node, ast.Attribute) and node.attr == "shape":
+        return False
+    return any(_depends(child, own, losses) for child in ast.iter_child_nodes(node))
+
+
+def _sizes_and_clocks(facts: Facts, body: list[ast.stmt]) -> set[str]:
+    """Names that a step gives nothing but numbers of samples, or times."""
+    values: dict[str, list[bool]] = {}
+    for s in body:
+        for n in walk_here(s):
+            if isinstance(n, ast.Assign):
+                for t in n.targets:
+                    if isinstance(t, ast.Name):
+                        values.setdefault(t.id, []).append(_counts_or_times(facts, n.value))
+    return {name for name, kinds in values.items() if all(kinds)}
+
+
+def _counts_or_times(facts: Facts, value: ast.expr) -> bool:
+    if isinstance(value, ast.Subscript):
+        return isinstance(value.value, ast.Attribute) and value.value.attr == "shape"
+    if isinstance(value, ast.BinOp):
+        return _counts_or_times(facts, value.left)
+    if not isinstance(value, ast.Call):
+        return False
+    last = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+    return last in ("len", "size") or (facts.names.resolve(value.func) or "").startswith("time.")
+
+
+def _reader(recipe: Recipe, binder: Binder, chunks: list[Chunk], var: object) -> ast.AST | None:
+    """A place outside the step that reads the name for anything but showing it."""
+    outside: list[ast.AST] = [s for c in chunks if c.statements is not recipe.train.body for s in c.statements]
+    rest = recipe.trunk_body[recipe.trunk_body.index(recipe.epoch_loop) + 1 :]
+    outside += [*rest, *([recipe.train.returns] if recipe.train.returns is not None else [])]
+    for node in outside:
+        for n in _not_shown(node):
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and binder.variable(n) == var:
+                return node
+    return None
+
+
+def _not_shown(node: ast.AST) -> Iterable[ast.AST]:
+    """The nodes below one, without what stands in calls that only show values."""
+    stack = [node]
+    while stack:
+        n = stack.pop()
+        yield n
+        if isinstance(n, ast.Call):
+            last = n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")
+            if last in SHOWS or last.startswith(("add_", "log_", "set_", "print")):
+                continue
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and len(n.targets) == 1:
+            made = n.value
+            if isinstance(n.targets[0], ast.Name) and n.targets[0].id.startswith("progress") and made.args:
+                continue  # a meter that shows others
+        stack.extend(ast.iter_child_nodes(n))

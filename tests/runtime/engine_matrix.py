@@ -47,7 +47,7 @@ ENGINES = (
     "fsdp",
     "horovod",
     "deepspeed",
-    "sequential",
+    "pipeline",
 )
 EXACT, LOOSE = 1e-6, 5e-3  # bf16 rounds the parts of a batch otherwise than the whole
 LIMIT = 800  # seconds for an engine; those that spawn start processes for every cell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -41,21 +42,37 @@ def _move(item: Any, device: torch.device) -> Any:
 
 
 def batch_size_of(batch: Any) -> int | None:
-    """The length of the first tensor found in `batch` (a scalar counts 1), or None where there is none."""
+    """The length of the first tensor found in `batch` (a scalar counts 1); of the first list where it holds none; or
+    None.
+    """
+    size = _first_length(batch)
+    if size is None:
+        return len(batch) if isinstance(batch, str) else _first_list(batch)
+    return size
+
+
+def _first_length(batch: Any) -> int | None:
     if isinstance(batch, torch.Tensor):
         return batch.shape[0] if batch.ndim else 1
     if isinstance(batch, (list, tuple)):
         for item in batch:
-            size = batch_size_of(item)
+            size = _first_length(item)
             if size is not None:
                 return size
         return None
     if isinstance(batch, Mapping):
-        return batch_size_of(list(batch.values()))
+        return _first_length(list(batch.values()))
+    if dataclasses.is_dataclass(batch):
+        return _first_length([getattr(batch, field.name) for field in dataclasses.fields(batch)])
     told = getattr(batch, "num_graphs", None) or getattr(batch, "batch_size", None)
-    if isinstance(told, int):
-        return told
-    return len(batch) if isinstance(batch, str) else None
+    return told if isinstance(told, int) else None
+
+
+def _first_list(batch: Any) -> int | None:
+    """Samples that are no tensors: a list of them, or a dict of such lists."""
+    if isinstance(batch, Mapping):
+        return next((len(item) for item in batch.values() if isinstance(item, (list, tuple))), None)
+    return len(batch) if isinstance(batch, (list, tuple)) else None
 
 
 def slice_batch(batch: Any, start: int, stop: int) -> Any:

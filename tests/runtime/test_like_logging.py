@@ -440,6 +440,23 @@ def iterable_limit(side):
     )
 
 
+@case
+def a_batch_with_names(side):
+    """The strings in a batch say nothing of its size."""
+
+    class M(common(side)):
+        def training_step(self, batch, batch_idx):
+            loss = self.loss((batch["x"]["a"], batch["y"]))
+            self.log("loss", loss, on_epoch=True)
+            return loss
+
+    def collate(items):
+        x, y = zip(*items, strict=True)
+        return {"name": [f"sample {i}" for i in range(len(x))], "x": {"a": torch.stack(x)}, "y": torch.stack(y)}
+
+    return outcome(*fit(side, M, loaders=(DataLoader(data(), 8, collate_fn=collate),)))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_same(name, tmp_path, monkeypatch):
     check(CASES[name], tmp_path, monkeypatch)

@@ -23,9 +23,10 @@ NO_DRAW = {"seed", "get_state", "set_state", "getstate", "setstate", "default_rn
 
 
 def drawn(facts: Facts, train: DataPass) -> list[Note]:
-    """A note for each call in the step, or in a function of this file that it calls, that draws random numbers."""
+    """A note for each call that draws random numbers in the step, in what it calls, and in a data set of this file."""
     notes = []
-    for call in _calls(facts, train.body, set()):
+    items = [f for f in facts.walk(ast.FunctionDef) if f.name == "__getitem__"]
+    for call in dict.fromkeys(_calls(facts, [*train.body, *items], set())):
         if _draws(facts, call):
             line, column, _, _ = facts.text.key(call)
             says = (

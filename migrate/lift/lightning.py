@@ -131,6 +131,8 @@ def to_lightning(text: str, names: list[str]) -> tuple[str, list[Note]]:
     for c in ast.walk(tree):
         if isinstance(c, ast.ClassDef) and any(_is(b, module) for b in c.bases):
             edits += _class_edits(c, module, at, newline, notes)
+        elif isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute) and c.func.attr == "fit":
+            _check_loaders(c)
         elif isinstance(c, ast.Call) and _is(c.func, trainer) and _starts(c):
             _, stop = at.span(c)
             edits.append((stop - 1, stop - 1, f", {', '.join(QUIET)}"))
@@ -139,6 +141,12 @@ def to_lightning(text: str, names: list[str]) -> tuple[str, list[Note]]:
     text = _imports(text, tree, names, newline)
     imported = "Trainer" if trainer == "Trainer" else f"Trainer as {trainer}"
     return add_imports(text, "lightning", ["LightningModule", imported]), notes
+
+
+def _check_loaders(fit: ast.Call) -> None:
+    for e in fit.args[1:]:
+        if isinstance(e, ast.List | ast.Tuple | ast.Dict | ast.ListComp):
+            raise CannotLift(e, "Lightning takes a list for several loaders, not for the batches of one")
 
 
 def _class_edits(c: ast.ClassDef, module: str, at: Text, newline: str, notes: list[Note]) -> list[tuple[int, int, str]]:

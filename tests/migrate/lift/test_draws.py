@@ -16,6 +16,8 @@ DRAWS = {
     ),
     "in a helper": NESTED.replace("\nfor epoch in", HELPER).replace(AT, "        out = model(noisy(x))\n"),
 }
+DATASET = "\nclass Data:\n    def __getitem__(self, i):\n        return xs[i] + torch.rand(5), ys[i]\n\nfor epoch in"
+DRAWS["in the data set"] = NESTED.replace("\nfor epoch in", DATASET)
 DRAWS_NOT = {
     "nothing": NESTED,
     "before the loop": NESTED.replace("\nfor epoch in", "\nw = torch.randn(5)\nfor epoch in"),

@@ -3,6 +3,7 @@
 import importlib.util
 import logging
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from ptmigrate.migrate.migrate import Options, migrate_text
 from tests.migrate.lift.test_same_run import FUNCTIONS, INLINE_EVALUATION, KEPT, MAIN, MANUAL, NESTED
 from tests.migrate.running import run
 
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "plain"
 LIGHTNING = Options(framework="lightning")
 needs_lightning = pytest.mark.skipif(importlib.util.find_spec("lightning") is None, reason="lightning is not installed")
 SHAPES = {
@@ -105,3 +107,11 @@ def test_what_lightning_still_has_is_not_named():
     text = OLD.replace("training_step_end", "on_train_batch_end").replace("validation_epoch_end", "helper")
     text = text.replace('gpus=2, accelerator="dp"', 'devices=2, accelerator="cpu"')
     assert not [n for n in migrate_text(text, LIGHTNING).attention if n.code == "PTM705"]
+
+
+def test_batches_that_are_a_list_keep_the_loop():
+    """Lightning takes a list for several loaders."""
+    text = (FIXTURES / "karate_gcn.py").read_text(encoding="utf-8")
+    assert migrate_text(text).plan == "module"
+    result = migrate_text(text, LIGHTNING)
+    assert result.plan == "loop" and any("several loaders" in n.message for n in result.attention)

@@ -26,7 +26,7 @@ SCRIPTS = {
     "manual_batches.py": ("module", {}),
     "param_groups.py": ("module", {}),
     "random_lengths.py": ("manual", {}),
-    "resume.py": ("module", {}),
+    "resume.py": ("module", {"same losses on 2": "the data set draws its shifts, for each share"}),
     "siamese.py": ("module", {}),
     "step_function.py": ("module", {}),
     "tcn.py": ("manual", {}),

@@ -49,6 +49,9 @@ class Root(torch.nn.Module):
 def engine(module: torch.nn.Module, optimizer: Any, config: dict[str, Any]) -> Any:
     deepspeed.logger.setLevel("WARNING")
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False  # compiled at first use, for minutes; gloo does it
+    if not dist.is_initialized():  # one process, which nobody else has given a group
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    os.environ.setdefault("LOCAL_RANK", "0")
     if not deepspeed.comm.is_initialized():
         deepspeed.init_distributed(dist_backend=dist.get_backend(), dist_init_required=False, verbose=False)
     trained = [p for p in module.parameters() if p.requires_grad]

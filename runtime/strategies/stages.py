@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from itertools import accumulate
@@ -174,7 +174,7 @@ class _NoLogs:
     """Stands for the trainer's logs, and forgets."""
 
     dataloader_idx = None
-    names = MappingProxyType({})
+    names: Mapping[Any, Any] = MappingProxyType({})
 
     def first(self, *_: Any) -> None: ...
     def log(self, *_: Any) -> None: ...

@@ -97,12 +97,15 @@ LIBCST_NAMES = {
     "BinOp": "BinaryOperation",
     "BoolOp": "BooleanOperation",
     "Compare": "Comparison",
+    "JoinedStr": "FormattedString",
     "UnaryOp": "UnaryOperation",
 }
 
 
 def _kind(node: ast.AST) -> str:
     """The libcst class that an `ast` node is found as."""
+    if isinstance(node, ast.Constant):
+        return {int: "Integer", float: "Float", str: "SimpleString"}.get(type(node.value), "Name")
     name = type(node).__name__
     name = name.removeprefix("Async") if isinstance(node, ast.stmt) else name
     if name in ("If", "For", "While", "With", "Try", "FunctionDef", "ClassDef"):

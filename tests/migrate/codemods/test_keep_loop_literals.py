@@ -1,0 +1,17 @@
+"""In a kept loop a device that is written down becomes this rank's own, whatever it is written as."""
+
+import pytest
+from helpers import migrated
+
+
+@pytest.mark.parametrize("device", ["0", '"cuda:1"', "'cuda'", 'f"cuda:{n}"', "gpu_id", "self.rank"])
+def test_a_literal_is_found(device):
+    source = f"import torch\nfor x in xs:\n    loss = model(x.to({device}))\n    loss.backward()\n"
+    result = migrated(source)
+    assert result.plan == "loop" and f"x.to(runtime.own_device({device}))" in result.text
+
+
+@pytest.mark.parametrize("given", ["torch.half", '"cpu"', "other", "y.device", "True"])
+def test_what_is_no_accelerator_stays(given):
+    source = f"import torch\nfor x in xs:\n    loss = model(x.to({given}))\n    loss.backward()\n"
+    assert f"x.to({given})" in migrated(source).text

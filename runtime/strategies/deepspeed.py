@@ -141,6 +141,7 @@ class DeepSpeedStrategy(Strategy):
         config.setdefault("train_micro_batch_size_per_gpu", 1)  # the loader decides; DeepSpeed only prints it
         config.setdefault("steps_per_print", 2**31)
         config.setdefault("zero_force_ds_cpu_optimizer", False)
+        config.setdefault("gradient_clipping", 0.0)  # its own default cuts every gradient to a norm of 1
         precision = self.runtime.precision
         if precision.dtype is torch.bfloat16:
             config.setdefault("bf16", {"enabled": True})

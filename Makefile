@@ -14,6 +14,9 @@ test: .venv/dev
 test-slow: .venv/dev
 	$(BIN)/python -m pytest -m slow
 
+fuzz: .venv/dev
+	FUZZ=1 $(BIN)/python -m pytest -m "slow or not slow" tests/migrate/test_many_files.py tests/migrate/codemods/test_call_shapes.py
+
 check: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

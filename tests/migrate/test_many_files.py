@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 import warnings
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from ptmigrate.migrate.facts.source import SourceError, mentions_torch, parse, r
 from ptmigrate.migrate.migrate import migrate_text
 
 PACKAGES = ["torch", "torchvision", "sklearn", "libcst"]
+if os.environ.get("FUZZ"):  # `make fuzz`: whatever else is installed here and speaks of torch
+    PACKAGES += ["lightning", "fairscale", "torchmetrics", "functorch", "sympy", "networkx", "hypothesis"]
 
 
 def files(package: str) -> list[Path]:
@@ -34,6 +37,8 @@ def trouble(path: Path, is_script: bool) -> str | None:
         result = migrate_text(source.text, is_script=is_script)
         if not result.edits and result.text != source.text:
             return "changed without a word"
+        if source.encode(source.text) != source.raw:
+            return "its bytes are not kept"
         if result.text == source.text:
             return None
         ast.parse(result.text)

@@ -93,7 +93,8 @@ class Stepping(torch.optim.Optimizer):
             shared = not isinstance(alone, torch.Tensor) or alone.numel() == 1
             for number, parameter in enumerate(parameters):
                 if parameter.requires_grad:
-                    value = alone if shared else _whole_state(self.engine, parameter, name)
+                    # a count of its own for each parameter: one tensor for all would be counted up by all
+                    value = _own(alone) if shared else _whole_state(self.engine, parameter, name)
                     states.setdefault(number, {})[name] = value
         numbers = iter(range(len(parameters)))
         groups = [
@@ -135,6 +136,10 @@ def _inner(engine: Any) -> Any:
 
 def _options(group: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in group.items() if name != "params"}
+
+
+def _own(value: Any) -> Any:
+    return value.clone() if isinstance(value, torch.Tensor) else value
 
 
 def _divided(value: Any) -> bool:

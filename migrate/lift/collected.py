@@ -19,7 +19,7 @@ SHOWS = ("print", "log", "info", "write", "display", "debug", "warning", "flush"
 class Collected:
     """Names of the script and the call that fills each: shown only, or read for something else (a schedule, a test)."""
 
-    shown: dict[str, ast.Call] = field(default_factory=dict)
+    shown: dict[str, ast.AST] = field(default_factory=dict)
     decides: CannotLift | None = None
 
 
@@ -35,8 +35,7 @@ def collected(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk])
             name = _filled(n)
             if name is None or name.id in own or not isinstance(binder.variable(name), Variable):
                 continue
-            assert isinstance(n, ast.Call)
-            if any(_depends(a, own, losses) for a in [*n.args, *(k.value for k in n.keywords)]):
+            if any(_depends(a, own, losses) for a in _given(n)):
                 found.shown.setdefault(name.id, n)
     for kept, call in found.shown.items():
         filled = _filled(call)
@@ -48,10 +47,21 @@ def collected(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk])
 
 
 def _filled(n: ast.AST) -> ast.Name | None:
-    """The x of `x.append(...)`, `x.update(...)`."""
+    """The x of `x.append(...)`, `x.update(...)`, `x[0] += ...`, `x["loss"] = ...`, `x.total += ...`."""
     if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in FILLS:
         return n.func.value if isinstance(n.func.value, ast.Name) else None
+    if isinstance(n, ast.AugAssign | ast.Assign):
+        target = n.target if isinstance(n, ast.AugAssign) else n.targets[0]
+        if isinstance(target, ast.Subscript | ast.Attribute) and isinstance(target.value, ast.Name):
+            return target.value if target.value.id != "self" else None
     return None
+
+
+def _given(n: ast.AST) -> list[ast.expr]:
+    """What a filling puts in."""
+    if isinstance(n, ast.Call):
+        return [*n.args, *(k.value for k in n.keywords)]
+    return [n.value] if isinstance(n, ast.AugAssign | ast.Assign) else []
 
 
 def _depends(node: ast.AST, own: set[str], losses: set[str]) -> bool:

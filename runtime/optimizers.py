@@ -97,7 +97,8 @@ def _scheduler(item: Any, monitor: str | None, automatic: bool) -> SchedulerConf
 
 def rebind(schedulers: list[SchedulerConfig], made: list[Any], used: list[Any]) -> None:
     """Schedulers change the learning rates of the optimizers in use, where an engine has put others in their place."""
-    exchanged = {id(old): new for old, new in zip(made, used, strict=True) if new is not old}
+    pairs = zip(made, used)  # noqa: B905  an engine may bring the optimizer where the module has none
+    exchanged = {id(old): new for old, new in pairs if new is not old}
     for config in schedulers:
         new = exchanged.get(id(getattr(config.scheduler, "optimizer", None)))
         if new is not None:

@@ -117,7 +117,8 @@ class Strategy:
         """Before configure_optimizers: exchange parameters in place (sharding). `module` stays the user's object."""
 
     def setup_optimizers(self, module: Module, optimizers: list[Any]) -> list[Any]:
-        """After configure_optimizers: as many optimizers as came in, each the same, wrapped or replaced.
+        """After configure_optimizers: as many optimizers as came in (or one, where the engine brings its own and none
+        came), each the same, wrapped or replaced.
         `trainer.optimizers` and schedulers get what is returned.
         """
         return optimizers

@@ -156,6 +156,11 @@ class DeepSpeedStrategy(Strategy):
         return config
 
     def wrap(self, module: Module) -> Callable[..., Any]:
+        if "optimizer" in self.config and module.trainer.lr_scheduler_configs:
+            raise ConfigurationError(
+                "DeepSpeed's config has an optimizer, which schedulers from configure_optimizers cannot reach; "
+                "give a scheduler in the config, or take the optimizer out of it"
+            )
         step = self.step(module, "training_step")
         return lambda *args: self.engine(step, *args)
 

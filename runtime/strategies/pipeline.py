@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..trainer import Trainer
 
 SCHEDULES = {"gpipe": "ScheduleGPipe", "1f1b": "Schedule1F1B"}
+BATCH_NORMS = (torch.nn.modules.batchnorm._BatchNorm,)  # statistics are each micro-batch's own
 CHECKPOINTS = {False: False, True: True, "always": True, "except_last": "except_last", "never": False}
 
 
@@ -147,7 +148,8 @@ class PipelineStrategy(Strategy):
     def _run_schedule(self, cut: stages.Stages, module: Module, batch: Any, batch_idx: int) -> torch.Tensor:
         """The output of the last stage for the whole batch, on every rank."""
         size = batch_size_of(batch) or 1
-        pieces = max(n for n in range(1, min(self.microbatches, size) + 1) if size % n == 0)
+        least = 2 if any(isinstance(layer, BATCH_NORMS) for layer in module.modules()) else 1  # samples a micro-batch
+        pieces = max(n for n in range(1, min(self.microbatches, max(1, size // least)) + 1) if size % n == 0)
         sums = module.loss_reduction == "sum"
         outputs: dict[int, torch.Tensor] = {}  # by first row: torch calls the loss once more to learn shapes
         step = self.step(module, "training_step")

@@ -45,7 +45,8 @@ class Position:
 
     def whole_batches_a_step(self) -> int:
         """How many of the script's batches form one step."""
-        return 1 if self.trainer.runtime.global_batch else self.trainer.world_size
+        runtime = self.trainer.runtime
+        return 1 if runtime.global_batch or self.trainer.whole else runtime.strategy.data_place()[1]
 
     # -- for the loop ---------------------------------------------------------------------------------------------
 

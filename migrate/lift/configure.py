@@ -10,6 +10,7 @@ from ..facts.script import Facts
 from .chunks import RESERVED, Binder, Variable, Variables, surely_bound
 from .optimizers import is_scheduler
 from .recipe import CannotLift, Recipe
+from .splice import Splice
 
 
 @dataclass
@@ -127,7 +128,7 @@ def _definition(facts: Facts, recipe: Recipe, binder: Binder, name: str) -> ast.
         and isinstance(s.value, ast.Call)
     ):
         return None
-    if s not in block or block.index(s) > block.index(recipe.epoch_loop):
+    if s not in block or block.index(s) > block.index(recipe.epoch_loop) or Splice(facts.text).shares_a_line(s):
         return None
     return s
 

@@ -248,8 +248,8 @@ class ModuleBuilder(Rewriter):
         target = passing.target  # type: ignore[attr-defined]
         text = self.facts.text.get(target)
         start, _ = self.facts.text.span(target)
-        if isinstance(target, ast.Tuple) and text.startswith("("):
-            text, start = text[1:-1], start + 1
+        if isinstance(target, ast.Tuple) and start < self.facts.text.span(target.elts[0])[0]:
+            text, start = text[1:-1], start + 1  # its own parentheses
         edits = []
         for n in ast.walk(target):
             if isinstance(n, ast.Name):

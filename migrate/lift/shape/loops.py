@@ -76,6 +76,25 @@ def around_lone_loop(facts: Facts) -> str | None:
     return edits.done()
 
 
+def name_the_epoch(facts: Facts) -> str | None:
+    """`for self.epoch in range(n):` counts with a name, and sets the attribute first thing in every round."""
+    for loop in facts.walk(ast.For):
+        if isinstance(loop.target, ast.Attribute) and any(is_call_of(n, "backward") for n in ast.walk(loop)):
+            scope = facts.scopes.scope_of(loop)
+            name = loop.target.attr
+            while name in scope.stores or name in scope.params or name in scope.loads:
+                name += "_"
+            edits = Edits(facts)
+            first = facts.text.line_of(facts.text.span(loop.body[0])[0])
+            if first == loop.lineno:
+                return None
+            line = f"{margin(facts, loop.body[0])}{facts.text.get(loop.target)} = {name}"
+            edits.replace_lines(first, first - 1, [line])
+            edits.replace_node(loop.target, name)
+            return edits.done()
+    return None
+
+
 def _counts_epochs(facts: Facts, loop: ast.For) -> bool:
     """Over a range of numbers called epochs, and not left in the middle."""
     counted = loop.iter

@@ -9,10 +9,11 @@ from .attributes import name_attributes
 from .bars import open_bars
 from .hoist import hoist_passes
 from .inline import inline_step
-from .loops import around_lone_loop, count_whiles
+from .loops import around_lone_loop, count_whiles, name_the_epoch
 from .phases import write_out_phases
 
 STEPS: tuple[Callable[[Facts], str | None], ...] = (
+    name_the_epoch,
     write_out_phases,
     open_bars,
     hoist_passes,

@@ -365,7 +365,144 @@ IN_MAIN = FUNCTIONS.replace(
     "        print('best', best, 'of epoch', epoch)\n  print('best of all', best)\n\nmain()",
 )
 
+FOLDS = (
+    HEAD
+    + """
+scores = []
+for fold in range(3):
+    net = nn.Linear(5, 3); opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    best = 0
+    for epoch in range(2):
+        for x, y in train_loader:
+            opt.zero_grad(); l = criterion(net(x), y); l.backward(); opt.step()
+        acc = (net(xs).argmax(1) == ys).sum().item()
+        best = max(best, acc)
+    scores.append(best)
+    print(fold, best, l.item())
+print(scores)
+"""
+)
+
+TWO_LOADERS = (
+    HEAD
+    + """
+other = DataLoader(TensorDataset(xs, ys), batch_size=5)
+for epoch in range(2):
+    for (x, y), (u, v) in zip(train_loader, other):
+        optimizer.zero_grad(); l = criterion(model(x), y) + criterion(model(u), v); l.backward(); optimizer.step()
+    print(epoch, l.item())
+"""
+)
+
+ENDLESS_LOADER = (
+    HEAD
+    + """
+def cycle(dl):
+    while True:
+        for b in dl: yield b
+it = cycle(train_loader)
+for step in range(9):
+    x, y = next(it)
+    optimizer.zero_grad(); l = criterion(model(x), y); l.backward(); optimizer.step()
+    if step % 3 == 0: print(step, l.item())
+"""
+)
+
+FUNCTIONS_IN_MAIN = (
+    HEAD
+    + """
+def main():
+    hist = {'loss': [], 'acc': []}
+    def train_one(epoch):
+        model.train(); s = 0.
+        for x, y in train_loader:
+            optimizer.zero_grad(); l = criterion(model(x), y); l.backward(); optimizer.step(); s += l.item()*len(x)
+        return s / len(train_loader.dataset)
+    def evaluate():
+        model.eval()
+        with torch.no_grad():
+            return sum((model(x).argmax(1)==y).sum().item() for x, y in test_loader)/11
+    for epoch in range(3):
+        hist['loss'].append(train_one(epoch)); hist['acc'].append(evaluate())
+        print(epoch, hist['loss'][-1], hist['acc'][-1])
+    return hist
+print(main())
+"""
+)
+
+PATIENCE = (
+    HEAD
+    + """
+best, bad, patience = float('inf'), 0, 1
+for epoch in range(10):
+    model.train(); tl = []
+    for x, y in train_loader:
+        optimizer.zero_grad(); l = criterion(model(x), y); l.backward(); optimizer.step(); tl.append(l.item())
+    model.eval(); vl = []
+    with torch.no_grad():
+        for x, y in test_loader:
+            vl.append(criterion(model(x), y).item())
+    v = sum(vl)/len(vl)
+    print(epoch, sum(tl)/len(tl), v)
+    if v < best: best, bad = v, 0
+    else:
+        bad += 1
+        if bad > patience:
+            print('stop'); break
+print(best, epoch)
+"""
+)
+
+EPOCH_IS_AN_ATTRIBUTE = (
+    HEAD
+    + """
+class T:
+    def __init__(self, m): 
+        self.m = m; self.opt = torch.optim.Adam(m.parameters(), lr=0.01); self.best = None; self.epoch = 0
+    def fit(self, loader, n):
+        for self.epoch in range(n):
+            run = 0
+            for x, y in loader:
+                self.opt.zero_grad(); l = criterion(self.m(x), y); l.backward(); self.opt.step()
+                run += l.item()
+            if self.best is None or run < self.best: self.best = run
+            print(self.epoch, run)
+t = T(model); t.fit(train_loader, 3); print(t.best)
+"""
+)
+
+NAMES_MEET = (
+    HEAD
+    + """
+loss = 'outer'
+def step(x, y, model):
+    x = x * 2
+    loss = criterion(model(x), y)
+    for p in model.parameters():
+        p.grad = None
+    loss.backward()
+    optimizer.step()
+    return loss
+def main():
+    total = 0
+    for epoch in range(2):
+        for x, y in train_loader:
+            l = step(x, y, model)
+            total = total + l.item()
+            print(x.sum().item())
+    print(total, loss)
+main()
+"""
+)
+
 LIFTED = {
+    "a loop over folds": (FOLDS, "module"),
+    "two loaders at once": (TWO_LOADERS, "module"),
+    "an endless loader": (ENDLESS_LOADER, "module"),
+    "functions inside main": (FUNCTIONS_IN_MAIN, "module"),
+    "patience": (PATIENCE, "module"),
+    "an epoch that is an attribute": (EPOCH_IS_AN_ATTRIBUTE, "module"),
+    "names that meet when a step is written in": (NAMES_MEET, "manual"),
     "main with globals": (IN_MAIN, "module"),
     "an index that counts from one, read afterwards": (INDEX_FROM_ONE, "module"),
     "phases": (PHASES, "module"),

@@ -24,14 +24,15 @@ class Named(NamedTuple):
     gpu_only: str | None = None  # the reason
 
 
+WAITS = "torch's PowerSGD waits for one all-reduce inside another's callback, where gloo can stop for good"
 HOOKS = {
     "allreduce": Named("default_hooks", "allreduce_hook"),
     "fp16_compress": Named("default_hooks", "fp16_compress_hook"),
     "bf16_compress": Named(
         "default_hooks", "bf16_compress_hook", gpu_only="torch's bf16 hook needs NCCL; use 'fp16_compress'"
     ),
-    "powerSGD": Named("powerSGD_hook", "powerSGD_hook", "powerSGD"),
-    "batched_powerSGD": Named("powerSGD_hook", "batched_powerSGD_hook", "powerSGD"),
+    "powerSGD": Named("powerSGD_hook", "powerSGD_hook", "powerSGD", gpu_only=WAITS),
+    "batched_powerSGD": Named("powerSGD_hook", "batched_powerSGD_hook", "powerSGD", gpu_only=WAITS),
     "quantization_pertensor": Named(
         "quantization_hooks",
         "quantization_pertensor_hook",

@@ -36,14 +36,6 @@ CASES = {
     "unused_static": (Unused, {"static_graph": True}),
     "allreduce": (Net, {"ddp_comm_hook": "allreduce"}),
     "fp16": (Net, {"ddp_comm_hook": "fp16_compress_hook"}),
-    "powerSGD": (
-        Net,
-        {
-            "ddp_comm_hook": "powerSGD",
-            "ddp_comm_wrapper": "fp16_compress",
-            "ddp_comm_options": {"matrix_approximation_rank": 2, "start_powerSGD_iter": 3},
-        },
-    ),
     "post_localSGD": (
         Net,
         {"ddp_comm_hook": "post_localSGD", "ddp_comm_options": {"start_localSGD_iter": 2}, "model_averaging_period": 4},

@@ -8,7 +8,7 @@ from ptmigrate.runtime.errors import ConfigurationError
 from ptmigrate.runtime.strategies import comm_hooks
 
 EXACT = ["static", "small_buckets", "all_used", "unused_found", "unused_static", "allreduce"]
-CLOSE = {"fp16": 1e-3, "powerSGD": 0.02, "post_localSGD": 0.1}
+CLOSE = {"fp16": 1e-3, "post_localSGD": 0.1}
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +52,7 @@ def test_unused_parameters_are_named(two, case, names):
         ({"ddp_comm_hook": "fp16_compres"}, "unknown communication hook 'fp16_compres'; did you mean 'fp16_compress'"),
         ({"ddp_comm_hook": "bf16"}, "needs NCCL; use 'fp16_compress'"),
         ({"ddp_comm_hook": "quantization_pertensor"}, "bytegrad"),
+        ({"ddp_comm_hook": "powerSGD"}, "gloo can stop for good"),
         ({"ddp_comm_hook": "fp16", "ddp_comm_wrapper": "fp8"}, "unknown wrapper"),
         ({"find_unused_parameter": True}, "did you mean 'find_unused_parameters'"),
     ],

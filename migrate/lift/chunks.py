@@ -7,13 +7,13 @@ reads (a counter) becomes an attribute; all others stay local.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..facts.scopes import Scope
 from ..facts.script import Facts
-from .nodes import is_mode_call, names_of, walk_here
-from .recipe import CannotLift, DataPass, Recipe
+from .nodes import is_mode_call, names_of
+from .reads import exposed, names_in, stored, sure_of, sure_stores
+from .recipe import DataPass, Recipe
 
 WORKED_WITH = ("train", "eval", "parameters", "state_dict", "step", "zero_grad")
 # attributes of a Module that a user's name must not hide
@@ -155,100 +155,9 @@ def given_arguments(f: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
     return given
 
 
-def names_in(statements: Iterable[ast.stmt]) -> Iterator[ast.Name]:
-    for s in statements:
-        yield from names_of(s)
-
-
-def exposed(statements: list[ast.stmt]) -> set[str]:
-    """The names that may be read before these statements have surely written them."""
-    sure: set[str] = set()
-    open_reads: set[str] = set()
-    for s in statements:
-        stores = {n.id for n in names_of(s) if not isinstance(n.ctx, ast.Load)}
-        loads = {n.id for n in names_of(s) if isinstance(n.ctx, ast.Load)}
-        if isinstance(s, ast.AugAssign):
-            loads |= stores
-        if isinstance(s, ast.If | ast.For | ast.While | ast.With | ast.Try):
-            open_reads |= _exposed_inside(s) - sure
-            sure |= _sure_of(s) or set()
-            continue
-        open_reads |= loads - sure
-        if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Import | ast.ImportFrom):
-            sure |= stores
-    return open_reads
-
-
-def _sure_stores(block: list[ast.stmt]) -> set[str] | None:
-    """The names that a block has surely written when it is over; None where it is never left at its end."""
-    sure: set[str] = set()
-    for s in block:
-        found = _sure_of(s)
-        if found is None:
-            return None
-        sure |= found
-    return sure
-
-
-def _sure_of(s: ast.stmt) -> set[str] | None:
-    if isinstance(s, ast.Return | ast.Raise | ast.Continue | ast.Break):
-        return None
-    if isinstance(s, ast.If):
-        return _either(_sure_stores(s.body), _sure_stores(s.orelse))
-    if isinstance(s, ast.With):
-        opened = {
-            n.id for i in s.items if i.optional_vars for n in ast.walk(i.optional_vars) if isinstance(n, ast.Name)
-        }
-        body = _sure_stores(s.body)
-        return None if body is None else body | opened
-    if isinstance(s, ast.Try):
-        found = _sure_stores(s.body)
-        for h in s.handlers:
-            found = _either(found, _sure_stores(h.body))
-        return found
-    if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Import | ast.ImportFrom):
-        if isinstance(s, ast.AnnAssign) and s.value is None:
-            return set()
-        return {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return set()
-
-
-def _either(a: set[str] | None, b: set[str] | None) -> set[str] | None:
-    if a is None or b is None:
-        return a if b is None else b
-    return a & b
-
-
-def _exposed_inside(s: ast.stmt) -> set[str]:
-    """Reads of a compound statement: its own expressions, and what its blocks expose."""
-    found: set[str] = set()
-    own_targets: set[str] = set()
-    for name, value in ast.iter_fields(s):
-        if name in ("body", "orelse", "finalbody") and isinstance(value, list):
-            found |= exposed(value)
-        elif name == "handlers":
-            for h in value:
-                found |= exposed(h.body)
-        elif name == "target":
-            own_targets = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
-        elif name == "items":
-            for item in value:
-                found |= {n.id for n in ast.walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-                own_targets |= {
-                    n.id for n in ast.walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-                }
-        elif isinstance(value, ast.AST):
-            found |= {n.id for n in names_of(value) if isinstance(n.ctx, ast.Load)}
-    return found - own_targets
-
-
 def _batch_names(passing: DataPass) -> list[ast.Name]:
     """The names that the batch loop itself binds: the parts of a batch, and the index."""
     return [n for n in ast.walk(passing.loop.target) if isinstance(n, ast.Name)]
-
-
-def stored(statements: list[ast.stmt]) -> set[str]:
-    return {n.id for s in statements for n in names_of(s) if not isinstance(n.ctx, ast.Load)}
 
 
 def resolve_variables(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk]) -> Variables:
@@ -296,7 +205,7 @@ def resolve_variables(facts: Facts, recipe: Recipe, binder: Binder, chunks: list
 
 def _needed_by_loader(recipe: Recipe, binder: Binder, chunks: list[Chunk], needs: dict[Variable, set[int]]) -> None:
     """What the loop goes over is made in the method that the statements before the loop went to."""
-    sure = (_sure_stores(chunks[0].statements) or set()) | (_sure_stores(chunks[1].statements) or set())
+    sure = (sure_stores(chunks[0].statements) or set()) | (sure_stores(chunks[1].statements) or set())
     for n in names_of(recipe.train.loader):
         var = binder.variable(n)
         for found in ast.walk(var) if isinstance(var, ast.expr) else [n]:
@@ -370,9 +279,9 @@ def surely_bound(facts: Facts, recipe: Recipe, binder: Binder, name: str) -> boo
             block = getattr(up, field_name, None)
             if isinstance(block, list) and at in block:
                 for s in block[: block.index(at)]:
-                    if name in (_sure_of(s) or ()) or _defines(s, name):
+                    if name in (sure_of(s) or ()) or _defines(s, name):
                         return True
-        if isinstance(up, ast.With) and name in (_sure_of(up) or ()):
+        if isinstance(up, ast.With) and name in (sure_of(up) or ()):
             return True
         at = up
     return False
@@ -427,42 +336,6 @@ def _exposed_after(facts: Facts, recipe: Recipe, binder: Binder) -> set[str]:
             found |= exposed(up.body)  # in its next round
         at = up
     return found | exposed(after)
-
-
-def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
-    """Raise for a value that is carried from batch to batch and is no counter (a hidden state)."""
-    names = exposed(chunk.statements) & stored(chunk.statements)
-    passing = chunk.passing
-    if passing is not None:
-        names -= {n.id for n in ast.walk(passing.target) if isinstance(n, ast.Name)} | {passing.index or ""}
-    for s in chunk.statements:
-        for n in () if isinstance(s, ast.FunctionDef) else walk_here(s):
-            if isinstance(n, ast.Assign):
-                for t in n.targets:
-                    for x in ast.walk(t):
-                        if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and x.id in names:
-                            _accept_carried(facts, n, x.id)
-            elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n.target.id in names:
-                if isinstance(n.op, ast.Add | ast.Sub):
-                    continue
-                raise CannotLift(n, f"`{n.target.id}` is carried from batch to batch")
-
-
-def _accept_carried(facts: Facts, assign: ast.Assign, name: str) -> None:
-    """A clock, a constant, or a sum written out may be carried."""
-    value = assign.value
-    if isinstance(value, ast.Constant):
-        return
-    if isinstance(value, ast.Call) and (facts.names.resolve(value.func) or "").split(".")[0] in ("time", "datetime"):
-        return
-    if (
-        isinstance(value, ast.BinOp)
-        and isinstance(value.op, ast.Add)
-        and isinstance(value.left, ast.Name)
-        and value.left.id == name
-    ):
-        return
-    raise CannotLift(assign, f"`{name}` is carried from batch to batch")
 
 
 def drops_mode(facts: Facts, recipe: Recipe, chunk: Chunk) -> list[ast.stmt]:

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..facts.script import Facts
-from .chunks import Binder, Chunk, Variable, stored
+from .chunks import Binder, Chunk, Variable
 from .nodes import walk_here
+from .reads import stored
 from .recipe import CannotLift, Recipe
 
 FILLS = ("append", "update", "add", "extend", "push", "record", "add_")

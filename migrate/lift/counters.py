@@ -11,8 +11,9 @@ import ast
 from dataclasses import dataclass
 
 from ..facts.script import Facts
-from .chunks import Binder, Chunk, Variable, Variables, stored
+from .chunks import Binder, Chunk, Variable, Variables
 from .nodes import walk_here
+from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
 
 PER_SAMPLE = {"sum", "numel", "nelement", "size", "__len__", "count_nonzero"}

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from ..facts.mixing import BATCH, Value
 from ..facts.script import Facts
-from .chunks import stored
 from .nodes import is_call_of, walk_here
+from .reads import stored
 from .recipe import CannotLift, DataPass
 
 

@@ -21,6 +21,7 @@ from .imports import imported_as
 from .nodes import names_of, walk_here
 from .recipe import CannotLift, Recipe
 from .rewriting import Rewriter
+from .settings import settings_of
 from .splice import indent
 
 CODE = "PTM700"
@@ -57,7 +58,8 @@ class ModuleBuilder(Rewriter):
             f"class {self.name}({imported_as(self.facts, 'Module')}):",
             f'{INDENT}"""Lifted from {self._sources()}."""',
         ]
-        settings = self._settings()
+        settings, told = settings_of(self.facts, self.recipe, self.collected, self.reduction)
+        self.attention += told
         if self.recipe.whole is None:
             self.attention += drawn(self.facts, self.recipe.train)
         if settings:
@@ -80,44 +82,6 @@ class ModuleBuilder(Rewriter):
             )
         unbound = self.variables.unbound
         return Lifted(lines, self._trunk(), self.configured, removed, unbound, self.edits, self.attention)
-
-    def _settings(self) -> list[str]:
-        """How the batches and the loss have to be taken, where it is not the usual way; said in the report too."""
-        r, lines = self.recipe, []
-        if self.reduction == "sum" and r.whole is None:
-            lines.append('loss_reduction = "sum"')
-        if r.whole is not None:
-            lines.append("divide_batches = False")
-            self._whole(r.whole, "every process computes every training batch whole")
-        elif r.decided_late:
-            lines.append('divide_batches = "loaders"')
-            where = CannotLift(r.train.loop, f"`{self.facts.short(r.train.loader)}` comes from elsewhere")
-            self._whole(where, "only if it is a DataLoader are its batches divided over processes")
-        for name, call in self.collected.shown.items() if r.whole is None else ():
-            where = CannotLift(call, "on several processes that is its share of each batch")
-            self._whole(where, f"`{name}` holds what the process sees")
-        if r.whole is None and (norm := self._batch_norm()) is not None:
-            self._whole(
-                CannotLift(norm, "on several processes that is not one process's"), "batch norm measures a share"
-            )
-        if r.whole is None and r.whole_evaluation is not None:
-            lines.append("divide_validation = False")
-            self._whole(r.whole_evaluation, "every process evaluates every batch")
-        if r.unlifted is not None:
-            self._whole(r.unlifted, "the evaluation stays as it is written, and every process runs all of it")
-        return lines
-
-    def _batch_norm(self) -> ast.AST | None:
-        """The first place in this file where a module with batch norm is made."""
-        for call in self.facts.walk(ast.Call):
-            full = self.facts.names.resolve(call.func) or ""
-            if "BatchNorm" in full and full.startswith("torch.nn."):
-                return call
-        return None
-
-    def _whole(self, why: CannotLift, says: str) -> None:
-        line, column, _, _ = self.facts.text.key(why.node or self.recipe.epoch_loop)
-        self.attention.append(Note(line, column + 1, "PTM703", f"{says}: {why.reason}"))
 
     def _say(self, node: ast.AST, message: str) -> None:
         line, column, _, _ = self.facts.text.key(node)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 
 from ..facts.script import Facts
-from .chunks import Binder, Chunk, Variable, Variables, check_carried, chunks_of, resolve_variables, stored
+from .carried import check_carried
+from .chunks import Binder, Chunk, Variable, Variables, chunks_of, resolve_variables
 from .collected import collected
 from .configure import configure, need_names
 from .counters import Counter, counters_of
 from .functions import check_functions
 from .loss import loss_reduction
+from .reads import stored
 from .recipe import CannotLift, Recipe
 from .splice import Splice
 

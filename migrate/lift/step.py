@@ -6,11 +6,11 @@ import ast
 import re
 
 from ..facts.script import Facts
-from .chunks import stored
 from .loaders import batch_sizes
 from .manual import manual_optimization
 from .nodes import local_function, method_call, names_below, walk_here
 from .optimizers import is_optimizer, is_scheduler, trains_loose_tensors
+from .reads import stored
 from .recipe import CannotLift, DataPass, Optimization
 
 BATCH_SIZE = re.compile(r"(train_|training_)?(batch_?size|bs|bsz)", re.IGNORECASE)

@@ -1,0 +1,47 @@
+"""Values carried from batch to batch: counters, clocks and sums are; a hidden state needs the whole batch."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts.script import Facts
+from .chunks import Chunk
+from .nodes import walk_here
+from .reads import exposed, stored
+from .recipe import CannotLift, Recipe
+
+
+def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
+    """Raise for a value that is carried from batch to batch and is no counter (a hidden state)."""
+    names = exposed(chunk.statements) & stored(chunk.statements)
+    passing = chunk.passing
+    if passing is not None:
+        names -= {n.id for n in ast.walk(passing.target) if isinstance(n, ast.Name)} | {passing.index or ""}
+    for s in chunk.statements:
+        for n in () if isinstance(s, ast.FunctionDef) else walk_here(s):
+            if isinstance(n, ast.Assign):
+                for t in n.targets:
+                    for x in ast.walk(t):
+                        if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and x.id in names:
+                            _accept_carried(facts, n, x.id)
+            elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n.target.id in names:
+                if isinstance(n.op, ast.Add | ast.Sub):
+                    continue
+                raise CannotLift(n, f"`{n.target.id}` is carried from batch to batch")
+
+
+def _accept_carried(facts: Facts, assign: ast.Assign, name: str) -> None:
+    """A clock, a constant, or a sum written out may be carried."""
+    value = assign.value
+    if isinstance(value, ast.Constant):
+        return
+    if isinstance(value, ast.Call) and (facts.names.resolve(value.func) or "").split(".")[0] in ("time", "datetime"):
+        return
+    if (
+        isinstance(value, ast.BinOp)
+        and isinstance(value.op, ast.Add)
+        and isinstance(value.left, ast.Name)
+        and value.left.id == name
+    ):
+        return
+    raise CannotLift(assign, f"`{name}` is carried from batch to batch")

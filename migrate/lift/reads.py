@@ -1,0 +1,99 @@
+"""What statements read before they have surely written it, and what they have written when they are over."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from .nodes import names_of
+
+
+def names_in(statements: Iterable[ast.stmt]) -> Iterator[ast.Name]:
+    for s in statements:
+        yield from names_of(s)
+
+
+def exposed(statements: list[ast.stmt]) -> set[str]:
+    """The names that may be read before these statements have surely written them."""
+    sure: set[str] = set()
+    open_reads: set[str] = set()
+    for s in statements:
+        stores = {n.id for n in names_of(s) if not isinstance(n.ctx, ast.Load)}
+        loads = {n.id for n in names_of(s) if isinstance(n.ctx, ast.Load)}
+        if isinstance(s, ast.AugAssign):
+            loads |= stores
+        if isinstance(s, ast.If | ast.For | ast.While | ast.With | ast.Try):
+            open_reads |= _exposed_inside(s) - sure
+            sure |= sure_of(s) or set()
+            continue
+        open_reads |= loads - sure
+        if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Import | ast.ImportFrom):
+            sure |= stores
+    return open_reads
+
+
+def sure_stores(block: list[ast.stmt]) -> set[str] | None:
+    """The names that a block has surely written when it is over; None where it is never left at its end."""
+    sure: set[str] = set()
+    for s in block:
+        found = sure_of(s)
+        if found is None:
+            return None
+        sure |= found
+    return sure
+
+
+def sure_of(s: ast.stmt) -> set[str] | None:
+    if isinstance(s, ast.Return | ast.Raise | ast.Continue | ast.Break):
+        return None
+    if isinstance(s, ast.If):
+        return _either(sure_stores(s.body), sure_stores(s.orelse))
+    if isinstance(s, ast.With):
+        opened = {
+            n.id for i in s.items if i.optional_vars for n in ast.walk(i.optional_vars) if isinstance(n, ast.Name)
+        }
+        body = sure_stores(s.body)
+        return None if body is None else body | opened
+    if isinstance(s, ast.Try):
+        found = sure_stores(s.body)
+        for h in s.handlers:
+            found = _either(found, sure_stores(h.body))
+        return found
+    if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Import | ast.ImportFrom):
+        if isinstance(s, ast.AnnAssign) and s.value is None:
+            return set()
+        return {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return set()
+
+
+def _either(a: set[str] | None, b: set[str] | None) -> set[str] | None:
+    if a is None or b is None:
+        return a if b is None else b
+    return a & b
+
+
+def _exposed_inside(s: ast.stmt) -> set[str]:
+    """Reads of a compound statement: its own expressions, and what its blocks expose."""
+    found: set[str] = set()
+    own_targets: set[str] = set()
+    for name, value in ast.iter_fields(s):
+        if name in ("body", "orelse", "finalbody") and isinstance(value, list):
+            found |= exposed(value)
+        elif name == "handlers":
+            for h in value:
+                found |= exposed(h.body)
+        elif name == "target":
+            own_targets = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+        elif name == "items":
+            for item in value:
+                found |= {n.id for n in ast.walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+                own_targets |= {
+                    n.id for n in ast.walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+                }
+        elif isinstance(value, ast.AST):
+            found |= {n.id for n in names_of(value) if isinstance(n.ctx, ast.Load)}
+    return found - own_targets
+
+
+def stored(statements: list[ast.stmt]) -> set[str]:
+    return {n.id for s in statements for n in names_of(s) if not isinstance(n.ctx, ast.Load)}

@@ -1,0 +1,63 @@
+"""How a lifted module takes its batches and its loss, where it is not the usual way; and what is told of it."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts.script import Facts
+from ..report import Note
+from .collected import Collected
+from .recipe import CannotLift, Recipe
+
+CODE = "PTM703"
+
+
+def settings_of(facts: Facts, recipe: Recipe, collected: Collected, reduction: str) -> tuple[list[str], list[Note]]:
+    """The class's settings, as lines, and the notes that say why."""
+    lines: list[str] = []
+    told: list[tuple[CannotLift, str]] = []
+    if recipe.whole is not None:
+        lines.append("divide_batches = False")
+        told.append((recipe.whole, "every process computes every training batch whole"))
+    else:
+        if reduction == "sum":
+            lines.append('loss_reduction = "sum"')
+        if recipe.decided_late:
+            lines.append('divide_batches = "loaders"')
+        told += _of_shares(facts, recipe, collected)
+        if recipe.whole_evaluation is not None:
+            lines.append("divide_validation = False")
+            told.append((recipe.whole_evaluation, "every process evaluates every batch"))
+    if recipe.unlifted is not None:
+        says = "the evaluation stays as it is written, and every process runs all of it"
+        told.append((recipe.unlifted, says))
+    return lines, [_note(facts, recipe, why, says) for why, says in told]
+
+
+def _of_shares(facts: Facts, recipe: Recipe, collected: Collected) -> list[tuple[CannotLift, str]]:
+    """What is to be known where ranks hold shares of the batches."""
+    told = []
+    if recipe.decided_late:
+        where = CannotLift(recipe.train.loop, f"`{facts.short(recipe.train.loader)}` comes from elsewhere")
+        told.append((where, "only if it is a DataLoader are its batches divided over processes"))
+    for name, call in collected.shown.items():
+        where = CannotLift(call, "on several processes that is its share of each batch")
+        told.append((where, f"`{name}` holds what the process sees"))
+    norm = _batch_norm(facts)
+    if norm is not None:
+        told.append((CannotLift(norm, "on several processes that is not one process's"), "batch norm measures a share"))
+    return told
+
+
+def _batch_norm(facts: Facts) -> ast.AST | None:
+    """The first place in this file where a module with batch norm is made."""
+    for call in facts.walk(ast.Call):
+        full = facts.names.resolve(call.func) or ""
+        if "BatchNorm" in full and full.startswith("torch.nn."):
+            return call
+    return None
+
+
+def _note(facts: Facts, recipe: Recipe, why: CannotLift, says: str) -> Note:
+    line, column, _, _ = facts.text.key(why.node or recipe.epoch_loop)
+    return Note(line, column + 1, CODE, f"{says}: {why.reason}")

@@ -12,7 +12,7 @@ from .codemods.base import Change, NotFound, apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.keep_loop import KeepLoop
 from .codemods.mend_async import mend
-from .codemods.once import PRINT, SAVE, Once, renamed_in_text
+from .codemods.once import ONLY, PRINT, SAVE, Once, renamed_in_text
 from .codemods.split_steps import SplitSteps
 from .facts.choice import accelerator
 from .facts.refusals import carrier, refusal
@@ -199,7 +199,7 @@ def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
     attention = [*attention, *seen(facts, changes, options.wants)]
     text = apply(facts, changes)
     read = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
-    names = [n for n in (PRINT, SAVE) if n in read]
+    names = [n for n in (PRINT, SAVE, ONLY) if n in read]
     if keep or names:
         text = add_imports(text, "ptmigrate.runtime", ["Runtime", *names], f"{name} = Runtime.shared()")
     ast.parse(text)
@@ -222,11 +222,11 @@ def _once(text: str, original: Facts, options: Options) -> tuple[str, list[Edit]
     if not options.wants(Once.code):
         return text, [], []
     facts = Facts(text)
-    changes = list(Once().plan(facts))
+    changes = list(Once(options.framework != "lightning").plan(facts))
     text = renamed_in_text(facts, changes) or apply(facts, changes)
     line = _line_map(facts.text.text, original.text.text)
     read = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
-    names = [n for n in (PRINT, SAVE) if n in read]
+    names = [n for n in (PRINT, SAVE, ONLY) if n in read]
     return text, [replace(c.edit, line=line(c.edit.line)) for c in changes], names
 
 

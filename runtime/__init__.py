@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .placed import on_device
     from .printing import rank_zero_print
     from .saving import rank_zero_save
+    from .silent import on_rank_zero
     from .trainer import Trainer
 
 _HOMES = {
@@ -31,6 +32,7 @@ _HOMES = {
     "Trainer": ".trainer",
     "Strategy": ".strategies",
     "on_device": ".placed",
+    "on_rank_zero": ".silent",
     "rank_zero_print": ".printing",
     "rank_zero_save": ".saving",
     "seed_everything": ".seeding",
@@ -47,6 +49,7 @@ __all__ = [
     "Runtime",
     "Trainer",
     "on_device",
+    "on_rank_zero",
     "rank_zero_print",
     "rank_zero_save",
 ]

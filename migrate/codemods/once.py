@@ -1,6 +1,6 @@
-"""T9: what every process would do again is done by rank 0: `print` and `torch.save` outside the lifted class.
+"""T9: what every process would do again is done by rank 0: `print`, `torch.save`, writers of logs and pictures.
 
-Both stay the same call on one process.
+All stay the same call on one process.
 """
 
 from __future__ import annotations
@@ -13,7 +13,29 @@ from typing import Any
 from ..facts.script import Facts
 from .base import Change, Codemod
 
-PRINT, SAVE = "rank_zero_print", "rank_zero_save"
+PRINT, SAVE, ONLY = "rank_zero_print", "rank_zero_save", "on_rank_zero"
+# what makes a writer: the others get one that is silent
+WRITERS = {
+    "torch.utils.tensorboard.SummaryWriter",
+    "torch.utils.tensorboard.writer.SummaryWriter",
+    "tensorboardX.SummaryWriter",
+    "tensorboard_logger.Logger",
+    "wandb.init",
+    "neptune.init_run",
+    "mlflow.start_run",
+    "aim.Run",
+    "comet_ml.Experiment",
+    "comet_ml.start",
+    "visdom.Visdom",
+}
+# statements that write: nothing reads what they give back
+WRITES = {
+    "torchvision.utils.save_image",
+    "matplotlib.pyplot.savefig",
+    *(f"wandb.{n}" for n in "log watch finish save alert define_metric log_artifact".split()),
+    *(f"mlflow.{n}" for n in "log_metric log_metrics log_param log_params log_artifact end_run set_experiment".split()),
+    *(f"tensorboard_logger.{n}" for n in ("configure", "log_value", "log_images")),
+}
 # the words by which scripts ask whether they are the process that writes
 RANK_GUARD = re.compile(r"rank|is_global_zero|master|is_main|main_process", re.IGNORECASE)
 
@@ -21,6 +43,9 @@ RANK_GUARD = re.compile(r"rank|is_global_zero|master|is_main|main_process", re.I
 class Once(Codemod):
     code = "PTM410"
     name = "rank-zero-output"
+
+    def __init__(self, writers: bool = True) -> None:
+        self.writers = writers  # whether the result may import what keeps the other ranks' writers silent
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         files = set()
@@ -65,6 +90,11 @@ class Once(Codemod):
             return PRINT if where is None or ast.unparse(where) in ("sys.stdout", "sys.stderr") else None
         if facts.names.resolve(call.func) == "torch.save" and isinstance(facts.scopes.parents.get(call), ast.Expr):
             return SAVE if self._saves_once(facts, call) else None
+        full = facts.names.resolve(call.func)
+        stands_alone = isinstance(facts.scopes.parents.get(call), ast.Expr)
+        writes = full in WRITERS or (full in WRITES and stands_alone)
+        if self.writers and writes and self._saves_once(facts, call) and not facts.in_formatted_string(call):
+            return f"{ONLY}({facts.text.get(call.func)})"
         return None
 
     def _saves_once(self, facts: Facts, call: ast.Call) -> bool:
@@ -83,7 +113,9 @@ def renamed_in_text(facts: Facts, changes: list[Change]) -> str | None:
     for c in sorted(changes, key=lambda c: facts.text.span(c.node), reverse=True):
         assert isinstance(c.node, ast.Call)
         start, stop = facts.text.span(c.node.func)
-        text = text[:start] + (PRINT if text[start:stop] == "print" else SAVE) + text[stop:]
+        full = facts.names.resolve(c.node.func)
+        new = SAVE if full == "torch.save" else f"{ONLY}({text[start:stop]})" if full else PRINT
+        text = text[:start] + new + text[stop:]
     return text
 
 
@@ -91,6 +123,8 @@ def _renamed(new: str) -> Any:
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 
+        if not new.isidentifier():
+            return updated.with_changes(func=cst.parse_expression(new))
         return updated.with_changes(func=cst.Name(new, lpar=updated.func.lpar, rpar=updated.func.rpar))
 
     return rewrite

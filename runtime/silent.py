@@ -1,0 +1,46 @@
+"""Writers and pictures once: rank 0 makes them, other ranks get something that takes every call and does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .environment import place
+
+
+class Silent:
+    """Stands for a writer on ranks that must not write: any attribute, call, item or `with` gives it back."""
+
+    def __getattr__(self, name: str) -> Silent:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __setattr__(self, name: str, value: Any) -> None: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Silent:
+        return self
+
+    def __getitem__(self, key: Any) -> Silent:
+        return self
+
+    def __setitem__(self, key: Any, value: Any) -> None: ...
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *error: Any) -> None: ...
+    def __iter__(self) -> Iterator:
+        return iter(())
+
+    def __bool__(self) -> bool:
+        return True  # `if writer:` takes the same way on every rank
+
+    def __reduce__(self) -> tuple:
+        return Silent, ()
+
+    def __repr__(self) -> str:
+        return "<nothing: rank 0 has the writer>"
+
+
+def on_rank_zero(made: Callable[..., Any]) -> Callable[..., Any]:
+    """`made` itself on rank 0; on the others a call that does nothing: `on_rank_zero(SummaryWriter)(log_dir)`."""
+    return made if place().rank == 0 else Silent()

@@ -65,6 +65,8 @@ def find(facts: Facts, lifts_evaluation: bool = True, automatic: bool = True) ->
         train.after, between = between, []
     step = optimization(facts, train, backwards, automatic)
     schedulers: list[tuple[str, ast.Call]] = []
+    if not step.manual and (made := _made_in_the_loop(epoch_loop, step)) is not None:
+        step = manual_optimization(facts, train, backwards, made)
     if not step.manual:
         try:
             schedulers, after, between = _stepped_schedulers(facts, train, between, after)
@@ -91,6 +93,18 @@ def find(facts: Facts, lifts_evaluation: bool = True, automatic: bool = True) ->
         unlifted=unlifted if _evaluates(facts, rest) else None,
         reloads=_made_anew(facts, train, epoch_loop),
     )
+
+
+def _made_in_the_loop(epoch_loop: ast.For, o: Optimization) -> CannotLift | None:
+    """An optimizer or schedule that the loop makes anew: a Trainer would go on with the first."""
+    names = set(o.optimizers)
+    for n in ast.walk(epoch_loop):  # schedules among them
+        if is_call_of(n, "step") and isinstance(n.func.value, ast.Name):  # type: ignore[attr-defined]
+            names.add(n.func.value.id)  # type: ignore[attr-defined]
+    for n in ast.walk(epoch_loop):
+        if isinstance(n, ast.Name) and n.id in names and not isinstance(n.ctx, ast.Load):
+            return CannotLift(n, f"`{n.id}` is made anew in the loop")
+    return None
 
 
 def _stepped_schedulers(

@@ -183,6 +183,10 @@ def test_a_loss_that_is_a_sum_is_told_to_the_runtime():
 
 
 MANUAL = {
+    "an optimizer that is swapped": NESTED.replace(
+        "print('done'",
+        "    if epoch == 0:\n        optimizer = torch.optim.Adam(model.parameters(), lr=0.05)\nprint('done'",
+    ),
     "two backwards": NESTED.replace(
         "        loss.backward()\n", "        loss.backward(retain_graph=True)\n        (0.1 * loss).backward()\n"
     ),

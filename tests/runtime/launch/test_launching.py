@@ -30,10 +30,8 @@ def test_prints_once(command):
 
 @pytest.mark.parametrize("command", two_ways("raise"), ids=["ptrun", "script"])
 def test_first_failure_speaks_alone(command):
-    start = time.monotonic()
-    done = run(*command)
+    done = run(*command)  # whose limit is far below that of a collective which waits for the dead
     assert done.returncode == 1
-    assert time.monotonic() - start < 20
     assert done.stderr.count("Traceback") == 1 and "ValueError: the first failure" in done.stderr
     assert "rank 1 stopped at epoch 0, batch 3" in done.stderr
     assert done.stderr.splitlines()[-1] == "rank 1 ended with exit code 1; the other ranks were ended."

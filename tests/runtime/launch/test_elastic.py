@@ -28,6 +28,8 @@ def test_starts_again_where_the_checkpoint_stands(how, tmp_path, tmp_path_factor
     answer = json.loads(done.stdout.splitlines()[-1])
     one = undisturbed(str(tmp_path_factory.getbasetemp()))
     assert answer["restarts"] == 1 and answer["steps"] == one["steps"] == 28
+    steps = [line.split() for file in tmp_path.glob("worlds.*") for line in file.read_text().splitlines()]
+    assert [epoch for _, epoch, _ in steps].count("0") == 2 * 7  # the first epoch is not run again
     for found, expected in zip(answer["weights"], one["weights"], strict=True):
         assert found == pytest.approx(expected, abs=1e-6)
 

@@ -40,7 +40,7 @@ class Fails(Net):
 
 torch.manual_seed(7)
 module = Fails()
-trainer = Trainer(max_epochs=4, callbacks=[ModelCheckpoint(dirpath=FOLDER, save_last=True, save_top_k=0)])
+trainer = Trainer(max_epochs=4, callbacks=[ModelCheckpoint(dirpath=FOLDER, save_last=True)])
 trainer.fit(module, loader(), ckpt_path="last")
 if trainer.is_global_zero:
     restarts = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 
 from ..facts.mixing import BATCH, Value
@@ -10,6 +11,11 @@ from ..facts.script import Facts
 from .nodes import is_call_of, walk_here
 from .reads import stored
 from .recipe import CannotLift, DataPass
+
+COMPARES = re.compile(
+    r"(?!.*(net|model|encoder)$).*(sup_?con|nt_?xent|info_?nce|contrast|sim_?clr|barlow|vicreg|n_?pair|clip_?loss)",
+    re.IGNORECASE,
+)
 
 
 def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
@@ -21,8 +27,21 @@ def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
         given.update({n.id: BATCH for n in ast.walk(train.target) if isinstance(n, ast.Name)})
     flow = facts.mixing.flow(train.loop, given, None)  # type: ignore[arg-type]  # only its body is followed
     feeds = _feeding(train.body)
+    elsewhere = _compares_elsewhere(facts)
+    if elsewhere is not None:
+        says = f"`{facts.short(elsewhere)}` is made in another file, and by its name compares the samples of a batch"
+        return CannotLift(elsewhere, says)
     node = next((n for n in flow.mixes if any(up in feeds for up in (n, *facts.scopes.ancestors(n)))), None)
     return CannotLift(node, f"`{facts.short(node)}` mixes the samples of a batch") if node is not None else None
+
+
+def _compares_elsewhere(facts: Facts) -> ast.Call | None:
+    """A loss that this file imports under the name of one that compares samples: what it does cannot be followed."""
+    for call in facts.walk(ast.Call):
+        full = facts.names.resolve(call.func)
+        if full is not None and not full.startswith("torch.") and COMPARES.match(full.split(".")[-1]):
+            return call
+    return None
 
 
 def _feeding(body: list[ast.stmt]) -> set[ast.stmt]:

@@ -628,3 +628,10 @@ def test_a_file_is_opened_for_saving_by_rank_0_alone():
     result = check_same(text, "module")
     lines = [line.strip() for line in result.splitlines()]
     assert lines[lines.index("with open('/dev/null', 'wb') as f:") - 1] == "if self.trainer.is_global_zero:"
+
+
+def test_a_loss_of_another_file_that_compares_samples_gets_whole_batches():
+    text = NESTED.replace("import time\n", "import time\nfrom losses import SupConLoss\n").replace(
+        "nn.CrossEntropyLoss().to(device)", "SupConLoss(temperature=0.1)"
+    )
+    assert "divide_batches = False" in migrate_text(text).text

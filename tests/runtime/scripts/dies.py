@@ -21,6 +21,7 @@ class Net(Module):
 
     def training_step(self, batch, batch_idx):
         if what == "raise" and self.global_rank == 1 and batch_idx == 3:
+            print("failed at", time.time(), flush=True)
             raise ValueError("the first failure")
         if what == "exit" and self.global_rank == 1 and batch_idx == 3:
             sys.exit(7)

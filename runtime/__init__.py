@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .printing import keep_lines_whole
+
 if TYPE_CHECKING:
     from .callbacks import Callback, EarlyStopping, LearningRateMonitor, ModelCheckpoint
     from .data.combined import CombinedLoader
@@ -53,6 +55,8 @@ __all__ = [
     "rank_zero_print",
     "rank_zero_save",
 ]
+
+keep_lines_whole()
 
 
 def __getattr__(name: str) -> Any:

@@ -1,13 +1,22 @@
-"""Printing once: rank 0 prints, the others keep silent."""
+"""Printing once, rank 0 only; and the lines of ranks that share a terminal stay whole."""
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Any
 
-from .environment import place
+from .environment import launched, place
 
 
 def rank_zero_print(*values: Any, **options: Any) -> None:
     """`print`, on rank 0 only; before the processes have met, too."""
     if place().rank == 0:
         print(*values, **options)
+
+
+def keep_lines_whole() -> None:
+    """Let a rank write a line at once; unbuffered Python (`-u`, as launchers start it) writes each part of one."""
+    for stream in (sys.stdout, sys.stderr):
+        if launched() and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True, write_through=False)

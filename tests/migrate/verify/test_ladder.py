@@ -57,8 +57,10 @@ def test_the_whole_ladder_from_the_command_line(tmp_path):
     """With dropout and batch norm in the model: two processes are compared without them, and that is said."""
     migrated(tmp_path)
     done = verify(tmp_path, "--devices", "2", "original.py", "--", "2")
-    assert done.returncode == 0, done.stdout + done.stderr
-    proof = json.loads(done.stdout)["verify"]
+    assert done.returncode == 1, done.stdout + done.stderr  # proven, and one thing to know
+    report = json.loads(done.stdout)
+    assert ["batch norm measures a share" in a["message"] for a in report["files"][0]["attention"]] == [True]
+    proof = report["verify"]
     assert proof["proven"] and proof["original_runs"] == "yes" and "missing" not in proof
     names = [r["name"] for r in proof["rungs"]]
     assert names == ["parses", "runs", "same losses", "runs on 2", "same losses on 2"]

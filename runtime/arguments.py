@@ -95,6 +95,9 @@ OLD: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
 
 def epochs(max_epochs: int | None, max_steps: int, max_time: Any) -> int:
     """-1: no end. Lightning trains 1000 epochs when it is told nothing."""
+    for name, value in (("max_epochs", max_epochs), ("max_steps", max_steps)):
+        if value is not None and value < -1:
+            raise ConfigurationError(f"{name}={value}: a number from 0 up is needed, or -1 for no end")
     if max_epochs is None:
         return 1000 if max_steps == -1 and max_time is None else -1
     return max_epochs
@@ -114,6 +117,20 @@ def interval(value: Any) -> tuple[float, float | None]:
     if isinstance(value, bool) or value <= 0 or (isinstance(value, float) and value > 1.0):
         raise ConfigurationError(f"val_check_interval={value!r}: batches, a fraction up to 1.0, or a time is needed")
     return value, None
+
+
+def checked_count(name: str, value: Any, least: int) -> Any:
+    """A whole number from `least` up, or None."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+        raise ConfigurationError(f"{name}={value!r}: a whole number from {least} up is needed")
+    return value
+
+
+def checked_clipping(value: Any) -> float | None:
+    """A number, or None; below 0 nothing is clipped, as in Lightning."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+        raise ConfigurationError(f"gradient_clip_val={value!r}: a number is needed")
+    return value if value is None or value >= 0 else None
 
 
 def checked_limit(name: str, limit: float | None) -> float | None:

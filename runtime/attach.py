@@ -66,6 +66,10 @@ class State(str):
     def status(self) -> str:
         return "finished" if self == "idle" else "running"
 
+    @property
+    def finished(self) -> bool:
+        return self == "idle"
+
 
 def add_callbacks(trainer: Trainer, module: Module) -> None:
     """The module's own callbacks; one takes the place of the trainer's of the same type."""

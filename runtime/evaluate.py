@@ -35,6 +35,7 @@ class EvaluationLoop:
     def __init__(self, trainer: Trainer, stage: str):
         self.trainer, self.stage = trainer, stage
         self.word = HOOKS[stage]
+        self.has_run = False  # the sanity check does not count
         self.sent: Counter = Counter()  # batches of each loader over all epochs: what loggers count by
 
     def run_alone(self, module: Module, loaders: Any, ckpt_path: Any = None) -> list[Any]:
@@ -145,6 +146,7 @@ class EvaluationLoop:
         if not trainer.sanity_checking:
             metrics.publish(late)
             metrics.send({**values.logged, **late.logged}, metrics.step_now())
+            self.has_run = True
         return per_loader(values, late, len(outputs))
 
     @contextlib.contextmanager

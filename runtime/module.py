@@ -15,6 +15,7 @@ import torch
 from .arguments import checked_algorithm
 from .checkpoint.read import read
 from .data.hooks import DataHooks
+from .errors import ConfigurationError
 from .hooks import Hooks
 from .hparams import HasHyperparameters
 from .manual import manual_backward
@@ -253,20 +254,13 @@ class Module(torch.nn.Module, DataHooks, HasHyperparameters, Hooks):
         if trainer is None or (rank_zero_only and not trainer.is_global_zero):
             return
         logs = trainer.logs
+        options = (prog_bar, logger, on_step, on_epoch, reduce_fx, sync_dist, add_dataloader_idx, rank_zero_only)
         known = logs.names.get((name, logs.dataloader_idx))
         if known is None:
-            known = logs.first(
-                name,
-                value,
-                prog_bar,
-                logger,
-                on_step,
-                on_epoch,
-                reduce_fx,
-                sync_dist,
-                add_dataloader_idx,
-                rank_zero_only,
-            )
+            known = logs.first(name, value, *options)
+            known.options = options
+        elif known.options != options:
+            raise ConfigurationError(f"log({name!r}): logged before with other options; give one of them another name")
         logs.log(name, value, known, batch_size)
 
     def log_dict(self, dictionary: Any, *args: Any, **options: Any) -> None:
@@ -314,7 +308,7 @@ class Module(torch.nn.Module, DataHooks, HasHyperparameters, Hooks):
         trainer = self.trainer
         value = trainer.gradient_clip_val if gradient_clip_val is None else gradient_clip_val
         algorithm = checked_algorithm(gradient_clip_algorithm or trainer.gradient_clip_algorithm)
-        if value:
+        if value and value > 0:
             trainer.runtime.strategy.clip(self, optimizer, value, algorithm)
 
     def toggle_optimizer(self, optimizer: Any) -> None:

@@ -128,11 +128,11 @@ class Trainer(Whereabouts):
             "predict": arguments.checked_limit("limit_predict_batches", limit_predict_batches),
         }
         self.val_check_interval, self.val_check_seconds = arguments.interval(val_check_interval)
-        self.check_val_every_n_epoch = check_val_every_n_epoch
-        self.num_sanity_val_steps = num_sanity_val_steps or 0
+        self.check_val_every_n_epoch = arguments.checked_count("check_val_every_n_epoch", check_val_every_n_epoch, 1)
+        self.num_sanity_val_steps = arguments.checked_count("num_sanity_val_steps", num_sanity_val_steps, -1) or 0
         self.accumulation_table = arguments.checked_accumulation(accumulate_grad_batches)
-        self.gradient_clip_val = gradient_clip_val
-        self.gradient_clip_algorithm = arguments.checked_algorithm(gradient_clip_algorithm)
+        self.gradient_clip_val = arguments.checked_clipping(gradient_clip_val)
+        self.gradient_clip_algorithm = gradient_clip_algorithm and arguments.checked_algorithm(gradient_clip_algorithm)
         self.deterministic, self.benchmark, self.detect_anomaly = deterministic, benchmark, detect_anomaly
         self.inference_mode = inference_mode
         self.divides = use_distributed_sampler and replace_sampler_ddp
@@ -143,7 +143,8 @@ class Trainer(Whereabouts):
         if sync_batchnorm and self.runtime.world_size > 1 and self.runtime.on_cpu:
             raise ConfigurationError("sync_batchnorm=True needs GPUs: torch's SyncBatchNorm does not run on the CPU")
         self.sync_batchnorm = sync_batchnorm
-        self.log_every_n_steps = 50 if log_every_n_steps is None else log_every_n_steps
+        logs_every = arguments.checked_count("log_every_n_steps", log_every_n_steps, 0)
+        self.log_every_n_steps = 50 if logs_every is None else logs_every
         self.default_root_dir = os.fspath(default_root_dir) if default_root_dir is not None else os.getcwd()
         self.resume_from_checkpoint = resume_from_checkpoint
         self.enable_autolog_hparams = enable_autolog_hparams

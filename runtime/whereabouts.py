@@ -33,6 +33,7 @@ class Whereabouts:
     metrics: Published
     limits: dict[str, Any]
     num_sanity_val_steps: int
+    sanity_checking: bool
     progress: Any
     default_root_dir: str
     val_dataloaders: Any
@@ -165,7 +166,7 @@ class Whereabouts:
 
     @property
     def evaluating(self) -> bool:
-        return self.validating or self.testing
+        return self.validating or self.testing or self.sanity_checking
 
     @property
     def scaler(self) -> Any:
@@ -210,11 +211,12 @@ class Whereabouts:
 
     @property
     def training(self) -> bool:
-        return self.state == "fit" and self.logs.training
+        return self.state == "fit" and self.logs.training and not self.sanity_checking
 
     @property
     def validating(self) -> bool:
-        return self.state == "validate" or (self.state == "fit" and not self.logs.training)
+        within_fit = self.state == "fit" and not self.logs.training and not self.sanity_checking
+        return self.state == "validate" or within_fit
 
     @property
     def testing(self) -> bool:

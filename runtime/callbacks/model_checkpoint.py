@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from typing import Any
 
 import torch
@@ -43,8 +44,13 @@ class ModelCheckpoint(Callback):
         enable_version_counter: bool = True,
         save_on_exception: bool = False,
     ):
-        if monitor is None and save_top_k not in (-1, 0, 1):
+        if save_top_k < -1:
+            raise ConfigurationError(f"save_top_k={save_top_k}: -1 (all), 0 (none) or a number of files is needed")
+        if monitor is None and save_top_k > 1:
             raise ConfigurationError(f"save_top_k={save_top_k} needs a monitor; without one, -1, 0 or 1")
+        for name, every in (("every_n_train_steps", every_n_train_steps), ("every_n_epochs", every_n_epochs)):
+            if every is not None and every < 0:
+                raise ConfigurationError(f"{name}={every}: a number from 0 (never) up is needed")
         if every_n_train_steps and (every_n_epochs or train_time_interval):
             raise ConfigurationError("every_n_train_steps, every_n_epochs and train_time_interval: give one of them")
         self.dirpath = os.path.abspath(os.fspath(dirpath)) if dirpath is not None else None
@@ -53,11 +59,12 @@ class ModelCheckpoint(Callback):
         self.auto_insert_metric_name, self.enable_version_counter = auto_insert_metric_name, enable_version_counter
         self.every_n_train_steps = every_n_train_steps or 0
         self.train_time_interval = checked_time(train_time_interval, "train_time_interval")
-        others = every_n_train_steps or train_time_interval
+        others = every_n_train_steps is not None or train_time_interval is not None
         self.every_n_epochs = every_n_epochs if every_n_epochs is not None else 0 if others else 1
         self.save_on_train_epoch_end, self.save_on_exception = save_on_train_epoch_end, save_on_exception
         self.best = Best(save_top_k, mode)
         self.best_model_path = self.last_model_path = ""
+        self.current_score: torch.Tensor | None = None  # of the last checkpoint
         self._saved_at = 0  # the global step of the last checkpoint
         self._saved = ""
         self._waiting = False  # for a metric that validation brings
@@ -183,10 +190,12 @@ class ModelCheckpoint(Callback):
                 self._remove(trainer, replaced, self.best_model_path)
             return
         if self.monitor not in values:
-            raise unknown_name("metric to monitor", self.monitor, trainer.callback_metrics)
+            self._not_there(trainer)
+            return
         score = trainer.runtime.broadcast(float(values[self.monitor]))
         if not self.best.wants(score):
             return
+        self.current_score = torch.tensor(score)
         fell_out = self.best.make_room()
         path = free_path(self, trainer, values, fell_out)
         self.best.add(path, score)
@@ -195,6 +204,13 @@ class ModelCheckpoint(Callback):
             trainer.print(f"{self.monitor}={score:.5f}: saving {path}")
         self._write(trainer, path)
         self._remove(trainer, fell_out, path)
+
+    def _not_there(self, trainer: Any) -> None:
+        """The monitored value was not logged: a warning while the first validation may still bring it."""
+        error = unknown_name("metric to monitor", str(self.monitor), trainer.callback_metrics)
+        if not trainer.enable_validation or trainer.fit_loop.validation.has_run:
+            raise error
+        warnings.warn(f"ModelCheckpoint writes nothing until the first validation: {error}", stacklevel=2)
 
     def _save_last(self, trainer: Any, values: dict[str, Any]) -> None:
         before = self.last_model_path

@@ -41,7 +41,7 @@ class Name:
 
     __slots__ = (
         *("bar", "entry", "everywhere", "key", "last", "logger", "metric"),
-        *("on_epoch", "on_step", "source", "step_key", "step_sync"),
+        *("on_epoch", "on_step", "options", "source", "step_key", "step_sync"),
     )
 
     def __init__(self, key: str, on_step: bool, on_epoch: bool, bar: bool, logger: bool):
@@ -53,6 +53,7 @@ class Name:
         self.step_sync = False
         self.everywhere = True  # False: logged on rank 0 only, as was asked
         self.source: Any = EPOCH
+        self.options: tuple = ()  # as they were given
 
     @property
     def epoch_key(self) -> str:
@@ -159,6 +160,8 @@ class Logs:
         ValueError for a value that is no number, unknown_name for an unknown reduction, ConfigurationError where
         there is no epoch that the value could belong to.
         """
+        if not isinstance(name, str) or "/dataloader_idx_" in name:
+            raise ConfigurationError(f"log({name!r}): a text without '/dataloader_idx_' is needed as the name")
         if not self.open:
             raise ConfigurationError(
                 f"log({name!r}): nothing is collected here; log in a step, or in a hook of an epoch"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from .logs import Values
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ class Published:
         logs = self.trainer.logs
         if not logs.published:
             self.callback.update(logs.step_tensors())
-            self.logged.update(logs.step_values())
+            self.logged.update({name: torch.as_tensor(value) for name, value in logs.step_values().items()})
             self.bar.update({name: float(value) for name, value in logs.step_values(bar_only=True).items()})
         self.publish(logs.hook_values())
 

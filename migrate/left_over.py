@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from .facts.source import Source, SourceError
+from .facts.text import lines_of
 from .report import Note
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def left_over(text: str, told: list[Note], line: Callable[[int], int], wants: Ca
     except SourceError:
         return []
     known = {n.line for n in told}
-    lines = text.splitlines()
+    lines = lines_of(text)
     notes = []
     for f in findings:
         at = line(f.line)

@@ -17,6 +17,7 @@ from .codemods.split_steps import SplitSteps
 from .facts.choice import accelerator
 from .facts.refusals import carrier, refusal
 from .facts.script import Facts
+from .facts.text import lines_of
 from .left_over import left_over
 from .lift.imports import add_imports, as_import, imported_as
 from .lift.lightning import lost, to_lightning
@@ -237,7 +238,7 @@ def _decided(why: CannotLift) -> Note:
 
 def _line_map(new: str, old: str) -> Callable[[int], int]:
     """A function from lines of the new text to those of the old one."""
-    matcher = difflib.SequenceMatcher(None, new.splitlines(), old.splitlines(), autojunk=False)
+    matcher = difflib.SequenceMatcher(None, lines_of(new), lines_of(old), autojunk=False)
     blocks = matcher.get_opcodes()
 
     def line(n: int) -> int:

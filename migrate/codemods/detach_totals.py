@@ -40,7 +40,7 @@ class DetachTotals(Codemod):
         if facts.lifting or not any(a.attr == "item" for a in facts.walk(ast.Attribute)):
             return
         adds = [t for a in facts.walk(ast.AugAssign) if (t := _total(facts, a)) is not None]
-        names = {(facts.scopes.scope_of(t.add.target), t.add.target.id) for t in adds}  # type: ignore[union-attr]
+        names = dict.fromkeys((facts.scopes.scope_of(t.add.target), t.add.target.id) for t in adds)  # type: ignore[union-attr]
         for scope, name in names:
             own = [t for t in adds if t.add.target.id == name and facts.scopes.scope_of(t.add.target) is scope]  # type: ignore[union-attr]
             yield from self._one(facts, scope.lookup(name), name, own)

@@ -77,6 +77,16 @@ class Facts:
         return line if len(line) <= width else line[: width - 3] + "..."
 
     @cached_property
+    def indentation(self) -> str:
+        """One step of the file's own indentation, which new blocks get too."""
+        for node in self.tree.body:
+            inner = getattr(node, "body", None)
+            margin = self.text.margin(inner[0]) if inner else ""
+            if margin and not margin.strip():
+                return margin
+        return "    "
+
+    @cached_property
     def is_library(self) -> bool:
         """Only definitions and assignments stand at the top: other files may read any of its names."""
         for s in self.tree.body:

@@ -3,6 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
+from bisect import bisect_right
+from functools import cached_property
+
+# ast ends lines at these alone; str.splitlines also splits at form feeds and separators, which strings may hold
+LINE_END = re.compile(r"\r\n?|\n")
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text as Python counts them, without their ends."""
+    lines = LINE_END.split(text)
+    return lines if lines[-1] else lines[:-1]
 
 
 class Text:
@@ -13,17 +25,14 @@ class Text:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        # ast ends lines at \n, \r\n and \r alone; str.splitlines also splits at form feeds, so it is not used
-        self.starts = [0]
-        i, n = 0, len(text)
-        while i < n:
-            c = text[i]
-            if c == "\r" and i + 1 < n and text[i + 1] == "\n":
-                i += 1
-            if c in "\r\n":
-                self.starts.append(i + 1)
-            i += 1
+        self.starts = [0, *(end.end() for end in LINE_END.finditer(text))]
         self._ascii = text.isascii()
+
+    @cached_property
+    def newline(self) -> str:
+        """The line end that new lines get: that of the first line."""
+        end = LINE_END.search(self.text)
+        return end.group() if end is not None else "\n"
 
     def column(self, line: int, utf8_column: int) -> int:
         """The 0-based character column for ast's UTF-8 column on a 1-based line."""
@@ -62,11 +71,14 @@ class Text:
 
     def line_of(self, offset: int) -> int:
         """The 1-based line of a character offset."""
-        import bisect
-
-        return bisect.bisect_right(self.starts, offset)
+        return bisect_right(self.starts, offset)
 
     def line_span(self, first: int, last: int) -> tuple[int, int]:
         """The offsets of whole lines, first to last (1-based, both included), line ends with them."""
         stop = self.starts[last] if last < len(self.starts) else len(self.text)
         return self.starts[first - 1], stop
+
+    def margin(self, node: ast.AST) -> str:
+        """What stands before a node on its first line: its indentation, where it begins the line."""
+        start, _ = self.span(node)
+        return self.text[self.starts[self.line_of(start) - 1] : start]

@@ -249,7 +249,7 @@ def _place(
         if var.owner == "" and at and var.name in read_after:
             v.results.append(var.name)
     order = {n: i for i, n in enumerate(_bound_order(binder, recipe))}
-    v.constructor = sorted(set(v.constructor), key=lambda n: order.get(n, 0))
+    v.constructor = sorted(dict.fromkeys(v.constructor), key=lambda n: order.get(n, 0))
 
 
 def attribute_name(name: str, owner: str, taken: set[str]) -> str:

@@ -32,7 +32,7 @@ def add_imports(text: str, package: str, names: list[str], after: str = "") -> s
             last = s
         elif not isinstance(s, ast.If | ast.Try | ast.Expr):
             break
-    newline = "\r\n" if "\r\n" in text else "\n"
+    newline = at.newline
     line = f"from {package} import {', '.join(sorted(names, key=lambda n: (n.islower(), n)))}"
     if after:
         line += newline * 2 + after

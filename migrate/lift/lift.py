@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import pairwise
 
 from ..facts.script import Facts
 from ..report import Edit, Note
@@ -32,10 +33,9 @@ def lift(facts: Facts, accelerator: str | None = None) -> tuple[str, str, list[E
 
 def _assemble(facts: Facts, recipe: Recipe, lifted: Lifted) -> str:
     splice = Splice(facts.text)
-    newline = _newline(facts.text.text)
+    newline = facts.text.newline
     edits: list[tuple[int, int, str]] = []
-    unit = facts.text.key(recipe.epoch_loop)[1] * " "
-    trunk = newline.join(indent(lifted.trunk_lines, unit))
+    trunk = newline.join(indent(lifted.trunk_lines, facts.text.margin(recipe.epoch_loop)))
     first, last = facts.text.line_of(facts.text.span(recipe.epoch_loop)[0]), recipe.epoch_loop.end_lineno or 0
     a, b = facts.text.line_span(first, last)
     edits.append((a, b, trunk + (newline if facts.text.text[a:b].endswith(("\n", "\r")) else "")))
@@ -75,7 +75,7 @@ def _bound_first(facts: Facts, recipe: Recipe, names: list[str]) -> list[tuple[i
         while not any(holder in block for block in blocks.values()):
             holder = facts.scopes.statement_of(facts.scopes.parents[holder])
         first, _ = Splice(facts.text).with_comments(holder)
-        found.append((first, [f"{' ' * facts.text.key(holder)[1]}{name} = None"]))
+        found.append((first, [f"{facts.text.margin(holder)}{name} = None"]))
     return found
 
 
@@ -97,18 +97,11 @@ def _before_trunk(facts: Facts, recipe: Recipe, text: str, newline: str) -> tupl
 
 def _with_blank_lines(facts: Facts, stop: int) -> int:
     """The end of a removed function, with the blank lines that separated it from the next."""
-    text = facts.text.text
-    while stop < len(text):
-        end = text.find("\n", stop)
-        if end < 0 or text[stop:end].strip():
-            break
-        stop = end + 1
+    starts, text = facts.text.starts, facts.text.text
+    for start, end in pairwise(starts):
+        if start == stop and not text[start:end].strip():
+            stop = end
     return stop
-
-
-def _newline(text: str) -> str:
-    at = text.find("\n")
-    return "\r\n" if at > 0 and text[at - 1] == "\r" else "\n"
 
 
 def _apply(text: str, edits: list[tuple[int, int, str]]) -> str:

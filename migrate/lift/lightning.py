@@ -34,6 +34,7 @@ UNREAD = {
 }
 # ends the epoch with the batch that is under way, as Trainer.stop_epoch() does
 STOP_EPOCH = "self.trainer.fit_loop.epoch_loop.batch_progress.is_last_batch = True"
+INDENT = "    "  # of the helpers
 HELPERS = {
     "share": '''
     @property
@@ -124,13 +125,13 @@ def to_lightning(text: str, names: list[str]) -> tuple[str, list[Note]]:
     """
     called = {n.split(" as ")[0]: n.split(" as ")[-1] for n in names}
     module, trainer = called.get("Module", "Module"), called.get("Trainer", "Trainer")
-    newline = "\r\n" if "\r\n" in text else "\n"
-    tree, at = ast.parse(text), Text(text)
+    facts = Facts(text)
+    tree, at = facts.tree, facts.text
     edits: list[tuple[int, int, str]] = []
     notes: list[Note] = []
     for c in ast.walk(tree):
         if isinstance(c, ast.ClassDef) and any(_is(b, module) for b in c.bases):
-            edits += _class_edits(c, module, at, newline, notes)
+            edits += _class_edits(c, module, facts, notes)
         elif isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute) and c.func.attr == "fit":
             _check_loaders(c)
         elif isinstance(c, ast.Call) and _is(c.func, trainer) and _starts(c):
@@ -138,7 +139,7 @@ def to_lightning(text: str, names: list[str]) -> tuple[str, list[Note]]:
             edits.append((stop - 1, stop - 1, f", {', '.join(QUIET)}"))
     for a, b, new in sorted(edits, reverse=True):
         text = text[:a] + new + text[b:]
-    text = _imports(text, tree, names, newline)
+    text = _imports(text, tree, names, at.newline)
     imported = "Trainer" if trainer == "Trainer" else f"Trainer as {trainer}"
     return add_imports(text, "lightning", ["LightningModule", imported]), notes
 
@@ -149,7 +150,8 @@ def _check_loaders(fit: ast.Call) -> None:
             raise CannotLift(e, "Lightning takes a list for several loaders, not for the batches of one")
 
 
-def _class_edits(c: ast.ClassDef, module: str, at: Text, newline: str, notes: list[Note]) -> list[tuple[int, int, str]]:
+def _class_edits(c: ast.ClassDef, module: str, facts: Facts, notes: list[Note]) -> list[tuple[int, int, str]]:
+    at = facts.text
     base = next(b for b in c.bases if _is(b, module))
     edits = [(*at.span(base), "LightningModule")]
     for s in c.body:
@@ -162,7 +164,7 @@ def _class_edits(c: ast.ClassDef, module: str, at: Text, newline: str, notes: li
     own = "".join(HELPERS[name] for name in HELPERS if name in read)
     if own:
         _, stop = at.line_span(c.end_lineno or c.lineno, c.end_lineno or c.lineno)
-        edits.append((stop, stop, own.replace("\n", newline)))
+        edits.append((stop, stop, own.replace(INDENT, facts.indentation).replace("\n", at.newline)))
     return edits
 
 

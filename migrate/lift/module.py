@@ -25,7 +25,6 @@ from .settings import settings_of
 from .splice import indent
 
 CODE = "PTM700"
-INDENT = "    "
 
 
 @dataclass
@@ -47,6 +46,7 @@ class ModuleBuilder(Rewriter):
     def __init__(self, facts: Facts, recipe: Recipe, accelerator: str | None) -> None:
         super().__init__(facts, recipe)
         self.accelerator = accelerator
+        self.unit = facts.indentation
         self.edits: list[Edit] = []
         self.attention: list[Note] = []
         self.name = self._class_name()
@@ -56,17 +56,17 @@ class ModuleBuilder(Rewriter):
     def build(self) -> Lifted:
         lines = [
             f"class {self.name}({imported_as(self.facts, 'Module')}):",
-            f'{INDENT}"""Lifted from {self._sources()}."""',
+            f'{self.unit}"""Lifted from {self._sources()}."""',
         ]
         settings, told = settings_of(self.facts, self.recipe, self.collected, self.reduction)
         self.attention += told
         if self.recipe.whole is None:
             self.attention += drawn(self.facts, self.recipe.train)
         if settings:
-            lines += ["", *indent(settings, INDENT)]
+            lines += ["", *indent(settings, self.unit)]
         for block in (self._constructor(), self._configure_optimizers(), *self._methods()):
             if block:
-                lines += ["", *indent(block, INDENT)]
+                lines += ["", *indent(block, self.unit)]
         removed = [
             p.function
             for p in (self.recipe.train, self.recipe.evaluate)
@@ -116,24 +116,24 @@ class ModuleBuilder(Rewriter):
         if not names and not self.recipe.optimization.manual:
             return []
         taken = ["owner" if n == "self" else n for n in names]
-        lines = [f"def __init__({', '.join(['self', *taken])}):", f"{INDENT}super().__init__()"]
+        lines = [f"def __init__({', '.join(['self', *taken])}):", f"{self.unit}super().__init__()"]
         if self.recipe.optimization.manual:
-            lines.append(f"{INDENT}self.automatic_optimization = False")
+            lines.append(f"{self.unit}self.automatic_optimization = False")
         for n in names:
             attribute = self.variables.attributes[Variable("", n)]
             if n in self.configured.tensors:
-                lines.append(f'{INDENT}self.register_buffer("{attribute}", {n}, persistent=False)')
+                lines.append(f'{self.unit}self.register_buffer("{attribute}", {n}, persistent=False)')
             else:
-                lines.append(f"{INDENT}self.{attribute} = {'owner' if n == 'self' else n}")
+                lines.append(f"{self.unit}self.{attribute} = {'owner' if n == 'self' else n}")
         return lines
 
     def _configure_optimizers(self) -> list[str]:
         if not self.configured.optimizers:
-            return ["def configure_optimizers(self):", f"{INDENT}return None  # the step itself changes the weights"]
+            return ["def configure_optimizers(self):", f"{self.unit}return None  # the step itself changes the weights"]
         lines = ["def configure_optimizers(self):"]
         for s in self.configured.moved:
-            lines += indent(self._render(s, None, trunk=True), INDENT)
-        return [*lines, f"{INDENT}return {self.configured.returned}"]
+            lines += indent(self._render(s, None, trunk=True), self.unit)
+        return [*lines, f"{self.unit}return {self.configured.returned}"]
 
     # -- the methods --------------------------------------------------------------------------------------------
 
@@ -201,8 +201,8 @@ class ModuleBuilder(Rewriter):
             head = [f"{self.recipe.epoch} = {epoch_expression(self._first_epoch())}", *head]
         lines = [*head, *body]
         if hook == "on_train_batch_end":
-            lines = ["if self.trainer.is_last_batch:", *indent(lines, INDENT)]
-        return [signature, *indent(lines, INDENT)]
+            lines = ["if self.trainer.is_last_batch:", *indent(lines, self.unit)]
+        return [signature, *indent(lines, self.unit)]
 
     def _first_epoch(self) -> str | None:
         first = self.recipe.first_epoch

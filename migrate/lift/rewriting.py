@@ -161,13 +161,15 @@ class Rewriter:
         ) and all(isinstance(x, ast.Expr) and self._is_save(x.value) for x in s.body)
 
     def _guarded_save(self, s: ast.stmt) -> dict[tuple[int, int], str]:
+        if self.splice.shares_a_line(s):
+            return {}  # the call itself becomes one of rank 0
         start, _ = self.facts.text.span(s)
-        column = self.facts.text.key(s)[1]
-        found = {(start, start): f"if self.trainer.is_global_zero:\n{' ' * (column + 4)}"}
+        margin, unit = self.facts.text.margin(s), self.facts.indentation
+        found = {(start, start): f"if self.trainer.is_global_zero:\n{margin}{unit}"}
         if isinstance(s, ast.With):  # its block moves in with it
             for line in range(s.lineno + 1, (s.end_lineno or s.lineno) + 1):
                 a, _ = self.facts.text.line_span(line, line)
-                found[(a + column, a + column)] = "    "
+                found[(a + len(margin), a + len(margin))] = unit
         return found
 
     def _is_backward(self, n: ast.Call) -> bool:
@@ -206,7 +208,7 @@ class Rewriter:
             named = self._needs_own_name(backward, chunk)
             loss = self._expression(self.recipe.optimization.losses[0], chunk)
             returned = f"return {'batch_loss' if named else loss}"
-        between = "; " if self.splice.shares_a_line(n) else "\n" + " " * self.facts.text.key(n)[1]
+        between = "; " if self.splice.shares_a_line(n) else "\n" + self.facts.text.margin(n)
         return {self.facts.text.span(n): f"self.trainer.stop_epoch(){between}{returned}"}
 
     def _break_epochs(self, n: ast.Break, chunk: Chunk) -> dict[tuple[int, int], str]:
@@ -215,7 +217,7 @@ class Rewriter:
             return {}
         if chunk.hook != "on_train_epoch_end":
             raise CannotLift(n, "the epoch loop is left before the epoch is over")
-        between = "; " if self.splice.shares_a_line(n) else "\n" + " " * self.facts.text.key(n)[1]
+        between = "; " if self.splice.shares_a_line(n) else "\n" + self.facts.text.margin(n)
         return {self.facts.text.span(n): f"self.trainer.should_stop = True{between}return"}
 
     def _continue_epochs(self, n: ast.Continue, chunk: Chunk) -> dict[tuple[int, int], str]:

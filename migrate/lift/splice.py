@@ -6,7 +6,7 @@ import ast
 import io
 import tokenize
 
-from ..facts.text import Text
+from ..facts.text import Text, lines_of
 
 
 class Splice:
@@ -40,7 +40,7 @@ class Splice:
         start, stop = self.text.span(s)
         if self.shares_a_line(s):
             body = self._replaced(start, stop, replaced)
-            return body.splitlines()
+            return lines_of(body)
         first, last = self.with_comments(s, floor)
         a, b = self.text.line_span(first, last)
         margin = self.text.text[self.text.line_span(self.text.line_of(start), self.text.line_of(start))[0] : start]
@@ -48,7 +48,7 @@ class Splice:
         fixed = _fixed_in(block, bool(margin))
         return [
             line if i in fixed else (line[len(margin) :] if line.startswith(margin) else line.lstrip())
-            for i, line in enumerate(block.rstrip("\r\n").splitlines())
+            for i, line in enumerate(lines_of(block.rstrip("\r\n")))
         ]
 
     def _replaced(self, a: int, b: int, replaced: dict[tuple[int, int], str]) -> str:

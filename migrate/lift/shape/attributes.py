@@ -11,7 +11,7 @@ import ast
 from ...facts.script import Facts
 from ..nodes import is_call_of
 from .calls import class_of
-from .edits import Edits, margin
+from .edits import Edits
 
 CALLED = ("step", "zero_grad", "train", "eval", "backward", "update", "unscale_", "scale")
 
@@ -39,7 +39,7 @@ def name_attributes(facts: Facts) -> str | None:
         taken.add(name)
         names[text] = name
     first = facts.text.line_of(facts.text.span(loop)[0])
-    by = margin(facts, loop)
+    by = facts.text.margin(loop)
     edits.replace_lines(first, first - 1, [f"{by}{name} = {text}" for text, name in names.items()])
     for n in ast.walk(loop):
         if isinstance(n, ast.Attribute) and ast.unparse(n) in names and isinstance(n.ctx, ast.Load):

@@ -10,7 +10,8 @@ import ast
 from ...facts.script import Facts
 from ..loaders import is_progress, values_of
 from ..nodes import walk_here
-from .edits import Edits, block_lines, indented, margin
+from ..splice import indent
+from .edits import Edits, block_lines
 
 
 def open_bars(facts: Facts) -> str | None:
@@ -32,7 +33,7 @@ def _without_with(facts: Facts, s: ast.With, made: ast.Call, name: str) -> str:
     edits = Edits(facts)
     lines = [f"{name} = {facts.text.get(made)}", *block_lines(facts, s.body, {}), f"{name}.close()"]
     first = facts.text.line_of(facts.text.span(s)[0])
-    edits.replace_lines(first, s.end_lineno or first, indented(lines, margin(facts, s)))
+    edits.replace_lines(first, s.end_lineno or first, indent(lines, facts.text.margin(s)))
     return edits.done()
 
 
@@ -54,5 +55,5 @@ def _named_bar(facts: Facts, loop: ast.For) -> str | None:
     edits = Edits(facts)
     edits.replace_node(at, facts.text.get(under))
     last = loop.body[-1].end_lineno or loop.lineno
-    edits.replace_lines(last + 1, last, [f"{margin(facts, loop.body[0])}{at.id}.update()"])
+    edits.replace_lines(last + 1, last, [f"{facts.text.margin(loop.body[0])}{at.id}.update()"])
     return edits.done()

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from ...facts.script import Facts
-from ..splice import Splice, indent
+from ..splice import Splice
 
 
 @dataclass
@@ -26,7 +26,8 @@ class Edits:
         """Whole lines, first to last; none are put before `first` where last < first."""
         a, b = self.facts.text.line_span(first, last) if last >= first else (self._line_start(first),) * 2
         ended = self.facts.text.text[a:b].endswith(("\n", "\r")) or b < len(self.facts.text.text) or a == b
-        self.replace(a, b, newline(self.facts).join(lines) + (newline(self.facts) if lines and ended else ""))
+        newline = self.facts.text.newline
+        self.replace(a, b, newline.join(lines) + (newline if lines and ended else ""))
 
     def _line_start(self, line: int) -> int:
         return self.facts.text.starts[line - 1] if line <= len(self.facts.text.starts) else len(self.facts.text.text)
@@ -38,17 +39,6 @@ class Edits:
             out += [text[at:a], new]
             at = b
         return "".join([*out, text[at:]])
-
-
-def newline(facts: Facts) -> str:
-    return "\r\n" if "\r\n" in facts.text.text else "\n"
-
-
-def margin(facts: Facts, s: ast.stmt) -> str:
-    """The indentation of a statement that begins its line."""
-    start, _ = facts.text.span(s)
-    line = facts.text.line_of(start)
-    return facts.text.text[facts.text.line_span(line, line)[0] : start]
 
 
 def block_lines(facts: Facts, statements: list[ast.stmt], replaced: dict[tuple[int, int], str]) -> list[str]:
@@ -67,7 +57,3 @@ def block_lines(facts: Facts, statements: list[ast.stmt], replaced: dict[tuple[i
 def _line(facts: Facts, n: int) -> str:
     a, b = facts.text.line_span(n, n)
     return facts.text.text[a:b]
-
-
-def indented(lines: list[str], by: str) -> list[str]:
-    return indent(lines, by)

@@ -10,7 +10,7 @@ import ast
 from ...facts.script import Facts
 from ..nodes import walk_here
 from .calls import only_call
-from .edits import Edits, margin
+from .edits import Edits
 
 
 def hoist_passes(facts: Facts) -> str | None:
@@ -27,7 +27,7 @@ def hoist_passes(facts: Facts) -> str | None:
         name = _free(facts, f"{f.name.strip('_')}_result")
         edits = Edits(facts)
         line = facts.text.line_of(facts.text.span(statement)[0])
-        edits.replace_lines(line, line - 1, [f"{margin(facts, statement)}{name} = {facts.text.get(call)}"])
+        edits.replace_lines(line, line - 1, [f"{facts.text.margin(statement)}{name} = {facts.text.get(call)}"])
         edits.replace_node(call, name)
         return edits.done()
     return None

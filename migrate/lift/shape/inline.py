@@ -12,9 +12,9 @@ from ...facts.devices import argument, default_of
 from ...facts.scopes import Scope
 from ...facts.script import Facts
 from ..nodes import walk_here
-from ..splice import Splice
+from ..splice import Splice, indent
 from .calls import enclosing_function, only_call, receiver
-from .edits import Edits, block_lines, indented, margin
+from .edits import Edits, block_lines
 
 
 def inline_step(facts: Facts) -> str | None:
@@ -108,8 +108,8 @@ class _Inlining:
         edits = Edits(self.facts)
         first = self.facts.text.line_of(self.facts.text.span(self.statement)[0])
         last = self.statement.end_lineno or first
-        by = margin(self.facts, self.statement)
-        edits.replace_lines(first, last, indented(lines or ["pass"], by))
+        by = self.facts.text.margin(self.statement)
+        edits.replace_lines(first, last, indent(lines or ["pass"], by))
         self._remove_function(edits)
         return edits.done()
 

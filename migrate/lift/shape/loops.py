@@ -12,7 +12,8 @@ import re
 from ...facts.script import Facts
 from ..loaders import is_progress, iterates_loader
 from ..nodes import is_call_of, walk_here
-from .edits import Edits, block_lines, indented, margin
+from ..splice import indent
+from .edits import Edits, block_lines
 
 EPOCH = re.compile(r"(^|_)(epochs?|ep|epoch_?\w*|\w*_epoch)$|^(i_epoch|e)$", re.IGNORECASE)
 
@@ -22,12 +23,12 @@ def count_whiles(facts: Facts) -> str | None:
     loop = _step_loop(facts)
     if not isinstance(loop, ast.While) or loop.orelse:
         return None
-    by = margin(facts, loop)
+    by = facts.text.margin(loop)
     if by.strip():
         return None
     first = loop.lineno
     lines = [f"{by}for _ in itertools.count():"]
-    inner = margin(facts, loop.body[0])
+    inner = facts.text.margin(loop.body[0])
     if not (isinstance(loop.test, ast.Constant) and loop.test.value):
         lines += [f"{inner}if not ({facts.text.get(loop.test)}):", f"{inner}{inner[len(by) :] or '    '}break"]
     edits = Edits(facts)
@@ -63,7 +64,7 @@ def around_lone_loop(facts: Facts) -> str | None:
     loop = _step_loop(facts)
     if not isinstance(loop, ast.For) or loop.orelse or _loop_around(facts, loop) or _called_from_loop(facts, loop):
         return None
-    by = margin(facts, loop)
+    by = facts.text.margin(loop)
     if by.strip():
         return None
     edits = Edits(facts)
@@ -71,7 +72,7 @@ def around_lone_loop(facts: Facts) -> str | None:
         first, last, lines = _one_step(facts, loop)
     else:
         first, last = loop.lineno, loop.end_lineno or loop.lineno
-        lines = [f"{by}for _ in range(1):", *indented(indented(block_lines(facts, [loop], {}), "    "), by)]
+        lines = [f"{by}for _ in range(1):", *indent(indent(block_lines(facts, [loop], {}), facts.indentation), by)]
     edits.replace_lines(first, last, lines)
     return edits.done()
 
@@ -88,7 +89,7 @@ def name_the_epoch(facts: Facts) -> str | None:
             first = facts.text.line_of(facts.text.span(loop.body[0])[0])
             if first == loop.lineno:
                 return None
-            line = f"{margin(facts, loop.body[0])}{facts.text.get(loop.target)} = {name}"
+            line = f"{facts.text.margin(loop.body[0])}{facts.text.get(loop.target)} = {name}"
             edits.replace_lines(first, first - 1, [line])
             edits.replace_node(loop.target, name)
             return edits.done()
@@ -115,9 +116,9 @@ def _one_step(facts: Facts, loop: ast.For) -> tuple[int, int, list[str]]:
             last = len(body) - 1 if i <= last else last
     first = _first_of_step(facts, body, last)
     step = body[first : last + 1]
-    by = margin(facts, loop.body[0])
+    by = facts.text.margin(loop.body[0])
     start = facts.text.line_of(facts.text.span(step[0])[0])
-    lines = [f"{by}for _ in [None]:", *indented(indented(block_lines(facts, step, {}), "    "), by)]
+    lines = [f"{by}for _ in [None]:", *indent(indent(block_lines(facts, step, {}), facts.indentation), by)]
     return start, step[-1].end_lineno or start, lines
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 
 from ...facts.script import Facts
+from ...facts.text import lines_of
 from ..nodes import is_call_of, walk_here
-from .edits import Edits, block_lines, indented, margin
+from ..splice import indent
+from .edits import Edits, block_lines
 
 MOST = 4  # copies of a loop that a person would write out
 
@@ -27,7 +29,7 @@ def write_out_phases(facts: Facts) -> str | None:
             copies += ([""] if copies else []) + lines
         edits = Edits(facts)
         first = facts.text.line_of(facts.text.span(loop)[0])
-        edits.replace_lines(first, loop.end_lineno or first, indented(copies, margin(facts, loop)))
+        edits.replace_lines(first, loop.end_lineno or first, indent(copies, facts.text.margin(loop)))
         return edits.done()
     return None
 
@@ -37,7 +39,7 @@ def _phases(facts: Facts, loop: ast.For) -> list[str] | None:
     if not isinstance(loop.iter, ast.List | ast.Tuple) or not isinstance(loop.target, ast.Name) or loop.orelse:
         return None
     texts = [e.value for e in loop.iter.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
-    if len(texts) != len(loop.iter.elts) or not 1 < len(texts) <= MOST or margin(facts, loop).strip():
+    if len(texts) != len(loop.iter.elts) or not 1 < len(texts) <= MOST or facts.text.margin(loop).strip():
         return None
     name = loop.target.id
     for n in walk_here(loop):
@@ -84,9 +86,9 @@ class _Phase:
                 if answer is True:
                     return self.lines(s.body)
                 if answer is False:
-                    return ["with torch.no_grad():", *indented(self.lines(s.body), "    ")]
+                    return ["with torch.no_grad():", *indent(self.lines(s.body), self.facts.indentation)]
         if self._asks(s) and isinstance(s, ast.For | ast.With | ast.While) and not getattr(s, "orelse", []):
-            return [*self._head(s), *indented(self.lines(s.body), "    ")]
+            return [*self._head(s), *indent(self.lines(s.body), self.facts.indentation)]
         return block_lines(self.facts, [s], self._replaced(s))
 
     def _asks(self, s: ast.stmt) -> bool:
@@ -101,7 +103,7 @@ class _Phase:
         for (a, b), new in sorted(self._replaced(s).items(), reverse=True):
             if start <= a and b <= stop:
                 head = head[: a - start] + new + head[b - start :]
-        return [line.rstrip() for line in head.rstrip().splitlines()]
+        return [line.rstrip() for line in lines_of(head.rstrip())]
 
     def _replaced(self, s: ast.stmt) -> dict[tuple[int, int], str]:
         found = {}

@@ -12,6 +12,7 @@ import sys
 import uuid
 from dataclasses import dataclass
 
+from .. import alike
 from ..environment import PREFIX
 from ..oneline import USAGE
 from .threads import thread_variables
@@ -59,6 +60,9 @@ def _run_agent(job: Job) -> int:
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
     os.environ[PREFIX + "LAUNCHER"] = "ptrun"
     os.environ.update(thread_variables(job.processes))
+    os.environ.setdefault("PYTHONHASHSEED", alike.hash_seed(job.rdzv and f"{job.rdzv} {job.run_id}"))
+    if job.nodes == 1:
+        os.environ.update(alike.serve())
     if job.max_restarts or job.elastic:
         os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"  # restarted ranks met the keys of those before them
     command = [sys.executable, "-u", job.script, *job.arguments]

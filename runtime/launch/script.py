@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 
+from .. import alike
 from ..environment import PREFIX
 from ..errors import ConfigurationError
 from ..settings import Settings
@@ -30,11 +31,11 @@ def start_peers(settings: Settings) -> None:
     """Start local ranks 1, 2, ... and set this process's environment as rank 0's. Raises ConfigurationError where
     it cannot.
     """
-    command = own_command()
+    command, start = own_command(), alike.serve_peers()
     shared = {**meeting(settings), **thread_variables(settings.place.local_world_size)}
     for local_rank in range(1, settings.place.local_world_size):
         ranks = ranks_of(local_rank, settings)
-        launcher = {PREFIX + "LAUNCHER": "script"}
+        launcher = {PREFIX + "LAUNCHER": "script", **start}
         _peers.append(subprocess.Popen(command, env={**os.environ, **shared, **ranks, **launcher}))
     os.environ.update({**shared, **ranks_of(0, settings)})
     atexit.register(_leave)

@@ -1,0 +1,81 @@
+"""Unseeded scripts: what the ranks draw before they meet is rank 0's, and one process draws what the script would."""
+
+import json
+
+import pytest
+
+from tests.runtime.launching import ptrun, run
+
+SCRIPT = """
+import json, random, sys
+{before}
+import torch
+import ptmigrate.runtime
+import numpy
+drawn = [random.random(), torch.rand(1).item(), numpy.random.rand()]
+print(json.dumps([drawn, list({{"one", "two", "three", "four", "five", "six"}})]))
+"""
+OWN = """
+from ptmigrate.runtime import Module, Trainer
+
+class Net(Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch).mean()
+
+Trainer(max_epochs=1, accelerator="cpu", devices=2, strategy="ddp", barebones=True).fit(Net(), [torch.ones(2, 1)])
+"""
+
+
+def drawn(tmp_path, start, before="", after=""):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(before=before) + after)
+    done = start(str(script))
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[[")]
+
+
+def two(script, *options):
+    return ptrun("--accelerator", "cpu", "--devices", "2", *options, script)
+
+
+@pytest.mark.parametrize("options", [(), ("--max-restarts", "1")], ids=["agent", "restarts"])
+def test_ranks_draw_what_rank_0_draws(tmp_path, options):
+    first, second = drawn(tmp_path, lambda script: two(script, *options))
+    assert first == second
+
+
+def test_two_runs_draw_differently(tmp_path):
+    assert drawn(tmp_path, two) != drawn(tmp_path, two)
+
+
+def test_a_seed_of_the_script_stays(tmp_path):
+    """Also one that was given before the runtime was imported."""
+    seeds = "import numpy; numpy.random.seed(3); random.seed(4); import torch; torch.manual_seed(5)"
+    [[one, _]] = drawn(tmp_path, run, seeds)
+    (first, _), (second, _) = drawn(tmp_path, two, seeds)
+    assert first == second == one
+
+
+def test_other_launchers(tmp_path):
+    command = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone")
+    (first, _), (second, _) = drawn(tmp_path, lambda script: run(*command, script))
+    assert first == second
+
+
+def test_a_script_that_starts_its_own_peers(tmp_path):
+    (first, _), (second, _) = drawn(tmp_path, run, after=OWN)
+    assert first == second
+
+
+def test_hash_seeds_of_the_user_win(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import os; print('seed', os.environ['PYTHONHASHSEED'])")
+    done = ptrun("--accelerator", "cpu", "--devices", "2", str(script), PYTHONHASHSEED="7")
+    assert done.stdout.split() == ["seed", "7"] * 2, done.stderr

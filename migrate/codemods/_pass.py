@@ -8,8 +8,8 @@ from typing import Any
 
 import libcst as cst
 
-from ._positions import Range
-from .base import Change, Insertion
+from ._positions import Range, positions_of
+from .base import Change, Insertion, Key, NotFound
 
 SMALL = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Expr, cst.Return, cst.Import, cst.ImportFrom, cst.Pass, cst.Del)
 COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.FunctionDef, cst.ClassDef)
@@ -23,10 +23,21 @@ class _Empty(cst.Pass):
     """Stands in a block that has nothing left."""
 
 
+def rewritten(text: str, wanted: Mapping[Key, list[Change]], insertions: Sequence[Insertion] = ()) -> str:
+    """The text with its planned nodes rewritten; NotFound where it has no such nodes."""
+    module = cst.parse_module(text)
+    carried = Pass(wanted, positions_of(module), insertions)
+    new = module.visit(carried).code
+    missing = [wanted[key][0].edit for key in wanted if key not in carried.found]
+    if missing:
+        raise NotFound(missing)
+    return new
+
+
 class Pass(cst.CSTTransformer):
     def __init__(
         self,
-        wanted: Mapping[tuple[Any, ...], list[Change]],
+        wanted: Mapping[Key, list[Change]],
         positions: Mapping[cst.CSTNode, Range],
         insertions: Sequence[Insertion] = (),
     ) -> None:
@@ -35,7 +46,7 @@ class Pass(cst.CSTTransformer):
         self.kinds = {k[0] for k in wanted}
         self.positions = positions
         self.insertions = insertions
-        self.found: set[tuple[Any, ...]] = set()
+        self.found: set[Key] = set()
         self.own: dict[type, Any] = {
             cst.SimpleStatementLine: self.leave_SimpleStatementLine,
             cst.IndentedBlock: self.leave_IndentedBlock,

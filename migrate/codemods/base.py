@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..facts.script import Facts
 from ..report import Edit, Note
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import libcst as cst
 
     Rewrite = Callable[[cst.CSTNode, cst.CSTNode], cst.CSTNode]
+
+
+Key = tuple[str, int, int, int, int]  # libcst's class and the place
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,7 @@ class Codemod:
 
 def apply(facts: Facts, changes: Iterable[Change]) -> str:
     """The text after the changes, every byte outside them kept."""
-    import libcst as cst
-
-    from ._pass import Pass
-    from ._positions import positions_of
-
-    wanted: dict[tuple[Any, ...], list[Change]] = {}
+    wanted: dict[Key, list[Change]] = {}
     insertions: list[Insertion] = []
     for c in changes:
         if c.insertion is not None:
@@ -84,12 +82,35 @@ def apply(facts: Facts, changes: Iterable[Change]) -> str:
         wanted.setdefault((_kind(c.node), *facts.text.key(c.node)), []).append(c)
     if not wanted:
         return facts.text.text
-    module = cst.parse_module(facts.text.text)
-    carried = Pass(wanted, positions_of(module), insertions)
-    text = module.visit(carried).code
-    if len(carried.found) < len(wanted):
-        raise NotFound([wanted[key][0].edit for key in wanted if key not in carried.found])
-    return text
+    from ._pass import rewritten
+    from ._regions import regions_of
+
+    text, newline = facts.text.text, facts.text.newline
+    if insertions:
+        return rewritten(text, wanted, insertions)
+    out, at = [], 0
+    for region in regions_of(facts, (key[1:] for key in wanted)):
+        start, stop = facts.text.line_span(region.first, region.last)
+        head = "".join(f"{m}if 1:{newline}" for m in _margins(region.margin, facts.indentation))
+        head += f"{region.margin}pass{newline}"
+        ended = text[start:stop].endswith(("\n", "\r"))
+        tail = f"{'' if ended else newline}{region.margin}pass"
+        shift = region.first - 1 - head.count(newline)
+        own = {
+            (kind, first - shift, column, last - shift, end): those
+            for (kind, first, column, last, end), those in wanted.items()
+            if region.first <= first <= region.last
+        }
+        new = rewritten(head + text[start:stop] + tail, own)
+        out += [text[at:start], new[len(head) : len(new) - len(tail)]]
+        at = stop
+    return "".join([*out, text[at:]])
+
+
+def _margins(margin: str, unit: str) -> list[str]:
+    """The margins of the blocks around one, so that libcst sees the file's own indentation."""
+    steps, rest = divmod(len(margin), len(unit))
+    return [unit * i for i in range(steps)] if not rest and unit * steps == margin else [""]
 
 
 LIBCST_NAMES = {

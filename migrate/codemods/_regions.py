@@ -1,0 +1,130 @@
+"""The statements that a pass has to read: libcst gets these alone, and every byte around them stays as it is.
+
+A compound statement of which only inner statements change is not read itself, as long as each of its blocks keeps one.
+"""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ..facts.script import Facts
+
+Place = tuple[int, int, int, int]  # as facts.text.key tells them
+Group = list[ast.stmt]  # one statement, or those that semicolons keep on its lines
+COMMENT = "#"
+
+
+@dataclass(frozen=True)
+class Region:
+    """Lines `first` to `last` of a block: statements with the comments above them, and up to the next statement."""
+
+    first: int
+    last: int
+    margin: str
+
+
+def regions_of(facts: Facts, places: Iterable[Place]) -> list[Region]:
+    """The regions that hold all of the places, in the order of the text."""
+    return _Cut(facts, sorted(places)).block(facts.tree.body, keeps_one=False) or []
+
+
+class _Cut:
+    def __init__(self, facts: Facts, places: list[Place]) -> None:
+        self.facts = facts
+        self.starts = [place[:2] for place in places]
+        text = facts.text
+        self.lines = [text.text[a:b].strip() for a, b in zip(text.starts, [*text.starts[1:], None], strict=True)]
+
+    def inside(self, statements: Sequence[ast.stmt]) -> int:
+        """How many of the places are in statements that follow each other."""
+        if not statements:
+            return 0
+        first, last = self.facts.text.key(statements[0]), self.facts.text.key(statements[-1])
+        start = (_first_line(statements[0]), 0) if getattr(statements[0], "decorator_list", ()) else first[:2]
+        return bisect_left(self.starts, last[2:]) - bisect_left(self.starts, start)
+
+    def block(self, statements: list[ast.stmt], keeps_one: bool = True) -> list[Region] | None:
+        """The regions of a block, neighbours in one; None where nothing may be left of a block that needs something."""
+        groups = list(_groups(statements))
+        parts = [self.parts(group) for group in groups]
+        if keeps_one and all(part is None for part in parts):
+            return None
+        found: list[Region] = []
+        whole: Group = []
+        for i, group in enumerate(groups):
+            inner = parts[i]
+            if inner is not None:
+                found += inner
+                continue
+            whole += group
+            after = groups[i + 1] if i + 1 < len(groups) else None
+            if after is None or parts[i + 1] is not None:
+                found.append(self.region(whole, after))
+                whole = []
+        return found
+
+    def parts(self, group: Group) -> list[Region] | None:
+        """The regions below a statement that itself stays; None where it has to be read as a whole."""
+        count = self.inside(group)
+        if not count:
+            return []
+        blocks = list(_blocks(group[0]))
+        if len(group) > 1 or sum(map(self.inside, blocks)) < count:
+            return None  # its head changes, or it has no blocks
+        found: list[Region] = []
+        for block in filter(self.inside, blocks):
+            if self.facts.text.margin(block[0]).strip():
+                return None  # on the line of the head
+            inner = self.parts(block) if self.is_elif(block) else self.block(block)
+            if inner is None:
+                return None
+            found += inner
+        return found
+
+    def is_elif(self, block: list[ast.stmt]) -> bool:
+        start, _ = self.facts.text.span(block[0])
+        return isinstance(block[0], ast.If) and self.facts.text.text.startswith("elif", start)
+
+    def region(self, whole: Group, after: Group | None) -> Region:
+        first = _first_line(whole[0])
+        while first > 1 and self.is_blank(first - 1):
+            first -= 1
+        margin = self.facts.text.margin(whole[0])
+        if after is not None:
+            return Region(first, _first_line(after[0]) - 1, margin)
+        last = at = whole[-1].end_lineno or first
+        while at < len(self.lines) and self.is_blank(at + 1):  # comments at the end of a block are the block's
+            at += 1
+            if self.lines[at - 1] and self.facts.text.text.startswith(margin + COMMENT, self.facts.text.starts[at - 1]):
+                last = at
+        return Region(first, last, margin)
+
+    def is_blank(self, line: int) -> bool:
+        return self.lines[line - 1][:1] in ("", COMMENT)
+
+
+def _groups(statements: list[ast.stmt]) -> Iterator[Group]:
+    group: Group = []
+    for s in statements:
+        if group and s.lineno > (group[-1].end_lineno or 0):
+            yield group
+            group = []
+        group.append(s)
+    if group:
+        yield group
+
+
+def _first_line(s: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(s, "decorator_list", [])
+    return min([s.lineno, *(d.lineno for d in decorators)])
+
+
+def _blocks(s: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        if block := getattr(s, name, None):
+            yield block
+    for holder in (*getattr(s, "handlers", ()), *getattr(s, "cases", ())):
+        yield holder.body

@@ -93,8 +93,8 @@ def apply(facts: Facts, changes: Iterable[Change]) -> str:
         start, stop = facts.text.line_span(region.first, region.last)
         head = "".join(f"{m}if 1:{newline}" for m in _margins(region.margin, facts.indentation))
         head += f"{region.margin}pass{newline}"
-        ended = text[start:stop].endswith(("\n", "\r"))
-        tail = f"{'' if ended else newline}{region.margin}pass"
+        between = "" if text[start:stop].endswith(("\n", "\r")) else newline
+        tail = f"{between}{region.margin}pass"
         shift = region.first - 1 - head.count(newline)
         own = {
             (kind, first - shift, column, last - shift, end): those
@@ -104,7 +104,9 @@ def apply(facts: Facts, changes: Iterable[Change]) -> str:
         new = rewritten(head + text[start:stop] + tail, own)
         out += [text[at:start], new[len(head) : len(new) - len(tail)]]
         at = stop
-    return "".join([*out, text[at:]])
+    result = "".join([*out, text[at:]])
+    ended = not text or text.endswith(("\n", "\r"))  # the last line may have gone, and left the end of the one before
+    return result if ended else result.removesuffix(newline)
 
 
 def _margins(margin: str, unit: str) -> list[str]:

@@ -38,8 +38,6 @@ def attach(trainer: Trainer, module: Module, stage: str, datamodule: Any) -> Non
     module.configure_model()
     trainer.runtime.precision.convert_module(module)
     trainer.runtime.strategy.place(module)
-    if trainer.sync_batchnorm and trainer.world_size > 1:
-        torch.nn.SyncBatchNorm.convert_sync_batchnorm(module)
     if trainer.deterministic:
         torch.use_deterministic_algorithms(True, warn_only=trainer.deterministic == "warn")
     if trainer.benchmark is not None:

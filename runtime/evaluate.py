@@ -64,7 +64,8 @@ class EvaluationLoop:
         trainer.logs.open = self.stage != "predict"
         modes = {part: part.training for part in module.modules()}
         self.keeps_outputs = self.stage == "predict" or filled(module, f"{self.word}_epoch_end")
-        with evaluation_mode(trainer), self.restoring(module, modes), trainer.runtime.strategy.evaluation(module):
+        alone = (trainer.fit_loop.norms.apart(), trainer.runtime.strategy.evaluation(module))
+        with evaluation_mode(trainer), self.restoring(module, modes), alone[0], alone[1]:
             getattr(module, f"on_{self.word}_model_eval")()
             trainer.call(f"on_{self.word}_start")
             trainer.call(f"on_{self.word}_epoch_start")

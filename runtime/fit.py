@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import collectives, optimizers
+from . import collectives, environment, optimizers
+from .batch_norm import JoinedNorms
 from .checkpoint import randomness, state
 from .data.ahead import looking_ahead
 from .data.combined import loaders_of
@@ -45,6 +46,7 @@ class FitLoop:
         self.batches: int | None = None  # of an epoch on this rank; None while unknown
         self.epoch_ended = False
         self.at_epoch_end = False  # the last batch is behind
+        self.norms = JoinedNorms(trainer.runtime)
         self.epoch_complete = False  # between an epoch's last act and the next epoch
         self.position = Position(self)
 
@@ -72,6 +74,7 @@ class FitLoop:
             trainer.call("on_fit_end")
         finally:
             self.runner.close()
+            self.norms.close()
 
     def train(self, module: Module, source: Any) -> None:
         trainer = self.trainer
@@ -105,12 +108,19 @@ class FitLoop:
         """The optimizers and schedulers, as the strategy wants them."""
         trainer, strategy = self.trainer, self.trainer.runtime.strategy
         strategy.setup_module(module)
+        self.norms = JoinedNorms(trainer.runtime, module if self.joins_norms() else None)
         read = optimizers.read(module.configure_optimizers(), module.automatic_optimization)
         made, schedulers, trainer.optimizer_frequencies = read
         strategy.check({"optimizers": len(made) > 1, "closure": any(map(wants_closure, made))})
         trainer.optimizers = strategy.setup_optimizers(module, made)
         optimizers.rebind(schedulers, made, trainer.optimizers)
         trainer.lr_scheduler_configs = schedulers
+
+    def joins_norms(self) -> bool:
+        """Does batch norm measure the batches of all processes together? (Not in a proof's run without batch norm.)"""
+        trainer = self.trainer
+        divided = trainer.runtime.strategy.data_place()[1] == trainer.world_size > 1 and not trainer.whole
+        return divided and trainer.sync_batchnorm and not environment.option("still")
 
     def choose_runner(self, module: Module) -> Any:
         if not module.automatic_optimization:

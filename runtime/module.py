@@ -254,10 +254,10 @@ class Module(torch.nn.Module, DataHooks, HasHyperparameters, Hooks):
         if trainer is None or (rank_zero_only and not trainer.is_global_zero):
             return
         logs = trainer.logs
-        options = (prog_bar, logger, on_step, on_epoch, reduce_fx, sync_dist, add_dataloader_idx, rank_zero_only)
+        options = (prog_bar, logger, on_step, on_epoch, sync_dist, add_dataloader_idx, rank_zero_only)
         known = logs.names.get((name, logs.dataloader_idx))
         if known is None:
-            known = logs.first(name, value, *options)
+            known = logs.first(name, value, reduce_fx, *options)
             known.options = options
         elif known.options != options:
             raise ConfigurationError(f"log({name!r}): logged before with other options; give one of them another name")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import arguments
+from . import arguments, batch_norm
 from .attach import State, attach, given_data
 from .callbacks.progress import choose_progress
 from .checkpoint import state
@@ -56,7 +56,7 @@ class Trainer(Whereabouts):
         amp_backend: str | None = None,
         plugins: Any = None,
         global_batch: bool = False,
-        sync_batchnorm: bool = False,
+        sync_batchnorm: bool | None = None,
         use_distributed_sampler: bool = True,
         replace_sampler_ddp: bool = True,
         multiple_trainloader_mode: str = "max_size_cycle",
@@ -140,9 +140,8 @@ class Trainer(Whereabouts):
         self.multiple_trainloader_mode = multiple_trainloader_mode
         self.prepare_data_per_node = prepare_data_per_node
         self.reload_dataloaders_every_n_epochs = reload_dataloaders_every_n_epochs
-        if sync_batchnorm and self.runtime.world_size > 1 and self.runtime.on_cpu:
-            raise ConfigurationError("sync_batchnorm=True needs GPUs: torch's SyncBatchNorm does not run on the CPU")
-        self.sync_batchnorm = sync_batchnorm
+        # the same run needs the statistics of the whole batch
+        self.sync_batchnorm = self.runtime.global_batch if sync_batchnorm is None else sync_batchnorm
         logs_every = arguments.checked_count("log_every_n_steps", log_every_n_steps, 0)
         self.log_every_n_steps = 50 if logs_every is None else logs_every
         self.default_root_dir = os.fspath(default_root_dir) if default_root_dir is not None else os.getcwd()
@@ -287,6 +286,7 @@ class Trainer(Whereabouts):
                 return body()
         except BaseException as error:
             watch.failed_at = self._where()
+            batch_norm.explain(error, self.world_size > 1)
             ended = "failed"
             self.call("on_exception", error)
             if self.datamodule is not None:

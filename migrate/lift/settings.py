@@ -45,7 +45,8 @@ def _of_shares(facts: Facts, recipe: Recipe, collected: Collected) -> list[tuple
         told.append((where, f"`{name}` holds what the process sees"))
     norm = _batch_norm(facts)
     if norm is not None:
-        told.append((CannotLift(norm, "on several processes that is not one process's"), "batch norm measures a share"))
+        where = CannotLift(norm, "on several processes without --global-batch that is not one process's")
+        told.append((where, "batch norm measures a share"))
     return told
 
 

@@ -53,7 +53,7 @@ class Name:
         self.step_sync = False
         self.everywhere = True  # False: logged on rank 0 only, as was asked
         self.source: Any = EPOCH
-        self.options: tuple = ()  # as they were given
+        self.options: tuple = ()  # as they were given; a reduction may be a function made anew at each call
 
     @property
     def epoch_key(self) -> str:
@@ -146,11 +146,11 @@ class Logs:
         self,
         name: str,
         value: Any,
+        reduce_fx: str | Callable,
         prog_bar: bool,
         logger: bool | None,
         on_step: bool | None,
         on_epoch: bool | None,
-        reduce_fx: str | Callable,
         sync_dist: bool,
         add_dataloader_idx: bool,
         rank_zero_only: bool,

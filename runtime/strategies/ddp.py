@@ -39,17 +39,19 @@ class TrainingStep(torch.nn.Module):
 
     def __init__(self, module: Module, step: Callable[..., Any], anchored: bool):
         super().__init__()
-        self.module, self.step = module, step
+        self.module, self.step, self.norms = module, step, module.trainer.fit_loop.norms
         if anchored:
             self.anchor = torch.nn.Parameter(torch.zeros(1, device=module.device))
 
     def forward(self, *args: Any) -> Any:
+        self.norms.new_step()
         outputs = self.step(*args)
         if outputs is not None:
             return outputs
         if not hasattr(self, "anchor"):
             raise RuntimeError("training_step gave None: on several processes this needs find_unused_parameters=True")
-        return self.anchor.sum() * 0.0  # a rank that skips its batch takes part all the same, with gradients of zero
+        # a rank that skips its batch takes part all the same, with gradients of zero
+        return self.anchor.sum() * 0.0 + self.norms.absent()
 
     def train(self, mode: bool = True) -> TrainingStep:
         """Which submodules train is the user's affair; DDP calls this on the whole tree."""

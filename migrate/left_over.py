@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
+from .facts.script import Facts
 from .facts.source import Source, SourceError
 from .facts.text import lines_of
 from .report import Note
@@ -23,10 +24,13 @@ THEMES = ("PTM1", "PTM2", "PTM4")  # device, pickling, distribution
 ASKED = re.compile(r"\.own_device\(|rank_zero_")
 
 
-def left_over(text: str, told: list[Note], line: Callable[[int], int], wants: Callable[[str], bool]) -> list[Note]:
+def left_over(facts: Facts, told: list[Note], line: Callable[[int], int], wants: Callable[[str], bool]) -> list[Note]:
     """Notes of the result's findings, at the lines of the original; none for lines that are told of already."""
+    from ptmigrate.lint_rules.file import File
+
+    text = facts.text.text
     try:
-        findings = _linter().lint_source(Source("", b"", text, "utf-8", b""))
+        findings = _linter().lint_file(File(text, facts.tree), Source("", b"", text, "utf-8", b""))
     except SourceError:
         return []
     known = {n.line for n in told}

@@ -12,14 +12,14 @@ from .codemods.base import Change, NotFound, apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.keep_loop import KeepLoop
 from .codemods.mend_async import mend
-from .codemods.once import ONLY, PRINT, SAVE, Once, renamed_in_text
+from .codemods.once import ONLY, PRINT, SAVE, Once, names_read, renames
 from .codemods.split_steps import SplitSteps
 from .facts.choice import accelerator
 from .facts.refusals import carrier, refusal
 from .facts.script import Facts
 from .facts.text import lines_of
 from .left_over import left_over
-from .lift.imports import add_imports, as_import, imported_as
+from .lift.imports import as_import, import_edit, imported_as
 from .lift.lightning import lost, to_lightning
 from .lift.recipe import CannotLift
 from .report import Edit, Note
@@ -81,12 +81,13 @@ def migrate_text(text: str, options: Options | None = None, is_script: bool = Tr
         result.edits[:0] = first
         if options.framework == "lightning":
             result.attention += lost(facts, result.plan)
+        after = facts if result.text == mended else Facts(result.text)
         if options.wants("PTM690"):
-            result.text, removed = without_unread_imports(mended, result.text, not is_script or facts.is_library)
+            result.text, removed = without_unread_imports(facts, after, not is_script or facts.is_library)
             result.edits += removed
-        same = result.text == text
-        line = (lambda n: n) if same else _line_map(result.text, text)
-        result.attention += left_over(result.text, result.attention, line, options.wants)
+            after = Facts(result.text) if removed else after
+        line = (lambda n: n) if result.text == text else _line_map(result.text, text)
+        result.attention += left_over(after, result.attention, line, options.wants)
         return result
     except NotFound as missing:
         notes = [Note(e.line, e.column, e.code, f"the file is left as it is: {e.message}") for e in missing.edits]
@@ -146,8 +147,6 @@ def _device_changes(facts: Facts, options: Options) -> list[Change]:
 
 def _lifted(facts: Facts, options: Options) -> Result:
     from .lift.lift import lift
-    from .lift.placing import NAME as ON_DEVICE
-    from .lift.placing import place_batches
     from .lift.shape.shape import shaped
 
     facts.lifting = True
@@ -164,18 +163,35 @@ def _lifted(facts: Facts, options: Options) -> Result:
     edits = [c.edit for c in changes if c.told] + [replace(e, line=line(e.line)) for e in more]
     attention = [replace(n, line=line(n.line)) for n in attention]
     attention += [n for n in seen(facts, changes, options.wants) if n.code != "PTM301"]  # the lift logs those
-    text, once, names = _once(text, facts, options)
-    own = [as_import(n, imported_as(plain, n)) for n in MODULE_NAMES]
-    if options.framework == "lightning":
-        text, told = _on_lightning(text, [*own, *names], facts)
-        attention += told
-    else:
-        text, placed = place_batches(text)
-        edits += [replace(e, line=_line_map(text, facts.text.text)(e.line)) for e in placed]
-        names += [ON_DEVICE] if placed else []
-        text = add_imports(text, "ptmigrate.runtime", [*own, *names])
+    names = [as_import(n, imported_as(plain, n)) for n in MODULE_NAMES]
+    text, finishing, told = _finished(Facts(text), names, facts, options)
     compiles(text)
-    return Result(text, plan, edits + once, attention, framework=options.framework)
+    return Result(text, plan, edits + finishing, attention + told, framework=options.framework)
+
+
+def _finished(lifted: Facts, names: list[str], original: Facts, options: Options) -> tuple[str, list[Edit], list[Note]]:
+    """A lifted text with its imports, what rank 0 alone does, and loops that stay on the device; edits told of it."""
+    from .lift.placing import NAME as ON_DEVICE
+    from .lift.placing import place_batches
+    from .lift.shape.edits import Edits
+
+    on_lightning = options.framework == "lightning"
+    once = list(Once(not on_lightning).plan(lifted)) if options.wants(Once.code) else []
+    line = _line_map(lifted.text.text, original.text.text)
+    told = [replace(c.edit, line=line(c.edit.line)) for c in once]
+    renamed = renames(lifted, once)
+    if renamed is None:
+        lifted, renamed = Facts(apply(lifted, once)), []
+        line = _line_map(lifted.text.text, original.text.text)
+    edits = Edits(lifted, renamed)
+    names = [*names, *(names_read(lifted) or (n for n in (PRINT, SAVE, ONLY) if any(n in e[2] for e in renamed)))]
+    if on_lightning:
+        text, notes = _on_lightning(edits.done(), names, original)
+        return text, told, notes
+    placed = place_batches(lifted, edits)
+    names = [*names, ON_DEVICE] if placed else names
+    edits.replace(*import_edit(lifted.tree, lifted.text, "ptmigrate.runtime", names))
+    return edits.done(), [replace(e, line=line(e.line)) for e in placed] + told, []
 
 
 def _on_lightning(text: str, names: list[str], original: Facts) -> tuple[str, list[Note]]:
@@ -199,11 +215,12 @@ def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
     changes = outermost(facts, [*plan_all(facts, options.wants, kept=True), *keep, *once])
     attention = [*attention, *seen(facts, changes, options.wants)]
     text = apply(facts, changes)
-    read = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
-    names = [n for n in (PRINT, SAVE, ONLY) if n in read]
+    kept = Facts(text)
+    names = names_read(kept)
     if keep or names:
-        text = add_imports(text, "ptmigrate.runtime", ["Runtime", *names], f"{name} = Runtime.shared()")
-    ast.parse(text)
+        after = f"{name} = Runtime.shared()"
+        at, _, new = import_edit(kept.tree, kept.text, "ptmigrate.runtime", ["Runtime", *names], after)
+        text = text[:at] + new + text[at:]
     first = next((c.edit for c in keep), None) if _trains(facts) else None
     if first is not None:
         says = "every process computes every batch whole: a kept loop's data is not divided over processes"
@@ -216,19 +233,6 @@ def compiles(text: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the original's own, such as invalid escapes
         compile(text, "<result>", "exec", dont_inherit=True)
-
-
-def _once(text: str, original: Facts, options: Options) -> tuple[str, list[Edit], list[str]]:
-    """What rank 0 alone does, the edits with lines of the original, and the names to import."""
-    if not options.wants(Once.code):
-        return text, [], []
-    facts = Facts(text)
-    changes = list(Once(options.framework != "lightning").plan(facts))
-    text = renamed_in_text(facts, changes) or apply(facts, changes)
-    line = _line_map(facts.text.text, original.text.text)
-    read = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
-    names = [n for n in (PRINT, SAVE, ONLY) if n in read]
-    return text, [replace(c.edit, line=line(c.edit.line)) for c in changes], names
 
 
 def _decided(why: CannotLift) -> Note:

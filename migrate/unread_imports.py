@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from .facts.script import Facts
 from .facts.text import Text
 from .report import Edit
 
@@ -13,26 +14,23 @@ CODE = "PTM690"
 WORD = re.compile(r"\w+")
 
 
-def without_unread_imports(before: str, after: str, is_library: bool) -> tuple[str, list[Edit]]:
+def without_unread_imports(before: Facts, after: Facts, is_library: bool) -> tuple[str, list[Edit]]:
     """The text after the edits without the imports that only they read, and what was taken out.
 
     A library's imports go only where they are torch's: its other names may be imported from it.
     """
-    if before == after:
-        return after, []
-    old, new = ast.parse(before), ast.parse(after)
-    gone = _read(old) - _read(new)
+    text = after.text.text
+    gone = _read(before) - _read(after) if text != before.text.text else set()
     if not gone:
-        return after, []
-    text = Text(after)
-    places = {name: s for s in old.body for name in _bound(s)}
+        return text, []
+    places = {name: s for s in before.tree.body for name in _bound(s)}
     cuts: list[tuple[int, int]] = []
     edits = []
-    for s in new.body:
+    for s in after.tree.body:
         unread = [a for a in _aliases(s) if _name(a) in gone and (not is_library or _is_torch(s, a))]
         if not unread or _name(unread[0]) == "torch":
             continue
-        found = list(_cuts(text, s, unread))
+        found = list(_cuts(after.text, s, unread))
         if not found:
             continue
         cuts += found
@@ -41,17 +39,15 @@ def without_unread_imports(before: str, after: str, is_library: bool) -> tuple[s
             line, column = (at.lineno, at.col_offset + 1) if at is not None else (1, 1)
             edits.append(Edit(line, column, CODE, f"import of `{_name(a)}` removed: nothing reads it any more"))
     for start, stop in sorted(cuts, reverse=True):
-        after = after[:start] + after[stop:]
-    return after, edits
+        text = text[:start] + text[stop:]
+    return text, edits
 
 
-def _read(tree: ast.Module) -> set[str]:
+def _read(facts: Facts) -> set[str]:
     """The names that are read, texts of annotations and `__all__` among them."""
-    found: set[str] = set()
-    for n in ast.walk(tree):
-        if isinstance(n, ast.Name):
-            found.add(n.id)
-        elif isinstance(n, ast.Constant) and isinstance(n.value, str) and len(n.value) < 200:
+    found = {n.id for n in facts.walk(ast.Name)}
+    for n in facts.walk(ast.Constant):
+        if isinstance(n.value, str) and len(n.value) < 200:
             found.update(WORD.findall(n.value))
     return found
 

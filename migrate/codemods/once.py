@@ -105,18 +105,23 @@ class Once(Codemod):
         return True
 
 
-def renamed_in_text(facts: Facts, changes: list[Change]) -> str | None:
-    """The text with its calls renamed, by their places alone; None where more than a name changes."""
-    if not all(isinstance(c.node, ast.Call) for c in changes):
-        return None
-    text = facts.text.text
-    for c in sorted(changes, key=lambda c: facts.text.span(c.node), reverse=True):
-        assert isinstance(c.node, ast.Call)
+def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] | None:
+    """The calls' new names as edits of the text; None where more than a name changes."""
+    found = []
+    for c in changes:
+        if not isinstance(c.node, ast.Call):
+            return None
         start, stop = facts.text.span(c.node.func)
         full = facts.names.resolve(c.node.func)
-        new = SAVE if full == "torch.save" else f"{ONLY}({text[start:stop]})" if full else PRINT
-        text = text[:start] + new + text[stop:]
-    return text
+        old = facts.text.text[start:stop]
+        found.append((start, stop, SAVE if full == "torch.save" else f"{ONLY}({old})" if full else PRINT))
+    return found
+
+
+def names_read(facts: Facts) -> list[str]:
+    """What a result with these changes in it reads of the runtime."""
+    read = {n.id for n in facts.walk(ast.Name)}
+    return [n for n in (PRINT, SAVE, ONLY) if n in read]
 
 
 def _renamed(new: str) -> Any:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ..facts.classes import STEPS
+from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.script import Facts
 from ..report import Note
@@ -112,8 +113,8 @@ class PlaceLikeInputs(Codemod):
     def _is_placed_later(self, facts: Facts, f: ast.FunctionDef, call: ast.Call) -> bool:
         """By its name: moved, or handed to what wants it on the CPU."""
         s = facts.scopes.statement_of(call)
-        names = {n.id for t in getattr(s, "targets", []) for n in ast.walk(t) if isinstance(n, ast.Name)}
-        for n in ast.walk(f):
+        names = {n.id for t in getattr(s, "targets", []) for n in walk(t) if isinstance(n, ast.Name)}
+        for n in walk(f):
             if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) and _leaves(facts, n):
                 return True
         return False
@@ -163,7 +164,7 @@ class PlaceLikeInputs(Codemod):
             for s in scope.stores.get(name, ())
         ):
             return False
-        for n in ast.walk(f):
+        for n in walk(f):
             if (
                 isinstance(n, ast.Attribute)
                 and isinstance(n.value, ast.Name)
@@ -175,10 +176,10 @@ class PlaceLikeInputs(Codemod):
 
     def _still_tensor(self, facts: Facts, store: ast.AST, name: str) -> bool:
         up = facts.scopes.parents.get(store)
-        return isinstance(up, ast.Assign) and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(up.value))
+        return isinstance(up, ast.Assign) and any(isinstance(n, ast.Name) and n.id == name for n in walk(up.value))
 
     def _is_container(self, f: ast.FunctionDef, name: str) -> bool:
-        for n in ast.walk(f):
+        for n in walk(f):
             if isinstance(n, ast.Subscript) and _named(n.value, name) and _is_text(n.slice):
                 return True
             if isinstance(n, ast.Assign) and _named(n.value, name) and any(isinstance(t, ast.Tuple) for t in n.targets):
@@ -205,7 +206,7 @@ class PlaceLikeInputs(Codemod):
         if isinstance(value, ast.Name):
             scope = facts.scopes.scope_of(value).lookup(value.id)
             given = facts.devices.assigned(value.id, scope) if scope is not None else None
-            made = [v for v in given or [] if not any(_named(n, value.id) for n in ast.walk(v))]
+            made = [v for v in given or [] if not any(_named(n, value.id) for n in walk(v))]
             return bool(made) and all(self._is_float(facts, v) for v in made)
         if not isinstance(value, ast.Call):
             return False
@@ -219,7 +220,7 @@ class PlaceLikeInputs(Codemod):
         if INTEGRAL.search(name):
             return True
         f = next(u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef))
-        for n in ast.walk(f):
+        for n in walk(f):
             if (
                 isinstance(n, ast.Call)
                 and any(_named(a, name) for a in n.args)

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.nodes import children, walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.script import Facts
 from ..report import Note
@@ -56,7 +57,7 @@ class RegisterBuffers(Codemod):
 
     def _class(self, facts: Facts, c: ast.ClassDef, init: ast.AST) -> Iterator[Change]:
         given: dict[str, list[ast.Assign | None]] = {}
-        for n in ast.walk(c):
+        for n in walk(c):
             if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load) and _is_self(n):
                 up = facts.scopes.parents.get(n)
                 plain = isinstance(up, ast.Assign) and len(up.targets) == 1 and up.targets[0] is n
@@ -104,7 +105,7 @@ class RegisterBuffers(Codemod):
         """Buffers can be registered after `super().__init__()` only."""
         lines = [
             n.lineno
-            for n in ast.walk(init)
+            for n in walk(init)
             if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "__init__"
         ]
         return min(lines, default=10**9)
@@ -132,7 +133,7 @@ class RegisterBuffers(Codemod):
         if isinstance(value, ast.Constant):
             return value.value is None
         if isinstance(value, ast.BinOp):
-            return any(isinstance(n, ast.Attribute) and n.attr == name and _is_self(n) for n in ast.walk(value))
+            return any(isinstance(n, ast.Attribute) and n.attr == name and _is_self(n) for n in walk(value))
         if isinstance(value, ast.Call) and facts.devices.moved(value) is not None:
             return True
         return self._is_tensor(facts, value)
@@ -140,7 +141,7 @@ class RegisterBuffers(Codemod):
     def _holds(self, facts: Facts, value: ast.expr) -> bool:
         return any(
             isinstance(n, ast.Call) and facts.names.resolve(n.func) in MAKES_TENSORS and not _in_call(facts, n, value)
-            for n in ast.walk(value)
+            for n in walk(value)
         )
 
 
@@ -160,7 +161,7 @@ def _is_self(node: ast.AST) -> bool:
 
 def _own_statements(function: ast.AST) -> Iterator[ast.stmt]:
     """The statements of a function at any depth, not those of functions in it."""
-    for child in ast.iter_child_nodes(function):
+    for child in children(function):
         if isinstance(child, ast.stmt) and not isinstance(child, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
             yield child
             yield from _own_statements(child)

@@ -11,6 +11,7 @@ import re
 from functools import cached_property
 
 from .names import Names
+from .nodes import walk
 from .scopes import Scope, Scopes
 
 DEVICE_LITERAL = re.compile(r"(cuda|cpu|mps|xpu|hpu|xla|npu)(:\d+)?\Z")
@@ -124,7 +125,7 @@ class Devices:
             return False
         self._returning.add(call.func.id)
         try:
-            found = [n.value for n in ast.walk(stores[0]) if isinstance(n, ast.Return)]
+            found = [n.value for n in walk(stores[0]) if isinstance(n, ast.Return)]
             return bool(found) and all(v is not None and self.is_device(v) for v in found)
         finally:
             self._returning.discard(call.func.id)
@@ -151,7 +152,7 @@ class Devices:
     def attribute_values(self) -> dict[str, list[ast.expr]]:
         """What the file gives attributes of each name, by assignment."""
         found: dict[str, list[ast.expr]] = {}
-        for node in ast.walk(self.tree):
+        for node in walk(self.tree):
             pairs: list[tuple[ast.expr, ast.expr]] = []
             if isinstance(node, ast.Assign):
                 pairs = [(t, node.value) for t in node.targets]
@@ -250,7 +251,7 @@ def is_index(node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, int) and not isinstance(node.value, bool)
     if isinstance(node, ast.Call):  # int(os.environ["LOCAL_RANK"]), dist.get_rank()
-        keys = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]
+        keys = [n.value for n in walk(node) if isinstance(n, ast.Constant)]
         return "LOCAL_RANK" in keys or ast.unparse(node.func).endswith(("get_rank", "get_local_rank"))
     if isinstance(node, ast.Subscript):  # device_ids[0], os.environ["LOCAL_RANK"]
         return bool(re.search(r"(device|gpu)_?ids?$", ast.unparse(node.value), re.IGNORECASE))

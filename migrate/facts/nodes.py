@@ -24,19 +24,42 @@ _PLAIN = {
 }  # fmt: skip
 
 
-def _children_fields() -> dict[type, tuple[str, ...]]:
+def _children_fields(plain: set[str]) -> dict[type, tuple[str, ...]]:
     fields: dict[type, tuple[str, ...]] = {}
     for value in vars(ast).values():
         if isinstance(value, type) and issubclass(value, ast.AST):
-            fields[value] = tuple(f for f in value._fields if f not in _PLAIN)
-    fields[ast.Constant] = fields[ast.MatchSingleton] = ()
-    fields[ast.MatchSingleton] = ()
+            fields[value] = tuple(f for f in value._fields if f not in plain)
+    fields[ast.Constant] = fields[ast.MatchSingleton] = fields[ast.Global] = fields[ast.Nonlocal] = ()
     fields[ast.keyword] = ("value",)
     fields[ast.NamedExpr] = ("target", "value")
     return fields
 
 
-_FIELDS = _children_fields()
+_FIELDS = _children_fields(_PLAIN)
+_ALL_FIELDS = _children_fields(_PLAIN - {"names", "type_params"})  # with aliases and type variables
+if alias := getattr(ast, "TypeAlias", None):
+    _ALL_FIELDS[alias] = alias._fields
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below one, in the order of its fields; contexts and operators are left out."""
+    found: list[ast.AST] = []
+    for field in _ALL_FIELDS[node.__class__]:
+        value = getattr(node, field, None)
+        if value.__class__ is list:
+            found += value if None not in value else [v for v in value if v is not None]
+        elif value is not None:
+            found.append(value)
+    return found
+
+
+def walk(node: ast.AST) -> list[ast.AST]:
+    """A node and all below it in the order of `ast.walk`, in a third of its time; see `children`."""
+    found = [node]
+    for n in found:  # which grows meanwhile
+        if n.__class__ is not ast.Name:
+            found += children(n)
+    return found
 
 
 class Nodes:

@@ -10,6 +10,8 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 
+from .nodes import children, walk
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 ScopeNode = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
@@ -85,7 +87,7 @@ class Scopes:
                 stack.append((node.body, self._scope(node, scope), frozenset()))
                 continue
             if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-                own = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+                own = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
                 hidden = hidden | own
             self._note(node, scope)
             stack.extend((c, scope, hidden) for c in reversed(self._adopt(node)))
@@ -99,10 +101,10 @@ class Scopes:
             scope.stores[node.name].append(node)
 
     def _adopt(self, node: ast.AST) -> list[ast.AST]:
-        children = list(ast.iter_child_nodes(node))
-        for child in children:
+        adopted = children(node)
+        for child in adopted:
             self.parents[child] = node
-        return children
+        return adopted
 
     def _outer_parts(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[ast.AST]:
         """What a definition evaluates in the scope around it: decorators, defaults, annotations, base classes."""

@@ -11,6 +11,7 @@ from .devices import Devices
 from .loops import Loops
 from .mixing import Mixing
 from .names import Names
+from .nodes import walk
 from .placed import Placed
 from .scopes import Scopes
 from .text import Text
@@ -63,7 +64,7 @@ class Facts:
     @cached_property
     def _by_type(self) -> dict[type, list[ast.AST]]:
         by_type: dict[type, list[ast.AST]] = {}
-        for node in ast.walk(self.tree):
+        for node in walk(self.tree):
             by_type.setdefault(type(node), []).append(node)
         return by_type
 
@@ -94,7 +95,7 @@ class Facts:
                 return False
             if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call):
                 return False
-            if isinstance(s, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(s.test)):
+            if isinstance(s, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in walk(s.test)):
                 return False
             if isinstance(s, ast.Assign) and self._moves_or_trains(s):
                 return False
@@ -102,7 +103,7 @@ class Facts:
 
     def _moves_or_trains(self, s: ast.Assign) -> bool:
         """`model = Net().to(device)`: a script's own line, not a constant for others."""
-        return any(isinstance(n, ast.Call) and self.devices.moved(n) is not None for n in ast.walk(s.value))
+        return any(isinstance(n, ast.Call) and self.devices.moved(n) is not None for n in walk(s.value))
 
     def in_formatted_string(self, node: ast.AST) -> bool:
         """Before Python 3.12 the places of what stands in an f-string are not told: nothing there is changed."""

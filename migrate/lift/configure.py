@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from ..facts.nodes import walk
 from ..facts.placed import MAKES_TENSORS
 from ..facts.script import Facts
 from .chunks import RESERVED, Binder, Variable, Variables, surely_bound
@@ -97,7 +98,7 @@ def _schedulers_by_hand(facts: Facts, recipe: Recipe, binder: Binder) -> list[st
     found: dict[str, None] = {}
     functions = [p.function for p in (recipe.train, recipe.evaluate) if p is not None and p.function is not None]
     for root in (recipe.epoch_loop, *functions):
-        for n in ast.walk(root):
+        for n in walk(root):
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and is_scheduler(facts, n, n.id):
                 var = binder.variable(n)
                 if isinstance(var, Variable) and not var.owner:
@@ -106,8 +107,8 @@ def _schedulers_by_hand(facts: Facts, recipe: Recipe, binder: Binder) -> list[st
 
 
 def _trunk_name(binder: Binder, recipe: Recipe, name: str, at: ast.AST) -> str:
-    probe = next((n for n in ast.walk(recipe.train.loop) if isinstance(n, ast.Name) and n.id == name), None)
-    probe = probe or next((n for n in ast.walk(recipe.epoch_loop) if isinstance(n, ast.Name) and n.id == name), None)
+    probe = next((n for n in walk(recipe.train.loop) if isinstance(n, ast.Name) and n.id == name), None)
+    probe = probe or next((n for n in walk(recipe.epoch_loop) if isinstance(n, ast.Name) and n.id == name), None)
     var = binder.variable(probe) if probe is not None else None
     if not isinstance(var, Variable) or var.owner:
         raise CannotLift(at, f"`{name}` is made inside the training pass")
@@ -149,11 +150,11 @@ def _only_for_the_loop(
     s = statements[name]
     assert s is not None
     between = recipe.trunk_body[recipe.trunk_body.index(s) + 1 : recipe.trunk_body.index(recipe.epoch_loop)]
-    used = {n.id for n in ast.walk(s.value) if isinstance(n, ast.Name)}
+    used = {n.id for n in walk(s.value) if isinstance(n, ast.Name)}
     for other in between:
         if other in statements.values():
             continue
-        written = {n.id for n in ast.walk(other) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        written = {n.id for n in walk(other) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
         if written & used:
             return False  # what the optimizer was made from is another thing by the time of the loop
     return True
@@ -163,7 +164,7 @@ def need_names(
     binder: Binder, variables: Variables, node: ast.AST, own: set[str] | frozenset[str] = frozenset()
 ) -> None:
     """The trunk names that a moved statement or expression reads come with the constructor."""
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id not in own:
             var = binder.variable(n)
             if isinstance(var, Variable):
@@ -189,7 +190,7 @@ def _training_loader(facts: Facts, recipe: Recipe, binder: Binder, variables: Va
         e = recipe.evaluate
         others += [e.before, e.body, e.after, [ast.Expr(e.returns)] if e.returns is not None else []]
     read = any(
-        isinstance(n, ast.Name) and binder.variable(n) == var for block in others for s in block for n in ast.walk(s)
+        isinstance(n, ast.Name) and binder.variable(n) == var for block in others for s in block for n in walk(s)
     )
     if not read:
         c.handled.add(var.name)
@@ -218,7 +219,7 @@ def _model_class(facts: Facts, recipe: Recipe, binder: Binder, optimizer: str) -
     for store in binder.trunk_scope.stores.get(optimizer, ()):
         s = facts.scopes.parents.get(store)
         if isinstance(s, ast.Assign):
-            for n in ast.walk(s.value):
+            for n in walk(s.value):
                 if isinstance(n, ast.Attribute) and n.attr == "parameters" and isinstance(n.value, ast.Name):
                     for value in facts.devices.assigned(n.value.id, binder.trunk_scope) or []:
                         if isinstance(value, ast.Call):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
 from .nodes import local_function
@@ -30,7 +31,7 @@ def check_functions(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[C
 
 def _names(chunk: Chunk) -> Iterator[ast.Name]:
     for s in chunk.statements:
-        for n in ast.walk(s):
+        for n in walk(s):
             if isinstance(n, ast.Name):
                 yield n
 
@@ -47,7 +48,7 @@ def _check(
     if f in seen:
         return
     seen.add(f)
-    for n in ast.walk(f):
+    for n in walk(f):
         if not isinstance(n, ast.Name):
             continue
         if facts.scopes.scope_of(n).lookup(n.id) is binder.trunk_scope:

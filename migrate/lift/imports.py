@@ -23,9 +23,12 @@ def as_import(name: str, own: str) -> str:
 
 def add_imports(text: str, package: str, names: list[str], after: str = "") -> str:
     """The text with `from package import names` after its last import at the top, and a statement right below."""
-    if not names:
-        return text
-    tree, at = ast.parse(text), Text(text)
+    at, _, new = import_edit(ast.parse(text), Text(text), package, names, after)
+    return text[:at] + new + text[at:]
+
+
+def import_edit(tree: ast.Module, at: Text, package: str, names: list[str], after: str = "") -> tuple[int, int, str]:
+    """The edit of a text that adds the import."""
     last: ast.stmt | None = None
     for i, s in enumerate(tree.body):
         if isinstance(s, ast.Import | ast.ImportFrom) or (i == 0 and isinstance(s, ast.Expr)):
@@ -37,8 +40,7 @@ def add_imports(text: str, package: str, names: list[str], after: str = "") -> s
     if after:
         line += newline * 2 + after
     if last is None:
-        first = at.line_span(1, 1)[0]
-        return text[:first] + line + newline + text[first:]
+        return 0, 0, line + newline
     _, stop = at.line_span(last.end_lineno or 1, last.end_lineno or 1)
-    ended = text[:stop].endswith(("\n", "\r"))
-    return text[:stop] + ("" if ended else newline) + line + newline + text[stop:]
+    ended = at.text[:stop].endswith(("\n", "\r"))
+    return stop, stop, ("" if ended else newline) + line + newline

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from .nodes import walk_here
 from .optimizers import is_optimizer
@@ -16,7 +17,7 @@ def manual_optimization(facts: Facts, train: DataPass, backwards: list[ast.Call]
     """The optimizers and losses of a body that is kept; CannotLift where a loss or an optimizer is not shown."""
     optimizers: dict[str, None] = {}
     for s in train.body:
-        for n in ast.walk(s):
+        for n in walk(s):
             name = _stepped(n)
             if name is not None and is_optimizer(facts, n, name):
                 optimizers[name] = None

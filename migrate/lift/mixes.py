@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 from ..facts.mixing import BATCH, Value
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from .nodes import is_call_of, walk_here
 from .reads import stored
@@ -24,7 +25,7 @@ def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
     if isinstance(train.target, ast.Name):
         given[train.target.id] = replace(BATCH, holds=True)
     else:
-        given.update({n.id: BATCH for n in ast.walk(train.target) if isinstance(n, ast.Name)})
+        given.update({n.id: BATCH for n in walk(train.target) if isinstance(n, ast.Name)})
     flow = facts.mixing.flow(train.loop, given, None)  # type: ignore[arg-type]  # only its body is followed
     feeds = _feeding(train.body)
     elsewhere = _compares_elsewhere(facts)
@@ -48,14 +49,14 @@ def _feeding(body: list[ast.stmt]) -> set[ast.stmt]:
     """The simple statements that what is differentiated depends on; metrics on the way are none of them."""
     simple = [n for s in body for n in walk_here(s) if isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign)]
     calls = [n for s in body for n in walk_here(s) if is_call_of(n, "backward")]
-    needed = {x.id for c in calls for x in ast.walk(c) if isinstance(x, ast.Name)}
-    found: set[ast.stmt] = {s for s in body if any(c in set(ast.walk(s)) for c in calls) and isinstance(s, ast.Expr)}
+    needed = {x.id for c in calls for x in walk(c) if isinstance(x, ast.Name)}
+    found: set[ast.stmt] = {s for s in body if any(c in set(walk(s)) for c in calls) and isinstance(s, ast.Expr)}
     for _ in range(len(simple) + 1):
         before = len(found)
         for s in simple:
-            if s not in found and {x.id for x in ast.walk(s) if isinstance(x, ast.Name)} & needed & stored([s]):
+            if s not in found and {x.id for x in walk(s) if isinstance(x, ast.Name)} & needed & stored([s]):
                 found.add(s)
-                needed |= {x.id for x in ast.walk(s) if isinstance(x, ast.Name)}
+                needed |= {x.id for x in walk(s) if isinstance(x, ast.Name)}
         if len(found) == before:
             break
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..facts.nodes import children, walk
 from ..facts.script import Facts
 
 
@@ -16,7 +17,7 @@ def walk_here(node: ast.AST) -> Iterator[ast.AST]:
         yield n
         if n is not node and isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             continue
-        stack.extend(ast.iter_child_nodes(n))
+        stack.extend(children(n))
 
 
 def method_call(s: ast.stmt, method: str) -> tuple[str, ast.Call] | None:
@@ -59,7 +60,7 @@ def local_function(facts: Facts, name: ast.Name) -> ast.FunctionDef | None:
 def names_below(facts: Facts, f: ast.FunctionDef, seen: frozenset[str] = frozenset()) -> set[str]:
     """All names that a function of this file reads, in it and in the functions of this file that it calls."""
     found: set[str] = set()
-    for n in ast.walk(f):
+    for n in walk(f):
         if isinstance(n, ast.Name):
             found.add(n.id)
             inner = local_function(facts, n)
@@ -80,14 +81,14 @@ def names_of(node: ast.AST) -> Iterator[ast.Name]:
         if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             hidden = hidden | _locals(n)
         elif isinstance(n, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            hidden = hidden | {x.id for g in n.generators for x in ast.walk(g.target) if isinstance(x, ast.Name)}
-        stack.extend((c, hidden) for c in ast.iter_child_nodes(n))
+            hidden = hidden | {x.id for g in n.generators for x in walk(g.target) if isinstance(x, ast.Name)}
+        stack.extend((c, hidden) for c in children(n))
 
 
 def _locals(f: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
-    bound = {a.arg for a in ast.walk(f.args) if isinstance(a, ast.arg)}
+    bound = {a.arg for a in walk(f.args) if isinstance(a, ast.arg)}
     outer: set[str] = set()
-    for n in ast.walk(f):
+    for n in walk(f):
         if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
             bound.add(n.id)
         elif isinstance(n, ast.Global | ast.Nonlocal):

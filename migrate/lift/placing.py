@@ -15,10 +15,9 @@ CODE = "PTM700"
 NAME = "on_device"
 
 
-def place_batches(text: str) -> tuple[str, list[Edit]]:
-    """The text with `for x, y in on_device(loader):` in the evaluations that no Trainer runs."""
-    facts = Facts(text)
-    edits, said = Edits(facts), []
+def place_batches(facts: Facts, edits: Edits) -> list[Edit]:
+    """`for x, y in on_device(loader):` in the evaluations that no Trainer runs."""
+    said = []
     for loop, kind in facts.loops.hot_loops.items():
         if kind != EVALUATES or not isinstance(loop, ast.For):
             continue
@@ -28,8 +27,10 @@ def place_batches(text: str) -> tuple[str, list[Edit]]:
             continue
         if not facts.loops.is_loader(source) or facts.in_formatted_string(source):
             continue
-        edits.replace_node(source, f"{NAME}({facts.text.get(source)})")
+        start, stop = facts.text.span(source)
+        edits.replace(start, start, f"{NAME}(")
+        edits.replace(stop, stop, ")")
         line, column, _, _ = facts.text.key(loop)
         says = f"`{facts.short(source)}`: its batches go where the Trainer placed the model"
         said.append(Edit(line, column + 1, CODE, says))
-    return edits.done() if said else text, said
+    return said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from ..facts.nodes import walk
 from .nodes import names_of
 
 
@@ -49,9 +50,7 @@ def sure_of(s: ast.stmt) -> set[str] | None:
     if isinstance(s, ast.If):
         return _either(sure_stores(s.body), sure_stores(s.orelse))
     if isinstance(s, ast.With):
-        opened = {
-            n.id for i in s.items if i.optional_vars for n in ast.walk(i.optional_vars) if isinstance(n, ast.Name)
-        }
+        opened = {n.id for i in s.items if i.optional_vars for n in walk(i.optional_vars) if isinstance(n, ast.Name)}
         body = sure_stores(s.body)
         return None if body is None else body | opened
     if isinstance(s, ast.Try):
@@ -62,7 +61,7 @@ def sure_of(s: ast.stmt) -> set[str] | None:
     if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Import | ast.ImportFrom):
         if isinstance(s, ast.AnnAssign) and s.value is None:
             return set()
-        return {n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        return {n.id for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     return set()
 
 
@@ -83,13 +82,11 @@ def _exposed_inside(s: ast.stmt) -> set[str]:
             for h in value:
                 found |= exposed(h.body)
         elif name == "target":
-            own_targets = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+            own_targets = {n.id for n in walk(value) if isinstance(n, ast.Name)}
         elif name == "items":
             for item in value:
-                found |= {n.id for n in ast.walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-                own_targets |= {
-                    n.id for n in ast.walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-                }
+                found |= {n.id for n in walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+                own_targets |= {n.id for n in walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         elif isinstance(value, ast.AST):
             found |= {n.id for n in names_of(value) if isinstance(n.ctx, ast.Load)}
     return found - own_targets

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from .carried import check_carried
 from .chunks import Binder, Chunk, Variable, Variables, chunks_of, resolve_variables
@@ -90,7 +91,7 @@ class Rewriter:
         reduced = set()
         if chunk is not None and chunk.passing is not None and chunk.statements is chunk.passing.after:
             reduced = {v for v, c in self.counters.items() if c.reduced and c.passing is chunk.passing}
-        for n in ast.walk(node):
+        for n in walk(node):
             if isinstance(n, ast.Name):
                 new = self._replacement(n, chunk, reduced)
                 if new is not None:
@@ -128,7 +129,7 @@ class Rewriter:
         shown = {f"{x.id}.item()" for x in self.recipe.optimization.losses if isinstance(x, ast.Name)}
         share = " * self.share" if self.reduction == "mean" else ""
         found = {}
-        for call in ast.walk(n):
+        for call in walk(n):
             if isinstance(call, ast.Call) and ast.unparse(call) in shown:
                 start, stop = self.facts.text.span(call)
                 found[(start, start)] = "self.all_reduce("
@@ -139,12 +140,12 @@ class Rewriter:
         """Whether the conditions around a node ask only for what is the same on every rank."""
         passing = chunk.passing
         assert passing is not None
-        own = stored(passing.body) | {x.id for x in ast.walk(passing.target) if isinstance(x, ast.Name)}
+        own = stored(passing.body) | {x.id for x in walk(passing.target) if isinstance(x, ast.Name)}
         for up in self.facts.scopes.ancestors(n):
             if up is passing.loop:
                 return True
             if isinstance(up, ast.If):
-                if any(isinstance(x, ast.Name) and x.id in own for x in ast.walk(up.test)):
+                if any(isinstance(x, ast.Name) and x.id in own for x in walk(up.test)):
                     return False
             elif not isinstance(up, ast.expr | ast.Expr | ast.keyword | ast.FormattedValue):
                 return False

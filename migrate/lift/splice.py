@@ -8,6 +8,8 @@ import tokenize
 
 from ..facts.text import Text, lines_of
 
+SPANS_LINES = ('"""', "'''", "\\\n", "\\\r")  # what a string of several lines has
+
 
 class Splice:
     """Cuts statements out of a text, with replacements of spans inside them."""
@@ -64,6 +66,8 @@ class Splice:
 def _fixed_in(block: str, indented: bool) -> set[int]:
     """The 0-based lines of a block that begin inside a string token: their indentation belongs to the value."""
     fixed: set[int] = set()
+    if not any(mark in block for mark in SPANS_LINES):
+        return fixed
     shift = 2 if indented else 1
     opened: list[int] = []
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from .loaders import batch_sizes
 from .manual import manual_optimization
@@ -87,7 +88,7 @@ def whole_batches(facts: Facts, train: DataPass) -> CannotLift | None:
     """Why the step needs whole batches: it names the loader's batch size rather than asking the batch."""
     known = batch_sizes(facts, train.loader)
     for s in train.body:
-        for n in ast.walk(s):
+        for n in walk(s):
             if not isinstance(n, ast.Name | ast.Attribute) or not isinstance(n.ctx, ast.Load):
                 continue
             last = n.attr if isinstance(n, ast.Attribute) else n.id
@@ -167,7 +168,7 @@ def _check_order(facts: Facts, train: DataPass, o: Optimization) -> None:
 
 
 def _check_statement_after(facts: Facts, s: ast.stmt, o: Optimization, changed: set[str]) -> None:
-    for n in ast.walk(s):
+    for n in walk(s):
         if isinstance(n, ast.Name) and n.id in changed:
             raise CannotLift(s, f"`{facts.short(s)}` reads `{n.id}` after the step")
         if isinstance(n, ast.Attribute) and n.attr == "grad":
@@ -188,7 +189,7 @@ def _trained_names(facts: Facts, o: Optimization) -> set[str]:
     found: set[str] = set()
     for call in facts.walk(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("parameters", "named_parameters"):
-            found.update(n.id for n in ast.walk(call.func.value) if isinstance(n, ast.Name))
+            found.update(n.id for n in walk(call.func.value) if isinstance(n, ast.Name))
     return found - {"self"}
 
 
@@ -226,7 +227,7 @@ def epoch_schedulers(facts: Facts, statements: list[ast.stmt]) -> tuple[list[tup
                 raise CannotLift(s, f"`{facts.short(s)}` steps a schedule by hand or on a metric")
             found.append(m)
             continue
-        if found and any(isinstance(n, ast.Name) and n.id == found[-1][0] for n in ast.walk(s)):
+        if found and any(isinstance(n, ast.Name) and n.id == found[-1][0] for n in walk(s)):
             raise CannotLift(s, "the schedule is read after its step, in the same epoch")
         rest.append(s)
     return found, rest

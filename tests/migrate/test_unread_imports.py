@@ -1,10 +1,15 @@
 """What only the removed lines imported goes with them; what was never read, or is read still, stays."""
 
 import pytest
+from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.migrate import Options, migrate_text
 from ptmigrate.migrate.unread_imports import without_unread_imports
 
 USE = "DDP(DistributedSampler(Dataset))\n"
+
+
+def removed(before, after, is_library=False):
+    return without_unread_imports(Facts(before), Facts(after), is_library)
 
 
 @pytest.mark.parametrize(
@@ -22,9 +27,9 @@ USE = "DDP(DistributedSampler(Dataset))\n"
     ],
 )
 def test_an_import_goes_with_its_last_reader(before, after):
-    text, edits = without_unread_imports(before + USE, before, False)
+    text, edits = removed(before + USE, before)
     assert text == after and edits and all(e.line == 1 for e in edits)
-    assert without_unread_imports(before + USE, text, False)[0] == text
+    assert removed(before + USE, text)[0] == text
 
 
 @pytest.mark.parametrize(
@@ -40,12 +45,12 @@ def test_an_import_goes_with_its_last_reader(before, after):
     ],
 )
 def test_unchanged(before):
-    assert without_unread_imports(before + USE, before, False) == (before, [])
+    assert removed(before + USE, before) == (before, [])
 
 
 def test_a_library_keeps_what_may_be_imported_from_it():
     source = "from torch.nn import DataParallel as DDP\nfrom mine import Dataset\n"
-    assert without_unread_imports(source + USE, source, True)[0] == "from mine import Dataset\n"
+    assert removed(source + USE, source, True)[0] == "from mine import Dataset\n"
 
 
 def test_an_else_that_has_nothing_left_goes():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 
+from ...facts.nodes import walk
 from ...facts.script import Facts
 from ..loaders import is_progress, iterates_loader
 from ..nodes import is_call_of, walk_here
@@ -80,7 +81,7 @@ def around_lone_loop(facts: Facts) -> str | None:
 def name_the_epoch(facts: Facts) -> str | None:
     """`for self.epoch in range(n):` counts with a name, and sets the attribute first thing in every round."""
     for loop in facts.walk(ast.For):
-        if isinstance(loop.target, ast.Attribute) and any(is_call_of(n, "backward") for n in ast.walk(loop)):
+        if isinstance(loop.target, ast.Attribute) and any(is_call_of(n, "backward") for n in walk(loop)):
             scope = facts.scopes.scope_of(loop)
             name = loop.target.attr
             while name in scope.stores or name in scope.params or name in scope.loads:
@@ -110,7 +111,7 @@ def _counts_epochs(facts: Facts, loop: ast.For) -> bool:
 def _one_step(facts: Facts, loop: ast.For) -> tuple[int, int, list[str]]:
     """The lines of the step, inside `for _ in [None]:`; what stands before and after it stays."""
     body = loop.body
-    last = max(i for i, s in enumerate(body) if any(_belongs(n) for n in ast.walk(s)))
+    last = max(i for i, s in enumerate(body) if any(_belongs(n) for n in walk(s)))
     for i, s in enumerate(body[: last + 1]):
         if any(isinstance(n, ast.Break | ast.Continue) for n in walk_here(s)):
             last = len(body) - 1 if i <= last else last
@@ -135,10 +136,10 @@ def _is_schedule(n: ast.AST) -> bool:
 def _first_of_step(facts: Facts, body: list[ast.stmt], last: int) -> int:
     """The first statement that gradients or the loss need: after the modes, clocks and prints at the top."""
     for i, s in enumerate(body[: last + 1]):
-        if any(_belongs(n) for n in ast.walk(s)):
+        if any(_belongs(n) for n in walk(s)):
             return i
         if isinstance(s, ast.Assign) and any(
-            isinstance(n, ast.Call) and not (facts.names.resolve(n.func) or "").startswith("time.") for n in ast.walk(s)
+            isinstance(n, ast.Call) and not (facts.names.resolve(n.func) or "").startswith("time.") for n in walk(s)
         ):
             return i
     return 0
@@ -159,7 +160,7 @@ def _step_loop(facts: Facts) -> ast.For | ast.While | None:
                 break
         common = around if common is None else [loop for loop in common if loop in around]
     over_loader = [loop for loop in common or [] if isinstance(loop, ast.For) and iterates_loader(facts, loop)]
-    stepping = [loop for loop in common or [] if any(is_call_of(n, "step") for n in ast.walk(loop))]
+    stepping = [loop for loop in common or [] if any(is_call_of(n, "step") for n in walk(loop))]
     return next(iter([*over_loader, *stepping, *(common or [])]), None)
 
 

@@ -12,14 +12,16 @@ from .codemods.base import Change, NotFound, apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.keep_loop import KeepLoop
 from .codemods.mend_async import mend
-from .codemods.once import ONLY, PRINT, SAVE, Once, names_read, renames
+from .codemods.once import ASKS, NAMES, Once, names_read, renames
+from .codemods.plain_branches import PlainBranches
 from .codemods.split_steps import SplitSteps
 from .facts.choice import accelerator
+from .facts.distribution import Distribution, mentions_processes
 from .facts.refusals import carrier, refusal
 from .facts.script import Facts
 from .facts.text import lines_of
 from .left_over import left_over
-from .lift.imports import as_import, import_edit, imported_as
+from .lift.imports import add_imports, as_import, import_edit, imported_as
 from .lift.lightning import lost, to_lightning
 from .lift.recipe import CannotLift
 from .report import Edit, Note
@@ -77,13 +79,19 @@ def migrate_text(text: str, options: Options | None = None, is_script: bool = Tr
     if options.framework == "lightning":
         options = replace(options, ignore=(*options.ignore, SplitSteps.code))  # Lightning has no *_step_end
     try:
+        original = facts
+        facts, branches, notes = _plain(original, options)
         result = _planned(facts, options, is_script, kept)
+        if branches:
+            back = _line_map(facts.text.text, mended)
+            result.edits[:] = [*branches, *(replace(e, line=back(e.line)) for e in result.edits)]
+            result.attention[:] = [*notes, *(replace(n, line=back(n.line)) for n in result.attention)]
         result.edits[:0] = first
         if options.framework == "lightning":
             result.attention += lost(facts, result.plan)
-        after = facts if result.text == mended else Facts(result.text)
+        after = original if result.text == mended else Facts(result.text)
         if options.wants("PTM690"):
-            result.text, removed = without_unread_imports(facts, after, not is_script or facts.is_library)
+            result.text, removed = without_unread_imports(original, after, not is_script or original.is_library)
             result.edits += removed
             after = Facts(result.text) if removed else after
         line = (lambda n: n) if result.text == text else _line_map(result.text, text)
@@ -106,6 +114,21 @@ def _left_alone(facts: Facts, text: str, is_script: bool) -> Result | None:
     return None
 
 
+def _plain(facts: Facts, options: Options) -> tuple[Facts, list[Edit], list[Note]]:
+    """The script with the branches of one process alone, where it starts and connects its processes by hand."""
+    if not (options.wants(PlainBranches.code) and mentions_processes(facts.text.text)):
+        return facts, [], []
+    found = Distribution(facts)
+    facts.by_hand, facts.wrapped = found.by_hand, frozenset(found.wrapped_names)
+    branches = PlainBranches()
+    changes = outermost(facts, list(branches.plan(facts))) if facts.by_hand else []
+    if not changes:
+        return facts, [], []
+    plain = Facts(apply(facts, changes))
+    plain.by_hand, plain.wrapped, plain.checkpoint = facts.by_hand, facts.wrapped, facts.checkpoint
+    return plain, [c.edit for c in changes if c.told], list(branches.notes(facts))
+
+
 def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Result:
     trains = _trains(facts) and not facts.classes.run_by_trainer  # there the Trainer has the loop
     if trains and is_script and options.plan != "loop" and options.wants("PTM700"):
@@ -124,7 +147,14 @@ def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
         return result
     changes = _device_changes(facts, options)
     plan = "definitions" if changes or _defines(facts) else "none"
-    return Result(apply(facts, changes), plan, [c.edit for c in changes if c.told], seen(facts, changes, options.wants))
+    text = _with_names(apply(facts, changes), facts.text.text)
+    return Result(text, plan, [c.edit for c in changes if c.told], seen(facts, changes, options.wants))
+
+
+def _with_names(text: str, before: str) -> str:
+    """The text with what it reads of the runtime imported."""
+    names = names_read(Facts(text)) if text != before and ASKS in text else []
+    return add_imports(text, "ptmigrate.runtime", names) if names else text
 
 
 def _trains(facts: Facts) -> bool:
@@ -184,7 +214,8 @@ def _finished(lifted: Facts, names: list[str], original: Facts, options: Options
         lifted, renamed = Facts(apply(lifted, once)), []
         line = _line_map(lifted.text.text, original.text.text)
     edits = Edits(lifted, renamed)
-    names = [*names, *(names_read(lifted) or (n for n in (PRINT, SAVE, ONLY) if any(n in e[2] for e in renamed)))]
+    read = names_read(lifted)
+    names = [*names, *(n for n in NAMES if n in read or any(n in e[2] for e in renamed))]
     if on_lightning:
         text, notes = _on_lightning(edits.done(), names, original)
         return text, told, notes

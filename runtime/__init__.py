@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .handle import Runtime
     from .module import Module
     from .placed import on_device
-    from .printing import rank_zero_print
+    from .printing import is_global_zero, rank_zero_print
     from .saving import rank_zero_save
     from .silent import on_rank_zero
     from .trainer import Trainer
@@ -34,6 +34,7 @@ _HOMES = {
     "Runtime": ".handle",
     "Trainer": ".trainer",
     "Strategy": ".strategies",
+    "is_global_zero": ".printing",
     "on_device": ".placed",
     "on_rank_zero": ".silent",
     "rank_zero_print": ".printing",
@@ -51,6 +52,7 @@ __all__ = [
     "Module",
     "Runtime",
     "Trainer",
+    "is_global_zero",
     "on_device",
     "on_rank_zero",
     "rank_zero_print",

@@ -9,6 +9,11 @@ from typing import Any
 from .environment import launched, place
 
 
+def is_global_zero() -> bool:
+    """Whether this process is rank 0, which does what only one may do; before the processes have met, too."""
+    return place().rank == 0
+
+
 def rank_zero_print(*values: Any, **options: Any) -> None:
     """`print`, on rank 0 only; before the processes have met, too."""
     if place().rank == 0:

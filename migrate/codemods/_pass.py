@@ -11,8 +11,8 @@ import libcst as cst
 from ._positions import Range, positions_of
 from .base import Change, Insertion, Key, NotFound
 
-SMALL = (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.Expr, cst.Return, cst.Import, cst.ImportFrom, cst.Pass, cst.Del)
-COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try, cst.FunctionDef, cst.ClassDef)
+SMALL = (cst.BaseSmallStatement,)
+COMPOUND = (cst.BaseCompoundStatement,)
 
 
 class _Gone(cst.Pass):
@@ -156,7 +156,7 @@ def _close_gaps(body: Sequence[Any], footer: Sequence[cst.EmptyLine]) -> tuple[S
     carried: list[cst.EmptyLine] = []
     for statement in body:
         if _is_gone(statement):
-            carried += statement.leading_lines
+            carried = _join(carried, statement.leading_lines) if carried else [*statement.leading_lines]
         elif carried:
             kept.append(statement.with_changes(leading_lines=_join(carried, statement.leading_lines)))
             carried = []

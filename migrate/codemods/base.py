@@ -131,7 +131,7 @@ def _kind(node: ast.AST) -> str:
         return {int: "Integer", float: "Float", str: "SimpleString"}.get(type(node.value), "Name")
     name = type(node).__name__
     name = name.removeprefix("Async") if isinstance(node, ast.stmt) else name
-    if name in ("If", "For", "While", "With", "Try", "FunctionDef", "ClassDef"):
+    if name in ("If", "For", "While", "With", "Try", "TryStar", "Match", "FunctionDef", "ClassDef"):
         return name
     if isinstance(node, ast.stmt):
         return "statement"

@@ -6,14 +6,14 @@ All stay the same call on one process.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from ..facts.script import Facts
 from .base import Change, Codemod
 
-PRINT, SAVE, ONLY = "rank_zero_print", "rank_zero_save", "on_rank_zero"
+PRINT, SAVE, ONLY, ASKS = "rank_zero_print", "rank_zero_save", "on_rank_zero", "is_global_zero"
+NAMES = (PRINT, SAVE, ONLY, ASKS)
 # what makes a writer: the others get one that is silent
 WRITERS = {
     "torch.utils.tensorboard.SummaryWriter",
@@ -36,8 +36,6 @@ WRITES = {
     *(f"mlflow.{n}" for n in "log_metric log_metrics log_param log_params log_artifact end_run set_experiment".split()),
     *(f"tensorboard_logger.{n}" for n in ("configure", "log_value", "log_images")),
 }
-# the words by which scripts ask whether they are the process that writes
-RANK_GUARD = re.compile(r"rank|is_global_zero|master|is_main|main_process", re.IGNORECASE)
 
 
 class Once(Codemod):
@@ -89,7 +87,10 @@ class Once(Codemod):
             where = next((k.value for k in call.keywords if k.arg == "file"), None)
             return PRINT if where is None or ast.unparse(where) in ("sys.stdout", "sys.stderr") else None
         if facts.names.resolve(call.func) == "torch.save" and isinstance(facts.scopes.parents.get(call), ast.Expr):
-            return SAVE if self._saves_once(facts, call) else None
+            reached = facts.alone.reached_by(call)
+            if reached == {True, False} and self.writers:
+                return f"{ONLY}({facts.text.get(call.func)})"
+            return SAVE if reached == {False} else None
         full = facts.names.resolve(call.func)
         stands_alone = isinstance(facts.scopes.parents.get(call), ast.Expr)
         writes = full in WRITERS or (full in WRITES and stands_alone)
@@ -99,10 +100,7 @@ class Once(Codemod):
 
     def _saves_once(self, facts: Facts, call: ast.Call) -> bool:
         """Not where a rank guard of the script, or of the lift, stands around it already."""
-        for up in facts.scopes.ancestors(call):
-            if isinstance(up, ast.If) and RANK_GUARD.search(ast.unparse(up.test)):
-                return False
-        return True
+        return facts.alone.reached_by(call) == {False}
 
 
 def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] | None:
@@ -114,14 +112,15 @@ def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] |
         start, stop = facts.text.span(c.node.func)
         full = facts.names.resolve(c.node.func)
         old = facts.text.text[start:stop]
-        found.append((start, stop, SAVE if full == "torch.save" else f"{ONLY}({old})" if full else PRINT))
+        held = facts.alone.reached_by(c.node) == {False}
+        found.append((start, stop, SAVE if full == "torch.save" and held else f"{ONLY}({old})" if full else PRINT))
     return found
 
 
 def names_read(facts: Facts) -> list[str]:
     """What a result with these changes in it reads of the runtime."""
     read = {n.id for n in facts.walk(ast.Name)}
-    return [n for n in (PRINT, SAVE, ONLY) if n in read]
+    return [n for n in NAMES if n in read]
 
 
 def _renamed(new: str) -> Any:

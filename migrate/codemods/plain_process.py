@@ -11,10 +11,11 @@ from collections.abc import Iterator
 
 from ..facts.devices import argument_at
 from ..facts.distribution import GATHERS, STATEMENTS, WRAPPERS, Distribution
+from ..facts.effects import only_asks
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import body_only, source, take_argument, take_branch, take_value
+from .rewrites import source, take_argument, take_branch, take_value
 
 REDUCES = {f"torch.distributed.{n}" for n in ("all_reduce", "reduce", "broadcast", "barrier")}
 WHY = "the runtime starts and connects the processes"
@@ -47,7 +48,6 @@ class PlainProcess(Codemod):
             yield change
         yield from self._empty_functions(facts, removed)
         yield from self._values(facts, found, removed)
-        yield from self._guards(facts, found)
         yield from self._spawns(facts, found)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
@@ -65,8 +65,13 @@ class PlainProcess(Codemod):
             inner = argument_at(call, "module", 0)
             assert inner is not None
             says = f"`{facts.short(call)}` removed: the runtime wraps the model"
-            if isinstance(up, ast.Assign) and len(up.targets) == 1 and ast.unparse(up.targets[0]) == ast.unparse(inner):
-                yield Change(up, self.edit(facts, call, says), None, (up,))
+            holder = up
+            while isinstance(holder, ast.Call | ast.Attribute) and _only_places(
+                facts, holder
+            ):  # DataParallel(m).cuda()
+                holder = facts.scopes.parents.get(holder)
+            if isinstance(holder, ast.Assign) and [ast.unparse(t) for t in holder.targets] == [ast.unparse(inner)]:
+                yield Change(holder, self.edit(facts, call, says), None, (holder,))
             else:
                 place = [*call.args, *[k.value for k in call.keywords]].index(inner)
                 parts = (
@@ -118,7 +123,7 @@ class PlainProcess(Codemod):
         """`setup()` and `cleanup()` that have nothing left to do go with their calls."""
         for f in facts.walk(ast.FunctionDef):
             body = [s for s in f.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
-            if not body or not all(s in removed for s in body) or facts.is_library:
+            if not body or not all(_is_out(facts, s, removed) for s in body) or facts.is_library:
                 continue
             uses = facts.devices.uses_of_function(f)
             holders = [facts.scopes.parents.get(u) for u in uses]
@@ -137,20 +142,6 @@ class PlainProcess(Codemod):
             says = f"`{facts.short(node)}` is {value} in a plain script: {WHY}"
             yield Change(node, self.edit(facts, node, says), source(value), tuple(ast.iter_child_nodes(node)))
 
-    def _guards(self, facts: Facts, found: Distribution) -> Iterator[Change]:
-        for branch in facts.walk(ast.If):
-            parent = facts.scopes.parents.get(branch)
-            chained = isinstance(parent, ast.If) and parent.orelse == [branch]
-            if branch.orelse or chained or not found.is_rank_zero(branch.test):
-                continue
-            if facts.handle is not None:
-                new = f"{facts.handle}.is_global_zero"
-                says = f"`{facts.short(branch.test)}` became `{new}`: {WHY}"
-                yield Change(branch.test, self.edit(facts, branch, says), source(new))
-                continue
-            says = f"`if {facts.short(branch.test)}:` removed: what only one process may do is done once by the runtime"
-            yield Change(branch, self.edit(facts, branch, says), body_only, (branch.test,))
-
     def _spawns(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         for call in found.spawns:
             target = argument_at(call, "fn", 0)
@@ -162,6 +153,17 @@ class PlainProcess(Codemod):
             new = f"{facts.text.get(target)}({', '.join(['0', *arguments])})"
             says = f"`{facts.short(call)}` became `{new}`: {WHY}"
             yield Change(call, self.edit(facts, call, says), source(new))
+
+
+def _only_places(facts: Facts, node: ast.Call | ast.Attribute) -> bool:
+    call = node if isinstance(node, ast.Call) else facts.scopes.parents.get(node)
+    return facts.handle is None and isinstance(call, ast.Call) and facts.devices.moved(call) is not None
+
+
+def _is_out(facts: Facts, s: ast.stmt, removed: set[ast.AST]) -> bool:
+    """Whether a statement goes, or nothing is left in it."""
+    inside = isinstance(s, ast.If) and only_asks(facts.names, s.test)
+    return s in removed or (inside and all(_is_out(facts, x, removed) for x in (*s.body, *s.orelse)))  # type: ignore[attr-defined]
 
 
 __all__ = ["GATHERS", "WRAPPERS", "PlainProcess"]

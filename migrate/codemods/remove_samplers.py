@@ -60,8 +60,26 @@ class RemoveSamplers(Codemod):
                 self._leave(facts, call, use)
             any_gone = any_gone or bool(changes)
             yield from changes
+        if facts.by_hand:
+            for change in self._without_one(facts, handled):
+                any_gone = True
+                yield change
         if any_gone:
             yield from self._epochs_of_loaders(facts)
+
+    def _without_one(self, facts: Facts, handled: set[ast.Call]) -> Iterator[Change]:
+        """`sampler = None`, where the branch that made one was that of several processes."""
+        for s in facts.walk(ast.Assign):
+            target = s.targets[0]
+            if not (_is_none(s.value) and len(s.targets) == 1):
+                continue
+            use = Use([], [s], [s.value])
+            if isinstance(target, ast.Name):
+                self._uses_of_name(facts, target, use)
+            elif isinstance(target, ast.Attribute):
+                self._uses_of_attribute(facts, target, use)
+            if use.handed and not use.other and not use.made and all(_is_none(a) for a in use.alternatives):
+                yield from self._changes(facts, use)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left

@@ -14,6 +14,7 @@ from ..facts.devices import AVAILABILITY, argument, default_of, is_index
 from ..facts.effects import only_asks
 from ..facts.scopes import Scope
 from ..facts.script import Facts
+from ..facts.worlds import PLAIN
 from ..report import Note
 from .base import Change, Codemod
 from .rewrites import drop_arguments
@@ -89,6 +90,9 @@ class RemoveUnusedDevices(Codemod):
 
     def _goes(self, facts: Facts, name: str, value: ast.expr) -> bool:
         """A number under the name of a device (`gpu = 0`) says no more than which."""
+        known = facts.worlds.value(value, PLAIN) if facts.by_hand else None
+        if known is not None and known.asked and only_asks(facts.names, value):
+            return True  # a rank or a world, which only removed lines read
         number = isinstance(value, ast.Constant) and is_index(value)
         return (number and is_index(ast.Name(name))) or self._only_chooses(facts, value)
 

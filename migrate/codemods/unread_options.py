@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..facts.choice import accelerator
 from ..facts.devices import OPTIONS
+from ..facts.options import option_name
 from ..facts.script import Facts
 from .base import Change
 
@@ -26,7 +27,7 @@ def unread_options(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST
     lost -= _read_by_trainer(facts)
     loads = [a for a in facts.walk(ast.Attribute) if isinstance(a.ctx, ast.Load) and a not in gone]
     left = {a.attr for a in loads if facts.names.resolve(a) is None}
-    declared = {n for call in facts.walk(ast.Call) if _option(call) for n in ast.walk(call)}
+    declared = {n for call in facts.walk(ast.Call) if option_name(call) for n in ast.walk(call)}
     said = {k.value for k in facts.walk(ast.Constant) if isinstance(k.value, str) and k not in declared}
     unread = lost - left - said  # getattr(args, "gpu") reads it too
     if not unread or facts.is_library:
@@ -39,10 +40,10 @@ def unread_options(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST
             says = f"`{facts.short(s)}` removed: nothing reads it any more"
             yield Change(s, codemod.edit(facts, s, says), None, (s,))
     stored = {a.attr for a in facts.walk(ast.Attribute) if a not in gone and not isinstance(a.ctx, ast.Load)}
-    if _seen_whole(facts):
+    if seen_whole(facts):
         return
     for holder in facts.walk(ast.Expr):
-        name = _option(holder.value)
+        name = option_name(holder.value)
         if name in unread - stored and holder not in gone:
             says = f"`{facts.short(holder)}` removed: nothing reads args.{name} any more, devices are the runtime's"
             yield Change(holder, codemod.edit(facts, holder, says), None, (holder,))
@@ -52,18 +53,6 @@ def _is_option(a: ast.Attribute) -> bool:
     return isinstance(a.value, ast.Name) and bool(OPTIONS.match(a.value.id)) and a.value.id != "self"
 
 
-def _option(node: ast.expr) -> str | None:
-    """The name under which `parser.add_argument("--gpu", ...)` is read."""
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"):
-        return None
-    dest = next((k.value for k in node.keywords if k.arg == "dest"), None)
-    if dest is not None:
-        return dest.value if isinstance(dest, ast.Constant) and isinstance(dest.value, str) else None
-    names = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-    long = next((n for n in names if n.startswith("--")), None)
-    return long[2:].replace("-", "_") if long else None
-
-
 def _read_by_trainer(facts: Facts) -> set[str]:
     """What the Trainer's `accelerator=` is going to read."""
     chosen = accelerator(facts)
@@ -71,7 +60,7 @@ def _read_by_trainer(facts: Facts) -> set[str]:
     return {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
 
 
-def _seen_whole(facts: Facts) -> bool:
+def seen_whole(facts: Facts) -> bool:
     """Whether the options are printed, saved or handed on as one thing, so that a missing one is seen."""
     for s in facts.walk(ast.Assign):
         if not (isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Attribute)):

@@ -37,7 +37,12 @@ def accelerator(facts: Facts) -> str | None:
 
 
 def _moves(facts: Facts) -> list[tuple[ast.expr, bool]]:
-    """The conditions of `if args.cuda: model.cuda()` and `x.cuda() if args.cuda else x`."""
+    """The conditions of `if args.cuda: model.cuda()` and `x.cuda() if args.cuda else x`.
+
+    None where something is moved in any case: such a condition says which card, not whether there is one.
+    """
+    if any(_always(facts, c) for c in facts.walk(ast.Call)):
+        return []
     found: list[tuple[ast.expr, bool]] = []
     for branch in facts.walk(ast.If):
         values = [s.value for s in branch.body if isinstance(s, ast.Expr | ast.Assign)]
@@ -48,6 +53,28 @@ def _moves(facts: Facts) -> list[tuple[ast.expr, bool]]:
             if isinstance(side, ast.Call) and facts.devices.moved(side) is not None:
                 found.append((choice.test, means))
     return found
+
+
+def _always(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call moves something wherever there is an accelerator, whatever the user asked for."""
+    if not (
+        isinstance(call.func, ast.Attribute) and call.func.attr == "cuda" and facts.devices.moved(call) is not None
+    ):
+        return False
+    child: ast.AST = call
+    for up in facts.scopes.ancestors(call):
+        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and not _runs_script(up):
+            return False  # a helper, whose callers may ask
+        if isinstance(up, ast.If | ast.IfExp) and child is not up.test and _fold(facts, up.test, 0) is not True:
+            positive = child is up.body if isinstance(up, ast.IfExp) else child in up.body
+            if positive or _fold(facts, up.test, 0) is not False:
+                return False
+        child = up
+    return True
+
+
+def _runs_script(f: ast.AST) -> bool:
+    return isinstance(f, ast.FunctionDef) and f.name.startswith(("main", "train", "run"))
 
 
 def _kind(facts: Facts, node: ast.expr) -> str | None:

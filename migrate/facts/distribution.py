@@ -39,12 +39,17 @@ GATHERS = {
 }  # fmt: skip
 RANKS, WORLDS = {D + "get_rank"}, {D + "get_world_size"}
 SPAWN = {"torch.multiprocessing.spawn"}
+PROCESSES = re.compile(r"distributed|DataParallel|\.spawn\b|apex")
 RANK_VARIABLES = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "NODE_RANK": "0"}
 ADDRESSES = {"MASTER_ADDR", "MASTER_PORT", *RANK_VARIABLES}
 RANK_NAME = re.compile(r"(local_|global_|proc_|process_)?rank$|^gpu$|^local_?rank$", re.IGNORECASE)
 WORLD_NAME = re.compile(
     r"^(world_?size|nprocs?|n_?gpus?(_per_node)?|ngpus|num_gpus|n_procs|num_procs|gpus_per_node|WORLD_SIZE)$"
 )
+
+
+def mentions_processes(text: str) -> bool:
+    return PROCESSES.search(text) is not None
 
 
 class Distribution:
@@ -59,7 +64,7 @@ class Distribution:
         self.spawns = [c for c in calls if full[c] in SPAWN and argument_at(c, "fn", 0) is not None]
         inits = [c for c in calls if full[c] == D + "init_process_group"]
         ddp = [c for c in self.wrapped if full[c] != "torch.nn.DataParallel"]
-        self.by_hand = bool(inits or ddp or self.spawns)
+        self.by_hand = facts.by_hand or bool(inits or ddp or self.spawns)
 
     def blocking(self) -> Iterator[ast.Call]:
         """Calls that have no plain form, unless they only run when there are several processes."""
@@ -79,7 +84,7 @@ class Distribution:
     @cached_property
     def wrapped_names(self) -> set[str]:
         """Names and attributes that hold a wrapped model, parameters that are given one too."""
-        found: set[str] = set()
+        found: set[str] = set(self.facts.wrapped)
         for c in self.wrapped:
             for up in self.facts.scopes.ancestors(c):
                 if isinstance(up, ast.Assign):
@@ -113,7 +118,7 @@ class Distribution:
 
     def unwrapping_choices(self) -> Iterator[tuple[ast.IfExp, str]]:
         """`model.module if hasattr(model, "module") else model`, and the branch without `.module`."""
-        if not self.wrapped:
+        if not self.wrapped_names:
             return
         for choice in self.facts.walk(ast.IfExp):
             for field in ("body", "orelse"):
@@ -181,28 +186,6 @@ class Distribution:
                 return self.is_world(node.args[0])
             return self.facts.names.resolve(node.func) in WORLDS | {"torch.cuda.device_count"}
         return bool(WORLD_NAME.match(_last(node)))
-
-    def is_rank_zero(self, test: ast.expr) -> bool:
-        """`rank == 0`, `dist.get_rank() == 0`, `not rank`, `local_rank in [-1, 0]`."""
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            return self._is_rank(test.operand)
-        if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and self._is_rank(test.left)):
-            return False
-        other = test.comparators[0]
-        if isinstance(test.ops[0], ast.Eq):
-            return isinstance(other, ast.Constant) and other.value == 0
-        return isinstance(test.ops[0], ast.In) and ast.unparse(other) in (
-            "[-1, 0]",
-            "(-1, 0)",
-            "[0, -1]",
-            "{-1, 0}",
-            "(0, -1)",
-        )
-
-    def _is_rank(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Call):
-            return self.facts.names.resolve(node.func) in RANKS
-        return isinstance(node, ast.Name | ast.Attribute) and bool(RANK_NAME.search(_last(node)))
 
     def constants(self) -> Iterator[tuple[ast.expr, str]]:
         """Expressions that ask for a rank or a world, and what they are in a plain script."""

@@ -6,6 +6,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
+from .alone import Alone
 from .classes import Classes
 from .devices import Devices
 from .loops import Loops
@@ -15,6 +16,7 @@ from .nodes import walk
 from .placed import Placed
 from .scopes import Scopes
 from .text import Text
+from .worlds import Worlds
 
 if TYPE_CHECKING:
     from ..report import Note
@@ -30,6 +32,10 @@ class Facts:
         self.notes: list[Note] = []  # what was seen while planning, and wants a person
         self.handle: str | None = None  # what a kept loop calls its Runtime
         self.checkpoint: frozenset[str] = frozenset()  # attributes whose activations are to be computed again
+        self.by_hand = False  # whether processes are started and connected by hand, here or elsewhere in the project
+        self.wrapped: frozenset[str] = frozenset()  # names of models that were wrapped, here or elsewhere
+        self.elsewhere: dict[str, tuple[object, object]] = {}  # options set in other files: plain, and on rank 0
+        self.guarded_elsewhere: frozenset[str] = frozenset()  # functions that other files call on rank 0 alone
         self.lifting = False  # whether the loop is to become a Module, whose steps log instead of adding up
         self.tree = tree if tree is not None else ast.parse(text)
 
@@ -56,6 +62,14 @@ class Facts:
     @cached_property
     def placed(self) -> Placed:
         return Placed(self)
+
+    @cached_property
+    def worlds(self) -> Worlds:
+        return Worlds(self)
+
+    @cached_property
+    def alone(self) -> Alone:
+        return Alone(self)
 
     @cached_property
     def mixing(self) -> Mixing:

@@ -30,17 +30,26 @@ def add_imports(text: str, package: str, names: list[str], after: str = "") -> s
 def import_edit(tree: ast.Module, at: Text, package: str, names: list[str], after: str = "") -> tuple[int, int, str]:
     """The edit of a text that adds the import."""
     last: ast.stmt | None = None
+    needed = {n.split()[-1] for n in names} | {after.partition(" ")[0]}
     for i, s in enumerate(tree.body):
         if isinstance(s, ast.Import | ast.ImportFrom) or (i == 0 and isinstance(s, ast.Expr)):
             last = s
-        elif not isinstance(s, ast.If | ast.Try | ast.Expr):
+        elif not isinstance(s, ast.If | ast.Try | ast.Expr | ast.Assign) or _reads(s, needed):
             break
     newline = at.newline
     line = f"from {package} import {', '.join(sorted(names, key=lambda n: (n.islower(), n)))}"
     if after:
         line += newline * 2 + after
     if last is None:
-        return 0, 0, line + newline
+        first = tree.body[0] if tree.body else None
+        top = getattr(first, "lineno", 1)
+        at_line = min([top, *(d.lineno for d in getattr(first, "decorator_list", ()))])
+        start = at.line_span(at_line, at_line)[0]
+        return start, start, line + newline
     _, stop = at.line_span(last.end_lineno or 1, last.end_lineno or 1)
     ended = at.text[:stop].endswith(("\n", "\r"))
     return stop, stop, ("" if ended else newline) + line + newline
+
+
+def _reads(s: ast.stmt, names: set[str]) -> bool:
+    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(s))

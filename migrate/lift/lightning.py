@@ -180,6 +180,8 @@ def _imports(text: str, tree: ast.Module, names: list[str], newline: str) -> str
     """What only rank 0 does, by Lightning's own decorator."""
     makers = {"rank_zero_print": "print", "rank_zero_save": f"{_name_of_torch(tree)}.save"}
     after = [f"{n} = rank_zero_only({makers[n]})" for n in names if n in makers]
+    if "is_global_zero" in names:
+        after.append(f"{newline}{newline}def is_global_zero():{newline}    return rank_zero_only.rank == 0{newline}")
     if not after:
         return text
     utilities, names = "lightning.pytorch.utilities", ["rank_zero_only"]

@@ -28,14 +28,14 @@ INIT = "dist.init_process_group('nccl')\n"
         ("alone = 'WORLD_SIZE' not in os.environ.keys()", "alone = True"),
         ("rank = os.environ.get('LOCAL_RANK')", 'rank = "0"'),
         ("rank = os.environ.get('LOCAL_RANK', -1)", "rank = -1"),  # as it is where no launcher is
-        ("ddp = int(os.environ.get('RANK', -1)) != -1", "ddp = -1 != -1"),
+        ("ddp = int(os.environ.get('RANK', -1)) != -1", "ddp = False"),
         ("rank = int(os.environ.get('LOCAL_RANK', '0'))", "rank = 0"),
         ("world = int(os.environ.get('WORLD_SIZE', n))", "world = int(n)"),
         ("args.batch_size = int(args.batch_size / ngpus_per_node)\ngo()", "go()"),
         ("args.batch_size //= 2\nargs.workers = int((args.workers + ngpus - 1) / ngpus)", "args.batch_size //= 2"),
-        ("if rank == 0:\n    # once\n    save()\n    log()\ngo()", "# once\nsave()\nlog()\ngo()"),
-        ("if dist.get_rank() == 0: save()\ngo()", "save()\ngo()"),
-        ("if args.local_rank in [-1, 0]:\n    save()", "save()"),
+        ("if rank == 0:\n    # once\n    print(x)\n    torch.save(x, 'x')\ngo()", "# once\nprint(x)\ntorch.save(x, 'x')\ngo()"),
+        ("if dist.get_rank() == 0: print(x)\ngo()", "print(x)\ngo()"),
+        ("if args.local_rank in [-1, 0]:\n    y = x.item()", "y = x.item()"),
         ("mp.spawn(work, nprocs=4, args=(4, x))", "work(0, 4, x)"),
         ("mp.spawn(work, args=(x,), nprocs=n, join=True)", "work(0, x)"),
         ("def mean(t):\n    t = t.clone()\n    dist.all_reduce(t)\n    t /= dist.get_world_size()\n    return t", "def mean(t):\n    t = t.clone()\n    return t"),
@@ -109,4 +109,4 @@ def test_a_reduction_without_its_group_is_told():
 def test_in_a_kept_loop_a_guard_asks_the_runtime():
     loop = "for x in xs:\n    loss = f(x)\n    loss.backward()\n    if rank == 0:\n        copy(x)\n"
     text = migrated(HEAD + INIT + loop).text
-    assert "    if runtime.is_global_zero:\n        copy(x)\n" in text and "init_process_group" not in text
+    assert "    if is_global_zero():\n        copy(x)\n" in text and "init_process_group" not in text

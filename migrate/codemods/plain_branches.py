@@ -1,0 +1,323 @@
+"""T9, first: of branches that ask how many processes there are, a plain script takes one, and the others go.
+
+`if args.distributed:`, `"RANK" in os.environ`, `if get_world_size() == 1: return x` and what comes after it. What the
+tests asked for, and nothing else reads, goes with them: a flag, a helper, an option. Questions for rank 0 stay.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from ..facts.effects import only_asks
+from ..facts.options import option_name
+from ..facts.process_names import FLAG_NAME, RANK_NAME, WORLD_NAME
+from ..facts.script import Facts
+from ..facts.worlds import PLAIN, Known, Worlds
+from ..report import Note
+from .base import Change, Codemod
+from .once import ASKS
+from .plain_numbers import PlainNumbers
+from .rank_guards import done_once
+from .rewrites import body_only, else_only, source, take_branch
+from .unread_options import seen_whole
+
+WHY = "the runtime starts and connects the processes"
+# options that tell a launcher's processes where to meet
+MEETING = set("dist_url dist_backend backend master_addr master_port init_method nodes nr node_rank".split())
+
+
+CONDITIONS = (ast.Compare, ast.BoolOp, ast.UnaryOp)
+
+
+class PlainBranches(Codemod):
+    code = "PTM420"
+    name = "plain-branches"
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        self.worlds: Worlds = facts.worlds
+        self.gone: set[ast.AST] = set()
+        numbers = PlainNumbers(self.gone)
+        for change in [*self._branches(facts), *numbers.plan(facts)]:
+            for part in change.gone:
+                self.gone.update(ast.walk(part))
+            yield change
+        self.left = numbers.left
+        if self.gone:
+            yield from self._unread(facts)
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self.left
+
+    # -- branches ---------------------------------------------------------------------------------------------
+
+    def _branches(self, facts: Facts) -> Iterator[Change]:
+        for s in [n for n in ast.walk(facts.tree) if isinstance(n, ast.stmt)]:
+            if s in self.gone:
+                continue
+            if isinstance(s, ast.If):
+                yield from self._if(facts, s)
+            elif isinstance(s, ast.Assert):
+                known = self.worlds.plain(s.test)
+                if known is not None and not known.value and only_asks(facts.names, s.test):
+                    says = f"`{facts.short(s)}` removed: {WHY}"
+                    yield Change(s, self.edit(facts, s, says), None, (s,))
+            for field in ("body", "orelse", "finalbody"):
+                yield from self._unreached(facts, getattr(s, field, None))
+        yield from self._expressions(facts)
+
+    def _if(self, facts: Facts, s: ast.If) -> Iterator[Change]:
+        known = self._decided(facts, s.test)
+        if known is None:
+            return
+        taken, left = (s.body, s.orelse) if known.value else (s.orelse, s.body)
+        if taken and self.worlds.reached.refuses(taken):  # it wants several processes, which the runtime gives it
+            taken, left = left, taken
+        says = f"`if {facts.short(s.test)}:` is {bool(known.value)} in a plain script: {WHY}"
+        parts: tuple[ast.AST, ...] = (s.test, *left)
+        up = facts.scopes.parents.get(s)
+        if isinstance(up, ast.If) and up.orelse == [s] and facts.text.text.startswith("elif", facts.text.span(s)[0]):
+            yield Change(s, self.edit(facts, s, says), _elif(taken is s.body), parts)
+            return
+        if not taken:
+            yield Change(s, self.edit(facts, s, says), None, (s,))
+        elif taken is s.body:
+            yield Change(s, self.edit(facts, s, says), body_only, parts)
+        else:
+            yield Change(s, self.edit(facts, s, says), _else, parts)
+
+    def _decided(self, facts: Facts, test: ast.expr) -> Known | None:
+        known = self.worlds.plain(test)
+        return known if known is not None and only_asks(facts.names, _without_local_calls(test, self.worlds)) else None
+
+    def _unreached(self, facts: Facts, block: Any) -> Iterator[Change]:
+        """What stands after a branch that a plain script always leaves by."""
+        if not isinstance(block, list) or not block or not isinstance(block[0], ast.stmt):
+            return
+        for i, s in enumerate(block[:-1]):
+            if (
+                isinstance(s, ast.If)
+                and self.worlds.reached.exits(s, PLAIN)
+                and self._decided(facts, s.test) is not None
+            ):
+                for rest in block[i + 1 :]:
+                    if rest not in self.gone:
+                        says = f"`{facts.short(rest)}` removed: a plain script is gone before"
+                        yield Change(rest, self.edit(facts, rest, says), None, (rest,))
+                return
+
+    def _expressions(self, facts: Facts) -> Iterator[Change]:
+        """Choices and conditions inside of statements that stay."""
+        roots: list[ast.If | ast.While | ast.IfExp] = [
+            *facts.walk(ast.If), *facts.walk(ast.While), *facts.walk(ast.IfExp)
+        ]  # fmt: skip
+        tests: set[ast.AST] = {n.test for n in roots}
+        inside: set[ast.AST] = set()
+        for node in ast.walk(facts.tree):
+            if node in self.gone or node in inside or facts.in_formatted_string(node):
+                continue
+            if isinstance(node, ast.IfExp) and (known := self._decided(facts, node.test)) is not None:
+                field, other = ("body", node.orelse) if known.value else ("orelse", node.body)
+                says = f"`{facts.short(node.test)}` is {bool(known.value)} in a plain script: {WHY}"
+                inside.update([*ast.walk(node.test), *ast.walk(other)])
+                yield Change(node, self.edit(facts, node, says), take_branch(field), (node.test, other))
+            elif isinstance(node, CONDITIONS) or node in tests or self._is_shuffle(facts, node):
+                assert isinstance(node, ast.expr)
+                inside.update(ast.walk(node))
+                yield from self._condition(facts, node, node in tests)
+
+    def _is_shuffle(self, facts: Facts, node: ast.AST) -> bool:
+        up = facts.scopes.parents.get(node)
+        return isinstance(node, ast.Name | ast.Attribute) and isinstance(up, ast.keyword) and up.arg == "shuffle"
+
+    def _condition(self, facts: Facts, node: ast.expr, tests: bool) -> Iterator[Change]:
+        up = facts.scopes.parents.get(node)
+        if isinstance(up, ast.keyword) and up.arg == "shuffle" and self._names_sampler(facts, node, up):
+            return
+        if isinstance(up, ast.If) and tests and done_once(facts, up):
+            left = self._without_guard(facts, node)
+            if left is not None:
+                says = f"`if {facts.short(node)}:` removed: what only one process may do is done once by the runtime"
+                change = (up, body_only) if left == "" else (node, source(left))
+                yield Change(change[0], self.edit(facts, up, says), change[1], (node,))
+                return
+        self._kept: set[ast.AST] = set()
+        new = self._simplified(facts, node, tests)
+        if new is None:
+            return
+        gone = tuple(n for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute) and n not in self._kept)
+        says = f"`{facts.short(node)}` became `{new}`: {WHY}"
+        yield Change(node, self.edit(facts, node, says), source(new), gone)
+
+    def _names_sampler(self, facts: Facts, node: ast.expr, k: ast.keyword) -> bool:
+        """`shuffle=(sampler is None)` goes with the sampler of the same call."""
+        call = facts.scopes.parents.get(k)
+        given = {ast.unparse(x.value) for x in getattr(call, "keywords", ()) if x.arg == "sampler"}
+        return any(ast.unparse(n) in given for n in ast.walk(node) if isinstance(n, ast.expr))
+
+    def _without_guard(self, facts: Facts, test: ast.expr) -> str | None:
+        """`rank == 0` to nothing, `rank == 0 and epoch > 3` to `epoch > 3`."""
+        if self.worlds.by_rank(test) is True:
+            return ""
+        if not (isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)):
+            return None
+        left = [v for v in test.values if self.worlds.by_rank(v) is not True]
+        if len(left) == len(test.values) or any(self.worlds.by_rank(n) is not None for v in left for n in _exprs(v)):
+            return None
+        return " and ".join(facts.text.get(v) for v in left)
+
+    def _simplified(self, facts: Facts, node: ast.expr, asked: bool = True) -> str | None:
+        """The source of a condition as it is in a plain script; None when it is the same."""
+        zero = self.worlds.by_rank(node)
+        if zero is not None and (isinstance(node, CONDITIONS) or (asked and RANK_NAME.search(_last(node)))):
+            return f"{ASKS}()" if zero else f"not {ASKS}()"
+        if zero is None and (known := self._decided(facts, node)) is not None and type(known.value) is bool:
+            return str(known.value)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            inner = self._simplified(facts, node.operand)
+            return f"not ({inner})" if inner is not None else None
+        if isinstance(node, ast.BoolOp):
+            return self._simplified_parts(facts, node)
+        self._kept.update(ast.walk(node))
+        return None
+
+    def _simplified_parts(self, facts: Facts, node: ast.BoolOp) -> str | None:
+        """`args.save and not distributed` is `args.save`."""
+        passes = str(isinstance(node.op, ast.And))
+        parts = [(v, self._simplified(facts, v)) for v in node.values]
+        if all(new is None for _, new in parts):
+            return None
+        left = [facts.text.get(v) if new is None else new for v, new in parts if new != passes]
+        word = " and " if passes == "True" else " or "
+        new = word.join(left)
+        return f"({new})" if "\n" in new else new
+
+    # -- what nothing reads any more --------------------------------------------------------------------------
+
+    def _unread(self, facts: Facts) -> Iterator[Change]:
+        grew = True
+        while grew:
+            grew = False
+            for change in [*self._names(facts), *self._functions(facts), *self._attributes(facts)]:
+                if change.node in self.gone:
+                    continue
+                self.gone.update(ast.walk(change.node))
+                grew = True
+                yield change
+        yield from self._options(facts)
+
+    def _lost(self, reads: list[ast.Name]) -> bool:
+        return bool(reads) and all(r in self.gone for r in reads)
+
+    def _names(self, facts: Facts) -> Iterator[Change]:
+        for scope in facts.scopes.by_node.values():
+            if scope.is_class or (scope is facts.scopes.module and facts.is_library):
+                continue
+            for name, stores in scope.stores.items():
+                made = [facts.scopes.parents.get(s) for s in stores]
+                if name in scope.params or not self._lost(list(facts.scopes.reads(name, scope))):
+                    continue
+                for s in made:
+                    if not isinstance(s, ast.Assign) or len(s.targets) != 1 or not isinstance(s.targets[0], ast.Name):
+                        break
+                    if s not in self.gone and not (only_asks(facts.names, s.value) or self._known(s.value)):
+                        break
+                else:
+                    for s in made:
+                        if s is not None and s not in self.gone:
+                            says = f"`{facts.short(s)}` removed: nothing reads it any more"
+                            yield Change(s, self.edit(facts, s, says), None, (s,))
+
+    def _known(self, value: ast.expr) -> bool:
+        known = self.worlds.value(value, PLAIN)
+        return known is not None and known.asked
+
+    def _functions(self, facts: Facts) -> Iterator[Change]:
+        if facts.is_library:
+            return
+        for f in facts.walk(ast.FunctionDef):
+            scope = facts.scopes.scope_of(f)
+            if f in self.gone or scope.is_class or f.decorator_list:
+                continue
+            if self._lost([r for r in facts.scopes.reads(f.name, scope) if f not in facts.scopes.ancestors(r)]):
+                yield Change(f, self.edit(facts, f, f"{f.name}() removed: nothing calls it any more"), None, (f,))
+
+    def _attributes(self, facts: Facts) -> Iterator[Change]:
+        """`args.distributed = False`, where nothing asks any more."""
+        for s in facts.walk(ast.Assign):
+            t = s.targets[0]
+            if s in self.gone or len(s.targets) > 1 or not isinstance(t, ast.Attribute) or facts.is_library:
+                continue
+            known = self.worlds.value(t, PLAIN)
+            named = FLAG_NAME.match(t.attr) or RANK_NAME.match(t.attr) or WORLD_NAME.match(t.attr)
+            reads = [a for a in facts.walk(ast.Attribute) if a.attr == t.attr and isinstance(a.ctx, ast.Load)]
+            unread = reads and all(r in self.gone for r in reads) and not self._said(facts, t.attr)
+            if named and unread and (known is None or known.asked) and only_asks(facts.names, s.value):
+                says = f"`{facts.short(s)}` removed: nothing reads it any more"
+                yield Change(s, self.edit(facts, s, says), None, (s,))
+
+    def _options(self, facts: Facts) -> Iterator[Change]:
+        if facts.is_library or seen_whole(facts):
+            return
+        for holder in facts.walk(ast.Expr):
+            name = option_name(holder.value)
+            if name is None or holder in self.gone:
+                continue
+            reads = [a for a in facts.walk(ast.Attribute) if a.attr == name]
+            tells = name in MEETING or any(kind.match(name) for kind in (FLAG_NAME, RANK_NAME, WORLD_NAME))
+            if all(r in self.gone for r in reads) and (reads or tells) and not self._said(facts, name, holder):
+                says = f"`{facts.short(holder)}` removed: nothing reads args.{name} any more, {WHY}"
+                yield Change(holder, self.edit(facts, holder, says), None, (holder,))
+
+    def _said(self, facts: Facts, name: str, but: ast.AST | None = None) -> bool:
+        """Whether a text of the script names it: `getattr(args, "rank")`."""
+        inside = set(ast.walk(but)) if but is not None else set()
+        return any(c.value == name for c in facts.walk(ast.Constant) if c not in inside and c not in self.gone)
+
+
+def _exprs(node: ast.expr) -> list[ast.expr]:
+    return [n for n in ast.walk(node) if isinstance(n, ast.expr)]
+
+
+def _last(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _without_local_calls(test: ast.expr, worlds: Worlds) -> ast.expr:
+    """The test with the calls whose value is known left out of what may have an effect."""
+
+    def rebuilt(node: Any) -> Any:
+        if isinstance(node, ast.Call) and worlds.value(node, PLAIN) is not None:
+            return ast.Constant(None)
+        new = copy.copy(node)
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, ast.expr):
+                setattr(new, name, rebuilt(value))
+            elif isinstance(value, list):
+                setattr(new, name, [rebuilt(v) if isinstance(v, ast.expr) else v for v in value])
+        return new
+
+    return rebuilt(test)
+
+
+def _else(original: Any, updated: Any) -> Any:
+    """`if c: a` `elif d: b` to `if d: b`; `else:` to what is in it."""
+    import libcst as cst
+
+    if isinstance(updated.orelse, cst.If):
+        lines = [*updated.leading_lines, *updated.orelse.leading_lines]
+        return updated.orelse.with_changes(leading_lines=lines)
+    return else_only(original, updated) if updated.orelse is not None else None
+
+
+def _elif(taken: bool) -> Any:
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        if taken:
+            return cst.Else(updated.body, leading_lines=updated.leading_lines)
+        return updated.orelse if updated.orelse is not None else cst.RemoveFromParent()
+
+    return rewrite

@@ -1,0 +1,75 @@
+"""T9: sums and products with a rank or a world, which are 0 and 1 in a plain script."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..facts.distribution import Distribution
+from ..facts.script import Facts
+from ..facts.worlds import PEERS, PLAIN
+from ..report import Note
+from .base import Change, Codemod
+from .rewrites import source
+
+WHY = "the runtime starts and connects the processes"
+# what counts samples, batches or workers, in whole numbers
+COUNTS = re.compile(r"batch|worker|bs\b|num_|len\(|steps|samples|size", re.IGNORECASE)
+RATE = re.compile(r"\b(\w*_)?lr\b|learning_rate", re.IGNORECASE)
+DIVIDES = (ast.Div, ast.FloorDiv)
+
+
+class PlainNumbers(Codemod):
+    code = "PTM420"
+    name = "plain-numbers"
+
+    def __init__(self, gone: set[ast.AST]) -> None:
+        self.gone = gone  # what is planned to go already
+        self.left: list[Note] = []
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        """`batch // world_size` is the batch, `seed + rank` the seed, in a plain script."""
+        found = Distribution(facts)
+        for node in facts.walk(ast.BinOp):
+            holder = facts.scopes.statement_of(node)
+            if node in self.gone or facts.in_formatted_string(node) or holder in self.gone:
+                continue
+            if isinstance(holder, ast.Assign) and found.divides_batch(holder):
+                continue
+            left = self._neutral(facts, node)
+            if left is None:
+                continue
+            part = node.right if left is node.left else node.left
+            whole: ast.expr = node
+            up = facts.scopes.parents.get(node)
+            if isinstance(node.op, ast.Div):
+                if not (
+                    isinstance(up, ast.Call) and ast.unparse(up.func) == "int" and COUNTS.search(ast.unparse(left))
+                ):
+                    continue
+                whole = up
+            says = f"`{facts.short(whole)}` is `{facts.short(left)}` in a plain script: {WHY}"
+            if isinstance(node.op, ast.Mult) and RATE.search(ast.unparse(holder)):
+                at = facts.text.key(node)
+                told = f"`{facts.short(node)}`: the rate was scaled with the number of processes; it is that of one now"
+                self.left.append(Note(at[0], at[1] + 1, self.code, told))
+            new = facts.text.get(left)
+            yield Change(whole, self.edit(facts, whole, says), source(f"({new})" if "\n" in new else new), (part,))
+
+    def _neutral(self, facts: Facts, node: ast.BinOp) -> ast.expr | None:
+        """What is left of a product or sum in which one side is the world of one process, or its rank."""
+        for side, other in ((node.right, node.left), (node.left, node.right)):
+            if isinstance(side, ast.Constant) or not isinstance(side, ast.Name | ast.Attribute | ast.Call):
+                continue
+            values = [facts.worlds.value(side, w) for w in (PLAIN, *PEERS)]
+            if any(v is None or not v.asked or type(v.value) is not int for v in values):
+                continue
+            plain, *peers = (v.value for v in values)  # type: ignore[union-attr]
+            world = plain == 1 and all(p == PEERS[0].size for p in peers)
+            rank = plain == 0 and peers == [w.rank for w in PEERS]
+            if world and (isinstance(node.op, ast.Mult) or (side is node.right and isinstance(node.op, DIVIDES))):
+                return other
+            if rank and isinstance(node.op, ast.Add):
+                return other
+        return None

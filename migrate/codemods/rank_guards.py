@@ -1,0 +1,52 @@
+"""What stands under `if rank == 0:`: some of it the runtime does once by itself, and needs no guard."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts.script import Facts
+from .once import WRITERS
+
+# calls that give a value and do nothing else
+PURE_HOMES = ("os.path.", "time.", "datetime.", "math.", "numpy.", "copy.")
+PURE = set(
+    "item format join state_dict keys values items cpu detach numpy mean sum tolist len round str int float min max "
+    "range enumerate zip sorted list dict tuple get_last_lr parameters numel size dim strftime isoformat rstrip strip "
+    "upper lower replace split vars get sqrt exp log abs global_avg __dict__".split()
+)
+
+
+def done_once(facts: Facts, branch: ast.If) -> bool:
+    """Whether all that stands under a guard is harmless on every rank, or done once by itself: prints, saves."""
+    parent = facts.scopes.parents.get(branch)
+    if branch.orelse or (isinstance(parent, ast.If) and parent.orelse == [branch]):
+        return False
+    return all(_harmless(facts, s) for s in branch.body)
+
+
+def _harmless(facts: Facts, s: ast.stmt) -> bool:
+    if isinstance(s, ast.If | ast.For):
+        first = s.test if isinstance(s, ast.If) else s.iter
+        return _pure(facts, first) and all(_harmless(facts, x) for x in (*s.body, *s.orelse))
+    if isinstance(s, ast.Pass):
+        return True
+    if isinstance(s, ast.Assign | ast.AugAssign | ast.AnnAssign):
+        return s.value is None or _pure(facts, s.value)
+    if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Call)):
+        return isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)
+    call = s.value
+    once = facts.names.resolve(call.func) == "torch.save" or facts.short(call.func) == "print"
+    return once and all(_pure(facts, a) for a in (*call.args, *(k.value for k in call.keywords)))
+
+
+def _pure(facts: Facts, node: ast.expr) -> bool:
+    """No call in it but such as give a value and do nothing else."""
+    for n in ast.walk(node):
+        if isinstance(n, ast.Call):
+            full = facts.names.resolve(n.func) or ""
+            last = n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")
+            if not (full.startswith(PURE_HOMES) or full in WRITERS or last in PURE):
+                return False
+        elif isinstance(n, ast.Await | ast.Yield | ast.YieldFrom):
+            return False
+    return True

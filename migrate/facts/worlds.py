@@ -1,0 +1,451 @@
+"""What an expression about processes is: in a plain script that nobody launched, and on each rank of a launched one.
+
+Ranks, worlds and questions about the group are followed through names, options, parameters and functions of the file.
+Where all ranks say the same, the plain value is the answer; where rank 0 says one thing and the others another, the
+expression asks for the process that does what only one may do.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from .devices import OPTIONS, argument, argument_at, default_of
+from .options import Option, options
+from .process_names import FLAG_NAME, LAUNCHED, RANK_NAME, RANK_VARIABLES, RANKS, WORLD_NAME, WORLD_VARIABLES, D
+from .process_names import WORLDS as WORLD_CALLS
+from .reached import Reached
+
+if TYPE_CHECKING:
+    from .script import Facts
+
+BUILTINS: dict[str, Any] = {"int": int, "bool": bool, "float": float, "str": str, "abs": abs}
+OPERATORS: dict[type, Any] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b, ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv, ast.Div: operator.truediv, ast.Mod: operator.mod,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class World:
+    rank: int
+    size: int
+    launched: bool
+
+
+PLAIN = World(0, 1, False)
+PEERS = (World(0, 4, True), World(1, 4, True), World(2, 4, True))
+
+
+@dataclass(frozen=True)
+class Known:
+    """A value, and whether it was learned from a question about processes; no constant of the script's own is."""
+
+    value: Any
+    asked: bool
+
+
+class Worlds:
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self._memo: dict[tuple[ast.AST, World], Known | None] = {}
+        self.reached = Reached(self)
+        self._open: set[tuple[Any, ...]] = set()
+
+    # -- what is asked ----------------------------------------------------------------------------------------
+
+    def plain(self, node: ast.expr) -> Known | None:
+        """The value in a plain script, where it follows from questions about processes and is one for all ranks."""
+        known = self.value(node, PLAIN)
+        if known is None or not known.asked or self.by_rank(node) is not None:
+            return None
+        peers = [self.value(node, w) for w in PEERS]
+        if peers[0] is not None and peers[0].value == known.value and any(p is None for p in peers[1:]):
+            return None  # what other ranks do is another matter
+        return known
+
+    def by_rank(self, test: ast.expr) -> bool | None:
+        """True for `rank == 0`, False for `rank != 0`: what rank 0 does, or all others; None for all else."""
+        values = [self.value(test, w) for w in (PLAIN, *PEERS)]
+        if any(v is None for v in values) or not values[1].asked:  # type: ignore[union-attr]
+            return None
+        plain, zero, *others = (bool(v.value) for v in values)  # type: ignore[union-attr]
+        return zero if plain == zero and all(o is not zero for o in others) else None
+
+    # -- values -----------------------------------------------------------------------------------------------
+
+    def value(self, node: ast.expr, world: World) -> Known | None:
+        key = (node, world)
+        if key in self._memo:
+            return self._memo[key]
+        if key in self._open:
+            return None
+        self._open.add(key)
+        try:
+            known = self._value(node, world)
+        except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+            known = None
+        finally:
+            self._open.discard(key)
+        self._memo[key] = known
+        return known
+
+    def _value(self, node: ast.expr, world: World) -> Known | None:
+        if isinstance(node, ast.Constant):
+            return Known(node.value, False)
+        if isinstance(node, ast.Tuple | ast.List | ast.Set):
+            parts = [self.value(e, world) for e in node.elts]
+            if any(p is None for p in parts):
+                return None
+            return Known(tuple(p.value for p in parts), any(p.asked for p in parts))  # type: ignore[union-attr]
+        if isinstance(node, ast.UnaryOp):
+            return self._unary(node, world)
+        if isinstance(node, ast.BoolOp):
+            return self._bool(node, world)
+        if isinstance(node, ast.Compare):
+            return self._compare(node, world)
+        if isinstance(node, ast.BinOp):
+            left, right = self.value(node.left, world), self.value(node.right, world)
+            if left is None or right is None or type(node.op) not in OPERATORS:
+                return None
+            return Known(OPERATORS[type(node.op)](left.value, right.value), left.asked or right.asked)
+        if isinstance(node, ast.IfExp):
+            test = self.value(node.test, world)
+            chosen = None if test is None else self.value(node.body if test.value else node.orelse, world)
+            return None if chosen is None or test is None else Known(chosen.value, chosen.asked or test.asked)
+        if isinstance(node, ast.Call):
+            return self._call(node, world)
+        if isinstance(node, ast.Subscript):
+            return self._environment(node, world)
+        if isinstance(node, ast.Name):
+            return self._name(node, world)
+        return self._attribute(node, world) if isinstance(node, ast.Attribute) else None
+
+    def _unary(self, node: ast.UnaryOp, world: World) -> Known | None:
+        inner = self.value(node.operand, world)
+        if inner is None or isinstance(node.op, ast.Invert):
+            return None
+        if isinstance(node.op, ast.Not):
+            return Known(not inner.value, inner.asked)
+        return Known(-inner.value if isinstance(node.op, ast.USub) else +inner.value, inner.asked)
+
+    def _bool(self, node: ast.BoolOp, world: World) -> Known | None:
+        """One part may decide what others are never asked."""
+        stops = isinstance(node.op, ast.Or)
+        parts = [self.value(v, world) for v in node.values]
+        deciding = [p for p in parts if p is not None and bool(p.value) is stops]
+        if deciding:
+            return Known(deciding[0].value, any(p.asked for p in deciding))
+        if any(p is None for p in parts):
+            return None
+        return Known(parts[-1].value, any(p.asked for p in parts))  # type: ignore[union-attr]
+
+    def _compare(self, node: ast.Compare, world: World) -> Known | None:
+        if len(node.ops) != 1:
+            return None
+        if isinstance(node.ops[0], ast.In | ast.NotIn) and self._is_environment(node.comparators[0]):
+            key = node.left.value if isinstance(node.left, ast.Constant) else None
+            if key not in RANK_VARIABLES | WORLD_VARIABLES:
+                return None
+            return Known(world.launched is isinstance(node.ops[0], ast.In), True)
+        left, right = self.value(node.left, world), self.value(node.comparators[0], world)
+        if left is None or right is None:
+            return None
+        return Known(OPERATORS[type(node.ops[0])](left.value, right.value), left.asked or right.asked)
+
+    def _call(self, call: ast.Call, world: World) -> Known | None:
+        full = self.facts.names.resolve(call.func)
+        if full in RANKS:
+            return Known(world.rank, True)
+        if full in WORLD_CALLS:
+            return Known(world.size, True)
+        if full in LAUNCHED:
+            return Known(world.launched, True)
+        if full in ("torch.cuda.device_count", "torch.accelerator.device_count"):
+            return Known(world.size, True) if self._counts_processes(call) else None
+        if full in ("os.environ.get", "os.getenv"):
+            return self._environment(call, world)
+        if isinstance(call.func, ast.Name) and full is None:
+            if call.func.id in BUILTINS and len(call.args) == 1 and not call.keywords:
+                inner = self.value(call.args[0], world)
+                return None if inner is None else Known(BUILTINS[call.func.id](inner.value), inner.asked)
+            f = self._function(call.func)
+            return self._returned(f, world) if f is not None else None
+        return None
+
+    def _counts_processes(self, call: ast.Call) -> bool:
+        """`ngpus_per_node = torch.cuda.device_count()` of a script that starts a process for each."""
+        up = self.facts.scopes.parents.get(call)
+        if isinstance(up, ast.keyword):
+            return up.arg == "nprocs"
+        return isinstance(up, ast.Assign) and any(WORLD_NAME.match(_last(t)) for t in up.targets)
+
+    # -- the environment --------------------------------------------------------------------------------------
+
+    def _is_environment(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "keys":
+            node = node.func.value
+        return self.facts.names.resolve(node) == "os.environ"
+
+    def _environment(self, node: ast.Subscript | ast.Call, world: World) -> Known | None:
+        key, default = None, None
+        if isinstance(node, ast.Subscript):
+            key = node.slice if self._is_environment(node.value) else None
+        elif node.args:
+            key = node.args[0]
+            default = self.value(node.args[1], world) if len(node.args) > 1 else Known(None, False)
+            if default is None and not world.launched:
+                return None
+        name = key.value if isinstance(key, ast.Constant) else None
+        if name not in RANK_VARIABLES | WORLD_VARIABLES:
+            return None
+        if not world.launched and default is not None:
+            return Known(default.value, True)  # what the script takes where no launcher has set it
+        return Known(str(world.rank if name in RANK_VARIABLES else world.size), True)
+
+    # -- names ------------------------------------------------------------------------------------------------
+
+    def _name(self, node: ast.Name, world: World) -> Known | None:
+        scope = self.facts.scopes.scope_of(node).lookup(node.id)
+        if scope is None:
+            return self._by_name(node.id, world)
+        key = (scope, node.id, world)
+        if key in self._open:
+            return None
+        self._open.add(key)
+        try:
+            known = self._all_agree(self._values_of_name(node.id, scope, world), world)
+        finally:
+            self._open.discard(key)
+        if known is not None:
+            return known
+        made = [self.facts.scopes.parents.get(s) for s in scope.stores.get(node.id, ())]
+        plain = [m for m in made if isinstance(m, ast.Assign)]
+        if len(plain) < len(made) and not all(isinstance(m, ast.Tuple) for m in made):
+            return None  # a loop's variable, an import, a definition
+        if plain and not any(self._may_be_asked(m.value) for m in plain):
+            return None
+        return self._by_name(node.id, world) if not self._sizes_something(node.id, scope) else None
+
+    def _may_be_asked(self, value: ast.expr) -> bool:
+        """Not for what shows another meaning: `rank = torch.linalg.matrix_rank(a)`, `rank = 8`."""
+        if isinstance(value, ast.Constant):
+            return value.value in (None, -1, 0, 1, True, False)
+        if isinstance(value, ast.Call):
+            full = self.facts.names.resolve(value.func) or ""
+            return full.startswith((D, "os.", "torch.cuda.")) or isinstance(value.func, ast.Name)
+        return True
+
+    def _sizes_something(self, name: str, scope: Any) -> bool:
+        """A name that is given to layers or tensors as a size: the rank of a matrix."""
+        for read in self.facts.scopes.reads(name, scope):
+            up = self.facts.scopes.parents.get(read)
+            if isinstance(up, ast.Call) and read in up.args:
+                full = self.facts.names.resolve(up.func) or ""
+                if full.startswith("torch.nn.") and "parallel" not in full.lower():
+                    return True
+                if full.rpartition(".")[2] in ("zeros", "ones", "randn", "rand", "empty", "eye", "full"):
+                    return True
+        return False
+
+    def _values_of_name(self, name: str, scope: Any, world: World) -> list[ast.expr | Known] | None:
+        values: list[ast.expr | Known] = []
+        for store in scope.stores.get(name, ()):
+            parent = self.facts.scopes.parents.get(store)
+            plain = isinstance(parent, ast.AnnAssign) or (isinstance(parent, ast.Assign) and store in parent.targets)
+            if not plain or parent.value is None:  # type: ignore[union-attr]
+                return None
+            if self.reached.live(parent, world):  # type: ignore[arg-type]
+                values.append(parent.value)  # type: ignore[union-attr]
+            else:
+                values.append(Known(_DEAD, True))
+        if name in scope.params:
+            given = self._given(scope, name, world)
+            if given is None:
+                return None
+            values += given
+        return values
+
+    def _given(self, scope: Any, name: str, world: World) -> list[ast.expr | Known] | None:
+        """What callers pass for a parameter where they run; a spawned function is given its rank first."""
+        f = scope.node
+        if not isinstance(f, ast.FunctionDef):
+            return None
+        default = default_of(f, name)
+        values: list[ast.expr | Known] = []
+        for use in self._uses(f):
+            if not isinstance(use, ast.Call):
+                spawn = self.facts.scopes.parents.get(use)
+                spawn = self.facts.scopes.parents.get(spawn) if isinstance(spawn, ast.keyword) else spawn
+                if not (isinstance(spawn, ast.Call) and self._spawns(spawn)):
+                    return None
+                passed = self._spawned_argument(spawn, f, name, world)
+            elif f.name == "__init__":
+                passed = _of_instance(use, f, name) or default
+            else:
+                passed = argument(use, f, name) or default
+            if passed is None:
+                return None
+            values.append(passed if self.reached.live(use, world) else Known(_DEAD, True))
+        return values
+
+    def _uses(self, f: ast.FunctionDef) -> list[ast.AST]:
+        holder = self.facts.scopes.parents.get(f)
+        if f.name == "__init__" and isinstance(holder, ast.ClassDef):  # what instances are made with
+            home = self.facts.scopes.scope_of(holder)
+            reads = list(self.facts.scopes.reads(holder.name, home))
+            return [
+                up if isinstance(up, ast.Call) and up.func is r else r
+                for r in reads
+                for up in [self.facts.scopes.parents.get(r)]
+            ]
+        return self.facts.devices.uses_of_function(f)
+
+    def _spawns(self, call: ast.Call) -> bool:
+        return self.facts.names.resolve(call.func) == "torch.multiprocessing.spawn"
+
+    def _spawned_argument(self, spawn: ast.Call, f: ast.FunctionDef, name: str, world: World) -> Any:
+        parameters = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
+        if name not in parameters:
+            return None
+        at = parameters.index(name)
+        if at == 0:
+            return Known(world.rank, True)
+        given = argument_at(spawn, "args", 1)
+        if isinstance(given, ast.Tuple | ast.List) and at - 1 < len(given.elts):
+            return given.elts[at - 1]
+        return default_of(f, name)
+
+    def _all_agree(self, values: list[ast.expr | Known] | None, world: World) -> Known | None:
+        if not values:
+            return None
+        known = [v if isinstance(v, Known) else self.value(v, world) for v in values]
+        if any(k is None for k in known):
+            return None
+        live = [k for k in known if k.value is not _DEAD]  # type: ignore[union-attr]
+        if not live or any(k.value != live[0].value for k in live):  # type: ignore[union-attr]
+            return None
+        return Known(live[0].value, any(k.asked for k in known))  # type: ignore[union-attr]
+
+    def _by_name(self, name: str, world: World) -> Known | None:
+        """What the name says, where no value shows."""
+        if RANK_NAME.match(name):
+            return Known(world.rank, True)
+        if WORLD_NAME.match(name):
+            return Known(world.size, True)
+        return None
+
+    # -- options and attributes -------------------------------------------------------------------------------
+
+    @cached_property
+    def _stored(self) -> dict[str, list[tuple[ast.Attribute, ast.Assign | None]]]:
+        found: dict[str, list[tuple[ast.Attribute, ast.Assign | None]]] = {}
+        for a in self.facts.walk(ast.Attribute):
+            if not isinstance(a.ctx, ast.Load):
+                up = self.facts.scopes.parents.get(a)
+                found.setdefault(a.attr, []).append((a, up if isinstance(up, ast.Assign) else None))
+        return found
+
+    @cached_property
+    def _options(self) -> dict[str, Option]:
+        return {o.name: o for o in options(self.facts)}
+
+    def _attribute(self, node: ast.Attribute, world: World) -> Known | None:
+        if self.facts.names.resolve(node) is not None or not isinstance(node.value, ast.Name):
+            return None
+        if not OPTIONS.match(node.value.id):
+            return None
+        key = (node.attr, world)
+        if key in self._open:
+            return None
+        self._open.add(key)
+        try:
+            known = self._all_agree(self._values_of_attribute(node.attr, world), world)
+        finally:
+            self._open.discard(key)
+        if known is not None:
+            return known
+        option = self._options.get(node.attr)
+        if option is not None and not (option.default in (None, 0, 1, -1) or WORLD_NAME.match(node.attr)):
+            return None
+        elsewhere = self.facts.elsewhere.get(node.attr)
+        if node.attr not in self._stored and elsewhere is not None:
+            return Known(elsewhere[0] if world is PLAIN else elsewhere[1] if world.rank == 0 else None, True)
+        return self._by_name(node.attr, world)
+
+    def _values_of_attribute(self, name: str, world: World) -> list[ast.expr | Known] | None:
+        values: list[ast.expr | Known] = []
+        for _, s in self._stored.get(name, ()):
+            if s is None or isinstance(s.targets[0], ast.Tuple):
+                return None
+            values.append(s.value if self.reached.live(s, world) else Known(_DEAD, True))
+        option = self._options.get(name)
+        if option is None:
+            return values
+        if RANK_NAME.match(name):
+            values.append(Known(world.rank if world.launched else option.default, True))
+        elif FLAG_NAME.match(name) and option.is_flag:
+            values.append(Known(world.launched, True))
+        elif not values:
+            return None  # the user's own
+        else:
+            values.append(self._by_name(name, world) or Known(None, False))
+            if not WORLD_NAME.match(name):
+                return None
+        return values
+
+    # -- functions --------------------------------------------------------------------------------------------
+
+    def _function(self, name: ast.Name) -> ast.FunctionDef | None:
+        home = self.facts.scopes.scope_of(name).lookup(name.id)
+        stores = home.stores.get(name.id, []) if home is not None else []
+        f = stores[0] if len(stores) == 1 else None
+        return f if isinstance(f, ast.FunctionDef) and not f.decorator_list else None
+
+    def _returned(self, f: ast.FunctionDef, world: World) -> Known | None:
+        key = (f, world)
+        if key in self._open or any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(f)):
+            return None
+        self._open.add(key)
+        try:
+            values: list[ast.expr | Known] = []
+            for n in own_nodes(f):
+                if isinstance(n, ast.Return) and n.value is not None:
+                    values.append(n.value if self.reached.live(n, world) else Known(_DEAD, True))
+                elif isinstance(n, ast.Return):
+                    return None
+            return self._all_agree(values, world) if self.reached.block_exits(f.body, world) else None
+        finally:
+            self._open.discard(key)
+
+
+_DEAD = object()
+
+
+def own_nodes(f: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function, not those of functions and classes in it."""
+    for child in ast.iter_child_nodes(f):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            yield child
+            yield from own_nodes(child)
+
+
+def _of_instance(call: ast.Call, init: ast.FunctionDef, name: str) -> ast.expr | None:
+    parameters = [a.arg for a in (*init.args.posonlyargs, *init.args.args)][1:]
+    if name in parameters:
+        at = parameters.index(name)
+        if at < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args[: at + 1]):
+            return call.args[at]
+    return next((k.value for k in call.keywords if k.arg == name), None)
+
+
+def _last(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,126 @@
+# ruff: noqa: E501
+"""T9: of branches that ask how many processes there are, the one of a plain script."""
+
+import pytest
+from helpers import check, check_unchanged, migrated
+
+HEAD = "import os\nimport sys\nimport torch\nimport torch.distributed as dist\nimport torch.multiprocessing as mp\n"
+INIT = "dist.init_process_group('nccl')\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if dist.is_initialized():\n    a()\nelse:\n    # alone\n    b()", "# alone\nb()"),
+        ("if x:\n    a()\nelif 'RANK' in os.environ:\n    b()\nelse:\n    c()", "if x:\n    a()\nelse:\n    c()"),
+        ("if x:\n    a()\nelif 'RANK' not in os.environ:\n    b()\nelse:\n    c()", "if x:\n    a()\nelse:\n    b()"),
+        ("if 'RANK' in os.environ:\n    a()\nelif x:\n    b()", "if x:\n    b()"),
+        ("many = int(os.environ.get('WORLD_SIZE', 1)) > 1\nif many and x:\n    a()\ngo()", "go()"),
+        ("if x and not dist.is_initialized():\n    a()", "if x:\n    a()"),
+        ("y = a if dist.is_initialized() else b", "y = b"),
+        ("def world():\n    if not dist.is_available():\n        return 1\n    if not dist.is_initialized():\n        return 1\n    return dist.get_world_size()\nif world() > 1:\n    a()\ngo()", "go()"),
+        ("def mean(t):\n    n = dist.get_world_size()\n    if n < 2:\n        return t\n    dist.all_gather(ts, t)\n    return sum(ts) / n\nmean(x)", "def mean(t):\n    return t\nmean(x)"),
+        ("assert dist.get_world_size() > 1\ngo()", "go()"),
+        ("if dist.get_world_size() < 2:\n    raise ValueError('more')\ngo()", "go()"),
+        ("if dist.get_world_size() < 2:\n    sys.exit(1)\nelse:\n    go()", "go()"),
+        ("f(shuffle=not dist.is_initialized())", "f(shuffle=True)"),
+        ("f(batch_size=batch // dist.get_world_size())", "f(batch_size=batch)"),
+        ("f(batch_size=int(batch / dist.get_world_size()))", "f(batch_size=batch)"),
+        ("torch.manual_seed(seed + dist.get_rank())", "torch.manual_seed(seed)"),
+        ("rank = dist.get_rank()\ntorch.manual_seed(7 + rank)", "torch.manual_seed(7)"),
+    ],
+)  # fmt: skip
+def test_the_branch_of_one_process_is_taken(before, after):
+    check(HEAD + INIT + before + "\n", HEAD + after + "\n", select="PTM420")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if rank == 0:\n    copy(x)", "if is_global_zero():\n    copy(x)"),
+        ("if dist.get_rank() != 0:\n    quiet()", "if not is_global_zero():\n    quiet()"),
+        ("main = dist.get_rank() == 0", "main = is_global_zero()"),
+        ("if not dist.is_initialized() or dist.get_rank() == 0:\n    copy(x)", "if is_global_zero():\n    copy(x)"),
+        ("if local_rank in (-1, 0) and epoch > 3:\n    copy(x)", "if is_global_zero() and epoch > 3:\n    copy(x)"),
+        ("bar = wrap(xs) if rank < 1 else xs", "bar = wrap(xs) if is_global_zero() else xs"),
+        ("f(disable=rank > 0)", "f(disable=not is_global_zero())"),
+        ("if rank:\n    quiet()", "if not is_global_zero():\n    quiet()"),
+        ("def main(rank, n):\n    if rank == 0:\n        copy(n)\nmp.spawn(main, (3,), 3)", "def main(rank, n):\n    if is_global_zero():\n        copy(n)\nmain(0, 3)"),
+    ],
+)  # fmt: skip
+def test_what_rank_0_does_alone_asks_the_runtime(before, after):
+    imported = HEAD.replace("as mp\n", "as mp\nfrom ptmigrate.runtime import is_global_zero\n")
+    check(HEAD + INIT + before + "\n", imported + after + "\n", select="PTM420")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "if debug:\n    a()",
+        "DEBUG = False\nif DEBUG:\n    a()",
+        "rank = torch.linalg.matrix_rank(m)\nif rank == 0:\n    a()",
+        "def low(x, rank=8):\n    w = torch.zeros(3, rank)\n    if rank == 0:\n        a()\n    return w",
+        "class Lora:\n    def __init__(self, rank):\n        if rank > 0:\n            self.a = 1\nLora(4)",
+        "lora_rank = f()\nif lora_rank == 0:\n    a()",
+        "for rank in range(3):\n    if rank == 0:\n        a()",
+        "if os.environ.get('DEBUG') == '1':\n    a()",
+        "if torch.cuda.device_count() > 1:\n    a()",
+        "if torch.cuda.is_available():\n    a()",
+        "x = y // n_classes",
+        "if dist.is_available():\n    a()",
+        "if ask(dist.is_available()):\n    a()",
+        "def size():\n    return config.size\nif size() == 1:\n    a()",
+    ],
+)
+def test_unchanged(source):
+    check(HEAD + INIT + source + "\n", HEAD + source + "\n", select="PTM420")
+
+
+def test_without_processes_by_hand_nothing_is_folded():
+    check_unchanged(HEAD + "if dist.is_initialized():\n    a()\nif rank == 0:\n    b()\n", select="PTM420")
+
+
+def test_options_of_several_processes_leave_the_parser():
+    source = (
+        HEAD
+        + "import argparse\np = argparse.ArgumentParser()\np.add_argument('--local_rank', type=int, default=-1)\n"
+        + "p.add_argument('--distributed', action='store_true')\np.add_argument('--dist-url')\np.add_argument('--lr')\n"
+        + "args = p.parse_args()\nif args.local_rank != -1 or args.distributed:\n"
+        + "    dist.init_process_group('nccl', init_method=args.dist_url)\nif args.local_rank <= 0:\n    copy(args.lr)\n"
+    )
+    text = migrated(source, select="PTM420").text
+    assert text.endswith("p.add_argument('--lr')\nargs = p.parse_args()\nif is_global_zero():\n    copy(args.lr)\n")
+    assert "local_rank" not in text and "dist-url" not in text and "--distributed" not in text
+
+
+def test_options_that_are_handed_on_stay():
+    source = HEAD + INIT + "p.add_argument('--dist-url')\nargs = p.parse_args()\nuse(args)\n"
+    assert "--dist-url" in migrated(source, select="PTM420").text
+
+
+def test_a_rate_that_was_scaled_is_told():
+    result = migrated(HEAD + INIT + "opt(lr=0.1 * dist.get_world_size())\n", select="PTM420")
+    assert result.text.endswith("opt(lr=0.1)\n")
+    assert [n.message.split(":")[0] for n in result.attention] == ["`0.1 * dist.get_world_size()`"]
+
+
+LOOP = "for x in xs:\n    loss = f(x)\n    loss.backward()\n    {}\n"
+
+
+@pytest.mark.parametrize(
+    ("guarded", "saves"),
+    [
+        ("if rank == 0:\n        keep(x)", "torch.save(x, 'x')"),
+        ("keep(x)", "rank_zero_save(x, 'x')"),
+        ("if rank == 0:\n        keep(x)\n    keep(x)", "on_rank_zero(torch.save)(x, 'x')"),
+    ],
+)
+def test_ranks_do_not_wait_for_a_save_that_only_one_reaches(guarded, saves):
+    text = migrated(HEAD + INIT + "def keep(x):\n    torch.save(x, 'x')\n\n\n" + LOOP.format(guarded)).text
+    assert f"def keep(x):\n    {saves}\n" in text
+
+
+def test_behind_a_way_out_only_one_saves():
+    keep = "def keep(x):\n    if rank != 0:\n        return\n    torch.save(x, 'x')\n\n\n"
+    text = migrated(HEAD + INIT + keep + LOOP.format("keep(x)")).text
+    assert "    if not is_global_zero():\n        return\n    torch.save(x, 'x')\n" in text

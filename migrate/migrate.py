@@ -15,6 +15,7 @@ from .codemods.mend_async import mend
 from .codemods.once import ASKS, NAMES, Once, names_read, renames
 from .codemods.plain_branches import PlainBranches
 from .codemods.split_steps import SplitSteps
+from .elsewhere import Elsewhere
 from .facts.choice import accelerator
 from .facts.distribution import Distribution, mentions_processes
 from .facts.refusals import carrier, refusal
@@ -58,7 +59,13 @@ class Result:
     framework: str = "ptmigrate"  # what the result runs on
 
 
-def migrate_text(text: str, options: Options | None = None, is_script: bool = True, kept: bool = False) -> Result:
+def migrate_text(
+    text: str,
+    options: Options | None = None,
+    is_script: bool = True,
+    kept: bool = False,
+    elsewhere: Elsewhere | None = None,
+) -> Result:
     """Migrate one file. `is_script` is False for modules that a script imports: their loops are not lifted.
 
     `kept`: a loop that stands in another file of the project is kept, and trains what this file makes and places.
@@ -71,6 +78,8 @@ def migrate_text(text: str, options: Options | None = None, is_script: bool = Tr
     mended, first = mend(text)
     facts = Facts(mended)
     facts.checkpoint = frozenset(options.checkpoint)
+    if elsewhere is not None:
+        _know(facts, elsewhere)
     if already_migrated(facts):
         return Result(text, "none")
     left = _left_alone(facts, text, is_script)
@@ -114,9 +123,16 @@ def _left_alone(facts: Facts, text: str, is_script: bool) -> Result | None:
     return None
 
 
+def _know(facts: Facts, elsewhere: Elsewhere) -> None:
+    """What other files of the project say of processes."""
+    facts.by_hand, facts.elsewhere, facts.samplers_gone = elsewhere.by_hand, elsewhere.values, elsewhere.samplers
+    facts.guarded_elsewhere, facts.given_wrapped = elsewhere.guarded, elsewhere.given_wrapped
+    facts.read_elsewhere, facts.defined_elsewhere = elsewhere.reads, elsewhere.defines
+
+
 def _plain(facts: Facts, options: Options) -> tuple[Facts, list[Edit], list[Note]]:
     """The script with the branches of one process alone, where it starts and connects its processes by hand."""
-    if not (options.wants(PlainBranches.code) and mentions_processes(facts.text.text)):
+    if not (options.wants(PlainBranches.code) and (facts.by_hand or mentions_processes(facts.text.text))):
         return facts, [], []
     found = Distribution(facts)
     facts.by_hand, facts.wrapped = found.by_hand, frozenset(found.wrapped_names)
@@ -125,7 +141,12 @@ def _plain(facts: Facts, options: Options) -> tuple[Facts, list[Edit], list[Note
     if not changes:
         return facts, [], []
     plain = Facts(apply(facts, changes))
-    plain.by_hand, plain.wrapped, plain.checkpoint = facts.by_hand, facts.wrapped, facts.checkpoint
+    for name in (
+        "by_hand", "wrapped", "checkpoint", "elsewhere", "samplers_gone", "guarded_elsewhere", "given_wrapped",
+        "read_elsewhere",
+        "defined_elsewhere",
+    ):  # fmt: skip
+        setattr(plain, name, getattr(facts, name))
     return plain, [c.edit for c in changes if c.told], list(branches.notes(facts))
 
 

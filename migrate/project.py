@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .codemods.mend_async import mend
+from .elsewhere import Elsewhere, of_projects
 from .facts.source import Source, SourceError, mentions_torch, parse, read_source
 from .migrate import Options, Result, migrate_text
 from .report import FileReport, Note
@@ -59,7 +60,14 @@ def _absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))
 
 
-def migrate_file(path: Path, root: Path, is_script: bool, options: Options, kept: bool = False) -> Migrated:
+def migrate_file(
+    path: Path,
+    root: Path,
+    is_script: bool,
+    options: Options,
+    kept: bool = False,
+    elsewhere: Elsewhere | None = None,
+) -> Migrated:
     """Read, migrate and report one file; what goes wrong is in the report."""
     report = FileReport(str(path))
     try:
@@ -68,7 +76,7 @@ def migrate_file(path: Path, root: Path, is_script: bool, options: Options, kept
             return Migrated(path, root, source, Result(source.text, "none"), report)
         if mend(source.text)[0] == source.text:
             parse(source)  # raises with the place and the reason
-        result = migrate_text(source.text, options, is_script, kept)
+        result = migrate_text(source.text, options, is_script, kept, elsewhere)
         ast.parse(result.text)
     except RecursionError:
         report.error, report.plan = f"{path}:1:1: nested too deeply to be migrated", "refused"
@@ -87,13 +95,15 @@ def migrate_all(
     done: list[Migrated] = []
     refused = loop = False  # the script whose modules these are
     kept = _kept_projects(files)
+    elsewhere = of_projects(path for path, _, _ in files)
     for path, root, is_script in files:
         if tick is not None:
             tick(path)
         if refused and not is_script:
             m = _as_it_is(path, root)
         else:
-            m = migrate_file(path, root, is_script, options, path in kept or (loop and not is_script))
+            keeps = path in kept or (loop and not is_script)
+            m = migrate_file(path, root, is_script, options, keeps, elsewhere.get(path))
         if is_script:
             refused, loop = m.report.plan == "refused", m.report.plan == "loop"
         done.append(m)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from ..facts.effects import only_asks
@@ -40,7 +41,7 @@ class PlainBranches(Codemod):
         self.worlds: Worlds = facts.worlds
         self.gone: set[ast.AST] = set()
         numbers = PlainNumbers(self.gone)
-        for change in [*self._branches(facts), *numbers.plan(facts)]:
+        for change in chain(self._branches(facts), numbers.plan(facts)):
             for part in change.gone:
                 self.gone.update(ast.walk(part))
             yield change
@@ -263,7 +264,7 @@ class PlainBranches(Codemod):
             return
         for holder in facts.walk(ast.Expr):
             name = option_name(holder.value)
-            if name is None or holder in self.gone:
+            if name is None or holder in self.gone or name in facts.read_elsewhere:
                 continue
             reads = [a for a in facts.walk(ast.Attribute) if a.attr == name]
             tells = name in MEETING or any(kind.match(name) for kind in (FLAG_NAME, RANK_NAME, WORLD_NAME))

@@ -49,7 +49,7 @@ class RemoveSamplers(Codemod):
             return
         made = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) == SAMPLER]
         handled: set[ast.Call] = set()
-        any_gone = False
+        any_gone = facts.samplers_gone
         for call in made:
             if call in handled:
                 continue

@@ -85,7 +85,10 @@ def _is_looked_into(facts: Facts, read: ast.Name) -> bool:
         scope = facts.scopes.scope_of(up.func).lookup(up.func.id)
         made = scope.stores.get(up.func.id, []) if scope is not None else []
         return bool(made) and all(isinstance(m, ast.FunctionDef | ast.ClassDef) for m in made)
-    return isinstance(up, ast.Call) and up.func is not read and _spawned(up)
+    if not isinstance(up, ast.Call) or up.func is read:
+        return False
+    last = up.func.attr if isinstance(up.func, ast.Attribute) else getattr(up.func, "id", "")
+    return last in facts.defined_elsewhere or _spawned(up)
 
 
 def _spawned(call: ast.Call) -> bool:

@@ -50,6 +50,18 @@ class Alone:
             self._open.discard(f)
 
 
+def asks_for_rank_zero(facts: Facts, node: ast.AST) -> bool:
+    """Whether a rank guard stands around a node, in its own function."""
+    child = node
+    for up in facts.scopes.ancestors(node):
+        if isinstance(up, ast.If | ast.IfExp) and child is not up.test and _asks(up.test):
+            return True
+        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+            return False
+        child = up
+    return False
+
+
 def _asks(test: ast.expr) -> bool:
     return RANK_GUARD.search(ast.unparse(test)) is not None
 

@@ -97,6 +97,9 @@ class Distribution:
             for f in self.facts.walk(ast.FunctionDef):
                 for name in self.facts.scopes.by_node[f].params:
                     given = self.facts.devices.given(self.facts.scopes.by_node[f], name) or []
+                    if (f.name, _place(f, name)) in self.facts.given_wrapped and name not in found:
+                        found.add(name)
+                        grew = True
                     if name not in found and any(_last(v) in found for v in given):
                         found.add(name)
                         grew = True
@@ -270,6 +273,12 @@ def _last(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def _place(f: ast.FunctionDef, name: str) -> int:
+    names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
+    names = names[1:] if names[:1] == ["self"] else names
+    return names.index(name) if name in names else -1
 
 
 def _last_of(node: ast.AST) -> str:

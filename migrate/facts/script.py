@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .alone import Alone
 from .classes import Classes
@@ -34,7 +34,11 @@ class Facts:
         self.checkpoint: frozenset[str] = frozenset()  # attributes whose activations are to be computed again
         self.by_hand = False  # whether processes are started and connected by hand, here or elsewhere in the project
         self.wrapped: frozenset[str] = frozenset()  # names of models that were wrapped, here or elsewhere
-        self.elsewhere: dict[str, tuple[object, object]] = {}  # options set in other files: plain, and on rank 0
+        self.given_wrapped: frozenset[tuple[str, int]] = frozenset()  # arguments of other files that are wrapped models
+        self.read_elsewhere: frozenset[str] = frozenset()  # options that other files read
+        self.defined_elsewhere: frozenset[str] = frozenset()  # functions of those files
+        self.samplers_gone = False  # whether another file's DistributedSampler goes
+        self.elsewhere: dict[str, dict[Any, object]] = {}  # what other files' options and functions are in each world
         self.guarded_elsewhere: frozenset[str] = frozenset()  # functions that other files call on rank 0 alone
         self.lifting = False  # whether the loop is to become a Module, whose steps log instead of adding up
         self.tree = tree if tree is not None else ast.parse(text)

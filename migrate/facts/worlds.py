@@ -167,6 +167,8 @@ class Worlds:
             return Known(world.size, True)
         if full in LAUNCHED:
             return Known(world.launched, True)
+        if full == D + "is_available" and world.launched:
+            return Known(True, True)
         if full in ("torch.cuda.device_count", "torch.accelerator.device_count"):
             return Known(world.size, True) if self._counts_processes(call) else None
         if full in ("os.environ.get", "os.getenv"):
@@ -176,8 +178,18 @@ class Worlds:
                 inner = self.value(call.args[0], world)
                 return None if inner is None else Known(BUILTINS[call.func.id](inner.value), inner.asked)
             f = self._function(call.func)
-            return self._returned(f, world) if f is not None else None
-        return None
+            if f is not None:
+                return self.returned(f, world)
+        return self._elsewhere(call, full, world)
+
+    def _elsewhere(self, call: ast.Call, full: str | None, world: World) -> Known | None:
+        """`utils.get_rank()`, of another file of the project."""
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        known = self.facts.elsewhere.get(f"{last}()")
+        home = isinstance(call.func, ast.Name) and self._function(call.func) is not None
+        if known is None or call.args or call.keywords or home or (full or "").startswith("torch."):
+            return None
+        return Known(known[world], True)
 
     def _counts_processes(self, call: ast.Call) -> bool:
         """`ngpus_per_node = torch.cuda.device_count()` of a script that starts a process for each."""
@@ -376,7 +388,7 @@ class Worlds:
             return None
         elsewhere = self.facts.elsewhere.get(node.attr)
         if node.attr not in self._stored and elsewhere is not None:
-            return Known(elsewhere[0] if world is PLAIN else elsewhere[1] if world.rank == 0 else None, True)
+            return Known(elsewhere[world], True)
         return self._by_name(node.attr, world)
 
     def _values_of_attribute(self, name: str, world: World) -> list[ast.expr | Known] | None:
@@ -408,7 +420,7 @@ class Worlds:
         f = stores[0] if len(stores) == 1 else None
         return f if isinstance(f, ast.FunctionDef) and not f.decorator_list else None
 
-    def _returned(self, f: ast.FunctionDef, world: World) -> Known | None:
+    def returned(self, f: ast.FunctionDef, world: World) -> Known | None:
         key = (f, world)
         if key in self._open or any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(f)):
             return None

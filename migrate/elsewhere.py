@@ -1,0 +1,116 @@
+"""What the other files of a project say of processes: a script's helper may ask for ranks in a file of its own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .codemods.remove_samplers import RemoveSamplers
+from .facts.alone import asks_for_rank_zero
+from .facts.distribution import Distribution, mentions_processes
+from .facts.script import Facts
+from .facts.source import SourceError, mentions_torch, read_source
+from .facts.worlds import PEERS, PLAIN, World
+from .sources import followed
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    by_hand: bool = False  # some file starts or connects processes by hand
+    wrapped: frozenset[str] = frozenset()  # names of models that are wrapped
+    given_wrapped: frozenset[tuple[str, int]] = frozenset()  # (function, place of the argument) that get one
+    guarded: frozenset[str] = frozenset()  # functions that are called on rank 0 alone
+    reads: frozenset[str] = frozenset()  # options that are read where a plain script comes
+    defines: frozenset[str] = frozenset()  # functions whose reads of options are known
+    samplers: bool = False  # a DistributedSampler is made, and goes
+    values: dict[str, dict[World, object]] = field(default_factory=dict)  # options and functions that tell of processes
+
+    def __or__(self, other: Elsewhere) -> Elsewhere:
+        return Elsewhere(
+            self.by_hand or other.by_hand,
+            self.wrapped | other.wrapped,
+            self.given_wrapped | other.given_wrapped,
+            self.guarded | other.guarded,
+            self.reads | other.reads,
+            self.defines | other.defines,
+            self.samplers or other.samplers,
+            {**self.values, **other.values},
+        )
+
+
+def of_projects(files: Iterable[Path]) -> dict[Path, Elsewhere]:
+    """For each file, what the files that it imports, or that import it, say."""
+    paths = list(files)
+    spoken = {p: said for p in paths if (said := _said(p)) is not None}
+    if len(paths) < 2 or not spoken:
+        return {}
+    found: dict[Path, Elsewhere] = {}
+    for path in paths:
+        reach = {p.resolve() for p in followed(path)} | {path.resolve()}
+        project = [p for p in paths if p.resolve() in reach]
+        if len(project) < 2:
+            continue
+        for p in project:
+            for other in project:
+                if other is not p:
+                    found[p] = found.get(p, Elsewhere()) | spoken.get(other, Elsewhere())
+    return found
+
+
+def _said(path: Path) -> Elsewhere | None:
+    try:
+        source = read_source(path)
+        if not (mentions_torch(source.raw) and mentions_processes(source.text)):
+            return None
+        facts = Facts(source.text)
+    except (SourceError, SyntaxError, RecursionError):
+        return None
+    found = Distribution(facts)
+    guarded = set()
+    given: set[tuple[str, int]] = set()
+    for call in facts.walk(ast.Call):
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if asks_for_rank_zero(facts, call):
+            guarded.add(name)
+        for i, a in enumerate(call.args):
+            last = a.attr if isinstance(a, ast.Attribute) else getattr(a, "id", None)
+            if last in found.wrapped_names:
+                given.add((name, i))
+    samplers = "DistributedSampler" in source.text and any(True for _ in RemoveSamplers().plan(facts))
+    return Elsewhere(
+        found.by_hand,
+        frozenset(found.wrapped_names),
+        frozenset(given),
+        frozenset(guarded),
+        _reads(facts),
+        frozenset(f.name for f in facts.walk(ast.FunctionDef)),
+        samplers,
+        _values(facts),
+    )
+
+
+def _reads(facts: Facts) -> frozenset[str]:
+    return frozenset(
+        a.attr
+        for a in facts.walk(ast.Attribute)
+        if isinstance(a.ctx, ast.Load) and isinstance(a.value, ast.Name) and facts.worlds.reached.live(a, PLAIN)
+    )
+
+
+def _values(facts: Facts) -> dict[str, dict[World, object]]:
+    """Attributes of options that this file sets, and functions without parameters, where each world has one value."""
+    worlds = (PLAIN, *PEERS)
+    values: dict[str, dict[World, object]] = {}
+    nodes = [a for a in facts.walk(ast.Attribute) if not isinstance(a.ctx, ast.Load)]
+    for a in nodes:
+        known = [facts.worlds.value(a, w) for w in worlds]
+        if all(k is not None and k.asked for k in known):
+            values[a.attr] = {w: k.value for w, k in zip(worlds, known, strict=True) if k is not None}
+    for f in facts.tree.body:
+        if isinstance(f, ast.FunctionDef) and not f.args.args:
+            known = [facts.worlds.returned(f, w) for w in worlds]
+            if all(k is not None and k.asked for k in known):
+                values[f"{f.name}()"] = {w: k.value for w, k in zip(worlds, known, strict=True) if k is not None}
+    return values

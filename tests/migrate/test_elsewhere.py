@@ -1,0 +1,114 @@
+"""T9 over several files: what one file says of processes is known in the others."""
+
+import subprocess
+import sys
+
+from ptmigrate.migrate.migrate import Options
+from ptmigrate.migrate.project import collect, migrate_all
+
+UTILS = """\
+import os
+import torch
+import torch.distributed as dist
+
+
+def is_on():
+    if not dist.is_available():
+        return False
+    if not dist.is_initialized():
+        return False
+    return True
+
+
+def get_rank():
+    if not is_on():
+        return 0
+    return dist.get_rank()
+
+
+def is_main_process():
+    return get_rank() == 0
+
+
+def start(args):
+    if 'RANK' in os.environ:
+        args.rank = int(os.environ['RANK'])
+    else:
+        args.distributed = False
+        return
+    args.distributed = True
+    dist.init_process_group('nccl', init_method=args.dist_url, rank=args.rank)
+
+
+def keep(net, path):
+    torch.save(net.module.state_dict(), path)
+
+
+def begin(loader, epoch):
+    loader.sampler.set_epoch(epoch)
+"""
+
+MAIN = """\
+import argparse
+import torch
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler
+import utils
+
+p = argparse.ArgumentParser()
+p.add_argument('--dist-url', default='env://')
+p.add_argument('--world-size', default=1, type=int)
+args = p.parse_args()
+utils.start(args)
+torch.manual_seed(3 + utils.get_rank())
+model = torch.nn.Linear(2, 1)
+data = torch.ones(8, 2)
+if args.distributed:
+    model = DDP(model)
+loader = DataLoader(data, 2, sampler=DistributedSampler(data))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(2):
+    utils.begin(loader, epoch)
+    for x in loader:
+        loss = model(x).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    if utils.is_main_process():
+        print(epoch, loss.item())
+        utils.keep(model, 'm.pt')
+"""
+
+
+def migrated(tmp_path, **files):
+    for name, text in files.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    done = migrate_all(collect([tmp_path / "main.py"]), Options())
+    for m in done:
+        m.path.write_bytes(m.data)
+    return {m.path.stem: m.path.read_text() for m in done}
+
+
+def test_a_script_and_its_helpers_become_plain_together(tmp_path):
+    texts = migrated(tmp_path, utils=UTILS, main=MAIN)
+    assert "distributed" not in texts["main"] and "dist-url" not in texts["main"] and "DDP" not in texts["main"]
+    assert "torch.manual_seed(3)\n" in texts["main"]
+    assert "    return is_global_zero()\n" in texts["utils"] and "init_process_group" not in texts["utils"]
+    assert "    torch.save(net.state_dict(), path)\n" in texts["utils"]  # rank 0 comes alone, and nobody waits for it
+    assert "set_epoch" not in texts["utils"]
+    run = subprocess.run([sys.executable, "main.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0 and len(run.stdout.splitlines()) == 2, run.stderr
+
+
+def test_an_option_that_another_file_reads_stays(tmp_path):
+    utils = UTILS + "\n\ndef size(args):\n    return args.world_size * 2\n"
+    assert "--world-size" in migrated(tmp_path, utils=utils, main=MAIN)["main"]
+
+
+def test_files_that_do_not_import_one_another_are_not_one_project(tmp_path):
+    alone = "import torch\nif args.distributed:\n    a()\nif rank == 0:\n    b()\nm.module.c()\n"
+    (tmp_path / "other.py").write_text(alone)
+    (tmp_path / "utils.py").write_text(UTILS)
+    (tmp_path / "main.py").write_text(MAIN)
+    done = {m.path.stem: m for m in migrate_all(collect([tmp_path]), Options())}
+    assert done["other"].data.decode() == alone

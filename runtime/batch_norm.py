@@ -33,7 +33,8 @@ class JoinedNorms:
         self.sums: list[torch.Tensor] | None = None  # of the current step, where anybody wants them
         self.parts: list[Any] = [] if module is None else [part for part in module.modules() if can_join(part)]
         for part in self.parts:
-            part.__class__ = joined_class(type(part))
+            kind: Any = type(part)
+            part.__class__ = joined_class(kind)
             _joined[part] = self
 
     @contextmanager

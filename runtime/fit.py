@@ -220,6 +220,7 @@ class FitLoop:
         """Validation inside the epoch; after its last batch, too."""
         trainer, module = self.trainer, self.trainer.module
         assert module is not None
+        self.runner.rest()
         every = trainer.reload_dataloaders_every_n_epochs
         if every and self.epoch - self.validation_loader_of >= every:
             trainer.reload_validation_dataloaders()
@@ -243,6 +244,7 @@ class FitLoop:
         Callbacks that watch values are called when all of them are known.
         """
         trainer = self.trainer
+        self.runner.rest()
         reached = self.batch_idx + 1 == self.batches or self.at_epoch_end
         if not reached and (self.epoch_ended or (self.exhausted and self.batch_idx >= 0)):
             self.schedules.step("epoch", self.epoch + 1, on_metric=False)

@@ -30,6 +30,7 @@ class ManualStep:
         if set(trainer.accumulation_table.values()) != {1}:
             raise ConfigurationError("accumulate_grad_batches: in manual optimization the step decides when to step")
         self.trainer, self.module, self.loop, self.runtime = trainer, module, loop, trainer.runtime
+        self.several = self.runtime.world_size > 1
         self.runtime.strategy.follow(module)
         self.runtime.follow_buffers(module)
         self.step = step_caller(module, "training_step", self.runtime.strategy.step(module, "training_step"))
@@ -65,8 +66,15 @@ class ManualStep:
     def start_epoch(self, accumulate: int) -> None: ...
 
     def run(self, batch: Any, batch_idx: int) -> tuple[bool, Any]:
+        if self.several:
+            self.runtime.strategy.begin_batch(self.loop.total_batches)
         with self.context():
             return True, self.step(batch, batch_idx)
+
+    def rest(self) -> None:
+        """What comes now is no step: validation, or the end of the epoch."""
+        if self.several:
+            self.runtime.strategy.begin_batch(None)
 
     def finished(self, outputs: Any) -> Any:
         """What on_train_batch_end sees: a dict, the loss in it detached."""

@@ -150,6 +150,8 @@ class AutomaticStep:
         loss = loss.detach() / self.accumulate if self.accumulate > 1 else loss.detach().clone()
         return {**outputs, "loss": loss} if isinstance(outputs, Mapping) else {"loss": loss}
 
+    def rest(self) -> None: ...
+
     def close(self) -> None:
         self.strategy.teardown()
 

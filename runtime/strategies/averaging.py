@@ -30,6 +30,7 @@ class GradientAverager:
         self._touched: set[int] = set()
         self._handles: list = []
         self._paused = 0
+        self.batch = 0  # the number of the training batch that is worked on, where somebody counts
 
     def follow(self, module: torch.nn.Module) -> None:
         """Start from rank 0's parameters and buffers, and watch the parameters that are new."""
@@ -54,16 +55,25 @@ class GradientAverager:
             self._paused -= 1
 
     def average(self) -> None:
-        """Average what was touched, on any rank; where a rank did not touch it, its part is zero."""
+        """Average what was touched, on any rank; where a rank did not touch it, its part is zero.
+
+        RuntimeError on all ranks where this is for another batch than theirs: their numbers of backward passes differ.
+        """
         if self._paused:
             return
-        touched = torch.zeros(len(self.parameters), dtype=torch.uint8)
+        touched = torch.zeros(len(self.parameters) + 2, dtype=torch.int32)
         touched[list(self._touched)] = 1
+        touched[-2], touched[-1] = self.batch, -self.batch
         self._touched.clear()
         dist.all_reduce(touched, dist.ReduceOp.MAX, group=self.group)
+        if touched[-2] != -touched[-1]:
+            raise RuntimeError(
+                "ranks make different numbers of backward passes: every rank has to call manual_backward equally often "
+                "for each batch; decide by what is the same on all (batch_idx, a value that all_reduce gave)"
+            )
         bucket: list[torch.Tensor] = []
         size = 0
-        for position in touched.nonzero().flatten().tolist():
+        for position in touched[:-2].nonzero().flatten().tolist():
             gradient = _gradient(self.parameters[position])
             if bucket and (size >= BUCKET_BYTES or gradient.dtype != bucket[0].dtype):
                 self._reduce(bucket)

@@ -159,6 +159,11 @@ class Strategy:
         """
         loss.backward(*args, **kwargs)
 
+    def begin_batch(self, number: int | None) -> None:
+        """Manual optimization on several processes: training batch `number` begins; None: no other does for now. An
+        engine whose backward passes wait for one another can tell ranks by it that make different numbers of them.
+        """
+
     def no_sync(self) -> AbstractContextManager:
         """Around step and backward of a batch that is only accumulated: gradients stay this rank's own; the first
         backward after it brings them together.

@@ -191,6 +191,11 @@ class DDPStrategy(Strategy):
             if missing:
                 raise unused(missing)
 
+    def begin_batch(self, number: int | None) -> None:
+        self.averager.batch = -1 if number is None else number
+        if number is None:
+            self.averager.average()
+
     # -- evaluation and checkpoints: under post_localSGD ranks have different weights ----------------------------------
 
     def evaluation(self, module: Module) -> AbstractContextManager:

@@ -1,7 +1,7 @@
 """Ranks that branch differently end together: a stop that one asks for, a batch that one skips."""
 
 import pytest
-from launching import answers
+from launching import SCRIPTS, answers, ptrun
 
 
 @pytest.fixture(scope="module")
@@ -26,3 +26,11 @@ def test_a_rank_that_skips_its_batch_takes_part(two):
 
 def test_no_time_at_all(two):
     assert two["Net"]["seen"] == [[0, 0, 0]] * 2
+
+
+@pytest.mark.parametrize("at", [3, 11])
+def test_different_numbers_of_backward_passes_are_told(at):
+    script = str(SCRIPTS / "backwards.py")
+    done = ptrun("--accelerator", "cpu", "--devices", "2", "--global-batch", script, str(at), limit=120)
+    assert done.returncode == 1
+    assert "ranks make different numbers of backward passes" in done.stderr

@@ -40,6 +40,9 @@ _HOMES = {
     "rank_zero_print": ".printing",
     "rank_zero_save": ".saving",
     "seed_everything": ".seeding",
+    "CSVLogger": ".loggers",
+    "TensorBoardLogger": ".loggers",
+    **dict.fromkeys(("AdvancedProfiler", "SimpleProfiler"), ".profiler"),
 }
 
 __all__ = [
@@ -65,6 +68,8 @@ alike.on_import()
 
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name, ".strategies" if name.endswith(("Strategy", "Plugin")) else None)
+    if home is None and name[:1].isupper():
+        home = ".callbacks"  # it has what is not here, too, and what to use instead
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(home, __name__), name)

@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .callbacks.prediction_writer import BasePredictionWriter
 from .checkpoint.state import load_weights
 from .collectives import gather_objects
 from .data import length_of, to_cpu
 from .data.combined import as_combined
+from .data.samples import telling_indices, with_indices
 from .errors import ConfigurationError
 from .hooks import overridden, step_caller, takes
 from .metrics.logs import EPOCH, Values
+from .profiler import around
 
 if TYPE_CHECKING:
     from .module import Module
@@ -78,9 +81,15 @@ class EvaluationLoop:
     def one_loader(self, module: Module, loader: Any, index: int, wanted: int | None) -> list[Any]:
         """All batches of one loader on this rank. The evaluation loop, from top to bottom."""
         trainer, logs = self.trainer, self.trainer.logs
+        tells_indices = self.stage == "predict" and any(
+            isinstance(cb, BasePredictionWriter) for cb in trainer.callbacks
+        )
+        if tells_indices and trainer.world_size == 1:
+            loader = with_indices(loader)
         divided = trainer.divide(loader, train=False, limit=wanted)
         name = f"{self.word}_step"
         step = step_caller(module, name, trainer.runtime.strategy.step(module, name))
+        step = around(trainer.profiler, name, step)
         batch_start = trainer.hook(f"on_{self.word}_batch_start")
         batch_end = trainer.hook(f"on_{self.word}_batch_end")
         extra = (index,) if self.several else ()
@@ -92,7 +101,8 @@ class EvaluationLoop:
         context = contextlib.nullcontext if precision.plain else precision.forward_context
         sends = bool(trainer.loggers) and not trainer.sanity_checking
 
-        for batch_idx, batch in self.numbered(divided, loader, wanted):
+        batches = self.numbered(divided, loader, wanted)
+        for batch_idx, batch in telling_indices(trainer, divided, batches) if tells_indices else batches:
             if place is not None:
                 batch = place(batch)
             logs.batch = batch

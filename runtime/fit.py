@@ -24,6 +24,7 @@ from .hooks import find_hook
 from .manual import ManualStep
 from .pace import Pace
 from .position import Position
+from .profiler import around, through
 from .schedules import Schedules
 from .step import AutomaticStep, SeveralOptimizers, wants_closure
 from .stopping import Stopping
@@ -172,7 +173,9 @@ class FitLoop:
 
     def run_batches(self, batches: Any) -> None:
         """The step loop."""
-        trainer, logs, run_step, finished = self.trainer, self.trainer.logs, self.runner.run, self.runner.finished
+        trainer, logs, finished = self.trainer, self.trainer.logs, self.runner.finished
+        run_step = around(trainer.profiler, "run_training_batch", self.runner.run)
+        batches = through(trainer.profiler, "train_dataloader_next", batches)
         batch_start, batch_end = trainer.hook("on_train_batch_start"), trainer.hook("on_train_batch_end")
         if self.keeps_outputs:
             batch_end = keeping(batch_end, self.outputs)

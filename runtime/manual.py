@@ -10,6 +10,7 @@ import torch
 
 from .errors import ConfigurationError
 from .hooks import overridden, step_caller
+from .profiler import around
 
 if TYPE_CHECKING:
     from .fit import FitLoop
@@ -33,7 +34,8 @@ class ManualStep:
         self.several = self.runtime.world_size > 1
         self.runtime.strategy.follow(module)
         self.runtime.follow_buffers(module)
-        self.step = step_caller(module, "training_step", self.runtime.strategy.step(module, "training_step"))
+        step = step_caller(module, "training_step", self.runtime.strategy.step(module, "training_step"))
+        self.step = around(trainer.profiler, "training_step", step)
         self.context = nullcontext if self.runtime.precision.plain else self.runtime.precision.forward_context
         self.before_step = trainer.hook("on_before_optimizer_step")
         self.handles: list[Any] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,6 +12,7 @@ import torch
 from .errors import ConfigurationError
 from .handle import checked_reduction
 from .hooks import overridden, step_caller, takes
+from .profiler import around
 
 if TYPE_CHECKING:
     from .fit import FitLoop
@@ -33,8 +35,11 @@ class AutomaticStep:
         self.weighs = self.runtime.world_size > 1
         self.optimizer = trainer.optimizers[0] if trainer.optimizers else None
         self.runtime.follow_buffers(module)
-        self.step = step_caller(module, "training_step", self.strategy.wrap(module))
-        self.own_backward = overridden(module, "backward", Base)
+        measured = partial(around, trainer.profiler)
+        self.step = measured("training_step", step_caller(module, "training_step", self.strategy.wrap(module)))
+        own_backward = overridden(module, "backward", Base)
+        self.backward = measured("backward", module.backward if own_backward else self.strategy.backward)
+        self.optimizer_step = measured("optimizer_step", self.strategy.optimizer_step)
         self.own_step = overridden(module, "optimizer_step", Base)
         self.closure = self.own_step or any(map(wants_closure, trainer.optimizers))
         self.own_zero = overridden(module, "optimizer_zero_grad", Base)
@@ -88,10 +93,7 @@ class AutomaticStep:
             loss = self.scaler.scale(loss)
         if self.before_backward is not None:
             self.before_backward(loss)
-        if self.own_backward:
-            self.module.backward(loss)
-        else:
-            self.strategy.backward(loss)
+        self.backward(loss)
         if self.after_backward is not None:
             self.after_backward()
         return outputs
@@ -108,7 +110,7 @@ class AutomaticStep:
     def make_step(self, outputs: Any) -> None:
         self.before_optimizer(outputs)
         if self.scaler is None:
-            self.strategy.optimizer_step(self.optimizer)
+            self.optimizer_step(self.optimizer)
         elif outputs is not None:
             self.scaler.step(self.optimizer)  # type: ignore[arg-type]
             self.scaler.update()

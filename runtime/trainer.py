@@ -29,7 +29,7 @@ from .loggers import choose_loggers
 from .metrics import Logs
 from .metrics.published import Published
 from .optimizers import SchedulerConfig
-from .profiler import Unmeasured
+from .profiler import around, choose_profiler
 from .summary import summary
 from .whereabouts import Whereabouts
 from .whole import draw_alike, is_whole
@@ -81,6 +81,7 @@ class Trainer(Whereabouts):
         gradient_clip_algorithm: str | None = None,
         callbacks: Any = None,
         logger: Any = None,
+        profiler: Any = None,
         log_every_n_steps: int | None = 50,
         enable_checkpointing: bool | None = False,
         enable_progress_bar: int | bool | None = None,
@@ -149,8 +150,9 @@ class Trainer(Whereabouts):
         self.enable_autolog_hparams = enable_autolog_hparams
         self.callbacks = arguments.with_checkpointing(callbacks, enable_checkpointing)
         self.loggers = choose_loggers(logger, self.default_root_dir)
+        self.profiler = choose_profiler(profiler)
         self.summarizes = bool(enable_model_summary)
-        self.progress = choose_progress(enable_progress_bar) if self.runtime.rank == 0 else None
+        self.progress = choose_progress(enable_progress_bar, self.callbacks) if self.runtime.rank == 0 else None
         self._begin_empty()
 
     def _begin_empty(self) -> None:
@@ -167,11 +169,11 @@ class Trainer(Whereabouts):
         self.fit_loop = FitLoop(self)
         self.metrics = Published(self)
         self.logs = Logs(self)
-        self.profiler = Unmeasured()
         self.should_stop = self.stop_agreed = False
         self.state = State("idle")  # fit, validate, test, predict
         self.sanity_checking = False
         self.ckpt_path: Any = None
+        self.batch_indices: list[int] | None = None  # of the batch of `predict`, for BasePredictionWriter
         self.interrupted = self.received_sigterm = False
 
     # -- runs -----------------------------------------------------------------------------------------------------
@@ -300,6 +302,8 @@ class Trainer(Whereabouts):
             self.state = State("idle")
             if self.progress is not None:
                 self.progress.stop()
+            if self.is_global_zero:
+                self.profiler.describe()
             for logger in self.loggers if self.is_global_zero else ():
                 logger.finalize(ended)
 
@@ -312,7 +316,8 @@ class Trainer(Whereabouts):
 
     def hook(self, name: str) -> Callable[..., Any] | None:
         """All bodies of a hook as one call, or None where nobody has filled it."""
-        return find_hook(name, self, self.callbacks, self.module)
+        found = find_hook(name, self, self.callbacks, self.module)
+        return found and around(self.profiler, name, found)
 
     def call(self, name: str, *args: Any) -> Any:
         """A hook that is called now and then: looked up when it is called."""
@@ -383,7 +388,7 @@ class Trainer(Whereabouts):
 
     def save_checkpoint(self, filepath: Any, weights_only: bool = False) -> None:
         """Write everything needed to go on; all ranks call it, rank 0 writes. The file is whole or absent."""
-        state.save(self, filepath, weights_only)
+        around(self.profiler, "save_checkpoint", state.save)(self, filepath, weights_only)
 
     def checkpoint_path(self, name: Any) -> Any:
         """A path as it is; "best" and "last" as ModelCheckpoint's. Raises ConfigurationError where there is none.

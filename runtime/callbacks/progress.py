@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
+
+from .small import ProgressBar
 
 LINES_AN_EPOCH = 4  # where no terminal reads
 
 
-def choose_progress(asked: int | bool | None) -> Progress | None:
-    """For `Trainer(enable_progress_bar=...)`; a number says after how many batches it moves."""
+def choose_progress(asked: int | bool | None, callbacks: Sequence[Any] = ()) -> Progress | None:
+    """For `Trainer(enable_progress_bar=...)`; a number says after how many batches it moves. A ProgressBar among the
+    callbacks asks for one too.
+    """
+    rates = [callback.refresh_rate for callback in callbacks if isinstance(callback, ProgressBar)]
+    if rates and asked in (None, True):
+        asked = rates[-1]
     if not asked:
         return None
     return Progress() if asked is True else Progress(int(asked))

@@ -80,6 +80,8 @@ class PlacedLoader:
 class DividedLoader(PlacedLoader):
     """What the two ways of dividing have in common: the rule, the length, and telling the runtime each share."""
 
+    indices: Any = None  # of the current batch's samples, where they are known and wanted
+
     def __init__(self, loader: Any, runtime: Runtime, train: bool, limit: int | None):
         super().__init__(loader, runtime)
         self.train, self.limit = train, limit
@@ -99,6 +101,7 @@ class DividedLoader(PlacedLoader):
             for part, batch in pairs:
                 if self.train:
                     runtime.note_share(part.count, part.total)
+                self.indices = part.items
                 yield move_to(batch, device)
         finally:
             if self.train:
@@ -119,6 +122,7 @@ class _Parts:
         self.batches, self.rule, self.rank, self.world, self.limit = batches, rule, rank, world, limit
         self.noted: deque[Part] = deque()
         self.skip: Resume | None = None
+        self.keeps_indices = False  # of the samples, for who asks which they are
 
     def __iter__(self) -> Iterator:
         self.noted = deque()
@@ -131,7 +135,7 @@ class _Parts:
 
     def _draw(self, batches: Iterator, noted: deque[Part]) -> Iterator:
         for part in parts(batches, self.rule, self.rank, self.world):
-            noted.append(part._replace(items=None))
+            noted.append(part if self.keeps_indices else part._replace(items=None))
             yield part.items
 
 

@@ -14,6 +14,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from ptmigrate import runtime
+from ptmigrate.runtime import callbacks as our_callbacks
 from ptmigrate.runtime.loggers import CSVLogger
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -32,6 +33,7 @@ OURS = SimpleNamespace(
     LearningRateMonitor=runtime.LearningRateMonitor,
     CombinedLoader=runtime.CombinedLoader,
     CSVLogger=CSVLogger,
+    callbacks=our_callbacks,
 )
 THEIRS = SimpleNamespace(
     Module=lightning.LightningModule,
@@ -43,6 +45,7 @@ THEIRS = SimpleNamespace(
     LearningRateMonitor=their_callbacks.LearningRateMonitor,
     CombinedLoader=CombinedLoader,
     CSVLogger=their_loggers.CSVLogger,
+    callbacks=their_callbacks,
 )
 QUIET = {
     "logger": False,

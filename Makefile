@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: demo engines test test-slow fuzz check clean
+.PHONY: demo engines xla test test-slow fuzz check clean
 
 demo: .venv/demo
 	$(BIN)/ptmigrate --force --verify --devices 2 fixtures/plain/digits.py -- --epochs 2
@@ -34,6 +34,22 @@ engines: .venv/engines
 	$(BIN)/python -m ptmigrate.runtime.engines.build_horovod
 	touch $@
 
+# TPU strategies on PJRT's CPU device: torch_xla fits one torch, so it has an environment of its own. torch comes without
+# the GPU libraries that its build for CUDA names; without_gpu puts empty ones in their place.
+xla: .venv-xla/ready
+	PJRT_DEVICE=CPU .venv-xla/bin/python -m pytest -m "slow or not slow" -k xla tests/runtime/test_engine_matrix.py tests/runtime/strategies/test_xla.py
+
+XLA_PIP := .venv-xla/bin/pip --disable-pip-version-check install --quiet -c constraints-xla.txt
+
+.venv-xla/ready: pyproject.toml constraints-xla.txt runtime/engines/without_gpu.py
+	$(PYTHON) -m venv .venv-xla
+	$(XLA_PIP) absl-py filelock fsspec jinja2 networkx numpy pyyaml requests sympy typing-extensions
+	$(XLA_PIP) click libcst rich pytest pytest-timeout setuptools
+	$(XLA_PIP) --no-deps torch torch_xla
+	.venv-xla/bin/pip --disable-pip-version-check install --quiet --no-deps -e .
+	.venv-xla/bin/python runtime/engines/without_gpu.py .venv-xla
+	touch $@
+
 .venv/python:
 	$(PYTHON) -m venv .venv
 	touch $@
@@ -47,4 +63,4 @@ engines: .venv/engines
 	touch $@ .venv/demo
 
 clean:
-	rm -rf .venv build migrated *.egg-info
+	rm -rf .venv .venv-xla build migrated *.egg-info

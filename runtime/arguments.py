@@ -79,6 +79,20 @@ def _auto_select_gpus(value: bool, given: dict[str, Any]) -> dict[str, Any]:
     return {"gpus": unoccupied(given["gpus"])} if value and given.get("gpus") else {}
 
 
+def _tpu_cores(value: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """8 or 1: so many cores; [5] or "5,": the fifth one alone."""
+    asked = value
+    if isinstance(asked, str) and re.fullmatch(r"\s*\d+\s*,?\s*", asked):
+        asked = [int(asked.strip(" ,"))] if "," in asked else int(asked)
+    one = asked[0] if isinstance(asked, (list, tuple)) and len(asked) == 1 else None
+    number = asked if one is None else one
+    if type(number) is not int or number < 1:
+        raise ConfigurationError(
+            f"tpu_cores={value!r}: give a number of cores, such as 8 or 1, or the number of one in a list, from [1] up"
+        )
+    return {"accelerator": "tpu", "devices": number if one is None else [one - 1]}
+
+
 # Older names, as functions of their value and of the other arguments to today's arguments.
 OLD: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "auto_select_gpus": _auto_select_gpus,
@@ -87,7 +101,7 @@ OLD: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "num_processes": _num_processes,
     "progress_bar_refresh_rate": lambda value, given: {"enable_progress_bar": value},
     "reload_dataloaders_every_epoch": lambda value, given: {"reload_dataloaders_every_n_epochs": int(value)},
-    "tpu_cores": lambda value, given: {"accelerator": "tpu", "devices": value},
+    "tpu_cores": _tpu_cores,
     "weights_summary": lambda value, given: {"enable_model_summary": bool(value)},
 }
 

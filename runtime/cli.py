@@ -78,14 +78,15 @@ def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) ->
     from .launch.nodes import check_meeting, counts
     from .launch.own_processes import starts_processes
     from .precision import choose_precision
-    from .strategies import choose_strategy
+    from .strategies.registry import accelerator_for, choose_strategy
 
     least, nodes = counts(options["nodes"])
     check_meeting(least, nodes, options["rdzv"], options["rdzv_backend"], options["node_rank"])
+    options["accelerator"] = accelerator_for(options["strategy"], options["accelerator"])
     devices = choose(options["accelerator"], options["devices"] or None)
-    strategy = choose_strategy(options["strategy"], len(devices.numbers), nodes)
+    strategy = choose_strategy(options["strategy"], len(devices.numbers), nodes, kind=devices.kind)
     if options["precision"]:
-        choose_precision(options["precision"], devices.kind)
+        choose_precision(options["precision"], "xla" if devices.kind == "tpu" else devices.kind)
     if len(devices.numbers) * nodes > 1 and (where := starts_processes(script)):
         raise ConfigurationError(
             f"{script} starts its own processes ({where}), so that ptrun cannot start it several times: "

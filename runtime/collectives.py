@@ -18,6 +18,9 @@ from .errors import unknown_name
 OPS = {"sum": dist.ReduceOp.SUM, "mean": dist.ReduceOp.SUM, "max": dist.ReduceOp.MAX, "min": dist.ReduceOp.MIN}
 
 
+BY_HOST = ("xla", "mps")
+
+
 def map_leaves(value: Any, fn: Callable[[Any], Any]) -> Any:
     """`fn` of every leaf, in lists, tuples (named ones too) and dicts of the same types and order."""
     if isinstance(value, dict):
@@ -28,6 +31,16 @@ def map_leaves(value: Any, fn: Callable[[Any], Any]) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(map_leaves(item, fn) for item in value)
     return fn(value)
+
+
+def on_host(value: Any) -> Any:
+    """`value` with its tensors on the CPU, detached."""
+    return map_leaves(value, lambda leaf: leaf.detach().cpu() if isinstance(leaf, torch.Tensor) else leaf)
+
+
+def sent(tensor: torch.Tensor) -> torch.Tensor:
+    """`tensor` as torch's process groups take it: those of devices that have none go by the host."""
+    return tensor.cpu() if tensor.device.type in BY_HOST else tensor
 
 
 def _rebuild_dict(old: dict, mapped: dict) -> dict:
@@ -103,7 +116,7 @@ def _reduced_leaf(leaf: Any, reduced: dict, op: str, group: dist.ProcessGroup, w
 def reduce_tensor(tensor: torch.Tensor, op: str, group: dist.ProcessGroup, world: int) -> torch.Tensor:
     """A new tensor of the same shape, dtype and device (a mean of integers comes back in the default float type)."""
     kept = tensor.dtype
-    result = tensor.detach().clone(memory_format=torch.contiguous_format)
+    result = sent(tensor.detach().clone(memory_format=torch.contiguous_format))
     if op == "mean" and not (kept.is_floating_point or kept.is_complex):
         result, kept = result.double(), torch.get_default_dtype()
     elif kept in (torch.float16, torch.bfloat16):
@@ -113,7 +126,7 @@ def reduce_tensor(tensor: torch.Tensor, op: str, group: dist.ProcessGroup, world
     dist.all_reduce(result, OPS[op], group=group if result.device.type == "cpu" else None)
     if op == "mean":
         result /= world
-    return result.to(kept)
+    return result.to(tensor.device, kept)
 
 
 def all_gather(data: Any, group: dist.ProcessGroup, world: int, sync_grads: bool = False) -> Any:
@@ -123,13 +136,14 @@ def all_gather(data: Any, group: dist.ProcessGroup, world: int, sync_grads: bool
         if not isinstance(leaf, (torch.Tensor, int, float)):
             return leaf
         tensor = torch.as_tensor(leaf).contiguous()
+        home, tensor = tensor.device, sent(tensor)
         if sync_grads:
             from torch.distributed.nn.functional import all_gather as differentiable
 
-            return torch.stack(differentiable(tensor))
+            return torch.stack(differentiable(tensor)).to(home)
         parts = [torch.empty_like(tensor) for _ in range(world)]
         dist.all_gather(parts, tensor.detach(), group=group if tensor.device.type == "cpu" else None)
-        return torch.stack(parts)
+        return torch.stack(parts).to(home)
 
     return map_leaves(data, gather)
 
@@ -158,7 +172,7 @@ def broadcast_tensors(tensors: list[torch.Tensor], source: int = 0) -> None:
     """Overwrite `tensors` with those of rank `source`."""
     with torch.no_grad():
         for tensor in tensors:
-            whole = tensor.contiguous()
+            whole = sent(tensor.contiguous())
             dist.broadcast(whole, source)
             if whole is not tensor:
                 tensor.copy_(whole)

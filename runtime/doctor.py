@@ -45,13 +45,15 @@ def devices() -> list[str]:
         return ["devices: torch is not installed, so none can be used: pip install 'ptmigrate[runtime]'"]
     import torch
 
-    from .accelerators import count, present
+    from .accelerators import count, present, tpu
 
     lines = [f"gpu {i}: {torch.cuda.get_device_name(i)}" for i in range(count("cuda") or 0)]
+    lacking = tpu.absent()
+    where = "PJRT's CPU device (PJRT_DEVICE=CPU)" if tpu.on_cpu() else f"{count('tpu')} cores"
+    lines.append(f"tpu: {where if lacking is None else lacking}")
     kind = present()
     why = f"{count(kind)} found" if kind != "cpu" else "no GPU was found"
     lines.append(f"accelerator auto: {kind} ({why})")
-    lines.append(
-        f"strategy auto: single on one device, ddp on several (backend {'nccl' if kind == 'cuda' else 'gloo'})"
-    )
+    backend = "nccl" if kind == "cuda" else "gloo"
+    lines.append(f"strategy auto: single on one device, ddp on several (backend {backend}), xla on TPU cores")
     return lines

@@ -56,10 +56,9 @@ class Runtime:
         self.global_batch = asked.global_batch
         self.loss_reduction = checked_reduction(loss_reduction)
         self.strategy = asked.strategy
-        index = asked.numbers[asked.place.local_rank]
-        self.device = torch.device("cpu") if asked.kind == "cpu" else torch.device(asked.kind, index)
+        self.device = asked.device
         self.on_cpu = asked.kind == "cpu"
-        self.precision = choose_precision(asked.precision, asked.kind)
+        self.precision = choose_precision(asked.precision, self.device.type)
         self._models: list[torch.nn.Module] = []
         self.part: tuple[int, int] | None = None  # samples here and in all of the current global batch
         self._group: Any = None
@@ -105,14 +104,14 @@ class Runtime:
         self.place = environment.place()
         self.settings = replace(self.settings, place=self.place)
         self.world_size = self.place.world_size
-        if not self.on_cpu:
-            self.device = torch.device(self.settings.kind, self.settings.numbers[self.place.local_rank])
-            if self.settings.kind == "cuda":
-                torch.cuda.set_device(self.device)
+        self.device = self.settings.device
+        if self.settings.kind == "cuda":
+            torch.cuda.set_device(self.device)
 
     def connect(self) -> None:
         """Meet the other processes now. Everything that needs them does it by itself."""
         _ = self.group
+        self.strategy.use_device()
 
     # -- models, optimizers and data ------------------------------------------------------------------------------
 
@@ -122,6 +121,8 @@ class Runtime:
         self.connect()
         self.strategy.place(model)
         self.strategy.follow(model)
+        for optimizer in optimizers:
+            self.strategy.follow_optimizer(optimizer)
         self._models.append(model)
         return (model, *optimizers) if optimizers else model
 
@@ -249,7 +250,8 @@ class Runtime:
     def save(self, obj: Any, path: Any, save: Callable[[Any, Any], None] = torch.save) -> None:
         """`torch.save` on rank 0, written beside and renamed: the file is whole or absent."""
         if self.is_global_zero:
-            write_atomically(path, lambda file: save(obj, file))
+            whole = collectives.on_host(obj) if self.device.type == "xla" else obj  # loads where there is no torch_xla
+            write_atomically(path, lambda file: save(whole, file))
 
 
 def checked_reduction(name: str) -> str:

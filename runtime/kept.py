@@ -35,10 +35,10 @@ def shared() -> Runtime:
 def own_device(runtime: Runtime, chosen: Any) -> torch.device:
     """The device of this rank where the script chose an accelerator (a number is one), the CPU where it chose that."""
     if isinstance(chosen, int):
-        return runtime.device
+        return runtime.strategy.own_device()
     if environment.option("accelerator") is None and torch.device(chosen).type == "cpu":
         return torch.device("cpu")
-    return runtime.device
+    return runtime.strategy.own_device()
 
 
 def follow(runtime: Runtime, optimizer: Any, models: tuple[torch.nn.Module, ...]) -> Any:
@@ -51,6 +51,7 @@ def follow(runtime: Runtime, optimizer: Any, models: tuple[torch.nn.Module, ...]
             if not any(known is model for known in runtime._models):
                 runtime.strategy.follow(model)
                 runtime._models.append(model)
+    runtime.strategy.follow_optimizer(optimizer)
     return optimizer
 
 

@@ -10,6 +10,8 @@ import sys
 
 import torch
 
+from .accelerators.tpu import running
+
 _STEP = 0x9E3779B97F4A7C15  # 2**64 divided by the golden ratio: neighbouring ranks get seeds far apart
 _SEED_RANGE = 2**63 - 1
 _separated = False
@@ -30,11 +32,14 @@ def separate_ranks(rank: int) -> None:
 
 
 def seed_generators(seed: int) -> None:
-    """Seed torch, random and (when it is loaded) NumPy."""
+    """Seed torch (with an XLA device's own generator), random and (when it is loaded) NumPy."""
     torch.manual_seed(seed)
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed % 2**32)
+    xla = running()
+    if xla is not None:
+        xla.seed(seed)
 
 
 def seed_everything(seed: int, workers: bool = False, verbose: bool = True) -> int:

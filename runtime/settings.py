@@ -6,11 +6,13 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from . import accelerators, environment
 from .environment import Place
 from .errors import ConfigurationError
 from .strategies.base import Strategy
-from .strategies.registry import TOGETHER, choose_strategy, is_strategy, made
+from .strategies.registry import TOGETHER, accelerator_for, choose_strategy, is_strategy, made
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,15 @@ class Settings:
     @property
     def world_size(self) -> int:
         return self.place.world_size
+
+    @property
+    def device(self) -> torch.device:
+        """This process's. Each of several processes on TPU cores sees its own core alone."""
+        if self.kind == "cpu":
+            return torch.device("cpu")
+        if self.kind == "tpu":
+            return torch.device("xla", self.numbers[0] if len(self.numbers) == 1 else 0)
+        return torch.device(self.kind, self.numbers[self.place.local_rank])
 
 
 def resolve(
@@ -55,9 +66,10 @@ def resolve(
     place = environment.place()
     asked = _asked_strategy(strategy)
     whole_node = one_process_a_node(asked)
+    accelerator = accelerator_for(asked, accelerator)
     chosen = _devices(accelerator, devices, gpus, place if launched and not whole_node else None)
     count = len(chosen.numbers)
-    picked = choose_strategy(asked, count, num_nodes, place.world_size if launched else None)
+    picked = choose_strategy(asked, count, num_nodes, place.world_size if launched else None, chosen.kind)
     if whole_node and launched:
         check_one_process(picked.name, place)
     if not launched:

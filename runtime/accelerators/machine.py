@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
+from . import tpu
+
 KINDS = ("cpu", "cuda", "mps", "tpu")
 
 
 def count(kind: str) -> int | None:
-    """How many devices of `kind` there are; None where any number of processes will do (the CPU)."""
+    """How many devices of `kind` there are; None where any number of processes will do (the CPU, PJRT's too)."""
     if kind == "cpu":
         return None
     import torch
@@ -15,12 +19,7 @@ def count(kind: str) -> int | None:
         return torch.cuda.device_count()
     if kind == "mps":
         return int(torch.backends.mps.is_available())
-    try:
-        import torch_xla.runtime
-
-        return torch_xla.runtime.global_runtime_device_count()
-    except ImportError:
-        return 0
+    return tpu.cores()
 
 
 def present() -> str:
@@ -28,7 +27,7 @@ def present() -> str:
     for kind in ("cuda", "mps"):
         if count(kind):
             return kind
-    return "cpu"
+    return "tpu" if os.environ.get("PJRT_DEVICE", "").upper() == "TPU" and count("tpu") else "cpu"
 
 
 def is_free(number: int) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ConfigurationError, unknown_name
-from . import machine
+from . import machine, tpu
 
 NAMES = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda", "mps": "mps", "tpu": "tpu", "auto": "auto"}
 WORDS = {"cpu": "CPU", "cuda": "GPU", "mps": "MPS device", "tpu": "TPU core"}
@@ -89,7 +89,10 @@ def choose(accelerator: str | None, devices: Any, gpus: Any = None) -> Devices:
 def _numbers(kind: str, devices: Any, there: int | None) -> tuple[int, ...]:
     if there == 0:
         asked = "" if devices is None else f" with devices={devices!r}"
-        raise ConfigurationError(f"accelerator {kind!r} was asked for{asked}, and this machine has {_there(kind, 0)}")
+        lacking = tpu.absent() if kind == "tpu" else None
+        raise ConfigurationError(
+            f"accelerator {kind!r} was asked for{asked}, and {lacking or f'this machine has {_there(kind, 0)}'}"
+        )
     if devices in (None, "auto"):
         return (0,) if there is None or devices is None else tuple(range(there))
     numbers = _asked(devices, there)

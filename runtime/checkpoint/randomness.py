@@ -8,14 +8,19 @@ from typing import Any
 
 import torch
 
+from ..accelerators.tpu import running
+
 State = dict[str, Any]
 
 
 def capture() -> State:
-    """torch's default generators (CPU and, where used, CUDA), random's, and NumPy's where it is loaded."""
+    """torch's default generators (CPU and, where used, CUDA and XLA), random's, and NumPy's where it is loaded."""
     state: State = {"torch": torch.get_rng_state(), "random": random.getstate()}
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         state["cuda"] = torch.cuda.get_rng_state()
+    xla = running()
+    if xla is not None:
+        state["xla"] = xla.drawn()
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         name, keys, position, has_gauss, gauss = numpy.random.get_state()
@@ -29,6 +34,9 @@ def restore(state: State) -> None:
     random.setstate((version, tuple(numbers), gauss))
     if "cuda" in state and torch.cuda.is_available():
         torch.cuda.set_rng_state(state["cuda"])
+    xla = running()
+    if xla is not None and "xla" in state:
+        xla.seed(state["xla"])
     numpy = sys.modules.get("numpy")
     if numpy is not None and "numpy" in state:
         name, keys, *rest = state["numpy"]

@@ -21,6 +21,7 @@ import torch
 
 from ..callbacks.best import Best
 from ..checkpoint import randomness
+from ..collectives import on_host
 from ..environment import PREFIX
 from . import pickling
 from .script import meeting, ranks_of
@@ -116,7 +117,7 @@ def _child(payload: Any, folder: str, environment: dict[str, str]) -> None:
         outcome = changes(trainer, returned)
         if int(environment["LOCAL_RANK"]) == 0:
             with open(Path(folder, "outcome"), "wb") as file:
-                torch.save(outcome, file)
+                torch.save(on_host(outcome) if trainer.runtime.device.type == "xla" else outcome, file)
         trainer.runtime.barrier()
     except BaseException as error:
         if watch.is_lost_peer(error):

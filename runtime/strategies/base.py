@@ -33,6 +33,7 @@ class Strategy:
     needs_processes: ClassVar[bool] = False  # True: several processes; with one, `single` runs instead
     works_alone: ClassVar[bool] = False  # True: it has a meaning with one process too, so it is never replaced
     one_process_a_node: ClassVar[bool] = False  # True: one process drives all devices of its node (dp, ddp2)
+    only_on: ClassVar[str | None] = None  # the kind of device that it is for, where it is for one alone ("tpu")
     packages: ClassVar[Sequence[Package]] = ()  # what has to be installed, and how; checked before anything starts
     refuses: ClassVar[Mapping[str, str]] = {}  # {a name in needs.FEATURES: the reason}; checked before anything starts
 
@@ -100,6 +101,13 @@ class Strategy:
 
         init_group(settings)
 
+    def use_device(self) -> None:
+        """The other processes are known, and this one is about to use its device; called more than once."""
+
+    def own_device(self) -> torch.device:
+        """This process's device, for a kept loop that moves its models and batches itself."""
+        return self.runtime.device
+
     def data_place(self) -> tuple[int, int]:
         """(which part of the data this process gets, of how many). Where several processes hold parts of one model
         they get the same part: a pipeline over all processes says (0, 1).
@@ -142,6 +150,9 @@ class Strategy:
         """Kept loops and manual optimization, instead of `wrap`: the module stays the user's own object, used in any
         way, and `backward` below is called by the user.
         """
+
+    def follow_optimizer(self, optimizer: Any) -> None:
+        """Kept loops: an optimizer that the script steps itself."""
 
     @property
     def root_device(self) -> torch.device:

@@ -27,6 +27,8 @@ HOMES = {
     "deepspeed": ".deepspeed",
     "pipeline": ".pipeline",
     "rpc_sequential": ".pipeline",
+    "xla": ".xla",
+    "tpu_spawn": ".xla",
 }
 # Classes that a script may import: `from ptmigrate.runtime import DDPStrategy`.
 CLASSES = {
@@ -45,6 +47,11 @@ CLASSES = {
     "DeepSpeedStrategy": ".deepspeed",
     "PipelineStrategy": ".pipeline",
     "RPCSequentialPlugin": ".pipeline",
+    "XLAStrategy": ".xla",
+    "SingleDeviceXLAStrategy": ".xla",
+    "SingleTPUStrategy": ".xla",
+    "TPUSpawnPlugin": ".xla",
+    "TPUSpawnStrategy": ".xla",
 }
 ALIASES = {
     "auto": "auto",
@@ -53,6 +60,9 @@ ALIASES = {
     "ddp_notebook": "ddp_fork",
     "distributed_data_parallel": "ddp",
     "sequential": "pipeline",
+    "tpu": "xla",
+    "single_tpu": "xla",
+    "single_xla": "xla",
 }
 # Names that stand for another one with arguments.
 PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -65,8 +75,12 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
         for stage in (2, 3)
     },
 }
-# Spellings of the guide and of Lightning 1.2 to 2.6 that this version does not run yet.
-PLANNED = ("tpu",)
+# Names of Lightning 1.2 to 2.6 that are refused, with what to use instead.
+REFUSED = {
+    "tpu_spawn_debug": "set the environment variable PT_XLA_DEBUG=1 and use 'tpu_spawn'",
+    "xla_debug": "set the environment variable PT_XLA_DEBUG=1 and use 'xla'",
+    "xla_fsdp": "parameters are divided by 'fsdp', on GPUs and CPUs; on TPUs use 'xla'",
+}
 # `plugins="ddp_sharded"` beside `strategy="ddp_spawn"`: sharding says more, spawning stays.
 TOGETHER = {
     ("ddp_sharded", "ddp_spawn"): "ddp_sharded_spawn",
@@ -89,27 +103,35 @@ def register(name: str) -> Callable[[type[Strategy]], type[Strategy]]:
 
 
 def known() -> list[str]:
-    return sorted({*HOMES, *_classes, *ALIASES, *PRESETS, *PLANNED})
+    return sorted({*HOMES, *_classes, *ALIASES, *PRESETS, *REFUSED})
 
 
 def is_strategy(asked: object) -> bool:
-    """A strategy's name, a strategy, or its class; `auto` is left to others, to whom it means something too."""
+    """A strategy's name, a strategy, or its class; `auto` and `tpu` are left to others, to whom they mean something
+    too.
+    """
     if isinstance(asked, str):
-        return asked in known() and asked != "auto"
+        return asked in known() and asked not in ("auto", "tpu")
     return isinstance(asked, Strategy) or (isinstance(asked, type) and issubclass(asked, Strategy))
 
 
-def choose_strategy(asked: Any, devices: int, nodes: int = 1, processes: int | None = None) -> Strategy:
-    """The strategy for a name, a class or an object; none given means ddp where there are several devices.
+def choose_strategy(
+    asked: Any, devices: int, nodes: int = 1, processes: int | None = None, kind: str | None = None
+) -> Strategy:
+    """The strategy for a name, a class or an object; none given means ddp where there are several devices, and xla on
+    TPU cores.
 
-    `processes`: how many there are, where a launcher has started them. Raises ConfigurationError for unknown names,
-    for engines that are not installed and for numbers that do not fit.
+    `processes`: how many there are, where a launcher has started them. `kind`: of the devices. Raises
+    ConfigurationError for unknown names, for engines that are not installed and for numbers that do not fit.
     """
     several = (devices * nodes if processes is None else processes) > 1
     if asked is None or ALIASES.get(asked if isinstance(asked, str) else "") == "auto":
-        asked = ("horovod" if environment.by_horovodrun() else "ddp") if several else "single"
+        usual = "xla" if kind == "tpu" else "horovod" if environment.by_horovodrun() else "ddp"
+        asked = usual if several or kind == "tpu" else "single"
     chosen = made(asked)
     require(chosen.name, chosen.packages)
+    if kind is not None and (kind == "tpu") != (chosen.only_on == "tpu"):
+        chosen = _on_its_device(chosen, asked, kind, several)
     if environment.by_horovodrun() and several and chosen.name != "horovod":
         raise ConfigurationError(f"horovodrun started this process, so strategy={asked!r} cannot be; use 'horovod'")
     if processes is None:
@@ -122,6 +144,25 @@ def choose_strategy(asked: Any, devices: int, nodes: int = 1, processes: int | N
     return chosen
 
 
+def _on_its_device(chosen: Strategy, asked: Any, kind: str, several: bool) -> Strategy:
+    """TPU cores go with strategies of their own; one device of any kind goes with "single"."""
+    if chosen.only_on is not None:
+        raise ConfigurationError(
+            f"strategy {asked!r} runs on accelerator 'tpu', and {kind!r} was asked for: leave the accelerator out "
+            "(PJRT_DEVICE=CPU runs the same on the CPU)"
+        )
+    if chosen.name == "single" and not several:
+        return made("xla")
+    raise ConfigurationError(f"accelerator 'tpu' runs strategy 'xla' or 'tpu_spawn', and {asked!r} was asked for")
+
+
+def accelerator_for(strategy: Any, accelerator: Any) -> Any:
+    """`accelerator`, or the one that the strategy brings where none was given: strategy="xla" means TPU cores."""
+    if accelerator not in (None, "auto") or not (strategy == "tpu" or is_strategy(strategy)):
+        return accelerator
+    return made(strategy).only_on or accelerator
+
+
 def made(asked: Any) -> Strategy:
     """The object for a name, a class, or an object."""
     if isinstance(asked, Strategy):
@@ -131,8 +172,8 @@ def made(asked: Any) -> Strategy:
     if not isinstance(asked, str):
         raise unknown_name("strategy", asked, known())
     name, options = PRESETS.get(asked, (ALIASES.get(asked, asked), {}))
-    if name in PLANNED and name not in _classes:
-        raise ConfigurationError(f"strategy {asked!r} is not in this version; use 'ddp'")
+    if name in REFUSED and name not in _classes:
+        raise ConfigurationError(f"strategy {asked!r} is not in this version: {REFUSED[name]}")
     if name not in _classes and name in HOMES:
         importlib.import_module(HOMES[name], __package__)
     if name not in _classes:

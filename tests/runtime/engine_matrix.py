@@ -48,6 +48,7 @@ ENGINES = (
     "horovod",
     "deepspeed",
     "pipeline",
+    "xla",
 )
 EXACT, LOOSE = 1e-6, 5e-3  # bf16 rounds the parts of a batch otherwise than the whole
 LIMIT = 800  # seconds for an engine; those that spawn start processes for every cell
@@ -73,9 +74,10 @@ def start(engine: str, cells: list[str]) -> subprocess.CompletedProcess:
     """The cells in one pair of processes (or what the engine has instead)."""
     if engine.endswith(("spawn", "fork")):
         return run(SCRIPT, engine, *cells, limit=LIMIT, **OPTIONS)
-    command = ["-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2", "--global-batch"]
+    kind, device = ("tpu", {"PJRT_DEVICE": "CPU"}) if engine == "xla" else ("cpu", {})
+    command = ["-m", "ptmigrate.runtime.cli", "--accelerator", kind, "--devices", "2", "--global-batch"]
     if engine != "ddp2":
-        return run(*command, "--strategy", engine, SCRIPT, engine, *cells, limit=LIMIT)
+        return run(*command, "--strategy", engine, SCRIPT, engine, *cells, limit=LIMIT, **device)
     command += ["--nodes", "2", "--rdzv", f"127.0.0.1:{free_port()}", "--strategy", engine, "--node-rank"]
     with ThreadPoolExecutor() as pool:
         nodes = [pool.submit(run, *command, str(node), SCRIPT, engine, *cells, limit=LIMIT) for node in (0, 1)]

@@ -72,6 +72,15 @@ class Codemod:
         return Edit(line, column + 1, self.code, message, safe)
 
 
+def assigns_itself(target: ast.expr, value: ast.expr, left: Callable[[ast.expr], ast.expr]) -> bool:
+    """Whether `left`, what a codemod leaves of an expression, makes `x = x` of an assignment, or `a, b = a, b`."""
+    pairs = [(target, value)]
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        pairs = list(zip(target.elts, value.elts, strict=True))
+    rest = [(t, v, left(v)) for t, v in pairs]
+    return any(r is not v for _, v, r in rest) and all(ast.unparse(t) == ast.unparse(r) for t, _, r in rest)
+
+
 def apply(facts: Facts, changes: Iterable[Change]) -> str:
     """The text after the changes, every byte outside them kept."""
     wanted: dict[Key, list[Change]] = {}

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from ..facts.devices import argument_at
 from ..facts.distribution import GATHERS, STATEMENTS, WRAPPERS, Distribution
 from ..facts.effects import only_asks
 from ..facts.script import Facts
 from ..report import Note
-from .base import Change, Codemod
+from .base import Change, Codemod, assigns_itself
 from .rewrites import source, take_argument, take_branch, take_value
 
 REDUCES = {f"torch.distributed.{n}" for n in ("all_reduce", "reduce", "broadcast", "barrier")}
@@ -60,39 +61,41 @@ class PlainProcess(Codemod):
     # -- wrappers --------------------------------------------------------------------------------------------
 
     def _wrappers(self, facts: Facts, found: Distribution) -> Iterator[Change]:
+        facts.unwrapped = {c: inner for c in found.wrapped if (inner := argument_at(c, "module", 0)) is not None}
+        facts.unwrapped |= {a: a.value for a in found.module_attributes()}
+        facts.unwrapped |= {choice: getattr(choice, field) for choice, field in found.unwrapping_choices()}
+        yield from self._to_themselves(facts, found)
         for call in found.wrapped:
-            up = facts.scopes.parents.get(call)
-            inner = argument_at(call, "module", 0)
-            assert inner is not None
+            inner = facts.unwrapped[call]
+            place = [*call.args, *[k.value for k in call.keywords]].index(inner)
+            others = (a for a in (*call.args, *call.keywords) if a is not inner and getattr(a, "value", 0) is not inner)
             says = f"`{facts.short(call)}` removed: the runtime wraps the model"
-            holder = up
-            while isinstance(holder, ast.Call | ast.Attribute) and _only_places(
-                facts, holder
-            ):  # DataParallel(m).cuda()
-                holder = facts.scopes.parents.get(holder)
-            if isinstance(holder, ast.Assign) and [ast.unparse(t) for t in holder.targets] == [ast.unparse(inner)]:
-                yield Change(holder, self.edit(facts, call, says), None, (holder,))
-            else:
-                place = [*call.args, *[k.value for k in call.keywords]].index(inner)
-                parts = (
-                    call.func,
-                    *[
-                        a
-                        for a in (*call.args, *call.keywords)
-                        if a is not inner and getattr(a, "value", 0) is not inner
-                    ],
-                )
-                yield Change(call, self.edit(facts, call, says), take_argument(place), parts)
+            yield Change(call, self.edit(facts, call, says), take_argument(place), (call.func, *others))
         for choice, field in found.unwrapping_choices():
-            yield Change(
-                choice,
-                self.edit(facts, choice, f"`{facts.short(choice)}`: nothing wraps the model"),
-                take_branch(field),
-                (choice.test,),
-            )
+            says = f"`{facts.short(choice)}`: nothing wraps the model"
+            yield Change(choice, self.edit(facts, choice, says), take_branch(field), (choice.test,))
         for attribute in found.module_attributes():
             says = f"`{facts.short(attribute)}`: nothing wraps the model"
             yield Change(attribute, self.edit(facts, attribute, says), take_value)
+
+    def _to_themselves(self, facts: Facts, found: Distribution) -> Iterator[Change]:
+        """What would be `model = model`, or `model if many else model`, and what asks whether it is wrapped."""
+        for branch in facts.walk(ast.If):
+            if found.asks_if_wrapped(branch.test) and not branch.orelse and not _is_elif(facts, branch):
+                says = f"`{facts.short(branch)}` removed: nothing wraps the model"
+                yield Change(branch, self.edit(facts, branch, says), None, (branch,))
+        for s in facts.walk(ast.Assign):
+            if len(s.targets) == 1 and assigns_itself(s.targets[0], s.value, partial(_unwrapped, facts)):
+                wrapper = next((n for n in facts.unwrapped if s in facts.scopes.ancestors(n)), s)
+                says = f"`{facts.short(wrapper)}` removed: the runtime wraps the model"
+                yield Change(s, self.edit(facts, wrapper, says), None, (s,))
+        for choice in facts.walk(ast.IfExp):
+            left = _unwrapped(facts, choice)
+            if left is not choice and choice not in facts.unwrapped:
+                field = "body" if choice.body is left else "orelse"
+                says = f"`{facts.short(choice)}` removed: the runtime wraps the model"
+                gone = (choice.test, choice.orelse if field == "body" else choice.body)
+                yield Change(choice, self.edit(facts, choice, says), take_branch(field), gone)
 
     def _cards(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         """`torch.cuda.set_device(args.gpu)` of a script that is one process."""
@@ -155,15 +158,26 @@ class PlainProcess(Codemod):
             yield Change(call, self.edit(facts, call, says), source(new))
 
 
-def _only_places(facts: Facts, node: ast.Call | ast.Attribute) -> bool:
-    call = node if isinstance(node, ast.Call) else facts.scopes.parents.get(node)
-    return facts.handle is None and isinstance(call, ast.Call) and facts.devices.moved(call) is not None
-
-
 def _is_out(facts: Facts, s: ast.stmt, removed: set[ast.AST]) -> bool:
     """Whether a statement goes, or nothing is left in it."""
     inside = isinstance(s, ast.If) and only_asks(facts.names, s.test)
     return s in removed or (inside and all(_is_out(facts, x, removed) for x in (*s.body, *s.orelse)))  # type: ignore[attr-defined]
+
+
+def _unwrapped(facts: Facts, value: ast.expr) -> ast.expr:
+    """What is left of an expression once nothing wraps a model; itself where nothing does."""
+    if value in facts.unwrapped:
+        return _unwrapped(facts, facts.unwrapped[value])
+    if isinstance(value, ast.IfExp):
+        body, orelse = _unwrapped(facts, value.body), _unwrapped(facts, value.orelse)
+        changed = body is not value.body or orelse is not value.orelse
+        return orelse if changed and ast.unparse(body) == ast.unparse(orelse) else value
+    return value
+
+
+def _is_elif(facts: Facts, branch: ast.If) -> bool:
+    parent = facts.scopes.parents.get(branch)
+    return isinstance(parent, ast.If) and parent.orelse == [branch]
 
 
 __all__ = ["GATHERS", "WRAPPERS", "PlainProcess"]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from ..facts.plain import is_bare_variable
 from ..facts.script import Facts
-from .base import Change, Codemod
+from .base import Change, Codemod, assigns_itself
 from .rewrites import drop_arguments, keep_arguments, take_argument, take_branch, take_iterable, unwrap
 
 WHY = "the runtime places batches and modules"
@@ -131,6 +132,8 @@ class RemoveDeviceCalls(Codemod):
 
     def stripped(self, facts: Facts, value: ast.expr) -> ast.expr:
         """What is left of an expression once it is not moved any more; the expression itself when nothing moves it."""
+        if value in facts.unwrapped:
+            return self.stripped(facts, facts.unwrapped[value])
         if isinstance(value, ast.IfExp):
             body, orelse = self.stripped(facts, value.body), self.stripped(facts, value.orelse)
             moved = body is not value.body or orelse is not value.orelse
@@ -181,19 +184,8 @@ class RemoveDeviceCalls(Codemod):
 
     def _moves_to_itself(self, facts: Facts, statement: ast.Assign) -> bool:
         """`x = x.cuda()`, `a, b = a.to(device), b.to(device)`, `model = model.to(device)`."""
-        if len(statement.targets) != 1:
-            return False
-        target, value = statement.targets[0], statement.value
-        pairs = [(target, value)]
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-            pairs = list(zip(target.elts, value.elts, strict=True))
-        some = False
-        for t, v in pairs:
-            left = self.stripped(facts, v)
-            some = some or left is not v
-            if ast.unparse(t) != ast.unparse(left):
-                return False
-        return some
+        targets = statement.targets
+        return len(targets) == 1 and assigns_itself(targets[0], statement.value, partial(self.stripped, facts))
 
 
 def _is(node: ast.expr, name: str) -> bool:

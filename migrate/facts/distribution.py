@@ -119,6 +119,14 @@ class Distribution:
             ) and not self.facts.in_formatted_string(a):
                 yield a
 
+    def asks_if_wrapped(self, test: ast.expr) -> bool:
+        """`isinstance(model, DataParallel)`, which nothing is any more."""
+        if not (isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"):
+            return False
+        kinds = test.args[1].elts if isinstance(test.args[-1], ast.Tuple) else test.args[1:]  # type: ignore[attr-defined]
+        known = bool(kinds) and all(self.facts.names.resolve(k) in WRAPPERS for k in kinds)
+        return known and _last(test.args[0]) in self.wrapped_names
+
     def unwrapping_choices(self) -> Iterator[tuple[ast.IfExp, str]]:
         """`model.module if hasattr(model, "module") else model`, and the branch without `.module`."""
         if not self.wrapped_names:

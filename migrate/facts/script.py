@@ -40,6 +40,7 @@ class Facts:
         self.samplers_gone = False  # whether another file's DistributedSampler goes
         self.elsewhere: dict[str, dict[Any, object]] = {}  # what other files' options and functions are in each world
         self.guarded_elsewhere: frozenset[str] = frozenset()  # functions that other files call on rank 0 alone
+        self.unwrapped: dict[ast.AST, ast.expr] = {}  # wrappers and `.module`s that the plan takes off, and the model
         self.lifting = False  # whether the loop is to become a Module, whose steps log instead of adding up
         self.tree = tree if tree is not None else ast.parse(text)
 

@@ -68,6 +68,9 @@ LIGHTNING = "import lightning as L\nclass M(L.LightningModule):\n    def trainin
             'import os, torch\nos.environ.setdefault("MASTER_PORT", "1")  # ours\n',
         ),
         ("PTM412", "import torch\nm = torch.nn.DataParallel(net).cuda()\n", "import torch\nm = net.cuda()\n"),
+        ("PTM412", "import torch\nm = torch.nn.DataParallel(m)  # all\nf(m)\n", "import torch\nf(m)\n"),
+        ("PTM412", "import torch\nif n:\n    a.m = torch.nn.DataParallel(a.m)\n", "import torch\nif n:\n    pass\n"),
+        ("PTM412", "import torch\nif n: m = torch.nn.DataParallel(m); f()\n", "import torch\nif n: pass; f()\n"),
         (
             "PTM411",
             "import torch\nm = torch.nn.DataParallel(net)\ntorch.save(m.state_dict(), p)\n",

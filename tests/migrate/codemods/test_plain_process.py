@@ -53,11 +53,21 @@ def test_by_hand_goes(before, after):
         ("self.net = torch.nn.DataParallel(Net(), device_ids=[0, 1]).cuda()", "self.net = Net().cuda()"),
         ("if torch.cuda.device_count() > 1:\n    model = nn.DataParallel(model)\ngo()", "go()"),
         ("model = nn.DataParallel(model)\nraw = model.module if hasattr(model, 'module') else model", "raw = model"),
+        ("model = nn.DataParallel(model) if n > 1 else model\ngo()", "go()"),
+        ("net = nn.DataParallel(model) if n > 1 else model", "net = model"),
+        ("a, b = nn.DataParallel(a), nn.DataParallel(b)\ngo()", "go()"),
+        ("model = nn.DataParallel(nn.DataParallel(model))\ngo()", "go()"),
+        ("m = nn.DataParallel(m)\nif isinstance(m, (nn.DataParallel, DDP)):\n    m = m.module\ngo()", "go()"),
         ("def save(m):\n    torch.save(m.module, 'x')\nnet = nn.DataParallel(Net())\nsave(net)", "def save(m):\n    torch.save(m, 'x')\nnet = Net()\nsave(net)"),
     ],
 )  # fmt: skip
 def test_data_parallel_goes(before, after):
     check(HEAD + before + "\n", HEAD + after + "\n", select="PTM420,PTM102")
+
+
+@pytest.mark.parametrize("call", ["nn.DataParallel(model).cuda()", "nn.DataParallel(model.cuda())"])
+def test_nothing_is_assigned_to_itself(call):
+    check(f"{HEAD}model = Net()\nmodel = {call}\ngo()\n", f"{HEAD}model = Net()\ngo()\n")
 
 
 @pytest.mark.parametrize(

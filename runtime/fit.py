@@ -28,6 +28,7 @@ from .profiler import around, through
 from .schedules import Schedules
 from .step import AutomaticStep, SeveralOptimizers, wants_closure
 from .stopping import Stopping
+from .strategies.needs import features_of_optimizers
 
 if TYPE_CHECKING:
     from .module import Module
@@ -112,7 +113,8 @@ class FitLoop:
         self.norms = JoinedNorms(trainer.runtime, module if self.joins_norms() else None)
         read = optimizers.read(module.configure_optimizers(), module.automatic_optimization)
         made, schedulers, trainer.optimizer_frequencies = read
-        strategy.check({"optimizers": len(made) > 1, "closure": any(map(wants_closure, made))})
+        self.wants_closure = any(map(wants_closure, made))  # asked before an engine wraps them
+        strategy.check(features_of_optimizers(made, self.wants_closure))
         trainer.optimizers = strategy.setup_optimizers(module, made)
         optimizers.rebind(schedulers, made, trainer.optimizers)
         trainer.lr_scheduler_configs = schedulers

@@ -41,7 +41,7 @@ class AutomaticStep:
         self.backward = measured("backward", module.backward if own_backward else self.strategy.backward)
         self.optimizer_step = measured("optimizer_step", self.strategy.optimizer_step)
         self.own_step = overridden(module, "optimizer_step", Base)
-        self.closure = self.own_step or any(map(wants_closure, trainer.optimizers))
+        self.closure = self.own_step or loop.wants_closure
         self.own_zero = overridden(module, "optimizer_zero_grad", Base)
         self.zero_takes_turn = takes(module.optimizer_zero_grad, "optimizer_idx")
         self.clips = bool(trainer.gradient_clip_val) or overridden(module, "configure_gradient_clipping", Base)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -76,22 +76,27 @@ def _first_list(batch: Any) -> int | None:
 
 
 def slice_batch(batch: Any, start: int, stop: int) -> Any:
-    """Samples `start` to `stop` of a collated batch: the first dimension of its tensors, in containers of any depth.
+    """Samples `start` to `stop` of a collated batch: the first dimension of its tensors, in containers of any depth."""
+    return cut_batch(batch, lambda _: slice(start, stop))
+
+
+def cut_batch(batch: Any, rows: Callable[[int], slice]) -> Any:
+    """Of each tensor with n samples those of `rows(n)`.
 
     Lists and tuples are containers of fields when they hold tensors, and lists of samples when they do not.
     """
     if isinstance(batch, torch.Tensor):
-        return batch[start:stop] if batch.ndim else batch
+        return batch[rows(len(batch))] if batch.ndim else batch
     if isinstance(batch, Mapping):
-        cut = {key: slice_batch(value, start, stop) for key, value in batch.items()}
+        cut = {key: cut_batch(value, rows) for key, value in batch.items()}
         return cut if type(batch) is dict else type(batch)(cut)  # type: ignore[call-arg]
     if isinstance(batch, (list, tuple)):
         if not holds_tensors(batch):
-            return batch[start:stop]
-        fields = (slice_batch(value, start, stop) for value in batch)
+            return batch[rows(len(batch))]
+        fields = (cut_batch(value, rows) for value in batch)
         return type(batch)(*fields) if hasattr(batch, "_fields") else type(batch)(fields)
     if type(batch).__module__ == "numpy" and getattr(batch, "ndim", False):
-        return batch[start:stop]
+        return batch[rows(len(batch))]
     if isinstance(batch, (int, float, str, bool, type(None))):
         return batch
     raise TypeError(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
 import torch
+
+from ..errors import ConfigurationError
 
 os.environ.setdefault("DS_ACCELERATOR", "cuda" if torch.cuda.is_available() else "cpu")
 
@@ -29,6 +32,11 @@ def version() -> str:
 
 def optimizer_names(on_cpu: bool) -> list[str]:
     return sorted(DEEPSPEED_OPTIMIZERS)
+
+
+def steps_when_told() -> bool:
+    """Can its engine take any number of backward passes before a step? Manual optimization needs it."""
+    return hasattr(deepspeed.DeepSpeedEngine, "managed_gradient_accumulation")
 
 
 class Root(torch.nn.Module):
@@ -55,10 +63,24 @@ def engine(module: torch.nn.Module, optimizer: Any, config: dict[str, Any]) -> A
     if not deepspeed.comm.is_initialized():
         deepspeed.init_distributed(dist_backend=dist.get_backend(), dist_init_required=False, verbose=False)
     trained = [p for p in module.parameters() if p.requires_grad]
-    made, *_ = deepspeed.initialize(
-        model=Root(module), optimizer=optimizer, model_parameters=trained, config=config, dist_init_required=False
-    )
+    with _already_the_same():
+        made, *_ = deepspeed.initialize(
+            model=Root(module), optimizer=optimizer, model_parameters=trained, config=config, dist_init_required=False
+        )
     return made
+
+
+@contextmanager
+def _already_the_same() -> Iterator[None]:
+    """Inside, an engine sends no weights when it is made: all ranks have rank 0's, and DeepSpeed's way of sending them
+    fails for parameters that are single numbers.
+    """
+    send = deepspeed.DeepSpeedEngine._broadcast_model
+    deepspeed.DeepSpeedEngine._broadcast_model = lambda _: None
+    try:
+        yield
+    finally:
+        deepspeed.DeepSpeedEngine._broadcast_model = send
 
 
 def groups_of(module: torch.nn.Module, optimizer: Any) -> list[dict[str, Any]]:
@@ -75,14 +97,42 @@ class Stepping(torch.optim.Optimizer):
         self.engine, self.groups = engine, groups
         self.inner = _inner(engine)
         self.__dict__.update({k: v for k, v in self.inner.__dict__.items() if k != "step"})
+        self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = OrderedDict(), OrderedDict()
+        self.waiting = False  # gradients for the next step
+        self.largest_norm: float | None = None  # of the next step's gradients
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = closure() if closure is not None else None
-        self.engine.step()
+        for hook in self._optimizer_step_pre_hooks.values():
+            hook(self, (), {})
+        with self._clipping():
+            self.engine.step()
+        self.waiting = False
+        for hook in self._optimizer_step_post_hooks.values():
+            hook(self, (), {})
         return loss
 
+    @contextmanager
+    def _clipping(self) -> Iterator[None]:
+        """DeepSpeed clips while it steps."""
+        config, optimizer, largest = self.engine._config, self.engine.optimizer, self.largest_norm
+        before = config.gradient_clipping, getattr(optimizer, "clip_grad", None)
+        if largest is not None:
+            config.gradient_clipping = optimizer.clip_grad = largest
+        yield
+        config.gradient_clipping, optimizer.clip_grad = before
+        self.largest_norm = None
+
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """The engine does it, after its steps."""
+        """The engine does it, after its steps; gradients that no step has used cannot be taken back."""
+        if self.waiting:
+            raise ConfigurationError("strategy 'deepspeed' cannot do zero_grad between backward and step: use 'ddp'")
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        raise ConfigurationError(
+            "strategy 'deepspeed' cannot do add_param_group in training: its partitions are made at the start; use "
+            "'ddp_sharded' or 'fsdp'"
+        )
 
     def state_dict(self) -> dict[str, Any]:
         names = sorted({name for state in self.inner.state.values() for name in state})

@@ -16,11 +16,32 @@ from fairscale.nn.data_parallel import ShardedDataParallel
 from fairscale.optim import OSS
 
 
-def divided(optimizer: torch.optim.Optimizer) -> OSS:
+class Divided(OSS):
     """`optimizer` with its parameters dealt out to the ranks: each keeps the state of its own and broadcasts them."""
-    oss = OSS(optimizer.param_groups, optim=lambda groups: _share(optimizer, groups))
-    oss.defaults = optimizer.defaults
-    return oss
+
+    def __init__(self, optimizer: torch.optim.Optimizer):
+        self._whole = optimizer
+        super().__init__(optimizer.param_groups, optim=lambda groups: _share(optimizer, groups))
+        self.defaults = optimizer.defaults
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """In training, too: parameters are dealt out anew, and their states with them, which OSS leaves where they
+        were. All ranks call this.
+        """
+        if self.in_super_constructor:
+            super().add_param_group(param_group)
+            return
+        self.consolidate_state_dict(recipient_rank=-1)
+        state = self.state_dict()
+        torch.optim.Optimizer.add_param_group(self, param_group)
+        group = self.param_groups[-1]
+        first = sum(len(saved["params"]) for saved in state["param_groups"])
+        numbers = range(first, first + len(group["params"]))
+        state["param_groups"].append({**group, "params": list(numbers)})
+        self._clear_cache()
+        self.optim = _share(self._whole, self.partition_parameters()[self.rank])
+        self._setup_flat_buffers()
+        load(self, state)
 
 
 def _share(optimizer: torch.optim.Optimizer, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
@@ -89,6 +110,14 @@ class OrderedShardedDataParallel(ShardedDataParallel):
         while self._next in self._ready:
             self._launch[self._next]()
             self._next += 1
+
+    def _detect_train_change(self) -> bool:
+        """Also parameters that an optimizer has got since."""
+        every = [p for o in self._sharded_optimizers for p in chain(*chain(*o._per_device_params.values()))]
+        known: list[Any] = self._all_params  # type: ignore[has-type]
+        if len(every) > len(known):
+            self._all_params = every
+        return super()._detect_train_change()
 
     def _setup_backward_hooks(self) -> None:
         position = {p: i for i, p in enumerate(self.module.parameters())}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import horovod.torch as hvd
@@ -12,11 +13,15 @@ import torch
 import torch.distributed as dist
 
 from .. import environment
+from ..collectives import broadcast_tensors
 from ..launch.script import free_port
 from ..strategies.averaging import GradientAverager
 
 if TYPE_CHECKING:
     from ..settings import Settings
+
+# What Horovod can send.
+KINDS = (torch.uint8, torch.int8, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64)
 
 _server: Any = None  # Horovod's meeting point, kept by rank 0 for as long as the process lives
 
@@ -92,10 +97,15 @@ def _tell_horovod() -> None:
 # -- optimizers ----------------------------------------------------------------------------------------------------
 
 
-def distributed(
-    optimizer: torch.optim.Optimizer, number: int, names: Mapping[Any, str], passes: int, compression: Any
-) -> Any:
-    """hvd.DistributedOptimizer of any optimizer; `passes`: the most backward passes a step.
+def broadcast(named: Iterable[tuple[str, torch.Tensor]]) -> None:
+    """Overwrite tensors with those of rank 0; torch takes those whose kinds Horovod does not know."""
+    tensors = [(name, tensor.detach()) for name, tensor in named]
+    hvd.broadcast_parameters([pair for pair in tensors if pair[1].dtype in KINDS], root_rank=0)
+    broadcast_tensors([tensor for _, tensor in tensors if tensor.dtype not in KINDS])
+
+
+def distributed(optimizer: torch.optim.Optimizer, number: int, names: Mapping[Any, str], compression: Any) -> Any:
+    """hvd.DistributedOptimizer of any optimizer.
 
     Horovod calls the constructor of the optimizer's class again with the parameters alone, which many a class does not
     take; this one carries over what the optimizer is. Steps never synchronize by themselves: the strategy has done it.
@@ -110,7 +120,7 @@ def distributed(
     shell.__init__()
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     named = [(f"{number}.{names.get(p, f'unnamed.{place}')}", p) for place, p in enumerate(parameters)]
-    made = hvd.DistributedOptimizer(shell, named, compression=compression, backward_passes_per_step=passes)
+    made = hvd.DistributedOptimizer(shell, named, compression=compression)
     step = made.step
 
     def step_synchronized(*args: Any, **kwargs: Any) -> Any:
@@ -126,15 +136,29 @@ def distributed(
     return made
 
 
+@contextmanager
+def holding(optimizers: Sequence[Any]) -> Iterator[None]:
+    """Inside, one backward pass leaves gradients on this rank: as Horovod's backward_passes_per_step, which is a number
+    for the whole run.
+    """
+    for optimizer in optimizers:
+        optimizer.set_backward_passes_per_step(2)
+    try:
+        yield
+    finally:
+        for optimizer in optimizers:
+            optimizer.set_backward_passes_per_step(1)
+
+
 def synchronize(optimizer: Any, used: Sequence[torch.nn.Parameter]) -> None:
     """Every gradient of `used` is the mean over ranks; also of those that were frozen when Horovod first saw them."""
     optimizer.synchronize()
     optimizer._synchronized = False  # else Horovod warns of the next synchronize
     late = [p for p in used if p not in optimizer._requires_update]
-    for parameter in late:
+    for number, parameter in enumerate(late):
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
-        hvd.allreduce_(parameter.grad, name=f"late.{optimizer._parameter_names[parameter]}")
+        hvd.allreduce_(parameter.grad, name=f"late.{number}")
 
 
 class Compression:

@@ -7,7 +7,7 @@ left is the same on all ranks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -15,6 +15,7 @@ import torch.distributed as dist
 
 from ..collectives import broadcast_tensors
 
+DENSE, SPARSE = 1, 2  # kinds of gradients
 BUCKET_BYTES = 25 * 2**20  # as DistributedDataParallel
 
 
@@ -28,23 +29,36 @@ class GradientAverager:
         self.parameters: list[torch.nn.Parameter] = []
         self._position: dict[torch.nn.Parameter, int] = {}
         self._touched: set[int] = set()
+        self._frozen: list[torch.nn.Parameter] = []
         self._handles: list = []
         self._paused = 0
         self.batch = 0  # the number of the training batch that is worked on, where somebody counts
 
     def follow(self, module: torch.nn.Module) -> None:
-        """Start from rank 0's parameters and buffers, and watch the parameters that are new."""
+        """Start from rank 0's parameters and buffers, and watch the parameters."""
         broadcast_tensors([*module.parameters(), *module.buffers()])
-        for parameter in module.parameters():
+        self.watch(module.parameters())
+
+    def watch(self, parameters: Iterable[torch.nn.Parameter]) -> None:
+        """Average these too; the same ones in the same order on all ranks."""
+        for parameter in parameters:
             if parameter not in self._position:
                 self._position[parameter] = len(self.parameters)
                 self.parameters.append(parameter)
-                if parameter.requires_grad:
-                    self._watch(parameter)
+                self._frozen.append(parameter)
+        self._watch_thawed()
 
-    def _watch(self, parameter: torch.nn.Parameter) -> None:
-        position, touched = self._position[parameter], self._touched
-        self._handles.append(parameter.register_post_accumulate_grad_hook(lambda _: touched.add(position)))
+    def _watch_thawed(self) -> None:
+        """A frozen parameter takes no hook; one that is frozen no longer may have a gradient already."""
+        for parameter in [p for p in self._frozen if p.requires_grad]:
+            position = self._position[parameter]
+            hook = parameter.register_post_accumulate_grad_hook(
+                lambda _, position=position: self._touched.add(position)
+            )
+            self._handles.append(hook)
+            if parameter.grad is not None:
+                self._touched.add(position)
+        self._frozen = [p for p in self._frozen if not p.requires_grad]
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -54,6 +68,17 @@ class GradientAverager:
         finally:
             self._paused -= 1
 
+    def begin_batch(self, number: int | None) -> None:
+        """Training batch `number` begins; None: no other does for now, and all ranks are here."""
+        self.batch = -1 if number is None else number
+        if number is None:
+            self.average()
+
+    @property
+    def touched(self) -> list[torch.nn.Parameter]:
+        """What this rank's backward passes have given a gradient since the last average."""
+        return [self.parameters[position] for position in sorted(self._touched)]
+
     def average(self) -> None:
         """Average what was touched, on any rank; where a rank did not touch it, its part is zero.
 
@@ -61,8 +86,12 @@ class GradientAverager:
         """
         if self._paused:
             return
+        if self._frozen:
+            self._watch_thawed()
         touched = torch.zeros(len(self.parameters) + 2, dtype=torch.int32)
-        touched[list(self._touched)] = 1
+        for position in self._touched:
+            gradient = self.parameters[position].grad
+            touched[position] = SPARSE if gradient is not None and gradient.is_sparse else DENSE
         touched[-2], touched[-1] = self.batch, -self.batch
         self._touched.clear()
         dist.all_reduce(touched, dist.ReduceOp.MAX, group=self.group)
@@ -74,6 +103,9 @@ class GradientAverager:
         bucket: list[torch.Tensor] = []
         size = 0
         for position in touched[:-2].nonzero().flatten().tolist():
+            if touched[position] == SPARSE:
+                self._reduce_sparse(self.parameters[position])
+                continue
             gradient = _gradient(self.parameters[position])
             if bucket and (size >= BUCKET_BYTES or gradient.dtype != bucket[0].dtype):
                 self._reduce(bucket)
@@ -88,6 +120,17 @@ class GradientAverager:
         self.reduce(flat)
         for gradient, mean in zip(bucket, flat.split([gradient.numel() for gradient in bucket]), strict=True):
             gradient.copy_(mean.view_as(gradient))
+
+    def _reduce_sparse(self, parameter: torch.nn.Parameter) -> None:
+        """An embedding's gradient: the rows that any rank's batch has touched."""
+        gradient = parameter.grad
+        if gradient is None:
+            gradient = parameter.new_zeros(parameter.shape).to_sparse(1)
+        elif not gradient.is_sparse:
+            gradient = gradient.to_sparse(1)
+        gradient = gradient.coalesce()
+        dist.all_reduce(gradient)
+        parameter.grad = gradient / self.world
 
     def _mean(self, flat: torch.Tensor) -> None:
         dist.all_reduce(flat)

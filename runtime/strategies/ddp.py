@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from ..errors import ConfigurationError, unknown_name
@@ -101,6 +102,10 @@ class DDPStrategy(Strategy):
         self._wrapped: DistributedDataParallel | None = None
         self._averager: GradientAverager | None = None
         self._checked = False  # whether a backward has shown that every parameter is used
+        self._on_trial = False  # whether a backward is still to show how far DDP sees
+        self._plain_step: Any = None
+        self._seen: set[int] = set()  # the leaves that the graphs of losses have shown
+        self._frozen: list[torch.nn.Parameter] = []  # when DDP was made, so that it does not know them
 
     def attach(self, runtime: Runtime) -> None:
         super().attach(runtime)
@@ -141,7 +146,13 @@ class DDPStrategy(Strategy):
         if self.hook is not None:
             state, function = comm_hooks.resolve(self.hook, self.hook_state, self.hook_wrapper, self.hook_options)
             self._wrapped.register_comm_hook(state, function)
+        self._frozen = [p for p in module.parameters() if not p.requires_grad]
         self._checked = self.find_unused or self.static_graph
+        self._on_trial = self.find_unused and self.hook is None
+        if self._on_trial:
+            self.averager.watch(module.parameters())
+            self._plain_step = self._wrapped.module
+            return self._forward_on_trial
         return self._wrapped if self._checked else self._forward
 
     def wrapper(self, step: torch.nn.Module) -> DistributedDataParallel:
@@ -166,6 +177,18 @@ class DDPStrategy(Strategy):
 
     # -- every step -----------------------------------------------------------------------------------------------
 
+    def _forward_on_trial(self, *args: Any) -> Any:
+        """Until a backward has shown that DDP's search for unused parameters finds what is used. It does not see what
+        a backward inside of the backward uses (FairScale's checkpoint_wrapper, torch's reentrant checkpoints); then
+        gradients are averaged after backward.
+        """
+        if self._wrapped is None:
+            return self._plain_step(*args)
+        if not self._on_trial:
+            return self._wrapped(*args)
+        with self._wrapped.no_sync():
+            return self._wrapped(*args)
+
     def _forward(self, *args: Any) -> Any:
         """Without a search for unused parameters: torch's numbers of those that are, turned into names."""
         assert self._wrapped is not None
@@ -180,21 +203,50 @@ class DDPStrategy(Strategy):
             raise unused(trained[int(number)] for number in numbers[1].split()) from None
 
     def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        if self._on_trial:
+            self._seen |= leaves_of(loss)
         loss.backward(*args, **kwargs)
         if self._wrapped is None:
             self.averager.average()
-        elif not self._checked and self._wrapped.require_backward_grad_sync:
-            self._checked = True
-            missing = [
-                n for n, p in self._wrapped.module.module.named_parameters() if p.requires_grad and p.grad is None
-            ]
-            if missing:
-                raise unused(missing)
+        elif self._wrapped.require_backward_grad_sync:
+            if self._on_trial:
+                self._end_trial()
+            elif not self._checked:
+                self._check_all_used()
+            self._average_thawed()
+
+    def _end_trial(self) -> None:
+        """The first backward, or a later one where that has used nothing: all ranks go the same way."""
+        used = {id(p) for p in self.averager.touched}
+        answers = torch.tensor([bool(used), not used <= self._seen], dtype=torch.uint8)
+        dist.all_reduce(answers, dist.ReduceOp.MAX, group=self.runtime.group)
+        any_used, hidden = answers.tolist()
+        self.averager.average()
+        self._on_trial = not any_used
+        if hidden:
+            self._wrapped = None
+        elif any_used:
+            self._release_averager()
+
+    def _check_all_used(self) -> None:
+        assert self._wrapped is not None
+        self._checked = True
+        parameters = self._wrapped.module.module.named_parameters()
+        missing = [name for name, p in parameters if p.requires_grad and p.grad is None]
+        if missing:
+            raise unused(missing)
+
+    def _average_thawed(self) -> None:
+        """Parameters that were frozen when DDP was made, and are not any more."""
+        thawed = [p for p in self._frozen if p.requires_grad]
+        if thawed:
+            self.averager.watch(thawed)
+            self._frozen = [p for p in self._frozen if not p.requires_grad]
+        if self._averager is not None and self._wrapped is not None and not self._on_trial:
+            self._averager.average()
 
     def begin_batch(self, number: int | None) -> None:
-        self.averager.batch = -1 if number is None else number
-        if number is None:
-            self.averager.average()
+        self.averager.begin_batch(number)
 
     # -- evaluation and checkpoints: under post_localSGD ranks have different weights ----------------------------------
 
@@ -221,7 +273,12 @@ class DDPStrategy(Strategy):
             average_weights(module)
 
     def teardown(self) -> None:
-        self._wrapped = None
+        self._wrapped, self._plain_step = None, None
+        self._on_trial, self._frozen = False, []
+        self._seen.clear()
+        self._release_averager()
+
+    def _release_averager(self) -> None:
         if self._averager is not None:
             self._averager.release()
             self._averager = None
@@ -238,6 +295,20 @@ ARGUMENTS = (
     "process_group_backend",
     "timeout",
 )
+
+
+def leaves_of(loss: torch.Tensor) -> set[int]:
+    """The ids of the parameters that the graph of `loss` ends at, as far as it is there before backward."""
+    found: set[int] = set()
+    seen, left = set(), [loss.grad_fn]
+    while left:
+        node = left.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        found.add(id(getattr(node, "variable", None)))
+        left += [following for following, _ in node.next_functions]
+    return found
 
 
 def unused(names: Any) -> RuntimeError:

@@ -32,6 +32,8 @@ class DDPShardedStrategy(DDPStrategy):
     refuses: ClassVar[Mapping[str, str]] = {
         "kept": "the loop has made its optimizers itself; use 'ddp'",
         "closure": "its step looks at all parameters together, and each process keeps some of them; use 'ddp'",
+        "overlap": "FairScale gives each optimizer a memory of its own for its parameters; use 'ddp'",
+        "sparse": "FairScale reduces dense ones; use 'ddp', or make the embedding with sparse=False",
     }
 
     def __init__(self) -> None:
@@ -44,7 +46,7 @@ class DDPShardedStrategy(DDPStrategy):
 
         broadcast_tensors([*module.parameters(), *module.buffers()])
         self._module = module
-        self._optimizers = [fairscale.divided(optimizer) for optimizer in optimizers]
+        self._optimizers = [fairscale.Divided(optimizer) for optimizer in optimizers]
         return self._optimizers
 
     def wrap(self, module: Module) -> Callable[..., Any]:

@@ -24,6 +24,7 @@ from .registry import register
 
 if TYPE_CHECKING:
     from ..module import Module
+    from ..trainer import Trainer
 
 VARIABLES = ("PTMIGRATE_DEEPSPEED_CONFIG_PATH", "PL_DEEPSPEED_CONFIG_PATH")
 INSTALL = "DS_BUILD_OPS=0 pip install --no-build-isolation deepspeed (and ninja), or ptmigrate[deepspeed]"
@@ -40,9 +41,10 @@ class DeepSpeedStrategy(Strategy):
     needs_processes = True
     packages = (Package("deepspeed", INSTALL),)
     refuses: ClassVar[Mapping[str, str]] = {
-        "manual": "its engine makes the steps; use 'ddp_sharded' or 'ddp'",
         "optimizers": "its engine takes one; use 'ddp_sharded'",
         "closure": "its engine evaluates the loss once a step; use 'ddp'",
+        "shapes": "its partitions are cut out of one long row of numbers; use 'ddp_sharded'",
+        "sparse": "ZeRO reduces dense ones; use 'ddp', or make the embedding with sparse=False",
         "kept": "its engine has to make backward and step; use 'ddp'",
         "clip_value": "its engine clips by norm; use gradient_clip_algorithm='norm'",
     }
@@ -83,6 +85,9 @@ class DeepSpeedStrategy(Strategy):
         self.config: dict[str, Any] = made if given is None else read_config(given)
         self.options = {"config": given} if given is not None else {"stage": stage}
         self.engine: Any = None
+        self.optimizer: Any = None
+        self.manual = False
+        self.frozen: list[torch.nn.Parameter] = []  # when training started
         self._accumulating = False
         self._gathered = False  # stage 3: are all parameters on every rank just now?
 
@@ -94,9 +99,35 @@ class DeepSpeedStrategy(Strategy):
                 "strategy 'deepspeed' cannot do precision 16 on the CPU: DeepSpeed's CPU accelerator has no fp16; "
                 "use precision='bf16' or 32"
             )
+        if features.get("64") and self.stage == 3:
+            raise ConfigurationError("strategy 'deepspeed' cannot do precision 64 in stage 3; use stage 2")
+        if features.get("manual"):
+            self._check_manual()
         name = self.config.get("optimizer", {}).get("type")
         if name is not None:
             self._check_optimizer(name)
+
+    def check_run(self, trainer: Trainer, module: Module, stage: str, resumes: bool) -> None:
+        super().check_run(trainer, module, stage, resumes)
+        number = next((name for name, p in module.named_parameters() if p.ndim == 0), None)
+        if stage == "fit" and self.stage == 3 and number is not None:
+            raise ConfigurationError(
+                f"strategy 'deepspeed' cannot divide {number!r} in stage 3, a parameter of shape (): give it shape "
+                "(1,), or use stage 2"
+            )
+
+    @property
+    def stage(self) -> int:
+        return int(self.config.get("zero_optimization", {}).get("stage", 0))
+
+    def _check_manual(self) -> None:
+        from ..engines import deepspeed
+
+        if not deepspeed.steps_when_told():
+            raise ConfigurationError(
+                f"strategy 'deepspeed' cannot do manual optimization: DeepSpeed {deepspeed.version()} steps by itself "
+                "after a fixed number of backward passes; install deepspeed>=0.19, or use 'ddp_sharded'"
+            )
 
     def _check_optimizer(self, name: str) -> None:
         """Optimizers come and go with DeepSpeed's versions."""
@@ -128,12 +159,17 @@ class DeepSpeedStrategy(Strategy):
                 "strategy 'deepspeed' needs an optimizer: from configure_optimizers, or in its config"
             )
         groups = deepspeed.groups_of(module, None if own else optimizers[0])
+        self.manual = not module.automatic_optimization
+        self.frozen = [p for p in module.parameters() if not p.requires_grad]
         self.engine = deepspeed.engine(module, None if own else optimizers[0], self._complete())
-        return [deepspeed.Stepping(self.engine, groups)] * max(1, len(optimizers))
+        self.optimizer = deepspeed.Stepping(self.engine, groups)
+        return [self.optimizer]
 
     def _complete(self) -> dict[str, Any]:
         """The config with what the run decides."""
         config = json.loads(json.dumps(self.config))
+        if self.manual:
+            config["managed_gradient_accumulation"] = False  # a step is made when the user makes it
         if int(config.get("gradient_accumulation_steps", 1)) != 1:
             raise ConfigurationError("gradient_accumulation_steps in DeepSpeed's config: give accumulate_grad_batches=")
         config.pop("train_batch_size", None)
@@ -167,10 +203,23 @@ class DeepSpeedStrategy(Strategy):
     # -- every step ------------------------------------------------------------------------------------------------
 
     def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        self._check_frozen()
+        if self.manual:
+            loss = self.engine(lambda: loss)  # its forward tells it of the backward that comes
+            self.engine.backward(loss, *args, **kwargs)
+            self.optimizer.waiting = True
+            return
         self.engine.set_gradient_accumulation_boundary(not self._accumulating)
         self.engine.backward(loss)
         if self._accumulating:
             self.engine.step()
+
+    def _check_frozen(self) -> None:
+        if any(p.requires_grad for p in self.frozen):
+            raise ConfigurationError(
+                "strategy 'deepspeed' cannot train parameters that were frozen when training started: its partitions "
+                "are made then; use 'ddp_sharded' or 'fsdp'"
+            )
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -183,8 +232,7 @@ class DeepSpeedStrategy(Strategy):
     def clip(self, module: Module, optimizer: Any, value: float, algorithm: str) -> None:
         if algorithm == "value":
             self.check({"clip_value": True})
-        self.engine._config.gradient_clipping = value
-        self.engine.optimizer.clip_grad = value  # while it steps
+        self.optimizer.largest_norm = value
 
     def zero_grad(self, optimizer: Any) -> None:
         """The engine does it, after its steps."""

@@ -2,13 +2,14 @@
 
 Zhao et al., PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel, VLDB 2023. A step gathers the parameters
 of the module, large blocks of it (see `blocks`) one after another; backward brings each gradient to where its part
-lives. Evaluation gathers all parameters for as long as it takes, because ranks evaluate different numbers of batches.
+lives. Parameters that are single numbers stay whole. Evaluation gathers all parameters for as long as it takes, because
+ranks evaluate different numbers of batches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -16,15 +17,23 @@ import torch.distributed as dist
 
 from ..collectives import broadcast_tensors, map_leaves
 from ..errors import ConfigurationError
+from .averaging import GradientAverager
 from .base import Strategy
 from .ddp_sharded import share_scaler
+from .fsdp_manual import WholeSteps, divided_as
 from .registry import register
 
 if TYPE_CHECKING:
     from ..module import Module
 
 LEAST_BLOCK = 1_000_000  # parameters; what is smaller is not worth messages of its own
-HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks")
+HOOKS = (
+    "_forward_pre_hooks",
+    "_forward_hooks",
+    "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
 MARKS = ("_is_fsdp_managed_module", "_fsdp_use_orig_params")
 
 
@@ -63,8 +72,9 @@ class FSDPStrategy(Strategy):
 
     needs_processes = True
     refuses: ClassVar[Mapping[str, str]] = {
-        "manual": "between two backward passes parameters would lie divided under the user's hands; use 'ddp'",
         "closure": "its step looks at all parameters together, and each process has a part; use 'ddp'",
+        "shapes": "each process steps some rows of a parameter; use 'ddp_sharded'",
+        "sparse": "fully_shard reduces dense ones; use 'ddp', or make the embedding with sparse=False",
         "kept": "the loop has made its optimizers before the parameters can be divided; use 'ddp'",
     }
 
@@ -82,6 +92,8 @@ class FSDPStrategy(Strategy):
             raise ConfigurationError("auto_wrap_policy: a set of module classes is needed, as {TransformerBlock}")
         self.reshard_after_forward, self.cpu_offload = reshard_after_forward, cpu_offload
         self._root: Any = None
+        self._manual: WholeSteps | None = None
+        self._numbers: GradientAverager | None = None  # for parameters of shape ()
         self._accumulating = False
         self._blocks: list[Any] = []
         self._whole: dict[tuple[torch.nn.Module, str], torch.nn.Parameter] = {}
@@ -93,6 +105,7 @@ class FSDPStrategy(Strategy):
         from torch.distributed.fsdp import CPUOffloadPolicy, OffloadPolicy, fully_shard
 
         broadcast_tensors([*module.parameters(), *module.buffers()])
+        self._manual = None
         self._whole = {
             (owner, name): p for owner in module.modules() for name, p in owner._parameters.items() if p is not None
         }
@@ -100,11 +113,17 @@ class FSDPStrategy(Strategy):
             "mesh": init_device_mesh(self.runtime.device.type, (self.runtime.world_size,)),
             "offload_policy": CPUOffloadPolicy() if self.cpu_offload else OffloadPolicy(),
         }
-        self._blocks = blocks(module, self.classes)
+        numbers = {p for p in self._whole.values() if p.ndim == 0}  # fully_shard takes none
+        options["ignored_params"] = numbers
+        self._blocks = blocks(module, self.classes) if module.automatic_optimization else []
         for block in self._blocks:
             fully_shard(block, reshard_after_forward=self.reshard_after_forward, **options)
         self._root = fully_shard(Root(module), **options)
-        self._divided = {whole: owner._parameters[name] for (owner, name), whole in self._whole.items()}
+        parts = {whole: owner._parameters[name] for (owner, name), whole in self._whole.items()}
+        self._divided = {whole: part for whole, part in parts.items() if whole is not part}
+        if numbers and module.automatic_optimization:
+            self._numbers = GradientAverager(self.runtime.world_size, self.runtime.group)
+            self._numbers.watch(p for p in module.parameters() if p in numbers)
         if hasattr(self._root, "set_reduce_scatter_unused_params"):  # torch 2.13: ranks may use different parameters
             self._root.set_reduce_scatter_unused_params(True, recurse=False)
         inside = {id(p) for block in self._blocks for p in block.parameters()}
@@ -122,6 +141,8 @@ class FSDPStrategy(Strategy):
             for parameter, state in states.items():
                 optimizer.state[self._divided.get(parameter, parameter)] = self._parts_like(parameter, state)
         share_scaler(self.runtime)
+        if not module.automatic_optimization:
+            self._manual = WholeSteps(self._root, module, self.runtime, optimizers)
         return optimizers
 
     def _parts_like(self, parameter: Any, state: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,6 +158,11 @@ class FSDPStrategy(Strategy):
         for part in [self._root, *self._blocks]:
             part.reshard()
         self._root = None
+        if self._manual is not None:
+            self._manual.release()
+        if self._numbers is not None:
+            self._numbers.release()
+            self._numbers = None
         filled: set[torch.nn.Parameter] = set()
         with torch.no_grad():
             for (owner, name), whole in self._whole.items():
@@ -151,10 +177,22 @@ class FSDPStrategy(Strategy):
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def step(self, module: Module, name: str) -> Callable[..., Any]:
-        step, root = super().step(module, name), self._root
-        return step if root is None else lambda *args: root(step, *args)
+        step, root, manual = super().step(module, name), self._root, self._manual
+        if root is None:
+            return step
+        if manual is None:
+            return lambda *args: root(step, *args)
+
+        def with_whole_parameters(*args: Any) -> Any:
+            with manual.whole():
+                return step(*args)
+
+        return with_whole_parameters
 
     def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        if self._manual is not None:
+            self._manual.backward(loss, *args, **kwargs)
+            return
         empty = [parameter.grad is None for _, parameter in self._outside]
         loss.backward(*args, **kwargs)
         if self._accumulating:
@@ -165,9 +203,30 @@ class FSDPStrategy(Strategy):
             if was_empty and not is_used:
                 parameter.grad = None
         self._root.used.clear()
+        if self._numbers is not None:
+            self._numbers.average()
+
+    def begin_batch(self, number: int | None) -> None:
+        if self._manual is not None:
+            self._manual.averager.begin_batch(number)
+
+    def no_sync(self) -> AbstractContextManager:
+        return self._manual.no_sync() if self._manual is not None else self._paused()
+
+    def clip(self, module: Module, optimizer: Any, value: float, algorithm: str) -> None:
+        """By norm: of parts and of what is whole on every rank together, which torch's own does not mix."""
+        if algorithm == "value" or self._numbers is None:
+            super().clip(module, optimizer, value, algorithm)
+            return
+        gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        norms = [gathered(torch.linalg.vector_norm(gradient)) for gradient in gradients]
+        norm = torch.linalg.vector_norm(torch.stack(norms)) if norms else torch.zeros(())
+        scale = (value / (norm + 1e-6)).clamp(max=1.0)
+        for gradient in gradients:
+            (gradient.to_local() if is_divided(gradient) else gradient).mul_(scale)
 
     @contextmanager
-    def no_sync(self) -> Iterator[None]:
+    def _paused(self) -> Iterator[None]:
         self._accumulating = True
         self._root.set_requires_gradient_sync(False)
         try:
@@ -180,6 +239,10 @@ class FSDPStrategy(Strategy):
     def evaluation(self, module: Module) -> Iterator[None]:
         if self._root is None:
             yield
+            return
+        if self._manual is not None:
+            with self._manual.whole():
+                yield
             return
         for part in [self._root, *self._blocks]:
             part.unshard()
@@ -204,9 +267,17 @@ class FSDPStrategy(Strategy):
         module.load_state_dict(parts, strict=strict)
 
     def optimizer_state(self, module: Module, optimizer: Any) -> dict[str, Any]:
-        return map_leaves(optimizer.state_dict(), self._kept)
+        with self._parts_in(optimizer):
+            return map_leaves(optimizer.state_dict(), self._kept)
+
+    def _parts_in(self, optimizer: Any) -> AbstractContextManager:
+        return self._manual.parts_in(optimizer) if self._manual is not None else nullcontext()
 
     def load_optimizer_state(self, module: Module, optimizer: Any, state: dict[str, Any]) -> None:
+        with self._parts_in(optimizer):
+            self._load_parts(optimizer, state)
+
+    def _load_parts(self, optimizer: Any, state: dict[str, Any]) -> None:
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         numbers = [number for group in state["param_groups"] for number in group["params"]]
         parts = {
@@ -267,11 +338,7 @@ def gathered(value: Any) -> torch.Tensor:
 
 def part_of(value: torch.Tensor, like: Any) -> Any:
     """This rank's part of `value`, which every rank has whole, divided as `like` is."""
-    from torch.distributed.tensor import DTensor, distribute_tensor
-
-    if not is_divided(like) or isinstance(value, DTensor):
-        return value
-    return distribute_tensor(value.to(like.device), like.device_mesh, like.placements, src_data_rank=None)
+    return divided_as(like, value) if is_divided(like) and not is_divided(value) else value
 
 
 def make_plain(module: torch.nn.Module) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 import torch.distributed as dist
 
-from ..errors import ConfigurationError, unknown_name
+from ..errors import unknown_name
 from .averaging import GradientAverager
 from .ddp import DDPStrategy
 from .needs import Package
@@ -36,7 +36,7 @@ class HorovodStrategy(DDPStrategy):
     packages = (
         Package("horovod", "pip alone cannot build it; run: python -m ptmigrate.runtime.engines.build_horovod"),
     )
-    refuses: ClassVar[Mapping[str, str]] = {}
+    refuses: ClassVar[Mapping[str, str]] = {"overlap": "its hooks average each parameter for one of them; use 'ddp'"}
 
     def __init__(self, scale_lr: bool = False, compression: str | None = None):
         super().__init__()
@@ -60,17 +60,11 @@ class HorovodStrategy(DDPStrategy):
 
         from ..engines import horovod
 
-        every = [p for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]]
-        if len(set(every)) < len(every):
-            raise ConfigurationError("strategy 'horovod': a parameter is in two optimizers; use 'ddp'")
-        tensors = itertools.chain(module.named_parameters(), module.named_buffers())
-        hvd.broadcast_parameters([(name, tensor.detach()) for name, tensor in tensors], root_rank=0)
+        horovod.broadcast(itertools.chain(module.named_parameters(), module.named_buffers()))
         names = {p: name for name, p in module.named_parameters()}
-        passes = max(module.trainer.accumulation_table.values()) if module.automatic_optimization else 1
         compression = hvd.Compression.fp16 if self.compression else horovod.Compression
         self._optimizers = [
-            horovod.distributed(optimizer, number, names, passes, compression)
-            for number, optimizer in enumerate(optimizers)
+            horovod.distributed(optimizer, number, names, compression) for number, optimizer in enumerate(optimizers)
         ]
         return self._optimizers
 
@@ -101,7 +95,10 @@ class HorovodStrategy(DDPStrategy):
         if not self._optimizers:
             super().backward(loss, *args, **kwargs)
             return
-        loss.backward(*args, **kwargs)
+        from ..engines import horovod
+
+        with horovod.holding(self._optimizers) if self._accumulating else nullcontext():
+            loss.backward(*args, **kwargs)
         if not self._accumulating:
             self._synchronize()
 

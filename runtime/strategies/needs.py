@@ -28,11 +28,17 @@ FEATURES = {
     "manual": "manual optimization",
     "optimizers": "several optimizers",
     "closure": "an optimizer that needs a closure",
+    "shapes": "an optimizer that looks at whole parameters",
+    "overlap": "a parameter in two optimizers",
+    "sparse": "sparse gradients",
     "global_batch": "--global-batch",
     "kept": "a loop that is kept (Runtime)",
     "cpu": "CPU processes",
     "nodes": "several nodes",
 }
+
+# Optimizers, torch's and others', that do not treat the numbers of a parameter one by one.
+OF_SHAPES = {"Adafactor", "Muon", "LAMB", "Lamb", "LARS", "Lars", "Shampoo", "SOAP", "NovoGrad"}
 
 
 class Package(NamedTuple):
@@ -82,5 +88,24 @@ def features_of(trainer: Trainer, module: Module, stage: str, resumes: bool) -> 
             "clip_value": bool(trainer.gradient_clip_val) and trainer.gradient_clip_algorithm == "value",
             "accumulate": any(batches > 1 for batches in trainer.accumulation_table.values()),
             "manual": not module.automatic_optimization,
+            "sparse": any(getattr(p, "sparse", False) for p in module.modules() if isinstance(p, embeddings())),
         }
     return features
+
+
+def embeddings() -> tuple[type, ...]:
+    """The layers that can be asked for sparse gradients."""
+    from torch.nn import Embedding, EmbeddingBag
+
+    return Embedding, EmbeddingBag
+
+
+def features_of_optimizers(optimizers: list[Any], closure: bool) -> dict[str, bool]:
+    """What these ask for, known when configure_optimizers has made them; `closure`: one of them needs it."""
+    parameters = [{id(p) for group in optimizer.param_groups for p in group["params"]} for optimizer in optimizers]
+    return {
+        "optimizers": len(optimizers) > 1,
+        "closure": closure,
+        "overlap": sum(map(len, parameters)) > len(set().union(*parameters)),
+        "shapes": any(cls.__name__ in OF_SHAPES for optimizer in optimizers for cls in type(optimizer).__mro__),
+    }

@@ -6,13 +6,13 @@ fewer pieces.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 
 from ..data.divide import bounds
-from ..data.move import batch_size_of, holds_tensors, move_to, slice_batch
+from ..data.move import batch_size_of, cut_batch, holds_tensors, move_to
 from ..metrics.logs import FUNCTIONS, REDUCE
 
 
@@ -26,7 +26,9 @@ class Piece(NamedTuple):
 
 
 def scatter(batch: Any, devices: Sequence[torch.device]) -> list[Piece]:
-    """Cut `batch` along the first dimension of its tensors; one without samples to count goes whole to the first."""
+    """Cut `batch` along the first dimension of its tensors, each by its own length (loaders that are combined give
+    batches of several sizes); one without samples to count goes whole to the first.
+    """
     total = batch_size_of(batch)
     if not total or total < 2 or len(devices) < 2:
         return [Piece(batch, total or 1, 1.0, devices[0])]
@@ -34,10 +36,13 @@ def scatter(batch: Any, devices: Sequence[torch.device]) -> list[Piece]:
     for number, device in enumerate(devices):
         start, stop = bounds(total, number, len(devices))
         if stop > start:
-            pieces.append(
-                Piece(move_to(slice_batch(batch, start, stop), device), stop - start, (stop - start) / total, device)
-            )
+            part = cut_batch(batch, _rows(number, len(devices)))
+            pieces.append(Piece(move_to(part, device), stop - start, (stop - start) / total, device))
     return pieces
+
+
+def _rows(number: int, parts: int) -> Callable[[int], slice]:
+    return lambda length: slice(*bounds(length, number, parts))
 
 
 def gather(outputs: Sequence[Any], device: torch.device) -> Any:

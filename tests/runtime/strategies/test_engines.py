@@ -23,7 +23,7 @@ PIPELINE = ("sequential", "1f1b", "sequential+resume", "evaluate+sequential", "v
 ENGINES = {
     "ddp_sharded": ("fairscale", (*EVERY, "clip-value", "own-step", "manual", "bf16", "half")),
     "horovod": ("horovod", (*EVERY, "clip-value", "own-step", "manual", "bf16", "half")),
-    "fsdp": ("torch", (*EVERY, "clip-value", "own-step", "blocks", "bf16", "half")),
+    "fsdp": ("torch", (*EVERY, "clip-value", "own-step", "manual", "blocks", "bf16", "half")),
     "deepspeed_stage_1": ("deepspeed", SAME_PARAMETERS),
     "deepspeed": ("deepspeed", SAME_PARAMETERS),
     "deepspeed_stage_3": ("deepspeed", SAME_PARAMETERS),
@@ -130,7 +130,16 @@ def test_what_is_not_installed_says_what_to_install(engine, package, monkeypatch
 
 @pytest.mark.parametrize(
     ("engine", "feature"),
-    [("fsdp", "manual"), ("fsdp", "closure"), ("fsdp", "kept"), ("ddp_sharded", "closure"), ("pipeline", "manual")],
+    [
+        ("fsdp", "closure"),
+        ("fsdp", "kept"),
+        ("fsdp", "sparse"),
+        ("ddp_sharded", "closure"),
+        ("ddp_sharded", "overlap"),
+        ("deepspeed", "sparse"),
+        ("horovod", "overlap"),
+        ("pipeline", "manual"),
+    ],
 )
 def test_refused_with_the_reason(engine, feature):
     needs(engine)

@@ -90,6 +90,9 @@ def migrate_text(
     try:
         original = facts
         facts, branches, notes = _plain(original, options)
+        stuck = _talks_otherwise(facts, original) if is_script and facts.by_hand else None
+        if stuck is not None:
+            return Result(text, "refused", [], [stuck])
         result = _planned(facts, options, is_script, kept)
         if branches:
             back = _line_map(facts.text.text, mended)
@@ -148,6 +151,17 @@ def _plain(facts: Facts, options: Options) -> tuple[Facts, list[Edit], list[Note
     ):  # fmt: skip
         setattr(plain, name, getattr(facts, name))
     return plain, [c.edit for c in changes if c.told], list(branches.notes(facts))
+
+
+def _talks_otherwise(facts: Facts, original: Facts) -> Note | None:
+    """Where processes talk in a way that one process alone has no form of: half of such a script is no program."""
+    call = next(Distribution(facts).blocking(), None)
+    if call is None:
+        return None
+    line, column, _, _ = facts.text.key(call)
+    line = line if facts is original else _line_map(facts.text.text, original.text.text)(line)
+    says = f"refused: `{facts.short(call)}`: processes talk there in a way that one process has no form of; write it"
+    return Note(line, column + 1, "PTM704", f"{says} for one device")
 
 
 def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Result:

@@ -15,6 +15,11 @@ from ..facts.batch_operations import LOSS, MEASURE
 from ..facts.mixing import Flow, Value
 from ..facts.script import Facts
 
+# methods of tensors: `self.temperature.exp()` calls no model
+OF_TENSORS = set(
+    "exp log sqrt clamp clamp_ clip detach float half double long to cpu t view reshape expand unsqueeze squeeze clone "
+    "item abs pow mul add sub div mean sum norm softmax sigmoid tanh size dim numel type_as get append update".split()
+)
 # what a module has from its Trainer: no model
 NO_MODEL = {
     "log", "log_dict", "print", "logger", "trainer", "hparams", "device", "all_gather", "save_hyperparameters",
@@ -265,6 +270,8 @@ class _Cutter:
                 for n in ast.walk(method)
                 if isinstance(n, ast.Call) and _path(n.func)[1:2] != path[1:]
             )
+        if len(path) > 2 and path[-1] in OF_TENSORS:
+            return False
         return path[1] not in NO_MODEL and not any(LOSS.search(p) or MEASURE.search(p) for p in path[1:])
 
     def _new_name(self, e: ast.expr) -> str:

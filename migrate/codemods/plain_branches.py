@@ -22,7 +22,7 @@ from .base import Change, Codemod
 from .once import ASKS
 from .plain_numbers import PlainNumbers
 from .rank_guards import done_once
-from .rewrites import body_only, else_only, source, take_branch
+from .rewrites import body_only, first_gone, source, take_branch
 from .unread_options import seen_whole
 
 WHY = "the runtime starts and connects the processes"
@@ -87,7 +87,7 @@ class PlainBranches(Codemod):
         elif taken is s.body:
             yield Change(s, self.edit(facts, s, says), body_only, parts)
         else:
-            yield Change(s, self.edit(facts, s, says), _else, parts)
+            yield Change(s, self.edit(facts, s, says), first_gone, parts)
 
     def _decided(self, facts: Facts, test: ast.expr) -> Known | None:
         known = self.worlds.plain(test)
@@ -301,16 +301,6 @@ def _without_local_calls(test: ast.expr, worlds: Worlds) -> ast.expr:
         return new
 
     return rebuilt(test)
-
-
-def _else(original: Any, updated: Any) -> Any:
-    """`if c: a` `elif d: b` to `if d: b`; `else:` to what is in it."""
-    import libcst as cst
-
-    if isinstance(updated.orelse, cst.If):
-        lines = [*updated.leading_lines, *updated.orelse.leading_lines]
-        return updated.orelse.with_changes(leading_lines=lines)
-    return else_only(original, updated) if updated.orelse is not None else None
 
 
 def _elif(taken: bool) -> Any:

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from functools import partial
 
 from ..facts.devices import argument_at
-from ..facts.distribution import GATHERS, STATEMENTS, WRAPPERS, Distribution
+from ..facts.distribution import ALONE, ALONE_VALUES, GATHERS, STATEMENTS, WRAPPERS, Distribution
 from ..facts.effects import only_asks
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod, assigns_itself
-from .rewrites import source, take_argument, take_branch, take_value
+from .rewrites import source, statement, take_argument, take_branch, take_value
 
 REDUCES = {f"torch.distributed.{n}" for n in ("all_reduce", "reduce", "broadcast", "barrier")}
 WHY = "the runtime starts and connects the processes"
@@ -47,6 +47,7 @@ class PlainProcess(Codemod):
         for change in self._statements(facts, found):
             removed.add(change.node)
             yield change
+        yield from self._gathers(facts, found)
         yield from self._empty_functions(facts, removed)
         yield from self._values(facts, found, removed)
         yield from self._spawns(facts, found)
@@ -121,6 +122,18 @@ class PlainProcess(Codemod):
             if found.averages(a):
                 says = f"`{facts.short(a)}` removed: nothing was summed over processes"
                 yield Change(a, self.edit(facts, a, says), None, (a,))
+
+    def _gathers(self, facts: Facts, found: Distribution) -> Iterator[Change]:
+        """`dist.all_gather(parts, x)` puts x into the only part."""
+        for call, full in found.full.items():
+            new = found.alone(call) if full in ALONE or full in ALONE_VALUES else None
+            if new is not None and not facts.in_formatted_string(call):
+                says = f"`{facts.short(call)}` became `{new}`: {WHY}"
+                holder = facts.scopes.parents.get(call)
+                if isinstance(holder, ast.Expr):
+                    yield Change(holder, self.edit(facts, call, says), statement(new), (holder,))
+                else:
+                    yield Change(call, self.edit(facts, call, says), source(new))
 
     def _empty_functions(self, facts: Facts, removed: set[ast.AST]) -> Iterator[Change]:
         """`setup()` and `cleanup()` that have nothing left to do go with their calls."""

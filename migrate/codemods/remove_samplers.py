@@ -1,8 +1,8 @@
 """T4: leave dividing the data to the runtime.
 
 A DistributedSampler, the condition it stands under and its set_epoch calls go; what it said about shuffling comes back
-as `shuffle=`. Every other sampler stays: it says which samples are drawn, not who draws them. A sampler used for
-more than a DataLoader stays too, and is told of.
+as `shuffle=`. Every other sampler stays: it says which samples are drawn, not who draws them. A DistributedSampler used
+for more than a DataLoader stays as that of one process, which draws every sample, and is told of.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import change_call, change_dict, else_only, source
+from .rewrites import change_call, change_dict, else_only, first_gone, source
 
 SAMPLER = "torch.utils.data.DistributedSampler"
 LOADER = "torch.utils.data.DataLoader"
@@ -45,10 +45,13 @@ class RemoveSamplers(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
+        self._some_kept = False
         if self._told_not_to(facts):
             return
-        made = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) == SAMPLER]
+        made = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) == SAMPLER and not _is_of_one(c)]
         handled: set[ast.Call] = set()
+        for branch in facts.walk(ast.If):
+            yield from self._other_branch(facts, branch, handled)
         any_gone = facts.samplers_gone
         for call in made:
             if call in handled:
@@ -56,9 +59,11 @@ class RemoveSamplers(Codemod):
             use = self._use(facts, call)
             handled.update(use.made)
             changes = list(self._changes(facts, use)) if not use.other else []
-            if not changes:
-                self._leave(facts, call, use)
-            any_gone = any_gone or bool(changes)
+            kept = not changes
+            if kept:
+                changes = [self._of_one(facts, c, use) for c in use.made]
+            any_gone = any_gone or not kept
+            self._some_kept = self._some_kept or kept
             yield from changes
         if facts.by_hand:
             for change in self._without_one(facts, handled):
@@ -84,12 +89,55 @@ class RemoveSamplers(Codemod):
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
 
-    def _leave(self, facts: Facts, call: ast.Call, use: Use) -> None:
+    def _of_one(self, facts: Facts, call: ast.Call, use: Use) -> Change:
+        """A sampler that stays draws every sample: nobody divides the data twice, and it needs no process group."""
         line, column, _, _ = facts.text.key(call)
         where = f" (`{facts.short(use.other[0])}` on line {use.other[0].lineno})" if use.other else ""
-        self.left.append(
-            Note(line, column + 1, self.code, f"DistributedSampler kept: it is used for more than a DataLoader{where}")
+        kept = f"DistributedSampler kept: it is used for more than a DataLoader{where}"
+        self.left.append(Note(line, column + 1, self.code, f"{kept}; it draws every sample, {WHY}"))
+        dropped = tuple(a for n, i in (("num_replicas", 1), ("rank", 2)) if (a := argument_at(call, n, i)) is not None)
+        rewrite = change_call(_SAMPLER_PARAMETERS, set(), {"num_replicas": "1", "rank": "0"})
+        return Change(
+            call, self.edit(facts, call, f"`{facts.short(call)}` is that of one process: {WHY}"), rewrite, dropped
         )
+
+    def _other_branch(self, facts: Facts, branch: ast.If, handled: set[ast.Call]) -> Iterator[Change]:
+        """`if distributed: s = DistributedSampler(d)` `else: s = RandomSampler(d)`: the samplers of one process."""
+        made = [s.value for s in branch.body if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call)]
+        bound = {ast.unparse(t) for s in branch.body if isinstance(s, ast.Assign) for t in s.targets}
+        if len(made) < len(branch.body) or any(facts.names.resolve(c.func) != SAMPLER for c in made):
+            return
+        others = [s for s in branch.orelse for s in ast.walk(s) if isinstance(s, ast.Assign)]
+        given = {ast.unparse(t) for s in others for t in s.targets if not _is_none(s.value)}
+        parent = facts.scopes.parents.get(branch)
+        chained = isinstance(parent, ast.If) and parent.orelse == [branch]
+        if chained or not bound or not bound <= given or not only_asks(facts.names, branch.test):
+            return
+        handled.update(made)
+        says = f"`if {facts.short(branch.test)}:` and its DistributedSampler removed: {WHY}"
+        yield Change(branch, self.edit(facts, branch, says), first_gone, (branch.test, *branch.body))
+        for t in [t for s in branch.body if isinstance(s, ast.Assign) for t in s.targets]:
+            for e in self._epochs_of(facts, t):
+                up = facts.scopes.parents.get(e)
+                alone = isinstance(up, ast.If) and up.body == [e] and not up.orelse and only_asks(facts.names, up.test)
+                node: ast.AST = up if alone and up is not None else e
+                yield Change(node, self.edit(facts, node, f"`{facts.short(e)}` removed: {WHY}"), None, (node,))
+
+    def _epochs_of(self, facts: Facts, target: ast.expr) -> Iterator[ast.Expr]:
+        """The statements `sampler.set_epoch(...)` of what a target binds."""
+        reads: list[ast.expr] = []
+        if isinstance(target, ast.Name):
+            scope = facts.scopes.scope_of(target).lookup(target.id)
+            reads += list(facts.scopes.reads(target.id, scope)) if scope is not None else []
+        elif isinstance(target, ast.Attribute):
+            own = [a for a in facts.walk(ast.Attribute) if a.attr == target.attr]
+            reads += [a for a in own if ast.unparse(a) == ast.unparse(target)]
+        for r in reads:
+            f = facts.scopes.parents.get(r)
+            call = facts.scopes.parents.get(f) if isinstance(f, ast.Attribute) and f.attr == "set_epoch" else None
+            holder = facts.scopes.parents.get(call) if isinstance(call, ast.Call) else None
+            if isinstance(holder, ast.Expr):
+                yield holder
 
     def _told_not_to(self, facts: Facts) -> bool:
         return any(
@@ -231,9 +279,25 @@ class RemoveSamplers(Codemod):
         for e in use.epochs:
             if not any(e in g.body for g in guards):
                 yield Change(e, self.edit(facts, e, f"`{facts.short(e)}` removed: {WHY}"), None, (e,))
-        for s in use.statements:
+        for s in [*use.statements, *self._told_off(facts, use)]:
             says = f"`{facts.short(s)}` removed: {WHY}"
             yield Change(s, self.edit(facts, s, says), None, (s,))
+
+    def _told_off(self, facts: Facts, use: Use) -> Iterator[ast.stmt]:
+        """`shuffle = False` beside the sampler, because a DataLoader refuses to shuffle beside one."""
+        holders = [facts.scopes.parents.get(r) for r in use.handed]
+        calls = [facts.scopes.parents.get(h) if isinstance(h, ast.keyword) else h for h in holders]
+        named = {ast.unparse(a) for c in calls if isinstance(c, ast.Call) and (a := argument_at(c, "shuffle", 2))}
+        for s in use.statements:
+            up = facts.scopes.parents.get(s)
+            for beside in up.body if isinstance(up, ast.If) and s in up.body else ():
+                if (
+                    isinstance(beside, ast.Assign)
+                    and isinstance(beside.value, ast.Constant)
+                    and beside.value.value is False
+                    and {ast.unparse(t) for t in beside.targets} <= named
+                ):
+                    yield beside
 
     def _handed(
         self, facts: Facts, read: ast.expr, shuffle: str | None, use: Use, gone_tests: set[ast.AST]
@@ -327,10 +391,18 @@ class RemoveSamplers(Codemod):
             alone = isinstance(up, ast.If) and up.body == [holder] and not up.orelse and only_asks(facts.names, up.test)
             node = up if alone else holder
             assert node is not None
+            if self._some_kept and isinstance(up, ast.If) and re.search(r"hasattr|isinstance", ast.unparse(up.test)):
+                continue  # it asks which sampler it has
             yield Change(node, self.edit(facts, node, f"`{facts.short(holder)}` removed: {WHY}"), None, (node,))
 
 
+_SAMPLER_PARAMETERS = ("dataset", "num_replicas", "rank", "shuffle", "seed", "drop_last")
 _LOADER_PARAMETERS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
+
+
+def _is_of_one(call: ast.Call) -> bool:
+    replicas, rank = argument_at(call, "num_replicas", 1), argument_at(call, "rank", 2)
+    return [getattr(replicas, "value", None), getattr(rank, "value", None)] == [1, 0]
 
 
 def _branches(value: ast.expr) -> list[ast.expr]:

@@ -116,6 +116,19 @@ def source(new: str) -> Any:
     return rewrite
 
 
+def statement(new: str) -> Any:
+    """Another small statement in the place of this one."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        line = cst.parse_statement(new)
+        assert isinstance(line, cst.SimpleStatementLine)
+        return line.body[0].with_changes(semicolon=updated.semicolon)
+
+    return rewrite
+
+
 def set_keyword(name: str, value: str) -> Any:
     """The call with `name=value`, in place of the keyword of that name or behind the last argument."""
 
@@ -248,6 +261,16 @@ def change_dict(drop: set[str], values: dict[str, str]) -> Any:
         return updated.with_changes(elements=kept)
 
     return rewrite
+
+
+def first_gone(original: Any, updated: Any) -> Any:
+    """`if c: a` `elif d: b` to `if d: b`; `else:` to what is in it."""
+    import libcst as cst
+
+    if isinstance(updated.orelse, cst.If):
+        lines = [*updated.leading_lines, *updated.orelse.leading_lines]
+        return updated.orelse.with_changes(leading_lines=lines)
+    return else_only(original, updated)
 
 
 def else_only(original: Any, updated: Any) -> Any:

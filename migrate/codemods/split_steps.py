@@ -8,6 +8,7 @@ step, under a name of its own. What is a number, a size or made anew is made aga
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -134,7 +135,7 @@ class SplitSteps(Codemod):
     def _halves(
         self, facts: Facts, c: ast.ClassDef, method: ast.FunctionDef, places: list[_Place], asked: str | None
     ) -> tuple[tuple[_Place, Cut], list[Cut], list[str]]:
-        uses = [a for a in facts.walk(ast.Attribute) if a.attr == method.name]
+        uses = [a for a in facts.walk(ast.Attribute) if a.attr == method.name and _of_a_module(facts, a)]
         calls = [p.first for p in places if isinstance(p.first, ast.Call)]
         if len(uses) != len(calls) or f"{method.name}_end" in facts.classes.methods(c):
             raise Crossing(f"{method.name}() has other callers")
@@ -184,6 +185,27 @@ def _called_again(facts: Facts, method: ast.FunctionDef, call: ast.Call, found: 
     return f"self.{method.name}_end({', '.join(arguments)})"
 
 
+def _of_a_module(facts: Facts, a: ast.Attribute) -> bool:
+    """`self.step`, `super().step`, `model.step`; not an optimizer's or a schedule's."""
+    name = a.value.attr if isinstance(a.value, ast.Attribute) else getattr(a.value, "id", "")
+    return not re.search(r"opt|sched|scaler|warmup", name)
+
+
+def _extended(facts: Facts, place: _Place) -> ast.ClassDef | None:
+    """A class of this file that overrides the step, and asks the one above for its result."""
+    for n in facts.walk(ast.Attribute):
+        if n.attr != place.f.name or not isinstance(n.ctx, ast.Load):
+            continue
+        holder = next((u for u in facts.scopes.ancestors(n) if isinstance(u, ast.ClassDef)), None)
+        if holder is None or holder is place.c:
+            continue
+        asks = isinstance(n.value, ast.Call) and ast.unparse(n.value.func) == "super"
+        named = [b.id for b in holder.bases if isinstance(b, ast.Name)]
+        if (asks and place.c.name in named) or ast.unparse(n.value) == place.c.name:
+            return holder
+    return None
+
+
 def _listed(names: list[str]) -> str:
     return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
 
@@ -212,6 +234,9 @@ def _not_to_be_cut(facts: Facts, place: _Place, asked: str | None) -> str | None
         return "Lightning has neither dp nor training_step_end since 2.0"
     if any(isinstance(n, ast.Attribute) and n.attr in BY_HAND for n in ast.walk(step)):
         return "it optimizes by hand"
+    above = _extended(facts, place)
+    if above is not None:
+        return f"{above.name} goes on with what {step.name}() returns"
     own = list(walk_own(step.body))
     if any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await | ast.Nonlocal | ast.Global) for n in own):
         return "it is no plain function"

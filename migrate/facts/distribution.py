@@ -26,17 +26,30 @@ STATEMENTS = {
     D + n
     for n in (
         "init_process_group", "destroy_process_group", "barrier", "all_reduce", "reduce", "broadcast",
-        "monitored_barrier",
+        "monitored_barrier", "broadcast_object_list",
     )
 } | {"torch.cuda.set_device", "torch.multiprocessing.set_start_method"}  # fmt: skip
 GATHERS = {
     D + n
     for n in (
-        "all_gather", "gather", "scatter", "all_gather_object", "broadcast_object_list", "all_to_all", "send",
+        "all_gather", "gather", "scatter", "all_gather_object", "all_to_all", "send",
         "recv", "isend", "irecv", "new_group", "reduce_scatter", "all_gather_into_tensor", "gather_object",
         "scatter_object_list",
     )
 }  # fmt: skip
+# what a gathering statement is among one process: its result's place, and what goes there
+ALONE = {
+    D + "all_gather": ("tensor_list", 0, "tensor", 1, "{0}[0].copy_({1})"),
+    D + "all_gather_into_tensor": ("output_tensor", 0, "input_tensor", 1, "{0}.copy_({1})"),
+    D + "all_gather_object": ("object_list", 0, "obj", 1, "{0}[0] = {1}"),
+    D + "gather": ("gather_list", 1, "tensor", 0, "{0}[0].copy_({1})"),
+    D + "gather_object": ("object_gather_list", 1, "obj", 0, "{0}[0] = {1}"),
+    D + "scatter": ("tensor", 0, "scatter_list", 1, "{0}.copy_({1}[0])"),
+    D + "reduce_scatter": ("output", 0, "input_list", 1, "{0}.copy_({1}[0])"),
+}
+# those that give their result back, gradients and all
+ALONE_VALUES = {D + f"{m}{n}": new for m in ("nn.", "nn.functional.")
+                for n, new in (("all_gather", "({0},)"), ("all_reduce", "{0}"), ("broadcast", "{0}"))}  # fmt: skip
 RANKS, WORLDS = {D + "get_rank"}, {D + "get_world_size"}
 SPAWN = {"torch.multiprocessing.spawn"}
 PROCESSES = re.compile(r"distributed|DataParallel|\.spawn\b|apex")
@@ -69,6 +82,8 @@ class Distribution:
     def blocking(self) -> Iterator[ast.Call]:
         """Calls that have no plain form, unless they only run when there are several processes."""
         for c, full in self.full.items():
+            if full in ALONE and isinstance(self.facts.scopes.parents.get(c), ast.Expr) and self.alone(c) is not None:
+                continue
             exotic = full is not None and (
                 full in GATHERS
                 or full.startswith(
@@ -78,6 +93,17 @@ class Distribution:
             used_value = full in STATEMENTS and not isinstance(self.facts.scopes.parents.get(c), ast.Expr)
             if exotic or used_value:
                 yield c
+
+    def alone(self, call: ast.Call) -> str | None:
+        """The source of what a gathering call does among one process."""
+        place = ALONE.get(self.full[call] or "")
+        if place is not None:
+            result, value = argument_at(call, place[0], place[1]), argument_at(call, place[2], place[3])
+            if result is None or value is None or not isinstance(result, ast.Name | ast.Attribute):
+                return None
+            return place[4].format(self.facts.text.get(result), self.facts.text.get(value))
+        new = ALONE_VALUES.get(self.full[call] or "")
+        return new.format(self.facts.text.get(call.args[0])) if new is not None and call.args else None
 
     # -- the wrapped model -----------------------------------------------------------------------------------
 

@@ -48,6 +48,7 @@ class Value:
     views: int = 1
     holds: bool = False  # a tuple, list or dictionary of such values
     order: bool = False  # a random order, as of randperm
+    vector: bool = False  # one number per sample, as after `.sum(1)`: its mean is that of the parts, weighted
     listed: str = ""  # the name of the list that the views came from, where their number is not known
 
 
@@ -412,9 +413,10 @@ class _Call:
                 return of
             return self._mixes() if name in NOT_ADDED_UP else REDUCED
         if of.dim in dims:
-            return self._mixes()
+            return REDUCED if of.vector and name in ("mean", "sum") else self._mixes()
         kept = any(k.arg == "keepdim" and not _is_false(k.value) for k in self.call.keywords)
-        return of if kept else replace(of, dim=of.dim - sum(0 <= d < of.dim for d in dims))
+        vector = of.dim == 0 and (1 in dims or -1 in dims)
+        return of if kept else replace(of, dim=of.dim - sum(0 <= d < of.dim for d in dims), vector=vector)
 
     def _joins(self, name: str, of: Value) -> Value:
         dims = self._dims(1) or [0]

@@ -18,6 +18,7 @@ class Option:
     call: ast.Call
     name: str  # as it is read: args.name
     default: Any  # None where none is given, or none shows
+    given: ast.expr | None  # the source of the default
     is_flag: bool
 
 
@@ -32,7 +33,9 @@ def options(facts: Facts) -> Iterator[Option]:
         if isinstance(negative, ast.UnaryOp) and isinstance(negative.operand, ast.Constant):
             default = -negative.operand.value  # type: ignore[operator]
         flag = str(given.get("action")) in FLAGS
-        yield Option(call, name, FLAGS[str(given["action"])] if flag else default, flag or isinstance(default, bool))
+        yield Option(
+            call, name, FLAGS[str(given["action"])] if flag else default, negative, flag or isinstance(default, bool)
+        )
 
 
 def option_name(node: ast.expr) -> str | None:

@@ -157,6 +157,8 @@ class Worlds:
         left, right = self.value(node.left, world), self.value(node.comparators[0], world)
         if left is None or right is None:
             return None
+        if left.asked and (left.value, right.value) == (-1, 0) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
+            left = Known(0, True)  # nobody launched it: the one process does what rank 0 does
         return Known(OPERATORS[type(node.ops[0])](left.value, right.value), left.asked or right.asked)
 
     def _call(self, call: ast.Call, world: World) -> Known | None:
@@ -401,7 +403,9 @@ class Worlds:
         if option is None:
             return values
         if RANK_NAME.match(name):
-            values.append(Known(world.rank if world.launched else option.default, True))
+            default = self.value(option.given, world) if option.given is not None else Known(0, False)
+            if world.launched or default is not None:
+                values.append(Known(world.rank if world.launched else default.value, True))  # type: ignore[union-attr]
         elif FLAG_NAME.match(name) and option.is_flag:
             values.append(Known(world.launched, True))
         elif not values:

@@ -43,7 +43,7 @@ def divide_loader(loader: Any, runtime: Runtime, train: bool, limit: int | None 
 def already_divided(loader: Any) -> bool:
     """Does the script's own DistributedSampler divide the data?"""
     samplers = (getattr(loader, "sampler", None), getattr(getattr(loader, "batch_sampler", None), "sampler", None))
-    return any(isinstance(sampler, DistributedSampler) for sampler in samplers)
+    return any(isinstance(sampler, DistributedSampler) and sampler.num_replicas > 1 for sampler in samplers)
 
 
 def is_indexed(loader: Any) -> bool:

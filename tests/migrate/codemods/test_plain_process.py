@@ -1,6 +1,7 @@
 # ruff: noqa: E501
 import pytest
 from helpers import check, check_unchanged, migrated
+from ptmigrate.migrate.migrate import migrate_text
 
 HEAD = """\
 import os
@@ -92,10 +93,48 @@ def test_unchanged(source):
 
 @pytest.mark.parametrize(
     "call",
-    ["dist.all_gather(xs, x)", "dist.send(x, 1)", "g = dist.new_group([0])", "w = dist.all_reduce(x, async_op=True)"],
+    [
+        "y = dist.all_gather(xs, x, async_op=True)",
+        "dist.send(x, 1)",
+        "g = dist.new_group([0])",
+        "w = dist.all_reduce(x, async_op=True)",
+    ],
 )
 def test_what_cannot_be_plain_is_left_and_told(call):
     check_unchanged(HEAD + INIT + call + "\n", ["PTM420 line 8"], select="PTM420")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("dist.all_gather(parts, x)", "parts[0].copy_(x)"),
+        ("dist.all_gather_object(parts, {'a': 1})", "parts[0] = {'a': 1}"),
+        ("dist.all_gather_into_tensor(out, x)", "out.copy_(x)"),
+        ("dist.gather(x, gather_list=parts, dst=0)", "parts[0].copy_(x)"),
+        ("dist.gather_object(x, parts)", "parts[0] = x"),
+        ("y = torch.cat(torch.distributed.nn.all_gather(x))", "y = torch.cat((x,))"),
+        ("dist.broadcast_object_list(xs, src=0)\ngo()", "go()"),
+        ("xs = [torch.ones(2) for _ in range(dist.get_world_size())]", "xs = [torch.ones(2) for _ in range(1)]"),
+    ],
+)  # fmt: skip
+def test_what_is_gathered_from_one_process(before, after):
+    check(HEAD + INIT + before + "\n", HEAD + after + "\n", select="PTM420")
+
+
+def test_a_script_whose_processes_talk_otherwise_keeps_its_bytes():
+    script = HEAD + INIT + "model = DDP(model)\ndist.send(x, 1)\nfor x in xs:\n    f(x).backward()\n"
+    result = migrate_text(script)
+    assert result.text == script and result.plan == "refused"
+    assert [(n.code, n.line) for n in result.attention] == [("PTM704", 9)]
+
+
+@pytest.mark.parametrize("default", ["0", "-1", "int(os.environ.get('LOCAL_RANK', 0))", "None"])
+def test_a_guard_on_the_launchers_option_stays_that_of_rank_0(default):
+    given = "" if default == "None" else f", default={default}"
+    source = (
+        f"p.add_argument('--local_rank', type=int{given})\nargs = p.parse_args()\nif args.local_rank == 0:\n    f()\n"
+    )
+    assert migrated(HEAD + INIT + source, "PTM420").text.endswith("if is_global_zero():\n    f()\n")
 
 
 def test_the_card_of_one_process_is_the_runtimes():

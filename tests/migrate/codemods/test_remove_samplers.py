@@ -69,5 +69,36 @@ def test_unchanged(source):
         "def make(d):\n    return DistributedSampler(d)",
     ],
 )
-def test_used_for_more_is_told(source):
-    check_unchanged(HEAD + source + "\n", ["PTM401 line "])
+def test_used_for_more_it_draws_every_sample_and_is_told(source):
+    after = source.replace("DistributedSampler(d", "DistributedSampler(d, num_replicas=1, rank=0")
+    check(HEAD + source + "\n", HEAD + after + "\n", ["PTM401 line "], ["PTM401 line "])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("def f(d, shuffle, many):\n    s = None\n    if many:\n        s = DistributedSampler(d)\n        shuffle = False\n    return DataLoader(d, shuffle=shuffle, sampler=s)", "def f(d, shuffle, many):\n    return DataLoader(d, shuffle=shuffle)"),
+        ("if many:\n    s = DistributedSampler(d)\n    t = DistributedSampler(v)\nelse:\n    s = RandomSampler(d)\n    t = RandomSampler(v)\nuse(s, t)", "s = RandomSampler(d)\nt = RandomSampler(v)\nuse(s, t)"),
+        ("if many:\n    s = DistributedSampler(d)\nelif train:\n    s = RandomSampler(d)\nelse:\n    s = Order(d)\nuse(s)\nif many:\n    s.set_epoch(1)", "if train:\n    s = RandomSampler(d)\nelse:\n    s = Order(d)\nuse(s)"),
+    ],
+)  # fmt: skip
+def test_the_samplers_of_one_process_stay(before, after):
+    check(HEAD + before + "\n", HEAD + after + "\n", select="PTM401,PTM102")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def resample(sound):\n    sampler = Resampler(sound)\n    sampler.set_epoch(3)\n",
+        "if many:\n    s = DistributedSampler(d, num_replicas=1, rank=0)\nelse:\n    s = None\nuse(s)",
+        "if many:\n    s = DistributedSampler(d, num_replicas=1, rank=0)\n    go()\nelse:\n    s = RandomSampler(d)\nuse(s)",
+    ],
+)
+def test_other_samplers_and_those_of_one_process_are_left(source):
+    check_unchanged(HEAD + source + "\n", select="PTM401")
+
+
+def test_the_epochs_of_a_sampler_of_the_same_name_stay():
+    other = "def resample(sound):\n    s = Resampler(sound)\n    s.set_epoch(3)\n"
+    here = "if many:\n    s = DistributedSampler(d)\nelse:\n    s = RandomSampler(d)\ns.set_epoch(1)\n"
+    check(HEAD + other + here, HEAD + other + "s = RandomSampler(d)\n", select="PTM401")

@@ -189,6 +189,18 @@ def _gathered(outputs):
     return torch.cat(outputs)
 
 
+def test_a_loss_of_the_class_that_scales_by_a_parameter_calls_no_model():
+    loss = "    def nce(self, a, b):\n        return ((a @ b.t()) * self.scale.exp()).softmax(1).mean()\n\n"
+    text = migrated(HEAD + loss + step("a, b = batch\nza, zb = self(a), self(b)\nreturn self.nce(za, zb)")).text
+    assert "    def training_step_end(self, outputs):" in text and '        return {"za": za, "zb": zb}\n' in text
+
+
+def test_a_step_that_a_class_below_goes_on_with_is_told():
+    below = "\n\nclass More(Net):\n" + step("return super().training_step(batch, batch_idx) * 2")
+    source = HEAD + step("z = self(batch)\nreturn (z @ z.T).logsumexp(1).mean()") + below
+    check_unchanged(source, ["PTM430 line "], select="PTM430")
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -205,6 +217,8 @@ def _gathered(outputs):
         "x, y = batch\nreturn torch.bmm(self(x), y.transpose(1, 2)).mean()",
         "x, y = batch\nfor name, p in self.named_parameters():\n    self.log(name, p.std())\nreturn self(x).mean()",
         "x, y = batch\nz = torch.max(self(x), y)\nreturn z.mean()",
+        "mu, log = self(batch), self(batch)\nreturn torch.mean(-0.5 * torch.sum(1 + log - mu**2, dim=1), dim=0)",
+        "x, y = batch\nreturn (self(x) - y).pow(2).flatten(1).sum(1).mean(0)",
         "x, y = batch\nreturn nn.TripletMarginLoss()(self(x), self(y), y)",
     ],
 )

@@ -107,7 +107,7 @@ class RemoveSamplers(Codemod):
         bound = {ast.unparse(t) for s in branch.body if isinstance(s, ast.Assign) for t in s.targets}
         if len(made) < len(branch.body) or any(facts.names.resolve(c.func) != SAMPLER for c in made):
             return
-        others = [s for s in branch.orelse for s in ast.walk(s) if isinstance(s, ast.Assign)]
+        others = [n for s in branch.orelse for n in ast.walk(s) if isinstance(n, ast.Assign)]
         given = {ast.unparse(t) for s in others for t in s.targets if not _is_none(s.value)}
         parent = facts.scopes.parents.get(branch)
         chained = isinstance(parent, ast.If) and parent.orelse == [branch]

@@ -77,7 +77,9 @@ class Pass(cst.CSTTransformer):
             if key in self.wanted:
                 self.found.add(key)
             for change in self.wanted.get(key, ()):
-                updated = change.rewrite(original, updated) if change.rewrite else self._gone(original)
+                updated = change.rewrite(original, updated) if change.rewrite else None
+                if updated is None:
+                    return self._gone(original)
         return updated
 
     def _gone(self, original: cst.CSTNode) -> cst.CSTNode:

@@ -124,3 +124,8 @@ def test_behind_a_way_out_only_one_saves():
     keep = "def keep(x):\n    if rank != 0:\n        return\n    torch.save(x, 'x')\n\n\n"
     text = migrated(HEAD + INIT + keep + LOOP.format("keep(x)")).text
     assert "    if not is_global_zero():\n        return\n    torch.save(x, 'x')\n" in text
+
+
+def test_a_chain_of_which_no_branch_is_taken_goes():
+    before = "def f():\n    if rank == 1:\n        a()\n    elif rank == 2:\n        b()\n    c()\nf()\n"
+    check(f"{HEAD}{INIT}rank = dist.get_rank()\n{before}", f"{HEAD}def f():\n    c()\nf()\n")

@@ -17,17 +17,17 @@ WORD = re.compile(r"\w+")
 def without_unread_imports(before: Facts, after: Facts, is_library: bool) -> tuple[str, list[Edit]]:
     """The text after the edits without the imports that only they read, and what was taken out.
 
-    A library's imports go only where they are torch's: its other names may be imported from it.
+    A library's imports stay: other files may take names from it, `from model import *` whatever it imports.
     """
     text = after.text.text
-    gone = _read(before) - _read(after) if text != before.text.text else set()
+    gone = _read(before) - _read(after) if text != before.text.text and not is_library else set()
     if not gone:
         return text, []
     places = {name: s for s in before.tree.body for name in _bound(s)}
     cuts: list[tuple[int, int]] = []
     edits = []
     for s in after.tree.body:
-        unread = [a for a in _aliases(s) if _name(a) in gone and (not is_library or _is_torch(s, a))]
+        unread = [a for a in _aliases(s) if _name(a) in gone]
         if not unread or _name(unread[0]) == "torch":
             continue
         found = list(_cuts(after.text, s, unread))
@@ -64,11 +64,6 @@ def _bound(s: ast.stmt) -> Iterator[str]:
 
 def _name(a: ast.alias) -> str:
     return a.asname or a.name.partition(".")[0]
-
-
-def _is_torch(s: ast.stmt, a: ast.alias) -> bool:
-    module = s.module or "" if isinstance(s, ast.ImportFrom) else a.name
-    return module.partition(".")[0] in ("torch", "apex", "horovod")
 
 
 def _cuts(text: Text, s: ast.stmt, unread: list[ast.alias]) -> Iterator[tuple[int, int]]:

@@ -72,7 +72,7 @@ def _take_over() -> None:
 
     mine = _state()
     host, _, port = address.rpartition(":")
-    store = TCPStore(host, int(port), is_master=False, timeout=LIMIT)
+    store: Any = TCPStore(host, int(port), is_master=False, timeout=LIMIT)
     if environment.place().rank == 0:
         store.set(_key(), mine)
     else:

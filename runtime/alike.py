@@ -20,10 +20,11 @@ from typing import Any
 from . import environment
 from .environment import PREFIX
 
-LIMIT = timedelta(minutes=5)  # for rank 0 to come to its import of the runtime
+LIMIT = timedelta(hours=1)  # for rank 0 to come where another rank is
 HASH_SEEDS = 2**32
 _first: bytes | None = None  # this process's random state at its import of the runtime
-_store: Any = None  # held here while this process serves it
+_store: Any = None  # that of the job, once this process serves or has met it
+_values: list[bytes] = []  # what `rank_zero_value` was given
 
 
 def on_import() -> None:
@@ -54,7 +55,29 @@ def serve(state: bytes | None = None) -> dict[str, str]:
 
 def serve_peers() -> dict[str, str]:
     """`serve`, in a script that starts the other ranks of its own training."""
-    return serve(_first) if _first is not None else {}
+    if _first is None:
+        return {}
+    address = serve(_first)
+    for number, value in enumerate(_values):
+        _store.set(_key("value", number), value)
+    return address
+
+
+def rank_zero_value(value: Any) -> Any:
+    """Rank 0's value on every rank, where each may have another: a path with the time in it, or a temporary one.
+
+    All ranks call it, in one order; a rank waits until rank 0 has. Before the processes have met, too.
+    """
+    place = environment.place()
+    _values.append(pickle.dumps(value))
+    store = _meet() if place.world_size > 1 else None
+    if store is None:
+        return value
+    key = _key("value", len(_values) - 1)
+    if place.rank == 0:
+        store.set(key, _values[-1])
+        return value
+    return pickle.loads(store.get(key))
 
 
 def hash_seed(shared: str | None = None) -> str:
@@ -63,20 +86,27 @@ def hash_seed(shared: str | None = None) -> str:
 
 
 def _take_over() -> None:
-    address = environment.option("start") or _agents_store()
-    if address is None:
-        return
-    from torch.distributed import TCPStore
-
     from .checkpoint import randomness
 
-    mine = _state()
-    host, _, port = address.rpartition(":")
-    store: Any = TCPStore(host, int(port), is_master=False, timeout=LIMIT)
+    mine, store = _state(), _meet()
+    if store is None:
+        return
     if environment.place().rank == 0:
         store.set(_key(), mine)
     else:
         randomness.restore(pickle.loads(store.get(_key())))
+
+
+def _meet() -> Any:
+    """The store of this job; None where its launcher has none."""
+    global _store
+    address = environment.option("start") or _agents_store()
+    if _store is None and address is not None:
+        from torch.distributed import TCPStore
+
+        host, _, port = address.rpartition(":")
+        _store = TCPStore(host, int(port), is_master=False, timeout=LIMIT)
+    return _store
 
 
 def _agents_store() -> str | None:
@@ -86,8 +116,8 @@ def _agents_store() -> str | None:
     return f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
 
 
-def _key() -> str:
-    return f"ptmigrate/start/{os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}"
+def _key(kind: str = "start", number: int = 0) -> str:
+    return f"ptmigrate/{kind}/{os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}/{number}"
 
 
 def _state() -> bytes:

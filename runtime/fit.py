@@ -115,6 +115,8 @@ class FitLoop:
         made, schedulers, trainer.optimizer_frequencies = read
         self.wants_closure = any(map(wants_closure, made))  # asked before an engine wraps them
         strategy.check(features_of_optimizers(made, self.wants_closure))
+        if trainer.runtime.world_size > 1 and not trainer.whole:
+            optimizers.check_held(module, made)
         trainer.optimizers = strategy.setup_optimizers(module, made)
         optimizers.rebind(schedulers, made, trainer.optimizers)
         trainer.lr_scheduler_configs = schedulers

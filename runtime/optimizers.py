@@ -8,6 +8,7 @@ import warnings
 from dataclasses import dataclass, fields
 from typing import Any
 
+import torch
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from .errors import ConfigurationError, unknown_name
@@ -40,6 +41,22 @@ def read(configured: Any, automatic: bool = True) -> tuple[list[Any], list[Sched
                 "list ([optimizer], [scheduler]) or in a dict with 'optimizer' and 'lr_scheduler'"
             )
     return optimizers, [_scheduler(item, monitor, automatic) for item, monitor in schedulers], frequencies
+
+
+def check_held(module: torch.nn.Module, optimizers: list[Any]) -> None:
+    """Raises ConfigurationError where an optimizer steps parameters that `module` does not hold: each rank would step
+    them with the gradients of its own share.
+    """
+    held = {id(p) for p in module.parameters()}
+    for optimizer in optimizers:
+        strays = sum(id(p) not in held for group in optimizer.param_groups for p in group["params"])
+        if strays:
+            name = type(module).__name__
+            raise ConfigurationError(
+                f"{type(optimizer).__name__} steps {strays} parameters that {name} does not hold, so that on several "
+                f"processes nothing would average their gradients: assign the module that has them to an attribute of "
+                f"{name}, or set `divide_batches = False` in it"
+            )
 
 
 def _parts(configured: Any) -> tuple[list[Any], list[tuple[Any, str | None]], list[int]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+from .alike import rank_zero_value
 from .checkpoint.write import write_atomically
 from .environment import place
 
@@ -12,11 +14,14 @@ def rank_zero_save(obj: Any, path: Any, **options: Any) -> None:
     """`torch.save`, on rank 0 only. A path is written beside and renamed; an open file is written as it is.
 
     All ranks have to call it, as a script's own save is reached by all: none goes on, to read the file say, before it
-    is there.
+    is there. A rank whose path is another, in a temporary folder or with the time in its name, writes its own file.
     """
     import torch
 
+    named = os.path.abspath(path) if isinstance(path, (str, os.PathLike)) else None
     if place().rank == 0:
+        write_atomically(path, lambda file: torch.save(obj, file, **options))
+    if rank_zero_value(named) != named:
         write_atomically(path, lambda file: torch.save(obj, file, **options))
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.barrier()

@@ -180,6 +180,7 @@ class ModuleBuilder(Rewriter):
             if (
                 isinstance(target, ast.Name)
                 and Variable(self._owner(passing), target.id) not in self.variables.attributes
+                and target.id != "batch_idx"
             ):
                 batch = target.id
             else:
@@ -187,7 +188,7 @@ class ModuleBuilder(Rewriter):
             index = passing.index or "batch_idx"
             var = Variable(self._owner(passing), passing.index or "")
             kept = self.variables.attributes.get(var) if passing.index is not None else None
-            if passing.index is not None and (passing.index_start is not None or kept is not None):
+            if passing.index is not None and (passing.index_start is not None or kept is not None or index == batch):
                 index = "batch_idx"
                 start = f" + {self.facts.text.get(passing.index_start)}" if passing.index_start is not None else ""
                 unpack.append(f"{f'self.{kept}' if kept is not None else passing.index} = batch_idx{start}")

@@ -41,8 +41,8 @@ def drawn(tmp_path, start, before="", after=""):
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[[")]
 
 
-def two(script, *options):
-    return ptrun("--accelerator", "cpu", "--devices", "2", *options, script)
+def two(script, *options, **where):
+    return ptrun("--accelerator", "cpu", "--devices", "2", *options, script, **where)
 
 
 @pytest.mark.parametrize("options", [(), ("--max-restarts", "1")], ids=["agent", "restarts"])
@@ -79,3 +79,32 @@ def test_hash_seeds_of_the_user_win(tmp_path):
     script.write_text("import os; print('seed', os.environ['PYTHONHASHSEED'])")
     done = ptrun("--accelerator", "cpu", "--devices", "2", str(script), PYTHONHASHSEED="7")
     assert done.stdout.split() == ["seed", "7"] * 2, done.stderr
+
+
+SAVES = """
+import os, tempfile, time
+import torch
+from ptmigrate.runtime import rank_zero_save
+
+rank = os.environ.get("RANK", "0")
+with tempfile.TemporaryDirectory() as folder:
+    for step in range(2):
+        rank_zero_save({"step": step}, os.path.join(folder, "best.pt"))
+        print("saved", torch.load(os.path.join(folder, "best.pt"))["step"])
+rank_zero_save({"rank": int(rank)}, "one.pt")
+rank_zero_save({"rank": int(rank)}, f"at_{rank}_o_clock.pt")
+print("saved", torch.load("one.pt")["rank"], torch.load(f"at_{rank}_o_clock.pt")["rank"] == int(rank))
+"""
+
+
+@pytest.mark.parametrize("start", [two, run], ids=["two", "one"])
+def test_a_rank_with_a_path_of_its_own_finds_its_file(tmp_path, start):
+    """Rank 0 writes what has one path on all ranks; a temporary folder is another on each."""
+    script = tmp_path / "script.py"
+    script.write_text(SAVES)
+    done = start(str(script), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    ranks = 2 if start is two else 1
+    assert sorted(lines) == sorted(["saved 0", "saved 1", "saved 0 True"] * ranks)
+    assert len(list(tmp_path.glob("at_*.pt"))) == ranks

@@ -22,8 +22,9 @@ def name_attributes(facts: Facts) -> str | None:
     if loop is None:
         return None
     wanted: dict[str, ast.Attribute] = {}
+    models = _models(facts)
     for n in ast.walk(loop):
-        for a in _worked_with(n):
+        for a in _worked_with(n, models):
             if _is_set_once(facts, a):
                 wanted.setdefault(ast.unparse(a), a)
     if not wanted:
@@ -62,9 +63,24 @@ def _outer_loop(facts: Facts) -> ast.For | ast.While | None:
     return None
 
 
-def _worked_with(n: ast.AST) -> list[ast.Attribute]:
-    """`x.a` in `x.a.step()`, `x.a(batch)`, `x.a.parameters()`, `for ... in x.a`."""
+def _models(facts: Facts) -> set[str]:
+    """The attributes that hold modules: `a` in `x.a.parameters()` and `x.a.part.parameters()`."""
+    found = set()
+    for call in facts.walk(ast.Call):
+        node = call.func
+        if isinstance(node, ast.Attribute) and node.attr in ("parameters", "named_parameters"):
+            while isinstance(node, ast.Attribute) and not isinstance(node.value, ast.Name):
+                node = node.value
+            if isinstance(node, ast.Attribute) and node is not call.func:
+                found.add(node.attr)
+    return found
+
+
+def _worked_with(n: ast.AST, models: set[str]) -> list[ast.Attribute]:
+    """`x.a` in `x.a.step()`, `x.a(batch)`, `x.a.parameters()`, `for ... in x.a`, and wherever it is a model."""
     found: list[ast.AST] = []
+    if isinstance(n, ast.Attribute) and n.attr in models:
+        found.append(n)
     if isinstance(n, ast.Call):
         if isinstance(n.func, ast.Attribute) and n.func.attr in (*CALLED, "parameters"):
             found.append(n.func.value)

@@ -15,6 +15,7 @@ from .nodes import is_mode_call, names_of
 from .reads import exposed, names_in, stored, sure_of, sure_stores
 from .recipe import DataPass, Recipe
 
+LIBRARIES = ("torch", "torchvision", "torchinfo", "torchsummary", "wandb", "copy")  # leave a model's mode as it is
 WORKED_WITH = ("train", "eval", "parameters", "state_dict", "step", "zero_grad")
 # attributes of a Module that a user's name must not hide
 RESERVED = frozenset(
@@ -341,17 +342,37 @@ def _exposed_after(facts: Facts, recipe: Recipe, binder: Binder) -> set[str]:
 def drops_mode(facts: Facts, recipe: Recipe, chunk: Chunk) -> list[ast.stmt]:
     """`model.train()` and `model.eval()` statements that the Trainer makes around its validation.
 
-    They stay where the script changes modes elsewhere too: before the loop, in a function, in an evaluation that stays.
+    They stay where nothing validates, and where the script may change modes elsewhere too: before the loop, in a
+    function, in an evaluation that stays, in another file that gets the model.
     """
-    found = [s for s in chunk.statements if is_mode_call(s, "train") or is_mode_call(s, "eval")]
-    if not found:
-        return []
     e = recipe.evaluate
-    around = {recipe.epoch_loop, *((e.function,) if e is not None and e.function is not None else ())}
-    lifted = set(e.before) if e is not None else set()
-    for n in facts.walk(ast.Expr):
-        if is_mode_call(n, "eval") and n not in lifted:
-            after = n.lineno > (recipe.epoch_loop.end_lineno or 0) and facts.scopes.scope_of(n) is facts.scopes.module
-            if not after or any(up in around for up in facts.scopes.ancestors(n)):
-                return []
-    return found
+    found = {s: name for s in chunk.statements for mode in ("train", "eval") if (name := is_mode_call(s, mode))}
+    if not found or e is None:
+        return []
+    around = {recipe.epoch_loop, *((e.function,) if e.function is not None else ())}
+    lifted = {s.value for s in e.before if isinstance(s, ast.Expr)}
+    for call in facts.walk(ast.Call):
+        if call in lifted or not (_changes_mode(call) or _hands_away(facts, call, set(found.values()))):
+            continue
+        after = call.lineno > (recipe.epoch_loop.end_lineno or 0) and facts.scopes.scope_of(call) is facts.scopes.module
+        if not after or any(up in around for up in facts.scopes.ancestors(call)):
+            return []
+    return list(found)
+
+
+def _changes_mode(call: ast.Call) -> bool:
+    """`x.eval()`, `x.train(False)`, `x.train(mode=...)`."""
+    f = call.func
+    if not isinstance(f, ast.Attribute) or f.attr not in ("train", "eval"):
+        return False
+    given = bool(call.args or call.keywords)
+    return given is (f.attr == "train")
+
+
+def _hands_away(facts: Facts, call: ast.Call, models: set[str]) -> bool:
+    """Whether a function of another file gets one of the models: what it does with its mode does not show here."""
+    full = facts.names.resolve(call.func)
+    if full is None or full.split(".")[0] in LIBRARIES:
+        return False
+    given = (*call.args, *(k.value for k in call.keywords))
+    return any(isinstance(a, ast.Name) and a.id in models for a in given)

@@ -10,18 +10,36 @@ from ..loaders import values_of
 
 def only_call(facts: Facts, f: ast.FunctionDef) -> ast.Call | None:
     """The one call of a function or method; None where there are others, or where it is handed on as a value."""
+    calls = all_calls(facts, f)
+    return calls[0] if len(calls) == 1 else None
+
+
+def all_calls(facts: Facts, f: ast.FunctionDef) -> list[ast.Call]:
+    """The calls of a function or method; none where it is handed on as a value, too."""
     if f.decorator_list:
-        return None
+        return []
     if not facts.scopes.scope_of(f).is_class:
         uses = facts.devices.uses_of_function(f)
-        return uses[0] if len(uses) == 1 and isinstance(uses[0], ast.Call) else None
-    named = [n for n in facts.walk(ast.Attribute) if n.attr == f.name]
-    if len(named) != 1 or len([g for g in facts.walk(ast.FunctionDef) if g.name == f.name]) != 1:
-        return None
-    call = facts.scopes.parents.get(named[0])
-    if not isinstance(call, ast.Call) or call.func is not named[0]:
-        return None
-    return call if receiver(facts, call, f) is not None else None
+        return [u for u in uses if isinstance(u, ast.Call)] if all(isinstance(u, ast.Call) for u in uses) else []
+    if len([g for g in facts.walk(ast.FunctionDef) if g.name == f.name]) != 1:
+        return []
+    calls = []
+    for named in facts.walk(ast.Attribute):
+        if named.attr == f.name:
+            call = facts.scopes.parents.get(named)
+            if isinstance(call, ast.Call) and call.func is named and not _fits(call, f):
+                continue  # a method of another object: `model.train()` is no call of `train(self, loader)`
+            if not isinstance(call, ast.Call) or call.func is not named or receiver(facts, call, f) is None:
+                return []
+            calls.append(call)
+    return calls
+
+
+def _fits(call: ast.Call, f: ast.FunctionDef) -> bool:
+    """Whether the call gives as many arguments as the method needs."""
+    needed = len(f.args.args) - 1 - len(f.args.defaults)
+    unpacks = any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+    return unpacks or len(call.args) + len(call.keywords) >= needed
 
 
 def receiver(facts: Facts, call: ast.Call, f: ast.FunctionDef) -> ast.Name | None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 
 from ...facts.script import Facts
-from ...facts.text import lines_of
 from ..nodes import is_call_of, walk_here
 from ..splice import indent
-from .edits import Edits, block_lines
+from .edits import Edits
+from .known import Known
 
 MOST = 4  # copies of a loop that a person would write out
 
@@ -23,9 +23,13 @@ def write_out_phases(facts: Facts) -> str | None:
         phases = _phases(facts, loop)
         if phases is None:
             continue
-        copies: list[str] = []
+        assert isinstance(loop.target, ast.Name)
+        name, copies = loop.target.id, list[str]()
+        scope = facts.scopes.scope_of(loop.target).lookup(name)
+        if scope is None:
+            continue
         for phase in phases:
-            lines = _Phase(facts, loop, phase).lines(loop.body)
+            lines = Known(facts, scope, {name: phase}).lines(loop.body)
             copies += ([""] if copies else []) + lines
         edits = Edits(facts)
         first = facts.text.line_of(facts.text.span(loop)[0])
@@ -56,92 +60,3 @@ def _phases(facts: Facts, loop: ast.For) -> list[str] | None:
 
 def _nearest_loop(facts: Facts, n: ast.AST) -> ast.AST | None:
     return next((up for up in facts.scopes.ancestors(n) if isinstance(up, ast.For | ast.While)), None)
-
-
-class _Phase:
-    """The loop's statements as they read in one phase."""
-
-    def __init__(self, facts: Facts, loop: ast.For, phase: str) -> None:
-        self.facts, self.phase = facts, phase
-        assert isinstance(loop.target, ast.Name)
-        self.name = loop.target.id
-
-    def lines(self, statements: list[ast.stmt]) -> list[str]:
-        found: list[str] = []
-        for s in statements:
-            found += self._statement(s)
-        return found
-
-    def _statement(self, s: ast.stmt) -> list[str]:
-        if isinstance(s, ast.If):
-            answer = self._answer(s.test)
-            if answer is True:
-                return self.lines(s.body)
-            if answer is False:
-                return self.lines(s.orelse)
-        if isinstance(s, ast.With) and len(s.items) == 1 and s.items[0].optional_vars is None:
-            call = s.items[0].context_expr
-            if isinstance(call, ast.Call) and self.facts.names.resolve(call.func) == "torch.set_grad_enabled":
-                answer = self._answer(call.args[0]) if call.args else None
-                if answer is True:
-                    return self.lines(s.body)
-                if answer is False:
-                    return ["with torch.no_grad():", *indent(self.lines(s.body), self.facts.indentation)]
-        if self._asks(s) and isinstance(s, ast.For | ast.With | ast.While) and not getattr(s, "orelse", []):
-            return [*self._head(s), *indent(self.lines(s.body), self.facts.indentation)]
-        return block_lines(self.facts, [s], self._replaced(s))
-
-    def _asks(self, s: ast.stmt) -> bool:
-        return any(isinstance(n, ast.Name) and n.id == self.name for n in ast.walk(s))
-
-    def _head(self, s: ast.For | ast.With | ast.While) -> list[str]:
-        """The line that opens a block, up to its colon."""
-        text = self.facts.text
-        start, _ = text.span(s)
-        stop, _ = text.span(s.body[0])
-        head = text.text[start:stop]
-        for (a, b), new in sorted(self._replaced(s).items(), reverse=True):
-            if start <= a and b <= stop:
-                head = head[: a - start] + new + head[b - start :]
-        return [line.rstrip() for line in lines_of(head.rstrip())]
-
-    def _replaced(self, s: ast.stmt) -> dict[tuple[int, int], str]:
-        found = {}
-        for n in ast.walk(s):
-            if isinstance(n, ast.BoolOp | ast.Compare) and (answer := self._answer(n)) is not None:
-                found[self.facts.text.span(n)] = str(answer)
-            elif isinstance(n, ast.Name) and n.id == self.name:
-                quote = '"' if self._in_single_quotes(n) else "'"
-                found[self.facts.text.span(n)] = f"{quote}{self.phase}{quote}"
-        return found
-
-    def _in_single_quotes(self, n: ast.AST) -> bool:
-        """Inside an f-string that is written with single quotes."""
-        around = next((u for u in self.facts.scopes.ancestors(n) if isinstance(u, ast.JoinedStr)), None)
-        return around is not None and self.facts.text.get(around)[1:2] == "'"
-
-    def _answer(self, test: ast.expr) -> bool | None:
-        """What a test is in this phase; None where it depends on something else."""
-        if isinstance(test, ast.Compare) and len(test.ops) == 1:
-            return self._comparison(test)
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            inner = self._answer(test.operand)
-            return None if inner is None else not inner
-        if isinstance(test, ast.BoolOp):
-            parts = [self._answer(v) for v in test.values]
-            final = isinstance(test.op, ast.Or)
-            if final in parts:
-                return final
-            return (not final) if all(p is not None for p in parts) else None
-        return None
-
-    def _comparison(self, test: ast.Compare) -> bool | None:
-        left, op, right = test.left, test.ops[0], test.comparators[0]
-        if not (isinstance(left, ast.Name) and left.id == self.name):
-            return None
-        if isinstance(right, ast.Constant) and isinstance(op, ast.Eq | ast.NotEq):
-            return (self.phase == right.value) is isinstance(op, ast.Eq)
-        if isinstance(right, ast.List | ast.Tuple | ast.Set) and isinstance(op, ast.In | ast.NotIn):
-            values = [e.value for e in right.elts if isinstance(e, ast.Constant)]
-            return (self.phase in values) is isinstance(op, ast.In) if len(values) == len(right.elts) else None
-        return None

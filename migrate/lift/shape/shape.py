@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ...facts.script import Facts
 from .attributes import name_attributes
 from .bars import open_bars
+from .flags import write_out_flags
 from .hoist import hoist_passes
 from .inline import inline_step
 from .loops import around_lone_loop, count_whiles, name_the_epoch
@@ -14,6 +15,7 @@ from .phases import write_out_phases
 
 STEPS: tuple[Callable[[Facts], str | None], ...] = (
     name_the_epoch,
+    write_out_flags,
     write_out_phases,
     open_bars,
     hoist_passes,

@@ -1,0 +1,158 @@
+"""Statements as they read where some names have one known value: what asks for them is answered."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from ...facts.scopes import Scope
+from ...facts.script import Facts
+from ...facts.text import lines_of
+from ..splice import indent
+from .edits import block_lines
+
+GIVEN = object()  # the value of a name that holds something: not None, not empty
+LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+class Known:
+    """`values`: what names of `scope` hold: a constant, or GIVEN."""
+
+    def __init__(self, facts: Facts, scope: Scope, values: Mapping[str, object]) -> None:
+        self.facts, self.scope, self.values = facts, scope, dict(values)
+
+    def lines(self, statements: list[ast.stmt]) -> list[str]:
+        """The statements at no indentation, without branches that are never taken and what follows a `return`."""
+        found: list[str] = []
+        for s in statements:
+            found += self._statement(s)
+            if self._leaves(s):
+                break
+        return found
+
+    def answer(self, test: ast.expr) -> bool | None:
+        """What a test is; None where it depends on something else."""
+        if isinstance(test, ast.Name):
+            return bool(self.values[test.id]) if self._has(test) else None
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            return self._comparison(test)
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            inner = self.answer(test.operand)
+            return None if inner is None else not inner
+        if isinstance(test, ast.BoolOp):
+            parts = [self.answer(v) for v in test.values]
+            final = isinstance(test.op, ast.Or)
+            if final in parts:
+                return final
+            return (not final) if all(p is not None for p in parts) else None
+        return None
+
+    def head(self, s: ast.stmt) -> list[str]:
+        """The line that opens a block, up to its colon."""
+        text = self.facts.text
+        start, _ = text.span(s)
+        parts = [n for n in ast.iter_child_nodes(s) if not isinstance(n, ast.stmt)]
+        stop = (
+            text.text.index(":", max(text.span(n)[1] for p in parts for n in ast.walk(p) if hasattr(n, "lineno"))) + 1
+        )
+        return [line.rstrip() for line in lines_of(self._text(s, start, stop))]
+
+    def _statement(self, s: ast.stmt) -> list[str]:
+        unit = self.facts.indentation
+        if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and self._has(s.targets[0]):
+            return []  # every read of it is answered
+        if (mode := self._mode(s)) is not None:
+            return [mode]
+        if isinstance(s, ast.If):
+            answer = self.answer(s.test)
+            if answer is not None:
+                return self.lines(s.body if answer else s.orelse)
+        if isinstance(s, ast.With) and (answer := self._grad_enabled(s)) is not None:
+            inner = self.lines(s.body)
+            return inner if answer or not inner else ["with torch.no_grad():", *indent(inner, unit)]
+        if isinstance(s, ast.For | ast.With | ast.While | ast.If) and self._asks(s):
+            block = [*self.head(s), *indent(self.lines(s.body) or ["pass"], unit)]
+            if getattr(s, "orelse", []):
+                block += ["else:", *indent(self.lines(s.orelse) or ["pass"], unit)]  # type: ignore[union-attr]
+            return block
+        return block_lines(self.facts, [s], self._replaced(s))
+
+    def _mode(self, s: ast.stmt) -> str | None:
+        """`model.train(training)` as `model.train()` or `model.eval()`."""
+        call = s.value if isinstance(s, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "train":
+            return None
+        answer = self.answer(call.args[0]) if len(call.args) == 1 and not call.keywords else None
+        if answer is None:
+            return None
+        return f"{self.facts.text.get(call.func.value)}.{'train' if answer else 'eval'}()"
+
+    def _grad_enabled(self, s: ast.With) -> bool | None:
+        call = s.items[0].context_expr
+        if len(s.items) > 1 or s.items[0].optional_vars is not None or not isinstance(call, ast.Call):
+            return None
+        if self.facts.names.resolve(call.func) != "torch.set_grad_enabled" or not call.args:
+            return None
+        return self.answer(call.args[0])
+
+    def _leaves(self, s: ast.stmt) -> bool:
+        """Whether nothing after the statement runs."""
+        if isinstance(s, ast.If) and (answer := self.answer(s.test)) is not None:
+            return any(self._leaves(n) for n in (s.body if answer else s.orelse))
+        return isinstance(s, LEAVES)
+
+    def _asks(self, s: ast.stmt) -> bool:
+        return any(isinstance(n, ast.Name) and self._has(n) for n in ast.walk(s))
+
+    def _has(self, name: ast.Name) -> bool:
+        return name.id in self.values and self.facts.scopes.scope_of(name).lookup(name.id) is self.scope
+
+    def _text(self, node: ast.AST, start: int, stop: int) -> str:
+        found = self.facts.text.text[start:stop]
+        for (a, b), new in sorted(self._replaced(node).items(), reverse=True):
+            if start <= a and b <= stop:
+                found = found[: a - start] + new + found[b - start :]
+        return found
+
+    def _replaced(self, node: ast.AST) -> dict[tuple[int, int], str]:
+        """The answers and values by place, none inside another."""
+        span = self.facts.text.span
+        if isinstance(node, ast.IfExp) and (answer := self.answer(node.test)) is not None:
+            branch = node.body if answer else node.orelse
+            return {span(node): self._text(branch, *span(branch))}
+        if isinstance(node, ast.BoolOp | ast.Compare | ast.UnaryOp) and (answer := self.answer(node)) is not None:
+            return {span(node): str(answer)}
+        if isinstance(node, ast.Name):
+            value = self.values.get(node.id, GIVEN)
+            if value is GIVEN or not isinstance(node.ctx, ast.Load) or not self._has(node):
+                return {}
+            return {span(node): self._constant(node, value)}
+        found: dict[tuple[int, int], str] = {}
+        for child in ast.iter_child_nodes(node):
+            found.update(self._replaced(child))
+        return found
+
+    def _constant(self, name: ast.Name, value: object) -> str:
+        if not isinstance(value, str):
+            return repr(value)
+        around = next((u for u in self.facts.scopes.ancestors(name) if isinstance(u, ast.JoinedStr)), None)
+        quote = '"' if around is not None and self.facts.text.get(around)[1:2] == "'" else "'"
+        return f"{quote}{value}{quote}"
+
+    def _comparison(self, test: ast.Compare) -> bool | None:
+        left, op, right = test.left, test.ops[0], test.comparators[0]
+        if not (isinstance(left, ast.Name) and self._has(left)):
+            return None
+        value: Any = self.values[left.id]
+        if isinstance(right, ast.Constant) and isinstance(op, ast.Is | ast.IsNot):
+            same = value is right.value if value is not GIVEN else None if right.value is not None else False
+            return None if same is None else same is isinstance(op, ast.Is)
+        if value is GIVEN:
+            return None
+        if isinstance(right, ast.Constant) and isinstance(op, ast.Eq | ast.NotEq):
+            return (value == right.value) is isinstance(op, ast.Eq)
+        if isinstance(right, ast.List | ast.Tuple | ast.Set) and isinstance(op, ast.In | ast.NotIn):
+            values = [e.value for e in right.elts if isinstance(e, ast.Constant)]
+            return (value in values) is isinstance(op, ast.In) if len(values) == len(right.elts) else None
+        return None

@@ -236,6 +236,17 @@ def load(engine: Any, module: torch.nn.Module, state: Mapping[str, Any], strict:
         engine.optimizer.refresh_fp32_params()
 
 
+def whole_weights(folder: Any, tag: str | None) -> dict[str, torch.Tensor]:
+    """The module's state in float32, from the files of all processes."""
+    from deepspeed.utils.zero_to_fp32 import get_fp32_state_dict_from_zero_checkpoint
+
+    try:
+        state = get_fp32_state_dict_from_zero_checkpoint(str(folder), tag)
+    except (FileNotFoundError, ValueError) as error:
+        raise ConfigurationError(f"no checkpoint of DeepSpeed's in {str(folder)!r}: {error}") from None
+    return {name.removeprefix("module."): value.detach().clone() for name, value in state.items()}
+
+
 def undivide(engine: Any, module: torch.nn.Module) -> None:
     """Stage 3: plain parameters again."""
     offload = engine.optimizer.parameter_offload

@@ -92,14 +92,8 @@ class GradientAverager:
         for position in self._touched:
             gradient = self.parameters[position].grad
             touched[position] = SPARSE if gradient is not None and gradient.is_sparse else DENSE
-        touched[-2], touched[-1] = self.batch, -self.batch
         self._touched.clear()
-        dist.all_reduce(touched, dist.ReduceOp.MAX, group=self.group)
-        if touched[-2] != -touched[-1]:
-            raise RuntimeError(
-                "ranks make different numbers of backward passes: every rank has to call manual_backward equally often "
-                "for each batch; decide by what is the same on all (batch_idx, a value that all_reduce gave)"
-            )
+        self._agree(touched, 0)
         bucket: list[torch.Tensor] = []
         size = 0
         for position in touched[:-2].nonzero().flatten().tolist():
@@ -114,6 +108,21 @@ class GradientAverager:
             size += gradient.numel() * gradient.element_size()
         if bucket:
             self._reduce(bucket)
+
+    def meet(self, optimizer: int) -> None:
+        """Before the step of this optimizer, where steps send messages: all ranks are about to make it."""
+        self._agree(torch.zeros(len(self.parameters) + 2, dtype=torch.int32), 1 + optimizer)
+
+    def _agree(self, marks: torch.Tensor, act: int) -> None:
+        """The largest of all ranks' `marks`, whose last two tell what a rank is at: 0 for a backward, or a step."""
+        marks[-2] = self.batch * 64 + act
+        marks[-1] = -marks[-2]
+        dist.all_reduce(marks, dist.ReduceOp.MAX, group=self.group)
+        if marks[-2] != -marks[-1]:
+            raise RuntimeError(
+                "ranks make different numbers of backward passes: every rank has to call manual_backward equally often "
+                "for each batch; decide by what is the same on all (batch_idx, a value that all_reduce gave)"
+            )
 
     def _reduce(self, bucket: list[torch.Tensor]) -> None:
         flat = torch.cat([gradient.reshape(-1) for gradient in bucket])

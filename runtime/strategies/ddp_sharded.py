@@ -47,6 +47,9 @@ class DDPShardedStrategy(DDPStrategy):
         broadcast_tensors([*module.parameters(), *module.buffers()])
         self._module = module
         self._optimizers = [fairscale.Divided(optimizer) for optimizer in optimizers]
+        if not module.automatic_optimization:
+            for number, optimizer in enumerate(self._optimizers):
+                optimizer.register_step_pre_hook(lambda *_, number=number: self.averager.meet(number))
         return self._optimizers
 
     def wrap(self, module: Module) -> Callable[..., Any]:

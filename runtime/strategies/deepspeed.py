@@ -18,6 +18,7 @@ import torch
 
 from ..collectives import broadcast_tensors
 from ..errors import ConfigurationError
+from .averaging import GradientAverager
 from .base import Strategy
 from .needs import Package
 from .registry import register
@@ -88,6 +89,7 @@ class DeepSpeedStrategy(Strategy):
         self.optimizer: Any = None
         self.manual = False
         self.frozen: list[torch.nn.Parameter] = []  # when training started
+        self._ranks: Any = None  # has nothing to average, and tells ranks apart that are elsewhere
         self._accumulating = False
         self._gathered = False  # stage 3: are all parameters on every rank just now?
 
@@ -163,6 +165,9 @@ class DeepSpeedStrategy(Strategy):
         self.frozen = [p for p in module.parameters() if not p.requires_grad]
         self.engine = deepspeed.engine(module, None if own else optimizers[0], self._complete())
         self.optimizer = deepspeed.Stepping(self.engine, groups)
+        if self.manual and self.runtime.world_size > 1:
+            self._ranks = GradientAverager(self.runtime.world_size, self.runtime.group)
+            self.optimizer.register_step_pre_hook(lambda *_: self._ranks.meet(0))
         return [self.optimizer]
 
     def _complete(self) -> dict[str, Any]:
@@ -188,7 +193,9 @@ class DeepSpeedStrategy(Strategy):
             precision.scaler = None  # DeepSpeed scales the loss
         optimizer = config.get("optimizer", {})
         if self.runtime.on_cpu and str(optimizer.get("type", "")).lower() in ("adam", "adamw"):
-            optimizer.setdefault("params", {}).setdefault("torch_adam", True)  # FusedAdam is compiled for minutes
+            given = optimizer.setdefault("params", {})
+            given.setdefault("torch_adam", True)  # FusedAdam is compiled for minutes
+            given.setdefault("weight_decay", 0.0)  # as FusedAdam; torch's AdamW has another default
         return config
 
     def wrap(self, module: Module) -> Callable[..., Any]:
@@ -205,6 +212,8 @@ class DeepSpeedStrategy(Strategy):
     def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
         self._check_frozen()
         if self.manual:
+            if self._ranks is not None:
+                self._ranks.average()
             loss = self.engine(lambda: loss)  # its forward tells it of the backward that comes
             self.engine.backward(loss, *args, **kwargs)
             self.optimizer.waiting = True
@@ -213,6 +222,10 @@ class DeepSpeedStrategy(Strategy):
         self.engine.backward(loss)
         if self._accumulating:
             self.engine.step()
+
+    def begin_batch(self, number: int | None) -> None:
+        if self._ranks is not None:
+            self._ranks.begin_batch(number)
 
     def _check_frozen(self) -> None:
         if any(p.requires_grad for p in self.frozen):
@@ -273,8 +286,21 @@ class DeepSpeedStrategy(Strategy):
         optimizer.load_state_dict(state)
 
     def save_engine_checkpoint(self, folder: Any, tag: str | None = None) -> None:
-        """DeepSpeed's own checkpoint, a file a process; its zero_to_fp32.py makes one of them. All ranks call this."""
+        """DeepSpeed's own checkpoint, a file a process, in a folder; `consolidate` makes one of them. All ranks call
+        this, while a fit runs.
+        """
         self.engine.save_checkpoint(str(folder), tag=tag)
+
+    @staticmethod
+    def consolidate(folder: Any, file: Any, tag: str | None = None) -> None:
+        """One file of float32 weights from DeepSpeed's own checkpoint in `folder`, for `load_from_checkpoint`. One
+        process calls this. Raises ConfigurationError where there is no such checkpoint.
+        """
+        from ..checkpoint.write import write_atomically
+        from ..engines import deepspeed
+
+        state = deepspeed.whole_weights(folder, tag)
+        write_atomically(file, lambda out: torch.save({"state_dict": state}, out))
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
@@ -285,7 +311,7 @@ class DeepSpeedStrategy(Strategy):
             deepspeed.undivide(self.engine, module)
 
     def teardown(self) -> None:
-        self.engine = None
+        self.engine = self._ranks = None
 
 
 def read_config(given: Any) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class WholeSteps:
         self.averager = GradientAverager(runtime.world_size, runtime.group)
         self.averager.watch([whole for whole, _ in self.pairs])
         self._handles: list[Any] = []
+        self.number = {id(optimizer): number for number, optimizer in enumerate(optimizers)}
         for optimizer in optimizers:
             self._exchange(optimizer, self.whole_of)
             self._handles.append(optimizer.register_step_pre_hook(self._before_step))
@@ -74,6 +75,7 @@ class WholeSteps:
             with torch.enable_grad():
                 loss = closure()
             args, kwargs = (args[0], lambda: loss), {}
+        self.averager.meet(self.number[id(optimizer)])
         self._exchange(optimizer, self.part_of)
         for part in (p for group in optimizer.param_groups for p in group["params"] if p in self.whole_of):
             gradient = self.whole_of[part].grad

@@ -46,7 +46,7 @@ class HorovodStrategy(DDPStrategy):
             raise unknown_name("compression", compression, ["fp16"])
         self.scale_lr, self.compression = scale_lr, compression
         self._optimizers: list[Any] = []
-        self._accumulating = False
+        self._accumulating = self._manual = False
 
     # -- setting up ------------------------------------------------------------------------------------------------
 
@@ -63,6 +63,7 @@ class HorovodStrategy(DDPStrategy):
         horovod.broadcast(itertools.chain(module.named_parameters(), module.named_buffers()))
         names = {p: name for name, p in module.named_parameters()}
         compression = hvd.Compression.fp16 if self.compression else horovod.Compression
+        self._manual = not module.automatic_optimization
         self._optimizers = [
             horovod.distributed(optimizer, number, names, compression) for number, optimizer in enumerate(optimizers)
         ]
@@ -100,6 +101,8 @@ class HorovodStrategy(DDPStrategy):
         with horovod.holding(self._optimizers) if self._accumulating else nullcontext():
             loss.backward(*args, **kwargs)
         if not self._accumulating:
+            if self._manual:
+                self.averager.average()  # it has nothing to average, and tells ranks apart that are elsewhere
             self._synchronize()
 
     def _synchronize(self) -> None:

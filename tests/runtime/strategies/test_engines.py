@@ -119,6 +119,17 @@ def test_a_failing_step_ends_the_job(engine):
     assert done.stderr.count("Traceback") == 1 and "ValueError: the first failure" in done.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["ddp_sharded", "fsdp", "horovod", "deepspeed", "deepspeed_stage_3"])
+def test_different_numbers_of_backward_passes_are_told(engine):
+    """One rank waits in an optimizer's step, the other in a backward: nobody waits for ever."""
+    needs(engine)
+    options = ["--accelerator", "cpu", "--devices", "2", "--strategy", engine]
+    done = ptrun(*options, str(SCRIPTS / "backwards.py"), "1", limit=120)
+    assert done.returncode == 1
+    assert "ranks make different numbers of backward passes" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("engine", "package"), [("ddp_sharded", "fairscale"), ("horovod", "horovod"), ("deepspeed", "deepspeed")]
 )

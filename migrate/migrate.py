@@ -26,6 +26,7 @@ from .lift.imports import add_imports, as_import, import_edit, imported_as
 from .lift.lightning import lost, to_lightning
 from .lift.recipe import CannotLift
 from .report import Edit, Note
+from .unread_devices import still_read, without_unread_devices
 from .unread_imports import without_unread_imports
 
 MODULE_NAMES = ("Module", "Trainer")
@@ -102,6 +103,10 @@ def migrate_text(
         if options.framework == "lightning":
             result.attention += lost(facts, result.plan)
         after = original if result.text == mended else Facts(result.text)
+        if result.plan in ("module", "manual") and options.wants("PTM102"):
+            after, removed = without_unread_devices(original, after)
+            result.text, result.edits = after.text.text, result.edits + removed
+            result.attention[:] = still_read(result.attention, after, removed)
         if options.wants("PTM690"):
             result.text, removed = without_unread_imports(original, after, not is_script or original.is_library)
             result.edits += removed

@@ -48,6 +48,8 @@ ALWAYS: tuple[type[Codemod], ...] = (
     SplitSteps,  # last: it moves what the others have rewritten
 )
 
+# what takes a place away, or gives it to the module: nothing is left to tell of it
+PLACES = {RemoveDeviceCalls.code, RegisterBuffers.code}
 NAMED: tuple[type[Codemod], ...] = (*ALWAYS, *ONLY_LIFTED, RemoveUnusedDevices, KeepLoop, Once)
 BY_CODE = {kind.code: kind for kind in NAMED}
 
@@ -62,6 +64,8 @@ def plan_all(facts: Facts, wants: Callable[[str], bool], kept: bool = False) -> 
             changes += codemod.plan(facts)
             facts.notes += codemod.notes(facts)
     changes = outermost(facts, changes)
+    handled = {(key[0], key[1] + 1) for c in changes if c.edit.code in PLACES for key in [facts.text.key(c.node)]}
+    facts.notes[:] = [n for n in facts.notes if n.code != PlaceLikeInputs.code or (n.line, n.column) not in handled]
     if wants(RemoveUnusedDevices.code):
         unused = RemoveUnusedDevices()
         changes = outermost(facts, [*changes, *unused.plan(facts, changes)])

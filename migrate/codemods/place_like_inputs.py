@@ -147,13 +147,8 @@ class PlaceLikeInputs(Codemod):
         alone = f.name == "forward" and len(parameters) == 1 and not f.args.defaults
         if alone and holder in facts.classes.modules and not self._is_container(f, parameters[0]):
             return parameters[0]
-        if (
-            holder in facts.classes.run_by_trainer
-            and f.name != "__init__"
-            and (f.name in STEPS or parameters is not None)
-        ):
-            return "self"
-        return None
+        own = [a.arg for a in (*f.args.posonlyargs, *f.args.args)][:1] == ["self"]
+        return "self" if own and holder in facts.classes.run_by_trainer and f.name != "__init__" else None
 
     def _is_tensor(self, facts: Facts, f: ast.FunctionDef, name: str, call: ast.Call) -> bool:
         if self._is_container(f, name) or self._is_none_by_default(f, name):

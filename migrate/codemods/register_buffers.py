@@ -14,7 +14,8 @@ from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import unwrap
+from .place_like_inputs import TAKES_DEVICE
+from .rewrites import set_keyword, unwrap
 
 CHAIN = set(
     "float double half long int byte bool view reshape unsqueeze squeeze t expand repeat transpose permute".split()
@@ -41,12 +42,16 @@ COMPUTES = {
 }
 
 
+Given = ast.Assign | ast.AnnAssign
+
+
 class RegisterBuffers(Codemod):
     code = "PTM105"
     name = "register-buffers"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
+        self._asked: set[ast.AST] = set()
         for c in facts.classes.modules:
             init = facts.classes.methods(c).get("__init__")
             if init is not None:
@@ -56,24 +61,30 @@ class RegisterBuffers(Codemod):
         yield from self.left
 
     def _class(self, facts: Facts, c: ast.ClassDef, init: ast.AST) -> Iterator[Change]:
-        given: dict[str, list[ast.Assign | None]] = {}
+        given: dict[str, list[Given | None]] = {}
         for n in walk(c):
             if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load) and _is_self(n):
                 up = facts.scopes.parents.get(n)
+                if isinstance(up, ast.AugAssign):
+                    continue  # a tensor stays one
                 plain = isinstance(up, ast.Assign) and len(up.targets) == 1 and up.targets[0] is n
+                plain = plain or (isinstance(up, ast.AnnAssign) and up.value is not None)
                 given.setdefault(n.attr, []).append(up if plain else None)  # type: ignore[arg-type]
         known = set(facts.classes.methods(c)) | {
             t.id for s in c.body if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)
         }
         for s in _own_statements(init):
+            if isinstance(s, ast.AnnAssign) and s.value is not None and _is_self(s.target):
+                yield from self._assignment(facts, s, given, known, self._super_line(init))
             if isinstance(s, ast.Assign) and len(s.targets) == 1 and _is_self(s.targets[0]):
                 yield from self._assignment(facts, s, given, known, self._super_line(init))
 
     def _assignment(
-        self, facts: Facts, s: ast.Assign, given: dict[str, list[ast.Assign | None]], known: set[str], after: int
+        self, facts: Facts, s: Given, given: dict[str, list[Given | None]], known: set[str], after: int
     ) -> Iterator[Change]:
-        assert isinstance(s.targets[0], ast.Attribute)
-        name = s.targets[0].attr
+        target = s.target if isinstance(s, ast.AnnAssign) else s.targets[0]
+        assert isinstance(target, ast.Attribute) and s.value is not None
+        name = target.attr
         moved = facts.devices.moved(s.value) if isinstance(s.value, ast.Call) else None
         if not self._is_tensor(facts, s.value if moved is None else moved):
             if isinstance(s.value, ast.List | ast.Tuple | ast.Dict | ast.ListComp | ast.DictComp) and self._holds(
@@ -84,18 +95,29 @@ class RegisterBuffers(Codemod):
                 )
             return
         others = [a for a in given[name] if a is not s]
-        fits = all(a is not None and self._keeps_tensor(facts, a.value, name) for a in others)
+        fits = all(a is not None and a.value is not None and self._keeps_tensor(facts, a.value, name) for a in others)
         if not fits or name in known or s.lineno < after or name.startswith("__"):
             self._tell(
                 facts, s, f"`self.{name}` is a tensor that does not move with the module, and is given other values too"
             )
             return
+        for later in others:
+            if later is not None and isinstance(later.value, ast.Call):
+                yield from self._later(facts, later.value, name)
         says = f'`self.register_buffer("{name}", ...)`: it moves with the module; a new key in the state dict'
         yield Change(s, self.edit(facts, s, says), _registered(name))
         if moved is not None and len(s.value.args) + len(s.value.keywords) <= 1:  # type: ignore[attr-defined]
             says = f"`{facts.short(s.value)}`: a buffer is placed with its module"
             parts = (*s.value.args, *s.value.keywords)  # type: ignore[attr-defined]
             yield Change(s.value, self.edit(facts, s.value, says), unwrap, parts)
+
+    def _later(self, facts: Facts, call: ast.Call, name: str) -> Iterator[Change]:
+        """`self.total = torch.zeros(3)` in another method: where the buffer is."""
+        says_where = any(k.arg in ("device", "out", "generator", None) for k in call.keywords)
+        starred = any(isinstance(a, ast.Starred) for a in call.args)
+        if facts.names.resolve(call.func) in TAKES_DEVICE and not says_where and not starred:
+            says = f"`{facts.short(call)}` is made where the buffer is: `device=self.{name}.device`"
+            yield Change(call, self.edit(facts, call, says), set_keyword("device", f"self.{name}.device"))
 
     def _tell(self, facts: Facts, s: ast.stmt, says: str) -> None:
         line, column, _, _ = facts.text.key(s)
@@ -114,6 +136,8 @@ class RegisterBuffers(Codemod):
         if not isinstance(value, ast.Call):
             return False
         full = facts.names.resolve(value.func)
+        if full is None and self._returns_tensor(facts, value):
+            return True
         if full is None:
             return (
                 isinstance(value.func, ast.Attribute)
@@ -127,6 +151,35 @@ class RegisterBuffers(Codemod):
             parts = first.elts if isinstance(first, ast.Tuple | ast.List) else [first]
             return bool(parts) and all(p is not None and self._is_tensor(facts, p) for p in parts)
         return full in MAKES_TENSORS or full in LIKE
+
+    def _returns_tensor(self, facts: Facts, call: ast.Call) -> bool:
+        """`self._make_positions(n)`: a method or function of the file whose every result is a tensor."""
+        f: ast.AST | None = None
+        if _is_self(call.func):
+            holder = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.ClassDef)), None)
+            f = facts.classes.methods(holder).get(call.func.attr) if holder is not None else None  # type: ignore[attr-defined]
+        elif isinstance(call.func, ast.Name):
+            home = facts.scopes.scope_of(call.func).lookup(call.func.id)
+            made = home.stores.get(call.func.id, []) if home is not None else []
+            f = made[0] if len(made) == 1 else None
+        if not isinstance(f, ast.FunctionDef) or f in self._asked:
+            return False
+        self._asked.add(f)
+        try:
+            found = [n.value for n in ast.walk(f) if isinstance(n, ast.Return)]
+            return bool(found) and all(v is not None and self._gives_tensor(facts, v) for v in found)
+        finally:
+            self._asked.discard(f)
+
+    def _gives_tensor(self, facts: Facts, value: ast.expr) -> bool:
+        if not isinstance(value, ast.Name):
+            return self._is_tensor(facts, value)
+        scope = facts.scopes.scope_of(value).lookup(value.id)
+        if scope is None or value.id in scope.params:
+            return False
+        given = facts.devices.assigned(value.id, scope) or []
+        own = [v for v in given if not any(isinstance(n, ast.Name) and n.id == value.id for n in ast.walk(v))]
+        return bool(own) and all(self._is_tensor(facts, v) for v in own)
 
     def _keeps_tensor(self, facts: Facts, value: ast.expr, name: str) -> bool:
         """A later value that a buffer takes: None, a tensor made here, or one computed from itself."""

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
+from ..facts.devices import argument_at
 from ..facts.plain import is_bare_variable
 from ..facts.script import Facts
 from .base import Change, Codemod, assigns_itself
@@ -94,7 +95,7 @@ class RemoveDeviceCalls(Codemod):
         if receiver is None:
             yield from self._made_there(facts, call)
             return
-        if not facts.placed.by_runtime(receiver):
+        if not facts.placed.by_runtime(receiver) and not _kept_by_loss(facts, call):
             return
         kept = _what_stays(facts, call)
         says = f"`{facts.short(call)}`: {WHY}"
@@ -199,6 +200,20 @@ def _what_stays(facts: Facts, call: ast.Call) -> list[int]:
     where = facts.devices.device_arguments(call)
     arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
     return [i for i, a in enumerate(arguments) if a not in where and not _is_copy(a)]
+
+
+def _kept_by_loss(facts: Facts, call: ast.Call) -> bool:
+    """`nn.CrossEntropyLoss(weight=w.to(device))`, `nn.Parameter(w.cuda())`: a module keeps it, and is placed."""
+    up = facts.scopes.parents.get(call)
+    holder = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
+    if not (isinstance(holder, ast.Call) and (facts.names.resolve(holder.func) or "").startswith("torch.nn.")):
+        return False
+    full = facts.names.resolve(holder.func) or ""
+    if full == "torch.nn.Parameter":
+        assigned = facts.scopes.parents.get(holder)
+        return isinstance(assigned, ast.Assign) and any(isinstance(t, ast.Attribute) for t in assigned.targets)
+    given = {argument_at(holder, "weight", 0), argument_at(holder, "pos_weight", 99)}
+    return full.endswith("Loss") and call in given
 
 
 def _is_copy(argument: ast.expr | ast.keyword) -> bool:

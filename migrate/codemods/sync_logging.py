@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ..facts.classes import STEPS
 from ..facts.script import Facts
+from ..report import Note
 from .base import Change, Codemod
 from .rewrites import set_keyword
 
@@ -34,6 +35,7 @@ class SyncLogging(Codemod):
     name = "sync-logging"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
+        self.left: list[Note] = []
         for c in facts.classes.run_by_trainer:
             metrics = self._metrics(facts, c)
             for name, method in facts.classes.methods(c).items():
@@ -41,9 +43,22 @@ class SyncLogging(Codemod):
                 if when is None:
                     continue
                 for call in ast.walk(method):
-                    if isinstance(call, ast.Call) and self._logs(call) and not self._is_metric(facts, call, metrics):
+                    if not (isinstance(call, ast.Call) and self._is_log(facts, call)):
+                        continue
+                    if self._is_metric(facts, call, metrics) or facts.alone.reached_by(call) != {False}:
+                        continue  # where rank 0 comes alone nobody answers it
+                    if any(k.arg is None for k in call.keywords) and not any(
+                        k.arg == "sync_dist" for k in call.keywords
+                    ):
+                        line, column, _, _ = facts.text.key(call)
+                        told = f"`{facts.short(call)}` in {name}: whether it has sync_dist does not show"
+                        self.left.append(Note(line, column + 1, self.code, told))
+                    if self._logs(call):
                         says = f"`{facts.short(call.func)}` in {name}: sync_dist={when}"
                         yield Change(call, self.edit(facts, call, says), set_keyword("sync_dist", when))
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self.left
 
     def _when(self, facts: Facts, c: ast.ClassDef, name: str) -> str | None:
         """The source of `sync_dist=` in a method: True in evaluation, what tells training apart in a shared helper."""
@@ -60,14 +75,23 @@ class SyncLogging(Codemod):
             return None
         return "not self.training" if reached - EVALUATION else "True"
 
-    def _logs(self, call: ast.Call) -> bool:
-        f = call.func
+    def _is_log(self, facts: Facts, call: ast.Call) -> bool:
+        """`self.log(...)`, also by a name that was given it."""
+        f: ast.expr | None = call.func
+        if isinstance(f, ast.Name):
+            scope = facts.scopes.scope_of(f).lookup(f.id)
+            values = facts.devices.assigned(f.id, scope) if scope is not None else None
+            f = values[0] if values and len(values) == 1 else None
         return (
             isinstance(f, ast.Attribute)
             and f.attr in ("log", "log_dict")
             and isinstance(f.value, ast.Name)
             and f.value.id == "self"
-            and not any(k.arg == "sync_dist" or k.arg is None for k in call.keywords)
+        )
+
+    def _logs(self, call: ast.Call) -> bool:
+        return (
+            not any(k.arg in ("sync_dist", "rank_zero_only", None) for k in call.keywords)
             and not any(isinstance(a, ast.Starred) for a in call.args)
             and len(call.args) < 8
             and bool(call.args or call.keywords)
@@ -77,8 +101,19 @@ class SyncLogging(Codemod):
         value = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "value"), None)
         if value is None and isinstance(call.func, ast.Attribute) and call.func.attr == "log_dict" and call.args:
             value = call.args[0]
+        return self._holds_metric(facts, value, metrics)
+
+    def _holds_metric(self, facts: Facts, value: ast.expr | None, metrics: set[str]) -> bool:
+        """A metric object, one of several, or what its compute() gives: they are reduced already."""
         if isinstance(value, ast.Subscript):
             value = value.value
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "compute":
+            value = value.func.value
+        if isinstance(value, ast.Name):
+            scope = facts.scopes.scope_of(value).lookup(value.id)
+            stores = scope.stores.get(value.id, []) if scope is not None and value.id not in scope.params else []
+            given = [_source(facts, s) for s in stores]
+            return bool(given) and all(self._holds_metric(facts, g, metrics) for g in given)
         return (
             isinstance(value, ast.Attribute)
             and isinstance(value.value, ast.Name)
@@ -93,6 +128,26 @@ class SyncLogging(Codemod):
             if not (isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)):
                 continue
             full = facts.names.resolve(n.value.func) or ast.unparse(n.value.func)
+            if full in ("torch.nn.ModuleList", "torch.nn.ModuleDict"):
+                parts = [x for x in ast.walk(n.value) if isinstance(x, ast.Call) and x is not n.value]
+                full = " ".join(facts.names.resolve(x.func) or ast.unparse(x.func) for x in parts)
             if "metrics" in full.lower() or "Metric" in full or full.endswith(".clone"):
                 found.update(t.attr for t in n.targets if isinstance(t, ast.Attribute))
         return found
+
+
+def _source(facts: Facts, store: ast.AST) -> ast.expr | None:
+    """What a name is given: the value of an assignment, or what a loop goes through."""
+    child, up = store, facts.scopes.parents.get(store)
+    while isinstance(up, ast.Tuple):
+        child, up = up, facts.scopes.parents.get(up)
+    if isinstance(up, ast.For):
+        over = up.iter
+        if (
+            isinstance(over, ast.Call)
+            and isinstance(over.func, ast.Attribute)
+            and over.func.attr in ("items", "values")
+        ):
+            return over.func.value
+        return over
+    return up.value if isinstance(up, ast.Assign) and child is store else None

@@ -209,10 +209,46 @@ class Devices:
         f = call.func
         if not isinstance(f, ast.Attribute) or self.names.resolve(f) is not None or _is_super(f.value):
             return None
+        if f.attr not in ("cuda", "xpu", "mps", "to") or self._goes_its_own_way(f):
+            return None
         if f.attr in ("cuda", "xpu", "mps"):
             return f.value if self._only_device_arguments(call) else None
         if f.attr == "to" and (call.args or call.keywords) and self.device_arguments(call):
             return f.value
+        return None
+
+    def _goes_its_own_way(self, f: ast.Attribute) -> bool:
+        """Whether the receiver is of a class of this file that is no module and has such a method of its own."""
+        if not self._own_movers:
+            return False
+        holder = self._class_of(f.value)
+        return holder is not None and f.attr in self._own_movers.get(holder, ())
+
+    @cached_property
+    def _own_movers(self) -> dict[ast.ClassDef, set[str]]:
+        found = {}
+        for c in ast.walk(self.tree):
+            if isinstance(c, ast.ClassDef) and not any(self.names.resolve(b) for b in c.bases) and len(c.bases) < 2:
+                own = {s.name for s in c.body if isinstance(s, ast.FunctionDef)} & {"cuda", "to", "xpu", "mps"}
+                if own:
+                    found[c] = own
+        return found
+
+    def _class_of(self, node: ast.expr, depth: int = 0) -> ast.ClassDef | None:
+        """The class of this file that an expression makes an instance of, as far as it shows."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            home = self.scopes.scope_of(node.func).lookup(node.func.id)
+            made = home.stores.get(node.func.id, []) if home is not None else []
+            return made[0] if len(made) == 1 and isinstance(made[0], ast.ClassDef) else None
+        if isinstance(node, ast.Name) and depth < 4:
+            home = self.scopes.scope_of(node).lookup(node.id)
+            if home is None:
+                return None
+            if node.id == "self" and node.id in home.params:
+                up = self.scopes.parents.get(home.node)
+                return up if isinstance(up, ast.ClassDef) else None
+            kinds = {self._class_of(v, depth + 1) for v in self.assigned(node.id, home) or []}
+            return kinds.pop() if len(kinds) == 1 else None
         return None
 
     def device_arguments(self, call: ast.Call) -> list[ast.expr | ast.keyword]:

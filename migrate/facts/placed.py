@@ -51,6 +51,8 @@ class Placed:
             return self.by_runtime(node.left) or self.by_runtime(node.right)
         if isinstance(node, ast.UnaryOp):
             return self.by_runtime(node.operand)
+        if isinstance(node, ast.Compare):
+            return any(self.by_runtime(n) for n in (node.left, *node.comparators) if not isinstance(n, ast.Constant))
         if isinstance(node, ast.Tuple | ast.List):
             return all(self.by_runtime(e) for e in node.elts)
         return not isinstance(node, ast.Constant | ast.JoinedStr)

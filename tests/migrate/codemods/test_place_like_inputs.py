@@ -80,3 +80,9 @@ def test_what_forward_makes_without_a_device_is_made_where_its_input_is():
 def test_lengths_of_packed_sequences_stay_on_the_cpu():
     """`pack_padded_sequence` takes them nowhere else."""
     check_unchanged(net("n = torch.tensor([x.size(0)])\n        pack_padded_sequence(x, n)"), select="PTM104")
+
+
+def test_a_static_method_has_no_self():
+    head = "import torch\nimport pytorch_lightning as pl\nclass Net(pl.LightningModule):\n    @staticmethod\n"
+    body = "    def mix(a, n):\n        return torch.eye(n).cuda()\n"
+    check_unchanged(head + body, ["PTM104 line 6"], select="PTM104")

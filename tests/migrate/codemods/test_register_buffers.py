@@ -16,6 +16,7 @@ def module(init: str, more: str = "", base: str = "nn.Module") -> str:
         ("self.pos = torch.arange(9).float().unsqueeze(0)  # fixed", 'self.register_buffer("pos", torch.arange(9).float().unsqueeze(0))  # fixed'),
         ("if x:\n    self.a = torch.zeros(\n        3,\n    )", 'if x:\n    self.register_buffer("a", torch.zeros(\n        3,\n    ))'),
         ("self.a = torch.cat([torch.ones(1), torch.zeros(1)])", 'self.register_buffer("a", torch.cat([torch.ones(1), torch.zeros(1)]))'),
+        ("self.a: torch.Tensor = torch.ones(1)", 'self.register_buffer("a", torch.ones(1))'),
         ("self.a = torch.ones(1); self.n = 3", 'self.register_buffer("a", torch.ones(1)); self.n = 3'),
     ],
 )  # fmt: skip
@@ -30,6 +31,42 @@ def test_later_assignment_of_a_tensor():
         module('self.register_buffer("mean", torch.zeros(1))', later),
         select="PTM105",
     )
+
+
+def test_a_count_that_is_added_to():
+    later = "    def forward(self, x):\n        self.n += 1\n        return x\n"
+    after = 'self.register_buffer("n", torch.zeros(1))'
+    check(module("self.n = torch.zeros(1)", later), module(after, later), select="PTM105")
+
+
+def test_a_tensor_made_anew_is_made_where_the_buffer_is():
+    later = "    def reset(self):\n        self.a = torch.zeros(3{})\n"
+    check(
+        module("self.a = torch.ones(3)", later.format("")),
+        module('self.register_buffer("a", torch.ones(3))', later.format(", device=self.a.device")),
+        select="PTM105",
+    )
+
+
+@pytest.mark.parametrize(
+    ("makes", "is_tensor"),
+    [
+        ("        p = torch.zeros(n, 4)\n        p[0] = 1\n        return p\n", True),
+        ("        return torch.eye(n)\n", True),
+        ("        p = torch.zeros(n)\n        p = p.unsqueeze(0)\n        return p\n", True),
+        ("        return n\n", False),
+        ("        if n:\n            return None\n        return torch.eye(n)\n", False),
+        ("        p = nn.Linear(n, n)\n        return p\n", False),
+        ("        return self._make(n)\n", False),
+    ],
+)
+def test_a_tensor_that_a_method_makes(makes, is_tensor):
+    before = module("self.pe = self._make(3)", "    def _make(self, n):\n" + makes)
+    if is_tensor:
+        after = before.replace("self.pe = self._make(3)", 'self.register_buffer("pe", self._make(3))')
+        check(before, after, select="PTM105")
+    else:
+        check_unchanged(before, [], select="PTM105")
 
 
 def test_bases_of_this_file():

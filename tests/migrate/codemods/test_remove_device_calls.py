@@ -47,6 +47,9 @@ def lines(body: str) -> str:
         ("class A:\n    def f(self, x):\n        x = x.to(self.device)\n        return x", "class A:\n    def f(self, x):\n        return x"),
         ("def f(x, args):\n    return x.to(args.device)", "def f(x, args):\n    return x"),
         ("def f(x):\n    x = x.cuda()", "def f(x):\n    pass"),
+        ("loss = nn.CrossEntropyLoss(weight=torch.ones(3).cuda())", "loss = nn.CrossEntropyLoss(weight=torch.ones(3))"),
+        ("loss = nn.BCEWithLogitsLoss(pos_weight=w.to('cuda'))", "loss = nn.BCEWithLogitsLoss(pos_weight=w)"),
+        ("self.w = nn.Parameter(torch.randn(3).cuda())", "self.w = nn.Parameter(torch.randn(3))"),
         ("def f(x):\n    y = torch.zeros_like(x).cuda()", "def f(x):\n    y = torch.zeros_like(x)"),
         ("def f(x):\n    return (\n        x\n        .cuda()  # there\n        .sum()\n    )", "def f(x):\n    return (\n        x  # there\n        .sum()\n    )"),
     ],
@@ -90,6 +93,12 @@ def test_moves_go(before, after):
         "for i in range(3):\n    x = table[i]\n    y = torch.tensor(x).to('cuda')",
         "def f(x, **kw):\n    return x.to(**kw)",
         "x.type(torch.cuda.FloatTensor)",
+        "class Client:\n    def cuda(self):\n        return 'yes'\nClient().cuda()",
+        "class Client:\n    def to(self, where):\n        return where\ndef send(device):\n    return Client().to(device)",
+        "class Client(object):\n    def cuda(self):\n        return 'yes'\nc = Client()\nprint(c.cuda())",
+        "class Mail:\n    def to(self, device):\n        return self\n    def all(self, device):\n        return self.to(device)",
+        "X = torch.randn(3)\nY = X.sum(0) > 0\nY = Y.cuda()",
+        "self.d = torch.distributions.Normal(torch.zeros(1).cuda(), 1)",
     ],
 )  # fmt: skip
 def test_unchanged(source):

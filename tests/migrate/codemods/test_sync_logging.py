@@ -31,7 +31,7 @@ def test_evaluation_synchronizes(name, before, after):
         method("training_step", 'self.log("loss", loss)'),
         method("validation_step", 'self.log("loss", loss, sync_dist=True)'),
         method("validation_step", 'self.log("loss", loss, sync_dist=False)'),
-        method("validation_step", 'self.log("loss", loss, **options)'),
+        method("validation_step", 'self.log("loss", loss, rank_zero_only=True)'),
         method("validation_step", "self.log(*what)"),
         method("validation_step", 'logger.log("loss", loss)'),
         method("validation_step", 'self.logger.log("loss", loss)'),
@@ -45,6 +45,44 @@ def test_evaluation_synchronizes(name, before, after):
 )
 def test_unchanged(source):
     check_unchanged(source)
+
+
+METRICS = (
+    "    def __init__(self):\n        self.accs = torch.nn.ModuleList([torchmetrics.Accuracy()])\n"
+    "        self.by_name = torch.nn.ModuleDict({'f': torchmetrics.F1Score()})\n"
+    "        self.acc = torchmetrics.Accuracy()\n"
+)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ('self.log("a", self.accs[0])',),
+        ('self.log("f", self.by_name["f"])',),
+        ("acc = self.acc", 'self.log("a", acc)'),
+        ("for name, m in self.by_name.items():", "    self.log(name, m)"),
+        ('self.log("a", self.acc.compute())',),
+        ("a = self.acc.compute()", 'self.log("a", a)'),
+    ],
+)
+def test_metric_objects_and_what_they_computed_are_reduced_already(lines):
+    check_unchanged(method("validation_step", *lines) + METRICS, select="PTM402")
+
+
+@pytest.mark.parametrize("guard", ["if self.trainer.is_global_zero:", "if self.global_rank == 0:"])
+def test_where_rank_0_is_alone_it_waits_for_nobody(guard):
+    result = check_unchanged(method("test_step", guard, '    self.log("a", 1.0)'), select="PTM402,PTM408")
+    assert [n.line for n in result.attention] in ([7], [])
+
+
+def test_the_method_by_a_name_of_its_own():
+    before = method("test_step", "log = self.log", 'log("a", b)')
+    check(before, before.replace('"a", b', '"a", b, sync_dist=True'), select="PTM402")
+
+
+def test_options_that_do_not_show_are_told():
+    source = method("validation_step", 'self.log("loss", loss, **options)')
+    check_unchanged(source, ["PTM402 line 6: `self.log"], select="PTM402")
 
 
 def test_helpers():

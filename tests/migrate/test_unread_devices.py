@@ -1,0 +1,49 @@
+"""T1: a device goes with its last use, also where the lift was the last to read it."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+SCRIPT = """\
+import torch
+from torch.utils.data import DataLoader
+gpu = 0
+{device}
+model = torch.nn.Linear(2, 1).to(device)
+loader = DataLoader(torch.ones(8, 2), batch_size=2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(2):
+    for x in loader:
+        x = x.to(device)
+        noise = torch.tensor([1.0], device=device)
+        loss = (model(x) + noise).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+{after}
+"""
+
+
+def lifted(device, after=""):
+    result = migrate_text(SCRIPT.format(device=device, after=after))
+    assert result.plan == "module"
+    return result
+
+
+def test_nothing_of_it_stays():
+    result = lifted('device = torch.device(f"cuda:{gpu}" if torch.cuda.is_available() else "cpu")')
+    assert "\ndevice = " not in result.text and "\ngpu = " not in result.text and "device=self.device" in result.text
+    assert not [n for n in result.attention if n.code == "PTM102"]
+    assert {(e.code, e.line) for e in result.edits} >= {("PTM102", 3), ("PTM102", 4)}
+
+
+@pytest.mark.parametrize(
+    ("device", "after"),
+    [
+        ('device = torch.device("cuda:0")', "print(device)"),
+        ('device = torch.device("cuda:0"); y = 1', ""),
+        ("if torch.cuda.is_available():\n    device = 'cuda'\nelse:\n    device = 'cpu'", ""),
+    ],
+)
+def test_what_is_read_or_does_more_stays(device, after):
+    text = lifted(device, after).text
+    assert "device = " in text

@@ -18,6 +18,8 @@ import torch
 import torch.distributed as dist
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from .collectives import sent
+
 if TYPE_CHECKING:
     from .handle import Runtime
 
@@ -87,9 +89,9 @@ class SumOverRanks(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor, group: Any) -> torch.Tensor:
         ctx.group = group
-        tensor = tensor.clone()
-        dist.all_reduce(tensor, group=group)
-        return tensor
+        total = sent(tensor.clone())
+        dist.all_reduce(total, group=group)
+        return total.to(tensor.device)
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, None]:

@@ -18,6 +18,7 @@ from ..collectives import on_host
 from ..errors import ConfigurationError
 from .averaging import GradientAverager
 from .base import Strategy
+from .ddp import TrainingStep
 from .needs import Package
 from .registry import register
 from .spawned import InOwnProcesses
@@ -109,8 +110,11 @@ class XLAStrategy(Strategy):
         return recorded
 
     def wrap(self, module: Module) -> Callable[..., Any]:
+        step = self.step(module, "training_step")
+        if self.runtime.world_size == 1:
+            return step
         self.follow(module)
-        return self.step(module, "training_step")
+        return TrainingStep(module, step, anchored=True)
 
     def follow(self, module: torch.nn.Module) -> None:
         if self.runtime.world_size == 1:
@@ -134,6 +138,12 @@ class XLAStrategy(Strategy):
         gathered = flat.cpu()
         dist.all_reduce(gathered, group=self.runtime.group)
         flat.copy_(gathered / self.runtime.world_size)
+
+    def begin_batch(self, number: int | None) -> None:
+        assert self._averager is not None  # several processes
+        self._averager.batch = -1 if number is None else number
+        if number is None:
+            self._averager.average()
 
     def no_sync(self) -> AbstractContextManager:
         return self._averager.paused() if self._averager is not None else nullcontext()

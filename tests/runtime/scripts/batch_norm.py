@@ -1,6 +1,6 @@
 """Models with batch norm, trained with the global batch divided: losses, weights and running statistics.
 
-Argument `alone`: each rank's own statistics, which a share of one sample has not.
+Arguments: names of cases; none: all. `alone`: each rank's own statistics, which a share of one sample has not.
 """
 
 import json
@@ -106,14 +106,18 @@ def train(kind, size, **options):
 if __name__ == "__main__":
     if "alone" in sys.argv:
         train(Flat, 3, sync_batchnorm=False)
-    answers = {
-        "flat": train(Flat, 8),
-        "images": train(Images, 7),
-        "few": train(Flat, 3),  # with four ranks, one has an empty share, the others one sample each
-        "accumulated": train(Flat, 5, accumulate_grad_batches=2),
-        "manual": train(Manual, 8),
-        "skips": train(Skips, 8),
-        "penalty": train(Penalty, 4),
-        "asked": train(Flat, 8, sync_batchnorm=True),
+    cases = {
+        "flat": (Flat, 8, {}),
+        "images": (Images, 7, {}),
+        "few": (Flat, 3, {}),  # with four ranks, one has an empty share, the others one sample each
+        "accumulated": (Flat, 5, {"accumulate_grad_batches": 2}),
+        "manual": (Manual, 8, {}),
+        "skips": (Skips, 8, {}),
+        "penalty": (Penalty, 4, {}),
+        "asked": (Flat, 8, {"sync_batchnorm": True}),
     }
+    answers = {}
+    for name in sys.argv[1:] or cases:
+        kind, size, options = cases[name]
+        answers[name] = train(kind, size, **options)
     Trainer(accelerator="cpu").print(json.dumps(answers))

@@ -19,6 +19,7 @@ INSTALLED = importlib.util.find_spec("torch_xla") is not None
 needs_xla = pytest.mark.skipif(not INSTALLED, reason="torch_xla is not installed; make xla has an environment with it")
 without_xla = pytest.mark.skipif(INSTALLED, reason="torch_xla is installed here")
 PJRT = {"PJRT_DEVICE": "CPU"}
+PAIR = ("--accelerator", "tpu", "--devices", "2", "--global-batch")
 CASES = ("clip-value", "groups", "branches", "zeroed", "accumulate+resume", "evaluate", "own-step")
 
 
@@ -127,14 +128,27 @@ def close(found: list, expected: list) -> None:
 def test_two_processes_train_as_one_on_the_cpu():
     script = str(SCRIPTS / "engine_cases.py")
     one = ptrun("--accelerator", "cpu", script, *CASES)
-    options = ["--accelerator", "tpu", "--devices", "2", "--global-batch"]
-    two = ptrun(*options, script, *CASES, limit=500, **PJRT)
+    two = ptrun(*PAIR, script, *CASES, limit=500, **PJRT)
     assert two.returncode == 0, two.stderr[-3000:]
     expected, found = (json.loads(done.stdout.splitlines()[-1]) for done in (one, two))
     for case in CASES:
         close(found[case]["losses"], expected[case]["losses"])
         assert found[case]["weights"] == pytest.approx(expected[case]["weights"], abs=1e-6), case
         assert found[case].get("same", True) and found[case].get("steps") == expected[case].get("steps")
+
+
+@needs_xla
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_batch_norm_and_a_rank_without_a_loss():
+    script = str(SCRIPTS / "batch_norm.py")
+    one = ptrun("--accelerator", "cpu", script, "few")
+    two = ptrun(*PAIR, script, "few", "skips", limit=500, **PJRT)
+    assert two.returncode == 0, two.stderr[-3000:]
+    expected, found = (json.loads(done.stdout.splitlines()[-1]) for done in (one, two))
+    assert found["few"]["losses"] == pytest.approx(expected["few"]["losses"], rel=2e-5, abs=2e-5)  # as without XLA
+    assert found["few"]["weights"] == pytest.approx(expected["few"]["weights"], rel=2e-4, abs=2e-4)
+    assert found["skips"]["val"] > 0
 
 
 @needs_xla

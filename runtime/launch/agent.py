@@ -58,6 +58,10 @@ def _run_agent(job: Job) -> int:
     from torch.distributed.launcher.api import elastic_launch
 
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
+    if job.backend == "etcd":
+        from torch.distributed.elastic.rendezvous import etcd_rendezvous
+
+        logging.getLogger(etcd_rendezvous.__name__).setLevel(logging.CRITICAL)  # importing it sets a level of its own
     os.environ[PREFIX + "LAUNCHER"] = "ptrun"
     os.environ.update(thread_variables(job.processes))
     os.environ.setdefault("PYTHONHASHSEED", alike.hash_seed(job.rdzv and f"{job.rdzv} {job.run_id}"))

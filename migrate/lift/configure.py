@@ -185,7 +185,7 @@ def _training_loader(facts: Facts, recipe: Recipe, binder: Binder, variables: Va
     var = binder.variable(loader) if isinstance(loader, ast.Name) else None
     if not isinstance(var, Variable) or var.owner:
         return
-    others = [recipe.before, recipe.between, recipe.after]
+    others = [recipe.before, recipe.between, recipe.after, c.moved]
     if recipe.evaluate is not None:
         e = recipe.evaluate
         others += [e.before, e.body, e.after, [ast.Expr(e.returns)] if e.returns is not None else []]

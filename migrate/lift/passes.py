@@ -112,11 +112,18 @@ def _evaluation_in_place(facts: Facts, rest: list[ast.stmt]) -> tuple[DataPass |
     while first > 0 and _prepares_evaluation(facts, opened[first - 1], opened[at]):
         first -= 1
     _no_loaders(facts, opened[:first] + opened[at + 1 :])
+    last = next((i for i, s in enumerate(opened) if i > at and _leaves_the_loop(s)), len(opened))
     p = DataPass(
-        loops[0], loader, target, index, start, opened[first:at], loops[0].body, opened[at + 1 :], no_grad=no_grad
+        loops[0], loader, target, index, start, opened[first:at], loops[0].body, opened[at + 1 : last], no_grad=no_grad
     )
     _not_left(p)
-    return p, opened[:first], []
+    return p, opened[:first], opened[last:]
+
+
+def _leaves_the_loop(node: ast.AST) -> bool:
+    """Whether a `break` in a statement ends the epochs: what it stands in belongs to the epoch's end."""
+    inner = [n for n in ast.iter_child_nodes(node) if not isinstance(n, ast.expr | ast.For | ast.While)]
+    return isinstance(node, ast.Break) or any(_leaves_the_loop(n) for n in inner)
 
 
 def _not_left(p: DataPass) -> None:

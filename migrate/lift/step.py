@@ -128,7 +128,8 @@ def _drop_zero_grad(facts: Facts, train: DataPass, o: Optimization, at: int) -> 
         raise CannotLift(where, f"gradients are set to zero {len(found)} times in a step")
     call = method_call(found[0], "zero_grad")
     assert call is not None and o.step is not None
-    if call[1].args or call[1].keywords:
+    given = [*call[1].args, *(k.value for k in call[1].keywords)]
+    if any(not (isinstance(v, ast.Constant) and v.value is True) for v in given):  # set_to_none, torch's default
         raise CannotLift(found[0], f"`{facts.short(found[0])}` does not use the default")
     if at < train.body.index(found[0]) < train.body.index(o.step):
         raise CannotLift(found[0], "gradients are set to zero between backward() and step()")

@@ -1,0 +1,57 @@
+"""Training, evaluation, the best weights and early stopping in one scope: lifted, run before and after."""
+
+import pytest
+
+from tests.migrate.lift.test_same_run import HEAD
+from tests.migrate.running import check_same
+
+WHOLE = (
+    HEAD
+    + """
+import copy
+scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.5, steps_per_epoch=len(train_loader), epochs=9)
+history = {'train': [], 'val': []}
+best, weights, wait, patience = float('inf'), None, 0, 1
+for epoch in range(9):
+    model.train()
+    losses = []
+    for x, y in train_loader:
+        optimizer.zero_grad(set_to_none=True)
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+        losses.append(loss.item())
+    model.eval()
+    val, right, total = [], 0, 0
+    with torch.inference_mode():
+        for x, y in test_loader:
+            out = model(x)
+            val.append(criterion(out, y).item())
+            right += (out.argmax(1) == y).sum().item()
+            total += y.numel()
+    val_loss = sum(val) / len(val)
+    history['train'].append(sum(losses) / len(losses))
+    history['val'].append(val_loss)
+    print(f'{epoch} {val_loss:.6f} {right / total:.4f}')
+    if val_loss < best:
+        best, weights, wait = val_loss, copy.deepcopy(model.state_dict()), 0
+    else:
+        wait += 1
+        if wait > patience:
+            print('early stop')
+            break
+model.load_state_dict(weights)
+print(history, best)
+"""
+)
+WITHOUT_LISTS = WHOLE.replace("val.append(criterion(out, y).item())", "val.append(0)").replace(
+    "val_loss = sum(val) / len(val)", "val_loss = -right"
+)
+
+
+@pytest.mark.parametrize("text", [WHOLE, WITHOUT_LISTS], ids=["lists", "counts"])
+def test_it_is_lifted_whole_and_runs_the_same(text):
+    result = check_same(text, "module")
+    assert "def validation_step(" in result and "self.trainer.should_stop = True" in result
+    assert "automatic_optimization" not in result

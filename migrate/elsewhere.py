@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from .facts.distribution import Distribution, mentions_processes
 from .facts.script import Facts
 from .facts.source import SourceError, mentions_torch, read_source
 from .facts.worlds import PEERS, PLAIN, World
-from .sources import followed
+from .sources import Imports
 
 
 @dataclass(frozen=True)
@@ -40,22 +39,23 @@ class Elsewhere:
         )
 
 
-def of_projects(files: Iterable[Path]) -> dict[Path, Elsewhere]:
+def of_projects(paths: list[Path], imports: Imports) -> dict[Path, Elsewhere]:
     """For each file, what the files that it imports, or that import it, say."""
-    paths = list(files)
     spoken = {p: said for p in paths if (said := _said(p)) is not None}
     if len(paths) < 2 or not spoken:
         return {}
-    found: dict[Path, Elsewhere] = {}
+    told: dict[Path, dict[Path, None]] = {}  # for each file, the others of its projects that say something
     for path in paths:
-        reach = {p.resolve() for p in followed(path)} | {path.resolve()}
-        project = [p for p in paths if p.resolve() in reach]
-        if len(project) < 2:
-            continue
-        for p in project:
-            for other in project:
-                if other is not p:
-                    found[p] = found.get(p, Elsewhere()) | spoken.get(other, Elsewhere())
+        reach = imports.project(path)
+        project = [p for p in paths if imports.real(p) in reach]
+        speaking = dict.fromkeys(p for p in project if p in spoken)
+        for p in project if speaking else ():
+            told.setdefault(p, {}).update(speaking)
+    found: dict[Path, Elsewhere] = {}
+    for path, speakers in told.items():
+        for other in speakers:
+            if other is not path:
+                found[path] = found.get(path, Elsewhere()) | spoken[other]
     return found
 
 

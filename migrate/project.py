@@ -13,7 +13,7 @@ from .elsewhere import Elsewhere, of_projects
 from .facts.source import Source, SourceError, mentions_torch, parse, read_source
 from .migrate import Options, Result, migrate_text
 from .report import FileReport, Note
-from .sources import followed, python_files
+from .sources import Imports, followed, python_files
 
 
 @dataclass
@@ -94,8 +94,9 @@ def migrate_all(
 ) -> list[Migrated]:
     done: list[Migrated] = []
     refused = loop = False  # the script whose modules these are
-    kept = _kept_projects(files)
-    elsewhere = of_projects(path for path, _, _ in files)
+    imports = Imports()
+    kept = _kept_projects(files, imports)
+    elsewhere = of_projects([path for path, _, _ in files], imports)
     for path, root, is_script in files:
         if tick is not None:
             tick(path)
@@ -110,7 +111,7 @@ def migrate_all(
     return done
 
 
-def _kept_projects(files: list[tuple[Path, Path, bool]]) -> set[Path]:
+def _kept_projects(files: list[tuple[Path, Path, bool]], imports: Imports) -> set[Path]:
     """Files that make what a loop in another file trains: that loop is kept, and so is what these files place.
 
     A file that says nothing of backward() imports, through others, one that does.
@@ -122,7 +123,7 @@ def _kept_projects(files: list[tuple[Path, Path, bool]]) -> set[Path]:
         data = raw[_key(path)]
         if not (is_script and trains and mentions_torch(data)) or _key(path) in trains:
             continue
-        project = {_key(m) for m in followed(path)}
+        project = imports.project(path) - {_key(path)}
         if project & trains:
             kept.update(p for p, _, script in files if p == path or (_key(p) in project and not script))
     return kept

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from .facts.nodes import walk
 
 SKIPPED = {
     ".git",
@@ -31,55 +35,104 @@ def python_files(folder: Path) -> Iterator[Path]:
                 yield Path(root, name)
 
 
-def followed(script: Path) -> Iterator[Path]:
+def followed(script: Path) -> list[Path]:
     """The local modules that a script imports, those that they import, and so on."""
-    roots: dict[Path, None] = {script.parent: None}  # what stands on sys.path, as far as the files say
-    seen, queue = {_key(script)}, [script]
-    while queue:
-        path = queue.pop(0)
-        try:
-            tree = ast.parse(path.read_bytes())
-        except (OSError, SyntaxError, ValueError, RecursionError):
-            continue
-        roots.update(dict.fromkeys(added_paths(path, tree)))
-        for module in local_modules(path, tree, list(roots)):
-            if _key(module) not in seen:
-                seen.add(_key(module))
-                queue.append(module)
-                yield module
+    return Imports().followed(script)
 
 
-def local_modules(path: Path, tree: ast.Module, roots: list[Path]) -> list[Path]:
-    """The files that a tree imports: from the folders that stand on sys.path, relatively, and by name."""
-    found: dict[Path, None] = {}
-    for node in ast.walk(tree):
+@dataclass
+class _Asks:
+    """What a file imports: (folder, parts of a name) where the folder is known, and for what stands on sys.path."""
+
+    names: list[tuple[Path | None, tuple[str, ...]]] = field(default_factory=list)
+    packages: list[tuple[str, ...]] = field(default_factory=list)  # of which every module may be imported
+    added: list[Path] = field(default_factory=list)  # folders that it puts on sys.path
+
+
+class Imports:
+    """Which local modules files import; each file is read once, however many scripts reach it."""
+
+    def __init__(self) -> None:
+        self._asks: dict[Path, _Asks] = {}
+        self._modules: dict[tuple[Path, tuple[Path, ...]], list[Path]] = {}
+        self._real: dict[Path, Path] = {}
+
+    def real(self, path: Path) -> Path:
+        """The file that a path leads to, links followed."""
+        if path not in self._real:
+            self._real[path] = Path(os.path.realpath(path))
+        return self._real[path]
+
+    def project(self, script: Path) -> set[Path]:
+        """The files that a script leads to, itself among them, links followed."""
+        return {self.real(p) for p in (script, *self.followed(script))}
+
+    def followed(self, script: Path) -> list[Path]:
+        """The local modules that a script imports, those that they import, and so on."""
+        roots: dict[Path, None] = {script.parent: None}  # what stands on sys.path, as far as the files say
+        found: list[Path] = []
+        seen, queue = {self.real(script)}, deque([script])
+        while queue:
+            path = queue.popleft()
+            roots.update(dict.fromkeys(self._of(path).added))
+            for module in self._local(path, tuple(roots)):
+                if self.real(module) not in seen:
+                    seen.add(self.real(module))
+                    queue.append(module)
+                    found.append(module)
+        return found
+
+    def _of(self, path: Path) -> _Asks:
+        if path not in self._asks:
+            self._asks[path] = _asks(path)
+        return self._asks[path]
+
+    def _local(self, path: Path, roots: tuple[Path, ...]) -> list[Path]:
+        """The files that a file imports: from the folders that stand on sys.path, relatively, and by name."""
+        if (path, roots) not in self._modules:
+            found: dict[Path, None] = {}
+            asks = self._of(path)
+            for folder, parts in asks.names:
+                _find(roots if folder is None else (folder,), parts, found)
+            for package in asks.packages:
+                _find(roots, package, found)
+                for root in roots:
+                    modules = sorted(root.joinpath(*package).glob("*.py"))
+                    found.update(dict.fromkeys(Path(os.path.normpath(m)) for m in modules))
+            found.pop(path, None)
+            self._modules[path, roots] = list(found)
+        return self._modules[path, roots]
+
+
+def _asks(path: Path) -> _Asks:
+    asks = _Asks()
+    try:
+        raw = path.read_bytes()
+        tree = ast.parse(raw if b"import" in raw else b"")
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return asks
+    asks.added = added_paths(path, tree)
+    for node in walk(tree):
         if isinstance(node, ast.Import):
-            for a in node.names:
-                _find(roots, a.name.split("."), found)
+            asks.names += [(None, tuple(a.name.split("."))) for a in node.names]
         elif isinstance(node, ast.ImportFrom):
-            parts = (node.module or "").split(".") if node.module else []
-            base = roots if not node.level else [path.parent.joinpath(*[".."] * (node.level - 1))]
-            _find(base, parts, found)
-            for a in node.names:
-                _find(base, [*parts, a.name], found)
+            parts = tuple(node.module.split(".")) if node.module else ()
+            folder = path.parent.joinpath(*[".."] * (node.level - 1)) if node.level else None
+            asks.names.append((folder, parts))
+            asks.names += [(folder, (*parts, a.name)) for a in node.names]
         elif isinstance(node, ast.Call) and node.args and _imports_by_name(node):
-            _find_named(roots, node.args[0], found)
-    found.pop(path, None)
-    return list(found)
-
-
-def _key(path: Path) -> Path:
-    return Path(os.path.realpath(path))
+            _ask_by_name(node.args[0], asks)
+    return asks
 
 
 def _imports_by_name(call: ast.Call) -> bool:
     return ast.unparse(call.func) in ("importlib.import_module", "import_module", "__import__")
 
 
-def _find_named(roots: list[Path], name: ast.expr, found: dict[Path, None]) -> None:
+def _ask_by_name(name: ast.expr, asks: _Asks) -> None:
     """`import_module("models.unet")`, and every module of `models` for `import_module(f"models.{args.model}")`."""
     if isinstance(name, ast.Constant) and isinstance(name.value, str):
-        _find(roots, name.value.split("."), found)
+        asks.names.append((None, tuple(name.value.split("."))))
         return
     start: ast.expr | None = None
     if isinstance(name, ast.JoinedStr) and name.values:
@@ -92,13 +145,10 @@ def _find_named(roots: list[Path], name: ast.expr, found: dict[Path, None]) -> N
         return
     package, dot, _ = start.value.partition("{")[0].rpartition(".")
     if dot:
-        _find(roots, package.split("."), found)
-        for root in roots:
-            for file in sorted(root.joinpath(*package.split(".")).glob("*.py")):
-                found[Path(os.path.normpath(file))] = None
+        asks.packages.append(tuple(package.split(".")))
 
 
-def _find(roots: list[Path], parts: list[str], found: dict[Path, None]) -> None:
+def _find(roots: Iterable[Path], parts: tuple[str, ...], found: dict[Path, None]) -> None:
     if not parts:
         return
     for root in roots:

@@ -274,8 +274,8 @@ def first_gone(original: Any, updated: Any) -> Any:
 
 
 def else_only(original: Any, updated: Any) -> Any:
-    """`if c: a` `else: b` to b, with the comments that stood above."""
-    return _spread(updated, updated.orelse.body)
+    """`if c: a` `else: b` to b, with the comments that stood above; nothing is left where b went too."""
+    return _spread(updated, updated.orelse.body) if updated.orelse is not None else None
 
 
 def _equal() -> Any:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from ptmigrate.migrate import sources
 from ptmigrate.migrate.migrate import Options
 from ptmigrate.migrate.project import collect, migrate_all
 from ptmigrate.migrate.verify.runs import python, run
@@ -121,3 +122,15 @@ def test_a_second_migration_of_a_project_changes_nothing(tmp_path):
     subprocess.run([*command, str(script)], cwd=tmp_path, capture_output=True, timeout=100)
     again = migrate_all(collect([tmp_path / "one" / "scripts" / "main.py"]), Options())
     assert len(again) == 8 and not any(m.report.changed for m in again)
+
+
+def test_a_file_is_read_once_for_the_imports_of_all(tmp_path, monkeypatch):
+    for i in range(20):
+        imports = "".join(f"from . import m{j}\n" for j in range(20) if j != i)
+        (tmp_path / f"m{i}.py").write_text(f"import torch\nimport torch.distributed as dist\n{imports}")
+    read = []
+    asks = sources._asks
+    monkeypatch.setattr(sources, "_asks", lambda path: read.append(path.name) or asks(path))
+    done = migrate_all(collect([tmp_path]), Options())
+    assert len(done) == 20
+    assert sorted(read) == sorted(f"m{i}.py" for i in range(20))

@@ -129,3 +129,8 @@ def test_behind_a_way_out_only_one_saves():
 def test_a_chain_of_which_no_branch_is_taken_goes():
     before = "def f():\n    if rank == 1:\n        a()\n    elif rank == 2:\n        b()\n    c()\nf()\n"
     check(f"{HEAD}{INIT}rank = dist.get_rank()\n{before}", f"{HEAD}def f():\n    c()\nf()\n")
+
+
+def test_an_else_that_has_nothing_left_goes_with_its_if():
+    before = "if rank == 1:\n    a()\nelse:\n    dist.barrier()\ngo()\n"
+    check(f"{HEAD}{INIT}rank = dist.get_rank()\n{before}", f"{HEAD}go()\n")

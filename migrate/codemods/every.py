@@ -14,6 +14,7 @@ from .detach_totals import CopiedToRead, DetachTotals
 from .keep_loop import KeepLoop
 from .load_on_cpu import LoadOnCpu
 from .name_lambdas import NameLambdas
+from .name_local_functions import NameLocalFunctions
 from .old_idioms import DataZero, OldIdioms, RemoveVariables
 from .once import Once
 from .place_like_inputs import PlaceLikeInputs
@@ -32,6 +33,7 @@ ONLY_LIFTED: tuple[type[Codemod], ...] = (RegisterBuffers, PlaceLikeInputs, Zero
 ALWAYS: tuple[type[Codemod], ...] = (
     AmpInModules,
     NameLambdas,
+    NameLocalFunctions,
     PlainProcess,
     RemoveSamplers,
     RemoveVariables,
@@ -58,6 +60,7 @@ def plan_all(facts: Facts, wants: Callable[[str], bool], kept: bool = False) -> 
     """What would change; `kept` when the training loop stays as it is written."""
     changes: list[Change] = []
     facts.notes.clear()
+    facts.new_names.clear()
     for kind in ALWAYS if kept else (*ALWAYS, *ONLY_LIFTED):
         if wants(kind.code):
             codemod = kind()

@@ -17,7 +17,8 @@ from .rewrites import source
 KEYWORDS = {"collate_fn", "worker_init_fn", "lr_lambda", "target_transform", "transform"}
 TAKES = {
     "torchvision.transforms.Lambda", "torchvision.transforms.v2.Lambda", "torch.optim.lr_scheduler.LambdaLR",
-    "torch.optim.lr_scheduler.MultiplicativeLR",
+    "torch.optim.lr_scheduler.MultiplicativeLR", "torchvision.transforms.Compose", "torchvision.transforms.v2.Compose",
+    "torchvision.transforms.RandomApply", "torchvision.transforms.RandomChoice",
 }  # fmt: skip
 
 
@@ -39,9 +40,9 @@ class NameLambdas(Codemod):
                 self._tell(facts, node)
                 continue
             name = base
-            while name in taken:
+            while name in taken | facts.new_names:
                 name += "_"
-            taken.add(name)
+            facts.new_names.add(name)
             new = name
             if free:
                 partial = partial or self._partial(facts, taken)
@@ -64,17 +65,6 @@ class NameLambdas(Codemod):
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
-        for k in facts.walk(ast.keyword):
-            if k.arg in KEYWORDS and isinstance(k.value, ast.Name) and self._is_local_function(facts, k.value):
-                line, column, _, _ = facts.text.key(k.value)
-                says = f"{k.value.id}() is defined inside a function, and cannot be pickled: move it to the module"
-                yield Note(line, column + 1, "PTM202", says)
-
-    def _is_local_function(self, facts: Facts, name: ast.Name) -> bool:
-        scope = facts.scopes.scope_of(name).lookup(name.id)
-        if scope is None or scope is facts.scopes.module or scope.is_class:
-            return False
-        return any(isinstance(s, ast.FunctionDef) for s in scope.stores.get(name.id, ()))
 
     def _tell(self, facts: Facts, node: ast.AST) -> None:
         line, column, _, _ = facts.text.key(node)
@@ -86,7 +76,9 @@ class NameLambdas(Codemod):
         if facts.in_formatted_string(node):
             return None
         up = facts.scopes.parents.get(node)
-        if isinstance(up, ast.List):  # LambdaLR(opt, [lambda e: 1, ...])
+        if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name):
+            return self._by_name(facts, up.targets[0])
+        while isinstance(up, ast.List | ast.Tuple | ast.Dict | ast.IfExp | ast.BoolOp):
             up = facts.scopes.parents.get(up)
         if isinstance(up, ast.keyword):
             if up.arg in KEYWORDS:
@@ -97,8 +89,23 @@ class NameLambdas(Codemod):
         if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Attribute):
             t = up.targets[0]
             holder = next((u for u in facts.scopes.ancestors(up) if isinstance(u, ast.ClassDef)), None)
-            if isinstance(t.value, ast.Name) and t.value.id == "self" and holder in facts.classes.modules:
+            kept = holder in facts.classes.modules or _is_data_set(facts, holder)
+            if isinstance(t.value, ast.Name) and t.value.id == "self" and kept:
                 return f"_{t.attr.lstrip('_')}"
+        return None
+
+    def _by_name(self, facts: Facts, target: ast.Name) -> str | None:
+        """`warm = lambda e: ...` that is given to a schedule or a loader by its name."""
+        scope = facts.scopes.scope_of(target).lookup(target.id)
+        if scope is None or scope is facts.scopes.module or len(scope.stores[target.id]) != 1:
+            return None
+        for read in facts.scopes.reads(target.id, scope):
+            up = facts.scopes.parents.get(read)
+            if isinstance(up, ast.keyword) and up.arg in KEYWORDS:
+                return f"_{target.id.lstrip('_')}"
+            up = facts.scopes.parents.get(up) if isinstance(up, ast.keyword | ast.List) and up is not None else up
+            if isinstance(up, ast.Call) and facts.names.resolve(up.func) in TAKES:
+                return f"_{target.id.lstrip('_')}"
         return None
 
     def _free(self, facts: Facts, node: ast.Lambda) -> list[str] | None:
@@ -108,7 +115,12 @@ class NameLambdas(Codemod):
         found: list[str] = []
         if any(isinstance(n, ast.Lambda | ast.Yield | ast.Await | ast.NamedExpr) for n in ast.walk(node.body)):
             return None
-        for n in [*ast.walk(node.body), *(m for d in node.args.defaults for m in ast.walk(d))]:
+        around = facts.scopes.scope_of(node)
+        for n in [m for d in node.args.defaults for m in ast.walk(d)]:
+            home = around.lookup(n.id) if isinstance(n, ast.Name) else None
+            if home is not None and home is not facts.scopes.module:
+                return None  # a default is taken where the lambda stands
+        for n in ast.walk(node.body):
             if not isinstance(n, ast.Name) or n.id in own | inner or n.id in found:
                 continue
             scope = facts.scopes.scope_of(node).lookup(n.id)
@@ -164,3 +176,7 @@ class NameLambdas(Codemod):
             last = up
         decorators = getattr(last, "decorator_list", None)
         return min([last.lineno, *(d.lineno for d in decorators or [])])  # type: ignore[attr-defined]
+
+
+def _is_data_set(facts: Facts, c: ast.ClassDef | None) -> bool:
+    return c is not None and any((facts.names.resolve(b) or "").startswith("torch.utils.data.") for b in c.bases)

@@ -32,6 +32,7 @@ class Facts:
         self.notes: list[Note] = []  # what was seen while planning, and wants a person
         self.handle: str | None = None  # what a kept loop calls its Runtime
         self.checkpoint: frozenset[str] = frozenset()  # attributes whose activations are to be computed again
+        self.new_names: set[str] = set()  # of functions that the edits add
         self.by_hand = False  # whether processes are started and connected by hand, here or elsewhere in the project
         self.wrapped: frozenset[str] = frozenset()  # names of models that were wrapped, here or elsewhere
         self.given_wrapped: frozenset[tuple[str, int]] = frozenset()  # arguments of other files that are wrapped models

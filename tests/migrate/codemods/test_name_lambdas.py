@@ -65,6 +65,26 @@ def test_a_method_of_self_is_told():
     )
 
 
-def test_a_local_function_is_told():
-    source = HEAD + "def f(d):\n    def collate(b):\n        return b\n    return DataLoader(d, collate_fn=collate)\n"
-    check_unchanged(source, ["PTM202 line 10: collate() is defined inside"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class N(torch.nn.Module):\n    def __init__(self, k):\n        self.f = {'a': lambda x, k=k: x * k}\n",
+        "def f(opt):\n    rate = 2\n    g = lambda e, r=rate: r ** e\n    return LambdaLR(opt, g)\n",
+    ],
+)
+def test_a_default_is_taken_where_the_lambda_stands(source):
+    check_unchanged(HEAD + source, ["PTM201 line "], select="PTM201")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("def f(opt, n):\n    g = lambda e: e / n\n    return LambdaLR(opt, lr_lambda=g)", "def _g(e, *, n):\n    return e / n\n\n\ndef f(opt, n):\n    g = functools.partial(_g, n=n)\n    return LambdaLR(opt, lr_lambda=g)"),
+        ("def f():\n    return transforms.Compose([lambda x: x * 2, a])", "def _transform(x):\n    return x * 2\n\n\ndef f():\n    return transforms.Compose([_transform, a])"),
+    ],
+)  # fmt: skip
+def test_by_a_name_and_in_lists(before, after):
+    imported = (
+        HEAD if "functools" not in after else HEAD.replace("import torch\n", "import functools\nimport torch\n", 1)
+    )
+    check(HEAD + before + "\n", imported + after + "\n", select="PTM201")

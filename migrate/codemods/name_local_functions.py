@@ -1,0 +1,174 @@
+"""T7: a function made inside another one, where it has to be pickled, moves to the module.
+
+What it takes from around it is bound with functools.partial, at the place where it stood.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from ..facts.devices import argument_at
+from ..facts.scopes import Scope
+from ..facts.script import Facts
+from ..report import Note
+from .base import Change, Codemod, Insertion
+from .name_lambdas import KEYWORDS, TAKES
+
+LOADER = "torch.utils.data.DataLoader"
+
+
+class NameLocalFunctions(Codemod):
+    code = "PTM202"
+    name = "name-local-functions"
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        self.left: list[Note] = []
+        taken = {n.id for n in facts.walk(ast.Name)} | {c.name for c in facts.walk(ast.ClassDef)}
+        taken |= {a.asname or a.name.partition(".")[0] for a in facts.walk(ast.alias)}
+        defined = [f.name for f in facts.walk(ast.FunctionDef)]
+        for f in facts.walk(ast.FunctionDef):
+            scope = facts.scopes.scope_of(f)
+            if not isinstance(scope.node, ast.FunctionDef) or not self._is_pickled(facts, f, scope):
+                continue
+            why, free = self._free(facts, f)
+            if why is None and _is_spread_over(facts, f):
+                why = "its lines cannot be moved as they are"
+            if why is not None:
+                self._tell(facts, f, why)
+                continue
+            own = defined.count(f.name) == 1 and f.name not in scope.params
+            moved = f.name if own and not free and f.name not in facts.scopes.module.stores else f"_{f.name}"
+            while moved != f.name and moved in taken | facts.new_names | set(defined):
+                moved += "_"
+            facts.new_names.add(moved)
+            bound = ", ".join(f"{n}={n}" for n in free)
+            new = f"{f.name} = functools.partial({moved}, {bound})" if free else f"{f.name} = {moved}"
+            says = f"{f.name}() moved to the module: a function made inside of another cannot be pickled"
+            has = "functools" in facts.scopes.module.stores
+            imports = ["import functools"] if free and not has else []
+            insertion = Insertion(_top(facts, f), _definition(facts, f, moved, free), imports)
+            rewrite = None if moved == f.name else _replaced(new)
+            yield Change(f, self.edit(facts, f, says), rewrite, (f,), insertion)
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self.left
+
+    def _tell(self, facts: Facts, f: ast.FunctionDef, why: str) -> None:
+        line, column, _, _ = facts.text.key(f)
+        says = f"{f.name}() is made inside of another function and cannot be pickled; it is not moved: {why}"
+        self.left.append(Note(line, column + 1, self.code, says))
+
+    def _is_pickled(self, facts: Facts, f: ast.FunctionDef, scope: Scope) -> bool:
+        """Whether it is given to a loader, a transform or a schedule, or kept by a module; not called there as well."""
+        if len(scope.stores[f.name]) != 1 or f.decorator_list:
+            return False
+        return any(self._meets_pickling(facts, r) for r in facts.scopes.reads(f.name, scope))
+
+    def _meets_pickling(self, facts: Facts, read: ast.Name) -> bool:
+        up = facts.scopes.parents.get(read)
+        if isinstance(up, ast.List):
+            up = facts.scopes.parents.get(up)
+        if isinstance(up, ast.keyword):
+            if up.arg in KEYWORDS:
+                return True
+            up = facts.scopes.parents.get(up)
+        if isinstance(up, ast.Call):
+            full = facts.names.resolve(up.func)
+            return full in TAKES or (full == LOADER and argument_at(up, "collate_fn", 6) is read)
+        if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Attribute):
+            holder = next((u for u in facts.scopes.ancestors(up) if isinstance(u, ast.ClassDef)), None)
+            t = up.targets[0].value
+            return isinstance(t, ast.Name) and t.id == "self" and holder in facts.classes.modules
+        return False
+
+    def _free(self, facts: Facts, f: ast.FunctionDef) -> tuple[str | None, list[str]]:
+        """What it takes from the functions around it, and why it cannot be moved."""
+        own = facts.scopes.by_node[f]
+        found: list[str] = []
+        for n in ast.walk(f):
+            if isinstance(n, ast.Nonlocal | ast.Global):
+                return f"it changes `{n.names[0]}` outside of itself", []
+            if not (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)) or n.id in found:
+                continue
+            scope = facts.scopes.scope_of(n).lookup(n.id)
+            if scope is None and not hasattr(builtins, n.id):
+                return f"`{n.id}` comes from nowhere to be seen", []
+            if scope is None or scope is facts.scopes.module or _inside(scope, own):
+                continue
+            if n.id in (f.name, "super"):
+                return f"it reads `{n.id}`", []
+            stores = scope.stores.get(n.id, ())
+            late = any(getattr(s, "lineno", 0) >= f.lineno for s in stores)
+            if len(stores) + (n.id in scope.params) != 1 or late or _in_loop(facts, [*stores, f]):
+                return f"`{n.id}` may be another value by then", []
+            found.append(n.id)
+        defaults = [*f.args.defaults, *(d for d in f.args.kw_defaults if d is not None)]
+        inside = {n.id for d in defaults for n in ast.walk(d) if isinstance(n, ast.Name)}
+        if inside & set(found):
+            return "its defaults take values from around it", []
+        return None, found
+
+
+def _inside(scope: Scope, own: Scope) -> bool:
+    up: Scope | None = scope
+    while up is not None:
+        if up is own:
+            return True
+        up = up.parent
+    return False
+
+
+def _in_loop(facts: Facts, nodes: list[Any]) -> bool:
+    kinds = (ast.For, ast.While, ast.comprehension)
+    for n in nodes:
+        for up in facts.scopes.ancestors(n):
+            if isinstance(up, kinds):
+                return True
+            if isinstance(up, ast.FunctionDef):
+                break
+    return False
+
+
+def _is_spread_over(facts: Facts, f: ast.FunctionDef) -> bool:
+    """A text over several lines would change with its indentation; a header and a body on one line."""
+    texts = (n for n in ast.walk(f) if isinstance(n, ast.Constant | ast.JoinedStr))
+    return f.body[0].lineno == f.lineno or any(n.lineno != n.end_lineno for n in texts)
+
+
+def _definition(facts: Facts, f: ast.FunctionDef, name: str, free: list[str]) -> str:
+    """The function as one of the module, its body as it is written."""
+    arguments = copy.copy(f.args)
+    arguments.kwonlyargs = [*f.args.kwonlyargs, *(ast.arg(n) for n in free)]
+    arguments.kw_defaults = [*f.args.kw_defaults, *(None for _ in free)]
+    returns = f" -> {ast.unparse(f.returns)}" if f.returns is not None else ""
+    lines = [facts.text.text[slice(*facts.text.line_span(n, n))] for n in range(f.lineno, (f.end_lineno or 0) + 1)]
+    margin = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
+    first = f.body[0].lineno - f.lineno
+    while lines[first - 1].lstrip().startswith("#"):
+        first -= 1
+    body = "".join(line.removeprefix(margin) for line in lines[first:])
+    return f"def {name}({ast.unparse(arguments)}){returns}:\n{body.rstrip()}\n"
+
+
+def _top(facts: Facts, node: ast.AST) -> int:
+    """The first line of the statement of the module that holds it."""
+    top: Any = node
+    for up in facts.scopes.ancestors(node):
+        if up is not facts.tree:
+            top = up
+    return min([top.lineno, *(d.lineno for d in getattr(top, "decorator_list", ()))])
+
+
+def _replaced(new: str) -> Any:
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        line = cst.parse_statement(new)
+        assert isinstance(line, cst.SimpleStatementLine)
+        return line.with_changes(leading_lines=updated.leading_lines)
+
+    return rewrite

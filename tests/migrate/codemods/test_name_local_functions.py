@@ -1,0 +1,91 @@
+# ruff: noqa: E501
+"""T7: functions made inside of others, where pickling meets them; the result is pickled and called."""
+
+import pickle
+import sys
+import types
+
+import pytest
+from helpers import check, check_unchanged, migrated
+
+HEAD = "import functools\nimport torch\nfrom torch.utils.data import DataLoader\nfrom torch.optim.lr_scheduler import LambdaLR\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "def f(d):\n    def collate(b):\n        return b\n    return DataLoader(d, collate_fn=collate)",
+            "def collate(b):\n    return b\n\n\ndef f(d):\n    return DataLoader(d, collate_fn=collate)",
+        ),
+        (
+            "def f(d, pad):\n    # pads\n    def collate(b, *, n=1):\n        # all\n        x = b + pad  # one\n        return x\n    return DataLoader(d, 4, False, None, None, 0, collate)",
+            "def _collate(b, *, n=1, pad):\n    # all\n    x = b + pad  # one\n    return x\n\n\ndef f(d, pad):\n    # pads\n    collate = functools.partial(_collate, pad=pad)\n    return DataLoader(d, 4, False, None, None, 0, collate)",
+        ),
+        (
+            "def f(opt, warm):\n    def rate(step: int) -> float:\n        if step < warm:\n            return step / warm\n        return 1.0\n    return LambdaLR(opt, rate), rate(3)",
+            "def _rate(step: int, *, warm) -> float:\n    if step < warm:\n        return step / warm\n    return 1.0\n\n\ndef f(opt, warm):\n    rate = functools.partial(_rate, warm=warm)\n    return LambdaLR(opt, rate), rate(3)",
+        ),
+        (
+            "class N(torch.nn.Module):\n    def __init__(self, k):\n        super().__init__()\n        def act(x):\n            return x * k\n        self.act = act",
+            "def _act(x, *, k):\n    return x * k\n\n\nclass N(torch.nn.Module):\n    def __init__(self, k):\n        super().__init__()\n        act = functools.partial(_act, k=k)\n        self.act = act",
+        ),
+    ],
+)  # fmt: skip
+def test_moved_to_the_module(before, after):
+    check(HEAD + before + "\n", HEAD + after + "\n", select="PTM202")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(d):\n    def key(b):\n        return b\n    return sorted(d, key=key)",
+        "def collate(b):\n    return b\nDataLoader(d, collate_fn=collate)",
+        "def f(d):\n    def go():\n        return 1\n    return go()",
+        "class A:\n    def collate(self, b):\n        return b\n    def f(self, d):\n        return DataLoader(d, collate_fn=self.collate)",
+        "def f(d, collate):\n    return DataLoader(d, collate_fn=collate)",
+    ],
+)
+def test_unchanged(source):
+    check_unchanged(HEAD + source + "\n", [], select="PTM202")
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("n = 0\n    def c(b):\n        nonlocal n\n        n += 1\n        return b", "changes `n`"),
+        ("n = 0\n    def c(b):\n        return b + n\n    n = 2", "`n` may be another value"),
+        ("def c(b):\n        return [c(x) for x in b]", "reads `c`"),
+        ("n = 2\n    def c(b, m=n):\n        return b + m", "defaults"),
+        ("def c(b):\n        return '''a\n        b'''", "its lines"),
+        ("for i in range(3):\n        def c(b):\n            return b + i", "`i` may be another value"),
+    ],
+)
+def test_what_cannot_be_moved_is_told(body, why):
+    source = f"def f(d):\n    {body}\n    return DataLoader(d, collate_fn=c)\n"
+    result = check_unchanged(HEAD + source, select="PTM202")
+    assert any(why in n.message for n in result.attention), result.attention
+
+
+def test_the_result_is_pickled_and_gives_the_same():
+    source = (
+        HEAD
+        + "def f(pad):\n    def collate(b):\n        return sum(b) + pad\n    return DataLoader([1], collate_fn=collate)\n"
+    )
+    module = types.ModuleType("moved_functions")
+    sys.modules["moved_functions"] = module
+    try:
+        exec(migrated(source, "PTM202").text, module.__dict__)
+        collate = pickle.loads(pickle.dumps(module.f(5).collate_fn))
+        assert collate([1, 2]) == 8
+    finally:
+        del sys.modules["moved_functions"]
+
+
+def test_names_of_lambdas_and_functions_do_not_meet():
+    source = (
+        "def f(d, n):\n    def collate_fn(b):\n        return b + n\n"
+        "    a = DataLoader(d, collate_fn=lambda b: b - n)\n    return a, DataLoader(d, collate_fn=collate_fn)\n"
+    )
+    text = migrated(HEAD + source, "PTM201,PTM202").text
+    assert "def _collate_fn(b, *, n):" in text and "def _collate_fn_(b, *, n):" in text

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from itertools import accumulate
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -176,7 +176,9 @@ class _NoLogs:
     dataloader_idx = None
     names: Mapping[Any, Any] = MappingProxyType({})
 
-    def first(self, *_: Any) -> None: ...
+    def first(self, *_: Any) -> Any:
+        return SimpleNamespace()
+
     def log(self, *_: Any) -> None: ...
 
 

@@ -11,7 +11,7 @@ import torch
 from launching import SCRIPTS, environment, ptrun
 from ptmigrate.runtime import DeepSpeedPlugin, Module, PipelineStrategy, RPCSequentialPlugin, Trainer
 from ptmigrate.runtime.errors import ConfigurationError
-from ptmigrate.runtime.strategies import choose_strategy
+from ptmigrate.runtime.strategies import choose_strategy, stages
 from ptmigrate.runtime.strategies.stages import cut_evenly
 
 SCRIPT = str(SCRIPTS / "engine_cases.py")
@@ -236,3 +236,12 @@ def test_layers_are_cut_where_the_slowest_stage_is_fastest():
     assert cut_evenly([1.0, 1.0, 1.0, 1.0], 2) == [2, 2]
     assert cut_evenly([5.0, 1.0, 1.0, 1.0], 2) == [1, 3]
     assert cut_evenly([1.0, 2.0, 9.0, 1.0, 1.0], 3) == [2, 1, 2]
+
+
+def test_a_step_that_only_some_ranks_run_logs_nowhere():
+    module = Module()
+    module.trainer = trainer = Trainer(accelerator="cpu")
+    with stages.quiet(module):
+        module.log("loss", 1.0)
+        module.log("loss", 1.0, on_step=False, on_epoch=True)
+    assert not trainer.logs.names and module.trainer is trainer

@@ -217,6 +217,9 @@ def _made_anew(facts: Facts, train: DataPass, epoch_loop: ast.For) -> bool:
     if is_loader(facts, train.loader) and isinstance(train.loader, ast.Name):
         scope = facts.scopes.scope_of(train.loader).lookup(train.loader.id)
         inside = train.function is not None and scope is facts.scopes.by_node.get(train.function)
+        stores = scope.stores.get(train.loader.id, ()) if scope is not None else ()
+        if any(epoch_loop in facts.scopes.ancestors(s) for s in stores):
+            return True
         if not inside or train.loader.id in (scope.params if scope is not None else ()):
             return False
     for n in ast.walk(train.loader):

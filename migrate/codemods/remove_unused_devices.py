@@ -70,7 +70,7 @@ class RemoveUnusedDevices(Codemod):
 
     def _names(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
         for scope in facts.scopes.by_node.values():
-            if scope.is_class or (scope is facts.scopes.module and facts.is_library):
+            if scope.is_class or (scope is facts.scopes.module and (facts.is_library or facts.named_by_text)):
                 continue
             for name, stores in scope.stores.items():
                 statements = [facts.scopes.parents.get(s) for s in stores]

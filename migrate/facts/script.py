@@ -108,6 +108,15 @@ class Facts:
         return "    "
 
     @cached_property
+    def named_by_text(self) -> int:
+        """The last line at which globals are read or set by their names in a text: `exec(...)`, `globals()[key]`; or 0.
+
+        Until then a global may have any value, and one that no code reads may be read.
+        """
+        calls = (c for c in self.walk(ast.Call) if isinstance(c.func, ast.Name) and not c.keywords)
+        return max((c.lineno for c in calls if c.func.id in ("exec", "globals")), default=0)  # type: ignore[attr-defined]
+
+    @cached_property
     def is_library(self) -> bool:
         """Only definitions and assignments stand at the top: other files may read any of its names."""
         for s in self.tree.body:

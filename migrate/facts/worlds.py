@@ -273,6 +273,8 @@ class Worlds:
         for store in scope.stores.get(name, ()):
             parent = self.facts.scopes.parents.get(store)
             plain = isinstance(parent, ast.AnnAssign) or (isinstance(parent, ast.Assign) and store in parent.targets)
+            if scope is self.facts.scopes.module and store.lineno < self.facts.named_by_text:
+                return None
             if not plain or parent.value is None:  # type: ignore[union-attr]
                 return None
             if self.reached.live(parent, world):  # type: ignore[arg-type]

@@ -159,3 +159,20 @@ def test_in_a_kept_loop_a_guard_asks_the_runtime():
     loop = "for x in xs:\n    loss = f(x)\n    loss.backward()\n    if rank == 0:\n        copy(x)\n"
     text = migrated(HEAD + INIT + loop).text
     assert "    if is_global_zero():\n        copy(x)\n" in text and "init_process_group" not in text
+
+
+def test_globals_that_a_text_may_set_are_not_known():
+    """A configuration read with exec() sets `device`, and looks its names up in globals()."""
+    head = "import os\nimport torch\ndevice = 'cuda'\nexec(open('config.py').read())\n"
+    ranks = (
+        "ddp = int(os.environ.get('RANK', -1)) != -1\n"
+        "if ddp:\n    torch.distributed.init_process_group('nccl')\n    device = 'cuda:' + os.environ['LOCAL_RANK']\n"
+    )
+    text = migrate_text(
+        f"{head}{ranks}kind = 'cuda' if 'cuda' in device else 'cpu'\nmodel = Net().to(device)\nf(kind)\n"
+    ).text
+    assert text == f"{head}kind = 'cuda' if 'cuda' in device else 'cpu'\nmodel = Net()\nf(kind)\n".replace(
+        "import os\n", ""
+    )
+    kept = migrate_text(f"{head}{ranks}model = Net().to(device)\n").text
+    assert "device = 'cuda'\n" in kept

@@ -14,6 +14,7 @@ from .codemods.keep_loop import KeepLoop
 from .codemods.mend_async import mend
 from .codemods.once import ASKS, NAMES, Once, names_read, renames
 from .codemods.plain_branches import PlainBranches
+from .codemods.precision_of_loops import PrecisionOfLoops
 from .codemods.split_steps import SplitSteps
 from .elsewhere import Elsewhere
 from .facts.choice import accelerator
@@ -30,6 +31,18 @@ from .unread_devices import still_read, without_unread_devices
 from .unread_imports import without_unread_imports
 
 MODULE_NAMES = ("Module", "Trainer")
+# what is known of a script from elsewhere, and stays known of its text after edits
+CARRIED = (
+    "by_hand",
+    "wrapped",
+    "checkpoint",
+    "elsewhere",
+    "samplers_gone",
+    "guarded_elsewhere",
+    "given_wrapped",
+    "read_elsewhere",
+    "defined_elsewhere",
+)
 
 
 @dataclass
@@ -149,11 +162,7 @@ def _plain(facts: Facts, options: Options) -> tuple[Facts, list[Edit], list[Note
     if not changes:
         return facts, [], []
     plain = Facts(apply(facts, changes))
-    for name in (
-        "by_hand", "wrapped", "checkpoint", "elsewhere", "samplers_gone", "guarded_elsewhere", "given_wrapped",
-        "read_elsewhere",
-        "defined_elsewhere",
-    ):  # fmt: skip
+    for name in CARRIED:
         setattr(plain, name, getattr(facts, name))
     return plain, [c.edit for c in changes if c.told], list(branches.notes(facts))
 
@@ -173,7 +182,7 @@ def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
     trains = _trains(facts) and not facts.classes.run_by_trainer  # there the Trainer has the loop
     if trains and is_script and options.plan != "loop" and options.wants("PTM700"):
         try:
-            return _lifted(facts, options)
+            return _with_precision(facts, options) or _lifted(facts, options)
         except CannotLift as why:
             return _kept(facts, options, [] if why.node is None else [_decided(why)])
         except (SyntaxError, LookupError, TypeError, ValueError, AssertionError, AttributeError) as fault:
@@ -189,6 +198,30 @@ def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
     plan = "definitions" if changes or _defines(facts) else "none"
     text = _with_names(apply(facts, changes), facts.text.text)
     return Result(text, plan, [c.edit for c in changes if c.told], seen(facts, changes, options.wants))
+
+
+def _with_precision(facts: Facts, options: Options) -> Result | None:
+    """The lift with autocast and scaler as the Trainer's precision; None where the script has to keep them."""
+    if not options.wants(PrecisionOfLoops.code) or "autocast" not in facts.text.text:
+        return None
+    mixed = PrecisionOfLoops().changes(facts)
+    if mixed is None:
+        return None
+    changes = outermost(facts, mixed[0])
+    full = Facts(apply(facts, changes))
+    for name in CARRIED:
+        setattr(full, name, getattr(facts, name))
+    full.precision = mixed[1]
+    try:
+        result = _lifted(full, options)
+    except (CannotLift, SyntaxError, LookupError, TypeError, ValueError, AssertionError, AttributeError):
+        return None
+    if result.plan != "module":
+        return None
+    line = _line_map(full.text.text, facts.text.text)
+    result.edits[:] = [*(c.edit for c in changes), *(replace(e, line=line(e.line)) for e in result.edits)]
+    result.attention[:] = [replace(n, line=line(n.line)) for n in result.attention]
+    return result
 
 
 def _with_names(text: str, before: str) -> str:
@@ -223,6 +256,7 @@ def _lifted(facts: Facts, options: Options) -> Result:
     changes = _device_changes(facts, options)
     facts.lifting = False
     plain = shaped(Facts(apply(facts, changes)))
+    plain.precision = facts.precision
     line = _line_map(plain.text.text, facts.text.text)
     try:
         text, plan, more, attention = lift(plain, accelerator(facts))

@@ -383,6 +383,10 @@ class ModuleBuilder(Rewriter):
                 options.append(f'gradient_clip_algorithm="{r.optimization.clip_algorithm}"')
         if self.accelerator is not None and known_in(self.accelerator, self.binder.trunk_scope, self.facts):
             options.append(f"accelerator={self.accelerator}")
+        if self.facts.precision is not None:
+            if not known_in(self.facts.precision, self.binder.trunk_scope, self.facts):
+                raise CannotLift(r.epoch_loop, "what decides the precision is not known where the Trainer is made")
+            options.append(f"precision={self.facts.precision}")
         names = [n for n in self.variables.constructor if n not in self.configured.handled]
         made = f"{self.name}({', '.join(names)})"
         loaders = [] if r.reloads else [self._in_trunk(r.train.loader)]

@@ -1,0 +1,116 @@
+"""T10: autocast and GradScaler of a loop become the Trainer's precision=, or stay and are told of; both run."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.running import run
+
+SCRIPT = """\
+import torch
+from torch.cuda.amp import GradScaler, autocast
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+x = torch.randn(32, 4)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8)
+net = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+{before}
+for epoch in range(2):
+    for i, (a, b) in enumerate(loader):
+        optimizer.zero_grad()
+{step}
+    print(epoch)
+"""
+
+SCALED = """\
+with autocast({on}):
+    loss = (net(a) - b).pow(2).mean()
+scaler.scale(loss).backward()
+scaler.unscale_(optimizer)
+torch.nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+scaler.step(optimizer)
+scaler.update()
+"""
+
+CHOICE = """\
+if use_amp:
+    with autocast():
+        loss = (net(a) - b).pow(2).mean()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+else:
+    loss = (net(a) - b).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def script(before, step):
+    return SCRIPT.format(before=before, step="".join(f"        {line}\n" for line in step.splitlines()).rstrip())
+
+
+@pytest.mark.parametrize(
+    ("before", "step", "precision"),
+    [
+        ("scaler = GradScaler()", SCALED.format(on=""), '"16-mixed" if torch.cuda.is_available() else "32-true"'),
+        (
+            "use_amp = torch.cuda.is_available()\nscaler = GradScaler(enabled=use_amp)",
+            SCALED.format(on="enabled=use_amp"),
+            '"16-mixed" if use_amp else "32-true"',
+        ),
+        (
+            "use_amp = False\nscaler = GradScaler(enabled=use_amp)",
+            SCALED.format(on="use_amp"),
+            '"16-mixed" if use_amp and torch.cuda.is_available() else "32-true"',
+        ),
+        (
+            "scaler = torch.amp.GradScaler('cuda')",
+            SCALED.format(on="").replace("autocast()", "torch.autocast('cuda', dtype=torch.bfloat16)"),
+            '"bf16-mixed" if torch.cuda.is_available() else "32-true"',
+        ),
+        (
+            "use_amp = False\nscaler = GradScaler() if use_amp else None",
+            CHOICE,
+            '"16-mixed" if use_amp and torch.cuda.is_available() else "32-true"',
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_the_trainers(before, step, precision):
+    source = script(before, step)
+    result = migrate_text(source)
+    assert result.plan == "module" and f"precision={precision})" in result.text, result.text
+    assert "autocast(" not in result.text and "scaler" not in result.text
+    assert ("gradient_clip_val=0.5" in result.text) == ("clip_grad" in step)
+    assert not [n for n in result.attention if n.code == "PTM605"]
+    ours, theirs = run(result.text), run(source)
+    assert ours.losses == theirs.losses and all(map(lambda p, q: p.equal(q), ours.parameters, theirs.parameters))
+
+
+@pytest.mark.parametrize(
+    ("before", "step"),
+    [
+        ("scaler = GradScaler(growth_interval=10)", SCALED.format(on="")),
+        ("scaler = GradScaler()", SCALED.format(on="") + "print(scaler.get_scale())"),
+        ("scaler = GradScaler()", SCALED.format(on="").replace("autocast()", "torch.autocast('cpu')")),
+        ("use_amp = False\nscaler = GradScaler()", CHOICE.replace("loss.backward()\n", "(2 * loss).backward()\n")),
+        (
+            "scaler = GradScaler()",
+            "with autocast():\n    loss = (net(a) - b).pow(2).mean() / 2\nscaler.scale(loss).backward()\n"
+            "if i % 2:\n    scaler.step(optimizer)\n    scaler.update()",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_the_trainer_does_not_do_stays_and_is_told(before, step):
+    source = script(before, step)
+    result = migrate_text(source)
+    assert "GradScaler" in result.text and "precision=" not in result.text
+    assert [n for n in result.attention if n.code == "PTM605"]
+    assert run(result.text).losses == run(source).losses
+
+
+def test_a_module_that_a_script_imports_is_left():
+    source = script("scaler = GradScaler()", SCALED.format(on=""))
+    assert "GradScaler()" in migrate_text(source, is_script=False).text

@@ -16,9 +16,11 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from ..errors import ConfigurationError, unknown_name
+from ..hooks import overridden
 from . import comm_hooks
 from .averaging import GradientAverager, average_weights, averaged
 from .base import Strategy
+from .left_out import LeftOut, sparse_parameters
 from .registry import register
 
 if TYPE_CHECKING:
@@ -34,15 +36,18 @@ DDP_OPTIONS = ("bucket_cap_mb", "broadcast_buffers", "gradient_as_bucket_view", 
 class TrainingStep(torch.nn.Module):
     """`training_step`, and its `_step_end`, as a forward, which is where DistributedDataParallel looks.
 
-    `anchor` is a parameter that no step uses: it lets DDP take modules whose parameters are all frozen, and spares
-    the warning that looking for unused parameters found none.
+    `anchor` is a parameter that no step uses: it lets DDP take modules whose parameters are all frozen, spares the
+    warning that looking for unused parameters found none, and carries `LeftOut`'s flags.
     """
 
-    def __init__(self, module: Module, step: Callable[..., Any], anchored: bool):
+    def __init__(self, module: Module, step: Callable[..., Any], anchored: bool, flagged: bool = False):
         super().__init__()
-        self.module, self.step, self.norms = module, step, module.trainer.fit_loop.norms
-        if anchored:
-            self.anchor = torch.nn.Parameter(torch.zeros(1, device=module.device))
+        self.step, self.norms, self.flagged = step, module.trainer.fit_loop.norms, flagged
+        trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        if anchored:  # first: DDP's buckets begin with what comes last
+            self.anchor = torch.nn.Parameter(torch.zeros(max(len(trained), 1), device=module.device))
+        self.module = module
+        self.left_out = LeftOut(trained, sparse_parameters(module), self.anchor) if flagged else None
 
     def forward(self, *args: Any) -> Any:
         self.norms.new_step()
@@ -52,7 +57,8 @@ class TrainingStep(torch.nn.Module):
         if not hasattr(self, "anchor"):
             raise RuntimeError("training_step gave None: on several processes this needs find_unused_parameters=True")
         # a rank that skips its batch takes part all the same, with gradients of zero
-        return self.anchor.sum() * 0.0 + self.norms.absent()
+        nothing = self.anchor.detach().requires_grad_() if self.flagged else self.anchor
+        return nothing.sum() * 0.0 + self.norms.absent()
 
     def train(self, mode: bool = True) -> TrainingStep:
         """Which submodules train is the user's affair; DDP calls this on the whole tree."""
@@ -63,9 +69,9 @@ class TrainingStep(torch.nn.Module):
 class DDPStrategy(Strategy):
     """Automatic optimization runs through DDP; kept loops and manual optimization through GradientAverager.
 
-    `find_unused_parameters`: look at every step for parameters that it does not use (the default; False saves the
-    time, and a step that leaves some out is then an error that names them). `static_graph`: every step uses the same
-    ones, so the first tells. `bucket_cap_mb`: MiB of gradients a message. `ddp_comm_hook`: a name in
+    `find_unused_parameters`: by default a step may leave parameters out, which is found after its backward; True: by
+    torch's search before it; False: a step that leaves some out is an error that names them. `static_graph`: every step
+    uses the same ones, so the first tells. `bucket_cap_mb`: MiB of gradients a message. `ddp_comm_hook`: a name in
     comm_hooks.HOOKS or a function, with `ddp_comm_state`, `ddp_comm_wrapper` ("fp16_compress") and, for names,
     `ddp_comm_options` (arguments of its state). `model_averaging_period`: optimizer steps between two averages of the
     model under post_localSGD. `process_group_backend` and `timeout` (seconds or a timedelta): the process group's.
@@ -99,6 +105,8 @@ class DDPStrategy(Strategy):
         self.backend, self.timeout = process_group_backend, timeout
         if isinstance(ddp_comm_hook, str):
             comm_hooks.named(ddp_comm_hook)
+        self.searches = bool(find_unused_parameters)  # torch's own search was asked for
+        self._left_out: LeftOut | None = None
         self._wrapped: DistributedDataParallel | None = None
         self._averager: GradientAverager | None = None
         self._checked = False  # whether a backward has shown that every parameter is used
@@ -142,7 +150,10 @@ class DDPStrategy(Strategy):
         step = self.step(module, "training_step")
         if not self.find_unused and not any(p.requires_grad for p in module.parameters()):
             return step
-        self._wrapped = self.wrapper(TrainingStep(module, step, anchored=self.find_unused))
+        flagged = self.find_unused and self._can_flag(module)
+        forward = TrainingStep(module, step, anchored=self.find_unused, flagged=flagged)
+        self._left_out = forward.left_out
+        self._wrapped = self.wrapper(forward)
         if self.hook is not None:
             state, function = comm_hooks.resolve(self.hook, self.hook_state, self.hook_wrapper, self.hook_options)
             self._wrapped.register_comm_hook(state, function)
@@ -155,13 +166,23 @@ class DDPStrategy(Strategy):
             return self._forward_on_trial
         return self._wrapped if self._checked else self._forward
 
+    def _can_flag(self, module: Module) -> bool:
+        """Can LeftOut do what the search for unused parameters does? It has to see each backward, on plain DDP."""
+        from ..module import Module as Base
+
+        own = type(self).backward is DDPStrategy.backward and type(self).wrapper is DDPStrategy.wrapper
+        plain = own and not self.searches and self.hook is None and not self.ddp
+        one = self.trainer is not None and len(self.trainer.optimizers) < 2
+        ignored = hasattr(module, "_ddp_params_and_buffers_to_ignore")
+        return plain and one and not ignored and not overridden(module, "backward", Base)
+
     def wrapper(self, step: torch.nn.Module) -> DistributedDataParallel:
         """`step` in DistributedDataParallel; the guide's configure_ddp."""
         device = self.runtime.device
         return DistributedDataParallel(
             step,
             device_ids=None if device.type == "cpu" else [device],
-            find_unused_parameters=self.find_unused,
+            find_unused_parameters=self.find_unused and self._left_out is None,
             static_graph=self.static_graph,
             **self.ddp,
         )
@@ -205,10 +226,16 @@ class DDPStrategy(Strategy):
     def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
         if self._on_trial:
             self._seen |= leaves_of(loss)
+        syncs = self._wrapped is not None and self._wrapped.require_backward_grad_sync
+        flags = self._left_out if syncs and not self._on_trial else None
+        if flags is not None:
+            flags.note()
         loss.backward(*args, **kwargs)
+        if flags is not None:
+            flags.bring()
         if self._wrapped is None:
             self.averager.average()
-        elif self._wrapped.require_backward_grad_sync:
+        elif syncs:
             if self._on_trial:
                 self._end_trial()
             elif not self._checked:
@@ -273,7 +300,7 @@ class DDPStrategy(Strategy):
             average_weights(module)
 
     def teardown(self) -> None:
-        self._wrapped, self._plain_step = None, None
+        self._wrapped, self._plain_step, self._left_out = None, None, None
         self._on_trial, self._frozen = False, []
         self._seen.clear()
         self._release_averager()

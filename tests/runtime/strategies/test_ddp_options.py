@@ -32,6 +32,12 @@ def test_exact(one, two, case):
     assert distance(two[case], one) < 1e-6
 
 
+@pytest.mark.parametrize("case", ["ByRank_1", "ByRank_3", "Half_1", "Half_3"])
+def test_left_out_parameters_are_as_with_torchs_search(two, case):
+    assert distance(two[case], two[f"{case}_searched"]) < 1e-7
+    assert two[case]["ranks"][0] == two[case]["ranks"][1]
+
+
 @pytest.mark.parametrize("case", CLOSE)
 def test_compressed_hooks_are_close_and_do_something(one, two, case):
     assert 1e-8 < distance(two[case], one) < CLOSE[case]

@@ -188,6 +188,22 @@ def as_callbacks(callbacks: Any) -> list[Any]:
     return list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
 
 
+# Of validate, test and predict: today's names, and what Lightning 1 called the loaders.
+OF_EVALUATION = ("datamodule", "weights_only", "verbose")
+OLD_LOADERS = {"validate": "val_dataloaders", "test": "test_dataloaders", "predict": "dataloaders"}
+
+
+def of_evaluation(stage: str, loaders: Any, more: dict[str, Any]) -> tuple[Any, Any, bool]:
+    """(loaders, datamodule, weights_only). Raises ConfigurationError for names that there are not."""
+    known = (*OF_EVALUATION, OLD_LOADERS[stage])
+    for name in more:
+        if name not in known:
+            raise unknown_name(f"argument of Trainer.{stage}", name, ("model", "dataloaders", "ckpt_path", *known))
+    given = more.get(OLD_LOADERS[stage])
+    weights_only = more.get("weights_only")
+    return given if loaders is None else loaders, more.get("datamodule"), weights_only is not False
+
+
 def checked_time(value: Any, name: str = "max_time") -> float | None:
     """Seconds from "DD:HH:MM:SS", a timedelta, or its arguments as a dict."""
     if value is None:

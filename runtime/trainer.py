@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -29,6 +29,7 @@ from .loggers import choose_loggers
 from .metrics import Logs
 from .metrics.published import Published
 from .optimizers import SchedulerConfig
+from .options import Options
 from .profiler import around, choose_profiler
 from .summary import summary
 from .whereabouts import Whereabouts
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from .module import Module
 
 
-class Trainer(Whereabouts):
+class Trainer(Options, Whereabouts):
     """`fit`, `validate`, `test` and `predict`, on one process or many. What cannot be done is refused when it is
     asked for.
     """
@@ -95,8 +96,8 @@ class Trainer(Whereabouts):
         detect_anomaly: bool = False,
         barebones: bool = False,
     ):
-        if amp_backend not in (None, "native"):
-            raise ConfigurationError(f"amp_backend={amp_backend!r} is not in this version; use 'native'")
+        asked = SimpleNamespace(**{name: value for name, value in locals().items() if name != "self"})
+        self.take_options(asked)
         self.runtime = Runtime(
             accelerator,
             devices,
@@ -108,51 +109,12 @@ class Trainer(Whereabouts):
             plugins=plugins,
         )
         self.runtime.strategy.trainer = self
-        if barebones or fast_dev_run:
-            logger = enable_checkpointing = False
-            enable_progress_bar = enable_progress_bar and not barebones
-        if fast_dev_run:
-            max_epochs, max_steps = 1, int(fast_dev_run)
-            limit_train_batches = limit_val_batches = limit_test_batches = limit_predict_batches = max_steps
-            val_check_interval, check_val_every_n_epoch, num_sanity_val_steps = 1.0, 1, 0
-        if overfit_batches:
-            limit_train_batches = limit_val_batches = limit_test_batches = overfit_batches
-        self.fast_dev_run, self.overfit_batches, self.barebones = fast_dev_run, overfit_batches, barebones
-        self.max_steps, self.min_steps = -1 if max_steps is None else max_steps, min_steps
-        self.max_epochs = arguments.epochs(max_epochs, self.max_steps, max_time)
-        self.min_epochs = arguments.first_epochs(min_epochs, min_steps)
-        self.max_time = arguments.checked_time(max_time)
-        self.limits = {
-            "train": arguments.checked_limit("limit_train_batches", limit_train_batches),
-            "validate": arguments.checked_limit("limit_val_batches", limit_val_batches),
-            "test": arguments.checked_limit("limit_test_batches", limit_test_batches),
-            "predict": arguments.checked_limit("limit_predict_batches", limit_predict_batches),
-        }
-        self.val_check_interval, self.val_check_seconds = arguments.interval(val_check_interval)
-        self.check_val_every_n_epoch = arguments.checked_count("check_val_every_n_epoch", check_val_every_n_epoch, 1)
-        self.num_sanity_val_steps = arguments.checked_count("num_sanity_val_steps", num_sanity_val_steps, -1) or 0
-        self.accumulation_table = arguments.checked_accumulation(accumulate_grad_batches)
-        self.gradient_clip_val = arguments.checked_clipping(gradient_clip_val)
-        self.gradient_clip_algorithm = gradient_clip_algorithm and arguments.checked_algorithm(gradient_clip_algorithm)
-        self.deterministic, self.benchmark, self.detect_anomaly = deterministic, benchmark, detect_anomaly
-        self.inference_mode = inference_mode
-        self.divides = use_distributed_sampler and replace_sampler_ddp
-        self.whole = False  # in this fit every process computes every batch whole
-        self.multiple_trainloader_mode = multiple_trainloader_mode
-        self.prepare_data_per_node = prepare_data_per_node
-        self.reload_dataloaders_every_n_epochs = reload_dataloaders_every_n_epochs
         # the same run needs the statistics of the whole batch
         self.sync_batchnorm = self.runtime.global_batch if sync_batchnorm is None else sync_batchnorm
-        logs_every = arguments.checked_count("log_every_n_steps", log_every_n_steps, 0)
-        self.log_every_n_steps = 50 if logs_every is None else logs_every
-        self.default_root_dir = os.fspath(default_root_dir) if default_root_dir is not None else os.getcwd()
-        self.resume_from_checkpoint = resume_from_checkpoint
-        self.enable_autolog_hparams = enable_autolog_hparams
-        self.callbacks = arguments.with_checkpointing(callbacks, enable_checkpointing)
-        self.loggers = choose_loggers(logger, self.default_root_dir)
+        self.callbacks = arguments.with_checkpointing(callbacks, asked.enable_checkpointing)
+        self.loggers = choose_loggers(asked.logger, self.default_root_dir)
         self.profiler = choose_profiler(profiler)
-        self.summarizes = bool(enable_model_summary)
-        self.progress = choose_progress(enable_progress_bar, self.callbacks) if self.runtime.rank == 0 else None
+        self.progress = choose_progress(asked.enable_progress_bar, self.callbacks) if self.runtime.rank == 0 else None
         self._begin_empty()
 
     def _begin_empty(self) -> None:
@@ -230,16 +192,16 @@ class Trainer(Whereabouts):
                 logger.log_hyperparams(given)
 
     def validate(
-        self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None, **kwargs: Any
+        self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None, **more: Any
     ) -> list[dict]:
-        """Evaluate with validation_step; the metrics, one dict a loader."""
-        return self._launch_evaluation("validate", model, dataloaders, ckpt_path, **kwargs)
+        """Evaluate with validation_step; the metrics, one dict a loader. `more`: datamodule, weights_only, verbose."""
+        return self._launch_evaluation("validate", model, dataloaders, ckpt_path, **more)
 
     def test(
-        self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None, **kwargs: Any
+        self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None, **more: Any
     ) -> list[dict]:
-        """Evaluate with test_step; the metrics, one dict a loader."""
-        return self._launch_evaluation("test", model, dataloaders, ckpt_path, **kwargs)
+        """Evaluate with test_step; the metrics, one dict a loader. `more`: as `validate`'s."""
+        return self._launch_evaluation("test", model, dataloaders, ckpt_path, **more)
 
     def predict(
         self,
@@ -247,25 +209,27 @@ class Trainer(Whereabouts):
         dataloaders: Any = None,
         ckpt_path: Any = None,
         return_predictions: bool | None = None,
-        **kwargs: Any,
+        **more: Any,
     ) -> Any:
         """What predict_step gave for each batch, all of them in the loader's order on every rank; a list a loader
-        if several.
+        if several. `more`: datamodule, weights_only.
         """
-        predictions = self._launch_evaluation("predict", model, dataloaders, ckpt_path, **kwargs)
+        predictions = self._launch_evaluation("predict", model, dataloaders, ckpt_path, **more)
         return predictions if return_predictions is not False else None
 
-    def _launch_evaluation(
-        self, stage: str, model: Module | None, loaders: Any, ckpt_path: Any, datamodule: Any = None, **_: Any
-    ) -> Any:
+    def _launch_evaluation(self, stage: str, model: Module | None, loaders: Any, ckpt_path: Any, **more: Any) -> Any:
+        """Where neither a loader nor a datamodule is given, `_evaluate` asks those that are known."""
+        loaders, datamodule, weights_only = arguments.of_evaluation(stage, loaders, more)
         model = model if model is not None else self.module
         if model is None:
             raise ConfigurationError(f"{stage} needs a model: pass one, or fit one first")
         strategy = self.runtime.strategy
         strategy.check_run(self, model, stage, resumes=ckpt_path is not None)
-        return strategy.launch(self._evaluate, stage, model, loaders, ckpt_path, datamodule)
+        return strategy.launch(self._evaluate, stage, model, loaders, ckpt_path, datamodule, weights_only)
 
-    def _evaluate(self, stage: str, model: Module, loaders: Any, ckpt_path: Any, datamodule: Any) -> list[Any]:
+    def _evaluate(
+        self, stage: str, model: Module, loaders: Any, ckpt_path: Any, datamodule: Any, weights_only: bool
+    ) -> list[Any]:
         short = "val" if stage == "validate" else stage
         loaders, datamodule = given_data(short, loaders, datamodule)
         datamodule = datamodule if datamodule is not None or loaders is not None else self.datamodule
@@ -277,7 +241,7 @@ class Trainer(Whereabouts):
             raise ConfigurationError(f"{stage} needs a loader: pass dataloaders or define {short}_dataloader")
         setattr(self, f"{short}_dataloaders", loaders)
         loop = EvaluationLoop(self, stage)
-        return self._run(lambda: loop.run_alone(model, loaders, ckpt_path), stage)
+        return self._run(lambda: loop.run_alone(model, loaders, ckpt_path, weights_only), stage)
 
     def _run(self, body: Callable[[], Any], stage: str) -> Any:
         assert self.module is not None

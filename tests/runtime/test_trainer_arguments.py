@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 import torch
-from ptmigrate.runtime import BaguaStrategy, Trainer, accelerators
+from ptmigrate.runtime import BaguaStrategy, Module, Trainer, accelerators
 from ptmigrate.runtime.accelerators import choose, parse_gpus
 from ptmigrate.runtime.errors import ConfigurationError
 from ptmigrate.runtime.precision import choose_precision
@@ -279,3 +279,23 @@ def test_gpus_that_nobody_uses(eight, monkeypatch):
 )
 def test_precision_names(name, full):
     assert choose_precision(name, "cpu").name == full
+
+
+class Evaluated(Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(1))
+
+    def validation_step(self, batch, batch_idx):
+        self.log("value", batch.sum())
+
+    test_step = validation_step
+
+
+@pytest.mark.parametrize(("stage", "old"), [("validate", "val_dataloaders"), ("test", "test_dataloaders")])
+def test_arguments_of_evaluation(stage, old):
+    run = getattr(Trainer(accelerator="cpu"), stage)
+    for given in ({old: [torch.ones(3)]}, {"dataloaders": [torch.ones(3)], "verbose": False, "weights_only": None}):
+        assert run(Evaluated(), **given) == [{"value": 3.0}]
+    with pytest.raises(ConfigurationError, match=f"argument of Trainer.{stage} .dataloader.; did you mean"):
+        run(Evaluated(), dataloader=[torch.ones(3)])

@@ -159,7 +159,7 @@ class DDPStrategy(Strategy):
             self._wrapped.register_comm_hook(state, function)
         self._frozen = [p for p in module.parameters() if not p.requires_grad]
         self._checked = self.find_unused or self.static_graph
-        self._on_trial = self.find_unused and self.hook is None
+        self._on_trial = self.find_unused and self.hook is None and not self.searches
         if self._on_trial:
             self.averager.watch(module.parameters())
             self._plain_step = self._wrapped.module

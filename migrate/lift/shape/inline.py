@@ -63,12 +63,8 @@ def _can_stand(facts: Facts, f: ast.FunctionDef, call: ast.Call, statement: ast.
     if not plain or statement.value is not call:  # type: ignore[attr-defined]
         return False
     a = f.args
-    if (
-        a.vararg
-        or a.kwarg
-        or any(isinstance(x, ast.Starred) for x in call.args)
-        or any(not k.arg for k in call.keywords)
-    ):
+    unpacks = any(isinstance(x, ast.Starred) for x in call.args) and _unpacked(call, f) is None
+    if a.vararg or a.kwarg or unpacks or any(not k.arg for k in call.keywords):
         return False
     if Splice(facts.text).shares_a_line(statement) or facts.scopes.by_node[f].globals:
         return False
@@ -86,8 +82,25 @@ def _can_stand(facts: Facts, f: ast.FunctionDef, call: ast.Call, statement: ast.
     return not (isinstance(statement, ast.Assign) and returned is None)
 
 
+def _unpacked(call: ast.Call, f: ast.FunctionDef) -> ast.expr | None:
+    """The one iterable that gives all arguments: `train_step(*get_batch())`."""
+    a = f.args
+    plain = a.args and not (a.posonlyargs or a.kwonlyargs or a.defaults) and isinstance(call.func, ast.Name)
+    only = call.args[0] if plain and len(call.args) == 1 and not call.keywords else None
+    return only.value if isinstance(only, ast.Starred) else None
+
+
 def _body(f: ast.FunctionDef) -> list[ast.stmt]:
     return f.body[1:] if ast.get_docstring(f, clean=False) is not None else f.body
+
+
+def _only_reads(n: ast.AST) -> bool:
+    """Not a call, or one that changes nothing: `loss.item()`, `len(x)`."""
+    if not isinstance(n, ast.Call):
+        return True
+    if isinstance(n.func, ast.Attribute):
+        return n.func.attr in ("item", "detach", "cpu", "size", "tolist") and not n.args
+    return isinstance(n.func, ast.Name) and n.func.id in ("len", "float", "int")
 
 
 class _Inlining:
@@ -125,6 +138,11 @@ class _Inlining:
         if self_name is not None:
             names[parameters[0].arg] = self_name.id
             parameters = parameters[1:]
+        if (value := _unpacked(self.call, self.f)) is not None:
+            names.update((p.arg, self._free_name(p.arg, taken)) for p in parameters)
+            bound = ", ".join(names[p.arg] for p in parameters) + ("," if len(parameters) == 1 else "")
+            lines.append(f"{bound} = {self.facts.text.get(value)}")
+            parameters = []
         for p in parameters:
             value = self._given(p.arg, self_name is not None)
             written = p.arg in self.own.stores
@@ -203,8 +221,7 @@ class _Inlining:
             if start <= a and b <= start + len(self.facts.text.get(self.returned)):
                 value = value[: a - start] + new + value[b - start :]
         if self.target is None:
-            called = any(isinstance(n, ast.Call) for n in ast.walk(self.returned))
-            return [value] if called else []
+            return [] if all(_only_reads(n) for n in ast.walk(self.returned)) else [value]
         target = self.facts.text.get(self.target)
         return [] if target.strip("()") == value.strip("()") else [f"{target} = {value}"]
 

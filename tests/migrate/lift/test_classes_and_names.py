@@ -88,6 +88,32 @@ for epoch in range(args.epochs):
 """
 )
 
+UNPACKED = (
+    HEAD
+    + """
+def get_batch(n):
+    at = torch.randint(0, len(xs), (n,))
+    return xs[at], ys[at]
+
+def train_step(x, target):
+    optimizer.zero_grad()
+    loss = criterion(model(x), target)
+    loss.backward()
+    optimizer.step()
+    return loss.item(), len(x)
+
+try:
+    for step in range(1, 6):
+        x = step
+        value, _ = train_step(*get_batch(4))
+        if step % 2 == 0:
+            print(f'{x} {value:.6f}')
+    print('done')
+except KeyboardInterrupt:
+    print('left')
+"""
+)
+
 BATCH_IDX = (
     HEAD
     + """
@@ -118,8 +144,15 @@ for epoch in range(args.epochs):
 
 @pytest.mark.parametrize(
     "text",
-    [TRAIN_AND_TEST_METHODS, AGENT, EVALUATED_BY_A_FUNCTION_THAT_KEEPS_ITS_MODE, BATCH_IDX, BATCH],
-    ids=["methods named train and test", "an agent", "a mode that is left on", "index batch_idx", "index batch"],
+    [TRAIN_AND_TEST_METHODS, AGENT, EVALUATED_BY_A_FUNCTION_THAT_KEEPS_ITS_MODE, BATCH_IDX, BATCH, UNPACKED],
+    ids=[
+        "methods named train and test",
+        "an agent",
+        "a mode that is left on",
+        "index batch_idx",
+        "index batch",
+        "unpacked arguments",
+    ],
 )
 def test_it_is_lifted_and_runs_the_same(text):
     check_same(text, "module")

@@ -87,12 +87,33 @@ class PipelineStrategy(Strategy):
             )
         if layers < world:
             raise ConfigurationError(f"sequential_module has {layers} layers, which is not enough for {world} stages")
+        self._check_shared(sequential)
         inside = set(sequential.parameters())
         outside = [name for name, p in module.named_parameters() if p not in inside and p.requires_grad]
         if outside and stage == "fit":
             raise ConfigurationError(
                 f"strategy {self.name!r} trains sequential_module alone; move {outside[0]!r} into it"
             )
+
+    def _check_shared(self, sequential: torch.nn.Sequential) -> None:
+        """Each stage steps its own parameters."""
+        owner = stages.owners(self.balance) if self.balance is not None else range(len(sequential))
+        first: dict[torch.nn.Parameter, int] = {}
+        for number, layer in enumerate(sequential):
+            for parameter in layer.parameters():
+                if owner[first.setdefault(parameter, number)] != owner[number]:
+                    raise ConfigurationError(
+                        f"layers {first[parameter]} and {number} of sequential_module share parameters: give balance= "
+                        "so that one stage has both"
+                    )
+
+    def describe(self, batch: int | None, whole: bool) -> str | None:
+        size = f"of {batch} " if batch else ""
+        stages, kind = self.runtime.world_size, self.runtime.device.type
+        return (
+            f"{self.name} of {stages} stages, a process each ({kind}), batches {size}in up to {self.microbatches} "
+            f"micro-batches ({self.schedule})"
+        )
 
     def data_place(self) -> tuple[int, int]:
         return 0, 1
@@ -136,7 +157,7 @@ class PipelineStrategy(Strategy):
         self._pending = {p: p.grad for p in cut.parameters if p.grad is not None}
         for parameter, gradient in held.items():
             parameter.grad = gradient
-        with cut.answering(lambda _: out):
+        with cut.giving(out):
             outputs = self.step(module, "training_step")(batch, batch_idx)
         loss = outputs["loss"] if isinstance(outputs, dict) else outputs
         if loss is None:
@@ -157,7 +178,7 @@ class PipelineStrategy(Strategy):
         def loss_of(out: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
             outputs[int(rows[0])] = out.detach()
             part = slice_batch(batch, int(rows[0]), int(rows[-1]) + 1)
-            with cut.answering(lambda _: out), stages.quiet(module):
+            with cut.giving(out), stages.quiet(module):
                 given = step(part, batch_idx)
             loss = given["loss"] if isinstance(given, dict) else given
             return loss if sums else loss * (len(rows) / size)

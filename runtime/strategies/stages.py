@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,10 @@ import torch.distributed as dist
 from torch.utils.checkpoint import checkpoint
 
 from ..checkpoint import randomness
-from ..collectives import broadcast_object
+from ..collectives import broadcast_object, map_leaves
+from ..data.move import move_to, to_cpu
+from ..errors import ConfigurationError
+from .dp import own_buffers
 
 if TYPE_CHECKING:
     from ..handle import Runtime
@@ -30,12 +33,11 @@ class Stages:
 
     def __init__(self, sequential: torch.nn.Sequential, balance: list[int], runtime: Runtime, recompute: bool):
         self.sequential, self.runtime = sequential, runtime
-        ends = list(accumulate(balance))
-        self.owner = {number: rank for rank, end in enumerate(ends) for number in range(end - balance[rank], end)}
+        self.owner = owners(balance)
         self.rank, self.count = runtime.rank, len(balance)
         self.first, self.last = self.rank == 0, self.rank == self.count - 1
         self.layers = [layer for number, layer in enumerate(sequential) if self.owner[number] == self.rank]
-        self.stage = Stage(self.layers, recompute)
+        self.stage = Stage(self.layers, recompute, self.first)
         self.parameters = list(self.stage.parameters())
         mine = set(self.parameters)
         self.emptied = [p for p in sequential.parameters() if p not in mine]
@@ -59,10 +61,25 @@ class Stages:
         if key not in self._schedules:
             stage = pipelining.PipelineStage(self.stage, self.rank, self.count, self.runtime.device)
             answer = Answer()
+            self.stage.tracing = True
             self._schedules[key] = answer, getattr(pipelining, kind)(stage, pieces, answer, scale_grads=False)
         answer, schedule = self._schedules[key]
         answer.loss_of = loss_of
         return schedule
+
+    @contextmanager
+    def giving(self, out: torch.Tensor) -> Iterator[None]:
+        """Inside, calling the sequential module gives `out`, once."""
+        calls: list[None] = []
+
+        def give(_: torch.Tensor) -> torch.Tensor:
+            calls.append(None)
+            if len(calls) > 1:
+                raise ConfigurationError(f"training_step calls self.{NAME} twice, and a pipeline runs it once a batch")
+            return out
+
+        with self.answering(give):
+            yield
 
     @contextmanager
     def answering(self, answer: Callable[[torch.Tensor], torch.Tensor]) -> Iterator[None]:
@@ -82,9 +99,9 @@ class Stages:
         value: list[Any] = [taken if self.first else None]
         if not self.first:
             dist.recv_object_list(value, self.rank - 1, group=self.runtime.group)
-        out = self.stage(value[0].to(self.runtime.device))
+        out = self.stage(*_several(move_to(value[0], self.runtime.device)))
         if not self.last:
-            dist.send_object_list([out.cpu()], self.rank + 1, group=self.runtime.group)
+            dist.send_object_list([to_cpu(out)], self.rank + 1, group=self.runtime.group)
         return self.shared(out if self.last else None)
 
     def shared(self, out: torch.Tensor | None) -> torch.Tensor:
@@ -111,32 +128,78 @@ class Stages:
         self._schedules.clear()
 
 
+def owners(balance: list[int]) -> dict[int, int]:
+    """{number of a layer: the stage that has it}"""
+    stages = chain.from_iterable([rank] * size for rank, size in enumerate(balance))
+    return dict(enumerate(stages))
+
+
 class Stage(torch.nn.Module):
     """The layers of one rank, one after another; `recompute`: their activations are not kept for backward."""
 
-    def __init__(self, layers: list[torch.nn.Module], recompute: bool):
+    tracing = False  # the next call is torch's to learn shapes, in later stages with numbers that mean nothing
+
+    def __init__(self, layers: list[torch.nn.Module], recompute: bool, first: bool):
         super().__init__()
         self.layers = torch.nn.ModuleList(layers)
-        self.recompute = recompute
+        self.recompute, self.first = recompute, first
+        self.copies = not first and starts_in_place(layers[0])  # what comes in is a leaf of this rank's graph
 
-    def forward(self, value: Any) -> Any:
+    def forward(self, *values: Any) -> Any:
+        """A layer may give several tensors; torch hands them on one by one."""
+        if self.tracing:
+            self.tracing = False
+            return self._traced(values)
         if self.recompute and torch.is_grad_enabled():
-            return checkpoint(self._through, value, use_reentrant=False)
-        return self._through(value)
+            return checkpoint(self._through, *values, use_reentrant=False)
+        return self._through(*values)
 
-    def _through(self, value: Any) -> Any:
+    def _traced(self, values: tuple[Any, ...]) -> Any:
+        """Nothing is drawn, and no running statistics change."""
+        if not self.first:
+            with torch.no_grad():
+                for value in values:
+                    value.zero_()
+        state = randomness.capture()
+        with own_buffers(self):
+            out = self._through(*values)
+        randomness.restore(state)
+        return out
+
+    def _through(self, *values: Any) -> Any:
+        if self.copies:
+            values = tuple(value.clone() for value in values)
+        value = values[0] if len(values) == 1 else values
         for layer in self.layers:
             value = layer(value)
         return value
+
+
+def starts_in_place(layer: torch.nn.Module) -> bool:
+    """Does it overwrite its input?"""
+    while isinstance(layer, torch.nn.Sequential) and len(layer):
+        layer = layer[0]
+    return bool(getattr(layer, "inplace", False))
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
 class Answer:
     """A schedule's loss function, which is another one at every batch."""
 
     loss_of: Callable[..., torch.Tensor]
+    tracing = True  # the first call is torch's to learn shapes
 
     def __call__(self, *args: Any) -> torch.Tensor:
-        return self.loss_of(*args)
+        if not self.tracing:
+            return self.loss_of(*args)
+        self.tracing = False
+        state = randomness.capture()
+        loss = self.loss_of(*args)
+        randomness.restore(state)
+        return loss
 
 
 class _Taken(Exception):
@@ -229,21 +292,26 @@ def balanced(sequential: torch.nn.Sequential, value: torch.Tensor, stages: int, 
     """Layers a stage, so that the slowest stage is as fast as can be: the layers' measured forward and backward."""
     state = randomness.capture()
     costs = []
+    given: Any = value
     for layer in copy.deepcopy(sequential):
-        given = value.detach()
-        if given.is_floating_point():
-            given.requires_grad_()
+        given = map_leaves(given, _leaf)
         best = float("inf")
         for _ in range(repeats):
+            own = map_leaves(given, torch.clone)  # a layer may overwrite it
             start = time.perf_counter()
-            out = layer(given)
-            if out.requires_grad:
-                out.sum().backward()
+            out = layer(own)
+            differentiable = [part for part in _several(out) if part.requires_grad]
+            if differentiable:
+                torch.autograd.backward([part.sum() for part in differentiable])
             best = min(best, time.perf_counter() - start)
         costs.append(best)
-        value = out
+        given = out
     randomness.restore(state)
     return cut_evenly(costs, stages)
+
+
+def _leaf(value: torch.Tensor) -> torch.Tensor:
+    return value.detach().requires_grad_(value.is_floating_point())
 
 
 def cut_evenly(costs: list[float], stages: int) -> list[int]:

@@ -129,6 +129,27 @@ class Sequential(SGD):
         return loss
 
 
+class Pair(torch.nn.Module):
+    """A layer that gives two tensors."""
+
+    def forward(self, x):
+        return x, torch.tanh(x)
+
+
+class Sum(torch.nn.Module):
+    def forward(self, pair):
+        return pair[0] + pair[1]
+
+
+class Pairs(Sequential):
+    """What goes from stage to stage is two tensors; a stage begins by overwriting what has come in."""
+
+    def __init__(self):
+        super().__init__()
+        inner = [torch.nn.Linear(4, 16), Pair(), Sum(), torch.nn.ReLU(inplace=True), torch.nn.Linear(16, 3)]
+        self.sequential_module = torch.nn.Sequential(*inner)
+
+
 def data():
     generator = torch.Generator().manual_seed(1)
     return TensorDataset(torch.randn(103, 4, generator=generator), torch.randint(0, 3, (103,), generator=generator))
@@ -150,6 +171,8 @@ CASES = {
     "manual": (Two, {}),
     "blocks": (Net, {"strategy": FSDPStrategy({torch.nn.Linear}), "accumulate_grad_batches": 2}),
     "sequential": (Sequential, {"gradient_clip_val": 0.1}),
+    "pairs": (Pairs, {"strategy": PipelineStrategy([2, 3])}),
+    "in-place": (Pairs, {"strategy": PipelineStrategy([3, 2], checkpoint="except_last")}),
     "1f1b": (
         Sequential,
         {"strategy": PipelineStrategy(schedule="1f1b", checkpoint=True), "accumulate_grad_batches": 3},

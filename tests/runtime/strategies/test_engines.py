@@ -12,12 +12,13 @@ from launching import SCRIPTS, environment, ptrun
 from ptmigrate.runtime import DeepSpeedPlugin, Module, PipelineStrategy, RPCSequentialPlugin, Trainer
 from ptmigrate.runtime.errors import ConfigurationError
 from ptmigrate.runtime.strategies import choose_strategy, stages
-from ptmigrate.runtime.strategies.stages import cut_evenly
+from ptmigrate.runtime.strategies.stages import Stage, balanced, cut_evenly
 
 SCRIPT = str(SCRIPTS / "engine_cases.py")
 EVERY = ("plain", "clip", "accumulate", "groups", "branches", "zeroed", "accumulate+resume", "evaluate", "validate")
 # What DeepSpeed leaves out: it steps unused parameters too, and ranks must use the same ones.
 SAME_PARAMETERS = ("clip", "accumulate", "groups", "accumulate+resume", "evaluate")
+CUT = ("pairs", "in-place")  # a pipeline of two, with a balance
 PIPELINE = ("sequential", "1f1b", "sequential+resume", "evaluate+sequential", "validate+sequential", "sequential-bf16")
 # engine -> (the package it needs, its cases)
 ENGINES = {
@@ -27,7 +28,7 @@ ENGINES = {
     "deepspeed_stage_1": ("deepspeed", SAME_PARAMETERS),
     "deepspeed": ("deepspeed", SAME_PARAMETERS),
     "deepspeed_stage_3": ("deepspeed", SAME_PARAMETERS),
-    "pipeline": ("torch", PIPELINE),
+    "pipeline": ("torch", (*PIPELINE, *CUT)),
 }
 LOOSE = {
     "bf16": 5e-3,
@@ -50,7 +51,8 @@ def one_process():
 
 @cache
 def several(engine, processes=2):
-    return run(processes, *ENGINES[engine][1], strategy=engine)
+    cases = ENGINES[engine][1] if processes == 2 else [case for case in ENGINES[engine][1] if case not in CUT]
+    return run(processes, *cases, strategy=engine)
 
 
 def needs(engine):
@@ -216,12 +218,20 @@ class Layers(Module):
             self.head = torch.nn.Linear(2, 2)
 
 
+def tied():
+    module = Layers(4)
+    module.sequential_module[3] = module.sequential_module[1]
+    return module
+
+
 @pytest.mark.parametrize(
     ("strategy", "module", "says"),
     [
         ("pipeline", Module(), "needs an nn.Sequential as self.sequential_module"),
         ("pipeline", Layers(1), "not enough for 2 stages"),
         ("pipeline", Layers(4, head=True), "move 'head.weight' into it"),
+        ("pipeline", tied(), "layers 1 and 3 of sequential_module share parameters"),
+        (PipelineStrategy(balance=[2, 2]), tied(), "layers 1 and 3 of sequential_module share parameters"),
         (PipelineStrategy(balance=[1, 2]), Layers(4), "add up to 4"),
         (RPCSequentialPlugin(balance=[1, 1, 2]), Layers(4), "2 processes need 2 numbers"),
     ],
@@ -245,3 +255,31 @@ def test_a_step_that_only_some_ranks_run_logs_nowhere():
         module.log("loss", 1.0)
         module.log("loss", 1.0, on_step=False, on_epoch=True)
     assert not trainer.logs.names and module.trainer is trainer
+
+
+def test_learning_shapes_leaves_no_trace():
+    """torch calls a stage once with numbers that mean nothing: running statistics and random streams stay."""
+    norm = torch.nn.BatchNorm1d(3)
+    stage = Stage([norm, torch.nn.Dropout(0.5)], recompute=False, first=False)
+    stage.tracing = True
+    before = torch.get_rng_state()
+    stage(torch.full((4, 3), float("nan")))
+    assert torch.equal(torch.get_rng_state(), before) and not norm.running_mean.any() and not norm.num_batches_tracked
+    stage(torch.ones(4, 3))
+    assert norm.num_batches_tracked == 1 and not torch.equal(torch.get_rng_state(), before)
+
+
+def test_layers_of_any_kind_are_measured():
+    """Several outputs, and layers that overwrite their input, which is left as it is."""
+
+    class Pair(torch.nn.Module):
+        def forward(self, x):
+            return x, x + 1
+
+    class Sum(torch.nn.Module):
+        def forward(self, pair):
+            return pair[0] + pair[1]
+
+    x = torch.linspace(-1, 1, 8).view(4, 2)
+    sizes = balanced(torch.nn.Sequential(torch.nn.ReLU(inplace=True), Pair(), Sum(), torch.nn.Linear(2, 2)), x, 2)
+    assert sum(sizes) == 4 and len(sizes) == 2 and x.min() == -1

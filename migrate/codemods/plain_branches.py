@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any
 
 from ..facts.effects import only_asks
+from ..facts.nodes import walk
 from ..facts.options import option_name
 from ..facts.process_names import FLAG_NAME, RANK_NAME, WORLD_NAME
 from ..facts.script import Facts
@@ -43,7 +44,7 @@ class PlainBranches(Codemod):
         numbers = PlainNumbers(self.gone)
         for change in chain(self._branches(facts), numbers.plan(facts)):
             for part in change.gone:
-                self.gone.update(ast.walk(part))
+                self.gone.update(walk(part))
             yield change
         self.left = numbers.left
         if self.gone:
@@ -55,7 +56,7 @@ class PlainBranches(Codemod):
     # -- branches ---------------------------------------------------------------------------------------------
 
     def _branches(self, facts: Facts) -> Iterator[Change]:
-        for s in [n for n in ast.walk(facts.tree) if isinstance(n, ast.stmt)]:
+        for s in [n for n in walk(facts.tree) if isinstance(n, ast.stmt)]:
             if s in self.gone:
                 continue
             if isinstance(s, ast.If):
@@ -116,17 +117,18 @@ class PlainBranches(Codemod):
         ]  # fmt: skip
         tests: set[ast.AST] = {n.test for n in roots}
         inside: set[ast.AST] = set()
-        for node in ast.walk(facts.tree):
-            if node in self.gone or node in inside or facts.in_formatted_string(node):
+        for node in walk(facts.tree):
+            if not isinstance(node, ast.expr) or node in self.gone or node in inside:
+                continue
+            if facts.in_formatted_string(node):
                 continue
             if isinstance(node, ast.IfExp) and (known := self._decided(facts, node.test)) is not None:
                 field, other = ("body", node.orelse) if known.value else ("orelse", node.body)
                 says = f"`{facts.short(node.test)}` is {bool(known.value)} in a plain script: {WHY}"
-                inside.update([*ast.walk(node.test), *ast.walk(other)])
+                inside.update([*walk(node.test), *walk(other)])
                 yield Change(node, self.edit(facts, node, says), take_branch(field), (node.test, other))
             elif isinstance(node, CONDITIONS) or node in tests or self._is_shuffle(facts, node):
-                assert isinstance(node, ast.expr)
-                inside.update(ast.walk(node))
+                inside.update(walk(node))
                 yield from self._condition(facts, node, node in tests)
 
     def _is_shuffle(self, facts: Facts, node: ast.AST) -> bool:
@@ -148,7 +150,7 @@ class PlainBranches(Codemod):
         new = self._simplified(facts, node, tests)
         if new is None:
             return
-        gone = tuple(n for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute) and n not in self._kept)
+        gone = tuple(n for n in walk(node) if isinstance(n, ast.Name | ast.Attribute) and n not in self._kept)
         says = f"`{facts.short(node)}` became `{new}`: {WHY}"
         yield Change(node, self.edit(facts, node, says), source(new), gone)
 
@@ -156,7 +158,7 @@ class PlainBranches(Codemod):
         """`shuffle=(sampler is None)` goes with the sampler of the same call."""
         call = facts.scopes.parents.get(k)
         given = {ast.unparse(x.value) for x in getattr(call, "keywords", ()) if x.arg == "sampler"}
-        return any(ast.unparse(n) in given for n in ast.walk(node) if isinstance(n, ast.expr))
+        return any(ast.unparse(n) in given for n in walk(node) if isinstance(n, ast.expr))
 
     def _without_guard(self, facts: Facts, test: ast.expr) -> str | None:
         """`rank == 0` to nothing, `rank == 0 and epoch > 3` to `epoch > 3`."""
@@ -181,7 +183,7 @@ class PlainBranches(Codemod):
             return f"not ({inner})" if inner is not None else None
         if isinstance(node, ast.BoolOp):
             return self._simplified_parts(facts, node)
-        self._kept.update(ast.walk(node))
+        self._kept.update(walk(node))
         return None
 
     def _simplified_parts(self, facts: Facts, node: ast.BoolOp) -> str | None:
@@ -204,7 +206,7 @@ class PlainBranches(Codemod):
             for change in [*self._names(facts), *self._functions(facts), *self._attributes(facts)]:
                 if change.node in self.gone:
                     continue
-                self.gone.update(ast.walk(change.node))
+                self.gone.update(walk(change.node))
                 grew = True
                 yield change
         yield from self._options(facts)
@@ -274,12 +276,12 @@ class PlainBranches(Codemod):
 
     def _said(self, facts: Facts, name: str, but: ast.AST | None = None) -> bool:
         """Whether a text of the script names it: `getattr(args, "rank")`."""
-        inside = set(ast.walk(but)) if but is not None else set()
+        inside = set(walk(but)) if but is not None else set()
         return any(c.value == name for c in facts.walk(ast.Constant) if c not in inside and c not in self.gone)
 
 
 def _exprs(node: ast.expr) -> list[ast.expr]:
-    return [n for n in ast.walk(node) if isinstance(n, ast.expr)]
+    return [n for n in walk(node) if isinstance(n, ast.expr)]
 
 
 def _last(node: ast.AST) -> str:

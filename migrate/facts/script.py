@@ -137,4 +137,8 @@ class Facts:
 
     def in_formatted_string(self, node: ast.AST) -> bool:
         """Before Python 3.12 the places of what stands in an f-string are not told: nothing there is changed."""
-        return bool(self.walk(ast.JoinedStr)) and any(isinstance(u, ast.JoinedStr) for u in self.scopes.ancestors(node))
+        return node in self._formatted
+
+    @cached_property
+    def _formatted(self) -> set[ast.AST]:
+        return {n for string in self.walk(ast.JoinedStr) for n in walk(string)[1:]}

@@ -10,6 +10,7 @@ import ast
 
 from ...facts.devices import default_of
 from ...facts.script import Facts
+from ..nodes import is_call_of
 from ..optimizers import is_optimizer
 from ..splice import indent
 from .calls import all_calls, enclosing_function
@@ -33,8 +34,10 @@ def _called_often(facts: Facts) -> list[tuple[ast.FunctionDef, list[ast.Call]]]:
     """Functions with a backward() that are called in several places, none of them in itself."""
     found = []
     for call in facts.walk(ast.Call):
+        if not is_call_of(call, "backward"):
+            continue
         f = enclosing_function(facts, call)
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "backward" and f is not None:
+        if f is not None:
             calls = all_calls(facts, f)
             if len(calls) > 1 and not any(f in facts.scopes.ancestors(c) for c in calls):
                 found.append((f, calls))

@@ -52,17 +52,17 @@ class Pass(cst.CSTTransformer):
             cst.IndentedBlock: self.leave_IndentedBlock,
             cst.Module: self.leave_Module,
         }
-        self.lines = sorted(k[1] for k in wanted)
+        self.starts = sorted(k[1:3] for k in wanted)
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        """Statements in which nothing is planned are not entered."""
-        if not isinstance(node, cst.BaseStatement):
+        """Statements and expressions in which nothing is planned are not entered."""
+        if not isinstance(node, cst.BaseStatement | cst.BaseExpression):
             return True
-        where = self.positions[node]
-        decorators = getattr(node, "decorators", ())
-        first = self.positions[decorators[0]].line if decorators else where.line
-        at = bisect_left(self.lines, first)
-        return at < len(self.lines) and self.lines[at] <= where.end_line
+        line, column, *end = self.positions[node]
+        if decorators := getattr(node, "decorators", ()):
+            line, column = self.positions[decorators[0]][:2]
+        at = bisect_left(self.starts, (line, column))
+        return at < len(self.starts) and self.starts[at] < tuple(end)
 
     def on_leave(self, original: cst.CSTNode, updated: Any) -> Any:
         of_its_own = self.own.get(type(original))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from .codemods.mend_async import mend
+from .codemods.mend_async import mend, renamed
 from .elsewhere import Elsewhere, of_projects
 from .facts.source import Source, SourceError, mentions_torch, parse, read_source
 from .migrate import Options, Result, migrate_text
@@ -75,7 +75,8 @@ def migrate_file(
         if not mentions_torch(source.raw):
             return Migrated(path, root, source, Result(source.text, "none"), report)
         if mend(source.text)[0] == source.text:
-            parse(source)  # raises with the place and the reason
+            tried = renamed(source.text)[0]
+            parse(Source(source.path, source.raw, tried, source.encoding, source.bom))  # raises with place and reason
         result = migrate_text(source.text, options, is_script, kept, elsewhere)
         ast.parse(result.text)
     except RecursionError:

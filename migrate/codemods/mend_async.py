@@ -19,9 +19,13 @@ def mend(text: str) -> tuple[str, list[Edit]]:
     """The text with `async=` renamed, when it does not parse without that and does with it; else the text as it is."""
     if not re.search(r"\basync\s*=", text) or _parses(text):
         return text, []
+    mended, edits = renamed(text)
+    return (mended, edits) if edits and _parses(mended) else (text, [])
+
+
+def renamed(text: str) -> tuple[str, list[Edit]]:
+    """The text with `async=` renamed, whether or not it parses then."""
     places = list(_places(text))
-    if not places:
-        return text, []
     starts = [0]
     for line in io.StringIO(text, newline="").readlines():
         starts.append(starts[-1] + len(line))
@@ -30,7 +34,7 @@ def mend(text: str) -> tuple[str, list[Edit]]:
         at = starts[row - 1] + column
         mended = mended[:at] + new + mended[at + len("async") :]
         edits.append(Edit(row, column + 1, CODE, f"`async=` became `{new}=`: async is a word of the language"))
-    return (mended, sorted(edits)) if _parses(mended) else (text, [])
+    return mended, sorted(edits)
 
 
 def _places(text: str) -> list[tuple[int, int, str]]:
@@ -48,7 +52,7 @@ def _places(text: str) -> list[tuple[int, int, str]]:
                 callees.pop()
             before = [token]
     except (tokenize.TokenError, SyntaxError):
-        return []
+        pass  # what stands before a fault is told of, too
     return found
 
 

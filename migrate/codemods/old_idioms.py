@@ -18,6 +18,16 @@ from .rewrites import change_call, take_argument
 
 SCALAR_NAME = re.compile(r"loss|err|cost|(^|_)(acc|accuracy|norm|kl|nll|correct|total)")
 REDUCES = {"sum", "mean", "norm", "item", "max", "min"}
+# losses and their parameters by place
+LOSSES = {
+    "CrossEntropyLoss NLLLoss NLLLoss2d cross_entropy nll_loss": ("weight", "size_average", "ignore_index", "reduce"),
+    "BCELoss BCEWithLogitsLoss binary_cross_entropy binary_cross_entropy_with_logits": (
+        "weight",
+        "size_average",
+        "reduce",
+    ),
+    "MSELoss L1Loss SmoothL1Loss KLDivLoss mse_loss l1_loss smooth_l1_loss kl_div": ("size_average", "reduce"),
+}
 REDUCTION = {(True, True): "mean", (False, True): "sum", (True, False): "none", (False, False): "none"}
 
 
@@ -106,8 +116,12 @@ class OldIdioms(Codemod):
 
     def _reduction(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
         """`size_average=False` is `reduction="sum"`."""
-        given = {k.arg: k.value for k in call.keywords if k.arg in ("size_average", "reduce")}
-        if not given or any(k.arg == "reduction" for k in call.keywords):
+        parameters = _parameters(facts.names.resolve(call.func) or "")
+        starred = any(isinstance(a, ast.Starred) for a in call.args)
+        places = {} if starred else dict(zip(parameters, call.args, strict=False))
+        given: dict[str | None, ast.expr] = {n: places[n] for n in ("size_average", "reduce") if n in places}
+        given |= {k.arg: k.value for k in call.keywords if k.arg in ("size_average", "reduce")}
+        if not given or "reduction" in places or any(k.arg == "reduction" for k in call.keywords):
             return
         full = facts.names.resolve(call.func) or ""
         if not full.startswith("torch.nn."):
@@ -127,7 +141,19 @@ class OldIdioms(Codemod):
             self.left.append(Note(line, column + 1, self.code, says))
             return
         says = f"`{', '.join(f'{k}={facts.text.get(v)}' for k, v in given.items())}` became `reduction={new}`"
-        yield Change(call, self.edit(facts, call, says), change_call((), set(given), {"reduction": new}))
+        yield Change(
+            call, self.edit(facts, call, says), change_call(parameters, {"size_average", "reduce"}, {"reduction": new})
+        )
+
+
+def _parameters(full: str) -> tuple[str, ...]:
+    """The parameters of a loss by their places, as far as size_average and reduce stand among them."""
+    last = full.rpartition(".")[2]
+    functional = ("input", "target") if full.startswith("torch.nn.functional.") else ()
+    for names, parameters in LOSSES.items():
+        if last in names.split():
+            return (*functional, *parameters)
+    return ()
 
 
 def _item(original: Any, updated: Any) -> Any:

@@ -114,3 +114,10 @@ def test_python_2_is_refused_by_name(tmp_path):
     (tmp_path / "old.py").write_text("import torch\nprint 'epoch', 1\n", encoding="utf-8")
     (done,) = migrate_all(collect([tmp_path / "old.py"]), Options())
     assert done.report.plan == "refused" and "old.py:2:" in done.report.error and "Python 2" in done.report.error
+
+
+def test_what_is_left_of_a_fault_once_async_is_mended_is_told_at_its_place(tmp_path):
+    path = tmp_path / "old.py"
+    path.write_text("import torch\nx = torch.ones(2).cuda(async=True)\ny = (\n")
+    done = migrate_all(collect([path]), Options())
+    assert done[0].report.error.startswith(f"{path}:3:5: ")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from .. import alike
 from ..environment import PREFIX
 from ..oneline import USAGE
+from .network import Way, way_to
 from .threads import thread_variables
 
 LAST_CALL = 5  # seconds that a rendezvous waits for more nodes when enough are there
@@ -69,9 +70,12 @@ def _run_agent(job: Job) -> int:
         os.environ.update(alike.serve())
     if job.max_restarts or job.elastic:
         os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"  # restarted ranks met the keys of those before them
+    way = way_to(job.rdzv) if job.nodes > 1 and job.rdzv else None
+    if way is not None and way.interface:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", way.interface)
     command = [sys.executable, "-u", job.script, *job.arguments]
     try:
-        elastic_launch(_config(job), command[0])(*command[1:])
+        elastic_launch(_config(job, way), command[0])(*command[1:])
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
         if failure.exitcode == USAGE:
@@ -86,13 +90,15 @@ def _run_agent(job: Job) -> int:
     return 0
 
 
-def _config(job: Job):
+def _config(job: Job, way: Way | None):
     from torch.distributed.launcher.api import LaunchConfig
 
     backend = job.backend or ("static" if job.rdzv and job.node_rank is not None else "c10d")
     configs: dict[str, object] = {"timeout": 300, "last_call_timeout": LAST_CALL}
     if backend == "static":
         configs["rank"] = job.node_rank or 0
+    if backend == "c10d" and way is not None and way.hosts:
+        configs["is_host"] = True
     return LaunchConfig(
         min_nodes=job.nodes if job.least is None else job.least,
         max_nodes=job.nodes,
@@ -103,5 +109,5 @@ def _config(job: Job):
         rdzv_configs=configs,
         max_restarts=job.max_restarts,
         monitor_interval=0.1,
-        local_addr="localhost" if job.nodes == 1 else None,
+        local_addr="localhost" if job.nodes == 1 else way.address if way is not None else None,
     )

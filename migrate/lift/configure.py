@@ -32,7 +32,8 @@ def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables
     if o.manual and recipe.whole is not None:  # one that is not always made is stepped by its global name
         optimizers = [n for n in optimizers if surely_bound(facts, recipe, binder, n)]
     for n in optimizers:
-        if not surely_bound(facts, recipe, binder, n):
+        # a step that every batch takes would end the script as the constructor's call does: by a NameError
+        if not surely_bound(facts, recipe, binder, n) and (o.manual or n not in binder.trunk_scope.stores):
             raise CannotLift(recipe.epoch_loop, f"`{n}` may have no value when the loop begins")
     schedulers = [(_trunk_name(binder, recipe, n, call), "epoch") for n, call in recipe.schedulers]
     if o.batch_scheduler is not None:

@@ -55,3 +55,11 @@ def test_it_is_lifted_whole_and_runs_the_same(text):
     result = check_same(text, "module")
     assert "def validation_step(" in result and "self.trainer.should_stop = True" in result
     assert "automatic_optimization" not in result
+
+
+def test_an_optimizer_that_one_of_several_branches_makes():
+    made = "optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)\n"
+    chosen = f"if args.lr > 0:\n    {made}elif args.epochs:\n    optimizer = torch.optim.Adam(model.parameters())\n"
+    text = WITHOUT_LISTS.replace(made, chosen)
+    assert text != WITHOUT_LISTS
+    assert "return [self.optimizer]" in check_same(text, "module")

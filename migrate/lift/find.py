@@ -28,32 +28,8 @@ def find(facts: Facts, lifts_evaluation: bool = True, automatic: bool = True) ->
     """
     backwards = _backwards(facts)
     _overridden_modes(facts)
-    batch_loop = _batch_loop(facts, backwards)
-    holder = _enclosing_function(facts, batch_loop)
-    outer = _enclosing_loop_in_scope(facts, batch_loop)
-    if outer is not None:
-        epoch_loop, entry, function, call = outer, _child_of(facts, batch_loop, outer), None, None
-    else:
-        if holder is None:
-            raise CannotLift(batch_loop, "there is one loop only, so an epoch and a batch cannot be told apart")
-        call, function = _the_call(facts, holder), holder
-        found = _enclosing_loop_in_scope(facts, call)
-        if found is None:
-            raise CannotLift(call, f"{holder.name}() is not called from an epoch loop")
-        epoch_loop, entry = found, _child_of(facts, call, found)
-    if not isinstance(epoch_loop, ast.For) or epoch_loop.orelse:
-        raise CannotLift(epoch_loop, "the epoch loop is not a plain for loop")
+    epoch_loop, train, before, rest = _training(facts, _batch_loop(facts, backwards))
     epoch, first, last = _epochs(facts, epoch_loop)
-    if entry not in epoch_loop.body:
-        raise CannotLift(entry, "the training pass stands under a condition in the epoch loop")
-    at = epoch_loop.body.index(entry)
-    if function is not None and call is not None:
-        train = pass_of_function(facts, function, call, entry, batch_loop)
-        before = epoch_loop.body[:at]
-        rest = epoch_loop.body[at + 1 :]
-    else:
-        train, rest = pass_in_place(facts, epoch_loop.body, at, batch_loop)
-        before = []
     unlifted: CannotLift | None = None
     try:
         if not lifts_evaluation:
@@ -61,7 +37,7 @@ def find(facts: Facts, lifts_evaluation: bool = True, automatic: bool = True) ->
         evaluate, between, after = evaluation(facts, rest)
     except CannotLift as why:
         evaluate, between, after, unlifted = None, rest, [], why
-    if function is None:
+    if train.function is None:
         train.after, between = between, []
     step = optimization(facts, train, backwards, automatic)
     schedulers: list[tuple[str, ast.Call]] = []
@@ -93,6 +69,30 @@ def find(facts: Facts, lifts_evaluation: bool = True, automatic: bool = True) ->
         unlifted=unlifted if _evaluates(facts, rest) else None,
         reloads=_made_anew(facts, train, epoch_loop),
     )
+
+
+def _training(facts: Facts, batch_loop: ast.For) -> tuple[ast.For, DataPass, list[ast.stmt], list[ast.stmt]]:
+    """The epoch loop, the training pass in it, and its statements before and after that."""
+    holder = _enclosing_function(facts, batch_loop)
+    epoch_loop, call = _enclosing_loop_in_scope(facts, batch_loop), None
+    if epoch_loop is None:
+        if holder is None:
+            raise CannotLift(batch_loop, "there is one loop only, so an epoch and a batch cannot be told apart")
+        call = _the_call(facts, holder)
+        epoch_loop = _enclosing_loop_in_scope(facts, call)
+        if epoch_loop is None:
+            raise CannotLift(call, f"{holder.name}() is not called from an epoch loop")
+    entry = _child_of(facts, call or batch_loop, epoch_loop)
+    if not isinstance(epoch_loop, ast.For) or epoch_loop.orelse:
+        raise CannotLift(epoch_loop, "the epoch loop is not a plain for loop")
+    if entry not in epoch_loop.body:
+        raise CannotLift(entry, "the training pass stands under a condition in the epoch loop")
+    at = epoch_loop.body.index(entry)
+    if call is None or holder is None:
+        train, rest = pass_in_place(facts, epoch_loop.body, at, batch_loop)
+        return epoch_loop, train, [], rest
+    train = pass_of_function(facts, holder, call, entry, batch_loop)
+    return epoch_loop, train, epoch_loop.body[:at], epoch_loop.body[at + 1 :]
 
 
 def _made_in_the_loop(epoch_loop: ast.For, o: Optimization) -> CannotLift | None:

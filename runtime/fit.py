@@ -123,9 +123,10 @@ class FitLoop:
 
     def joins_norms(self) -> bool:
         """Does batch norm measure the batches of all processes together? (Not in a proof's run without batch norm.)"""
-        trainer = self.trainer
-        divided = trainer.runtime.strategy.data_place()[1] == trainer.world_size > 1 and not trainer.whole
-        return divided and trainer.sync_batchnorm and not environment.option("still")
+        trainer, strategy = self.trainer, self.trainer.runtime.strategy
+        divided = strategy.data_place()[1] == trainer.world_size > 1 and not trainer.whole
+        one_device = not strategy.one_process_a_node  # dp and ddp2 measure each device's piece
+        return divided and one_device and trainer.sync_batchnorm and not environment.option("still")
 
     def choose_runner(self, module: Module) -> Any:
         if not module.automatic_optimization:

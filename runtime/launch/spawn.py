@@ -23,6 +23,7 @@ from ..callbacks.best import Best
 from ..checkpoint import randomness
 from ..collectives import on_host
 from ..environment import PREFIX
+from ..errors import ConfigurationError
 from . import pickling
 from .script import meeting, ranks_of
 from .threads import thread_variables
@@ -122,6 +123,8 @@ def _child(payload: Any, folder: str, environment: dict[str, str]) -> None:
     except BaseException as error:
         if watch.is_lost_peer(error):
             time.sleep(watch.PATIENCE)
+        if isinstance(error, ConfigurationError):
+            Path(folder, f"refused.{environment['LOCAL_RANK']}").write_text(str(error))
         where = f" at {watch.failed_at}" if watch.failed_at else ""
         told = f"rank {rank} stopped{where}:\n{traceback.format_exc()}"
         Path(folder, f"error.{environment['LOCAL_RANK']}").write_text(told)
@@ -184,6 +187,9 @@ def _wait(processes: list[Any], folder: str) -> None:
     failed = [rank for rank, process in enumerate(processes) if process.exitcode]
     if not failed:
         return
+    refused = next(iter(sorted(Path(folder).glob("refused.*"))), None)
+    if refused is not None:
+        raise ConfigurationError(refused.read_text())
     told = sorted(Path(folder).glob("error.*"), key=lambda file: file.stat().st_mtime)
     first = int(told[0].suffix[1:]) if told else failed[0]
     text = told[0].read_text() if told else f"rank {first} ended with exit code {processes[first].exitcode}."

@@ -7,7 +7,7 @@ installed, has NCCL only and runs on GPUs; everywhere else the algorithms run on
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,14 @@ class BaguaStrategy(DDPStrategy):
         self.algorithm.check(runtime.settings.world_size)
         if self.algorithm_options.get("hierarchical") and not self.package_there:
             raise ConfigurationError("hierarchical=True is the bagua package's; here the ranks of a node are no group")
+
+    def check(self, features: Mapping[str, bool]) -> None:
+        super().check(features)
+        if features.get("sparse") and self.algorithm.dense:
+            raise ConfigurationError(
+                f"algorithm {self.algorithm_name!r} cannot do sparse gradients: use 'gradient_allreduce', or make the "
+                "embedding with sparse=False"
+            )
 
     @property
     def package_there(self) -> bool:

@@ -34,6 +34,8 @@ class Asynchronous(Algorithm):
     def start(self, module: torch.nn.Module, optimizers: list[Any]) -> list[Any]:
         super().start(module, optimizers)
         self.parameters: list[torch.Tensor] = [p for optimizer in optimizers for p in parameters_of(optimizer)]
+        self.optimizers = optimizers
+        self.groups = [len(optimizer.param_groups) for optimizer in optimizers]
         self.leader = optimizers[0] if optimizers else None
         self.steps = 0
         self.thread: Averaging | None = None
@@ -47,6 +49,11 @@ class Asynchronous(Algorithm):
 
     def before_step(self, *_: Any) -> None:
         self.steps += 1
+        if self.groups != [len(optimizer.param_groups) for optimizer in self.optimizers]:
+            raise ConfigurationError(
+                "algorithm 'async' cannot do add_param_group in training: ranks would average different numbers of "
+                "weights; use 'decentralized'"
+            )
         if self.steps <= self.warmup_steps:
             return
         if self.thread is None:

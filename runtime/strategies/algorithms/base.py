@@ -12,6 +12,7 @@ import torch.distributed as dist
 class Algorithm:
     """The base leaves gradients and weights to each rank. All ranks call everything in the same order."""
 
+    dense = False  # True: sparse gradients cannot be sent
     local_weights = False  # True: ranks hold different weights between two steps
 
     def check(self, world: int) -> None:

@@ -32,6 +32,8 @@ class ByteGrad(Algorithm):
     Dettmers, 8-Bit Approximations for Parallelism in Deep Learning, ICLR 2016; Gan et al., BAGUA, VLDB 2021.
     """
 
+    dense = True
+
     def __init__(self, hierarchical: bool = False, average: bool = True):
         self.average = average
         self.bytes_sent = self.bytes_whole = 0  # by this rank; what a float32 all-reduce would have sent

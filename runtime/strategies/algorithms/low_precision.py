@@ -38,10 +38,14 @@ class LowPrecisionDecentralized(Algorithm):
         return optimizers
 
     def before_step(self, optimizer: Any, *_: Any) -> None:
-        """The first step starts from the same weights on all ranks, which a checkpoint may have brought since."""
-        if id(optimizer) not in self.known:
-            start = flattened(parameters_of(optimizer))
-            self.known[id(optimizer)] = [start, start.clone(), start.clone()]
+        """The first step starts from the same weights on all ranks, which a checkpoint may have brought since; so do
+        parameters that the optimizer gets later.
+        """
+        known = self.known.get(id(optimizer), [torch.empty(0)] * 3)
+        weights = flattened(parameters_of(optimizer))
+        if len(known[0]) < len(weights):
+            new = weights[len(known[0]) :]
+            self.known[id(optimizer)] = [torch.cat([copy.to(new.device), new]) for copy in known]
 
     def after_step(self, optimizer: Any, *_: Any) -> None:
         self.steps[id(optimizer)] += 1

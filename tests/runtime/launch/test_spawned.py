@@ -27,3 +27,11 @@ def test_first_failure_reaches_the_caller(method, tmp_path):
     assert done.returncode == 1
     assert "rank 1 stopped at epoch 0, batch 3:" in done.stderr and "ValueError: the first failure" in done.stderr
     assert done.stderr.splitlines()[-1] == "rank 1 failed; the other ranks were ended."
+
+
+@pytest.mark.slow
+def test_what_the_processes_refuse_is_refused_to_the_caller():
+    pytest.importorskip("fairscale")
+    options = {"PTMIGRATE_STRATEGY": "ddp_sharded_spawn", "PTMIGRATE_DEVICES": "2", "PTMIGRATE_ACCELERATOR": "cpu"}
+    done = run(str(SCRIPTS / "hard_models.py"), "trunk", limit=250, **options)
+    assert "a parameter in two optimizers" in json.loads(done.stdout)["trunk"]["refused"]

@@ -11,6 +11,7 @@ from ptmigrate.runtime.errors import ConfigurationError
 from ptmigrate.runtime.strategies.algorithms import HOMES, choose
 from ptmigrate.runtime.strategies.algorithms.bytes import pack, unpack
 from ptmigrate.runtime.strategies.algorithms.decentralized import Decentralized
+from ptmigrate.runtime.strategies.algorithms.low_precision import LowPrecisionDecentralized
 
 ALL = [*HOMES, "shift_one", "bytegrad-manual", "qadam-manual"]
 
@@ -134,3 +135,22 @@ def test_qadam_warms_up_as_adam(kind):
             optimizer.step()
         layers.append(layer)
     assert torch.allclose(layers[0].weight, layers[1].weight, atol=1e-6)
+
+
+def test_parameters_that_come_later_are_known_to_the_neighbours():
+    first, later = torch.nn.Linear(2, 2), torch.nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(first.parameters(), 0.1)
+    algorithm = LowPrecisionDecentralized()
+    algorithm.known = {}
+    algorithm.before_step(optimizer)
+    own = algorithm.known[id(optimizer)][0].clone()
+    optimizer.add_param_group({"params": list(later.parameters())})
+    algorithm.before_step(optimizer)
+    for copy in algorithm.known[id(optimizer)]:
+        assert torch.equal(copy, torch.cat([own, later.weight.detach().flatten(), later.bias.detach()]))
+
+
+def test_eight_bits_are_for_dense_gradients():
+    with pytest.raises(ConfigurationError, match="'bytegrad' cannot do sparse gradients"):
+        BaguaStrategy(algorithm="bytegrad").check({"sparse": True})
+    BaguaStrategy().check({"sparse": True})

@@ -14,6 +14,8 @@ CODES = {
     "PTM202": ("name-local-functions", "a function made inside of another that meets pickling moves to the module"),
     "PTM301": ("item-in-hot-loop", "a total stays a tensor while it is summed; other `.item()` at every step are told"),
     "PTM303": ("cpu-in-hot-loop", "`.cpu()` right before `.item()` goes"),
+    "PTM304": ("numpy-in-hot-loop", "told of: `.numpy()` at every step makes the host wait"),
+    "PTM305": ("tolist-in-hot-loop", "told of: `.tolist()` at every step makes the host wait"),
     "PTM309": ("empty-cache", "torch.cuda.empty_cache() at every step goes"),
     "PTM401": (
         "remove-samplers",

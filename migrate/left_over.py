@@ -1,4 +1,4 @@
-"""Seen, and not handled: what ptlint would still say of a result about devices, pickling and distribution.
+"""Seen, and not handled: what ptlint would still say of a result about devices, pickling, distribution and host copies.
 
 The linter reads the result itself, so that the list is complete by making. This is the one place where migration asks
 lint; it is asked here only, and when a result is there.
@@ -19,7 +19,8 @@ from .report import Note
 if TYPE_CHECKING:
     from ptmigrate.lint_rules.engine import Linter
 
-THEMES = ("PTM1", "PTM2", "PTM4")  # device, pickling, distribution
+# device, pickling, distribution; tensors copied to the host at every step, which no edit takes away
+THEMES = ("PTM1", "PTM2", "PTM4", "PTM304", "PTM305")
 # what a kept loop asks the runtime for is this rank's own, whatever the script called it
 ASKED = re.compile(r"\.own_device\(|rank_zero_")
 

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.script import Facts
+from ..report import Note
 from .base import Change, Codemod
 from .rewrites import set_keyword
 
@@ -74,6 +75,7 @@ class ShardedNeedsZeros(Codemod):
     name = "sharded-needs-zeros"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
+        self.left: list[Note] = []
         if not any("fairscale" in (s.module or "") for s in facts.walk(ast.ImportFrom)) and not any(
             "fairscale" in a.name for s in facts.walk(ast.Import) for a in s.names
         ):
@@ -84,6 +86,17 @@ class ShardedNeedsZeros(Codemod):
             if isinstance(f, ast.Attribute) and f.attr == "zero_grad" and not call.args and not call.keywords:
                 says = f"`{facts.short(call)}`: set_to_none=False, without which ShardedDataParallel trains wrongly"
                 yield Change(call, self.edit(facts, call, says), set_keyword("set_to_none", "False"))
+            elif isinstance(f, ast.Attribute) and f.attr == "zero_grad" and "True" in map(ast.unparse, _given(call)):
+                line, column, _, _ = facts.text.key(call)
+                says = f"`{facts.short(call)}`: ShardedDataParallel trains wrongly without zeros: set_to_none=False"
+                self.left.append(Note(line, column + 1, self.code, says))
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self.left
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(k.value for k in call.keywords)]
 
 
 def _is_sharded(full: str) -> bool:

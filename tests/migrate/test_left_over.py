@@ -52,3 +52,12 @@ def test_what_is_left_is_told_at_its_line_in_the_original():
     assert [
         (n.code, n.line) for n in migrate_text(source, Options(ignore=("PTM2",))).attention if "205" in n.code
     ] == []
+
+
+def test_tensors_copied_to_the_host_at_every_step_are_told():
+    source = (
+        "import torch\nfor x in xs:\n    loss = f(x)\n    loss.backward()\n"
+        "    kept.append(loss.detach().cpu().numpy())\n    more.extend(f(x).tolist())\nprint(loss.tolist())\n"
+    )
+    told = [(n.code, n.line) for n in migrate_text(source, Options(plan="loop")).attention if n.code[:5] == "PTM30"]
+    assert told == [("PTM304", 5), ("PTM305", 6)]

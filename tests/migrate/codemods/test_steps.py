@@ -36,7 +36,7 @@ def test_sharded_gradients_are_zeroed_not_let_go():
 @pytest.mark.parametrize(
     "source",
     [
-        SHARDED + "optimizer.zero_grad(set_to_none=True)\n",
+        SHARDED + "optimizer.zero_grad(set_to_none=False)\n",
         SHARDED.replace("= Sharded", "= Other") + "optimizer.zero_grad()\n",
         "import torch\noptimizer.zero_grad()\n",
     ],
@@ -62,3 +62,7 @@ def test_zero_grad_goes_from_an_automatic_step():
 )
 def test_zero_grad_stays(source):
     check_unchanged(LIT + source)
+
+
+def test_gradients_that_a_sharded_script_lets_go_of_are_told():
+    check_unchanged(SHARDED + "optimizer.zero_grad(set_to_none=True)\n", ["PTM510 line 4: `optimizer.zero_grad"])

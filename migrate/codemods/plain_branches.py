@@ -144,7 +144,8 @@ class PlainBranches(Codemod):
             if left is not None:
                 says = f"`if {facts.short(node)}:` removed: what only one process may do is done once by the runtime"
                 change = (up, body_only) if left == "" else (node, source(left))
-                yield Change(change[0], self.edit(facts, up, says), change[1], (node,))
+                asks = [v for v in getattr(node, "values", [node]) if self.worlds.by_rank(v) is True]
+                yield Change(change[0], self.edit(facts, up, says), change[1], tuple(asks) if left else (node,))
                 return
         self._kept: set[ast.AST] = set()
         new = self._simplified(facts, node, tests)

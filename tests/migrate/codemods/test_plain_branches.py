@@ -134,3 +134,13 @@ def test_a_chain_of_which_no_branch_is_taken_goes():
 def test_an_else_that_has_nothing_left_goes_with_its_if():
     before = "if rank == 1:\n    a()\nelse:\n    dist.barrier()\ngo()\n"
     check(f"{HEAD}{INIT}rank = dist.get_rank()\n{before}", f"{HEAD}go()\n")
+
+
+def test_an_option_that_a_guard_asked_for_too_stays():
+    source = (
+        HEAD
+        + INIT
+        + "p.add_argument('--freq')\nargs = p.parse_args()\nif rank == 0 and i % args.freq == 0:\n    print(i)\n"
+    )
+    text = migrated(source, select="PTM420").text
+    assert "--freq" in text and "if i % args.freq == 0:\n    print(i)\n" in text

@@ -9,8 +9,10 @@ from .recipe import Recipe
 
 
 def max_epochs(facts: Facts, recipe: Recipe) -> str:
-    """How many epochs `range(first, last)` makes, written as simply as it can be."""
+    """How many epochs `range(first, last)` makes, written as simply as it can be; -1 for no end of their own."""
     first, last = recipe.first_epoch, recipe.last_epoch
+    if last is None:
+        return "-1"
     text = facts.text.get(last)
     if first is None:
         return text

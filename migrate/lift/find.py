@@ -293,12 +293,15 @@ def _the_call(facts: Facts, f: ast.FunctionDef) -> ast.Call:
     return uses[0]
 
 
-def _epochs(facts: Facts, loop: ast.For) -> tuple[str, ast.expr | None, ast.expr]:
-    """The variable, the first epoch (None: 0) and one past the last."""
+def _epochs(facts: Facts, loop: ast.For) -> tuple[str, ast.expr | None, ast.expr | None]:
+    """The variable, the first epoch (None: 0) and one past the last (None: without end)."""
     counted = loop.iter
     if isinstance(counted, ast.Call) and is_progress(facts, counted) and counted.args:
         counted = counted.args[0]
     name = facts.names.resolve(counted.func) if isinstance(counted, ast.Call) else None
+    endless = isinstance(counted, ast.Call) and name == "itertools.count" and not (counted.args or counted.keywords)
+    if endless and isinstance(loop.target, ast.Name):
+        return loop.target.id, None, None
     plain = isinstance(counted, ast.Call) and isinstance(counted.func, ast.Name) and counted.func.id == "range"
     if not (isinstance(counted, ast.Call) and (plain or name in ("tqdm.trange", "tqdm.auto.trange"))):
         raise CannotLift(loop, "the epoch loop does not count with range()")

@@ -18,7 +18,7 @@ from .configure import Configured
 from .draws import drawn
 from .epochs import epoch_afterwards, epoch_expression, max_epochs
 from .imports import imported_as
-from .nodes import names_of, walk_here
+from .nodes import is_mode_call, names_of, walk_here
 from .recipe import CannotLift, Recipe
 from .rewriting import Rewriter
 from .settings import settings_of
@@ -146,6 +146,7 @@ class ModuleBuilder(Rewriter):
             "on_validation_epoch_start",
             "on_validation_model_eval",
             "validation_step",
+            "on_validation_model_train",
             "on_validation_epoch_end",
             "on_train_epoch_end",
         ]
@@ -239,8 +240,8 @@ class ModuleBuilder(Rewriter):
         trains = [
             s
             for c in self.chunks
-            if c.passing is t or c.passing is None
             for s in drops_mode(self.facts, self.recipe, c)
+            if c.passing is t or c.passing is None or is_mode_call(s, "train")
         ]
         if not evals:
             bodies["on_validation_model_eval"] = ["pass  # the script evaluates in the mode that it trains in"]

@@ -65,7 +65,7 @@ class Recipe:
     epoch_loop: ast.For
     epoch: str
     first_epoch: ast.expr | None
-    last_epoch: ast.expr
+    last_epoch: ast.expr | None  # None: it ends by a break
     train: DataPass
     evaluate: DataPass | None
     before: list[ast.stmt]  # statements of the epoch loop before the training pass

@@ -14,6 +14,7 @@ from ...facts.script import Facts
 from ..loaders import is_progress, iterates_loader
 from ..nodes import is_call_of, walk_here
 from ..splice import indent
+from .calls import enclosing_function, only_call
 from .edits import Edits, block_lines
 
 EPOCH = re.compile(r"(^|_)(epochs?|ep|epoch_?\w*|\w*_epoch)$|^(i_epoch|e)$", re.IGNORECASE)
@@ -40,6 +41,43 @@ def count_whiles(facts: Facts) -> str | None:
     return with_import(edits.done(), "itertools")
 
 
+def end_whiles(facts: Facts) -> str | None:
+    """A while loop around the loop over batches becomes a for loop that asks at the end of each round."""
+    batches = _step_loop(facts)
+    loop = _epochs_of(facts, batches) if isinstance(batches, ast.For) and iterates_loader(facts, batches) else None
+    if not isinstance(loop, ast.While) or loop.orelse or facts.text.margin(loop).strip():
+        return None
+    if any(isinstance(n, ast.Continue) and _nearest_loop(facts, n) is loop for n in walk_here(loop)):
+        return None
+    counting, unit = "for _ in itertools.count():", facts.indentation
+    body, test = block_lines(facts, loop.body, {}), facts.text.get(loop.test)
+    if isinstance(loop.test, ast.Constant) and loop.test.value:
+        lines = [counting, *indent(body, unit)]
+    else:
+        asks = [f"if not ({test}):", *indent(["break"], unit)]
+        lines = [f"if {test}:", *indent([counting, *indent([*body, *asks], unit)], unit)]
+    edits = Edits(facts)
+    edits.replace_lines(loop.lineno, loop.end_lineno or loop.lineno, indent(lines, facts.text.margin(loop)))
+    return with_import(edits.done(), "itertools")
+
+
+def _epochs_of(facts: Facts, batches: ast.For) -> ast.AST | None:
+    """The loop around the batch loop, or around the one call of its function."""
+    around = _nearest_loop(facts, batches)
+    f = enclosing_function(facts, batches)
+    call = only_call(facts, f) if around is None and f is not None else None
+    return _nearest_loop(facts, call) if call is not None else around
+
+
+def _nearest_loop(facts: Facts, node: ast.AST) -> ast.AST | None:
+    for up in facts.scopes.ancestors(node):
+        if isinstance(up, ast.For | ast.While):
+            return up
+        if isinstance(up, ast.FunctionDef | ast.ClassDef):
+            return None
+    return None
+
+
 def with_import(text: str, module: str) -> str:
     """The text with `import module` at its top, where it is not there yet."""
     tree = ast.parse(text)
@@ -63,7 +101,12 @@ def _is_future(s: ast.stmt) -> bool:
 def around_lone_loop(facts: Facts) -> str | None:
     """A loop over steps that stands alone becomes the batch loop of one epoch; one over epochs makes a step in each."""
     loop = _step_loop(facts)
-    if not isinstance(loop, ast.For) or loop.orelse or _loop_around(facts, loop) or _called_from_loop(facts, loop):
+    if (
+        not isinstance(loop, ast.For)
+        or loop.orelse
+        or _nearest_loop(facts, loop) is not None
+        or _called_from_loop(facts, loop)
+    ):
         return None
     by = facts.text.margin(loop)
     if by.strip():
@@ -164,19 +207,10 @@ def _step_loop(facts: Facts) -> ast.For | ast.While | None:
     return next(iter([*over_loader, *stepping, *(common or [])]), None)
 
 
-def _loop_around(facts: Facts, loop: ast.AST) -> bool:
-    for up in facts.scopes.ancestors(loop):
-        if isinstance(up, ast.For | ast.While):
-            return True
-        if isinstance(up, ast.FunctionDef | ast.ClassDef):
-            return False
-    return False
-
-
 def _called_from_loop(facts: Facts, loop: ast.AST) -> bool:
     """Whether the loop's function is called from another loop: it is then one pass of several."""
     for up in facts.scopes.ancestors(loop):
         if isinstance(up, ast.FunctionDef):
             uses = facts.devices.uses_of_function(up)
-            return any(_loop_around(facts, use) for use in uses if use is not up)
+            return any(_nearest_loop(facts, use) is not None for use in uses if use is not up)
     return False

@@ -10,7 +10,7 @@ from .bars import open_bars
 from .flags import write_out_flags
 from .hoist import hoist_passes
 from .inline import inline_step
-from .loops import around_lone_loop, count_whiles, name_the_epoch
+from .loops import around_lone_loop, count_whiles, end_whiles, name_the_epoch
 from .phases import write_out_phases
 
 STEPS: tuple[Callable[[Facts], str | None], ...] = (
@@ -21,6 +21,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     hoist_passes,
     inline_step,
     count_whiles,
+    end_whiles,
     name_attributes,
     around_lone_loop,
 )

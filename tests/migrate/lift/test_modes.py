@@ -1,0 +1,50 @@
+"""The mode that an evaluation leaves the model in: with dropout, the losses tell it. Run before and after."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.lift.test_same_run import HEAD
+from tests.migrate.running import check_same
+
+TEXT = (
+    HEAD
+    + """
+def evaluate():
+    model.eval()
+    right = 0
+    with torch.no_grad():
+        for x, y in test_loader:
+            right += (model(x).argmax(1) == y).sum().item()
+    {back}
+    return right
+
+for epoch in range(3):
+    {forth}
+    for x, y in train_loader:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    right = evaluate()
+    print(f'{{right}} {{loss.item():.6f}}')
+"""
+)
+LEFT = "evaluation mode after the first evaluation"
+
+
+@pytest.mark.parametrize(
+    ("back", "forth", "told"),
+    [
+        ("pass", "pass", True),
+        ("model.train()", "pass", False),
+        ("pass", "model.train()", False),
+        ("model.train()", "model.train()", False),
+    ],
+    ids=["left on", "set back in the evaluation", "set back in the epoch", "both"],
+)
+def test_the_mode_is_the_scripts(back, forth, told):
+    text = TEXT.format(back=back, forth=forth)
+    result = check_same(text, "module")
+    notes = [n for n in migrate_text(text).attention if LEFT in n.message]
+    assert bool(notes) is told
+    assert ("def on_validation_model_train(self):\n        pass\n" in result) is told

@@ -9,7 +9,7 @@ from typing import Any
 from ...facts.scopes import Scope
 from ...facts.script import Facts
 from ...facts.text import lines_of
-from ..splice import indent
+from ..splice import Splice, indent
 from .edits import block_lines
 
 GIVEN = object()  # the value of a name that holds something: not None, not empty
@@ -56,9 +56,21 @@ class Known:
         stop = (
             text.text.index(":", max(text.span(n)[1] for p in parts for n in ast.walk(p) if hasattr(n, "lineno"))) + 1
         )
-        return [line.rstrip() for line in lines_of(self._text(s, start, stop))]
+        lines = [line.rstrip() for line in lines_of(self._text(s, start, stop))]
+        return [lines[0].removeprefix("el"), *lines[1:]] if self._is_elif(s) else lines
 
     def _statement(self, s: ast.stmt) -> list[str]:
+        written = self._rewritten(s)
+        if written is None:
+            lines = block_lines(self.facts, [s], self._replaced(s))
+            if not self._is_elif(s):
+                return lines
+            at = next(i for i, line in enumerate(lines) if line.startswith("elif"))  # what stands above is another's
+            return [lines[at].removeprefix("el"), *lines[at + 1 :]]
+        return [*self._comments(s), *written] if written else []
+
+    def _rewritten(self, s: ast.stmt) -> list[str] | None:
+        """The lines of a statement that is answered, or holds one that is; None where it stays as it stands."""
         unit = self.facts.indentation
         if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and self._has(s.targets[0]):
             return []  # every read of it is answered
@@ -76,7 +88,16 @@ class Known:
             if getattr(s, "orelse", []):
                 block += ["else:", *indent(self.lines(s.orelse) or ["pass"], unit)]  # type: ignore[union-attr]
             return block
-        return block_lines(self.facts, [s], self._replaced(s))
+        return None
+
+    def _is_elif(self, s: ast.stmt) -> bool:
+        return isinstance(s, ast.If) and self.facts.text.get(s).startswith("elif")
+
+    def _comments(self, s: ast.stmt) -> list[str]:
+        """The comments right above a statement."""
+        first, _ = Splice(self.facts.text).with_comments(s)
+        a, b = self.facts.text.line_span(first, s.lineno - 1) if first < s.lineno and not self._is_elif(s) else (0, 0)
+        return [line.strip() for line in lines_of(self.facts.text.text[a:b].rstrip())] if b else []
 
     def _mode(self, s: ast.stmt) -> str | None:
         """`model.train(training)` as `model.train()` or `model.eval()`."""

@@ -148,6 +148,32 @@ def test_each_copy_reads_as_a_person_would_have_written_it():
     assert "    model.train()\n    total, seen = 0.0, 0\n    for x, y in loader:\n        # one batch\n" in trains
 
 
+CHOICES = """import torch
+def run(loader, train):
+    # every batch
+    for x in loader:
+        # only in training
+        if train:
+            # back
+            loss.backward()
+            # the last comment
+        elif x:
+            g()
+        else:
+            h()
+    return loss
+run(a, True)
+run(b, False)
+"""
+
+
+def test_comments_stay_and_an_elif_begins():
+    trains, evaluates = write_out_flags(Facts(CHOICES)).split("def run_eval(")
+    head = "    # every batch\n    for x in loader:\n        # only in training\n"
+    assert f"{head}        # back\n        loss.backward()\n    return loss\n" in trains
+    assert f"{head}        if x:\n            g()\n        else:\n            h()\n    return loss\n" in evaluates
+
+
 UNCHANGED = {
     "one call": "def f(x, train=True):\n    if train:\n        x.backward()\nf(1)\n",
     "one value": "def f(x, train=True):\n    if train:\n        x.backward()\nf(1)\nf(2, True)\n",

@@ -63,3 +63,23 @@ def test_an_optimizer_that_one_of_several_branches_makes():
     text = WITHOUT_LISTS.replace(made, chosen)
     assert text != WITHOUT_LISTS
     assert "return [self.optimizer]" in check_same(text, "module")
+
+
+MADE_ANEW = (
+    HEAD
+    + """
+for epoch in range(3):
+    loader = DataLoader(TensorDataset(xs + epoch, ys), batch_size=5 + epoch, shuffle=True)
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(f'{epoch} {len(loader)} {loss.item():.6f}')
+"""
+)
+
+
+def test_a_loader_that_every_epoch_makes():
+    result = check_same(MADE_ANEW, "module")
+    assert "def train_dataloader(self):" in result and "reload_dataloaders_every_n_epochs=1" in result

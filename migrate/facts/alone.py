@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,39 +16,57 @@ WAYS_OUT = (ast.Return, ast.Continue, ast.Raise, ast.Break)
 
 
 class Alone:
+    """Who comes where, through the calls of functions by their names: each name is looked at once a question."""
+
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self._open: set[ast.AST] = set()
 
     def reached_by(self, node: ast.AST) -> set[bool]:
         """{True} where one process comes alone, {False} where all come, both where it depends on the caller."""
+        found: set[bool] = set()
+        seen: set[str] = set()
+        open_nodes = [node]
+        while open_nodes:
+            holder = self._here(open_nodes.pop(), found)
+            if holder is not None and holder.name not in seen:
+                seen.add(holder.name)
+                open_nodes += self._calls.get(holder.name, ())
+                self._from_elsewhere(holder.name, found)
+        return found or {False}
+
+    def _here(self, node: ast.AST, found: set[bool]) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """Add what the node's own function says; the function itself where it says nothing, for its callers to say."""
         child = node
         for up in self.facts.scopes.ancestors(node):
             if isinstance(up, ast.If | ast.IfExp) and child is not up.test and _asks(up.test):
-                return {True}
+                found.add(True)
+                return None
             for field in ("body", "orelse"):
                 block = getattr(up, field, None)
                 if isinstance(block, list) and child in block and any(_lets_go(s) for s in block[: block.index(child)]):
-                    return {True}
+                    found.add(True)
+                    return None
             if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
-                return self._called(up)
+                return up
             child = up
-        return {False}
+        found.add(False)
+        return None
 
-    def _called(self, f: ast.FunctionDef | ast.AsyncFunctionDef) -> set[bool]:
-        if f in self._open:
-            return set()
-        self._open.add(f)
-        try:
-            found = {True} if f.name in self.facts.guarded_elsewhere else set()
-            for call in self.facts.walk(ast.Call):
-                last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
-                if last == f.name:
-                    found |= self.reached_by(call)
-            own = f.name not in self.facts.guarded_elsewhere and self.facts.is_library
-            return found | ({False} if own or not found else set())
-        finally:
-            self._open.discard(f)
+    def _from_elsewhere(self, name: str, found: set[bool]) -> None:
+        """What a library defines and what nobody calls here is called by other files, some of it on rank 0 alone."""
+        if name in self.facts.guarded_elsewhere:
+            found.add(True)
+        elif self.facts.is_library or name not in self._calls:
+            found.add(False)
+
+    @cached_property
+    def _calls(self) -> dict[str, list[ast.Call]]:
+        calls: dict[str, list[ast.Call]] = {}
+        for call in self.facts.walk(ast.Call):
+            last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+            if last is not None:
+                calls.setdefault(last, []).append(call)
+        return calls
 
 
 def asks_for_rank_zero(facts: Facts, node: ast.AST) -> bool:

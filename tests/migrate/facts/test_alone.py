@@ -1,0 +1,46 @@
+"""Who comes to a place: one process alone, all of them, or either, as the caller tells."""
+
+import ast
+
+import pytest
+from ptmigrate.migrate.facts.script import Facts
+
+CASES = [
+    ("def f():\n    here()\n\nf()\n", {False}),
+    ("def f():\n    here()\n\nif rank == 0:\n    f()\nmain(1)\n", {True}),
+    ("def f():\n    here()\n\nf()\nif rank == 0:\n    f()\n", {True, False}),
+    ("def f():\n    if rank != 0:\n        return\n    here()\n\nf()\n", {True}),
+    ("def f():\n    here()\n    f()\n\nif rank == 0:\n    f()\nmain(1)\n", {True}),  # itself
+    ("def f():\n    here()\n    f()\n\nmain(1)\n", {False}),  # nobody that is known calls them
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CASES)
+def test_reached_by(text, expected):
+    facts = Facts(text)
+    assert facts.alone.reached_by(_here(facts)) == expected
+
+
+def test_methods_of_one_name_that_call_each_other_are_looked_at_once():
+    layers = "".join(
+        f"class Layer{i}(nn.Module):\n    def forward(self, x):\n        here()\n"
+        f"        return self.forward(self.run(x))\n"
+        f"    def run(self, x):\n        return self.forward(self.c.forward(x)) + self.run(x)\n"
+        for i in range(40)
+    )
+    facts = Facts(layers + "net.run(x)\n")
+    steps = 0
+    look = facts.alone._here
+
+    def counted(*given):
+        nonlocal steps
+        steps += 1
+        return look(*given)
+
+    facts.alone._here = counted
+    assert facts.alone.reached_by(_here(facts)) == {False}
+    assert steps <= len(facts.walk(ast.Call)) + 1
+
+
+def _here(facts):
+    return next(c for c in facts.walk(ast.Call) if getattr(c.func, "id", "") == "here")

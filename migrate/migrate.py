@@ -12,7 +12,7 @@ from .codemods.base import Change, NotFound, apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.keep_loop import KeepLoop
 from .codemods.mend_async import mend
-from .codemods.once import ASKS, NAMES, Once, names_read, renames
+from .codemods.once import NAMES, Once, names_read, renames
 from .codemods.plain_branches import PlainBranches
 from .codemods.precision_of_loops import PrecisionOfLoops
 from .codemods.split_steps import SplitSteps
@@ -42,6 +42,7 @@ CARRIED = (
     "given_wrapped",
     "read_elsewhere",
     "defined_elsewhere",
+    "ours",
 )
 
 
@@ -91,7 +92,7 @@ def migrate_text(
         return Result(text, "none")
     mended, first = mend(text)
     facts = Facts(mended)
-    facts.checkpoint = frozenset(options.checkpoint)
+    facts.checkpoint, facts.ours = frozenset(options.checkpoint), options.framework == "ptmigrate"
     if elsewhere is not None:
         _know(facts, elsewhere)
     if already_migrated(facts):
@@ -226,7 +227,7 @@ def _with_precision(facts: Facts, options: Options) -> Result | None:
 
 def _with_names(text: str, before: str) -> str:
     """The text with what it reads of the runtime imported."""
-    names = names_read(Facts(text)) if text != before and ASKS in text else []
+    names = names_read(Facts(text)) if text != before and any(n in text for n in NAMES) else []
     return add_imports(text, "ptmigrate.runtime", names) if names else text
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .module import Module
     from .placed import on_device
     from .printing import is_global_zero, rank_zero_print
+    from .recomputed import batch_norm_once, checkpoint_segments
     from .saving import rank_zero_save
     from .silent import on_rank_zero
     from .trainer import Trainer
@@ -39,6 +40,8 @@ _HOMES = {
     "on_rank_zero": ".silent",
     "rank_zero_print": ".printing",
     "rank_zero_save": ".saving",
+    "batch_norm_once": ".recomputed",
+    "checkpoint_segments": ".recomputed",
     "seed_everything": ".seeding",
     "CSVLogger": ".loggers",
     "TensorBoardLogger": ".loggers",
@@ -55,6 +58,8 @@ __all__ = [
     "Module",
     "Runtime",
     "Trainer",
+    "batch_norm_once",
+    "checkpoint_segments",
     "is_global_zero",
     "on_device",
     "on_rank_zero",

@@ -1,8 +1,8 @@
-"""T12: activations that are computed again in backward instead of being kept: checkpoint_wrapper where it is asked for.
+"""T12: activations that are computed again in backward instead of being kept, with batch norm counted once.
 
-`--checkpoint NAME` asks for it by the attribute of a module. A call of torch's `checkpoint` on a part with batch norm
-becomes the same wrapper, because computing twice would count its statistics twice; FairScale's counts them once.
-Elsewhere torch's `checkpoint` stays, without re-entering autograd, which DistributedDataParallel does not go with.
+`--checkpoint NAME` asks for it by the attribute of a module, which gets FairScale's wrapper. A call of torch's
+`checkpoint` stays one, without re-entering autograd, which DistributedDataParallel does not go with; where batch norm
+may run in it, the second run does not count into its statistics (`context_fn=batch_norm_once`).
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.normalised import Normalised
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod, Insertion
-from .rewrites import set_keyword
+from .rewrites import set_keyword, source
 
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
-WRAPPERS = {
-    "fairscale.nn.checkpoint_wrapper",
-    "torch.distributed.algorithms._checkpoint.checkpoint_wrapper.checkpoint_wrapper",
-}
+SEGMENTS = "torch.utils.checkpoint.checkpoint_sequential"
+TORCH_WRAPPER = "torch.distributed.algorithms._checkpoint.checkpoint_wrapper.checkpoint_wrapper"
+WRAPPERS = {"fairscale.nn.checkpoint_wrapper", TORCH_WRAPPER}
 LISTS = {"torch.nn.ModuleList", "torch.nn.ModuleDict"}
-OWN_ARGUMENTS = {"use_reentrant", "preserve_rng_state"}
 IMPORT = "from fairscale.nn import checkpoint_wrapper"
+ONCE, OWN_SEGMENTS = NAMES = ("batch_norm_once", "checkpoint_segments")
 
 
 class CheckpointActivations(Codemod):
@@ -32,36 +32,44 @@ class CheckpointActivations(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
-        self.replaced: set[ast.Call] = set()
-        calls = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) == CHECKPOINT and c.args]
-        if not calls and not facts.checkpoint:
-            return
-        for c in facts.classes.modules:
+        for c in facts.classes.modules if facts.checkpoint else ():
             for name in sorted(facts.checkpoint):
-                yield from self._wrap(facts, c, name, "asked for")
-            yield from self._parts_with_batch_norm(facts, c, calls)
-        for call in calls:
-            if call not in self.replaced:
-                yield from self._not_reentrant(facts, call)
+                yield from self._wrap(facts, c, name)
+        if "checkpoint" not in facts.text.text:
+            return
+        for call in facts.walk(ast.Call):
+            full, given = self._called(facts, call)
+            if full not in (CHECKPOINT, SEGMENTS, TORCH_WRAPPER) or facts.in_formatted_string(call):
+                continue
+            if any(k.arg is None for k in call.keywords) or (given and isinstance(given[0], ast.Starred)):
+                self._tell(facts, call, "its arguments are not seen: use_reentrant=False goes with any strategy")
+            elif full == TORCH_WRAPPER:
+                yield from self._torch_wrapper(facts, call, given)
+            else:
+                yield from self._own_checkpoint(facts, call, full, given)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
+
+    def _tell(self, facts: Facts, call: ast.Call, says: str) -> None:
+        line, column, _, _ = facts.text.key(call)
+        self.left.append(Note(line, column + 1, self.code, f"`{facts.short(call)}`: {says}"))
+
+    # -- the wrapper that is asked for by name -------------------------------------------------------------------
+
+    def _wrap(self, facts: Facts, c: ast.ClassDef, name: str) -> Iterator[Change]:
+        for s in self._made(c, name):
+            for part in self._parts(facts, s.value):
+                if isinstance(part, ast.Call) and facts.names.resolve(part.func) in WRAPPERS:
+                    continue
+                says = f"`self.{name}` is wrapped in checkpoint_wrapper (asked for): its activations are computed again"
+                needs = Insertion(1, "", [IMPORT]) if not self._imported(facts) else None
+                yield Change(part, self.edit(facts, s, says), _wrapped, (), needs)
 
     def _made(self, c: ast.ClassDef, name: str) -> list[ast.Assign]:
         return [
             s for s in ast.walk(c) if isinstance(s, ast.Assign) and len(s.targets) == 1 and _own(s.targets[0]) == name
         ]
-
-    # -- the wrapper -------------------------------------------------------------------------------------------
-
-    def _wrap(self, facts: Facts, c: ast.ClassDef, name: str, why: str) -> Iterator[Change]:
-        for s in self._made(c, name):
-            for part in self._parts(facts, s.value):
-                if isinstance(part, ast.Call) and facts.names.resolve(part.func) in WRAPPERS:
-                    continue
-                says = f"`self.{name}` is wrapped in checkpoint_wrapper ({why}): its activations are computed again"
-                needs = Insertion(1, "", [IMPORT]) if not self._imported(facts) else None
-                yield Change(part, self.edit(facts, s, says), _wrapped, (), needs)
 
     def _parts(self, facts: Facts, value: ast.expr) -> list[ast.expr]:
         """The modules to wrap: each of a list of them, or the one that there is."""
@@ -80,48 +88,57 @@ class CheckpointActivations(Codemod):
 
     # -- torch's checkpoint ------------------------------------------------------------------------------------
 
-    def _parts_with_batch_norm(self, facts: Facts, c: ast.ClassDef, calls: list[ast.Call]) -> Iterator[Change]:
-        """`checkpoint(self.block, x)` of a block with batch norm: the block is wrapped, and called."""
-        for name in sorted({_own(call.args[0]) for call in calls} - {""}):
-            own = [k for k in calls if _own(k.args[0]) == name and facts.names.nodes.class_of(k) is c]
-            if not own or not any(self._has_batch_norm(facts, s.value, 0) for s in self._made(c, name)):
-                continue
-            reads = [a for a in ast.walk(c) if _own(a) == name and isinstance(a.ctx, ast.Load)]  # type: ignore[attr-defined]
-            plain = len(reads) == len(own) and all(self._plain(call) for call in own)
-            if not plain or not all(self._parts(facts, s.value) == [s.value] for s in self._made(c, name)):
-                line, column, _, _ = facts.text.key(own[0])
-                says = f"`{facts.short(own[0])}`: batch norm counts its statistics twice; use FairScale's wrapper"
-                self.left.append(Note(line, column + 1, self.code, says))
-                continue
-            yield from self._wrap(facts, c, name, "its batch norm counts its statistics once so")
-            self.replaced.update(own)
-            for call in own:
-                says = f"`{facts.short(call)}` became a call of `self.{name}`, which is wrapped"
-                gone = (call.func, *(k for k in call.keywords))
-                yield Change(call, self.edit(facts, call, says), _called, gone)
+    def _called(self, facts: Facts, call: ast.Call) -> tuple[str | None, list[ast.expr]]:
+        """What a call calls, and what it gives by place: through functools.partial too."""
+        full = facts.names.resolve(call.func)
+        if full == "functools.partial" and call.args:
+            return facts.names.resolve(call.args[0]), call.args[1:]
+        return full, call.args
 
-    def _plain(self, call: ast.Call) -> bool:
-        return not any(isinstance(a, ast.Starred) for a in call.args[:1]) and all(
-            k.arg in OWN_ARGUMENTS for k in call.keywords
-        )
-
-    def _has_batch_norm(self, facts: Facts, value: ast.AST, depth: int) -> bool:
-        for n in ast.walk(value):
-            if not isinstance(n, ast.Call):
-                continue
-            full = facts.names.resolve(n.func) or ""
-            if full.startswith("torch.nn.") and "BatchNorm" in full:
-                return True
-            local = [d for d in facts.walk(ast.ClassDef) if isinstance(n.func, ast.Name) and d.name == n.func.id]
-            if depth < 4 and any(self._has_batch_norm(facts, d, depth + 1) for d in local):
-                return True
-        return False
-
-    def _not_reentrant(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
-        if any(k.arg in ("use_reentrant", None) for k in call.keywords) or facts.in_formatted_string(call):
+    def _own_checkpoint(self, facts: Facts, call: ast.Call, full: str, given: list[ast.expr]) -> Iterator[Change]:
+        of = "functions" if full == SEGMENTS else "function"
+        part = next((k.value for k in call.keywords if k.arg == of), given[0] if given else None)
+        keywords = {k.arg: k.value for k in call.keywords}
+        if "context_fn" in keywords:
             return
-        says = f"`{facts.short(call)}`: use_reentrant=False, which goes with DistributedDataParallel"
-        yield Change(call, self.edit(facts, call, says), set_keyword("use_reentrant", "False"))
+        counts = Normalised(facts).may_have(part if part is not None else facts.tree)
+        if counts and facts.ours:
+            yield from self._counted_once(facts, call, full)
+            return
+        if counts:
+            self._tell(facts, call, "batch norm counts its statistics twice; use FairScale's checkpoint_wrapper")
+        if "use_reentrant" not in keywords and not (full == SEGMENTS and len(given) > 3):
+            says = f"`{facts.short(call)}`: use_reentrant=False, which goes with DistributedDataParallel"
+            yield Change(call, self.edit(facts, call, says), set_keyword("use_reentrant", "False"))
+
+    def _counted_once(self, facts: Facts, call: ast.Call, full: str) -> Iterator[Change]:
+        name = OWN_SEGMENTS if full == SEGMENTS else ONCE
+        if facts.scopes.scope_of(call).lookup(name) is not None:
+            self._tell(facts, call, f"batch norm counts its statistics twice; `{name}` means something else here")
+            return
+        if full == SEGMENTS:
+            says = f"`{facts.short(call)}`: {name}, in which batch norm counts its statistics once"
+            func = call.args[0] if facts.names.resolve(call.func) != SEGMENTS else call.func
+            yield Change(func, self.edit(facts, call, says), source(name), (func,))
+            return
+        says = f"`{facts.short(call)}`: use_reentrant=False, and batch norm counts its statistics once"
+        yield Change(call, self.edit(facts, call, says), _once)
+
+    def _torch_wrapper(self, facts: Facts, call: ast.Call, given: list[ast.expr]) -> Iterator[Change]:
+        """`checkpoint_wrapper(module, checkpoint_impl=..., checkpoint_fn=..., **what checkpoint gets)` of torch."""
+        keywords = {k.arg: k.value for k in call.keywords}
+        part = keywords.get("module", given[0] if given else None)
+        if {"context_fn", "checkpoint_fn"} & set(keywords) or len(given) > 2:
+            return
+        if not Normalised(facts).may_have(part if part is not None else facts.tree):
+            return
+        how = keywords.get("checkpoint_impl", given[1] if len(given) > 1 else None)
+        reenters = how is not None and not ast.unparse(how).endswith("NO_REENTRANT")
+        if reenters or not facts.ours or facts.scopes.scope_of(call).lookup(ONCE) is not None:
+            self._tell(facts, call, "batch norm counts its statistics twice; use FairScale's checkpoint_wrapper")
+            return
+        says = f"`{facts.short(call)}`: batch norm counts its statistics once"
+        yield Change(call, self.edit(facts, call, says), set_keyword("context_fn", ONCE))
 
 
 def _own(node: ast.AST) -> str:
@@ -136,12 +153,5 @@ def _wrapped(original: Any, updated: Any) -> Any:
     return cst.Call(cst.Name("checkpoint_wrapper"), [cst.Arg(updated)])
 
 
-def _called(original: Any, updated: Any) -> Any:
-    """`checkpoint(self.block, x, use_reentrant=False)` to `self.block(x)`."""
-    import libcst as cst
-
-    given = [a for a in updated.args if a.keyword is None]
-    args = given[1:]
-    if args:
-        args[-1] = args[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-    return updated.with_changes(func=given[0].value, args=args)
+def _once(original: Any, updated: Any) -> Any:
+    return set_keyword("context_fn", ONCE)(original, set_keyword("use_reentrant", "False")(original, updated))

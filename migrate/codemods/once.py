@@ -11,9 +11,10 @@ from typing import Any
 
 from ..facts.script import Facts
 from .base import Change, Codemod
+from .checkpoint_activations import NAMES as OF_CHECKPOINTS
 
 PRINT, SAVE, ONLY, ASKS = "rank_zero_print", "rank_zero_save", "on_rank_zero", "is_global_zero"
-NAMES = (PRINT, SAVE, ONLY, ASKS)
+NAMES = (PRINT, SAVE, ONLY, ASKS, *OF_CHECKPOINTS)
 # what makes a writer: the others get one that is silent
 WRITERS = {
     "torch.utils.tensorboard.SummaryWriter",

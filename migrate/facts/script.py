@@ -32,6 +32,7 @@ class Facts:
         self.notes: list[Note] = []  # what was seen while planning, and wants a person
         self.handle: str | None = None  # what a kept loop calls its Runtime
         self.checkpoint: frozenset[str] = frozenset()  # attributes whose activations are to be computed again
+        self.ours = True  # whether the result may import ptmigrate.runtime
         self.precision: str | None = None  # the source of a Trainer's precision=, which the script had by hand
         self.new_names: set[str] = set()  # of functions that the edits add
         self.by_hand = False  # whether processes are started and connected by hand, here or elsewhere in the project

@@ -16,29 +16,97 @@ def net(made: str, called: str) -> str:
 
 
 BLOCK = "nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))"
+ONCE = "from ptmigrate.runtime import batch_norm_once\n"
+COUNTED = "use_reentrant=False, context_fn=batch_norm_once"
+
+
+def once(source: str, called: str, after: str, name: str = "batch_norm_once") -> tuple[str, str]:
+    """A source and its result: the import after the others, and the call."""
+    first = source.index("\n\n\n") + 1
+    result = source[:first] + f"from ptmigrate.runtime import {name}\n" + source[first:]
+    return source, result.replace(called, after)
 
 
 @pytest.mark.parametrize(
     ("called", "after"),
     [
-        ("return checkpoint(self.block, x)", "return self.block(x)"),
-        ("return checkpoint(self.block, x, use_reentrant=False).relu()", "return self.block(x).relu()"),
-        ("return checkpoint(self.block, x, preserve_rng_state=False)", "return self.block(x)"),
+        ("checkpoint(self.block, x)", f"checkpoint(self.block, x, {COUNTED})"),
+        ("checkpoint(self.block, x, use_reentrant=False)", f"checkpoint(self.block, x, {COUNTED})"),
+        ("checkpoint(self.block, x, use_reentrant=True)", f"checkpoint(self.block, x, {COUNTED})"),
+        ("checkpoint(lambda t: self.block(t) + 1, x)", f"checkpoint(lambda t: self.block(t) + 1, x, {COUNTED})"),
+        ("checkpoint(self.parts, x)", f"checkpoint(self.parts, x, {COUNTED})"),
+        (
+            "checkpoint(self.block, x) if self.training else self.block(x)",
+            f"checkpoint(self.block, x, {COUNTED}) if self.training else self.block(x)",
+        ),
     ],
 )
-def test_a_part_with_batch_norm_is_wrapped(called, after):
-    check(
-        net(f"self.block = {BLOCK}", called),
-        WITH + net(f"self.block = checkpoint_wrapper({BLOCK})", after),
-        ["PTM520 line 8: `self.block` is wrapped", "PTM520 line 11: `checkpoint(self.block, x"],
-        select="PTM520",
+def test_batch_norm_in_a_part_counts_once(called, after):
+    source = (
+        net(f"self.block = {BLOCK}", f"return {called}") + "\n    def parts(self, x):\n        return self.block(x)\n"
     )
+    check(*once(source, called, after), ["PTM520 line 11: `checkpoint("], select="PTM520")
 
 
-def test_batch_norm_in_a_class_of_the_file_is_seen():
-    part = "class Block(nn.Module):\n    def __init__(self):\n        self.n = nn.BatchNorm2d(3)\n"
+@pytest.mark.parametrize(
+    "part",
+    [
+        "class Block(nn.Module):\n    def __init__(self):\n        self.n = nn.BatchNorm2d(3)\n",
+        "class Block(nn.Module):\n    def __init__(self, norm=nn.BatchNorm2d):\n        self.n = norm(3)\n",
+        "class Block(nn.Module):\n    def __init__(self):\n        self.add_module('n', nn.SyncBatchNorm(3))\n",
+        "def Block():\n    return nn.Sequential(nn.BatchNorm1d(3))\n",
+        "from blocks import Block\n",
+        "from .blocks import Block\n",
+        "from torchvision.models import resnet18 as Block\n",
+    ],
+)
+def test_batch_norm_is_seen_where_a_part_is_made(part):
     source = net("self.block = Block()", "return checkpoint(self.block, x)") + "\n\n" + part
-    assert "self.block = checkpoint_wrapper(Block())" in migrated(source, "PTM520").text
+    assert f"checkpoint(self.block, x, {COUNTED})" in migrated(source, "PTM520").text
+
+
+@pytest.mark.parametrize(
+    "called",
+    [
+        "for layer in self.layers:\n            x = checkpoint(layer, x)",
+        "def run(t):\n            return self.layers[0](t)\n\n        x = checkpoint(run, x)",
+        "x = checkpoint(self.layers[0], x)",
+        "x = checkpoint(make(self.layers[0]), x)",
+    ],
+)
+def test_batch_norm_is_seen_through_variables_and_functions(called):
+    assert COUNTED in migrated(net(f"self.layers = nn.ModuleList([{BLOCK}])", called), "PTM520").text
+    without = migrated(net("self.layers = nn.ModuleList([nn.LayerNorm(4)])", called), "PTM520").text
+    assert "use_reentrant=False)" in without and "batch_norm" not in without
+
+
+def test_segments_and_partial():
+    source = net(f"self.block = {BLOCK}", "return checkpoint_sequential(self.block, 2, x)")
+    source = source.replace("import checkpoint", "import checkpoint_sequential")
+    called = "return checkpoint_sequential("
+    check(*once(source, called, "return checkpoint_segments(", "checkpoint_segments"), select="PTM520")
+    source = net("self.block = nn.Linear(4, 4)", "return checkpoint_sequential(self.block, 2, x)")
+    source = source.replace("import checkpoint", "import checkpoint_sequential")
+    check(source, source.replace("2, x)", "2, x, use_reentrant=False)"), select="PTM520")
+    source = net(f"self.block = {BLOCK}", "return again(self.block, x)")
+    source = "import functools\n" + source.replace("\n\n\n", "\n\nagain = functools.partial(checkpoint)\n\n\n", 1)
+    assert f"functools.partial(checkpoint, {COUNTED})" in migrated(source, "PTM520").text
+
+
+def test_the_wrapper_of_torch():
+    wrapper = "from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper\n"
+    source = "import torch.nn as nn\n" + wrapper + f"\n\nblock = checkpoint_wrapper({BLOCK})\n"
+    check(*once(source, "Norm1d(4)))", "Norm1d(4)), context_fn=batch_norm_once)"), select="PTM520")
+    reenters = source.replace("4)))", "4)), checkpoint_impl=CheckpointImpl.REENTRANT)")
+    check_unchanged(reenters, ["PTM520 line 5"], select="PTM520")
+    check_unchanged(source.replace(BLOCK, "nn.Linear(4, 4)"), [], select="PTM520")
+
+
+def test_for_lightning_it_is_told():
+    source = net(f"self.block = {BLOCK}", "return checkpoint(self.block, x)")
+    result = migrate_text(source, Options(framework="lightning", ignore=("PTM690",)), is_script=False)
+    assert "ptmigrate" not in result.text and "checkpoint(self.block, x, use_reentrant=False)" in result.text
+    assert [n.code for n in result.attention] == ["PTM520"]
 
 
 def test_without_batch_norm_checkpoint_stays_and_does_not_reenter():
@@ -75,7 +143,7 @@ def test_what_is_asked_for_by_name_is_wrapped(made, after):
     ("made", "called"),
     [
         ("self.block = nn.Linear(4, 4)", "return checkpoint(self.block, x, use_reentrant=True)"),
-        ("self.block = nn.Linear(4, 4)", "return checkpoint(self.block, x, **how)"),
+        (f"self.block = {BLOCK}", "return checkpoint(self.block, x, use_reentrant=False, context_fn=mine)"),
         (f"self.block = {BLOCK}", "return self.block(x)"),
         ("self.block = nn.Linear(4, 4)", "return self.checkpoint(x)"),
         (f"self.block = checkpoint_wrapper({BLOCK})", "return self.block(x)"),
@@ -85,31 +153,52 @@ def test_unchanged(made, called):
     check_unchanged(net(made, called), [], select="PTM520")
 
 
-def test_a_part_that_is_also_called_without_is_told():
-    source = net(
-        f"self.block = {BLOCK}",
-        "return checkpoint(self.block, x, use_reentrant=False) if self.training else self.block(x)",
-    )
+@pytest.mark.parametrize("called", ["checkpoint(self.block, x, **how)", "checkpoint(*parts)"])
+def test_arguments_that_are_not_seen_are_told(called):
+    check_unchanged(net(f"self.block = {BLOCK}", f"return {called}"), ["PTM520 line 11"], select="PTM520")
+
+
+def test_a_name_of_the_script_is_kept():
+    source = net(f"self.block = {BLOCK}", "return checkpoint(self.block, x)") + "\n\nbatch_norm_once = 1\n"
     check_unchanged(source, ["PTM520 line 11"], select="PTM520")
 
 
-def test_statistics_are_counted_once_and_values_stay():
-    pytest.importorskip("fairscale")
+MANY = "nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.5)) for _ in range(3)])"
+
+
+@pytest.mark.parametrize(
+    "called",
+    [
+        "checkpoint(self.block, x, use_reentrant=False)",
+        "checkpoint(self.block, x, use_reentrant=True)",
+        "checkpoint(lambda t: self.block(t), x, use_reentrant=False)",
+        "checkpoint(self.block, checkpoint(self.block, x, use_reentrant=False), use_reentrant=False)",
+        "checkpoint_sequential(self.block, 2, x, use_reentrant=False)",
+        "checkpoint_sequential(list(self.block), 3, x, True)",
+    ],
+)
+def test_statistics_are_counted_once_and_values_stay(called):
     import torch
 
-    source = net(f"self.block = {BLOCK}", "return checkpoint(self.block, x, use_reentrant=False)")
+    source = net(f"self.block = {MANY}", f"return {called}").replace("import ch", "import checkpoint_sequential, ch")
+    after, without = migrated(source).text, net(f"self.block = {MANY}", "return self.block(self.block(x))")
+    without = (
+        without if called.count("checkpoint(") > 1 else without.replace("self.block(self.block(x))", "self.block(x)")
+    )
     nets = []
-    for text in (source, migrated(source).text):
+    for text in (source, after, without):
         space: dict = {}
         exec(text, space)
         torch.manual_seed(0)
         nets.append(space["Net"]())
-    x = torch.randn(6, 4)
-    before, after = (n(x.clone().requires_grad_()) for n in nets)
-    assert torch.equal(before, after) and list(nets[0].state_dict()) == list(nets[1].state_dict())
-    before.pow(2).sum().backward()
-    after.pow(2).sum().backward()
-    for a, b in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
-        assert torch.equal(a.grad, b.grad)
-    counted = [n.block[1].num_batches_tracked.item() for n in nets]
-    assert counted == [2, 1], "torch's checkpoint counts twice, the wrapper once"
+    x, seen = torch.randn(6, 4), []
+    for n in nets:
+        torch.manual_seed(1)
+        out = n(x.clone().requires_grad_())
+        out.pow(2).sum().backward()
+        seen.append((out, *(p.grad for p in n.parameters())))
+    for a, b in zip(seen[0], seen[1], strict=True):
+        assert torch.equal(a, b)
+    before, once, plain = (dict(n.named_buffers()) for n in nets)
+    assert all(torch.equal(once[k], plain[k]) for k in plain)
+    assert any(not torch.equal(before[k], plain[k]) for k in plain), "torch's checkpoint counts twice"

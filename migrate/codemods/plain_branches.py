@@ -75,9 +75,10 @@ class PlainBranches(Codemod):
         if known is None:
             return
         taken, left = (s.body, s.orelse) if known.value else (s.orelse, s.body)
+        says = f"`if {facts.short(s.test)}:` is {bool(known.value)} in a plain script: {WHY}"
         if taken and self.worlds.reached.refuses(taken):  # it wants several processes, which the runtime gives it
             taken, left = left, taken
-        says = f"`if {facts.short(s.test)}:` is {bool(known.value)} in a plain script: {WHY}"
+            says = f"`if {facts.short(s.test)}:` refuses one process: {WHY}"
         parts: tuple[ast.AST, ...] = (s.test, *left)
         up = facts.scopes.parents.get(s)
         if isinstance(up, ast.If) and up.orelse == [s] and facts.text.text.startswith("elif", facts.text.span(s)[0]):

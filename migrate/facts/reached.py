@@ -62,10 +62,12 @@ class Reached:
         return any(self.exits(s, world) for s in block)
 
     def refuses(self, block: list[ast.stmt]) -> bool:
-        """A way out that ends the script: it wants several processes, or none of them."""
+        """A way out that ends the script, by whichever branch: it wants several processes, or none of them."""
         last = block[-1] if block else None
         if isinstance(last, ast.Raise):
             return True
+        if isinstance(last, ast.If):
+            return self.refuses(last.body) and self.refuses(last.orelse)
         call = last.value if isinstance(last, ast.Expr) else None
         if not isinstance(call, ast.Call):
             return False

@@ -7,6 +7,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from .facts.nodes import walk
@@ -24,6 +25,8 @@ SKIPPED = {
     ".eggs",
     "site-packages",
 }
+# what lies in the folder that a project is installed from, or that its scripts are run in
+MARKS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 
 
 def python_files(folder: Path) -> Iterator[Path]:
@@ -47,6 +50,7 @@ class _Asks:
     names: list[tuple[Path | None, tuple[str, ...]]] = field(default_factory=list)
     packages: list[tuple[str, ...]] = field(default_factory=list)  # of which every module may be imported
     added: list[Path] = field(default_factory=list)  # folders that it puts on sys.path
+    runs: bool = False  # does more than define: it is a script
 
 
 class Imports:
@@ -70,12 +74,13 @@ class Imports:
     def followed(self, script: Path) -> list[Path]:
         """The local modules that a script imports, those that they import, and so on."""
         roots: dict[Path, None] = {script.parent: None}  # what stands on sys.path, as far as the files say
+        project = project_folders(script) if self._of(script).runs else []
         found: list[Path] = []
         seen, queue = {self.real(script)}, deque([script])
         while queue:
             path = queue.popleft()
             roots.update(dict.fromkeys(self._of(path).added))
-            for module in self._local(path, tuple(roots)):
+            for module in self._local(path, (*roots, *project)):
                 if self.real(module) not in seen:
                     seen.add(self.real(module))
                     queue.append(module)
@@ -112,6 +117,7 @@ def _asks(path: Path) -> _Asks:
     except (OSError, SyntaxError, ValueError, RecursionError):
         return asks
     asks.added = added_paths(path, tree)
+    asks.runs = any(_does_something(s) for s in tree.body)
     for node in walk(tree):
         if isinstance(node, ast.Import):
             asks.names += [(None, tuple(a.name.split("."))) for a in node.names]
@@ -123,6 +129,25 @@ def _asks(path: Path) -> _Asks:
         elif isinstance(node, ast.Call) and node.args and _imports_by_name(node):
             _ask_by_name(node.args[0], asks)
     return asks
+
+
+def _does_something(s: ast.stmt) -> bool:
+    if isinstance(s, ast.If):
+        return any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(s.test))
+    return isinstance(s, ast.For | ast.While | ast.With) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Call))
+
+
+def project_folders(script: Path) -> list[Path]:
+    """Where a script below its project finds the project's packages: they are installed, or it is run from there.
+
+    The folder above the packages that it stands in, and the next one that a project is made of, with its `src`.
+    """
+    above = [script.parent, *(Path(os.path.normpath(script.parent / os.sep.join([".."] * n))) for n in range(1, 6))]
+    found = [f for inner, f in pairwise(above) if (inner / "__init__.py").is_file()]
+    found = [f for f in found if not (f / "__init__.py").is_file()][:1]
+    root = next((f for f in above if any((f / mark).exists() for mark in MARKS)), None)
+    found += [root, root / "src"] if root is not None else []
+    return [f for f in dict.fromkeys(found) if f != script.parent and f.name not in SKIPPED]
 
 
 def _imports_by_name(call: ast.Call) -> bool:

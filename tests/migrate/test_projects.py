@@ -53,6 +53,35 @@ def test_folders_that_the_file_does_not_tell_are_not(tmp_path, trick):
     assert names(tmp_path / "tools" / "train.py") == {"train.py"}
 
 
+@pytest.mark.parametrize(
+    "place, marks",
+    [("", ["setup.py"]), ("", ["pyproject.toml"]), ("src", ["setup.cfg"]), ("", ["tools/__init__.py"])],
+)
+def test_the_packages_of_the_project_that_a_script_stands_below_are_followed(tmp_path, place, marks):
+    text = "from lib.net import Net\n\nif __name__ == '__main__':\n    Net().run()\n"
+    net = os.path.join(place, "lib/net.py")
+    write(tmp_path, **{"tools/train.py": text, net: "import torch\n"}, **dict.fromkeys(marks, ""))
+    assert names(tmp_path / "tools" / "train.py") == {"tools/train.py", net}
+
+
+@pytest.mark.parametrize(
+    "text, marks",
+    [
+        ("from lib.net import Net\n\nNet().run()\n", []),  # nothing tells that this is a project
+        ("from lib.net import Net\n\nclass Other(Net):\n    pass\n", ["setup.py"]),  # no script
+        ("import lib.other\n\nlib.other.run()\n", ["setup.py"]),  # another package of that name, which is installed
+    ],
+)
+def test_what_stands_above_a_script_is_not_followed_otherwise(tmp_path, text, marks):
+    write(tmp_path, **{"tools/train.py": text, "lib/net.py": "import torch\n"}, **dict.fromkeys(marks, ""))
+    assert names(tmp_path / "tools" / "train.py") == {"train.py"}
+
+
+def test_what_stands_beside_a_script_goes_before_its_project(tmp_path):
+    write(tmp_path, **{"tools/train.py": "import net\n\nnet.run()\n", "tools/net.py": "", "net.py": "", "setup.py": ""})
+    assert names(tmp_path / "tools" / "train.py") == {"train.py", "net.py"}
+
+
 def test_a_module_sees_the_folders_that_the_script_put_on_the_path(tmp_path):
     write(
         tmp_path,

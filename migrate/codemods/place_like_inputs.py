@@ -1,29 +1,29 @@
 """T2: a tensor made inside forward, a step or a helper goes where the tensors it is made for are.
 
 `.type_as(x)` where both are floats; otherwise `.to(x.device)`, so that an index stays an index; `self.device` in a step
-whose batch is not one tensor. Where no tensor shows what the device is, the call stays and is told of.
+whose batch is not one tensor, a parameter of the module where nothing comes in. Where nothing shows what the device is,
+the call stays and is told of.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from ..facts.classes import STEPS
+from ..facts.floats import is_floating
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import change_call, change_method, set_keyword
+from .rewrites import change_argument, change_call, change_method, set_keyword
 
 FLOATS = {
     f"torch.{n}"
     for n in ("zeros", "ones", "rand", "randn", "eye", "linspace", "empty", "Tensor", "FloatTensor", "normal")
 }
 CASTS = {"long", "int", "bool", "byte", "half", "double", "type", "type_as", "to", "short"}
-INTEGRAL = re.compile(r"(^|_)(idx|index|indices|ids?|tokens?|labels?|targets?|mask|words?|chars?|seq|inds?)(_|s?$)")
 TAKES_DEVICE = {
     f"torch.{n}"
     for n in "zeros ones full empty rand randn randint randperm arange linspace logspace eye tensor".split()
@@ -46,6 +46,8 @@ class PlaceLikeInputs(Codemod):
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
         for call in facts.walk(ast.Call):
+            if call in facts.buffered:
+                continue
             full = facts.names.resolve(call.func)
             receiver = facts.devices.moved(call)
             if receiver is not None and not facts.placed.by_runtime(receiver):
@@ -61,13 +63,21 @@ class PlaceLikeInputs(Codemod):
     def _moved(self, facts: Facts, call: ast.Call, receiver: ast.expr) -> Iterator[Change]:
         """`torch.zeros(2, 3).cuda(0)`"""
         where = self._place(facts, call)
-        others = len(facts.devices.device_arguments(call)) < len(call.args) + len(call.keywords)
+        arguments = facts.devices.device_arguments(call)
+        others = len(arguments) < len(call.args) + len(call.keywords)
         to = isinstance(call.func, ast.Attribute) and call.func.attr == "to"
-        if where is None or (to and others) or facts.in_formatted_string(call):
+        if where is None or facts.in_formatted_string(call):
             self._tell(facts, call)
             return
+        if self._is_own(facts, call, arguments):
+            return
         parts = (*call.args, *call.keywords)
-        if where != "self" and self._is_float(facts, receiver) and not self._is_integral(facts, call, where):
+        if to and others:
+            place = [*call.args, *call.keywords].index(arguments[0])
+            says = f"`{facts.short(call)}` goes to `{where}.device`"
+            change = change_argument(place, f"{where}.device")
+            yield Change(call, self.edit(facts, call, says), change, (arguments[0],))
+        elif self._is_float(facts, receiver) and self._is_floating(facts, call, where):
             says = f"`{facts.short(call)}` became `.type_as({where})`"
             yield Change(call, self.edit(facts, call, says), change_method("type_as", where), parts)
         else:
@@ -78,6 +88,8 @@ class PlaceLikeInputs(Codemod):
         """`torch.zeros(2, 3, device=device)`"""
         given = next((k for k in call.keywords if k.arg == "device"), None)
         if given is None or not facts.devices.is_device(given.value):
+            return
+        if facts.devices.is_host(given.value) or self._is_own(facts, call, [given]):
             return
         where = self._place(facts, call)
         if where is None or facts.in_formatted_string(call):
@@ -133,28 +145,67 @@ class PlaceLikeInputs(Codemod):
     # -- where -----------------------------------------------------------------------------------------------
 
     def _place(self, facts: Facts, call: ast.Call) -> str | None:
-        """The name of a tensor whose device is meant, or self; None where there is none."""
+        """The source of what is where the tensor is meant to be: another tensor, self, a parameter; or None."""
         f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)), None)
         if not isinstance(f, ast.FunctionDef):
             return None
         holder = facts.classes.holder(f)
+        if f.name == "__init__" and holder in facts.classes.modules:
+            return None  # nothing is placed yet
         parameters = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
+        own = parameters[:1] == ["self"] and holder is not None
         if holder is not None and not any(_named(d, "staticmethod") for d in f.decorator_list):
             parameters = parameters[1:]
-        for name in parameters:
+        for name in [*parameters, *(a.arg for a in f.args.kwonlyargs)]:
             if self._is_tensor(facts, f, name, call):
                 return name
         alone = f.name == "forward" and len(parameters) == 1 and not f.args.defaults
-        if alone and holder in facts.classes.modules and not self._is_container(f, parameters[0]):
+        alone = alone and holder in facts.classes.modules and not self._is_container(f, parameters[0])
+        if alone and not self._is_taken_from(f, parameters[0]):
             return parameters[0]
-        own = [a.arg for a in (*f.args.posonlyargs, *f.args.args)][:1] == ["self"]
-        return "self" if own and holder in facts.classes.run_by_trainer and f.name != "__init__" else None
+        if own and self._has_device(facts, holder):
+            return "self"
+        for name in self._locals(facts, f, call):
+            if self._is_tensor(facts, f, name, call):
+                return name
+        if alone:
+            return parameters[0]
+        return facts.classes.weight(holder) if own and holder in facts.classes.modules else None
+
+    def _has_device(self, facts: Facts, c: ast.ClassDef | None) -> bool:
+        """Whether `self.device` is where the module is: one that a Trainer runs, or a property of its parameters."""
+        if c is None or c in facts.classes.run_by_trainer:
+            return c is not None
+        own = facts.classes.methods(c).get("device")
+        if own is not None:
+            return any(_named(d, "property") for d in own.decorator_list) and "parameters()" in ast.unparse(own)
+        bases = {b.id for b in c.bases if isinstance(b, ast.Name)}
+        return any(self._has_device(facts, d) for d in facts.classes.modules if d.name in bases and d is not c)
+
+    def _is_own(self, facts: Facts, call: ast.Call, arguments: list[ast.expr | ast.keyword]) -> bool:
+        """`.to(self.device)` where that is where the module is: right as it stands."""
+        where = arguments[0] if arguments else None
+        value = where.value if isinstance(where, ast.keyword) else where
+        if value is None or ast.unparse(value) != "self.device":
+            return False
+        holder = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.ClassDef)), None)
+        return self._has_device(facts, holder)
+
+    def _locals(self, facts: Facts, f: ast.FunctionDef, call: ast.Call) -> Iterator[str]:
+        """Names that the function was given before, from what the runtime places, wherever the call is reached."""
+        above = set(facts.scopes.ancestors(call))
+        for s in f.body:
+            if s in above:
+                return
+            if isinstance(s, ast.Assign) and len(s.targets) == 1 and facts.placed.by_runtime(s.value):
+                targets = s.targets[0].elts if isinstance(s.targets[0], ast.Tuple) else s.targets
+                yield from (t.id for t in targets if isinstance(t, ast.Name))
 
     def _is_tensor(self, facts: Facts, f: ast.FunctionDef, name: str, call: ast.Call) -> bool:
         if self._is_container(f, name) or self._is_none_by_default(f, name):
             return False
         scope = facts.scopes.by_node[f]
-        if any(
+        if name in scope.params and any(
             getattr(s, "lineno", 0) < call.lineno and not self._still_tensor(facts, s, name)
             for s in scope.stores.get(name, ())
         ):
@@ -189,6 +240,11 @@ class PlaceLikeInputs(Codemod):
                 return True
         return False
 
+    def _is_taken_from(self, f: ast.FunctionDef, name: str) -> bool:
+        """`batch[0]`: of a tuple, or of a tensor."""
+        taken = [n.slice for n in walk(f) if isinstance(n, ast.Subscript) and _named(n.value, name)]
+        return any(isinstance(s, ast.Constant) for s in taken)
+
     def _is_none_by_default(self, f: ast.FunctionDef, name: str) -> bool:
         positional = [*f.args.posonlyargs, *f.args.args]
         with_default = {a.arg for a in positional[len(positional) - len(f.args.defaults) :]}
@@ -206,29 +262,16 @@ class PlaceLikeInputs(Codemod):
         if not isinstance(value, ast.Call):
             return False
         full = facts.names.resolve(value.func)
+        if full in ("torch.autograd.Variable", "torch.triu", "torch.tril") and len(value.args) == 1:
+            return self._is_float(facts, value.args[0])
         if full is None and isinstance(value.func, ast.Attribute):
             return value.func.attr not in CASTS and self._is_float(facts, value.func.value)
         return full in FLOATS and not any(k.arg == "dtype" for k in value.keywords)
 
-    def _is_integral(self, facts: Facts, call: ast.Call, name: str) -> bool:
-        """Whether a name or its use says that the other tensor holds numbers of things, not measurements."""
-        if INTEGRAL.search(name):
-            return True
-        f = next(u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef))
-        for n in walk(f):
-            if (
-                isinstance(n, ast.Call)
-                and any(_named(a, name) for a in n.args)
-                and re.search(r"embed|one_hot|gather|emb$", ast.unparse(n.func))
-            ):
-                return True
-            if (
-                isinstance(n, ast.Attribute)
-                and _named(n.value, name)
-                and n.attr in ("long", "int", "float", "double", "half")
-            ):
-                return True
-        return False
+    def _is_floating(self, facts: Facts, call: ast.Call, name: str) -> bool:
+        """Whether the name and its uses say that the other tensor holds measurements, not numbers of things."""
+        f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef)), None)
+        return f is not None and name.isidentifier() and name != "self" and is_floating(facts, f, name)
 
 
 def _is_number(call: ast.Call) -> bool:

@@ -7,42 +7,46 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from ..facts.nodes import children, walk
-from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.script import Facts
+from ..facts.tensors import METHODS
 from ..report import Note
 from .base import Change, Codemod
 from .place_like_inputs import TAKES_DEVICE
-from .rewrites import set_keyword, unwrap
+from .rewrites import drop_arguments, keep_arguments, set_keyword, unwrap
 
-CHAIN = set(
-    "float double half long int byte bool view reshape unsqueeze squeeze t expand repeat transpose permute".split()
+# what a module has already: a buffer of such a name is refused (KeyError: attribute already exists)
+TAKEN = set(
+    """
+    T_destination add_module apply bfloat16 buffers call_super_init children compile cpu cuda double dump_patches eval
+    extra_repr float forward get_buffer get_extra_state get_parameter get_submodule half load_state_dict modules to
+    named_buffers named_children named_modules named_parameters parameters register_buffer register_module
+    register_parameter requires_grad_ share_memory state_dict to_empty train training type xpu zero_grad
+""".split()
 )
-CHAIN |= {
-    "clone",
-    "contiguous",
-    "exp",
-    "log",
-    "sqrt",
-    "cos",
-    "sin",
-    "pow",
-    "type",
-    "detach",
-    "flatten",
-    "masked_fill",
-    "normal_",
-    "uniform_",
-    "fill_",
-}
-COMPUTES = {
-    f"torch.{n}" for n in ("cat", "stack", "sin", "cos", "exp", "log", "sqrt", "tril", "triu", "pow", "meshgrid")
-}
-
+OF_TRAINER = set(
+    """
+    automatic_optimization backward current_epoch device dtype freeze global_rank global_step hparams local_rank log
+    log_dict logger loggers optimizers print trainer unfreeze
+""".split()
+)
+MOVED_BY_TRAINER = {"example_input_array"}
+HOLDERS = {"list", "tuple", "dict"}
 
 Given = ast.Assign | ast.AnnAssign
+
+
+@dataclass
+class _Class:
+    """A module, the functions that make it, and every assignment to each of its attributes (None: not a plain one)."""
+
+    node: ast.ClassDef
+    ready: int  # the line of `super().__init__()`, before which nothing can be registered
+    making: list[ast.AST]
+    given: dict[str, list[Given | None]]
 
 
 class RegisterBuffers(Codemod):
@@ -51,65 +55,152 @@ class RegisterBuffers(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
-        self._asked: set[ast.AST] = set()
+        facts.buffers.clear()
+        facts.buffered.clear()
         for c in facts.classes.modules:
             init = facts.classes.methods(c).get("__init__")
-            if init is not None:
-                yield from self._class(facts, c, init)
+            if init is None:
+                continue
+            of = _Class(c, _super_line(init), [], _assignments(facts, c))
+            of.making = [init, *self._called_by_init(facts, of, init)]
+            own: dict[str, list[Given]] = {}
+            for s in (s for f in of.making for s in _own_statements(f)):
+                target = _target(s)
+                if target is not None:
+                    own.setdefault(target.attr, []).append(s)  # type: ignore[arg-type]
+                else:
+                    self._filled(facts, s)
+            for name, statements in own.items():
+                yield from self._attribute(facts, of, name, statements)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
 
-    def _class(self, facts: Facts, c: ast.ClassDef, init: ast.AST) -> Iterator[Change]:
-        given: dict[str, list[Given | None]] = {}
-        for n in walk(c):
-            if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load) and _is_self(n):
-                up = facts.scopes.parents.get(n)
-                if isinstance(up, ast.AugAssign):
-                    continue  # a tensor stays one
-                plain = isinstance(up, ast.Assign) and len(up.targets) == 1 and up.targets[0] is n
-                plain = plain or (isinstance(up, ast.AnnAssign) and up.value is not None)
-                given.setdefault(n.attr, []).append(up if plain else None)  # type: ignore[arg-type]
-        known = set(facts.classes.methods(c)) | {
-            t.id for s in c.body if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)
-        }
-        for s in _own_statements(init):
-            if isinstance(s, ast.AnnAssign) and s.value is not None and _is_self(s.target):
-                yield from self._assignment(facts, s, given, known, self._super_line(init))
-            if isinstance(s, ast.Assign) and len(s.targets) == 1 and _is_self(s.targets[0]):
-                yield from self._assignment(facts, s, given, known, self._super_line(init))
+    def _tell(self, facts: Facts, s: ast.AST, says: str) -> None:
+        line, column, _, _ = facts.text.key(s)
+        self.left.append(Note(line, column + 1, self.code, says))
 
-    def _assignment(
-        self, facts: Facts, s: Given, given: dict[str, list[Given | None]], known: set[str], after: int
-    ) -> Iterator[Change]:
-        target = s.target if isinstance(s, ast.AnnAssign) else s.targets[0]
-        assert isinstance(target, ast.Attribute) and s.value is not None
-        name = target.attr
-        moved = facts.devices.moved(s.value) if isinstance(s.value, ast.Call) else None
-        if not self._is_tensor(facts, s.value if moved is None else moved):
-            if isinstance(s.value, ast.List | ast.Tuple | ast.Dict | ast.ListComp | ast.DictComp) and self._holds(
-                facts, s.value
-            ):
-                self._tell(
-                    facts, s, f"`self.{name}` holds tensors that do not move with the module: register each as a buffer"
-                )
+    def _called_by_init(self, facts: Facts, of: _Class, init: ast.AST) -> Iterator[ast.AST]:
+        """The methods that `__init__` calls, and nothing else of the class, once the module is made."""
+        for name, f in facts.classes.methods(of.node).items():
+            calls = [n for n in walk(init) if isinstance(n, ast.Call) and _is_self(n.func) and n.func.attr == name]  # type: ignore[attr-defined]
+            statements = all(isinstance(facts.scopes.parents.get(n), ast.Expr) and n.lineno > of.ready for n in calls)
+            if calls and statements and not f.decorator_list and facts.classes.callers(of.node, name) == {"__init__"}:
+                yield f
+
+    # -- one attribute ---------------------------------------------------------------------------------------
+
+    def _attribute(self, facts: Facts, of: _Class, name: str, statements: list[Given]) -> Iterator[Change]:
+        tensors = [s for s in statements if self._is_tensor(facts, of, s)]
+        if name in facts.tensors.registered(of.node):
             return
-        others = [a for a in given[name] if a is not s]
-        fits = all(a is not None and a.value is not None and self._keeps_tensor(facts, a.value, name) for a in others)
-        if not fits or name in known or s.lineno < after or name.startswith("__"):
-            self._tell(
-                facts, s, f"`self.{name}` is a tensor that does not move with the module, and is given other values too"
-            )
+        if not tensors:
+            for s in statements:
+                if s.value is not None and self._holds(facts, s.value):
+                    says = f"`self.{name}` holds tensors that do not move with the module: register each as a buffer"
+                    self._tell(facts, s, says)
             return
-        for later in others:
-            if later is not None and isinstance(later.value, ast.Call):
+        if name in MOVED_BY_TRAINER:
+            return
+        says = f"`self.{name}` is a tensor that does not move with the module, and "
+        if name in TAKEN or (name in OF_TRAINER and of.node in facts.classes.run_by_trainer):
+            self._tell(facts, tensors[0], says + "has a name that every module has")
+            return
+        if not self._fits(facts, of, name, statements, tensors):
+            self._tell(facts, tensors[0], says + "is given other values too")
+            return
+        facts.buffers.add((of.node, name))
+        for later in of.given[name]:
+            if later is not None and later not in statements and isinstance(later.value, ast.Call):
                 yield from self._later(facts, later.value, name)
-        says = f'`self.register_buffer("{name}", ...)`: it moves with the module; a new key in the state dict'
-        yield Change(s, self.edit(facts, s, says), _registered(name))
-        if moved is not None and len(s.value.args) + len(s.value.keywords) <= 1:  # type: ignore[attr-defined]
-            says = f"`{facts.short(s.value)}`: a buffer is placed with its module"
-            parts = (*s.value.args, *s.value.keywords)  # type: ignore[attr-defined]
-            yield Change(s.value, self.edit(facts, s.value, says), unwrap, parts)
+        for s in statements:
+            facts.buffered.update(walk(s))
+            yield from self._placed(facts, s)
+            if not any(_always_before(facts, t, s) for t in statements if t is not s):  # then it is a buffer already
+                says = f'`self.register_buffer("{name}", ...)`: it moves with the module; a new key in the state dict'
+                yield Change(s, self.edit(facts, s, says), _registered(name, _shares_memory(s.value)))
+
+    def _fits(self, facts: Facts, of: _Class, name: str, statements: list[Given], tensors: list[Given]) -> bool:
+        """Whether a buffer takes every value that the attribute is given."""
+        for s in of.given[name]:
+            if s is None or (s not in tensors and not self._keeps_tensor(facts, s.value, name)):
+                return False
+        in_init = [s for s in statements if s in walk(of.making[0])]
+        if name.startswith("__") or any(s.lineno < of.ready for s in in_init):
+            return False
+        return not self._bound_elsewhere(facts, of.node, name)
+
+    def _is_tensor(self, facts: Facts, of: _Class, s: Given) -> bool:
+        value = s.value
+        if isinstance(value, ast.IfExp):
+            branches = [b for b in (value.body, value.orelse) if not _is_none(b)]
+            return bool(branches) and all(facts.tensors.is_tensor(b) for b in branches)
+        if facts.tensors.is_tensor(value):
+            return True
+        moved = facts.devices.moved(value) if isinstance(value, ast.Call) else None
+        while isinstance(moved, ast.Call) and isinstance(moved.func, ast.Attribute):
+            moved = moved.func.value
+        if not isinstance(moved, ast.Name) or moved.id not in facts.scopes.scope_of(moved).params:
+            return False
+        target = _target(s)
+        return target is not None and _counted_with(facts, of.node, target.attr)  # `self.w = w.cuda()`
+
+    def _keeps_tensor(self, facts: Facts, value: ast.expr | None, name: str) -> bool:
+        """A value that a buffer takes: None, a tensor made here, or one computed from itself."""
+        if _is_none(value) or facts.tensors.is_tensor(value):
+            return True
+        if isinstance(value, ast.IfExp):
+            return self._keeps_tensor(facts, value.body, name) and self._keeps_tensor(facts, value.orelse, name)
+        if isinstance(value, ast.BinOp):
+            return any(isinstance(n, ast.Attribute) and n.attr == name for n in walk(value))
+        if isinstance(value, ast.Attribute | ast.Subscript):
+            return isinstance(value, ast.Attribute) and value.attr == name
+        if not isinstance(value, ast.Call):
+            return False
+        if facts.devices.moved(value) is not None:
+            return True
+        f = next((u for u in facts.scopes.ancestors(value) if isinstance(u, ast.FunctionDef)), None)
+        if f is not None and f.name == "_apply":
+            return len(value.args) == 1 and self._keeps_tensor(facts, value.args[0], name)
+        chained = isinstance(value.func, ast.Attribute) and value.func.attr in METHODS
+        return chained and self._keeps_tensor(facts, value.func.value, name)  # type: ignore[attr-defined]
+
+    def _bound_elsewhere(self, facts: Facts, c: ast.ClassDef, name: str) -> bool:
+        """Whether the class body, a class above or below it, or other code binds the name."""
+        kin = [d for d in facts.walk(ast.ClassDef) if d is c or _derives(facts, d, c) or _derives(facts, c, d)]
+        for d in kin:
+            stored = {t.id for s in d.body for t in getattr(s, "targets", ()) if isinstance(t, ast.Name)}
+            if name in stored or name in facts.classes.methods(d) or (d is not c and name in _assignments(facts, d)):
+                return True
+        for n in facts.walk(ast.Attribute):
+            if n.attr != name or not isinstance(n.ctx, ast.Store) or _is_self(n):
+                continue
+            up = facts.scopes.parents.get(n)
+            plain = isinstance(up, ast.Assign) and self._keeps_tensor(facts, up.value, name)
+            if not plain and not isinstance(up, ast.AugAssign):
+                return True
+        return False
+
+    # -- edits -----------------------------------------------------------------------------------------------
+
+    def _placed(self, facts: Facts, s: Given) -> Iterator[Change]:
+        """Where its parts are made is no matter for a buffer: it is placed with its module."""
+        for call in [n for n in walk(s) if isinstance(n, ast.Call)]:
+            if facts.in_formatted_string(call):
+                continue
+            arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+            if facts.devices.moved(call) is not None:
+                to = isinstance(call.func, ast.Attribute) and call.func.attr == "to"
+                where = facts.devices.device_arguments(call) if to else arguments
+                kept = [i for i, a in enumerate(arguments) if a not in where]
+                says = f"`{facts.short(call)}`: a buffer is placed with its module"
+                yield Change(call, self.edit(facts, call, says), keep_arguments(kept) if kept else unwrap, tuple(where))
+                continue
+            given = [k for k in call.keywords if k.arg == "device" and facts.devices.is_device(k.value)]
+            if given and facts.tensors.made(call) and not facts.devices.is_host(given[0].value):
+                says = f"`{facts.short(given[0])}`: a buffer is placed with its module"
+                drop = drop_arguments(arguments.index(given[0]))
+                yield Change(call, self.edit(facts, call, says), drop, (given[0],))
 
     def _later(self, facts: Facts, call: ast.Call, name: str) -> Iterator[Change]:
         """`self.total = torch.zeros(3)` in another method: where the buffer is."""
@@ -119,93 +210,102 @@ class RegisterBuffers(Codemod):
             says = f"`{facts.short(call)}` is made where the buffer is: `device=self.{name}.device`"
             yield Change(call, self.edit(facts, call, says), set_keyword("device", f"self.{name}.device"))
 
-    def _tell(self, facts: Facts, s: ast.stmt, says: str) -> None:
-        line, column, _, _ = facts.text.key(s)
-        self.left.append(Note(line, column + 1, self.code, says))
-
-    def _super_line(self, init: ast.AST) -> int:
-        """Buffers can be registered after `super().__init__()` only."""
-        lines = [
-            n.lineno
-            for n in walk(init)
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "__init__"
-        ]
-        return min(lines, default=10**9)
-
-    def _is_tensor(self, facts: Facts, value: ast.expr) -> bool:
-        if not isinstance(value, ast.Call):
-            return False
-        full = facts.names.resolve(value.func)
-        if full is None and self._returns_tensor(facts, value):
-            return True
-        if full is None:
-            return (
-                isinstance(value.func, ast.Attribute)
-                and value.func.attr in CHAIN
-                and self._is_tensor(facts, value.func.value)
-            )
-        if any(k.arg in ("requires_grad", "out") for k in value.keywords) or full == "torch.load":
-            return False
-        if full in COMPUTES and full != "torch.meshgrid":
-            first = value.args[0] if value.args else None
-            parts = first.elts if isinstance(first, ast.Tuple | ast.List) else [first]
-            return bool(parts) and all(p is not None and self._is_tensor(facts, p) for p in parts)
-        return full in MAKES_TENSORS or full in LIKE
-
-    def _returns_tensor(self, facts: Facts, call: ast.Call) -> bool:
-        """`self._make_positions(n)`: a method or function of the file whose every result is a tensor."""
-        f: ast.AST | None = None
-        if _is_self(call.func):
-            holder = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.ClassDef)), None)
-            f = facts.classes.methods(holder).get(call.func.attr) if holder is not None else None  # type: ignore[attr-defined]
-        elif isinstance(call.func, ast.Name):
-            home = facts.scopes.scope_of(call.func).lookup(call.func.id)
-            made = home.stores.get(call.func.id, []) if home is not None else []
-            f = made[0] if len(made) == 1 else None
-        if not isinstance(f, ast.FunctionDef) or f in self._asked:
-            return False
-        self._asked.add(f)
-        try:
-            found = [n.value for n in ast.walk(f) if isinstance(n, ast.Return)]
-            return bool(found) and all(v is not None and self._gives_tensor(facts, v) for v in found)
-        finally:
-            self._asked.discard(f)
-
-    def _gives_tensor(self, facts: Facts, value: ast.expr) -> bool:
-        if not isinstance(value, ast.Name):
-            return self._is_tensor(facts, value)
-        scope = facts.scopes.scope_of(value).lookup(value.id)
-        if scope is None or value.id in scope.params:
-            return False
-        given = facts.devices.assigned(value.id, scope) or []
-        own = [v for v in given if not any(isinstance(n, ast.Name) and n.id == value.id for n in ast.walk(v))]
-        return bool(own) and all(self._is_tensor(facts, v) for v in own)
-
-    def _keeps_tensor(self, facts: Facts, value: ast.expr, name: str) -> bool:
-        """A later value that a buffer takes: None, a tensor made here, or one computed from itself."""
-        if isinstance(value, ast.Constant):
-            return value.value is None
-        if isinstance(value, ast.BinOp):
-            return any(isinstance(n, ast.Attribute) and n.attr == name and _is_self(n) for n in walk(value))
-        if isinstance(value, ast.Call) and facts.devices.moved(value) is not None:
-            return True
-        return self._is_tensor(facts, value)
+    # -- what holds tensors -----------------------------------------------------------------------------------
 
     def _holds(self, facts: Facts, value: ast.expr) -> bool:
-        return any(
-            isinstance(n, ast.Call) and facts.names.resolve(n.func) in MAKES_TENSORS and not _in_call(facts, n, value)
-            for n in walk(value)
-        )
+        """A list, a tuple or a dictionary of tensors, at any depth."""
+        if isinstance(value, ast.List | ast.Tuple):
+            return any(self._holds(facts, e) or facts.tensors.is_tensor(e) for e in value.elts)
+        if isinstance(value, ast.Dict):
+            return any(self._holds(facts, e) or facts.tensors.is_tensor(e) for e in value.values)
+        if isinstance(value, ast.ListComp | ast.GeneratorExp):
+            return self._holds(facts, value.elt) or facts.tensors.is_tensor(value.elt)
+        if isinstance(value, ast.DictComp):
+            return self._holds(facts, value.value) or facts.tensors.is_tensor(value.value)
+        if isinstance(value, ast.BinOp):
+            return self._holds(facts, value.left) or self._holds(facts, value.right)
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in HOLDERS:
+            given = [*value.args, *(k.value for k in value.keywords)]
+            return any(self._holds(facts, a) or (value.func.id == "dict" and facts.tensors.is_tensor(a)) for a in given)
+        return False
+
+    def _filled(self, facts: Facts, s: ast.stmt) -> None:
+        """`self.masks.append(torch.ones(3))`, `self.stats["mean"] = ...`, `self.a = self.b = torch.ones(3)`."""
+        says = "holds tensors that do not move with the module: register each as a buffer"
+        if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Attribute):
+            f, given = s.value.func, s.value.args
+            if f.attr == "append" and _is_self(f.value) and given and facts.tensors.is_tensor(given[0]):
+                self._tell(facts, s, f"`{facts.text.get(f.value)}` {says}")
+        elif isinstance(s, ast.Assign) and facts.tensors.is_tensor(s.value):
+            for t in s.targets:
+                if isinstance(t, ast.Subscript) and _is_text(t.slice) and _is_self(t.value):
+                    self._tell(facts, s, f"`{facts.text.get(t.value)}` {says}")
+                elif _is_self(t):
+                    self._tell(facts, s, f"`{facts.text.get(t)}` is a tensor that does not move with the module")
 
 
-def _in_call(facts: Facts, node: ast.AST, top: ast.AST) -> bool:
-    """Whether another call takes it: `[nn.Parameter(torch.zeros(3))]`."""
-    for up in facts.scopes.ancestors(node):
-        if up is top:
-            return False
-        if isinstance(up, ast.Call):
-            return True
+def _assignments(facts: Facts, c: ast.ClassDef) -> dict[str, list[Given | None]]:
+    given: dict[str, list[Given | None]] = {}
+    for n in walk(c):
+        if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load) and _is_self(n):
+            up = facts.scopes.parents.get(n)
+            if isinstance(up, ast.AugAssign):
+                continue  # a tensor stays one
+            plain = isinstance(up, ast.stmt) and _target(up) is n
+            given.setdefault(n.attr, []).append(up if plain else None)  # type: ignore[arg-type]
+    return given
+
+
+def _target(s: ast.stmt) -> ast.Attribute | None:
+    """The attribute of self that a statement gives one value, and nothing else."""
+    target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
+    if isinstance(s, ast.AnnAssign) and s.value is not None:
+        target = s.target
+    return target if isinstance(target, ast.Attribute) and _is_self(target) else None
+
+
+def _counted_with(facts: Facts, c: ast.ClassDef, name: str) -> bool:
+    """Whether a class computes with an attribute as with a tensor."""
+    for n in walk(c):
+        if isinstance(n, ast.Attribute) and n.attr == name and _is_self(n) and isinstance(n.ctx, ast.Load):
+            up = facts.scopes.parents.get(n)
+            if isinstance(up, ast.BinOp | ast.UnaryOp):
+                return True
+            up = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
+            full = facts.names.resolve(up.func) if isinstance(up, ast.Call) and up.func is not n else None
+            if full is not None and full.startswith(("torch.nn.functional.", "torch.")) and full.count(".") in (1, 3):
+                return True
     return False
+
+
+def _derives(facts: Facts, c: ast.ClassDef, base: ast.ClassDef, depth: int = 0) -> bool:
+    names = {b.id for b in c.bases if isinstance(b, ast.Name)}
+    if base.name in names:
+        return True
+    return depth < 5 and any(_derives(facts, d, base, depth + 1) for d in facts.walk(ast.ClassDef) if d.name in names)
+
+
+def _always_before(facts: Facts, s: ast.stmt, later: ast.stmt) -> bool:
+    """Whether one statement has run wherever a later one of its function runs."""
+    up = facts.scopes.parents.get(s)
+    blocks = [getattr(up, field, None) for field in ("body", "orelse", "finalbody")]
+    block = next((b for b in blocks if isinstance(b, list) and s in b), [])
+    above = [later, *facts.scopes.ancestors(later)]
+    return any(x in above for x in block[block.index(s) + 1 :]) if block else False
+
+
+def _super_line(init: ast.AST) -> int:
+    """Buffers can be registered after `super().__init__()` only."""
+    found = [n.func for n in walk(init) if isinstance(n, ast.Call)]
+    return min((f.lineno for f in found if isinstance(f, ast.Attribute) and f.attr == "__init__"), default=10**9)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _is_none(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_self(node: ast.AST) -> bool:
@@ -220,11 +320,19 @@ def _own_statements(function: ast.AST) -> Iterator[ast.stmt]:
             yield from _own_statements(child)
 
 
-def _registered(name: str) -> Any:
+def _shares_memory(value: ast.expr | None) -> bool:
+    """Whether several of its elements are one place in memory: load_state_dict refuses to write there."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("cuda", "to"):
+        value = value.func.value
+    named = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
+    return named and value.func.attr in ("expand", "expand_as", "broadcast_to")  # type: ignore[union-attr]
+
+
+def _registered(name: str, shares: bool) -> Any:
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 
-        value = updated.value
+        value = cst.Call(cst.Attribute(updated.value, cst.Name("contiguous"))) if shares else updated.value
         call = cst.Call(
             cst.Attribute(cst.Name("self"), cst.Name("register_buffer")),
             [cst.Arg(cst.SimpleString(f'"{name}"')), cst.Arg(value)],

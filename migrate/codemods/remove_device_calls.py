@@ -28,7 +28,7 @@ class RemoveDeviceCalls(Codemod):
         self._helped: set[ast.Call] = set()
 
     def plan(self, facts: Facts) -> Iterator[Change]:
-        gone: set[ast.AST] = set()
+        gone: set[ast.AST] = set(facts.buffered)
         self.helpers = {f: calls for f in facts.walk(ast.FunctionDef) if (calls := self._calls_of_helper(facts, f))}
         self._helped = {call for calls in self.helpers.values() for call in calls}
         for f in self.helpers:

@@ -296,6 +296,19 @@ def change_method(name: str, argument: str) -> Any:
     return rewrite
 
 
+def change_argument(place: int, new: str) -> Any:
+    """The call with another value for the argument at a place of the text."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        args = list(updated.args)
+        args[place] = args[place].with_changes(value=cst.parse_expression(new))
+        return updated.with_changes(args=args)
+
+    return rewrite
+
+
 def take_value(original: Any, updated: Any) -> Any:
     """`x.module` to `x`."""
     return _with_parentheses(updated, updated.value)

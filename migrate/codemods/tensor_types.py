@@ -113,7 +113,11 @@ class TensorTypes(Codemod):
             yield Change(up, self.edit(facts, up, says), _placed(where, kind, _torch(facts)))
         elif isinstance(up, ast.Call) and read in up.args and _is_type(up) and _torch(facts) is not None:
             dtype = f"{_torch(facts)}.{DTYPES[kind]}"
-            where = f"{facts.handle}.device, " if facts.handle is not None else ""
+            place = self._place(facts, up) if facts.handle is not None or facts.tensors.made(_typed(up)) else ""
+            if place is None:
+                self._tell(facts, up, f"`{facts.short(up)}` names a device: nothing here shows which it should be")
+                return
+            where = f"{place}, " if place else ""
             new = f".to({where}{dtype})"
             yield Change(up, self.edit(facts, up, f"`{facts.short(up)}` became `{new}`"), _cast(new), tuple(up.args))
         elif not isinstance(up, ast.IfExp):
@@ -128,6 +132,10 @@ class TensorTypes(Codemod):
 
 def _is_type(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "type" and len(call.args) == 1
+
+
+def _typed(call: ast.Call) -> ast.expr | None:
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
 
 
 def _cuda_type(facts: Facts, a: ast.Attribute) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ RUN_BY_TRAINER = {
     )
     for name in ("LightningModule",)
 } | {"ptmigrate.runtime.Module", "pytorch_lightning.core.lightning.LightningModule"}
+# layers of torch.nn whose `weight` is always there
+WEIGHTED = re.compile(r"(Linear|Conv(Transpose)?[123]d|Embedding|LayerNorm|Bilinear)\Z")
 STEPS = ("training_step", "validation_step", "test_step", "predict_step")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -61,6 +64,30 @@ class Classes:
         """The class that a function is a method of."""
         up = self.facts.scopes.parents.get(f)
         return up if isinstance(up, ast.ClassDef) else None
+
+    def layers(self, c: ast.ClassDef) -> dict[str, str]:
+        """What `__init__` gives in any case of torch.nn: the class of each attribute."""
+        init = self.methods(c).get("__init__")
+        found: dict[str, str] = {}
+        for s in init.body if init is not None else ():
+            target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
+            if not (isinstance(target, ast.Attribute) and _is_self(target, target.attr)):
+                continue
+            full = self.facts.names.resolve(s.value.func) if isinstance(s.value, ast.Call) else None  # type: ignore[attr-defined]
+            if full is not None and full.startswith("torch.nn.") and not full.startswith("torch.nn.functional."):
+                found.setdefault(target.attr, full.rpartition(".")[2])
+        return found
+
+    def weight(self, c: ast.ClassDef | None) -> str | None:
+        """The source of a parameter that every module of the class has: where that is, the module is."""
+        for name, kind in self.layers(c).items() if c is not None else ():
+            if kind == "Parameter":
+                return f"self.{name}"
+            if WEIGHTED.match(kind):
+                return f"self.{name}.weight"
+            if kind in ("LSTM", "GRU", "RNN"):
+                return f"self.{name}.weight_ih_l0"
+        return None
 
     def callers(self, c: ast.ClassDef, name: str) -> set[str]:
         """The methods of a class that reach one of its methods through `self.name(...)`."""

@@ -213,9 +213,36 @@ class Devices:
             return None
         if f.attr in ("cuda", "xpu", "mps"):
             return f.value if self._only_device_arguments(call) else None
-        if f.attr == "to" and (call.args or call.keywords) and self.device_arguments(call):
+        where = self.device_arguments(call)
+        if where and not self.is_host(where[0].value if isinstance(where[0], ast.keyword) else where[0]):
             return f.value
         return None
+
+    def is_host(self, node: ast.expr) -> bool:
+        """Whether the expression is the CPU and nothing else: as with `.cpu()`, what is brought there is wanted there.
+
+        A name that is only ever given the CPU is the script's device where the script names no other.
+        """
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, str) and node.value.startswith("cpu")
+        if isinstance(node, ast.Call):
+            return self.names.resolve(node.func) == "torch.device" and bool(node.args) and self.is_host(node.args[0])
+        if isinstance(node, ast.Name) and self._names_others:
+            scope = self.scopes.scope_of(node).lookup(node.id)
+            values = self.assigned(node.id, scope) if scope is not None and node.id not in scope.params else None
+            return bool(values) and all(not isinstance(v, ast.Name) and self.is_host(v) for v in values or ())
+        return False
+
+    @cached_property
+    def _names_others(self) -> bool:
+        """Whether the file names a device that is not the CPU."""
+        for n in walk(self.tree):
+            if isinstance(n, ast.Constant) and isinstance(n.value, str) and not n.value.startswith("cpu"):
+                if DEVICE_LITERAL.match(n.value):
+                    return True
+            elif isinstance(n, ast.Attribute) and n.attr == "cuda":
+                return True
+        return False
 
     def _goes_its_own_way(self, f: ast.Attribute) -> bool:
         """Whether the receiver is of a class of this file that is no module and has such a method of its own."""

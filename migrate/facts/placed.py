@@ -37,6 +37,8 @@ class Placed:
 
     def by_runtime(self, node: ast.expr) -> bool:
         """Whether the runtime moves this value itself."""
+        if self.facts.tensors.made(node):
+            return False
         if isinstance(node, ast.Call):
             return self._call(node)
         if isinstance(node, ast.Subscript | ast.Attribute | ast.Starred):
@@ -94,7 +96,7 @@ class Placed:
 
     def _name(self, node: ast.Name) -> bool:
         scope = self.facts.scopes.scope_of(node).lookup(node.id)
-        if scope is None or node.id in scope.params:
+        if scope is None or (node.id in scope.params and node.id not in scope.stores):
             return True
         key = (id(scope), node.id)
         if key in self._asked:

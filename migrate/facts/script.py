@@ -15,6 +15,7 @@ from .names import Names
 from .nodes import walk
 from .placed import Placed
 from .scopes import Scopes
+from .tensors import Tensors
 from .text import Text
 from .worlds import Worlds
 
@@ -43,6 +44,8 @@ class Facts:
         self.samplers_gone = False  # whether another file's DistributedSampler goes
         self.elsewhere: dict[str, dict[Any, object]] = {}  # what other files' options and functions are in each world
         self.guarded_elsewhere: frozenset[str] = frozenset()  # functions that other files call on rank 0 alone
+        self.buffers: set[tuple[ast.ClassDef, str]] = set()  # attributes of modules that the plan makes buffers
+        self.buffered: set[ast.AST] = set()  # the nodes of what those are given
         self.unwrapped: dict[ast.AST, ast.expr] = {}  # wrappers and `.module`s that the plan takes off, and the model
         self.lifting = False  # whether the loop is to become a Module, whose steps log instead of adding up
         self.tree = tree if tree is not None else ast.parse(text)
@@ -70,6 +73,10 @@ class Facts:
     @cached_property
     def placed(self) -> Placed:
         return Placed(self)
+
+    @cached_property
+    def tensors(self) -> Tensors:
+        return Tensors(self)
 
     @cached_property
     def worlds(self) -> Worlds:

@@ -28,6 +28,58 @@ def test_made_in_forward(before, after):
     check(net(*before.splitlines()), net(*after.splitlines()), select="PTM104")
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("z = torch.zeros(2).cuda()\nreturn self.net(src.size(0)) + z", "z = torch.zeros(2).to(src.device)\nreturn self.net(src.size(0)) + z"),
+        ("z = torch.zeros(2).cuda()\nreturn table[src.view(-1)] + z", "z = torch.zeros(2).to(src.device)\nreturn table[src.view(-1)] + z"),
+        ("z = torch.zeros(2).to('cuda', torch.long)\nreturn src.view(-1) + z", "z = torch.zeros(2).to(src.device, torch.long)\nreturn src.view(-1) + z"),
+        ("z = torch.arange(3).repeat(src.size(0), 1).to('cuda')\nreturn z", "z = torch.arange(3).repeat(src.size(0), 1).to(src.device)\nreturn z"),
+    ],
+)  # fmt: skip
+def test_a_name_of_whole_numbers_keeps_the_dtype(before, after):
+    method = {"method": "def forward(self, src):"}
+    check(net(*before.splitlines(), **method), net(*after.splitlines(), **method), select="PTM104")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = batch['x']\ny = torch.ones(x.size(0)).cuda()", "x = batch['x']\ny = torch.ones(x.size(0)).type_as(x)"),
+        ("a = self.fc(batch[0])\ny = torch.ones(a.size(0), device='cuda')", "a = self.fc(batch[0])\ny = torch.ones(a.size(0), device=a.device)"),
+    ],
+)  # fmt: skip
+def test_like_a_value_that_was_worked_out_before(before, after):
+    method = {"method": "def forward(self, batch):"}
+    check(net(*before.splitlines(), **method), net(*after.splitlines(), **method), select="PTM104")
+
+
+def test_by_keyword_only():
+    method = {"method": "def forward(self, *, x, y):"}
+    check(
+        net("return x.float() + torch.ones(2).cuda()", **method),
+        net("return x.float() + torch.ones(2).to(x.device)", **method),
+        select="PTM104",
+    )
+
+
+@pytest.mark.parametrize(
+    ("layer", "where"),
+    [
+        ("nn.Linear(2, 2)", "self.a.weight.device"),
+        ("nn.Parameter(torch.zeros(2))", "self.a.device"),
+        ("nn.LSTM(2, 2)", "self.a.weight_ih_l0.device"),
+    ],
+)
+def test_where_nothing_comes_in_the_modules_own_parameter_tells(layer, where):
+    """Not `next(self.parameters())`, which a replica of DataParallel does not have."""
+    head = (
+        f"import torch\nimport torch.nn as nn\nclass A(nn.Module):\n    def __init__(self):\n        self.a = {layer}\n"
+    )
+    method = "    def sample(self, n):\n        return torch.randn(n, 2).to({})\n"
+    check(head + method.format("'cuda'"), head + method.format(where), select="PTM104")
+
+
 def test_in_a_step():
     step = {"method": "def training_step(self, batch, i):", "base": "pl.LightningModule"}
     before = ["x, y = batch", "z = torch.zeros(2).cuda()", "m = torch.ones(1, device='cuda')"]
@@ -86,3 +138,31 @@ def test_a_static_method_has_no_self():
     head = "import torch\nimport pytorch_lightning as pl\nclass Net(pl.LightningModule):\n    @staticmethod\n"
     body = "    def mix(a, n):\n        return torch.eye(n).cuda()\n"
     check_unchanged(head + body, ["PTM104 line 6"], select="PTM104")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["z = torch.zeros(2, device='cpu')"],
+        ["z = torch.zeros(2).to('cpu')"],
+    ],
+)
+def test_what_is_wanted_on_the_cpu_stays_there(lines):
+    check_unchanged(net(*lines), [], select="PTM104")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "z = torch.zeros(2).to(self.device)\n        return x.mean() + z",
+        "return torch.randn(3, device=self.device)",
+    ],
+)
+def test_a_device_of_the_modules_own_is_right_as_it_stands(body):
+    own = "    @property\n    def device(self):\n        return next(self.parameters()).device\n"
+    check_unchanged(net(body, method="def other(self, x):") + own, [], select="PTM104")
+
+
+def test_while_a_module_is_made_nothing_is_placed():
+    result = check_unchanged(net("z = torch.zeros(2).cuda()\n        w = w.view(-1)", method="def __init__(self, w):"))
+    assert [n.code for n in result.attention] == ["PTM104"]

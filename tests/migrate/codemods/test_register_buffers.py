@@ -1,6 +1,6 @@
 # ruff: noqa: E501
 import pytest
-from helpers import check, check_unchanged
+from helpers import check, check_unchanged, migrated
 
 
 def module(init: str, more: str = "", base: str = "nn.Module") -> str:
@@ -17,11 +17,71 @@ def module(init: str, more: str = "", base: str = "nn.Module") -> str:
         ("if x:\n    self.a = torch.zeros(\n        3,\n    )", 'if x:\n    self.register_buffer("a", torch.zeros(\n        3,\n    ))'),
         ("self.a = torch.cat([torch.ones(1), torch.zeros(1)])", 'self.register_buffer("a", torch.cat([torch.ones(1), torch.zeros(1)]))'),
         ("self.a: torch.Tensor = torch.ones(1)", 'self.register_buffer("a", torch.ones(1))'),
+        ("self.a = torch.zeros(3).to('cuda:0')", 'self.register_buffer("a", torch.zeros(3))'),
+        ("self.a = torch.zeros(3, device='cuda').view(1, -1)", 'self.register_buffer("a", torch.zeros(3).view(1, -1))'),
+        ("self.a = -torch.ones(3)[None] * 2", 'self.register_buffer("a", -torch.ones(3)[None] * 2)'),
+        ("self.a = torch.ones(3).cuda() if x else None", 'self.register_buffer("a", torch.ones(3) if x else None)'),
+        ("self.a = nn.functional.normalize(torch.ones(3)).cuda()", 'self.register_buffer("a", nn.functional.normalize(torch.ones(3)))'),
+        ("self.b = torch.ones(3).cuda()\nself.a = (1 - self.b).cumprod(0)", 'self.register_buffer("b", torch.ones(3))\nself.register_buffer("a", (1 - self.b).cumprod(0))'),
+        ("p = torch.zeros(3)\np[0] = 1\np = p.unsqueeze(0)\nself.a = p", 'p = torch.zeros(3)\np[0] = 1\np = p.unsqueeze(0)\nself.register_buffer("a", p)'),
+        ("k = torch.ones(3)\nself.a = k.expand(2, 3).to('cuda')", 'k = torch.ones(3)\nself.register_buffer("a", k.expand(2, 3).contiguous())'),
+        ("if x:\n    self.a = torch.ones(3).cuda()\nelse:\n    self.a = torch.ones(3)", 'if x:\n    self.register_buffer("a", torch.ones(3))\nelse:\n    self.register_buffer("a", torch.ones(3))'),
+        ("if x:\n    self.a = torch.ones(3)\nelse:\n    self.a = None", 'if x:\n    self.register_buffer("a", torch.ones(3))\nelse:\n    self.register_buffer("a", None)'),
+        ("self.a = None\nif x:\n    self.a = torch.ones(3)", 'self.register_buffer("a", None)\nif x:\n    self.a = torch.ones(3)'),
+        ("self.a = torch.ones(3)\nself.a = self.a.view(1, 3)", 'self.register_buffer("a", torch.ones(3))\nself.a = self.a.view(1, 3)'),
         ("self.a = torch.ones(1); self.n = 3", 'self.register_buffer("a", torch.ones(1)); self.n = 3'),
     ],
 )  # fmt: skip
 def test_kept_tensors_become_buffers(before, after):
     check(module(before), module(after), select="PTM105")
+
+
+def test_a_tensor_that_is_given_and_counted_with():
+    later = "    def forward(self, x):\n        return {} * x\n"
+    init = "        self.a = w.cuda()\n"
+    head = "import torch\nclass A(torch.nn.Module):\n    def __init__(self, w):\n        super().__init__()\n"
+    check(
+        head + init + later.format("self.a"),
+        head + '        self.register_buffer("a", w)\n' + later.format("self.a"),
+        select="PTM105",
+    )
+    check_unchanged(head + init + later.format("self.a(x)"), [], select="PTM105")  # it may be a module
+
+
+def test_in_a_method_that_makes_the_module():
+    later = "    def build(self):\n        {}\n"
+    check(
+        module("self.build()", later.format("self.a = torch.eye(3).cuda()")),
+        module("self.build()", later.format('self.register_buffer("a", torch.eye(3))')),
+        select="PTM105",
+    )
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "    def cuda(self, device=None):\n        super().cuda(device)\n        self.a = self.a.cuda(device)\n        return self\n",
+        "    def _apply(self, fn):\n        super()._apply(fn)\n        self.a = fn(self.a)\n        return self\n",
+        "    def forward(self, x):\n        self.a = self.a.to(x.device)\n        return x + self.a\n",
+        "    def forward(self, x):\n        self.a = self.a.detach()\n        return x + self.a\n",
+    ],
+)
+def test_a_module_that_moves_its_tensors_by_hand(later):
+    before = module("self.a = torch.ones(3)", later)
+    after = before.replace("self.a = torch.ones(3)", 'self.register_buffer("a", torch.ones(3))')
+    check(before, after, select="PTM105")
+
+
+def test_where_it_runs_the_state_has_its_key_and_loads():
+    torch = pytest.importorskip("torch")
+    source = module("k = torch.ones(3)\nself.a = k.expand(2, 3)\nself.b = None\nif len('x'):\n    self.b = self.a * 2")
+    spaces: list[dict] = [{}, {}]
+    for text, space in zip((source, migrated(source).text), spaces, strict=True):
+        exec(text, space)
+    plain, buffered = spaces[0]["Net"](), spaces[1]["Net"]()
+    assert list(buffered.state_dict()) == ["a", "b"] and not plain.state_dict()
+    assert torch.equal(plain.a, buffered.a) and torch.equal(plain.b, buffered.b)
+    buffered.load_state_dict(buffered.state_dict())
 
 
 def test_later_assignment_of_a_tensor():
@@ -94,6 +154,15 @@ def test_bases_of_this_file():
         "self.a.b = torch.zeros(3)",
         "self.a = [nn.Parameter(torch.zeros(3))]",
         "self.a = torch.zeros(3).sum().item()",
+        "self.a = torch.zeros(3).max(dim=0)",
+        "self.a = torch.zeros(3).requires_grad_()",
+        "self.a = torch.zeros(3).tolist()",
+        "self.a = torch.zeros(3).shape",
+        "self.a = torch.zeros(3) is None",
+        "self.example_input_array = torch.zeros(3)",
+        "p = torch.zeros(3)\np = p.tolist()\nself.a = p",
+        "self.register_buffer('a', torch.zeros(3))\nself.a = self.a.view(1, 3)",
+        "p = 3\nself.a = p",
     ],
 )
 def test_unchanged(init):
@@ -106,12 +175,20 @@ def test_unchanged(init):
     [
         ("self.a = [torch.zeros(3), torch.ones(3)]", ""),
         ("self.a = {'x': torch.zeros(3)}", ""),
+        ("self.a = [torch.zeros(3)] * 3", ""),
+        ("self.a = tuple(torch.ones(i) for i in range(3))", ""),
+        ("self.a = dict(x=torch.ones(3))", ""),
+        ("self.a = self.b = torch.ones(3)", ""),
+        ("self.type = torch.ones(3)", ""),
+        ("self.a = torch.zeros(3)", "net = Net()\nnet.a = (1, 2)\n"),
+        ("self.a = torch.zeros(3)", "class Two(Net):\n    def reset(self):\n        self.a = 3\n"),
         ("self.a = torch.zeros(3)", "    def reset(self):\n        self.a = 0.0\n"),
         ("self.a = torch.zeros(3)", "    def a(self):\n        pass\n"),
     ],
 )
 def test_seen_and_told(init, more):
-    check_unchanged(module(init, more), ["PTM105 line 6"], select="PTM105")
+    lines = ["PTM105 line 6"] * init.count("self.")
+    check_unchanged(module(init, more), lines, select="PTM105")
 
 
 def test_not_a_module():

@@ -21,6 +21,11 @@ CHOICE = "Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor\n"
             "def f(x):\n    return x.view(-1)[torch.cuda.LongTensor([1, 0])]",
             "def f(x):\n    return x.view(-1)[torch.LongTensor([1, 0]).to(x.device)]",
         ),
+        (
+            CHOICE + "def f(x):\n    return x.view(-1) + torch.arange(4).repeat(4).type(Tensor)",
+            "Tensor = torch.FloatTensor\n"
+            "def f(x):\n    return x.view(-1) + torch.arange(4).repeat(4).to(x.device, torch.float32)",
+        ),
         ("def f(x):\n    return x.type(torch.cuda.HalfTensor)", "def f(x):\n    return x.to(torch.float16)"),
         ("torch.set_default_tensor_type(torch.DoubleTensor)", "torch.set_default_dtype(torch.float64)"),
         ("torch.set_default_tensor_type('torch.FloatTensor')", "torch.set_default_dtype(torch.float32)"),

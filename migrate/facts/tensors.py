@@ -1,0 +1,230 @@
+"""Which expressions are tensors that the script makes itself, from numbers: nobody but the script moves those.
+
+What shows it is where a value comes from: a function of torch that makes tensors, and what is computed from such a one.
+What comes in as a parameter, from a loader or from a module is none of them.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from .nodes import walk
+from .placed import LIKE, MAKES_TENSORS
+
+if TYPE_CHECKING:
+    from .scopes import Scope
+    from .script import Facts
+
+MAKES = MAKES_TENSORS - {"torch.load"}
+MAKES |= {f"torch.{n}_window" for n in ("hann", "hamming", "blackman", "bartlett", "kaiser")}
+MAKES |= {"torch.tril_indices", "torch.triu_indices", "torch.combinations", "torch.cartesian_prod"}
+# methods of a tensor whose result is one tensor, whatever their arguments
+METHODS = set(
+    """
+    abs acos add addmm all any argmax argmin argsort asin atan bfloat16 bitwise_and bitwise_not bmm bool byte ceil clamp
+    clip clone contiguous copy_ cos cosh cpu cuda cumprod cumsum detach diag diagonal diff div dot double eq erf exp
+    expand expand_as expm1 fill_ flatten flip float floor fmod gather ge gt half index_select int inverse isnan le lerp
+    log log10 log1p log2 log_softmax logical_not long lt masked_fill masked_fill_ matmul mean mm movedim mul mul_ ne neg
+    norm normal_ outer permute pow prod reciprocal remainder repeat repeat_interleave reshape roll rot90 round rsqrt
+    scatter scatter_ short sigmoid sign sin sinh softmax sqrt square squeeze std sub sum swapaxes t tan tanh tile to
+    transpose tril triu trunc type type_as unflatten unfold uniform_ unsqueeze var view view_as where zero_
+    clamp_ add_ sub_ div_ exp_ bernoulli_ random_ clamp_min clamp_max floor_divide true_divide maximum minimum cross
+""".split()
+)
+# these give one tensor without arguments, and a pair with a dimension
+ONE_WITHOUT_ARGUMENTS = {"max", "min", "median", "mode"}
+FUNCTIONS = METHODS | set(
+    """
+    cat stack hstack vstack concat block_diag einsum kron normalize pad one_hot interpolate relu gelu softplus cdist ger
+    nan_to_num searchsorted bincount linear conv2d
+""".split()
+)
+VIEWS = {"T", "mT", "H", "data", "real", "imag"}
+
+
+class Tensors:
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self._asked: set[object] = set()
+
+    def made(self, node: ast.AST | None) -> bool:
+        """Whether an expression is a tensor made here, or is computed from one; `torch.load` counts to these."""
+        return self._is(node, False)
+
+    def is_tensor(self, node: ast.AST | None) -> bool:
+        """Whether an expression is one tensor without a history: what a buffer can hold."""
+        return self._is(node, True)
+
+    def _is(self, node: ast.AST | None, kept: bool) -> bool:
+        if isinstance(node, ast.Call):
+            return self._call(node, kept)
+        if isinstance(node, ast.BinOp):
+            return self._is(node.left, kept) or self._is(node.right, kept)
+        if isinstance(node, ast.UnaryOp):
+            return not isinstance(node.op, ast.Not) and self._is(node.operand, kept)
+        if isinstance(node, ast.Compare):
+            asks = any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops)
+            return not asks and any(self._is(n, kept) for n in (node.left, *node.comparators))
+        if isinstance(node, ast.Subscript):
+            return self._is(node.value, kept)
+        if isinstance(node, ast.IfExp):
+            return self._is(node.body, kept) and self._is(node.orelse, kept)
+        if isinstance(node, ast.NamedExpr):
+            return self._is(node.value, kept)
+        if isinstance(node, ast.Name):
+            return self._name(node, kept)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node, kept)
+        return False
+
+    def _call(self, call: ast.Call, kept: bool) -> bool:
+        if any(k.arg in ("requires_grad", "out") for k in call.keywords):
+            return False
+        full = self.facts.names.resolve(call.func)
+        if full is not None:
+            return self._function(call, full, kept)
+        f = call.func
+        result = self._results(call)
+        if result is not None:
+            return bool(result) and all(self._is(r, kept) for r in result)
+        if not isinstance(f, ast.Attribute):
+            return False
+        one = f.attr in METHODS or (f.attr in ONE_WITHOUT_ARGUMENTS and not call.args and not call.keywords)
+        return one and self._is(f.value, kept)
+
+    def _function(self, call: ast.Call, full: str, kept: bool) -> bool:
+        if full in MAKES:
+            return True
+        if full == "torch.load":
+            return not kept
+        if kept and full in LIKE:
+            return True
+        *package, name = full.split(".")
+        one = name in FUNCTIONS or full in LIKE or name in ("max", "min")
+        if package not in (["torch"], ["torch", "nn", "functional"], ["torch", "linalg"], ["torch", "fft"]) or not one:
+            return False
+        if name in ("max", "min") and (len(call.args) != 1 or call.keywords):
+            return False
+        values: list[ast.expr] = []
+        for a in (*call.args, *(k.value for k in call.keywords)):
+            values += a.elts if isinstance(a, ast.Tuple | ast.List) else [a]
+        return any(self._is(v, kept) for v in values)
+
+    def _results(self, call: ast.Call) -> list[ast.expr] | None:
+        """What a method or function of the file gives back; None where it is not one, or does not show."""
+        f: ast.AST | None = None
+        if _is_self(call.func):
+            holder = next((u for u in self.facts.scopes.ancestors(call) if isinstance(u, ast.ClassDef)), None)
+            f = self.facts.classes.methods(holder).get(call.func.attr) if holder is not None else None  # type: ignore[attr-defined]
+        elif isinstance(call.func, ast.Name):
+            home = self.facts.scopes.scope_of(call.func).lookup(call.func.id)
+            made = home.stores.get(call.func.id, []) if home is not None else []
+            f = made[0] if len(made) == 1 else None
+            given = self.facts.scopes.parents.get(f) if isinstance(f, ast.Name) else None
+            f = given.value if isinstance(given, ast.Assign) and isinstance(given.value, ast.Lambda) else f
+        if isinstance(f, ast.Lambda):
+            return [f.body]
+        if not isinstance(f, ast.FunctionDef) or f in self._asked or any(isinstance(n, ast.Yield) for n in walk(f)):
+            return None
+        self._asked.add(f)
+        try:
+            own = self.facts.scopes.by_node[f]
+            returns = [n for n in walk(f) if isinstance(n, ast.Return) and self.facts.scopes.scope_of(n) is own]
+            if not returns or not all(r.value is not None for r in returns):
+                return None
+            known = [r.value for r in returns if r.value is not None]
+            return known if all(self._is(v, False) for v in known) else None
+        finally:
+            self._asked.discard(f)
+
+    def _name(self, node: ast.Name, kept: bool) -> bool:
+        scope = self.facts.scopes.scope_of(node).lookup(node.id)
+        if scope is None:
+            return False
+        key = (node, kept)
+        if key in self._asked:
+            return True  # computed from itself: what it began as decides
+        values = self._reaching(node, scope)
+        self._asked.add(key)
+        try:
+            return bool(values) and all(v is not None and self._is(v, kept) for v in values or ())
+        finally:
+            self._asked.discard(key)
+
+    def _reaching(self, node: ast.Name, scope: Scope) -> list[ast.expr | None] | None:
+        """The values that a name may have where it is read; None among them for what does not show."""
+        parents = self.facts.scopes.parents
+        stores = [s for s in scope.stores.get(node.id, ()) if not isinstance(parents.get(s), ast.AugAssign)]
+        if not stores:
+            return None
+        above = list(self.facts.scopes.ancestors(node))
+        here = next((u for u in above if isinstance(u, ast.stmt)), None)
+        around = [u for u in above if isinstance(u, ast.For | ast.While | ast.AsyncFor)]
+        last: ast.stmt | None = None
+        for s in stores:
+            statement = self.facts.scopes.statement_of(s)
+            before = statement is not here and statement.lineno <= node.lineno
+            if before and isinstance(statement, ast.Assign | ast.AnnAssign) and self._governs(statement, above):
+                last = statement if last is None or statement.lineno >= last.lineno else last
+        if last is None and node.id in scope.params:
+            return None
+        found: list[ast.expr | None] = []
+        for s in stores:
+            statement = self.facts.scopes.statement_of(s)
+            again = any(statement in walk(loop) and last not in walk(loop) for loop in around)
+            between = last is None or (statement is not here and last.lineno <= statement.lineno <= node.lineno)
+            if again or between:
+                found.append(self._value(s))
+        return found
+
+    def _governs(self, statement: ast.stmt, above: list[ast.AST]) -> bool:
+        """Whether a statement has run wherever what is below these nodes runs."""
+        up = self.facts.scopes.parents.get(statement)
+        blocks = [getattr(up, field, None) for field in ("body", "orelse", "finalbody")]
+        block = next((b for b in blocks if isinstance(b, list) and statement in b), [])
+        return any(s in above for s in block)
+
+    def _value(self, store: ast.AST) -> ast.expr | None:
+        up = self.facts.scopes.parents.get(store)
+        if isinstance(up, ast.Assign) and store in up.targets:
+            return up.value
+        if isinstance(up, ast.AnnAssign | ast.NamedExpr):
+            return up.value
+        outer = self.facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else None
+        if isinstance(outer, ast.Assign) and isinstance(outer.value, ast.Tuple) and up in outer.targets:
+            assert isinstance(up, ast.Tuple)
+            pairs = zip(up.elts, outer.value.elts, strict=False)
+            return next((v for t, v in pairs if t is store), None) if len(up.elts) == len(outer.value.elts) else None
+        return None
+
+    def _attribute(self, node: ast.Attribute, kept: bool) -> bool:
+        if node.attr in VIEWS and not _is_self(node):
+            return self._is(node.value, kept)
+        holder = next((u for u in self.facts.scopes.ancestors(node) if isinstance(u, ast.ClassDef)), None)
+        if not _is_self(node) or holder is None:
+            return False
+        key = (holder, node.attr, kept)
+        if key in self._asked:
+            return False
+        self._asked.add(key)
+        try:
+            if node.attr in self.registered(holder) or (holder, node.attr) in self.facts.buffers:
+                return kept  # the module moves it
+            values = self.facts.devices.attribute_values.get(node.attr, ())
+            own = [v for v in values if holder in self.facts.scopes.ancestors(v)]
+            own = [v for v in own if not (isinstance(v, ast.Constant) and v.value is None)]
+            moved = [v for v in own if not any(isinstance(n, ast.Attribute) and n.attr == node.attr for n in walk(v))]
+            return bool(moved) and all(self._is(v, kept) for v in moved)
+        finally:
+            self._asked.discard(key)
+
+    def registered(self, holder: ast.ClassDef) -> set[object]:
+        """The names of the buffers that a class registers."""
+        calls = [n for n in walk(holder) if isinstance(n, ast.Call) and _is_self(n.func) and n.args]
+        found = [c.args[0] for c in calls if c.func.attr == "register_buffer"]  # type: ignore[attr-defined]
+        return {a.value for a in found if isinstance(a, ast.Constant)}
+
+
+def _is_self(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"

@@ -176,6 +176,8 @@ class Tensors:
             between = last is None or (statement is not here and last.lineno <= statement.lineno <= node.lineno)
             if again or between:
                 found.append(self._value(s))
+        if last is None and all(v is not None and _reads(v, node.id) for v in found):
+            return None  # nothing shows what it began as
         return found
 
     def _governs(self, statement: ast.stmt, above: list[ast.AST]) -> bool:
@@ -224,6 +226,10 @@ class Tensors:
         calls = [n for n in walk(holder) if isinstance(n, ast.Call) and _is_self(n.func) and n.args]
         found = [c.args[0] for c in calls if c.func.attr == "register_buffer"]  # type: ignore[attr-defined]
         return {a.value for a in found if isinstance(a, ast.Constant)}
+
+
+def _reads(value: ast.expr, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for n in walk(value))
 
 
 def _is_self(node: ast.AST) -> bool:

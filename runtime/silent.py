@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from .environment import place
 
 
+@cache
+def folder_to_forget() -> str:
+    """A folder of this process's own, gone with it: what a rank that must not write is told to write there."""
+    path = tempfile.mkdtemp(prefix="ptrun-rank-")
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
 class Silent:
-    """Stands for a writer on ranks that must not write: any attribute, call, item or `with` gives it back."""
+    """Stands for a writer on ranks that must not write: any attribute, call, item or `with` gives it back.
+
+    Where a path is asked for (`os.path.join(writer.log_dir, "log.txt")`) it is a folder that goes with the process.
+    """
 
     def __getattr__(self, name: str) -> Silent:
         if name.startswith("__"):
@@ -36,6 +52,17 @@ class Silent:
 
     def __reduce__(self) -> tuple:
         return Silent, ()
+
+    def __fspath__(self) -> str:
+        return folder_to_forget()
+
+    __str__ = __fspath__
+
+    def __add__(self, other: str) -> str:
+        return folder_to_forget() + other
+
+    def __truediv__(self, other: Any) -> Path:
+        return Path(folder_to_forget(), other)
 
     def __repr__(self) -> str:
         return "<nothing: rank 0 has the writer>"

@@ -1,4 +1,5 @@
 import copy
+import os
 import pickle
 
 import pytest
@@ -22,6 +23,27 @@ def test_other_ranks_get_one_that_takes_everything(tmp_path):
     done = ptrun("--accelerator", "cpu", "--devices", "2", str(script))
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "log").read_text() == "once"
+
+
+def test_paths_in_the_writers_folder_are_there_on_every_rank_and_go_with_the_others(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import logging, os\nfrom pathlib import Path\nfrom types import SimpleNamespace\n"
+        "from ptmigrate.runtime import on_rank_zero\n"
+        f"writer = on_rank_zero(SimpleNamespace)(log_dir={str(tmp_path / 'runs')!r})\n"
+        "os.makedirs(writer.log_dir, exist_ok=True)\n"
+        "logging.basicConfig(filename=os.path.join(writer.log_dir, 'training.log'), level=logging.INFO)\n"
+        "logging.info('once')\n"
+        "paths = [f'{writer.log_dir}/a', writer.log_dir + '/b', Path(writer.log_dir) / 'c']\n"
+        "for path in paths:\n    Path(path).write_text('x')\n"
+        f"Path({str(tmp_path)!r}, 'of' + os.environ['RANK']).write_text(str(writer.log_dir))\n"
+    )
+    done = ptrun("--accelerator", "cpu", "--devices", "2", str(script))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "runs" / "training.log").read_text() == "INFO:root:once\n"
+    assert sorted(p.name for p in (tmp_path / "runs").iterdir()) == ["a", "b", "c", "training.log"]
+    others = (tmp_path / "of1").read_text()
+    assert others != (tmp_path / "of0").read_text() and not os.path.exists(others)
 
 
 @pytest.mark.parametrize(

@@ -48,3 +48,34 @@ def test_the_mode_is_the_scripts(back, forth, told):
     notes = [n for n in migrate_text(text).attention if LEFT in n.message]
     assert bool(notes) is told
     assert ("def on_validation_model_train(self):\n        pass\n" in result) is told
+
+
+GIVEN_BACK = (
+    HEAD
+    + """
+for epoch in range(3):
+    for i, (x, y) in enumerate(train_loader):
+        model = model.train()
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model = model.eval()
+    with torch.no_grad():
+        print(sum((model(x).argmax(1) == y).sum().item() for x, y in test_loader))
+torch.save(model.state_dict(), os.devnull)
+"""
+)
+
+
+def test_a_module_that_a_switch_gives_back_is_not_carried():
+    text = GIVEN_BACK.replace("import torch\n", "import os\nimport torch\n", 1)
+    result = check_same(text, "module")
+    assert "self.model.train()\n" in result and "divide_batches" not in result
+
+
+def test_what_is_not_shown_to_be_a_module_is_carried():
+    text = GIVEN_BACK.replace("model = model.train()", "state = state.train()").replace(
+        "for epoch", "state = State()\n\nfor epoch", 1
+    )
+    assert "carried from batch to batch" in str(migrate_text(text).attention)

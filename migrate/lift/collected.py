@@ -48,14 +48,22 @@ def collected(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk])
 
 
 def _filled(n: ast.AST) -> ast.Name | None:
-    """The x of `x.append(...)`, `x.update(...)`, `x[0] += ...`, `x["loss"] = ...`, `x.total += ...`."""
+    """The x of `x.append(...)`, `x["a"].update(...)`, `x[0] += ...`, `x[i]["loss"] = ...`, `x.total += ...`."""
     if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in FILLS:
-        return n.func.value if isinstance(n.func.value, ast.Name) else None
+        held = _held(n.func.value)
+        return held if isinstance(held, ast.Name) else None
     if isinstance(n, ast.AugAssign | ast.Assign):
         target = n.target if isinstance(n, ast.AugAssign) else n.targets[0]
-        if isinstance(target, ast.Subscript | ast.Attribute) and isinstance(target.value, ast.Name):
-            return target.value if target.value.id != "self" else None
+        held = _held(target.value) if isinstance(target, ast.Subscript | ast.Attribute) else None
+        return held if isinstance(held, ast.Name) and held.id != "self" else None
     return None
+
+
+def _held(node: ast.expr) -> ast.expr:
+    """The x of `x[i]["loss"]`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
 
 
 def _given(n: ast.AST) -> list[ast.expr]:

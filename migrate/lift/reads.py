@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from ..facts.nodes import walk
 from .nodes import names_of
@@ -14,23 +15,46 @@ def names_in(statements: Iterable[ast.stmt]) -> Iterator[ast.Name]:
         yield from names_of(s)
 
 
-def exposed(statements: list[ast.stmt]) -> set[str]:
-    """The names that may be read before these statements have surely written them."""
+def exposed(statements: list[ast.stmt], under: Mapping[str, set[str]] = MappingProxyType({})) -> set[str]:
+    """The names that may be read before these statements have surely written them.
+
+    `under`: what is surely written where a test holds, by the test's source; another `if` of that test may read it.
+    """
     sure: set[str] = set()
+    under = dict(under)
     open_reads: set[str] = set()
     for s in statements:
         stores = {n.id for n in names_of(s) if not isinstance(n.ctx, ast.Load)}
         loads = {n.id for n in names_of(s) if isinstance(n.ctx, ast.Load)}
         if isinstance(s, ast.AugAssign):
             loads |= stores
+        changed = stores | {ast.unparse(n) for n in walk(s) if isinstance(n, ast.Attribute) and _is_set(n)}
+        under = {test: names for test, names in under.items() if not _reads_any(test, changed)}
         if isinstance(s, ast.If | ast.For | ast.While | ast.With | ast.Try):
-            open_reads |= _exposed_inside(s) - sure
+            open_reads |= _exposed_inside(s, under) - sure
             sure |= sure_of(s) or set()
+            if isinstance(s, ast.If) and _is_steady(s.test) and not _reads_any(test := ast.unparse(s.test), changed):
+                under[test] = under.get(test, set()) | (sure_stores(s.body) or set())
             continue
         open_reads |= loads - sure
         if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Import | ast.ImportFrom):
             sure |= stores
     return open_reads
+
+
+def _is_steady(test: ast.expr) -> bool:
+    """Whether a test has one answer as long as nothing sets its names: options, flags and constants."""
+    kinds = (ast.Name, ast.Attribute, ast.Constant, ast.UnaryOp, ast.Not, ast.BoolOp, ast.boolop, ast.Compare)
+    return all(isinstance(n, (*kinds, ast.cmpop, ast.expr_context)) for n in walk(test))
+
+
+def _reads_any(test: str, changed: set[str]) -> bool:
+    parts = {ast.unparse(n) for n in walk(ast.parse(test)) if isinstance(n, ast.Name | ast.Attribute)}
+    return bool(parts & changed)
+
+
+def _is_set(n: ast.Attribute) -> bool:
+    return not isinstance(n.ctx, ast.Load)
 
 
 def sure_stores(block: list[ast.stmt]) -> set[str] | None:
@@ -71,16 +95,17 @@ def _either(a: set[str] | None, b: set[str] | None) -> set[str] | None:
     return a & b
 
 
-def _exposed_inside(s: ast.stmt) -> set[str]:
+def _exposed_inside(s: ast.stmt, under: Mapping[str, set[str]]) -> set[str]:
     """Reads of a compound statement: its own expressions, and what its blocks expose."""
+    held = under.get(ast.unparse(s.test), set()) if isinstance(s, ast.If) and under else set()
     found: set[str] = set()
     own_targets: set[str] = set()
     for name, value in ast.iter_fields(s):
         if name in ("body", "orelse", "finalbody") and isinstance(value, list):
-            found |= exposed(value)
+            found |= exposed(value, under) - (held if name == "body" else set())
         elif name == "handlers":
             for h in value:
-                found |= exposed(h.body)
+                found |= exposed(h.body, under)
         elif name == "target":
             own_targets = {n.id for n in walk(value) if isinstance(n, ast.Name)}
         elif name == "items":

@@ -1,0 +1,45 @@
+"""What a step fills with values of its samples: read as a whole afterwards, each process has to have all of it."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.lift.test_same_run import HEAD
+from tests.migrate.running import check_same
+
+TEXT = (
+    HEAD
+    + """
+def train(epoch):
+    seen = {{'guess': [], 'rows': {{}}}}
+    for i, (x, y) in enumerate(train_loader):
+        out = model(x)
+        loss = criterion(out, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {fills}
+    with open('/dev/null', 'w') as f:
+        f.write(str(len(seen['guess']) + len(seen['rows'])))
+    return sum(seen['guess']) + sum(seen['rows'].values())
+
+for epoch in range(2):
+    total = train(epoch)
+    print(epoch, total)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "fills",
+    ["seen['guess'].append(out.sum().item())", "seen['rows'][i] = out.sum().item()"],
+)
+def test_values_of_samples_in_a_list_or_dictionary_that_another_holds(fills):
+    text = TEXT.format(fills=fills)
+    assert "divide_batches = False" in check_same(text, "module")
+    assert any("`seen` collects values of the samples" in n.message for n in migrate_text(text).attention)
+
+
+def test_the_loss_is_brought_together():
+    result = check_same(TEXT.format(fills="seen['guess'].append(loss.item())"), "module")
+    assert "divide_batches" not in result
+    assert "self.seen['guess'].append(self.all_reduce(loss.item() * self.share))" in result

@@ -94,6 +94,8 @@ class RemoveSamplers(Codemod):
         line, column, _, _ = facts.text.key(call)
         where = f" (`{facts.short(use.other[0])}` on line {use.other[0].lineno})" if use.other else ""
         kept = f"DistributedSampler kept: it is used for more than a DataLoader{where}"
+        if not use.other and len({_shuffle(facts, c) for c in use.made}) > 1:
+            kept = "DistributedSampler kept: whether it shuffles depends on the branch"
         self.left.append(Note(line, column + 1, self.code, f"{kept}; it draws every sample, {WHY}"))
         dropped = tuple(a for n, i in (("num_replicas", 1), ("rank", 2)) if (a := argument_at(call, n, i)) is not None)
         rewrite = change_call(_SAMPLER_PARAMETERS, set(), {"num_replicas": "1", "rank": "0"})
@@ -108,6 +110,8 @@ class RemoveSamplers(Codemod):
         if len(made) < len(branch.body) or any(facts.names.resolve(c.func) != SAMPLER for c in made):
             return
         others = [n for s in branch.orelse for n in ast.walk(s) if isinstance(n, ast.Assign)]
+        if any(isinstance(s.value, ast.Call) and facts.names.resolve(s.value.func) == SAMPLER for s in others):
+            return
         given = {ast.unparse(t) for s in others for t in s.targets if not _is_none(s.value)}
         parent = facts.scopes.parents.get(branch)
         chained = isinstance(parent, ast.If) and parent.orelse == [branch]
@@ -154,8 +158,9 @@ class RemoveSamplers(Codemod):
         top: ast.expr = call
         up = facts.scopes.parents[call]
         while isinstance(up, ast.IfExp) and top is not up.test:
-            other = up.orelse if top is up.body else up.body
-            use.alternatives.append(other)
+            for other in _branches(up.orelse if top is up.body else up.body):
+                sampler = isinstance(other, ast.Call) and facts.names.resolve(other.func) == SAMPLER
+                (use.made if sampler else use.alternatives).append(other)  # type: ignore[arg-type]
             top, up = up, facts.scopes.parents[up]
         if isinstance(up, ast.Assign) and len(up.targets) == 1:
             target = up.targets[0]
@@ -264,7 +269,12 @@ class RemoveSamplers(Codemod):
             yield from self._alternative(facts, use, others)
             return
         gone_tests: set[ast.AST] = set()
-        shuffle = None if use.alternatives else _shuffle(facts, use.made[0])
+        said = {_shuffle(facts, call) for call in use.made}
+        shuffle = next(iter(said)) if len(said) == 1 and not use.alternatives else None
+        if len(said) > 1:
+            shuffle = self._by_branch(facts, use)
+            if shuffle is None:
+                return
         for read in use.handed:
             yield from self._handed(facts, read, shuffle, use, gone_tests)
         guards = self._guards(facts, use)
@@ -282,6 +292,30 @@ class RemoveSamplers(Codemod):
         for s in [*use.statements, *self._told_off(facts, use)]:
             says = f"`{facts.short(s)}` removed: {WHY}"
             yield Change(s, self.edit(facts, s, says), None, (s,))
+
+    def _by_branch(self, facts: Facts, use: Use) -> str | None:
+        """`shuffle=` where two branches make samplers that shuffle differently: what chose between them."""
+        if use.alternatives or len(use.made) != 2:
+            return None
+        first, second = sorted(use.made, key=lambda c: (c.lineno, c.col_offset))
+        chooser: ast.AST | None = facts.scopes.parents.get(first)
+        if isinstance(chooser, ast.Assign):
+            chooser = facts.scopes.parents.get(chooser)
+            blocks = [chooser.body, chooser.orelse] if isinstance(chooser, ast.If) else []
+            if [len(b) for b in blocks] != [1, 1] or [getattr(b[0], "value", None) for b in blocks] != [first, second]:
+                return None
+        elif not isinstance(chooser, ast.IfExp) or [chooser.body, chooser.orelse] != [first, second]:
+            return None
+        test = chooser.test  # type: ignore[union-attr]
+        if not _stays_as_it_is(facts, test):
+            return None
+        source, said = facts.text.get(test), [_shuffle(facts, c) for c in (first, second)]
+        if said == ["True", None]:
+            return source
+        if said == [None, "True"]:
+            plain = isinstance(test, ast.Name | ast.Attribute)
+            return f"not {source}" if plain else f"not ({source})"
+        return f"{said[0] or False} if {source} else {said[1] or False}"
 
     def _told_off(self, facts: Facts, use: Use) -> Iterator[ast.stmt]:
         """`shuffle = False` beside the sampler, because a DataLoader refuses to shuffle beside one."""
@@ -311,6 +345,7 @@ class RemoveSamplers(Codemod):
         elif isinstance(holder, ast.Dict):
             given = next((v for k, v in zip(holder.keys, holder.values, strict=True) if _is_text(k, "shuffle")), None)
         new = shuffle if not evaluates else None
+        new = _by_phase(facts, holder) if new == "True" else new
         gone: tuple[ast.AST, ...] = (read,)
         if given is not None:
             known = _without_sampler(given, use.tests)
@@ -432,6 +467,33 @@ def _shuffle(facts: Facts, call: ast.Call) -> str | None:
     if given is None:
         return "True"
     return None if isinstance(given, ast.Constant) and not given.value else facts.text.get(given)
+
+
+def _by_phase(facts: Facts, holder: ast.AST) -> str | None:
+    """The source of `shuffle=` in `{x: DataLoader(...) for x in ["train", "val"]}`: what evaluates keeps its order."""
+    for up in facts.scopes.ancestors(holder):
+        for loop in getattr(up, "generators", [up] if isinstance(up, ast.For) else []):
+            phases = [getattr(e, "value", None) for e in getattr(loop.iter, "elts", ())]
+            if not isinstance(loop.target, ast.Name) or not phases or not all(isinstance(p, str) for p in phases):
+                continue
+            shuffled = [p for p in phases if not EVALUATES.search(p.lower())]
+            if len(shuffled) < len(phases):
+                several = f"{loop.target.id} in ({', '.join(map(repr, shuffled))})"
+                one = f"{loop.target.id} == {shuffled[0]!r}" if shuffled else None
+                return several if len(shuffled) > 1 else one
+    return "True"
+
+
+def _stays_as_it_is(facts: Facts, test: ast.expr) -> bool:
+    """Whether a condition is one of names that are bound once, so that it says the same a little later."""
+    for n in ast.walk(test):
+        if isinstance(n, ast.Call | ast.NamedExpr | ast.Await | ast.Subscript):
+            return False
+        if isinstance(n, ast.Name):
+            scope = facts.scopes.scope_of(n).lookup(n.id)
+            if scope is not None and len(scope.stores.get(n.id, ())) + (n.id in scope.params) > 1:
+                return False
+    return True
 
 
 def _without_sampler(given: ast.expr, tests: list[ast.expr]) -> bool | None:

@@ -1,4 +1,6 @@
 # ruff: noqa: E501
+import re
+
 import pytest
 from helpers import check, check_unchanged
 
@@ -30,6 +32,14 @@ from torch.utils.data.distributed import DistributedSampler
         ("train = DataLoader(d, sampler=DistributedSampler(d))\nfor e in range(3):\n    if dist:\n        train.sampler.set_epoch(e)\n    go(train)", "train = DataLoader(d, shuffle=True)\nfor e in range(3):\n    go(train)"),
         ("class D:\n    def make(self):\n        self.s = DistributedSampler(d)\n        return DataLoader(d, sampler=self.s)\n    def epoch(self, e):\n        self.s.set_epoch(e)\n        go()", "class D:\n    def make(self):\n        return DataLoader(d, shuffle=True)\n    def epoch(self, e):\n        go()"),
         ("s = DistributedSampler(d) if c else None\ntrain = DataLoader(d, sampler=s)\nfresh = s is None", "train = DataLoader(d)\nfresh = True"),
+        ("def f(d, train):\n    if train:\n        s = DistributedSampler(d)\n    else:\n        s = DistributedSampler(d, shuffle=False)\n    return DataLoader(d, sampler=s)", "def f(d, train):\n    return DataLoader(d, shuffle=train)"),
+        ("def f(d, last):\n    s = DistributedSampler(d, shuffle=False) if last > 1 else DistributedSampler(d)\n    return DataLoader(d, sampler=s)", "def f(d, last):\n    return DataLoader(d, shuffle=not (last > 1))"),
+        ("def f(d, a, b):\n    return DataLoader(d, sampler=DistributedSampler(d, shuffle=b) if a else DistributedSampler(d))", "def f(d, a, b):\n    return DataLoader(d, shuffle=b if a else True)"),
+        ("def f(d, a):\n    s = DistributedSampler(d) if a else DistributedSampler(d, seed=3)\n    return DataLoader(d, sampler=s)", "def f(d, a):\n    return DataLoader(d, shuffle=True)"),
+        ("all = {x: DataLoader(d[x], sampler=DistributedSampler(d[x])) for x in ['train', 'val']}", "all = {x: DataLoader(d[x], shuffle=x == 'train') for x in ['train', 'val']}"),
+        ("all = {x: DataLoader(d[x], sampler=DistributedSampler(d[x])) for x in ('val', 'test')}", "all = {x: DataLoader(d[x]) for x in ('val', 'test')}"),
+        ("for x in ('a', 'b', 'test'):\n    all[x] = DataLoader(d[x], sampler=DistributedSampler(d[x]))", "for x in ('a', 'b', 'test'):\n    all[x] = DataLoader(d[x], shuffle=x in ('a', 'b'))"),
+        ("all = [DataLoader(d[x], sampler=DistributedSampler(d[x])) for x in ('a', 'b')]", "all = [DataLoader(d[x], shuffle=True) for x in ('a', 'b')]"),
         ("train = DataLoader(\n    d,\n    batch_size=4,  # small\n    sampler=DistributedSampler(d),\n)", "train = DataLoader(\n    d,\n    batch_size=4,  # small\n    shuffle=True,\n)"),
     ],
 )  # fmt: skip
@@ -66,12 +76,16 @@ def test_unchanged(source):
         "s = DistributedSampler(d)\nDataLoader(d, sampler=s)\nprint(len(s))",
         "s = DistributedSampler(d)\nDataLoader(d, sampler=s)\ntrain(s)",
         "s = DistributedSampler(d)\nMyLoader(d, s)",
+        "if go():\n    s = DistributedSampler(d)\nelse:\n    s = DistributedSampler(d, shuffle=False)\nDataLoader(d, sampler=s)",
+        "if a:\n    s = DistributedSampler(d)\nelif b:\n    s = DistributedSampler(d, shuffle=False)\nelse:\n    s = None\nDataLoader(d, sampler=s)",
+        "def f(a):\n    s = DistributedSampler(d) if a else DistributedSampler(d, shuffle=False)\n    a = 3\n    DataLoader(d, sampler=s)",
         "def make(d):\n    return DistributedSampler(d)",
     ],
 )
 def test_used_for_more_it_draws_every_sample_and_is_told(source):
-    after = source.replace("DistributedSampler(d", "DistributedSampler(d, num_replicas=1, rank=0")
-    check(HEAD + source + "\n", HEAD + after + "\n", ["PTM401 line "], ["PTM401 line "])
+    after = re.sub(r"DistributedSampler\((.*?)\)", r"DistributedSampler(\1, num_replicas=1, rank=0)", source)
+    lines = ["PTM401 line "] * source.count("DistributedSampler")
+    check(HEAD + source + "\n", HEAD + after + "\n", lines, lines)
 
 
 @pytest.mark.parametrize(

@@ -47,13 +47,11 @@ class SyncLogging(Codemod):
                         continue
                     if self._is_metric(facts, call, metrics) or facts.alone.reached_by(call) != {False}:
                         continue  # where rank 0 comes alone nobody answers it
-                    if any(k.arg is None for k in call.keywords) and not any(
-                        k.arg == "sync_dist" for k in call.keywords
-                    ):
+                    if _spread(facts, call) is None and not any(k.arg == "sync_dist" for k in call.keywords):
                         line, column, _, _ = facts.text.key(call)
                         told = f"`{facts.short(call)}` in {name}: whether it has sync_dist does not show"
                         self.left.append(Note(line, column + 1, self.code, told))
-                    if self._logs(call):
+                    if self._logs(facts, call):
                         says = f"`{facts.short(call.func)}` in {name}: sync_dist={when}"
                         yield Change(call, self.edit(facts, call, says), set_keyword("sync_dist", when))
 
@@ -62,13 +60,14 @@ class SyncLogging(Codemod):
 
     def _when(self, facts: Facts, c: ast.ClassDef, name: str) -> str | None:
         """The source of `sync_dist=` in a method: True in evaluation, what tells training apart in a shared helper."""
+        kin = facts.classes.kin(c)
         seen, pending, reached = {name}, [name], set()
         while pending:
             at = pending.pop()
             if at in EVALUATION | TRAINING or at in STEPS:
                 reached.add(at)
                 continue
-            for caller in facts.classes.callers(c, at) - seen:
+            for caller in {name for d in kin for name in facts.classes.callers(d, at)} - seen:
                 seen.add(caller)
                 pending.append(caller)
         if not reached & EVALUATION:
@@ -89,9 +88,12 @@ class SyncLogging(Codemod):
             and f.value.id == "self"
         )
 
-    def _logs(self, call: ast.Call) -> bool:
+    def _logs(self, facts: Facts, call: ast.Call) -> bool:
+        spread = _spread(facts, call)
         return (
-            not any(k.arg in ("sync_dist", "rank_zero_only", None) for k in call.keywords)
+            spread is not None
+            and not spread & {"sync_dist", "rank_zero_only"}
+            and not any(k.arg in ("sync_dist", "rank_zero_only") for k in call.keywords)
             and not any(isinstance(a, ast.Starred) for a in call.args)
             and len(call.args) < 8
             and bool(call.args or call.keywords)
@@ -107,6 +109,8 @@ class SyncLogging(Codemod):
         """A metric object, one of several, or what its compute() gives: they are reduced already."""
         if isinstance(value, ast.Subscript):
             value = value.value
+        if isinstance(value, ast.Dict):
+            return bool(value.values) and all(self._holds_metric(facts, v, metrics) for v in value.values)
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "compute":
             value = value.func.value
         if isinstance(value, ast.Name):
@@ -125,15 +129,39 @@ class SyncLogging(Codemod):
         """Attributes that hold metric objects: of torchmetrics or a Metric class, or clones of those."""
         found: set[str] = set()
         for n in ast.walk(c):
-            if not (isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)):
+            if not isinstance(n, ast.Assign):
                 continue
-            full = facts.names.resolve(n.value.func) or ast.unparse(n.value.func)
-            if full in ("torch.nn.ModuleList", "torch.nn.ModuleDict"):
-                parts = [x for x in ast.walk(n.value) if isinstance(x, ast.Call) and x is not n.value]
+            value: ast.AST = n.value
+            full = facts.names.resolve(value.func) or ast.unparse(value.func) if isinstance(value, ast.Call) else ""
+            several = isinstance(value, ast.Dict | ast.List | ast.Tuple | ast.ListComp | ast.DictComp)
+            if several or full in ("torch.nn.ModuleList", "torch.nn.ModuleDict"):
+                parts = [x for x in ast.walk(value) if isinstance(x, ast.Call) and x is not value]
                 full = " ".join(facts.names.resolve(x.func) or ast.unparse(x.func) for x in parts)
             if "metrics" in full.lower() or "Metric" in full or full.endswith(".clone"):
                 found.update(t.attr for t in n.targets if isinstance(t, ast.Attribute))
         return found
+
+
+def _spread(facts: Facts, call: ast.Call) -> set[str] | None:
+    """The names that `**options` adds to a call; None where they do not show."""
+    found: set[str] = set()
+    for k in call.keywords:
+        if k.arg is not None:
+            continue
+        value: ast.expr | None = k.value
+        if isinstance(value, ast.Name):
+            scope = facts.scopes.scope_of(value).lookup(value.id)
+            given = facts.devices.assigned(value.id, scope) if scope is not None else None
+            value = given[0] if given and len(given) == 1 else None
+        if isinstance(value, ast.Dict) and all(isinstance(x, ast.Constant) for x in value.keys):
+            found |= {str(x.value) for x in value.keys if isinstance(x, ast.Constant)}
+        elif isinstance(value, ast.Call) and ast.unparse(value.func) == "dict" and not value.args:
+            if any(x.arg is None for x in value.keywords):
+                return None
+            found |= {str(x.arg) for x in value.keywords}
+        else:
+            return None
+    return found
 
 
 def _source(facts: Facts, store: ast.AST) -> ast.expr | None:
@@ -143,6 +171,8 @@ def _source(facts: Facts, store: ast.AST) -> ast.expr | None:
         child, up = up, facts.scopes.parents.get(up)
     if isinstance(up, ast.For):
         over = up.iter
+        if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id == "enumerate" and over.args:
+            over = over.args[0]
         if (
             isinstance(over, ast.Call)
             and isinstance(over.func, ast.Attribute)

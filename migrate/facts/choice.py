@@ -47,12 +47,33 @@ def _moves(facts: Facts) -> list[tuple[ast.expr, bool]]:
     for branch in facts.walk(ast.If):
         values = [s.value for s in branch.body if isinstance(s, ast.Expr | ast.Assign)]
         if not branch.orelse and any(isinstance(v, ast.Call) and facts.devices.moved(v) is not None for v in values):
-            found.append((branch.test, True))
+            found += [(branch.test, True)] if _is_choice(facts, branch.test) else []
     for choice in facts.walk(ast.IfExp):
         for side, means in ((choice.body, True), (choice.orelse, False)):
             if isinstance(side, ast.Call) and facts.devices.moved(side) is not None:
-                found.append((choice.test, means))
+                found += [(choice.test, means)] if _is_choice(facts, choice.test) else []
     return found
+
+
+def _is_choice(facts: Facts, test: ast.expr) -> bool:
+    """Whether a condition can be the user's: not one about the value at hand, as `if torch.is_tensor(v):` is."""
+    for n in ast.walk(test):
+        if isinstance(n, ast.Call):
+            plain = isinstance(n.func, ast.Name) and n.func.id in ("len", "int", "bool", "str", "getattr", "any", "all")
+            if not plain and facts.names.resolve(n.func) not in AVAILABILITY:
+                return False
+        elif isinstance(n, ast.Name):
+            scope = facts.scopes.scope_of(n).lookup(n.id)
+            if scope is not None and any(_by_loop(facts, s) for s in scope.stores.get(n.id, ())):
+                return False
+    return True
+
+
+def _by_loop(facts: Facts, store: ast.AST) -> bool:
+    up = facts.scopes.parents.get(store)
+    while isinstance(up, ast.Tuple | ast.List | ast.Starred):
+        store, up = up, facts.scopes.parents.get(up)
+    return isinstance(up, ast.For | ast.AsyncFor | ast.comprehension) and up.target is store
 
 
 def _always(facts: Facts, call: ast.Call) -> bool:

@@ -65,6 +65,19 @@ class Classes:
         up = self.facts.scopes.parents.get(f)
         return up if isinstance(up, ast.ClassDef) else None
 
+    def kin(self, c: ast.ClassDef) -> list[ast.ClassDef]:
+        """The class, and those of this file that it derives from or that derive from it, or from the same."""
+        found, pending = [c], [c]
+        while pending:
+            at = pending.pop()
+            bases = {b.id for b in at.bases if isinstance(b, ast.Name)}
+            for d in self.facts.walk(ast.ClassDef):
+                near = d.name in bases or any(isinstance(b, ast.Name) and b.id == at.name for b in d.bases)
+                if near and d not in found:
+                    found.append(d)
+                    pending.append(d)
+        return found
+
     def layers(self, c: ast.ClassDef) -> dict[str, str]:
         """What `__init__` gives in any case of torch.nn: the class of each attribute."""
         init = self.methods(c).get("__init__")

@@ -67,6 +67,8 @@ class Devices:
             return self._is_device_name(node)
         if isinstance(node, ast.Attribute):
             return self._is_device_attribute(node)
+        if isinstance(node, ast.Subscript):
+            return self._is_device_entry(node)
         if isinstance(node, ast.JoinedStr):
             first = node.values[0] if node.values else None
             return isinstance(first, ast.Constant) and str(first.value).startswith("cuda:")
@@ -147,6 +149,19 @@ class Devices:
             )
         finally:
             self._asked.discard(id(node))
+
+    def _is_device_entry(self, node: ast.Subscript) -> bool:
+        """`config["device"]`: an entry of a dictionary that is written down here, or of what holds the options."""
+        key, holder = getattr(node.slice, "value", None), node.value
+        if not isinstance(key, str) or not isinstance(holder, ast.Name):
+            return False
+        scope = self.scopes.scope_of(holder).lookup(holder.id)
+        written = self.assigned(holder.id, scope) if scope is not None and holder.id not in scope.params else None
+        entries = [entry(w, key) for w in written or ()]
+        if not entries or None in entries:
+            return key in DEVICE_ATTRIBUTES and bool(OPTIONS.match(holder.id))
+        fits = self._may_be_device if key in DEVICE_ATTRIBUTES else self.is_device
+        return all(fits(e) for e in entries if e is not None)
 
     @cached_property
     def attribute_values(self) -> dict[str, list[ast.expr]]:
@@ -320,6 +335,16 @@ def is_index(node: ast.expr) -> bool:
         return bool(re.search(r"(device|gpu)_?ids?$", ast.unparse(node.value), re.IGNORECASE))
     last = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     return bool(INDEX_NAME.match(last))
+
+
+def entry(holder: ast.expr, key: str) -> ast.expr | None:
+    """What a dictionary display, or `dict(...)`, has under a key."""
+    if isinstance(holder, ast.Dict):
+        pairs = zip(holder.keys, holder.values, strict=True)
+        return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == key), None)
+    if isinstance(holder, ast.Call) and isinstance(holder.func, ast.Name) and holder.func.id == "dict":
+        return next((k.value for k in holder.keywords if k.arg == key), None)
+    return None
 
 
 def default_of(f: ast.FunctionDef, name: str) -> ast.expr | None:

@@ -50,7 +50,7 @@ def test_unchanged(source):
 METRICS = (
     "    def __init__(self):\n        self.accs = torch.nn.ModuleList([torchmetrics.Accuracy()])\n"
     "        self.by_name = torch.nn.ModuleDict({'f': torchmetrics.F1Score()})\n"
-    "        self.acc = torchmetrics.Accuracy()\n"
+    "        self.acc = torchmetrics.Accuracy()\n        self.plain = {'a': torchmetrics.Accuracy()}\n"
 )
 
 
@@ -63,10 +63,34 @@ METRICS = (
         ("for name, m in self.by_name.items():", "    self.log(name, m)"),
         ('self.log("a", self.acc.compute())',),
         ("a = self.acc.compute()", 'self.log("a", a)'),
+        ("for i, m in enumerate(self.accs):", '    self.log(f"a{i}", m)'),
+        ('self.log("a", self.plain["a"])',),
+        ('self.log_dict({"a": self.acc, "b": self.accs[0]})',),
     ],
 )
 def test_metric_objects_and_what_they_computed_are_reduced_already(lines):
     check_unchanged(method("validation_step", *lines) + METRICS, select="PTM402")
+
+
+def test_a_helper_of_the_class_below():
+    helpers = (
+        HEAD.replace("class Lit", "class Base")
+        + '    def shared(self, loss):\n        self.log("loss", loss{})\n'
+        + '    def evaluated(self, loss):\n        self.log("loss", loss{})\n'
+        + '    def alone(self, loss):\n        self.log("loss", loss)\n'
+    )
+    steps = "class Lit(Base):\n    def training_step(self, b, i):\n        self.shared(b)\n"
+    steps += "    def test_step(self, b, i):\n        self.shared(b)\n        self.evaluated(b)\n"
+    after = helpers.format(", sync_dist=not self.training", ", sync_dist=True") + steps
+    check(helpers.format("", "") + steps, after, select="PTM402")
+
+
+@pytest.mark.parametrize("options", ["{'on_epoch': True}", "dict(on_epoch=True)"])
+def test_options_that_are_written_down(options):
+    before = method("test_step", f"options = {options}", 'self.log("a", b, **options)')
+    check(before, before.replace("b, **", "b, sync_dist=True, **"), attention=[], select="PTM402")
+    check_unchanged(before.replace("on_epoch", "sync_dist"), [], select="PTM402")
+    check_unchanged(before.replace(options, "self.options"), ["PTM402 line 7"], select="PTM402")
 
 
 @pytest.mark.parametrize("guard", ["if self.trainer.is_global_zero:", "if self.global_rank == 0:"])

@@ -25,6 +25,9 @@ def moved(source: str) -> bool:
         "def pick():\n    return torch.device('cpu')\ndevice = pick()\nx.to(device)",
         "args.where = torch.device('cuda')\nx.to(args.where)",
         "x.to(args.device or 'cuda')",
+        "c = {'device': 'cuda', 'lr': 1}\nx.to(c['device'])",
+        "c = dict(where='cuda')\nx.to(c['where'])",
+        "config = load()\nx.to(config['device'])",
     ],
 )
 def test_a_device(source):
@@ -46,6 +49,12 @@ def test_a_device(source):
         "args.where = 3.5\nx.to(args.where)",
         "device = torch.half\nx.to(device)",
         "for d in ds:\n    x.to(d)",
+        "x.to('cpu')",
+        "x.to(torch.device('cpu'))",
+        "c = {'kind': torch.half}\nx.to(c['kind'])",
+        "c = {'device': torch.half}\nx.to(c['device'])",
+        "batch = load()\nx.to(batch['device'])",
+        "config = load()\nx.to(config['dtype'])",
     ],
 )
 def test_something_else(source):

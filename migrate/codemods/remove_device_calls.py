@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from ..facts.devices import argument_at
 from ..facts.plain import is_bare_variable
@@ -43,11 +44,17 @@ class RemoveDeviceCalls(Codemod):
             gone.update(n for part in change.gone for n in ast.walk(part))
             gone.add(change.node)
             yield change
-        for comprehension in facts.walk(ast.ListComp):
+        for comprehension in [*facts.walk(ast.ListComp), *facts.walk(ast.GeneratorExp)]:
             if comprehension not in gone and self._is_unpacked(facts, comprehension):
                 gone.update(n for n in ast.walk(comprehension.elt))
                 says = f"`{facts.short(comprehension)}`: {WHY}"
-                yield Change(comprehension, self.edit(facts, comprehension, says), take_iterable, (comprehension.elt,))
+                node, rewrite = _taking_iterable(facts, comprehension)
+                yield Change(node, self.edit(facts, comprehension, says), rewrite, (comprehension.elt,))
+        for call in facts.walk(ast.Call):
+            if call not in gone and self._mapped(facts, call) is not None and _takes_any_iterable(facts, call):
+                gone.update(n for n in ast.walk(call.args[0]))
+                says = f"`{facts.short(call)}`: {WHY}"
+                yield Change(call, self.edit(facts, call, says), take_argument(1), (call.args[0], call.func))
         for call in facts.walk(ast.Call):
             if call not in gone:
                 yield from self._call(facts, call)
@@ -153,18 +160,34 @@ class RemoveDeviceCalls(Codemod):
                 return source
             assert isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute)
             return source.func.value
+        if isinstance(value, ast.GeneratorExp) and self._only_moves(facts, value):
+            source = value.generators[0].iter
+            return source if isinstance(source, ast.Tuple | ast.List) else value
+        if isinstance(value, ast.Call) and isinstance(self._mapped(facts, value), ast.Tuple | ast.List):
+            return value.args[1]
         return value
 
-    def _only_moves(self, facts: Facts, value: ast.DictComp | ast.ListComp) -> bool:
+    def _mapped(self, facts: Facts, call: ast.Call) -> ast.expr | None:
+        """`batch` of `map(lambda t: t.to(device), batch)`."""
+        if not (isinstance(call.func, ast.Name) and call.func.id == "map" and len(call.args) == 2):
+            return None
+        f, source = call.args
+        if not isinstance(f, ast.Lambda) or len(f.args.args) != 1 or call.keywords:
+            return None
+        moves = self.stripped(facts, f.body) is not f.body and _is(self.stripped(facts, f.body), f.args.args[0].arg)
+        elements = source.elts if isinstance(source, ast.Tuple | ast.List) else [source]
+        return source if moves and all(facts.placed.by_runtime(e) for e in elements) else None
+
+    def _only_moves(self, facts: Facts, value: ast.DictComp | ast.ListComp | ast.GeneratorExp) -> bool:
         """`[t.to(device) for t in batch]`, `{k: v.to(device) for k, v in batch.items()}`."""
         if len(value.generators) != 1 or value.generators[0].ifs or value.generators[0].is_async:
             return False
         target, source = value.generators[0].target, value.generators[0].iter
-        element = value.elt if isinstance(value, ast.ListComp) else value.value
+        element = value.value if isinstance(value, ast.DictComp) else value.elt
         left = self.stripped(facts, element)
         if left is element:
             return False
-        if isinstance(value, ast.ListComp):
+        if not isinstance(value, ast.DictComp):
             return ast.unparse(left) == ast.unparse(target) and facts.placed.by_runtime(source)
         return (
             isinstance(source, ast.Call)
@@ -174,23 +197,57 @@ class RemoveDeviceCalls(Codemod):
             and ast.unparse(target) == ast.unparse(ast.Tuple([value.key, left], ast.Load()))
         )
 
-    def _is_unpacked(self, facts: Facts, value: ast.ListComp) -> bool:
-        """`x, y = [t.to(device) for t in batch]`."""
-        holder = facts.scopes.parents.get(value)
-        return (
-            isinstance(holder, ast.Assign)
-            and all(isinstance(t, ast.Tuple | ast.List) for t in holder.targets)
-            and self._only_moves(facts, value)
-        )
+    def _is_unpacked(self, facts: Facts, value: ast.ListComp | ast.GeneratorExp) -> bool:
+        """`x, y = [t.to(device) for t in batch]`, `tuple(t.to(device) for t in batch)`."""
+        return _takes_any_iterable(facts, value) and self._only_moves(facts, value)
 
     def _moves_to_itself(self, facts: Facts, statement: ast.Assign) -> bool:
         """`x = x.cuda()`, `a, b = a.to(device), b.to(device)`, `model = model.to(device)`."""
         targets = statement.targets
+        if _gives_back(facts, statement, self.stripped(facts, statement.value)):
+            return True
         return len(targets) == 1 and assigns_itself(targets[0], statement.value, partial(self.stripped, facts))
 
 
 def _is(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
+
+
+def _gives_back(facts: Facts, s: ast.Assign, left: ast.expr) -> bool:
+    """`state[k] = v.cuda()` in `for k, v in state.items():`."""
+    if left is s.value or not isinstance(left, ast.Name) or not isinstance(s.targets[0], ast.Subscript):
+        return False
+    held, loop = s.targets[0], next((u for u in facts.scopes.ancestors(s) if isinstance(u, ast.For)), None)
+    if loop is None or len(s.targets) > 1:
+        return False
+    pair = ast.unparse(ast.Tuple([held.slice, left], ast.Load()))
+    return ast.unparse(loop.target) == pair and ast.unparse(loop.iter) == f"{ast.unparse(held.value)}.items()"
+
+
+def _takes_any_iterable(facts: Facts, value: ast.expr) -> bool:
+    """Whether it is taken apart, or made a tuple or a list, so that what it goes through does as well."""
+    holder = facts.scopes.parents.get(value)
+    if isinstance(holder, ast.Assign):
+        return all(isinstance(t, ast.Tuple | ast.List) for t in holder.targets)
+    if isinstance(holder, ast.Starred):
+        return isinstance(value, ast.ListComp) and isinstance(facts.scopes.parents.get(holder), ast.Call)
+    called = holder.func if isinstance(holder, ast.Call) and len(holder.args) == 1 else None
+    return isinstance(called, ast.Name) and called.id in ("tuple", "list") and value is not called
+
+
+def _taking_iterable(facts: Facts, value: ast.ListComp | ast.GeneratorExp) -> tuple[ast.AST, Any]:
+    """What is rewritten: a generator's own place is another in libcst, for which its parentheses are not its own."""
+    holder = facts.scopes.parents[value]
+    if isinstance(value, ast.ListComp):
+        return value, take_iterable
+    if isinstance(holder, ast.Assign):
+        return holder, lambda original, updated: updated.with_changes(value=updated.value.for_in.iter)
+
+    def argument(original: Any, updated: Any) -> Any:
+        new = updated.args[0].with_changes(value=updated.args[0].value.for_in.iter)
+        return updated.with_changes(args=[new])
+
+    return holder, argument
 
 
 def _what_stays(facts: Facts, call: ast.Call) -> list[int]:

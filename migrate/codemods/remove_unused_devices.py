@@ -152,7 +152,16 @@ class RemoveUnusedDevices(Codemod):
             )
 
     def _branches(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
-        """An `if` whose statements are all gone goes too, when its test has no effect."""
+        """An `if` or a `for` whose statements are all gone goes too, when what it asks has no effect."""
+        for loop in facts.walk(ast.For):
+            if loop in gone or loop.orelse or not all(s in gone for s in loop.body) or not _only_looks(loop.iter):
+                continue
+            names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+            inside = set(ast.walk(loop))
+            home = facts.scopes.scope_of(loop)
+            if not any(r not in inside for n in names for r in facts.scopes.reads(n, home.lookup(n) or home)):
+                says = f"`for {facts.short(loop.target)} in {facts.short(loop.iter)}:` removed: nothing is left in it"
+                yield Change(loop, self.edit(facts, loop, says), None, (loop,))
         for node in facts.walk(ast.If):
             if node in gone or not all(s in gone for s in (*node.body, *node.orelse)):
                 continue
@@ -162,6 +171,13 @@ class RemoveUnusedDevices(Codemod):
                     continue  # an elif: it goes with its if or not at all
                 says = f"`if {facts.short(node.test)}:` removed: nothing is left in it"
                 yield Change(node, self.edit(facts, node, says), None, (node,))
+
+
+def _only_looks(node: ast.expr) -> bool:
+    """Whether going through it has no effect: what a dictionary or a module holds."""
+    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+    looks = ("items", "values", "keys", "parameters", "children", "modules")
+    return all(isinstance(c.func, ast.Attribute) and c.func.attr in looks and not c.args for c in calls)
 
 
 def _is_spread(call: ast.Call) -> bool:

@@ -95,7 +95,14 @@ class Placed:
         return False
 
     def _name(self, node: ast.Name) -> bool:
+        generator = self.facts.scopes.generator_of(node)
+        if generator is not None:
+            return self._iterated(generator.iter)
         scope = self.facts.scopes.scope_of(node).lookup(node.id)
+        if scope is not None and isinstance(scope.node, ast.Lambda):
+            call = self.facts.scopes.parents.get(scope.node)
+            if isinstance(call, ast.Call) and ast.unparse(call.func) == "map" and call.args[0] is scope.node:
+                return all(self._iterated(a) for a in call.args[1:])
         if scope is None or (node.id in scope.params and node.id not in scope.stores):
             return True
         key = (id(scope), node.id)
@@ -126,8 +133,7 @@ class Placed:
             child = parents[child]
         up = parents.get(child)
         if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension):
-            called = up.iter.func if isinstance(up.iter, ast.Call) else None
-            return not (isinstance(called, ast.Name) and called.id in ("range", "trange"))
+            return not _is_range(up.iter)
         if isinstance(up, ast.Assign):
             if child is store:
                 return self.by_runtime(up.value)
@@ -144,5 +150,16 @@ class Placed:
             return False
         return self._call(value) if isinstance(value, ast.Call) else True
 
+    def _iterated(self, node: ast.expr) -> bool:
+        """Whether the runtime moves what a comprehension goes through."""
+        called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+        if called in ("zip", "enumerate", "reversed", "list", "tuple"):
+            return all(self._iterated(a) for a in node.args)  # type: ignore[attr-defined]
+        return not _is_range(node) and self.by_runtime(node)
+
     def _in_loop(self, node: ast.AST) -> bool:
         return any(isinstance(u, LOOPS) for u in self.facts.scopes.ancestors(node))
+
+
+def _is_range(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("range", "trange")

@@ -141,6 +141,18 @@ class Scopes:
             up = self.parents.get(up)
         return self.by_node[up] if up is not None else self.module
 
+    def generator_of(self, node: ast.Name) -> ast.comprehension | None:
+        """The `for` of a comprehension that binds the name where it is read."""
+        for up in self.ancestors(node):
+            if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                return None
+            if isinstance(up, ast.Lambda) and node.id in self.by_node[up].params:
+                return None
+            for g in reversed(getattr(up, "generators", ())):
+                if any(isinstance(n, ast.Name) and n.id == node.id for n in walk(g.target)):
+                    return g
+        return None
+
     def reads(self, name: str, scope: Scope) -> Iterator[ast.Name]:
         """Every read of the name that this scope binds, in it and in the scopes below."""
         stack = [scope]

@@ -139,6 +139,11 @@ class Tensors:
             self._asked.discard(f)
 
     def _name(self, node: ast.Name, kept: bool) -> bool:
+        generator = self.facts.scopes.generator_of(node)
+        if generator is not None:
+            rows = getattr(generator.iter, "elts", [generator.iter])
+            single = isinstance(generator.target, ast.Name)
+            return single and bool(rows) and all(self._is(r, kept) for r in rows)
         scope = self.facts.scopes.scope_of(node).lookup(node.id)
         if scope is None:
             return False

@@ -1,5 +1,5 @@
 import pytest
-from helpers import check, check_unchanged
+from helpers import check, check_unchanged, migrated
 
 LOOP = """
 for x, y in loader:
@@ -84,6 +84,28 @@ def test_a_branch_keeps_what_is_left_in_it():
         main()
         """,
     )
+
+
+STATE = """
+for state in opt.state.values():
+    # onto the card
+    for k, v in state.items():
+        if torch.is_tensor(v):
+            state[k] = v.to(device)
+"""
+
+
+@pytest.mark.parametrize(("more", "left"), [("main()", ""), ("main(k)", "for"), ("log(state)", "for")])
+def test_a_loop_with_nothing_left_in_it(more, left):
+    result = migrated(f"import torch\ndevice = torch.device('cuda'){STATE}{more}\n")
+    assert "to(device)" not in result.text
+    assert ("for state" in result.text) == bool(left) and ("is_tensor" not in result.text)
+
+
+@pytest.mark.parametrize("over", ["load(x)", "d.pop().values()", "iter(d)"])
+def test_a_loop_that_does_something_by_going_through_stays(over):
+    source = f"import torch\nfor k, v in {over}:\n    v = v.cuda()\nmain()\n"
+    check(source, source.replace("v = v.cuda()", "pass"))
 
 
 def test_one_line_branch():

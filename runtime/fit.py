@@ -113,6 +113,7 @@ class FitLoop:
         self.norms = JoinedNorms(trainer.runtime, module if self.joins_norms() else None)
         read = optimizers.read(module.configure_optimizers(), module.automatic_optimization)
         made, schedulers, trainer.optimizer_frequencies = read
+        optimizers.follow_parameters(made)
         self.wants_closure = any(map(wants_closure, made))  # asked before an engine wraps them
         strategy.check(features_of_optimizers(made, self.wants_closure))
         if trainer.runtime.world_size > 1 and not trainer.whole:

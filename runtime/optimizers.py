@@ -27,6 +27,18 @@ class SchedulerConfig:
     reduce_on_plateau: bool = False
 
 
+def follow_parameters(made: list[Any]) -> None:
+    """Bring a state that was loaded before the module was placed to where its parameters are.
+
+    What has no dimension (the count of steps) stays where torch keeps it, on the CPU.
+    """
+    for optimizer in made:
+        for parameter, state in getattr(optimizer, "state", {}).items():
+            for name, value in state.items() if isinstance(parameter, torch.Tensor) else ():
+                if isinstance(value, torch.Tensor) and value.dim() and value.device != parameter.device:
+                    state[name] = value.to(parameter.device)
+
+
 def read(configured: Any, automatic: bool = True) -> tuple[list[Any], list[SchedulerConfig], list[int]]:
     """(optimizers, schedulers, frequencies), the last empty where all optimizers run on every batch.
 

@@ -44,7 +44,8 @@ class RemoveDeviceCalls(Codemod):
             gone.update(n for part in change.gone for n in ast.walk(part))
             gone.add(change.node)
             yield change
-        for comprehension in [*facts.walk(ast.ListComp), *facts.walk(ast.GeneratorExp)]:
+        several: list[ast.ListComp | ast.GeneratorExp] = [*facts.walk(ast.ListComp), *facts.walk(ast.GeneratorExp)]
+        for comprehension in several:
             if comprehension not in gone and self._is_unpacked(facts, comprehension):
                 gone.update(n for n in ast.walk(comprehension.elt))
                 says = f"`{facts.short(comprehension)}`: {WHY}"

@@ -473,8 +473,9 @@ def _by_phase(facts: Facts, holder: ast.AST) -> str | None:
     """The source of `shuffle=` in `{x: DataLoader(...) for x in ["train", "val"]}`: what evaluates keeps its order."""
     for up in facts.scopes.ancestors(holder):
         for loop in getattr(up, "generators", [up] if isinstance(up, ast.For) else []):
-            phases = [getattr(e, "value", None) for e in getattr(loop.iter, "elts", ())]
-            if not isinstance(loop.target, ast.Name) or not phases or not all(isinstance(p, str) for p in phases):
+            values = [getattr(e, "value", None) for e in getattr(loop.iter, "elts", ())]
+            phases = [v for v in values if isinstance(v, str)]
+            if not isinstance(loop.target, ast.Name) or not phases or len(phases) < len(values):
                 continue
             shuffled = [p for p in phases if not EVALUATES.search(p.lower())]
             if len(shuffled) < len(phases):

@@ -127,7 +127,7 @@ def command(
 
     script_args: list[str] = list(ctx.obj or ())
     _check_usage(paths, output, in_place, verify, script_args)
-    options = Options(plan, _codes(select), _codes(ignore), _names(checkpoint), framework)
+    options = Options(plan, _codes(select), _codes(ignore), _names(checkpoint), framework, in_place)
     files = collect(paths)
     done = migrate_all(files, options, _progress(len(files)))
     for name in options.checkpoint:

@@ -55,6 +55,7 @@ class Options:
     ignore: tuple[str, ...] = ()
     checkpoint: tuple[str, ...] = ()  # attributes of modules whose activations are computed again in backward
     framework: str = "ptmigrate"  # or lightning: which package a lifted result imports
+    in_place: bool = False  # the files themselves change: others beside them may import from them
 
     def wants(self, code: str) -> bool:
         return (not self.select or any(code.startswith(s) for s in self.select)) and not any(

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .bring_in import bring_in
 from .codemods.mend_async import mend, renamed
 from .elsewhere import Elsewhere, of_projects
 from .facts.source import Source, SourceError, mentions_torch, parse, read_source
+from .joined import Brought
 from .migrate import Options, Result, migrate_text
-from .report import FileReport, Note
+from .report import Edit, FileReport, Note
 from .sources import Imports, followed, python_files
 
 
@@ -67,8 +69,11 @@ def migrate_file(
     options: Options,
     kept: bool = False,
     elsewhere: Elsewhere | None = None,
+    joined: str | None = None,
 ) -> Migrated:
-    """Read, migrate and report one file; what goes wrong is in the report."""
+    """Read, migrate and report one file; what goes wrong is in the report. `joined`: its text with what came into it
+    from other files, or without what went into another.
+    """
     report = FileReport(str(path))
     try:
         source = read_source(path)
@@ -77,7 +82,7 @@ def migrate_file(
         if mend(source.text)[0] == source.text:
             tried = renamed(source.text)[0]
             parse(Source(source.path, source.raw, tried, source.encoding, source.bom))  # raises with place and reason
-        result = migrate_text(source.text, options, is_script, kept, elsewhere)
+        result = migrate_text(source.text if joined is None else joined, options, is_script, kept, elsewhere)
         ast.parse(result.text)
     except RecursionError:
         report.error, report.plan = f"{path}:1:1: nested too deeply to be migrated", "refused"
@@ -98,18 +103,77 @@ def migrate_all(
     imports = Imports()
     kept = _kept_projects(files, imports)
     elsewhere = of_projects([path for path, _, _ in files], imports)
+    told: dict[Path, FileReport] = {}  # of other files, what came from them into a script
+    left: dict[Path, str] = {}  # and their texts without it
     for path, root, is_script in files:
         if tick is not None:
             tick(path)
-        if refused and not is_script:
+        key = _key(path)
+        joined = (
+            _joined(path, root, options, elsewhere.get(path), imports, files) if path in kept and is_script else None
+        )
+        if joined is not None:
+            m, brought = joined
+            left.update({_key(p): text for p, text in brought.left.items()})
+            _share_out(m.report, brought, told)
+            kept -= {p for p, _, _ in files if _key(p) in imports.project(path)}
+        elif refused and not is_script:
             m = _as_it_is(path, root)
         else:
             keeps = path in kept or (loop and not is_script)
-            m = migrate_file(path, root, is_script, options, keeps, elsewhere.get(path))
+            m = migrate_file(path, root, is_script, options, keeps, elsewhere.get(path), left.get(key))
+        if key in told:
+            m.report.edits += told[key].edits
+            m.report.attention += told[key].attention
+            m.report.plan = "definitions" if m.report.plan == "none" else m.report.plan
         if is_script:
             refused, loop = m.report.plan == "refused", m.report.plan == "loop"
         done.append(m)
     return done
+
+
+def _joined(
+    path: Path, root: Path, options: Options, elsewhere: Elsewhere | None, imports: Imports, files: list
+) -> tuple[Migrated, Brought] | None:
+    """A script lifted with the loop that another file has, where that can be; the other file comes later in `files`."""
+    before = {_key(p) for p, _, _ in files[: [p for p, _, _ in files].index(path)]}
+    if options.plan == "loop" or not options.wants("PTM700"):
+        return None
+    try:
+        source = read_source(path)
+    except SourceError:
+        return None
+    beside = python_files(root) if options.in_place else ()
+    brought = bring_in(
+        path, source.text, imports, list({_key(p): p for p in (*(p for p, _, _ in files), *beside)}.values())
+    )
+    if brought is None or before & {_key(p) for p in brought.left}:
+        return None
+    m = migrate_file(path, root, True, options, False, elsewhere, brought.text)
+    if m.result is None or m.result.plan not in ("module", "manual"):
+        return None
+    try:
+        m.result.text.encode(source.encoding)
+    except UnicodeEncodeError:
+        return None
+    return m, brought
+
+
+def _share_out(report: FileReport, brought: Brought, told: dict[Path, FileReport]) -> None:
+    """Say of each edit and note the file and the line that it is about."""
+    for name in ("edits", "attention"):
+        own = []
+        for note in getattr(report, name):
+            place = next((p for p in brought.places if p.first <= note.line <= p.last), None)
+            if place is None:
+                own.append(replace(note, line=brought.lines.get(note.line, note.line)))
+                continue
+            other = told.setdefault(_key(place.path), FileReport(str(place.path)))
+            getattr(other, name).append(replace(note, line=place.line + note.line - place.first))
+        setattr(report, name, own)
+    for line, name, path in brought.names:
+        says = f"{name}() came from {path.name}: the lift reads its loop here"
+        report.edits.append(Edit(line, 1, "PTM700", says))
 
 
 def _kept_projects(files: list[tuple[Path, Path, bool]], imports: Imports) -> set[Path]:

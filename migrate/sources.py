@@ -71,6 +71,16 @@ class Imports:
         """The files that a script leads to, itself among them, links followed."""
         return {self.real(p) for p in (script, *self.followed(script))}
 
+    def module(self, script: Path, parts: tuple[str, ...]) -> Path | None:
+        """The file of a module that a script imports by name; None where it is no local one."""
+        found: dict[Path, None] = {}
+        _find((script.parent, *self._of(script).added), parts, found)
+        return list(found)[-1] if found else None
+
+    def direct(self, path: Path, roots: tuple[Path, ...]) -> set[Path]:
+        """The files that a file itself imports, links followed; `roots` stand on sys.path."""
+        return {self.real(p) for p in self._local(path, roots)}
+
     def followed(self, script: Path) -> list[Path]:
         """The local modules that a script imports, those that they import, and so on."""
         roots: dict[Path, None] = {script.parent: None}  # what stands on sys.path, as far as the files say

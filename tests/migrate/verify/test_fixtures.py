@@ -36,8 +36,8 @@ SCRIPTS = {
     "wgan_gp.py": ("manual", {"same losses on 2": "noise is drawn for each share"}),
     "wine_nested.py": ("module", {}),
     "word_lm.py": ("manual", {}),
-    "wine_project/train.py": ("loop", {}),
-    "digits_project/scripts/main.py": ("loop", {}),
+    "wine_project/train.py": ("manual", {}),
+    "digits_project/scripts/main.py": ("manual", {}),
 }
 
 

@@ -1,0 +1,119 @@
+"""A training loop of another file comes into the script that calls it, where the lift can read the whole of it.
+
+`from engine import train_one_epoch` is replaced by the function itself and by the imports that it needs. Only what is
+the same program afterwards: every name that the function reads means in the script what it meant in its own file.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from .facts.nodes import walk
+from .facts.script import Facts
+from .facts.source import SourceError, read_source
+from .joined import Brought, Definition, JoinedScript, LocalModule, Stays, asked, names_in
+from .sources import Imports
+
+
+def bring_in(path: Path, text: str, imports: Imports, readers: list[Path]) -> Brought | None:
+    """The script with the loops that it imports; None where there are none, or they have to stay where they are.
+
+    `readers`: other files, which may import the same definitions.
+    """
+    try:
+        facts = Facts(text)
+        modules = _modules(path, facts, imports)
+        _choose(facts, modules)
+        coming = [m for m in modules if m.comes]
+        if not any(_trains(m, d) for m in coming for d in m.comes.values()):
+            return None
+        others = [p for p in readers if imports.real(p) != imports.real(path)]
+        _only_here(path, coming, imports, others)
+        coming = [m for m in coming if m.comes]
+        silent = {m.path for m in coming if all(_does_nothing(p) for p in (m.path, *imports.followed(m.path)))}
+        return JoinedScript(facts, coming, silent).joined()
+    except (Stays, SyntaxError, SourceError, OSError, RecursionError):
+        return None
+
+
+# -- which definitions ----------------------------------------------------------------------------------------------
+
+
+def _modules(path: Path, facts: Facts, imports: Imports) -> list[LocalModule]:
+    """The local modules that the script's own statements import."""
+    found: dict[Path, LocalModule] = {}
+    for s in facts.tree.body:
+        if isinstance(s, ast.Import):
+            asked = [a.name for a in s.names]
+        elif isinstance(s, ast.ImportFrom) and s.module and not s.level:
+            asked = [s.module, *(f"{s.module}.{a.name}" for a in s.names)]
+        else:
+            continue
+        for name in asked:
+            at = imports.module(path, tuple(name.split(".")))
+            if at is not None and at not in found and b"torch" in at.read_bytes():
+                package = name.split(".") if at.name == "__init__.py" else name.split(".")[:-1]
+                found[at] = LocalModule(at, name, package, Facts(read_source(at).text))
+    return list(found.values())
+
+
+def _choose(facts: Facts, modules: list[LocalModule]) -> None:
+    """What the script reads and trains, or evaluates beside it; and what that reads of such, in its own file."""
+    for m in modules:
+        wanted = asked(facts, m)
+        leads = {name for name, d in m.own.items() if _trains(m, d) or _evaluates(d)}
+        while more := {n for n, d in m.own.items() if n not in leads and _reads(d) & leads}:
+            leads |= more
+        reached = wanted & leads
+        while more := {n for r in reached for n in _reads(m.own[r]) & leads} - reached:
+            reached |= more
+        m.comes = {name: d for name, d in m.own.items() if name in reached}
+
+
+def _reads(d: Definition) -> set[str]:
+    return {n.id for n in walk(d) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def _trains(m: LocalModule, d: Definition) -> bool:
+    return any(
+        isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute) and c.func.attr == "backward" for c in walk(d)
+    ) and not any(m.facts.names.resolve(b) == "torch.autograd.Function" for b in getattr(d, "bases", ()))
+
+
+def _evaluates(d: Definition) -> bool:
+    """A function that puts a model into evaluation mode and goes over something."""
+    nodes = list(walk(d)) if isinstance(d, ast.FunctionDef) else []
+    modes = any(isinstance(n, ast.Attribute) and n.attr == "eval" for n in nodes)
+    return modes and any(isinstance(n, ast.For) for n in nodes)
+
+
+def _only_here(script: Path, modules: list[LocalModule], imports: Imports, readers: list[Path]) -> None:
+    """An evaluation that another file reads stays; raise for a loop that one reads: it is to be found where it was."""
+    for m in modules:
+        rest = [s for s in m.facts.tree.body if not any(s is d for d in m.comes.values())]
+        read = set().union(*(names_in(s) for s in rest))
+        for reader in readers:
+            itself = imports.real(reader) == imports.real(m.path)
+            if itself or imports.real(m.path) not in imports.direct(reader, (script.parent, reader.parent)):
+                continue
+            tree = Facts(read_source(reader).text).tree
+            read |= set(m.comes) if any(_stars(s) for s in tree.body) else names_in(tree)
+        if any(_trains(m, d) for name, d in m.comes.items() if name in read):
+            raise Stays(m.name)
+        m.comes = {name: d for name, d in m.comes.items() if name not in read}
+
+
+def _stars(s: ast.AST) -> bool:
+    return any(isinstance(n, ast.alias) and n.name == "*" for n in walk(s))
+
+
+def _does_nothing(path: Path) -> bool:
+    """Whether importing a file only defines things, as far as its own statements tell."""
+    quiet = ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
+    for s in Facts(read_source(path).text).tree.body:
+        text = isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)
+        plain = isinstance(s, ast.Assign | ast.AnnAssign) and not any(isinstance(n, ast.Call) for n in walk(s))
+        if not (isinstance(s, quiet) or text or plain):
+            return False
+    return True

@@ -1,0 +1,287 @@
+"""A script's text with definitions of other files in it, and those files' texts without them."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .facts.nodes import walk
+from .facts.script import Facts
+from .facts.text import lines_of
+from .lift.shape.edits import Edits
+from .lift.splice import Splice
+from .unread_imports import without_unread_imports
+
+Definition = ast.FunctionDef | ast.ClassDef
+OF_A_FILE = {"__file__", "__name__", "__package__", "__spec__", "__doc__"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Lines of the script's new text, and the file and the line that they come from."""
+
+    first: int
+    last: int
+    path: Path
+    line: int
+
+
+@dataclass
+class Brought:
+    """`text`: the script with what came; `left`: the other files without it; `names`: what came from where."""
+
+    text: str
+    left: dict[Path, str]
+    places: list[Place]
+    names: list[tuple[int, str, Path]]  # line of the script's import, name, file
+    lines: dict[int, int]  # of the new text, the lines that the script had already: their numbers there
+
+
+class Stays(Exception):
+    """The script would not be the same program."""
+
+
+@dataclass
+class LocalModule:
+    """A local module that the script imports, and which of its definitions come."""
+
+    path: Path
+    name: str
+    package: list[str]
+    facts: Facts
+    own: dict[str, Definition] = field(default_factory=dict)
+    comes: dict[str, Definition] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.own = {s.name: s for s in self.facts.tree.body if isinstance(s, ast.FunctionDef | ast.ClassDef)}
+
+
+class JoinedScript:
+    """The script's text with the definitions of `modules` in it."""
+
+    def __init__(self, facts: Facts, modules: list[LocalModule], silent: set[Path]) -> None:
+        self.facts, self.modules, self.silent = facts, modules, silent
+        self.edits = Edits(facts)
+        self.wanted: dict[str, None] = {}  # import statements
+        self.asked_at: list[ast.stmt] = []
+        self.brought: list[tuple[int, str, Path]] = []
+
+    def joined(self) -> Brought:
+        for m in self.modules:
+            for d in m.comes.values():
+                self._check(m, d)
+                for name in sorted(self._outer(m, d)):
+                    self._want(m, name)
+        for s in self.facts.tree.body:
+            if isinstance(s, ast.Import | ast.ImportFrom):
+                self._change(s)
+        first = self.asked_at[0] if self.asked_at else None
+        if first is None:
+            raise Stays("nothing imports it at the top")
+        self.edits.replace_lines((first.end_lineno or 1) + 1, first.end_lineno or 1, list(self.wanted))
+        for m in self.modules:
+            self._through_the_module(m)
+        at = self._room()
+        lines, starts = self._definitions()
+        self.edits.replace_lines(at, at - 1, lines)
+        text = self.edits.done()
+        Facts(text)
+        left = {m.path: _without(m) for m in self.modules}
+        return Brought(text, left, _placed(text, starts), self.brought, _known_lines(self.facts.text.text, text))
+
+    def _check(self, m: LocalModule, d: Definition) -> None:
+        scopes = self.facts.scopes
+        if any(isinstance(n, ast.Global) for n in walk(d)) or len(m.facts.scopes.module.stores[d.name]) != 1:
+            raise Stays(d.name)
+        future = any(isinstance(s, ast.ImportFrom) and s.module == "__future__" for s in m.facts.tree.body)
+        if future and not any(isinstance(s, ast.ImportFrom) and s.module == "__future__" for s in self.facts.tree.body):
+            raise Stays("annotations are read at once here")
+        for scope in scopes.by_node.values():
+            stores = [s for s in scope.stores.get(d.name, ()) if self._import_of(s, f"{m.name}.{d.name}") is None]
+            if stores or d.name in scope.params or d.name in scope.globals:
+                raise Stays(d.name)
+
+    def _import_of(self, store: ast.AST, full: str) -> ast.stmt | None:
+        """The import statement at the top of the script that a name comes from, where it is `full`."""
+        holder = store if isinstance(store, ast.stmt) else self.facts.scopes.statement_of(store)
+        here = isinstance(holder, ast.ImportFrom) and holder in self.facts.tree.body
+        named = here and any(f"{holder.module}.{a.name}" == full and not a.asname for a in holder.names)  # type: ignore
+        return holder if named else None
+
+    def _outer(self, m: LocalModule, d: Definition) -> set[str]:
+        """The names of its file that a definition reads; what it takes for a builtin has to be one here too."""
+        outer = set()
+        counted = {
+            n.id for c in walk(d) if isinstance(c, ast.comprehension) for n in walk(c.target) if isinstance(n, ast.Name)
+        }
+        for n in walk(d):
+            if not isinstance(n, ast.Name):
+                continue
+            scope = m.facts.scopes.of_name[n].lookup(n.id)
+            if scope is m.facts.scopes.module:
+                if n.id not in m.comes:
+                    outer.add(n.id)
+            elif scope is None and n.id not in counted:
+                here = self.facts.scopes.module
+                if n.id in OF_A_FILE or not hasattr(builtins, n.id) or here.binds(n.id):
+                    raise Stays(n.id)
+        return outer
+
+    def _want(self, m: LocalModule, name: str) -> None:
+        """Imports that give the script a name of another file, the very same thing."""
+        if any(name in scope.globals for scope in m.facts.scopes.by_node.values()):
+            raise Stays(name)
+        made = _imports(m.facts, name, m.package) or [f"from {m.name} import {name}"]
+        if any(made == [f"from {o.name} import {name}"] and name in o.comes for o in self.modules):
+            return
+        if self.facts.scopes.module.binds(name):
+            bound = _imports(self.facts, name, [])
+            packages = bound is not None and all(_is_package(i, name) for i in [*made, *bound])
+            if bound != made and not packages:
+                raise Stays(name)
+            made = [i for i in made if i not in (bound or ())]
+        self.wanted.update(dict.fromkeys(made))
+
+    def _change(self, s: ast.Import | ast.ImportFrom) -> None:
+        """Take what comes out of an import; the module is imported all the same where that does something."""
+        for m in self.modules:
+            if isinstance(s, ast.Import):
+                through = any(a.name == m.name for a in s.names)
+            else:
+                through = any(f"{s.module}.{a.name}" == m.name for a in s.names)
+            gone = [a for a in s.names if isinstance(s, ast.ImportFrom) and s.module == m.name and a.name in m.comes]
+            if not (through or gone):
+                continue
+            self.asked_at.append(s)
+            names = [a.name for a in gone] or [name for name in m.comes if name in asked(self.facts, m)]
+            self.brought += [(s.lineno, name, m.path) for name in names]
+            if gone:
+                left = [_alias(a) for a in s.names if a not in gone]
+                alone = [] if m.path in self.silent else [f"import {m.name}"]
+                lines = [f"from {m.name} import {', '.join(left)}"] if left else alone
+                if any(a.asname not in (None, a.name) for a in gone) or Splice(self.facts.text).shares_a_line(s):
+                    raise Stays(m.name)
+                self.edits.replace_lines(s.lineno, s.end_lineno or s.lineno, lines)
+
+    def _through_the_module(self, m: LocalModule) -> None:
+        """`engine.train(...)` is `train(...)` now."""
+        for n in self.facts.walk(ast.Attribute):
+            full = self.facts.names.resolve(n) or ""
+            if full.startswith(f"{m.name}.") and full[len(m.name) + 1 :] in m.comes:
+                if not isinstance(n.ctx, ast.Load):
+                    raise Stays(full)
+                self.edits.replace_node(n, n.attr)
+
+    def _room(self) -> int:
+        """The line that the definitions go before: the first definition or use below the imports."""
+        last = max(self.facts.tree.body.index(s) for s in self.asked_at)
+        names = {name for m in self.modules for name in m.comes}
+        for s in self.facts.tree.body[last + 1 :]:
+            guard = isinstance(s, ast.If | ast.For | ast.While | ast.With | ast.Try)
+            if isinstance(s, Definition) or guard or names_in(s) & names:
+                if isinstance(s, ast.Import | ast.ImportFrom):
+                    continue
+                return Splice(self.facts.text).with_comments(s, (self.asked_at[-1].end_lineno or 1) + 1)[0]
+        raise Stays("nothing uses it")
+
+    def _definitions(self) -> tuple[list[str], list[tuple[str, Path, int]]]:
+        """The lines that come, and of each definition its first line, its file and its line there."""
+        lines: list[str] = []
+        starts = []
+        for m in self.modules:
+            splice = Splice(m.facts.text)
+            for d in m.comes.values():
+                if splice.shares_a_line(d):
+                    raise Stays(d.name)
+                first, last = splice.with_comments(d)
+                a, b = m.facts.text.line_span(first, last)
+                own = lines_of(m.facts.text.text[a:b])
+                starts.append(("\n".join(own), m.path, first))
+                lines += [*own, "", ""]
+        return lines, starts
+
+
+def _imports(facts: Facts, name: str, package: list[str]) -> list[str] | None:
+    """The import statements that give a file's name its one value, as any file could write them; None for no such."""
+    scopes, found = facts.scopes, []
+    for store in scopes.module.stores[name]:
+        holder = scopes.statement_of(store)
+        if holder not in facts.tree.body or not isinstance(store, ast.alias) or store.name == "*":
+            return None
+        if isinstance(holder, ast.Import):
+            found.append(f"import {_alias(store)}")
+        elif isinstance(holder, ast.ImportFrom):
+            if holder.level > len(package):
+                raise Stays(name)
+            above = package[: len(package) - holder.level + 1] if holder.level else []
+            found.append(
+                f"from {'.'.join([*above, *([holder.module] if holder.module else [])])} import {_alias(store)}"
+            )
+    return found if len(found) == 1 or all(_is_package(i, name) for i in found) else None
+
+
+def _is_package(statement: str, name: str) -> bool:
+    """Whether it binds the package alone, as `import torch.utils.data` does."""
+    return statement == f"import {name}" or (statement.startswith(f"import {name}.") and " as " not in statement)
+
+
+def _alias(a: ast.alias) -> str:
+    return f"{a.name} as {a.asname}" if a.asname else a.name
+
+
+def _without(m: LocalModule) -> str:
+    """The text of a module without what came."""
+    edits, splice = Edits(m.facts), Splice(m.facts.text)
+    total = len(lines_of(m.facts.text.text))
+    for d in m.comes.values():
+        first, last = splice.with_comments(d)
+        while last < total and not _line(m, last + 1).strip():
+            last += 1
+        edits.replace_lines(first, last, [])
+    return without_unread_imports(m.facts, Facts(edits.done()), False)[0]
+
+
+def _line(m: LocalModule, n: int) -> str:
+    a, b = m.facts.text.line_span(n, n)
+    return m.facts.text.text[a:b]
+
+
+def _placed(text: str, starts: list[tuple[str, Path, int]]) -> list[Place]:
+    lines, places = lines_of(text), []
+    for own, path, line in starts:
+        count = own.count("\n") + 1
+        at = next(i for i in range(len(lines)) if "\n".join(lines[i : i + count]) == own)
+        places.append(Place(at + 1, at + count, path, line))
+    return places
+
+
+def _known_lines(before: str, after: str) -> dict[int, int]:
+    matcher = difflib.SequenceMatcher(None, lines_of(after), lines_of(before), autojunk=False)
+    found: dict[int, int] = {}
+    for a, b, size in matcher.get_matching_blocks():
+        found.update({a + i + 1: b + i + 1 for i in range(size)})
+    return found
+
+
+def asked(facts: Facts, m: LocalModule) -> set[str]:
+    """The definitions of a module that the script reads, by their names or through the module's."""
+    read = {facts.names.resolve(n) for n in [*facts.walk(ast.Name), *facts.walk(ast.Attribute)]}
+    return {name for name in m.own if f"{m.name}.{name}" in read}
+
+
+def names_in(s: ast.AST) -> set[str]:
+    """Every name, attribute, imported name and short text in a statement."""
+    found: set[str] = set()
+    for n in walk(s):
+        if isinstance(n, ast.Name):
+            found.add(n.id)
+        elif isinstance(n, ast.Attribute):
+            found.add(n.attr)
+        elif isinstance(n, ast.alias):
+            found.add(n.name)
+        elif isinstance(n, ast.Constant) and isinstance(n.value, str):
+            found.add(n.value)
+    return found

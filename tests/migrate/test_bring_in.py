@@ -1,0 +1,222 @@
+"""A loop of another file comes into the script that calls it, or stays where the script would not be the same."""
+
+import ast
+
+import pytest
+from ptmigrate.migrate.migrate import Options
+from ptmigrate.migrate.project import collect, migrate_all
+from ptmigrate.migrate.verify.runs import python, run
+
+ENGINE = """
+import math
+import torch
+from torch import nn
+from helpers import Meter
+
+
+def train_one_epoch(model, loader, criterion, optimizer, device, epoch):
+    model.train()
+    meter = Meter()
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if not math.isfinite(loss.item()):
+            raise SystemExit(1)
+        meter.update(loss.item())
+    print(f'{epoch} {meter.average():.6f}')
+
+
+@torch.no_grad()
+def evaluate(model, loader, device):
+    model.eval()
+    right = sum([(model(x.to(device)).argmax(1) == y.to(device)).sum().item() for x, y in loader])
+    for _ in range(1):
+        print(f'right {right}')
+"""
+HELPERS = """
+class Meter:
+    def __init__(self):
+        self.sum = self.count = 0
+
+    def update(self, value):
+        self.sum, self.count = self.sum + value, self.count + 1
+
+    def average(self):
+        return self.sum / self.count
+"""
+TRAIN = """
+import torch
+import torch.utils.data
+from torch import nn
+from engine import evaluate, train_one_epoch
+
+torch.manual_seed(0)
+
+
+def main():
+    device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
+    x = torch.randn(30, 4)
+    data = torch.utils.data.TensorDataset(x, (x[:, 0] > 0).long())
+    loader = torch.utils.data.DataLoader(data, batch_size=8, shuffle=True)
+    model = nn.Linear(4, 2).to(device)
+    criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        train_one_epoch(model, loader, criterion, optimizer, device, epoch)
+        evaluate(model, loader, device)
+
+
+if __name__ == '__main__':
+    main()
+"""
+FILES = {"train.py": TRAIN, "engine.py": ENGINE, "helpers.py": HELPERS}
+
+
+def written(folder, files):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def migrated(folder, **options):
+    done = migrate_all(collect([folder / "train.py"]), Options(**options))
+    return {str(m.path.relative_to(folder)): m for m in done}
+
+
+def through_the_module(old):
+    return (
+        old.replace("from engine import evaluate, train_one_epoch", "import engine")
+        .replace("        train_one", "        engine.train_one")
+        .replace("        evaluate", "        engine.evaluate")
+    )
+
+
+FIT = """
+
+def fit(model, loader, criterion, optimizer, device, epochs):
+    for epoch in range(epochs):
+        train_one_epoch(model, loader, criterion, optimizer, device, epoch)
+        evaluate(model, loader, device)
+"""
+WHOLE = TRAIN.replace("import evaluate, train_one_epoch", "import fit").replace(
+    "    for epoch in range(2):\n        train_one_epoch(model, loader, criterion, optimizer, device, epoch)\n"
+    "        evaluate(model, loader, device)\n",
+    "    fit(model, loader, criterion, optimizer, device, 2)\n",
+)
+PACKAGE = {
+    "train.py": TRAIN.replace("from engine", "from lib.engine"),
+    "lib/__init__.py": "",
+    "lib/engine.py": ENGINE.replace("from helpers", "from .helpers"),
+    "lib/helpers.py": HELPERS,
+}
+COME = {
+    "functions by name": FILES,
+    "functions of a module": {**FILES, "train.py": through_the_module(TRAIN)},
+    "one that calls another": {**FILES, "train.py": WHOLE, "engine.py": ENGINE + FIT},
+    "out of a package": PACKAGE,
+    "from two files": {
+        **FILES,
+        "train.py": TRAIN.replace(
+            "from engine import evaluate, train_one_epoch",
+            "from engine import train_one_epoch\nfrom testing import evaluate",
+        ),
+        "engine.py": ENGINE[: ENGINE.index("\n\n@torch.no_grad")] + "\n",
+        "testing.py": "import torch\n" + ENGINE[ENGINE.index("\n\n@torch.no_grad") :],
+    },
+}
+
+
+@pytest.mark.parametrize("files", COME.values(), ids=COME.keys())
+def test_comes_and_is_lifted(tmp_path, files):
+    before = written(tmp_path / "before", files)
+    done = migrated(before)
+    assert done["train.py"].report.plan in ("module", "manual")
+    assert "(Module):" in done["train.py"].result.text
+    assert not any("backward(" in m.result.text for name, m in done.items() if name != "train.py")
+    after = tmp_path / "after"
+    for name in files:
+        (after / name).parent.mkdir(parents=True, exist_ok=True)
+        (after / name).write_bytes(done[name].data if name in done else files[name].encode())
+    old, new = (run(python(), f / "train.py", [], tmp_path / f"{f.name}.out", 100) for f in (before, after))
+    assert old.ok and new.ok, old.output + new.output
+    assert new.losses == old.losses and new.parameters == old.parameters and len(old.losses[0]) == 8
+    assert [line for line in new.output.splitlines() if not line.startswith("ptmigrate:")] == old.output.splitlines()
+    again = migrate_all(collect([after / "train.py"]), Options())
+    assert not any(m.report.changed for m in again)
+
+
+def test_the_report_names_the_file_and_the_line_that_each_edit_is_about(tmp_path):
+    done = migrated(written(tmp_path, FILES))
+    lines = ENGINE.splitlines()
+    edits = {e.line: e for e in done["engine.py"].report.edits if e.code == "PTM101"}
+    assert edits and all(".to(device)" in lines[line - 1] for line in edits)
+    own = [e for e in done["train.py"].report.edits if e.code == "PTM101"]
+    assert own and all(".to(device)" in TRAIN.splitlines()[e.line - 1] for e in own)
+    came = [e for e in done["train.py"].report.edits if "came from engine.py" in e.message]
+    assert {TRAIN.splitlines()[e.line - 1] for e in came} == {"from engine import evaluate, train_one_epoch"}
+
+
+def test_what_another_file_evaluates_with_stays(tmp_path):
+    other = (
+        "import torch\nfrom engine import evaluate\n\n\ndef check(model, loader):\n    evaluate(model, loader, 'cpu')\n"
+    )
+    files = {**FILES, "train.py": TRAIN.replace("import torch\n", "import torch\nimport check\n", 1), "check.py": other}
+    done = migrated(written(tmp_path, files))
+    assert done["train.py"].report.plan in ("module", "manual")
+    assert "def evaluate(" in done["engine.py"].result.text and "import evaluate" in done["train.py"].result.text
+
+
+def test_a_module_that_does_something_is_still_imported(tmp_path):
+    files = {**FILES, "engine.py": ENGINE.replace("from helpers", "torch.manual_seed(3)\nfrom helpers")}
+    assert "\nimport engine\n" in migrated(written(tmp_path, files))["train.py"].result.text
+
+
+STAY = {
+    "a name that is another thing here": ("train.py", "from torch import nn\n", "from torch import nn\nmath = 3\n"),
+    "a builtin that is another thing here": ("train.py", "torch.manual_seed(0)", "torch.manual_seed(0)\nprint = str"),
+    "another name": ("train.py", "train_one_epoch", "train_one_epoch as train"),
+    "a counter of its file": (
+        "engine.py",
+        "    meter = Meter()\n",
+        "    global math\n    math = math\n    meter = Meter()\n",
+    ),
+    "its file's name": ("engine.py", "    meter = Meter()\n", "    meter = Meter()\n    print(__name__)\n"),
+    "its own file uses it": ("engine.py", "\n\n@torch.no_grad", "\n\nstep = train_one_epoch\n\n\n@torch.no_grad"),
+    "annotations of later": ("engine.py", "\nimport math\n", "from __future__ import annotations\nimport math\n"),
+}
+
+
+@pytest.mark.parametrize("name, old, new", STAY.values(), ids=STAY.keys())
+def test_stays(tmp_path, name, old, new):
+    files = {**FILES, name: FILES[name].replace(old, new, 1)}
+    assert files[name] != FILES[name]
+    ast.parse(files[name])
+    done = migrated(written(tmp_path, files))
+    assert done["train.py"].report.plan == "loop" and "runtime.backward(loss)" in done["engine.py"].result.text
+
+
+def test_a_local_name_that_would_hide_it(tmp_path):
+    train = through_the_module(TRAIN).replace("    x = torch", "    train_one_epoch = 1\n    x = torch")
+    assert migrated(written(tmp_path, {**FILES, "train.py": train}))["train.py"].report.plan == "loop"
+
+
+OTHER = "import torch\nfrom engine import train_one_epoch\n\n\ndef more(*args):\n    train_one_epoch(*args)\n"
+
+
+def test_a_loop_that_another_file_of_the_project_runs_stays(tmp_path):
+    files = {**FILES, "train.py": TRAIN.replace("import torch\n", "import torch\nimport more\n", 1), "more.py": OTHER}
+    assert migrated(written(tmp_path, files))["train.py"].report.plan == "loop"
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_script_beside_it_matters_where_files_change_in_place(tmp_path, in_place):
+    done = migrated(written(tmp_path, {**FILES, "more.py": OTHER}), in_place=in_place)
+    assert (done["train.py"].report.plan == "loop") is in_place
+
+
+def test_asked_for_the_loop_it_stays(tmp_path):
+    assert migrated(written(tmp_path, FILES), plan="loop")["train.py"].report.plan == "loop"

@@ -74,7 +74,8 @@ class Imports:
     def module(self, script: Path, parts: tuple[str, ...]) -> Path | None:
         """The file of a module that a script imports by name; None where it is no local one."""
         found: dict[Path, None] = {}
-        _find((script.parent, *self._of(script).added), parts, found)
+        project = project_folders(script) if self._of(script).runs else []
+        _find((script.parent, *self._of(script).added, *project), parts, found)
         return list(found)[-1] if found else None
 
     def direct(self, path: Path, roots: tuple[Path, ...]) -> set[Path]:

@@ -130,6 +130,14 @@ COME = {
 }
 
 
+def test_comes_from_the_folder_of_the_project(tmp_path):
+    (tmp_path / ".git").mkdir()
+    files = {f"tools/{name}" if name == "train.py" else name: text for name, text in PACKAGE.items()}
+    written(tmp_path, files)
+    done = migrate_all(collect([tmp_path / "tools" / "train.py"]), Options())
+    assert done[0].report.plan == "module" and "def training_step(" in done[0].result.text
+
+
 @pytest.mark.parametrize("files", COME.values(), ids=COME.keys())
 def test_comes_and_is_lifted(tmp_path, files):
     before = written(tmp_path / "before", files)

@@ -7,6 +7,7 @@ import difflib
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from .codemods.base import Change, NotFound, apply
 from .codemods.every import outermost, plan_all, seen
@@ -349,11 +350,13 @@ def _decided(why: CannotLift) -> Note:
 
 def _line_map(new: str, old: str) -> Callable[[int], int]:
     """A function from lines of the new text to those of the old one."""
-    matcher = difflib.SequenceMatcher(None, lines_of(new), lines_of(old), autojunk=False)
-    blocks = matcher.get_opcodes()
+
+    @cache
+    def blocks() -> list[tuple[str, int, int, int, int]]:
+        return difflib.SequenceMatcher(None, lines_of(new), lines_of(old), autojunk=False).get_opcodes()
 
     def line(n: int) -> int:
-        for _, a, b, c, d in blocks:
+        for _, a, b, c, d in blocks():
             if a <= n - 1 < b:
                 return min(c + (n - 1 - a), max(d - 1, c)) + 1
         return n

@@ -36,15 +36,15 @@ def _children_fields(plain: set[str]) -> dict[type, tuple[str, ...]]:
 
 
 _FIELDS = _children_fields(_PLAIN)
-_ALL_FIELDS = _children_fields(_PLAIN - {"names", "type_params"})  # with aliases and type variables
+ALL_FIELDS = _children_fields(_PLAIN - {"names", "type_params"})  # with aliases and type variables
 if alias := getattr(ast, "TypeAlias", None):
-    _ALL_FIELDS[alias] = alias._fields
+    ALL_FIELDS[alias] = alias._fields
 
 
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below one, in the order of its fields; contexts and operators are left out."""
     found: list[ast.AST] = []
-    for field in _ALL_FIELDS[node.__class__]:
+    for field in ALL_FIELDS[node.__class__]:
         value = getattr(node, field, None)
         if value.__class__ is list:
             found += value if None not in value else [v for v in value if v is not None]
@@ -55,10 +55,14 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 def walk(node: ast.AST) -> list[ast.AST]:
     """A node and all below it in the order of `ast.walk`, in a third of its time; see `children`."""
-    found = [node]
+    found, fields = [node], ALL_FIELDS
     for n in found:  # which grows meanwhile
-        if n.__class__ is not ast.Name:
-            found += children(n)
+        for field in fields[n.__class__]:
+            value = getattr(n, field, None)
+            if value.__class__ is list:
+                found += value if None not in value else [v for v in value if v is not None]
+            elif value is not None:
+                found.append(value)
     return found
 
 

@@ -10,9 +10,15 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 
-from .nodes import children, walk
+from .nodes import ALL_FIELDS, children, walk
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+NOTHING: frozenset[str] = frozenset()
+# what more is to be known of than its parent
+_SPECIAL = {
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp,
+    ast.GeneratorExp, ast.Global, ast.Nonlocal, ast.alias, ast.ExceptHandler,
+}  # fmt: skip
 ScopeNode = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
 
@@ -62,35 +68,47 @@ class Scopes:
         self._fill(tree, self.module)
 
     def _fill(self, root: ast.AST, scope: Scope) -> None:
+        parents, fields = self.parents, ALL_FIELDS
         stack: list[tuple[ast.AST, Scope, frozenset[str]]] = [
-            (child, scope, frozenset()) for child in reversed(self._adopt(root))
+            (child, scope, NOTHING) for child in reversed(self._adopt(root))
         ]
         while stack:
             node, scope, hidden = stack.pop()
-            if isinstance(node, ast.Name):
-                self.of_name[node] = scope
-                if node.id not in hidden:
-                    if isinstance(node.ctx, ast.Load):
-                        scope.loads[node.id].append(node)
-                    else:
-                        scope.stores[node.id].append(node)
+            kind = node.__class__
+            if kind is ast.Name:
+                self.of_name[node] = scope  # type: ignore[index]
+                name: str = node.id  # type: ignore[attr-defined]
+                if name not in hidden:
+                    uses = scope.loads if node.ctx.__class__ is ast.Load else scope.stores  # type: ignore[attr-defined]
+                    uses[name].append(node)  # type: ignore[attr-defined]
                 continue
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                scope.stores[node.name].append(node)
-                stack.extend((c, scope, hidden) for c in reversed(self._outer_parts(node)))
-                inner = self._scope(node, scope)
-                stack.extend((c, inner, frozenset()) for c in reversed(node.body))
-                continue
-            if isinstance(node, ast.Lambda):
-                stack.extend((c, scope, hidden) for c in self._adopt(node.args) if not isinstance(c, ast.arg))
-                self.parents[node.args] = self.parents[node.body] = node
-                stack.append((node.body, self._scope(node, scope), frozenset()))
-                continue
-            if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-                own = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
-                hidden = hidden | own
-            self._note(node, scope)
-            stack.extend((c, scope, hidden) for c in reversed(self._adopt(node)))
+            if kind in _SPECIAL:
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                    scope.stores[node.name].append(node)
+                    stack.extend((c, scope, hidden) for c in reversed(self._outer_parts(node)))
+                    inner = self._scope(node, scope)
+                    stack.extend((c, inner, NOTHING) for c in reversed(node.body))
+                    continue
+                if isinstance(node, ast.Lambda):
+                    stack.extend((c, scope, hidden) for c in self._adopt(node.args) if not isinstance(c, ast.arg))
+                    parents[node.args] = parents[node.body] = node
+                    stack.append((node.body, self._scope(node, scope), NOTHING))
+                    continue
+                if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+                    own = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
+                    hidden = hidden | own
+                self._note(node, scope)
+            for field in reversed(fields[kind]):
+                value = getattr(node, field, None)
+                if value.__class__ is list:
+                    for child in reversed(value):
+                        if child is not None:
+                            parents[child] = node
+                            stack.append((child, scope, hidden))
+                elif value is not None:
+                    parents[value] = node
+                    if value.__class__ is not ast.Constant:
+                        stack.append((value, scope, hidden))
 
     def _note(self, node: ast.AST, scope: Scope) -> None:
         if isinstance(node, ast.Global | ast.Nonlocal):

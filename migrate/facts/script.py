@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -92,9 +93,9 @@ class Facts:
 
     @cached_property
     def _by_type(self) -> dict[type, list[ast.AST]]:
-        by_type: dict[type, list[ast.AST]] = {}
+        by_type: defaultdict[type, list[ast.AST]] = defaultdict(list)
         for node in walk(self.tree):
-            by_type.setdefault(type(node), []).append(node)
+            by_type[node.__class__].append(node)
         return by_type
 
     def walk(self, kind: type[N]) -> list[N]:

@@ -7,6 +7,7 @@ that decided, and the loop is kept.
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass, replace
 
 from ..facts.script import Facts
 from .loaders import is_loader, is_progress, iterates_loader
@@ -21,15 +22,33 @@ COUNTS = ("range", "len", "int", "min", "max", "enumerate", "size", "count")
 PLAIN_ITERABLES = {"range", "zip", "reversed", "sorted", "list", "iter", "itertools", "numpy", "random"}
 
 
-def find(facts: Facts, lifts_evaluation: bool = True, automatic: bool = True) -> Recipe:
+@dataclass(frozen=True)
+class Outline:
+    """What every recipe of a script has in common."""
+
+    backwards: list[ast.Call]
+    epoch_loop: ast.For
+    train: DataPass
+    before: list[ast.stmt]  # statements of the epoch loop before the training pass
+    rest: list[ast.stmt]  # and those after it
+    epochs: tuple[str, ast.expr | None, ast.expr | None]
+
+
+def outline(facts: Facts) -> Outline:
+    """The loops of a script; CannotLift where they are no training loop over batches in one over epochs."""
+    backwards = _backwards(facts)
+    _overridden_modes(facts)
+    epoch_loop, train, before, rest = _training(facts, _batch_loop(facts, backwards))
+    return Outline(backwards, epoch_loop, train, before, rest, _epochs(facts, epoch_loop))
+
+
+def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic: bool = True) -> Recipe:
     """The recipe of a script; CannotLift where there is none.
 
     Without `lifts_evaluation` the evaluation stays as it is; without `automatic` so does the order of the step.
     """
-    backwards = _backwards(facts)
-    _overridden_modes(facts)
-    epoch_loop, train, before, rest = _training(facts, _batch_loop(facts, backwards))
-    epoch, first, last = _epochs(facts, epoch_loop)
+    backwards, epoch_loop, train = loops.backwards, loops.epoch_loop, replace(loops.train)
+    before, rest, (epoch, first, last) = loops.before, loops.rest, loops.epochs
     unlifted: CannotLift | None = None
     try:
         if not lifts_evaluation:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from ..facts.script import Facts
 from ..report import Edit, Note
-from .find import find
+from .find import find, outline
 from .module import Lifted, ModuleBuilder
 from .recipe import CannotLift, Recipe
 from .splice import Splice, indent
@@ -18,9 +18,14 @@ ATTEMPTS = ((True, True), (False, True), (True, False), (False, False))  # (lift
 def lift(facts: Facts, accelerator: str | None = None) -> tuple[str, str, list[Edit], list[Note]]:
     """The lifted text, its plan (module or manual), edits and notes; CannotLift where it is not shown to be right."""
     first: CannotLift | None = None
+    tried: list[tuple[bool, bool]] = []
+    loops = outline(facts)
     for evaluates, automatic in ATTEMPTS:
+        if (evaluates, automatic) in tried:
+            continue  # the same recipe once more
         try:
-            recipe = find(facts, evaluates, automatic)
+            recipe = find(facts, loops, evaluates, automatic)
+            tried += _also(recipe, evaluates, automatic)
             lifted = ModuleBuilder(facts, recipe, accelerator).build()
         except CannotLift as why:
             first = first or why
@@ -29,6 +34,12 @@ def lift(facts: Facts, accelerator: str | None = None) -> tuple[str, str, list[E
         return _assemble(facts, recipe, lifted), plan, lifted.edits, lifted.attention
     assert first is not None
     raise first
+
+
+def _also(recipe: Recipe, evaluates: bool, automatic: bool) -> list[tuple[bool, bool]]:
+    """The attempts that give the same recipe: there is no evaluation to leave alone, or the step is manual already."""
+    alike = [evaluates] if recipe.evaluate is not None else [True, False]
+    return [(e, a) for e in alike for a in ([True, False] if recipe.optimization.manual else [automatic])]
 
 
 def _assemble(facts: Facts, recipe: Recipe, lifted: Lifted) -> str:

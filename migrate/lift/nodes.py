@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from ..facts.nodes import children, walk
 from ..facts.script import Facts
 
+OWN_SCOPE = {ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef}
+COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
+
 
 def walk_here(node: ast.AST) -> Iterator[ast.AST]:
     """ast.walk without the bodies of nested functions and classes."""
@@ -15,9 +18,9 @@ def walk_here(node: ast.AST) -> Iterator[ast.AST]:
     while stack:
         n = stack.pop()
         yield n
-        if n is not node and isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+        if n.__class__ in OWN_SCOPE and n is not node:
             continue
-        stack.extend(children(n))
+        stack += children(n)
 
 
 def method_call(s: ast.stmt, method: str) -> tuple[str, ast.Call] | None:
@@ -74,15 +77,17 @@ def names_of(node: ast.AST) -> Iterator[ast.Name]:
     stack: list[tuple[ast.AST, frozenset[str]]] = [(node, frozenset())]
     while stack:
         n, hidden = stack.pop()
-        if isinstance(n, ast.Name):
-            if n.id not in hidden:
-                yield n
+        kind = n.__class__
+        if kind is ast.Name:
+            if n.id not in hidden:  # type: ignore[attr-defined]
+                yield n  # type: ignore[misc]
             continue
-        if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        if kind in OWN_SCOPE and isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             hidden = hidden | _locals(n)
-        elif isinstance(n, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            hidden = hidden | {x.id for g in n.generators for x in walk(g.target) if isinstance(x, ast.Name)}
-        stack.extend((c, hidden) for c in children(n))
+        elif kind in COMPREHENSIONS:
+            own = {x.id for g in n.generators for x in walk(g.target) if isinstance(x, ast.Name)}  # type: ignore[attr-defined]
+            hidden = hidden | own
+        stack += [(c, hidden) for c in children(n)]
 
 
 def _locals(f: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:

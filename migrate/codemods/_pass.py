@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from ._positions import Range, positions_of
-from .base import Change, Insertion, Key, NotFound
+from .base import Change, Key, NotFound
 
 SMALL = (cst.BaseSmallStatement,)
 COMPOUND = (cst.BaseCompoundStatement,)
@@ -23,10 +23,10 @@ class _Empty(cst.Pass):
     """Stands in a block that has nothing left."""
 
 
-def rewritten(text: str, wanted: Mapping[Key, list[Change]], insertions: Sequence[Insertion] = ()) -> str:
+def rewritten(text: str, wanted: Mapping[Key, list[Change]]) -> str:
     """The text with its planned nodes rewritten; NotFound where it has no such nodes."""
     module = cst.parse_module(text)
-    carried = Pass(wanted, positions_of(module), insertions)
+    carried = Pass(wanted, positions_of(module))
     new = module.visit(carried).code
     missing = [wanted[key][0].edit for key in wanted if key not in carried.found]
     if missing:
@@ -35,17 +35,11 @@ def rewritten(text: str, wanted: Mapping[Key, list[Change]], insertions: Sequenc
 
 
 class Pass(cst.CSTTransformer):
-    def __init__(
-        self,
-        wanted: Mapping[Key, list[Change]],
-        positions: Mapping[cst.CSTNode, Range],
-        insertions: Sequence[Insertion] = (),
-    ) -> None:
+    def __init__(self, wanted: Mapping[Key, list[Change]], positions: Mapping[cst.CSTNode, Range]) -> None:
         super().__init__()
         self.wanted = wanted
         self.kinds = {k[0] for k in wanted}
         self.positions = positions
-        self.insertions = insertions
         self.found: set[Key] = set()
         self.own: dict[type, Any] = {
             cst.SimpleStatementLine: self.leave_SimpleStatementLine,
@@ -108,46 +102,8 @@ class Pass(cst.CSTTransformer):
         return updated.with_changes(body=body, footer=footer)
 
     def leave_Module(self, original: cst.Module, updated: cst.Module) -> cst.Module:
-        inserted = self._insert(original, updated) if self.insertions else updated.body
-        body, footer = _close_gaps(inserted, updated.footer)
+        body, footer = _close_gaps(updated.body, updated.footer)
         return updated if body is updated.body else updated.with_changes(body=body, footer=footer)
-
-    def _insert(self, original: cst.Module, updated: cst.Module) -> list[Any]:
-        """The statements with new definitions before those that need them; a module's statements keep their places."""
-        before: dict[int, list[Any]] = {}
-        for i in [i for i in self.insertions if i.text]:
-            at = next(n for n, s in enumerate(original.body) if self.positions[s].end_line >= i.line)
-            before.setdefault(at, []).append(cst.parse_statement(i.text, original.config_for_parsing))
-        imports = sorted({name for i in self.insertions for name in i.imports})
-        body: list[Any] = []
-        first_import = next((n for n, s in enumerate(original.body) if _is_import(s)), 0)
-        for n, statement in enumerate(updated.body):
-            if n == first_import:
-                new = [cst.parse_statement(name + "\n", original.config_for_parsing) for name in imports]
-                if new and isinstance(statement, cst.SimpleStatementLine):
-                    new[0] = new[0].with_changes(leading_lines=statement.leading_lines)
-                    statement = statement.with_changes(leading_lines=[])
-                body += new
-            if n in before:
-                lead = [line for line in statement.leading_lines if line.comment is None][:2] or [
-                    cst.EmptyLine(indent=False)
-                ] * 2
-                for d in before[n]:
-                    body.append(d.with_changes(leading_lines=[cst.EmptyLine(indent=False)] * len(lead)))
-                if not statement.leading_lines:
-                    statement = statement.with_changes(leading_lines=[cst.EmptyLine(indent=False)] * 2)
-            body.append(statement)
-        return body
-
-
-def _is_import(statement: Any) -> bool:
-    """An import that others may stand before: not `from __future__`."""
-    if not isinstance(statement, cst.SimpleStatementLine):
-        return False
-    first = statement.body[0]
-    if isinstance(first, cst.ImportFrom):
-        return not (isinstance(first.module, cst.Name) and first.module.value == "__future__")
-    return isinstance(first, cst.Import)
 
 
 def _close_gaps(body: Sequence[Any], footer: Sequence[cst.EmptyLine]) -> tuple[Sequence[Any], Sequence[cst.EmptyLine]]:

@@ -16,9 +16,12 @@ from ..report import Edit, Note
 if TYPE_CHECKING:
     import libcst as cst
 
+    from ._regions import Region
+
     Rewrite = Callable[[cst.CSTNode, cst.CSTNode], cst.CSTNode]
 
 
+NEWLINES = ("\n", "\r")
 Key = tuple[str, int, int, int, int]  # libcst's class and the place
 
 
@@ -91,31 +94,40 @@ def apply(facts: Facts, changes: Iterable[Change]) -> str:
         wanted.setdefault((_kind(c.node), *facts.text.key(c.node)), []).append(c)
     if not wanted:
         return facts.text.text
-    from ._pass import rewritten
+    from ._insertions import added_lines, with_added
     from ._regions import regions_of
 
-    text, newline = facts.text.text, facts.text.newline
-    if insertions:
-        return rewritten(text, wanted, insertions)
+    text = facts.text.text
+    added = added_lines(facts, insertions) if insertions else []
     out, at = [], 0
     for region in regions_of(facts, (key[1:] for key in wanted)):
         start, stop = facts.text.line_span(region.first, region.last)
-        head = "".join(f"{m}if 1:{newline}" for m in _margins(region.margin, facts.indentation))
-        head += f"{region.margin}pass{newline}"
-        between = "" if text[start:stop].endswith(("\n", "\r")) else newline
-        tail = f"{between}{region.margin}pass"
-        shift = region.first - 1 - head.count(newline)
-        own = {
-            (kind, first - shift, column, last - shift, end): those
-            for (kind, first, column, last, end), those in wanted.items()
-            if region.first <= first <= region.last
-        }
-        new = rewritten(head + text[start:stop] + tail, own)
-        out += [text[at:start], new[len(head) : len(new) - len(tail)]]
+        out += [with_added(text, at, start, added), _region(facts, region, wanted, added)]
         at = stop
-    result = "".join([*out, text[at:]])
-    ended = not text or text.endswith(("\n", "\r"))  # the last line may have gone, and left the end of the one before
-    return result if ended else result.removesuffix(newline)
+    result = "".join([*out, with_added(text, at, len(text), added)])
+    ended = not text or text.endswith(NEWLINES)  # the last line may have gone, and left the end of the one before
+    return result if ended else result.removesuffix(facts.text.newline)
+
+
+def _region(facts: Facts, region: Region, wanted: dict[Key, list[Change]], added: list[tuple[int, str]]) -> str:
+    """What a region becomes, which libcst reads between two statements that stay."""
+    from ._insertions import with_added
+    from ._pass import rewritten
+
+    newline, (start, stop) = facts.text.newline, facts.text.line_span(region.first, region.last)
+    head = "".join(f"{m}if 1:{newline}" for m in _margins(region.margin, facts.indentation))
+    head += f"{region.margin}pass{newline}"
+    body = with_added(facts.text.text, start, stop, added)
+    tail = f"{'' if body.endswith(NEWLINES) else newline}{region.margin}pass"
+    more = [(facts.text.line_of(at), new.count(newline)) for at, new in added if start <= at < stop]
+    shift = head.count(newline) + 1 - region.first
+    own: dict[Key, list[Change]] = {}
+    for (kind, first, column, last, end), those in wanted.items():
+        if region.first <= first <= region.last:
+            a, b = (line + shift + sum(n for at, n in more if at <= line) for line in (first, last))
+            own[kind, a, column, b, end] = those
+    new = rewritten(head + body + tail, own)
+    return new[len(head) : len(new) - len(tail)]
 
 
 def _margins(margin: str, unit: str) -> list[str]:

@@ -159,7 +159,7 @@ class NameLambdas(Codemod):
         given = facts.text.get(node.args) if hasattr(node.args, "lineno") else self._parameters(facts, node)
         bound = ", ".join(free)
         parameters = f"{given}, *, {bound}" if given and bound else (given or (f"*, {bound}" if bound else ""))
-        return f"def {name}({parameters}):\n    return {facts.text.get(node.body)}\n"
+        return f"def {name}({parameters}):\n{facts.indentation}return {facts.text.get(node.body)}\n"
 
     def _parameters(self, facts: Facts, node: ast.Lambda) -> str:
         """The text between `lambda` and the colon before its body."""

@@ -17,6 +17,7 @@ from .codemods.once import NAMES, Once, names_read, renames
 from .codemods.plain_branches import PlainBranches
 from .codemods.precision_of_loops import PrecisionOfLoops
 from .codemods.split_steps import SplitSteps
+from .collection import uncollected
 from .elsewhere import Elsewhere
 from .facts.choice import accelerator
 from .facts.distribution import Distribution, mentions_processes
@@ -92,6 +93,11 @@ def migrate_text(
     options = options or Options()
     if "torch" not in text:
         return Result(text, "none")
+    with uncollected():
+        return _migrated(text, options, is_script, kept, elsewhere)
+
+
+def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewhere: Elsewhere | None) -> Result:
     mended, first = mend(text)
     facts = Facts(mended)
     facts.checkpoint, facts.ours = frozenset(options.checkpoint), options.framework == "ptmigrate"

@@ -16,12 +16,9 @@ from ..report import Edit, Note
 if TYPE_CHECKING:
     import libcst as cst
 
-    from ._regions import Region
-
     Rewrite = Callable[[cst.CSTNode, cst.CSTNode], cst.CSTNode]
 
 
-NEWLINES = ("\n", "\r")
 Key = tuple[str, int, int, int, int]  # libcst's class and the place
 
 
@@ -96,44 +93,19 @@ def apply(facts: Facts, changes: Iterable[Change]) -> str:
         return facts.text.text
     from ._insertions import added_lines, with_added
     from ._regions import regions_of
+    from ._together import rewritten_regions
 
     text = facts.text.text
     added = added_lines(facts, insertions) if insertions else []
+    regions = regions_of(facts, (key[1:] for key in wanted))
     out, at = [], 0
-    for region in regions_of(facts, (key[1:] for key in wanted)):
+    for region, new in zip(regions, rewritten_regions(facts, regions, wanted, added), strict=True):
         start, stop = facts.text.line_span(region.first, region.last)
-        out += [with_added(text, at, start, added), _region(facts, region, wanted, added)]
+        out += [with_added(text, at, start, added), new]
         at = stop
     result = "".join([*out, with_added(text, at, len(text), added)])
-    ended = not text or text.endswith(NEWLINES)  # the last line may have gone, and left the end of the one before
+    ended = not text or text.endswith(("\n", "\r"))  # the last line may have gone, and left the end of the one before
     return result if ended else result.removesuffix(facts.text.newline)
-
-
-def _region(facts: Facts, region: Region, wanted: dict[Key, list[Change]], added: list[tuple[int, str]]) -> str:
-    """What a region becomes, which libcst reads between two statements that stay."""
-    from ._insertions import with_added
-    from ._pass import rewritten
-
-    newline, (start, stop) = facts.text.newline, facts.text.line_span(region.first, region.last)
-    head = "".join(f"{m}if 1:{newline}" for m in _margins(region.margin, facts.indentation))
-    head += f"{region.margin}pass{newline}"
-    body = with_added(facts.text.text, start, stop, added)
-    tail = f"{'' if body.endswith(NEWLINES) else newline}{region.margin}pass"
-    more = [(facts.text.line_of(at), new.count(newline)) for at, new in added if start <= at < stop]
-    shift = head.count(newline) + 1 - region.first
-    own: dict[Key, list[Change]] = {}
-    for (kind, first, column, last, end), those in wanted.items():
-        if region.first <= first <= region.last:
-            a, b = (line + shift + sum(n for at, n in more if at <= line) for line in (first, last))
-            own[kind, a, column, b, end] = those
-    new = rewritten(head + body + tail, own)
-    return new[len(head) : len(new) - len(tail)]
-
-
-def _margins(margin: str, unit: str) -> list[str]:
-    """The margins of the blocks around one, so that libcst sees the file's own indentation."""
-    steps, rest = divmod(len(margin), len(unit))
-    return [unit * i for i in range(steps)] if not rest and unit * steps == margin else [""]
 
 
 LIBCST_NAMES = {

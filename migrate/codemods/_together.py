@@ -1,0 +1,61 @@
+"""All regions of a file as one text for libcst: it reads, visits and writes once, however many they are.
+
+Regions stand between marks, which tell them apart again. Those of one block follow each other, in one `if`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+
+from ..facts.script import Facts
+from ._insertions import with_added
+from ._pass import rewritten
+from ._regions import Region
+from .base import Change, Key
+
+
+def rewritten_regions(
+    facts: Facts, regions: Sequence[Region], wanted: Mapping[Key, list[Change]], added: Sequence[tuple[int, str]]
+) -> list[str]:
+    """What each region becomes, with the lines added in it; NotFound where a planned node is not there."""
+    newline, mark = facts.text.newline, _mark(facts.text.text)
+    keys = sorted(wanted, key=lambda key: key[1:3])
+    starts = [key[1] for key in keys]
+    sheet: list[str] = []
+    line, marks, margin = 1, 0, None
+    own: dict[Key, list[Change]] = {}
+    pieces: list[tuple[int, int]] = []  # the mark that a region follows, and how much before the next is not its own
+    for region in regions:
+        if region.margin != margin:
+            margin = region.margin
+            heads = [f"{m}if 1:{newline}" for m in _margins(margin, facts.indentation)]
+            sheet += [*heads, f"{margin}{mark}{newline}"]
+            line, marks = line + len(heads) + 1, marks + 1
+        start, stop = facts.text.line_span(region.first, region.last)
+        body = with_added(facts.text.text, start, stop, added)
+        more = [(facts.text.line_of(at), new.count(newline)) for at, new in added if start <= at < stop]
+        for key in keys[bisect_left(starts, region.first) : bisect_left(starts, region.last + 1)]:
+            kind, first, column, last, end = key
+            a, b = (n + line - region.first + sum(new for at, new in more if at <= n) for n in (first, last))
+            own[kind, a, column, b, end] = wanted[key]
+        between = "" if body.endswith(("\n", "\r")) else newline
+        sheet += [body, f"{between}{margin}{mark}{newline}"]
+        pieces.append((marks, len(between) + len(margin)))
+        line, marks = line + region.last - region.first + 2 + sum(new for _, new in more), marks + 1
+    written = rewritten("".join(sheet), own).split(mark)
+    return [written[n][len(newline) : len(written[n]) - rest] for n, rest in pieces]
+
+
+def _mark(text: str) -> str:
+    """A name that the text has not."""
+    mark = "_between"
+    while mark in text:
+        mark += "_"
+    return mark
+
+
+def _margins(margin: str, unit: str) -> list[str]:
+    """The margins of the blocks around one, so that libcst sees the file's own indentation."""
+    steps, rest = divmod(len(margin), len(unit))
+    return [unit * i for i in range(steps)] if not rest and unit * steps == margin else [""]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..facts.script import Facts
 from ..facts.text import lines_of
 from .base import Insertion
 
 
-def added_lines(facts: Facts, insertions: Sequence[Insertion]) -> list[tuple[int, str]]:
-    """(offset, text) for every line before which something comes, in the order of the text."""
+def added_lines(facts: Facts, insertions: Sequence[Insertion]) -> list[tuple[int, int, str]]:
+    """(offset, the same offset, text) for every line before which something comes, in the order of the text."""
     newline = facts.text.newline
     found: list[tuple[int, str]] = []
     imports = sorted({name for i in insertions for name in i.imports})
@@ -24,16 +24,16 @@ def added_lines(facts: Facts, insertions: Sequence[Insertion]) -> list[tuple[int
         before.setdefault(at, []).append(newline.join(lines_of(i.text)) + newline)
     for at, definitions in before.items():
         found.append(_defined(facts, at, definitions))
-    return sorted(found)
+    return [(at, at, new) for at, new in sorted(found)]
 
 
-def with_added(text: str, start: int, stop: int, added: Sequence[tuple[int, str]]) -> str:
-    """A piece of the text with what comes before lines that begin in it."""
+def with_added(text: str, start: int, stop: int, edits: Iterable[tuple[int, int, str]]) -> str:
+    """A piece of the text with the edits (start, stop, new) that begin in it."""
     out = []
-    for at, new in added:
+    for at, end, new in sorted(edits):
         if start <= at < stop:
             out += [text[start:at], new]
-            start = at
+            start = end
     return "".join([*out, text[start:stop]])
 
 

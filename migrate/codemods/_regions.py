@@ -15,6 +15,7 @@ from ..facts.script import Facts
 Place = tuple[int, int, int, int]  # as facts.text.key tells them
 Group = list[ast.stmt]  # one statement, or those that semicolons keep on its lines
 COMMENT = "#"
+FEED = "\f"  # columns are counted from it
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class _Cut:
         first = _first_line(whole[0])
         while first > 1 and self.is_blank(first - 1):
             first -= 1
-        margin = self.facts.text.margin(whole[0])
+        margin = self.facts.text.margin(whole[0]).rpartition(FEED)[2]
         if after is not None:
             return Region(first, _first_line(after[0]) - 1, margin)
         last = at = whole[-1].end_lineno or first

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from ..facts.script import Facts
+from ._form_feeds import FormFeeds
 from ._insertions import with_added
 from ._pass import rewritten
 from ._regions import Region
@@ -16,10 +17,11 @@ from .base import Change, Key
 
 
 def rewritten_regions(
-    facts: Facts, regions: Sequence[Region], wanted: Mapping[Key, list[Change]], added: Sequence[tuple[int, str]]
+    facts: Facts, regions: Sequence[Region], wanted: Mapping[Key, list[Change]], added: Sequence[tuple[int, int, str]]
 ) -> list[str]:
     """What each region becomes, with the lines added in it; NotFound where a planned node is not there."""
     newline, mark = facts.text.newline, _mark(facts.text.text)
+    feeds = FormFeeds(facts, mark.replace("between", "feed"))
     keys = sorted(wanted, key=lambda key: key[1:3])
     starts = [key[1] for key in keys]
     sheet: list[str] = []
@@ -33,24 +35,25 @@ def rewritten_regions(
             sheet += [*heads, f"{margin}{mark}{newline}"]
             line, marks = line + len(heads) + 1, marks + 1
         start, stop = facts.text.line_span(region.first, region.last)
-        body = with_added(facts.text.text, start, stop, added)
-        more = [(facts.text.line_of(at), new.count(newline)) for at, new in added if start <= at < stop]
+        edits = [*added, *feeds.edits(region.first, region.last)]
+        body = with_added(facts.text.text, start, stop, edits)
+        more = [(facts.text.line_of(at), new.count(newline)) for at, _, new in edits if start <= at < stop]
         for key in keys[bisect_left(starts, region.first) : bisect_left(starts, region.last + 1)]:
             kind, first, column, last, end = key
             a, b = (n + line - region.first + sum(new for at, new in more if at <= n) for n in (first, last))
-            own[kind, a, column, b, end] = wanted[key]
+            own[kind, a, feeds.column(first, column), b, feeds.column(last, end)] = wanted[key]
         between = "" if body.endswith(("\n", "\r")) else newline
         sheet += [body, f"{between}{margin}{mark}{newline}"]
         pieces.append((marks, len(between) + len(margin)))
         line, marks = line + region.last - region.first + 2 + sum(new for _, new in more), marks + 1
     written = rewritten("".join(sheet), own).split(mark)
-    return [written[n][len(newline) : len(written[n]) - rest] for n, rest in pieces]
+    return [feeds.back(written[n][len(newline) : len(written[n]) - rest]) for n, rest in pieces]
 
 
 def _mark(text: str) -> str:
     """A name that the text has not."""
     mark = "_between"
-    while mark in text:
+    while mark in text or mark.replace("between", "feed") in text:
         mark += "_"
     return mark
 

@@ -33,13 +33,13 @@ def collected(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk])
     losses = {f"{x.id}.item()" for x in recipe.optimization.losses if isinstance(x, ast.Name)}
     for s in train.body:
         for n in walk_here(s):
-            name = _filled(n)
+            name = filled_by(n)
             if name is None or name.id in own or not isinstance(binder.variable(name), Variable):
                 continue
-            if any(_depends(a, own, losses) for a in _given(n)):
+            if any(depends(a, own, losses) for a in given_by(n)):
                 found.shown.setdefault(name.id, n)
     for kept, call in found.shown.items():
-        filled = _filled(call)
+        filled = filled_by(call)
         reader = _reader(recipe, binder, chunks, binder.variable(filled)) if filled is not None else None
         if reader is not None:
             says = f"`{kept}` collects values of the samples, and `{facts.short(reader)}` reads it"
@@ -47,7 +47,7 @@ def collected(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk])
     return found
 
 
-def _filled(n: ast.AST) -> ast.Name | None:
+def filled_by(n: ast.AST) -> ast.Name | None:
     """The x of `x.append(...)`, `x["a"].update(...)`, `x[0] += ...`, `x[i]["loss"] = ...`, `x.total += ...`."""
     if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in FILLS:
         held = _held(n.func.value)
@@ -66,14 +66,14 @@ def _held(node: ast.expr) -> ast.expr:
     return node
 
 
-def _given(n: ast.AST) -> list[ast.expr]:
+def given_by(n: ast.AST) -> list[ast.expr]:
     """What a filling puts in."""
     if isinstance(n, ast.Call):
         return [*n.args, *(k.value for k in n.keywords)]
     return [n.value] if isinstance(n, ast.AugAssign | ast.Assign) else []
 
 
-def _depends(node: ast.AST, own: set[str], losses: set[str]) -> bool:
+def depends(node: ast.AST, own: set[str], losses: set[str]) -> bool:
     """Whether an argument is computed from the samples; the loss is brought together, counts of samples are sizes."""
     if isinstance(node, ast.Call) and ast.unparse(node) in losses:
         return False
@@ -85,7 +85,7 @@ def _depends(node: ast.AST, own: set[str], losses: set[str]) -> bool:
         return node.id in own
     if isinstance(node, ast.Attribute) and node.attr == "shape":
         return False
-    return any(_depends(child, own, losses) for child in ast.iter_child_nodes(node))
+    return any(depends(child, own, losses) for child in ast.iter_child_nodes(node))
 
 
 def _sizes_and_clocks(facts: Facts, body: list[ast.stmt]) -> set[str]:

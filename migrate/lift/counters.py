@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
+from .collected import depends, filled_by, given_by
 from .nodes import walk_here
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
@@ -104,15 +105,28 @@ def _check_collections(
         for n in ast.walk(s)
         if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
     }
+    own = stored(chunk.passing.body) | {n.id for n in ast.walk(chunk.passing.target) if isinstance(n, ast.Name)}
     for s in chunk.statements:
         for n in walk_here(s):
             name = None
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and isinstance(n.func.value, ast.Name):
-                name = n.func.value
-            elif isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name):
-                name = n.value
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute):
+                name = _root(n.func.value)
+            elif isinstance(n, ast.Subscript | ast.Attribute) and isinstance(n.ctx, ast.Store):
+                name = _root(n.value)
             elif isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
                 var = binder.variable(n)
                 name = n if var in variables.attributes and var not in counters else None
             if name is not None and name.id in made_before and name.id in after:
                 raise CannotLift(n, f"`{name.id}` collects values over the evaluation and is read whole afterwards")
+            filled = filled_by(n)
+            if filled is None or filled.id in own or not isinstance(binder.variable(filled), Variable):
+                continue
+            if any(depends(value, own, set()) for value in given_by(n)):
+                raise CannotLift(n, f"`{filled.id}` collects values over the evaluation")
+
+
+def _root(node: ast.expr) -> ast.Name | None:
+    """The x of `x["loss"]` and `x.losses`."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node if isinstance(node, ast.Name) else None

@@ -43,3 +43,53 @@ def test_the_loss_is_brought_together():
     result = check_same(TEXT.format(fills="seen['guess'].append(loss.item())"), "module")
     assert "divide_batches" not in result
     assert "self.seen['guess'].append(self.all_reduce(loss.item() * self.share))" in result
+
+
+EVALUATED = (
+    HEAD
+    + """
+history = {{'loss': [], 'of': []}}
+
+def test():
+    meters = {{'loss': [], 'right': []}}
+    model.eval()
+    n = 0
+    with torch.no_grad():
+        for x, y in test_loader:
+            out = model(x)
+            {fills}
+            n += x.size(0)
+    {after}
+    return n
+
+for epoch in range(2):
+    model.train()
+    for x, y in train_loader:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    n = test()
+    print(epoch, n, loss.item())
+print(history)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("fills", "after"),
+    [
+        ("meters['loss'].append(criterion(out, y).item())", "print(sum(meters['loss']))"),
+        ("history['loss'].append(criterion(out, y).item())", "pass"),
+        ("history['of'] = out.sum().item()", "pass"),
+    ],
+    ids=["read in the evaluation", "read after the epochs", "set at each batch"],
+)
+def test_what_an_evaluation_fills_and_something_reads_is_filled_on_every_process(fills, after):
+    result = check_same(EVALUATED.format(fills=fills, after=after), "module")
+    assert "divide_validation = False" in result
+
+
+def test_what_an_evaluation_fills_with_its_own_counts_is_divided():
+    result = check_same(EVALUATED.format(fills="history['of'].append(1)", after="pass"), "module")
+    assert "divide_validation" not in result

@@ -213,7 +213,8 @@ def _with_precision(facts: Facts, options: Options) -> Result | None:
     """The lift with autocast and scaler as the Trainer's precision; None where the script has to keep them."""
     if not options.wants(PrecisionOfLoops.code) or "autocast" not in facts.text.text:
         return None
-    mixed = PrecisionOfLoops().changes(facts)
+    codemod = PrecisionOfLoops()
+    mixed = codemod.changes(facts)
     if mixed is None:
         return None
     changes = outermost(facts, mixed[0])
@@ -225,7 +226,7 @@ def _with_precision(facts: Facts, options: Options) -> Result | None:
         result = _lifted(full, options)
     except (CannotLift, SyntaxError, LookupError, TypeError, ValueError, AssertionError, AttributeError):
         return None
-    if result.plan != "module":
+    if result.plan != "module" and not (result.plan == "manual" and codemod.by_hand):
         return None
     line = _line_map(full.text.text, facts.text.text)
     result.edits[:] = [*(c.edit for c in changes), *(replace(e, line=line(e.line)) for e in result.edits)]

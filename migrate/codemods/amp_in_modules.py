@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
+from ..facts.classes import STEPS
+from ..facts.scalers import SCALER, Scalers, Unfollowed
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import body_only, set_keyword
+from .rewrites import body_only, set_keyword, source
 
-AUTOCAST = {"torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast"}
-SCALER = {"torch.amp.GradScaler", "torch.cuda.amp.GradScaler"}
+AUTOCAST = {"torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast", "torch.autocast"}
 APEX = {"apex.amp.initialize", "apex.amp.scale_loss"}
 TRAINERS = {"pytorch_lightning.Trainer", "lightning.Trainer", "lightning.pytorch.Trainer", "ptmigrate.runtime.Trainer"}
 
@@ -25,33 +27,94 @@ class AmpInModules(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
-        inside = [s for c in facts.classes.run_by_trainer for s in ast.walk(c) if isinstance(s, ast.With)]
-        asked: set[str] = set()
         done: set[ast.AST] = set()
-        for s in inside:
-            kind = self._autocast(facts, s)
-            if kind is None:
-                continue
-            asked.add(kind)
-            done.update(ast.walk(s.items[0]))
-            says = f"`with {facts.short(s.items[0].context_expr)}:` removed: pass precision={kind} to the Trainer"
-            yield Change(s, self.edit(facts, s, says), body_only, (s.items[0],))
-        if len(asked) == 1:
-            yield from self._trainers(facts, next(iter(asked)))
+        found = list(self._half(facts)) if facts.classes.run_by_trainer else []
+        kinds = {kind for kind, _, _ in found}
+        scaled = self._scaled(facts) if len(kinds) == 1 else None
+        if scaled is not None:
+            precision = kinds.pop()
+            for _, node, index in found:
+                call = node.items[0].context_expr if isinstance(node, ast.With) else node.decorator_list[index]
+                done.update(ast.walk(call))
+                sign = "with " if isinstance(node, ast.With) else "@"
+                says = f"`{sign}{facts.short(call)}` removed: pass precision={precision} to the Trainer"
+                rewrite = body_only if isinstance(node, ast.With) else _without_decorator(index)
+                yield Change(node, self.edit(facts, call, says), rewrite, (call,))
+            for change in scaled:
+                done.update(ast.walk(change.node))
+                yield change
+            yield from self._trainers(facts, precision)
         self._rest(facts, done)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
 
-    def _autocast(self, facts: Facts, s: ast.With) -> str | None:
-        """The precision that a `with autocast():` asks for; None for any other."""
-        call = s.items[0].context_expr
-        if len(s.items) != 1 or s.items[0].optional_vars is not None or not isinstance(call, ast.Call):
+    def _half(self, facts: Facts) -> Iterator[tuple[str, ast.With | ast.FunctionDef, int]]:
+        """The precision, and the `with` or the step with its decorator's place, that asks for autocast."""
+        for c in facts.classes.run_by_trainer:
+            for n in ast.walk(c):
+                if isinstance(n, ast.With) and len(n.items) == 1 and n.items[0].optional_vars is None:
+                    kind = self._autocast(facts, n.items[0].context_expr)
+                    if kind is not None:
+                        yield kind, n, 0
+                elif isinstance(n, ast.FunctionDef) and n.name in (*STEPS, "forward") and n in c.body:
+                    for i, decorator in enumerate(n.decorator_list):
+                        kind = self._autocast(facts, decorator)
+                        if kind is not None:
+                            yield kind, n, i
+
+    def _autocast(self, facts: Facts, call: ast.expr) -> str | None:
+        """The precision that `autocast()` asks for; None for any other, such as one that is switched or for the CPU."""
+        full = facts.names.resolve(call.func) if isinstance(call, ast.Call) else None
+        if not isinstance(call, ast.Call) or full not in AUTOCAST - {"torch.cpu.amp.autocast"}:
             return None
-        if facts.names.resolve(call.func) not in AUTOCAST or any(k.arg == "enabled" for k in call.keywords):
+        switched = any(k.arg in ("enabled", None) for k in call.keywords) or len(call.args) > 2
+        on_cpu = any(isinstance(n, ast.Constant) and n.value == "cpu" for n in ast.walk(call))
+        if switched or on_cpu or (full == "torch.cuda.amp.autocast" and call.args):
             return None
         half = any(isinstance(n, ast.Attribute) and n.attr == "bfloat16" for n in ast.walk(call))
         return '"bf16-mixed"' if half else '"16-mixed"'
+
+    def _scaled(self, facts: Facts) -> list[Change] | None:
+        """The module's own scaler taken away, where the Trainer's does all that it does; None where that does not show.
+
+        With both, gradients would be scaled twice.
+        """
+        try:
+            scalers = Scalers(facts)
+            return list(self._of_scalers(facts, scalers)) if scalers.made else []
+        except Unfollowed:
+            return None
+
+    def _of_scalers(self, facts: Facts, scalers: Scalers) -> Iterator[Change]:
+        steps = 0
+        for read in scalers.reads():
+            f = facts.scopes.parents.get(read)
+            call = facts.scopes.parents.get(f) if isinstance(f, ast.Attribute) else None
+            if not (isinstance(f, ast.Attribute) and isinstance(call, ast.Call)):
+                raise Unfollowed
+            up = facts.scopes.parents.get(call)
+            holder = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) else up
+            taken = facts.text.get(call.args[0]) if len(call.args) == 1 and not call.keywords else None
+            if f.attr == "update" and isinstance(up, ast.Expr):
+                says = f"`{facts.short(call)}` removed: the Trainer's optimizers do it when they step"
+                yield Change(up, self.edit(facts, call, says), None, (up,))
+                continue
+            if f.attr == "step" and taken is not None:
+                new, node, steps = f"{taken}.step()", call, steps + 1
+            elif f.attr == "scale" and taken is not None and _is_backward(up, holder):
+                assert isinstance(holder, ast.Call)
+                new, node = f"self.manual_backward({taken})", holder
+            else:
+                raise Unfollowed
+            yield Change(node, self.edit(facts, node, f"`{facts.short(node)}` became `{new}`"), source(new))
+        if steps > len(scalers.made) or any(facts.scopes.parents.get(c) is not s for c, s in scalers.made.items()):
+            raise Unfollowed  # stepped for several optimizers, or not always there
+        for call, made in scalers.made.items():
+            if call.keywords:
+                raise Unfollowed
+            says = f"`{facts.short(made)}` removed: the Trainer's precision= scales"
+            yield Change(made, self.edit(facts, made, says), None, (made,))
 
     def _trainers(self, facts: Facts, precision: str) -> Iterator[Change]:
         found = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) in TRAINERS]
@@ -74,3 +137,25 @@ class AmpInModules(Codemod):
                 line, column, _, _ = facts.text.key(c)
                 says = f"`{facts.short(c)}` left as it is: a Trainer or Runtime takes precision= instead"
                 self.left.append(Note(line, column + 1, self.code, says))
+
+
+def _is_backward(up: ast.AST | None, holder: ast.AST | None) -> bool:
+    plain = isinstance(holder, ast.Call) and not holder.args and not holder.keywords
+    return plain and isinstance(up, ast.Attribute) and up.attr == "backward"
+
+
+def _without_decorator(index: int) -> Any:
+    def rewrite(original: Any, updated: Any) -> Any:
+        gone = updated.decorators[index]
+        kept = [d for i, d in enumerate(updated.decorators) if i != index]
+        above = [*gone.leading_lines, *(kept[0].leading_lines if kept and not index else ())]
+        if index:
+            return updated.with_changes(decorators=kept)
+        if kept:
+            return updated.with_changes(decorators=[kept[0].with_changes(leading_lines=above), *kept[1:]])
+        lines = [*above, *updated.lines_after_decorators]
+        return updated.with_changes(
+            decorators=kept, leading_lines=[*updated.leading_lines, *lines], lines_after_decorators=[]
+        )
+
+    return rewrite

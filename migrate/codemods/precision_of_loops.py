@@ -1,7 +1,8 @@
 """T10: a lifted loop's autocast and GradScaler are the Trainer's `precision=`.
 
-The Trainer scales the loss, unscales before it clips and steps; so this holds where the whole step becomes the
-Trainer's. Where the script steps by hand (accumulation under an `if`, several optimizers) its own scaler stays.
+The Trainer scales the loss, unscales before it clips and steps. Where the script steps by hand (accumulation under an
+`if`) its optimizer does the same, if the script neither unscales by itself nor has the scaler step twice; else the
+script's own scaler stays.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts.choice import _fold
+from ..facts.devices import default_of
+from ..facts.scalers import Scalers, Unfollowed
 from ..facts.script import Facts
-from .amp_in_modules import SCALER
+from .amp_in_modules import AUTOCAST
 from .base import Change, Codemod
-from .rewrites import body_only, else_only, source, take_argument
+from .remove_unused_devices import without_parameter
+from .rewrites import body_only, drop_arguments, else_only, source, take_argument
 
 ON_CUDA = {"torch.cuda.amp.autocast"}
-AUTOCAST = ON_CUDA | {"torch.amp.autocast", "torch.autocast"}
 WHY = "the Trainer's precision= does it"
 
 
@@ -35,12 +38,18 @@ class PrecisionOfLoops(Codemod):
         try:
             changes = list(self.plan(facts))
             return (changes, self._precision(facts)) if changes and self.asked else None
-        except Mixed:
+        except (Mixed, Unfollowed):
             return None
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether an optimizer that is stepped by hand does the same: it unscales, steps and updates at once."""
+        return self.methods.count("step") <= len(self.scalers.made) and "unscale_" not in self.methods
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.asked: set[str] = set()  # the precisions that autocast asks for
         self.conditions: set[str] = set()
+        self.methods: list[str] = []  # what the script has its scalers do
         self.scalers = self._scalers(facts)
         gone: set[ast.AST] = set()
         for branch in facts.walk(ast.If):
@@ -50,6 +59,8 @@ class PrecisionOfLoops(Codemod):
                 says = f"`if {facts.short(branch.test)}:`: both ways are the same step, {WHY}"
                 yield Change(branch, self.edit(facts, branch, says), else_only, (branch.test, *branch.body))
         for s in facts.walk(ast.With):
+            if self._is_inner(facts, s):
+                continue  # full precision within half, which stays what it is
             self._ask(facts, s)
             if s not in gone and self._is_autocast(facts, s):
                 says = f"`with {facts.short(s.items[0].context_expr)}:` removed: {WHY}"
@@ -68,29 +79,37 @@ class PrecisionOfLoops(Codemod):
 
     # -- what is there ----------------------------------------------------------------------------------------
 
-    def _scalers(self, facts: Facts) -> dict[str, ast.Assign]:
-        found: dict[str, ast.Assign] = {}
-        for call in facts.walk(ast.Call):
-            if facts.names.resolve(call.func) not in SCALER:
-                continue
-            if any(k.arg != "enabled" for k in call.keywords):
+    def _scalers(self, facts: Facts) -> Scalers:
+        found = Scalers(facts)
+        self.conditions.update(facts.text.get(test) for test in found.conditions)
+        for call in found.made:
+            if any(k.arg not in ("enabled", "device") for k in call.keywords):
                 raise Mixed  # a growth of its own
-            up = facts.scopes.parents.get(call)
-            if isinstance(up, ast.IfExp) and up.body is call and ast.unparse(up.orelse) == "None":
-                self.conditions.add(facts.text.get(up.test))
-                up = facts.scopes.parents.get(up)
-            if not (isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name)):
-                raise Mixed
-            self._enabled(facts, call)
-            found[up.targets[0].id] = up
+            self._enabled(facts, call, found)
         return found
 
-    def _enabled(self, facts: Facts, call: ast.Call) -> None:
+    def _enabled(self, facts: Facts, call: ast.Call, scalers: Scalers) -> None:
+        given = self._given(facts, call)
+        if given is None or scalers.asks(given) or (isinstance(given, ast.Constant) and given.value is True):
+            return
+        if isinstance(given, ast.Constant):
+            raise Mixed  # switched off by hand
+        self.conditions.add(facts.text.get(given))
+
+    def _given(self, facts: Facts, call: ast.Call) -> ast.expr | None:
+        """The `enabled=` of autocast or a scaler."""
         given = next((k.value for k in call.keywords if k.arg == "enabled"), None)
-        if given is None and facts.names.resolve(call.func) in ON_CUDA and call.args:
-            given = call.args[0]
-        if given is not None and not (isinstance(given, ast.Constant) and given.value is True):
-            self.conditions.add(facts.text.get(given))
+        by_place = facts.names.resolve(call.func) in ON_CUDA and call.args
+        return call.args[0] if given is None and by_place else given
+
+    def _is_inner(self, facts: Facts, s: ast.With) -> bool:
+        """`with autocast(enabled=False):` inside of autocast."""
+        if not self._is_autocast(facts, s):
+            return False
+        call = s.items[0].context_expr
+        given = self._given(facts, call)  # type: ignore[arg-type]
+        off = isinstance(given, ast.Constant) and given.value is False
+        return off and any(isinstance(u, ast.With) and self._is_autocast(facts, u) for u in facts.scopes.ancestors(s))
 
     def _ask(self, facts: Facts, s: ast.With) -> None:
         for item in s.items:
@@ -104,7 +123,7 @@ class PrecisionOfLoops(Codemod):
                 raise Mixed
             if any(k.arg == "dtype" for k in call.keywords) and not kinds:
                 raise Mixed
-            self._enabled(facts, call)
+            self._enabled(facts, call, self.scalers)
             self.asked.add('"bf16-mixed"' if "bfloat16" in kinds else '"16-mixed"')
 
     def _is_autocast(self, facts: Facts, s: ast.With) -> bool:
@@ -120,15 +139,14 @@ class PrecisionOfLoops(Codemod):
         body, other = self._stripped(facts, branch.body), self._stripped(facts, branch.orelse)
         if [ast.dump(s) for s in body] != [ast.dump(s) for s in other]:
             raise Mixed
-        text = ast.unparse(branch.test)
-        if text not in {t for n in self.scalers for t in (n, f"{n} is not None")}:
+        if not self.scalers.asks(branch.test):
             self.conditions.add(facts.text.get(branch.test))
         return True
 
     def _is_scaling(self, facts: Facts, n: ast.AST) -> bool:
         if isinstance(n, ast.With):
             return self._is_autocast(facts, n)
-        return isinstance(n, ast.Name) and n.id in self.scalers
+        return self.scalers.is_one(n)
 
     def _stripped(self, facts: Facts, block: list[ast.stmt]) -> list[ast.stmt]:
         """A copy of a block without autocast and scaler."""
@@ -137,32 +155,43 @@ class PrecisionOfLoops(Codemod):
             if isinstance(s, ast.With) and self._is_autocast(facts, s):
                 found += self._stripped(facts, s.body)
             elif self._method(s) not in ("update", "unscale_"):
-                found.append(_Unscaled(set(self.scalers)).visit(copy.deepcopy(s)))
+                found.append(_Unscaled(self.scalers.texts).visit(copy.deepcopy(s)))
         return found
 
     def _method(self, s: ast.AST) -> str:
         f = s.value.func if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) else None
-        of_scaler = isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) and f.value.id in self.scalers
-        return f.attr if of_scaler else ""  # type: ignore[union-attr]
+        return f.attr if isinstance(f, ast.Attribute) and self.scalers.is_one(f.value) else ""
 
     # -- the scaler -------------------------------------------------------------------------------------------
 
     def _of_scalers(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
-        for name, made in self.scalers.items():
-            scope = facts.scopes.scope_of(made.targets[0]).lookup(name)
-            if scope is None or len(scope.stores[name]) != 1:
-                raise Mixed
-            for read in facts.scopes.reads(name, scope):
-                if read not in gone:
-                    yield self._use(facts, read)
+        handed_on = {value for given in self.scalers.arguments.values() for _, value in given}
+        for read in self.scalers.reads():
+            asking = next((u for u in facts.scopes.ancestors(read) if isinstance(u, ast.With | ast.stmt)), None)
+            inside = isinstance(asking, ast.With) and self._is_autocast(facts, asking)
+            if read not in gone and read not in handed_on and not inside:
+                yield self._use(facts, read)
+        for made in self.scalers.made.values():
             yield Change(made, self.edit(facts, made, f"`{facts.short(made)}` removed: {WHY}"), None, (made,))
+        for f, name in self.scalers.parameters:
+            says = f"parameter `{name}` of {f.name}() removed: {WHY}"
+            arg = facts.scopes.by_node[f].params[name]
+            default = default_of(f, name)
+            parts = (arg,) if default is None else (arg, default)
+            yield Change(f, self.edit(facts, arg, says), without_parameter(name), parts)
+        for call, given in self.scalers.arguments.items():
+            for f, value in given:
+                place = next(i for i, a in enumerate([*call.args, *call.keywords]) if value in (a, _value(a)))
+                says = f"argument `{facts.short(value)}` of {f.name}() removed: {WHY}"
+                yield Change(call, self.edit(facts, value, says), drop_arguments(place), (value,))
 
-    def _use(self, facts: Facts, read: ast.Name) -> Change:
+    def _use(self, facts: Facts, read: ast.expr) -> Change:
         f = facts.scopes.parents.get(read)
         call = facts.scopes.parents.get(f) if isinstance(f, ast.Attribute) else None
         holder = facts.scopes.parents.get(call) if isinstance(call, ast.Call) else None
         if not (isinstance(f, ast.Attribute) and isinstance(call, ast.Call) and holder is not None):
             raise Mixed
+        self.methods.append(f.attr)
         if f.attr in ("update", "unscale_") and isinstance(holder, ast.Expr):
             return Change(holder, self.edit(facts, call, f"`{facts.short(call)}` removed: {WHY}"), None, (holder,))
         if f.attr == "scale" and len(call.args) == 1 and not call.keywords:
@@ -182,11 +211,17 @@ class PrecisionOfLoops(Codemod):
             raise Mixed
         there = f"{torch}.cuda.is_available()"
         names = [n for n in facts.walk(ast.Name) if n.id == when and isinstance(n.ctx, ast.Load)]
-        if when and not (names and _fold(facts, names[0], 0) is True):  # more than whether there is a card
+        if when and there in when.split(" and "):
+            there = when
+        elif when and not (names and _fold(facts, names[0], 0) is True):  # more than whether there is a card
             there = f"{when} and {there}" if " or " not in when else f"({when}) and {there}"
         elif when:
             there = when
         return f'{asked} if {there} else "32-true"'
+
+
+def _value(argument: ast.expr | ast.keyword) -> ast.expr | None:
+    return argument.value if isinstance(argument, ast.keyword) else None
 
 
 class _Unscaled(ast.NodeTransformer):
@@ -196,7 +231,7 @@ class _Unscaled(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
         f = node.func
-        if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) and f.value.id in self.scalers and node.args:
+        if isinstance(f, ast.Attribute) and ast.unparse(f.value) in self.scalers and node.args:
             if f.attr == "scale":
                 return node.args[0]
             if f.attr == "step":

@@ -134,7 +134,7 @@ class RemoveUnusedDevices(Codemod):
         default = default_of(f, arg.arg)
         if default is not None:
             parts.append(default)
-        yield Change(f, self.edit(facts, arg, says), _without_parameter(arg.arg), tuple(parts))
+        yield Change(f, self.edit(facts, arg, says), without_parameter(arg.arg), tuple(parts))
         for call in calls:
             value = argument(call, f, arg.arg)
             if value is None:
@@ -184,7 +184,7 @@ def _is_spread(call: ast.Call) -> bool:
     return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
 
 
-def _without_parameter(name: str) -> Any:
+def without_parameter(name: str) -> Any:
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 

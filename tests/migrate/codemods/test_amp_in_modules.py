@@ -27,6 +27,58 @@ def test_the_trainer_is_told(context, precision):
     )
 
 
+@pytest.mark.parametrize("above", ["", "    @torch.no_grad()\n"])
+def test_a_step_with_a_decorator(above):
+    step = STEP.replace("    def", f"    # half\n{above}    @torch.autocast('cuda')\n    def")
+    after = STEP.replace("    def", f"    # half\n{above}    def")
+    body = "        return self(batch)\n"
+    check(HEAD + step + body + TRAINER.format(""), HEAD + after + body + TRAINER.format(', precision="16-mixed"'))
+
+
+SCALED = """\
+class Lit(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.automatic_optimization = False
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    def training_step(self, batch, i):
+        opt = self.optimizers()
+        with torch.autocast("cuda"):
+            loss = self(batch)
+        self.scaler.scale(loss / 2).backward()
+        if i % 2:
+            self.scaler.step(opt)
+            self.scaler.update()
+            opt.zero_grad()
+"""
+
+
+def test_a_scaler_of_the_module_goes_with_its_autocast():
+    after = SCALED.replace('        self.scaler = torch.amp.GradScaler("cuda")\n', "")
+    after = after.replace('        with torch.autocast("cuda"):\n            loss', "        loss")
+    after = after.replace("self.scaler.scale(loss / 2).backward()", "self.manual_backward(loss / 2)")
+    after = after.replace("self.scaler.step(opt)", "opt.step()").replace("            self.scaler.update()\n", "")
+    check(HEAD + SCALED + TRAINER.format(""), HEAD + after + TRAINER.format(', precision="16-mixed"'))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("self.scaler.step(opt)\n", "self.scaler.unscale_(opt)\n            self.scaler.step(opt)\n"),
+        ("self.scaler.step(opt)\n", "self.scaler.step(opt)\n            self.scaler.step(self.other)\n"),
+        ("self.scaler.update()", "self.log('scale', self.scaler.get_scale())"),
+        ('GradScaler("cuda")', 'GradScaler("cuda", init_scale=8.0)'),
+        ('GradScaler("cuda")', 'GradScaler("cuda") if HALF else None'),
+        ("self.scaler.scale(loss / 2).backward()", "self.manual_backward(self.scaler.scale(loss / 2))"),
+    ],
+)
+def test_a_scaler_that_does_more_keeps_its_autocast(old, new):
+    """With the Trainer's precision and the module's own scaler gradients would be scaled twice."""
+    assert old in SCALED
+    check_unchanged(HEAD + SCALED.replace(old, new) + TRAINER.format(""), ["PTM605 line 7", "PTM605 line 11"], "PTM605")
+
+
 def test_a_trainer_elsewhere_is_asked_for():
     check(
         HEAD + STEP + "        with torch.cuda.amp.autocast():\n            return self(batch)\n",
@@ -54,7 +106,16 @@ def test_unchanged(source):
         "with torch.cuda.amp.autocast():\n    loss = f(x)\n",
         "scaler = torch.cuda.amp.GradScaler()\n",
         "from apex import amp\nmodel, opt = amp.initialize(model, opt)\n",
-        STEP + "        with torch.cuda.amp.autocast(enabled=self.half):\n            return self(batch)\n",
+        *(
+            STEP + f"        with {context}:\n            return self(batch)\n"
+            for context in (
+                "torch.cuda.amp.autocast(enabled=self.half)",
+                "torch.cuda.amp.autocast(False)",
+                "torch.autocast('cuda', torch.float16, False)",
+                "torch.autocast('cpu')",
+                "torch.autocast(**how)",
+            )
+        ),
     ],
 )
 def test_left_and_told(source):

@@ -70,6 +70,11 @@ def script(before, step):
             '"bf16-mixed" if torch.cuda.is_available() else "32-true"',
         ),
         (
+            "scaler = GradScaler()",  # a part in full precision stays one
+            SCALED.format(on="").replace("loss = (", "with autocast(enabled=False):\n        loss = ("),
+            '"16-mixed" if torch.cuda.is_available() else "32-true"',
+        ),
+        (
             "use_amp = False\nscaler = GradScaler() if use_amp else None",
             CHOICE,
             '"16-mixed" if use_amp and torch.cuda.is_available() else "32-true"',
@@ -81,9 +86,9 @@ def test_the_trainers(before, step, precision):
     source = script(before, step)
     result = migrate_text(source)
     assert result.plan == "module" and f"precision={precision})" in result.text, result.text
-    assert "autocast(" not in result.text and "scaler" not in result.text
+    assert "autocast(" not in result.text.replace("autocast(enabled=False)", "") and "scaler" not in result.text
     assert ("gradient_clip_val=0.5" in result.text) == ("clip_grad" in step)
-    assert not [n for n in result.attention if n.code == "PTM605"]
+    assert not [n for n in result.attention if n.code == "PTM605" and "enabled=False" not in n.message]
     ours, theirs = run(result.text), run(source)
     assert ours.losses == theirs.losses and all(map(lambda p, q: p.equal(q), ours.parameters, theirs.parameters))
 
@@ -98,8 +103,10 @@ def test_the_trainers(before, step, precision):
         (
             "scaler = GradScaler()",
             "with autocast():\n    loss = (net(a) - b).pow(2).mean() / 2\nscaler.scale(loss).backward()\n"
-            "if i % 2:\n    scaler.step(optimizer)\n    scaler.update()",
+            "if i % 2:\n    scaler.unscale_(optimizer)\n    scaler.step(optimizer)\n    scaler.update()",
         ),
+        ("scaler = GradScaler(enabled=False)", SCALED.format(on="")),
+        ("scaler = GradScaler()\nkept = [scaler]", SCALED.format(on="")),
     ],
 )
 @pytest.mark.filterwarnings("ignore")
@@ -109,6 +116,76 @@ def test_what_the_trainer_does_not_do_stays_and_is_told(before, step):
     assert "GradScaler" in result.text and "precision=" not in result.text
     assert [n for n in result.attention if n.code == "PTM605"]
     assert run(result.text).losses == run(source).losses
+
+
+ACCUMULATED = """\
+with autocast():
+    loss = (net(a) - b).pow(2).mean() / 2
+scaler.scale(loss).backward()
+if i % 2:
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_step_by_hand_takes_the_precision_too():
+    source = script("scaler = GradScaler()", ACCUMULATED).replace(
+        "        optimizer.zero_grad()\n        with", "        with"
+    )
+    result = migrate_text(source)
+    assert "scaler" not in result.text and 'precision="16-mixed" if' in result.text, result.text
+    ours, theirs = run(result.text), run(source)
+    assert ours.losses == theirs.losses and all(map(lambda p, q: p.equal(q), ours.parameters, theirs.parameters))
+
+
+FUNCTION = """\
+import torch
+from torch.cuda.amp import GradScaler, autocast
+from torch.utils.data import DataLoader, TensorDataset
+
+def train(net, loader, optimizer, scaler=None, log=True):
+    for a, b in loader:
+        optimizer.zero_grad()
+        with autocast(enabled=scaler is not None):
+            loss = (net(a) - b).pow(2).mean()
+        if scaler is not None:
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            loss.backward()
+            optimizer.step()
+
+def main(half=False):
+    torch.manual_seed(0)
+    x = torch.randn(32, 4)
+    loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8)
+    net = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    scaler = GradScaler() if half else None
+    for epoch in range(2):
+        train(net, loader, optimizer, scaler, log=False)
+
+main()
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("given", ["scaler, log=False", "scaler=scaler, log=False", "log=False, scaler=scaler"])
+def test_a_scaler_that_a_function_is_given(given):
+    source = FUNCTION.replace("scaler, log=False", given)
+    result = migrate_text(source)
+    assert "scaler" not in result.text and 'precision="16-mixed" if half and' in result.text, result.text
+    ours, theirs = run(result.text), run(source)
+    assert ours.losses == theirs.losses and all(map(lambda p, q: p.equal(q), ours.parameters, theirs.parameters))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_function_that_is_also_called_without_keeps_its_scaler():
+    source = FUNCTION.replace("    for epoch", "    train(net, loader, optimizer)\n    for epoch")
+    assert "GradScaler()" in migrate_text(source).text
 
 
 def test_a_module_that_a_script_imports_is_left():

@@ -17,12 +17,14 @@ from .codemods.once import NAMES, Once, names_read, renames
 from .codemods.plain_branches import PlainBranches
 from .codemods.precision_of_loops import PrecisionOfLoops
 from .codemods.split_steps import SplitSteps
+from .codemods.synced_norms import told as told_norms
 from .collection import uncollected
 from .elsewhere import Elsewhere
 from .facts.choice import accelerator
 from .facts.distribution import Distribution, mentions_processes
 from .facts.refusals import carrier, refusal
 from .facts.script import Facts
+from .facts.synced_norms import asked
 from .facts.text import lines_of
 from .left_over import left_over
 from .lift.imports import add_imports, as_import, import_edit, imported_as
@@ -45,6 +47,7 @@ CARRIED = (
     "read_elsewhere",
     "defined_elsewhere",
     "ours",
+    "sync_batchnorm",
 )
 
 
@@ -105,6 +108,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         _know(facts, elsewhere)
     if already_migrated(facts):
         return Result(text, "none")
+    _know_norms(facts)
     left = _left_alone(facts, text, is_script)
     if left is not None:
         return left
@@ -124,6 +128,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         result.edits[:0] = first
         if options.framework == "lightning":
             result.attention += lost(facts, result.plan)
+        result.attention += told_norms(original, result.text, result.plan)
         after = original if result.text == mended else Facts(result.text)
         if result.plan in ("module", "manual") and options.wants("PTM102"):
             after, removed = without_unread_devices(original, after)
@@ -158,6 +163,14 @@ def _know(facts: Facts, elsewhere: Elsewhere) -> None:
     facts.by_hand, facts.elsewhere, facts.samplers_gone = elsewhere.by_hand, elsewhere.values, elsewhere.samplers
     facts.guarded_elsewhere, facts.given_wrapped = elsewhere.guarded, elsewhere.given_wrapped
     facts.read_elsewhere, facts.defined_elsewhere = elsewhere.reads, elsewhere.defines
+
+
+def _know_norms(facts: Facts) -> None:
+    """When batch norm is to be synchronised, and which options the Trainer will read for it."""
+    facts.sync_batchnorm = asked(facts)
+    if facts.sync_batchnorm is not None:
+        condition = ast.parse(facts.sync_batchnorm, mode="eval")
+        facts.read_elsewhere |= {n.attr for n in ast.walk(condition) if isinstance(n, ast.Attribute)}
 
 
 def _plain(facts: Facts, options: Options) -> tuple[Facts, list[Edit], list[Note]]:
@@ -266,7 +279,7 @@ def _lifted(facts: Facts, options: Options) -> Result:
     changes = _device_changes(facts, options)
     facts.lifting = False
     plain = shaped(Facts(apply(facts, changes)))
-    plain.precision = facts.precision
+    plain.precision, plain.sync_batchnorm = facts.precision, facts.sync_batchnorm
     line = _line_map(plain.text.text, facts.text.text)
     try:
         text, plan, more, attention = lift(plain, accelerator(facts))

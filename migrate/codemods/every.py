@@ -18,6 +18,7 @@ from .name_local_functions import NameLocalFunctions
 from .old_idioms import DataZero, OldIdioms, RemoveVariables
 from .once import Once
 from .place_like_inputs import PlaceLikeInputs
+from .plain_parallel import PlainParallel
 from .plain_process import PlainProcess
 from .register_buffers import RegisterBuffers
 from .remove_device_calls import RemoveDeviceCalls
@@ -26,6 +27,7 @@ from .remove_unused_devices import RemoveUnusedDevices
 from .split_steps import SplitSteps
 from .steps import EmptyCache, ShardedNeedsZeros, ZeroedByTrainer
 from .sync_logging import SyncLogging
+from .synced_norms import SyncedNorms
 from .tensor_types import TensorTypes
 
 # in a loop that is kept the script places things itself
@@ -35,6 +37,7 @@ ALWAYS: tuple[type[Codemod], ...] = (
     NameLambdas,
     NameLocalFunctions,
     PlainProcess,
+    PlainParallel,
     RemoveSamplers,
     RemoveVariables,
     OldIdioms,
@@ -43,6 +46,7 @@ ALWAYS: tuple[type[Codemod], ...] = (
     LoadOnCpu,
     CheckpointActivations,
     SyncLogging,
+    SyncedNorms,
     EmptyCache,
     CopiedToRead,
     DetachTotals,

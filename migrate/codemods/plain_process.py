@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from ..facts.devices import argument_at
-from ..facts.distribution import ALONE, ALONE_VALUES, GATHERS, STATEMENTS, WRAPPERS, Distribution
+from ..facts.distribution import ALONE, ALONE_VALUES, CONVERTERS, GATHERS, STATEMENTS, WRAPPERS, Distribution
 from ..facts.effects import only_asks
 from ..facts.script import Facts
 from ..report import Note
@@ -70,7 +70,7 @@ class PlainProcess(Codemod):
             inner = facts.unwrapped[call]
             place = [*call.args, *[k.value for k in call.keywords]].index(inner)
             others = (a for a in (*call.args, *call.keywords) if a is not inner and getattr(a, "value", 0) is not inner)
-            says = f"`{facts.short(call)}` removed: the runtime wraps the model"
+            says = f"`{facts.short(call)}` removed: {_whose(found, call)}"
             yield Change(call, self.edit(facts, call, says), take_argument(place), (call.func, *others))
         for choice, field in found.unwrapping_choices():
             says = f"`{facts.short(choice)}`: nothing wraps the model"
@@ -88,7 +88,7 @@ class PlainProcess(Codemod):
         for s in facts.walk(ast.Assign):
             if len(s.targets) == 1 and assigns_itself(s.targets[0], s.value, partial(_unwrapped, facts)):
                 wrapper = next((n for n in facts.unwrapped if s in facts.scopes.ancestors(n)), s)
-                says = f"`{facts.short(wrapper)}` removed: the runtime wraps the model"
+                says = f"`{facts.short(wrapper)}` removed: {_whose(found, wrapper)}"
                 yield Change(s, self.edit(facts, wrapper, says), None, (s,))
         for choice in facts.walk(ast.IfExp):
             left = _unwrapped(facts, choice)
@@ -169,6 +169,11 @@ class PlainProcess(Codemod):
             new = f"{facts.text.get(target)}({', '.join(['0', *arguments])})"
             says = f"`{facts.short(call)}` became `{new}`: {WHY}"
             yield Change(call, self.edit(facts, call, says), source(new))
+
+
+def _whose(found: Distribution, wrapper: ast.AST) -> str:
+    converts = isinstance(wrapper, ast.Call) and found.full.get(wrapper) in CONVERTERS
+    return "the Trainer's sync_batchnorm= does it" if converts else "the runtime wraps the model"
 
 
 def _is_out(facts: Facts, s: ast.stmt, removed: set[ast.AST]) -> bool:

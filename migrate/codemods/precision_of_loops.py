@@ -220,7 +220,7 @@ class PrecisionOfLoops(Codemod):
         return f'{asked} if {there} else "32-true"'
 
 
-def _value(argument: ast.expr | ast.keyword) -> ast.expr | None:
+def _value(argument: ast.AST) -> ast.expr | None:
     return argument.value if isinstance(argument, ast.keyword) else None
 
 

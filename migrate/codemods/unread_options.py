@@ -24,7 +24,7 @@ def unread_options(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST
     lost = {a.attr for a in facts.walk(ast.Attribute) if a in gone and _is_option(a) and isinstance(a.ctx, ast.Load)}
     if not lost:
         return
-    lost -= _read_by_trainer(facts)
+    lost -= _read_by_trainer(facts) | facts.read_elsewhere
     loads = [a for a in facts.walk(ast.Attribute) if isinstance(a.ctx, ast.Load) and a not in gone]
     left = {a.attr for a in loads if facts.names.resolve(a) is None}
     declared = {n for call in facts.walk(ast.Call) if option_name(call) for n in ast.walk(call)}

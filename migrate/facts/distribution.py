@@ -76,7 +76,7 @@ class Distribution:
         ]
         self.spawns = [c for c in calls if full[c] in SPAWN and argument_at(c, "fn", 0) is not None]
         inits = [c for c in calls if full[c] == D + "init_process_group"]
-        ddp = [c for c in self.wrapped if full[c] != "torch.nn.DataParallel"]
+        ddp = [c for c in self.wrapped if full[c] not in CONVERTERS | {"torch.nn.DataParallel"}]
         self.by_hand = facts.by_hand or bool(inits or ddp or self.spawns)
 
     def blocking(self) -> Iterator[ast.Call]:

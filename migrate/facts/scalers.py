@@ -52,7 +52,7 @@ class Scalers:
 
     def reads(self) -> list[ast.expr]:
         """Every place that reads one."""
-        candidates = [*self.facts.walk(ast.Name), *self.facts.walk(ast.Attribute)]
+        candidates: list[ast.Name | ast.Attribute] = [*self.facts.walk(ast.Name), *self.facts.walk(ast.Attribute)]
         return [n for n in candidates if isinstance(n.ctx, ast.Load) and self.is_one(n)]
 
     def _keep(self, call: ast.Call) -> None:

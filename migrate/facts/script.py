@@ -34,6 +34,9 @@ class Facts:
         self.notes: list[Note] = []  # what was seen while planning, and wants a person
         self.handle: str | None = None  # what a kept loop calls its Runtime
         self.checkpoint: frozenset[str] = frozenset()  # attributes whose activations are to be computed again
+        self.sync_batchnorm: str | None = (
+            None  # the source of a Trainer's sync_batchnorm=, which the script had by hand
+        )
         self.ours = True  # whether the result may import ptmigrate.runtime
         self.precision: str | None = None  # the source of a Trainer's precision=, which the script had by hand
         self.new_names: set[str] = set()  # of functions that the edits add

@@ -388,6 +388,9 @@ class ModuleBuilder(Rewriter):
             if not known_in(self.facts.precision, self.binder.trunk_scope, self.facts):
                 raise CannotLift(r.epoch_loop, "what decides the precision is not known where the Trainer is made")
             options.append(f"precision={self.facts.precision}")
+        norms = self.facts.sync_batchnorm
+        if norms is not None and known_in(norms, self.binder.trunk_scope, self.facts):
+            options.append(f"sync_batchnorm={norms}")
         names = [n for n in self.variables.constructor if n not in self.configured.handled]
         made = f"{self.name}({', '.join(names)})"
         loaders = [] if r.reloads else [self._in_trunk(r.train.loader)]

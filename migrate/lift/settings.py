@@ -43,7 +43,7 @@ def _of_shares(facts: Facts, recipe: Recipe, collected: Collected) -> list[tuple
     for name, call in collected.shown.items():
         where = CannotLift(call, "on several processes that is its share of each batch")
         told.append((where, f"`{name}` holds what the process sees"))
-    norm = _batch_norm(facts)
+    norm = _batch_norm(facts) if facts.sync_batchnorm != "True" else None
     if norm is not None:
         where = CannotLift(norm, "on several processes without --global-batch that is not one process's")
         told.append((where, "batch norm measures a share"))

@@ -1,0 +1,107 @@
+"""T9: `data_parallel(net, x)` is `net(x)`, and `model.no_sync()` has nothing to hold back in a plain script.
+
+The gradients of a step are the same whether the ranks' messages of a micro-batch are sent at once or with the last one.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..facts.devices import argument_at
+from ..facts.distribution import Distribution
+from ..facts.script import Facts
+from .base import Change, Codemod, Insertion
+from .rewrites import body_only, source
+
+FUNCTION = "torch.nn.parallel.data_parallel"
+NOTHING = "contextlib.nullcontext"
+
+
+class PlainParallel(Codemod):
+    code = "PTM420"
+    name = "plain-parallel"
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        if "no_sync" in facts.text.text:
+            yield from self._held_back(facts)
+        if "data_parallel" in facts.text.text:
+            yield from self._functions(facts)
+
+    # -- no_sync ----------------------------------------------------------------------------------------------
+
+    def _held_back(self, facts: Facts) -> Iterator[Change]:
+        wrapped = Distribution(facts).wrapped_names
+        held = [a for a in facts.walk(ast.Attribute) if a.attr == "no_sync" and _last(a.value) in wrapped]
+        gone: set[ast.AST] = set()
+        for s in facts.walk(ast.With):
+            item = s.items[0].context_expr
+            if len(s.items) == 1 and any(a in held for a in ast.walk(item)) and self._does_nothing(facts, item, held):
+                gone.update(ast.walk(item))
+                says = f"`with {facts.short(item)}:` removed: the runtime brings the gradients together"
+                yield Change(s, self.edit(facts, item, says), body_only, (s.items[0],))
+        for a in held:
+            if a not in gone and not facts.in_formatted_string(a):
+                new, imports = self._nothing(facts)
+                says = f"`{facts.short(a)}` became `{new}`: the runtime brings the gradients together"
+                yield Change(a, self.edit(facts, a, says), source(new), (a.value,), Insertion(1, "", imports))
+
+    def _does_nothing(self, facts: Facts, item: ast.expr, held: list[ast.Attribute]) -> bool:
+        """`model.no_sync()`, `nullcontext()`, or a choice between them that only looks at values."""
+        if isinstance(item, ast.IfExp):
+            looks = not any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in ast.walk(item.test))
+            return looks and all(self._does_nothing(facts, part, held) for part in (item.body, item.orelse))
+        if not isinstance(item, ast.Call) or item.args or item.keywords:
+            return False
+        return item.func in held or facts.names.resolve(item.func) == NOTHING
+
+    def _nothing(self, facts: Facts) -> tuple[str, list[str]]:
+        """The name of `nullcontext` here, and the import that it needs."""
+        for s in facts.walk(ast.ImportFrom):
+            for a in s.names:
+                if s.module == "contextlib" and a.name == "nullcontext" and s in facts.tree.body:
+                    return a.asname or a.name, []
+        return NOTHING, [] if "contextlib" in facts.scopes.module.stores else ["import contextlib"]
+
+    # -- data_parallel ----------------------------------------------------------------------------------------
+
+    def _functions(self, facts: Facts) -> Iterator[Change]:
+        plain: dict[ast.AST, str] = {}
+        for call in facts.walk(ast.Call):
+            new = self._plain(facts, call) if facts.names.resolve(call.func) == FUNCTION else None
+            if new is not None and not facts.in_formatted_string(call):
+                plain[call] = new
+                says = f"`{facts.short(call)}` became `{new}`: the runtime divides the batch"
+                yield Change(call, self.edit(facts, call, says), source(new))
+        for branch in facts.walk(ast.If) if plain else ():
+            looks = not any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in ast.walk(branch.test))
+            if looks and branch.orelse and self._same(branch, plain):
+                says = f"`if {facts.short(branch.test)}:` removed: both ways are the same"
+                yield Change(branch, self.edit(facts, branch, says), body_only, (branch.test, *branch.orelse))
+
+    def _plain(self, facts: Facts, call: ast.Call) -> str | None:
+        """`net(x)` of `data_parallel(net, x, ...)`."""
+        net, given = argument_at(call, "module", 0), argument_at(call, "inputs", 1)
+        if net is None or given is None or argument_at(call, "module_kwargs", 5) is not None:
+            return None
+        if any(k.arg is None for k in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args):
+            return None
+        if isinstance(given, ast.Tuple):
+            return f"{facts.text.get(net)}({', '.join(facts.text.get(e) for e in given.elts)})"
+        scope = facts.scopes.scope_of(given).lookup(given.id) if isinstance(given, ast.Name) else None
+        made = [facts.scopes.parents.get(s) for s in scope.stores.get(given.id, ())] if scope is not None else []  # type: ignore[attr-defined]
+        if any(isinstance(getattr(s, "value", None), ast.Tuple | ast.List) for s in made):
+            return None  # several inputs under one name
+        return f"{facts.text.get(net)}({facts.text.get(given)})"
+
+    def _same(self, branch: ast.If, plain: dict[ast.AST, str]) -> bool:
+        inside = [n for s in branch.body for n in ast.walk(s) if n in plain]
+        if len(inside) != 1 or len(branch.body) != len(branch.orelse):
+            return False
+        new = ast.unparse(ast.parse(plain[inside[0]]))
+        old = ast.unparse(inside[0])
+        return [ast.unparse(s).replace(old, new, 1) for s in branch.body] == [ast.unparse(s) for s in branch.orelse]
+
+
+def _last(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -1,0 +1,110 @@
+"""data_parallel() is a call, no_sync() holds nothing back."""
+
+import pytest
+from helpers import check, check_unchanged, migrated
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.running import run
+
+HEAD = "import torch.nn as nn\nfrom torch.nn.parallel import data_parallel\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("y = data_parallel(net, x)", "y = net(x)"),
+        ("y = nn.parallel.data_parallel(self.main, x, range(ngpu))", "y = self.main(x)"),
+        ("y = data_parallel(net, (a, b), [0, 1])", "y = net(a, b)"),
+        ("y = data_parallel(module=net, inputs=x, dim=0).mean()", "y = net(x).mean()"),
+        (
+            "if x.is_cuda and n > 1:\n    # many\n    y = data_parallel(net, x, range(n))\nelse:\n    y = net(x)",
+            "# many\ny = net(x)",
+        ),
+        (
+            "if x.is_cuda:\n    y = data_parallel(net, x)\nelse:\n    y = net(x) * 2",
+            "if x.is_cuda:\n    y = net(x)\nelse:\n    y = net(x) * 2",
+        ),
+    ],
+)
+def test_the_function_is_a_call(before, after):
+    check(HEAD + before + "\n", HEAD + after + "\n", select="PTM420")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "y = data_parallel(net, x, module_kwargs={'k': 1})",
+        "y = data_parallel(*given)",
+        "y = data_parallel(net, x, **how)",
+        "x = (a, b)\ny = data_parallel(net, x)",
+        "def data_parallel(net, x):\n    return net\n\n\ny = data_parallel(net, x)",
+        "y = nn.parallel.replicate(net, [0, 1])",
+    ],
+)
+def test_unchanged(source):
+    assert migrated(HEAD + source + "\n", "PTM420").text == HEAD + source + "\n"
+
+
+WRAPPED = "from contextlib import nullcontext\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n{}go()\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("with net.no_sync():\n    # held\n    step()", "# held\nstep()"),
+        ("with net.no_sync() if i % 2 else nullcontext():\n    step()", "step()"),
+        ("with (nullcontext() if last else net.no_sync()):\n    step()", "step()"),
+        ("how = net.no_sync if i % 2 else nullcontext\nwith how():\n    step()",) * 2,
+        ("with net.no_sync(), other():\n    step()", "with nullcontext(), other():\n    step()"),
+    ],
+)
+def test_nothing_is_held_back(before, after):
+    if before == after:
+        after = after.replace("net.no_sync", "nullcontext")
+    check(WRAPPED.format("net = DDP(net)\n" + before + "\n"), WRAPPED.format(after + "\n"), select="PTM420")
+
+
+def test_nullcontext_is_imported_where_it_is_not():
+    source = "import torch\nnet = torch.nn.parallel.DistributedDataParallel(net)\nhow = net.no_sync if i else g\ngo()\n"
+    result = "import contextlib\nimport torch\nhow = contextlib.nullcontext if i else g\ngo()\n"
+    check(source, result, select="PTM420")
+
+
+@pytest.mark.parametrize("source", ["with net.no_sync():\n    step()", "with trainer.no_sync():\n    step()"])
+def test_what_is_not_wrapped_keeps_its_no_sync(source):
+    check_unchanged("import torch\n" + source + "\n", [], select="PTM420")
+
+
+SCRIPT = """\
+import os
+import torch
+import torch.distributed as dist
+from contextlib import nullcontext
+from torch.utils.data import DataLoader, TensorDataset
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29517")
+dist.init_process_group("gloo", rank=0, world_size=1)
+torch.manual_seed(0)
+x = torch.randn(24, 4)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4)
+net = DDP(torch.nn.Linear(4, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for i, (a, b) in enumerate(loader):
+        last = (i + 1) % 2 == 0
+        with net.no_sync() if not last else nullcontext():
+            loss = (net(a) - b).pow(2).mean() / 2
+            loss.backward()
+        if last:
+            optimizer.step()
+            optimizer.zero_grad()
+dist.destroy_process_group()
+"""
+
+
+def test_a_script_with_it_runs_the_same():
+    result = migrate_text(SCRIPT)
+    assert "no_sync" not in result.text and result.plan == "manual", result.text
+    ours, theirs = run(result.text), run(SCRIPT)
+    assert ours.losses == theirs.losses and all(map(lambda p, q: p.equal(q), ours.parameters, theirs.parameters))

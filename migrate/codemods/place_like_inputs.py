@@ -147,6 +147,8 @@ class PlaceLikeInputs(Codemod):
     def _place(self, facts: Facts, call: ast.Call) -> str | None:
         """The source of what is where the tensor is meant to be: another tensor, self, a parameter; or None."""
         f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)), None)
+        if f is None:
+            return self._of_batch(facts, call)
         if not isinstance(f, ast.FunctionDef):
             return None
         holder = facts.classes.holder(f)
@@ -170,6 +172,9 @@ class PlaceLikeInputs(Codemod):
                 return name
         if alone:
             return parameters[0]
+        of_batch = self._of_batch(facts, call)
+        if of_batch is not None:
+            return of_batch
         return facts.classes.weight(holder) if own and holder in facts.classes.modules else None
 
     def _has_device(self, facts: Facts, c: ast.ClassDef | None) -> bool:
@@ -190,6 +195,25 @@ class PlaceLikeInputs(Codemod):
             return False
         holder = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.ClassDef)), None)
         return self._has_device(facts, holder)
+
+    def _of_batch(self, facts: Facts, call: ast.Call) -> str | None:
+        """A tensor of the batch that the loop around goes through, or one taken from it before."""
+        above = list(facts.scopes.ancestors(call))
+        for i, loop in enumerate(above):
+            if isinstance(loop, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                return None
+            if not isinstance(loop, ast.For) or not facts.loops.is_loader(_iterated(loop.iter)):
+                continue
+            given = [n.id for n in walk(loop.target) if isinstance(n, ast.Name)]
+            for s in loop.body:
+                if s in above[:i]:
+                    break
+                if isinstance(s, ast.Assign) and facts.placed.by_runtime(s.value):
+                    given += [n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)]
+            seen = [n for n in walk(loop) if isinstance(n, ast.Attribute) and n.attr in TENSOR_USE]
+            used = {n.value.id for n in seen if isinstance(n.value, ast.Name)}
+            return next((n for n in given if n in used and not self._is_container(loop, n)), None)
+        return None
 
     def _locals(self, facts: Facts, f: ast.FunctionDef, call: ast.Call) -> Iterator[str]:
         """Names that the function was given before, from what the runtime places, wherever the call is reached."""
@@ -224,7 +248,7 @@ class PlaceLikeInputs(Codemod):
         up = facts.scopes.parents.get(store)
         return isinstance(up, ast.Assign) and any(isinstance(n, ast.Name) and n.id == name for n in walk(up.value))
 
-    def _is_container(self, f: ast.FunctionDef, name: str) -> bool:
+    def _is_container(self, f: ast.AST, name: str) -> bool:
         for n in walk(f):
             if isinstance(n, ast.Subscript) and _named(n.value, name) and _is_text(n.slice):
                 return True
@@ -270,8 +294,15 @@ class PlaceLikeInputs(Codemod):
 
     def _is_floating(self, facts: Facts, call: ast.Call, name: str) -> bool:
         """Whether the name and its uses say that the other tensor holds measurements, not numbers of things."""
-        f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef)), None)
+        f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.For)), None)
         return f is not None and name.isidentifier() and name != "self" and is_floating(facts, f, name)
+
+
+def _iterated(node: ast.expr) -> ast.expr:
+    """`loader` of `enumerate(tqdm(loader), 1)`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+        node = node.args[0]
+    return node
 
 
 def _is_number(call: ast.Call) -> bool:

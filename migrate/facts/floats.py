@@ -33,7 +33,7 @@ OF_WHOLE_NUMBERS = re.compile(r"embed|one_hot|gather|emb$|wte$|wpe$|scatter|inde
 WITHOUT_FLOATS = {"Embedding", "EmbeddingBag", "Sequential", "ModuleList", "ModuleDict", "Parameter", "Identity"}
 
 
-def is_floating(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
+def is_floating(facts: Facts, f: ast.FunctionDef | ast.For, name: str) -> bool:
     """Whether the tensor of that name in the function is one of floats, as far as it shows."""
     if INTEGRAL.search(name):
         return False

@@ -54,6 +54,37 @@ def test_like_a_value_that_was_worked_out_before(before, after):
     check(net(*before.splitlines(), **method), net(*after.splitlines(), **method), select="PTM104")
 
 
+@pytest.mark.parametrize("over", ["loader", "enumerate(tqdm(train_loader), 1)"])
+@pytest.mark.parametrize(
+    ("made", "placed"),
+    [
+        ("torch.zeros(n).cuda()", "torch.zeros(n).type_as(x)"),
+        ("torch.arange(n).cuda()", "torch.arange(n).to(x.device)"),
+        ("torch.ones(n, device='cuda')", "torch.ones(n, device=x.device)"),
+    ],
+)
+def test_in_a_loop_over_batches(over, made, placed):
+    target = "i, (x, y)" if "enum" in over else "x, y"
+    loop = f"import torch\nfor {target} in {over}:\n    n = x.size(0)\n    z = {{}}\n    loss = f(x, y, z)\n"
+    check(loop.format(made), loop.format(placed), select="PTM104")
+    taken = loop.replace(target, "b").replace("    n =", "    x, y = b\n    n =")
+    check(taken.format(made), taken.format(placed), select="PTM104")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "for x, y in zip(a, b):\n    z = torch.zeros(x.size(0)).cuda()",
+        "for i in range(3):\n    z = torch.zeros(i.size(0)).cuda()",
+        "for x, y in loader:\n    z = torch.zeros(y).cuda()",
+        "for b in loader:\n    z = torch.zeros(b['x'].size(0)).cuda()",
+        "for x in loader:\n    f = lambda n: torch.zeros(n, x.size(0)).cuda()",
+    ],
+)
+def test_a_loop_that_shows_no_tensor_of_a_batch(source):
+    check_unchanged(f"import torch\n{source}\n", ["PTM104 line 3"], select="PTM104")
+
+
 def test_by_keyword_only():
     method = {"method": "def forward(self, *, x, y):"}
     check(

@@ -17,21 +17,24 @@ def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
     passing = chunk.passing
     if passing is not None:
         names -= {n.id for n in ast.walk(passing.target) if isinstance(n, ast.Name)} | {passing.index or ""}
+    own = stored(chunk.statements)  # of the samples, for all that is known here
+    if passing is not None:
+        own |= {n.id for n in ast.walk(passing.target) if isinstance(n, ast.Name)}
     for s in chunk.statements:
         for n in () if isinstance(s, ast.FunctionDef) else walk_here(s):
             if isinstance(n, ast.Assign):
                 for t in n.targets:
                     for x in ast.walk(t):
                         if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and x.id in names:
-                            _accept_carried(facts, n, x.id)
+                            _accept_carried(facts, n, x.id, own - names)
             elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n.target.id in names:
                 if isinstance(n.op, ast.Add | ast.Sub):
                     continue
                 raise CannotLift(n, f"`{n.target.id}` is carried from batch to batch")
 
 
-def _accept_carried(facts: Facts, assign: ast.Assign, name: str) -> None:
-    """A clock, a constant, or a sum written out may be carried."""
+def _accept_carried(facts: Facts, assign: ast.Assign, name: str, own: set[str]) -> None:
+    """A clock, a constant, or a sum of what every process has alike may be carried."""
     value = assign.value
     if isinstance(value, ast.Constant):
         return
@@ -42,6 +45,7 @@ def _accept_carried(facts: Facts, assign: ast.Assign, name: str) -> None:
         and isinstance(value.op, ast.Add)
         and isinstance(value.left, ast.Name)
         and value.left.id == name
+        and not any(isinstance(n, ast.Name) and n.id in own for n in ast.walk(value.right))
     ):
         return
     raise CannotLift(assign, f"`{name}` is carried from batch to batch")

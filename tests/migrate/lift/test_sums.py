@@ -1,0 +1,54 @@
+"""Sums written out, `total = total + loss.item()`: exact on any number of processes, or over whole batches."""
+
+import pytest
+
+from tests.migrate.lift.test_same_run import HEAD
+from tests.migrate.running import check_same
+
+TEXT = (
+    HEAD
+    + """
+steps = 0
+for epoch in range(2):
+    total = {start}
+    for x, y in train_loader:
+        out = model(x)
+        loss = criterion(out, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {sums}
+    print(epoch, total, steps)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("sums", "becomes"),
+    [
+        ("total = total + loss.item()  # the mean", "self.total += loss.item() * self.share  # the mean"),
+        ("total = total + loss.item() * x.size(0)", "self.total += loss.item() * x.size(0)"),
+        ("total = total + (out.argmax(1) == y).sum().item()", "self.total += (out.argmax(1) == y).sum().item()"),
+    ],
+)
+def test_numbers_are_brought_together(sums, becomes):
+    result = check_same(TEXT.format(start="0.0", sums=sums), "module")
+    assert f"        {becomes}\n" in result and "total = self.all_reduce(self.total)\n" in result
+
+
+@pytest.mark.parametrize(
+    ("start", "sums"),
+    [
+        ("0", "total = total + (out.argmax(1) == y).sum()"),
+        ("[]", "total = total + [loss.item()]"),
+        ("torch.zeros(())", "total = total + loss.item()"),
+        ("0.0", "total = total + loss.item() + x.size(0)"),
+    ],
+    ids=["tensors", "lists", "a tensor at first", "a longer sum"],
+)
+def test_what_is_not_shown_to_be_numbers_is_added_up_over_whole_batches(start, sums):
+    assert "divide_batches = False" in check_same(TEXT.format(start=start, sums=sums), "module")
+
+
+def test_what_all_processes_count_alike_is_no_reason():
+    assert "divide_batches" not in check_same(TEXT.format(start="0", sums="steps = steps + 1"), "module")

@@ -39,7 +39,8 @@ class _OverDevices(Strategy):
         size = f"of {batch} " if batch else ""
         kind = self.runtime.device.type
         if nodes == 1:
-            return f"{self.name} on {count} devices ({kind}), batches {size}cut among them"
+            way = "computed whole on the first" if whole else "cut among them"
+            return f"{self.name} on {count} devices ({kind}), batches {size}{way}"
         way = "cut among all" if self.runtime.global_batch else f"for each node, {(batch or 1) * nodes} samples a step"
         return f"{self.name} on {nodes} nodes of {count} devices ({kind}), batches {size}{way}"
 
@@ -49,7 +50,8 @@ class _OverDevices(Strategy):
         """
         from ..module import Module as Base
 
-        devices, reduction = self.devices, module.loss_reduction
+        reduction = module.loss_reduction
+        devices = self.devices[:1] if self._whole(module, name) else self.devices
         ends = overridden(module, f"{name}_end", Base)
 
         def on_all_devices(batch: Any, *rest: Any) -> Any:
@@ -72,6 +74,12 @@ class _OverDevices(Strategy):
         sizes: list[int] = []
         end = with_step_end(module, name, on_all_devices)
         return ended if ends and name == "training_step" else end
+
+    @staticmethod
+    def _whole(module: Module, name: str) -> bool:
+        """Does this step need the samples of a batch together?"""
+        validates = name == "validation_step" and module.trainer.state == "fit"
+        return module.trainer.whole or (validates and not module.divide_validation)
 
     @property
     def devices(self) -> list[torch.device]:

@@ -57,6 +57,17 @@ class Ends(Net):
         return losses
 
 
+class Contrast(Net):
+    """Compares the samples of a batch: it asks for them whole."""
+
+    divide_batches = False
+
+    def training_step(self, batch, batch_idx):
+        self.seen.append(len(batch[0]))
+        z = F.normalize(self.net(batch[0]))
+        return F.cross_entropy(3 * z @ z.T, torch.arange(len(z)))
+
+
 def data(samples=21):
     torch.manual_seed(5)
     return TensorDataset(torch.randn(samples, 4), torch.randint(0, 3, (samples,)))
@@ -75,6 +86,26 @@ def test_weights_of_one_device(kind, devices):
     one, two = trained(kind(), 1)[0], trained(kind(), devices)[0]
     for a, b in zip(one.parameters(), two.parameters(), strict=True):
         assert torch.allclose(a, b, atol=1e-6, rtol=0)
+
+
+def test_a_step_of_whole_batches_gets_them():
+    one, (two, _) = trained(Contrast(), 1)[0], trained(Contrast(), 2)
+    assert two.seen == [8, 8, 5] * 2
+    for a, b in zip(one.parameters(), two.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_a_validation_that_asks_for_whole_batches_gets_them():
+    class Validates(Net):
+        divide_validation = False
+
+        def validation_step(self, batch, batch_idx):
+            self.seen.append(("validation", len(batch[0])))
+
+    module = Validates()
+    trainer = Trainer(devices=2, accelerator="cpu", strategy="dp", max_epochs=1, num_sanity_val_steps=0)
+    trainer.fit(module, DataLoader(data(), 8), DataLoader(data(10), 8))
+    assert module.seen[-2:] == [("validation", 8), ("validation", 2)] and module.seen[0] == 4
 
 
 def test_what_is_logged_is_the_batch_s():

@@ -23,6 +23,8 @@ from .collectives import sent
 if TYPE_CHECKING:
     from .handle import Runtime
 
+DIMENSIONS = {torch.nn.BatchNorm2d: 4, torch.nn.BatchNorm3d: 5}
+
 _joined: weakref.WeakKeyDictionary[Any, JoinedNorms] = weakref.WeakKeyDictionary()
 
 
@@ -33,11 +35,15 @@ class JoinedNorms:
         self.runtime = runtime
         self.open = True
         self.sums: list[torch.Tensor] | None = None  # of the current step, where anybody wants them
+        self.own: list[torch.Tensor] = []  # what this rank brought to each
+        self.calls: list[tuple[Any, int, bool]] = []  # of this step: the part, its input's dimensions, is it trained
+        self.stands_in = False  # this rank brings nothing
         self.parts: list[Any] = [] if module is None else [part for part in module.modules() if can_join(part)]
         for part in self.parts:
             kind: Any = type(part)
             part.__class__ = joined_class(kind)
             _joined[part] = self
+        self.usual = [(part, dimensions(part), True) for part in self.parts if part.training]
 
     @contextmanager
     def apart(self) -> Iterator[None]:
@@ -54,14 +60,32 @@ class JoinedNorms:
             _joined.pop(part, None)
             if Joined in type(part).__bases__:  # no engine has put its own class on it
                 part.__class__ = type(part).__bases__[1]
-        self.parts, self.sums = [], None
+        self.parts, self.sums, self.own, self.calls, self.usual = [], None, [], [], []
 
     def new_step(self) -> None:
-        self.sums = []
+        self.usual = self.calls or self.usual
+        self.sums, self.own, self.calls = [], [], []
 
     def absent(self) -> Any:
-        """What a rank adds to its loss when its step has none: zero, with the messages of the way back in it."""
+        """What a rank adds to its loss when its step has none: zero, with the messages of the way back in it. Those of
+        the way there that its step has not sent are sent now, by what the last step called.
+        """
+        before, self.stands_in = self.runtime.part, True
+        self.runtime.part = (0, 1)
+        try:
+            for part, dims, trained in self.usual[len(self.calls) :]:
+                shape = (1, part.num_features, *[1] * (dims - 2))
+                like = part.weight if part.weight is not None else part.running_mean
+                part(torch.zeros(shape, dtype=like.dtype, device=like.device).requires_grad_(trained))
+        finally:
+            self.runtime.part, self.stands_in = before, False
         return sum(total.sum() * 0.0 for total in self.sums or ())
+
+    def answer(self) -> None:
+        """The same messages alone, where a rank has no loss: nothing gets a gradient by it."""
+        nothing = self.absent()
+        if self.own:
+            torch.autograd.grad(nothing, self.own)
 
     def statistics(self, x: torch.Tensor, channels: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """(count, mean, biased variance) over all ranks of x (batch, channels, ...); the last two per channel."""
@@ -71,12 +95,11 @@ class JoinedNorms:
         variance, mean = torch.var_mean(x, [0, *range(2, x.ndim)], correction=0)
         own = torch.cat([torch.full_like(mean[:1], count), mean, variance * count])
         rows = torch.zeros(ranks, len(own), dtype=own.dtype, device=own.device)
-        total = SumOverRanks.apply(
-            rows.index_copy(0, torch.tensor([rank], device=own.device), own[None]),
-            self.runtime.group if own.device.type == "cpu" else None,
-        )
+        rows = rows.index_copy(0, torch.tensor([rank], device=own.device), own[None])
+        total = SumOverRanks.apply(rows, self.runtime.group if own.device.type == "cpu" else None)
         if self.sums is not None and total.requires_grad:
             self.sums.append(total)
+            self.own.append(rows)
         counts, means, squares = total.split([1, channels, channels], dim=1)
         everything = counts.detach().sum()
         mean = (counts * means).sum(0) / everything
@@ -108,7 +131,11 @@ class Joined(_BatchNorm):
         self._check_input_dim(input)
         wide = input.dtype if input.dtype == torch.float64 else torch.float32
         x = input.to(wide)
+        if together.sums is not None:
+            together.calls.append((self, input.ndim, input.requires_grad))
         count, mean, variance = together.statistics(x, input.shape[1])
+        if together.stands_in and count == 0:
+            return input  # no rank has a batch
         if x.device.type == "cpu" and count == 1:
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
         if self.training and self.track_running_stats:
@@ -139,6 +166,11 @@ class Joined(_BatchNorm):
         """Copies and pickles are of the plain class."""
         reduced: Any = super().__reduce_ex__(2)
         return object.__new__, (type(self).__bases__[1],), *reduced[2:]
+
+
+def dimensions(part: torch.nn.Module) -> int:
+    """Of what a batch norm takes in, the fewest."""
+    return next((number for kind, number in DIMENSIONS.items() if isinstance(part, kind)), 2)
 
 
 def can_join(part: torch.nn.Module) -> bool:

@@ -30,8 +30,10 @@ def launched() -> bool:
 
 
 def by_horovodrun() -> bool:
-    """Did horovodrun start this process? It tells ranks under names of its own, and not where torch's ranks meet."""
-    return "HOROVOD_RANK" in os.environ and not all(name in os.environ for name in RANKS)
+    """Did horovodrun start this process? It tells ranks under names of its own, and not where torch's ranks meet; once
+    they have met there, a mark tells.
+    """
+    return "HOROVOD_RANK" in os.environ and (flag("horovodrun") or not all(name in os.environ for name in RANKS))
 
 
 def place() -> Place:

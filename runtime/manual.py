@@ -51,6 +51,9 @@ class ManualStep:
             optimizer.step = lambda closure=None: scaled_step(scaler, optimizer, closure)
         if hasattr(optimizer, "register_step_post_hook"):
             self.handles.append(optimizer.register_step_post_hook(self.count))
+            if self.several:
+                check = self.runtime.strategy.check_step
+                self.handles.append(optimizer.register_step_pre_hook(lambda *_: check(optimizer)))
             if self.before_step is not None:
                 hook = self.before_step
                 self.handles.append(optimizer.register_step_pre_hook(lambda *_: hook(optimizer)))
@@ -121,7 +124,8 @@ def manual_backward(trainer: Trainer, loss: torch.Tensor, *args: Any, **kwargs: 
         before(loss)
     if overridden(module, "backward", Base):
         weight = runtime.weight(module.loss_reduction)
-        module.backward(loss if weight == 1.0 else loss * weight, *args, **kwargs)
+        weighted = loss if weight == 1.0 else loss * weight
+        runtime.strategy.own_backward(module.backward, weighted, *args, **kwargs)
     else:
         runtime.backward(loss, *args, loss_reduction=module.loss_reduction, **kwargs)
     if after is not None:

@@ -33,12 +33,14 @@ class AutomaticStep:
         self.reduction = checked_reduction(module.loss_reduction)
         self.accumulate = 1
         self.weighs = self.runtime.world_size > 1
+        self.norms = loop.norms if loop.norms.parts else None
         self.optimizer = trainer.optimizers[0] if trainer.optimizers else None
         self.runtime.follow_buffers(module)
         measured = partial(around, trainer.profiler)
         self.step = measured("training_step", step_caller(module, "training_step", self.strategy.wrap(module)))
         own_backward = overridden(module, "backward", Base)
-        self.backward = measured("backward", module.backward if own_backward else self.strategy.backward)
+        backward = partial(self.strategy.own_backward, module.backward) if own_backward else self.strategy.backward
+        self.backward = measured("backward", backward)
         self.optimizer_step = measured("optimizer_step", self.strategy.optimizer_step)
         self.own_step = overridden(module, "optimizer_step", Base)
         self.closure = self.own_step or loop.wants_closure
@@ -73,6 +75,8 @@ class AutomaticStep:
         return (batch_idx + 1) % self.accumulate == 0 or self.loop.is_last(batch_idx)
 
     def forward_backward(self, batch: Any, batch_idx: int) -> Any:
+        if self.norms is not None:
+            self.norms.new_step()
         if self.context is None:
             outputs = self.step(batch, batch_idx, *self.turn)
         else:
@@ -82,6 +86,8 @@ class AutomaticStep:
         if self.accumulate == 1 or batch_idx % self.accumulate == 0:
             self.zero_grad(batch_idx)
         if loss is None:
+            if self.weighs:
+                self.skip()
             return None
         if self.accumulate > 1:
             loss = loss / self.accumulate
@@ -97,6 +103,12 @@ class AutomaticStep:
         if self.after_backward is not None:
             self.after_backward()
         return outputs
+
+    def skip(self) -> None:
+        """training_step gave no loss on this rank."""
+        if self.norms is not None:
+            self.norms.answer()
+        self.strategy.skip()
 
     def zero_grad(self, batch_idx: int) -> None:
         if self.before_zero is not None:

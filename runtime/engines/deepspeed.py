@@ -99,15 +99,17 @@ class Stepping(torch.optim.Optimizer):
         self.__dict__.update({k: v for k, v in self.inner.__dict__.items() if k != "step"})
         self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = OrderedDict(), OrderedDict()
         self.waiting = False  # gradients for the next step
+        self.has_loss = False  # since the last step, on any rank
         self.largest_norm: float | None = None  # of the next step's gradients
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = closure() if closure is not None else None
         for hook in self._optimizer_step_pre_hooks.values():
             hook(self, (), {})
-        with self._clipping():
-            self.engine.step()
-        self.waiting = False
+        if self.has_loss:
+            with self._clipping():
+                self.engine.step()
+        self.waiting = self.has_loss = False
         for hook in self._optimizer_step_post_hooks.values():
             hook(self, (), {})
         return loss

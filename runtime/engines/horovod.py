@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import horovod.torch as hvd
 import torch
 import torch.distributed as dist
+from horovod.torch.optimizer import _DistributedOptimizer
 
 from .. import environment
 from ..collectives import broadcast_tensors
@@ -47,6 +48,7 @@ def _tell_torch() -> None:
     host = "127.0.0.1" if alone else socket.gethostbyname(socket.gethostname())
     host, port = hvd.broadcast_object((host, free_port()), root_rank=0, name="where torch meets")
     place = environment.place()
+    os.environ[environment.PREFIX + "HOROVODRUN"] = "1"
     os.environ.update(
         MASTER_ADDR=host,
         MASTER_PORT=str(port),
@@ -120,7 +122,8 @@ def distributed(optimizer: torch.optim.Optimizer, number: int, names: Mapping[An
     shell.__init__()
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     named = [(f"{number}.{names.get(p, f'unnamed.{place}')}", p) for place, p in enumerate(parameters)]
-    made = hvd.DistributedOptimizer(shell, named, compression=compression)
+    with _hooks_of_gradients():
+        made = hvd.DistributedOptimizer(shell, named, compression=compression)
     step = made.step
 
     def step_synchronized(*args: Any, **kwargs: Any) -> Any:
@@ -137,17 +140,21 @@ def distributed(optimizer: torch.optim.Optimizer, number: int, names: Mapping[An
 
 
 @contextmanager
-def holding(optimizers: Sequence[Any]) -> Iterator[None]:
-    """Inside, one backward pass leaves gradients on this rank: as Horovod's backward_passes_per_step, which is a number
-    for the whole run.
+def _hooks_of_gradients() -> Iterator[None]:
+    """Inside, an optimizer's hooks pass over a backward that brings a parameter no gradient (a function of autograd may
+    give None), where Horovod's own fail; `synchronize` brings zeros.
     """
-    for optimizer in optimizers:
-        optimizer.set_backward_passes_per_step(2)
+    kind, make = _DistributedOptimizer, _DistributedOptimizer._make_hook
+
+    def make_hook(self: Any, parameter: torch.Tensor) -> Callable[..., None]:
+        hook = make(self, parameter)
+        return lambda *args: hook(*args) if parameter.grad is not None else None
+
+    kind._make_hook = make_hook
     try:
         yield
     finally:
-        for optimizer in optimizers:
-            optimizer.set_backward_passes_per_step(1)
+        kind._make_hook = make
 
 
 def synchronize(optimizer: Any, used: Sequence[torch.nn.Parameter]) -> None:

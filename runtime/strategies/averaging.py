@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -32,6 +33,8 @@ class GradientAverager:
         self._frozen: list[torch.nn.Parameter] = []
         self._handles: list = []
         self._paused = 0
+        self.expects = True  # may gradients come just now?
+        self._unasked = False  # some came when they might not
         self.batch = 0  # the number of the training batch that is worked on, where somebody counts
 
     def follow(self, module: torch.nn.Module) -> None:
@@ -52,13 +55,23 @@ class GradientAverager:
         """A frozen parameter takes no hook; one that is frozen no longer may have a gradient already."""
         for parameter in [p for p in self._frozen if p.requires_grad]:
             position = self._position[parameter]
-            hook = parameter.register_post_accumulate_grad_hook(
-                lambda _, position=position: self._touched.add(position)
-            )
+            hook = parameter.register_post_accumulate_grad_hook(lambda p, position=position: self._touch(position, p))
             self._handles.append(hook)
             if parameter.grad is not None:
                 self._touched.add(position)
         self._frozen = [p for p in self._frozen if not p.requires_grad]
+
+    def _touch(self, position: int, parameter: torch.Tensor) -> None:
+        if parameter.grad is None:  # torch also tells of a backward that brings none
+            return
+        self._touched.add(position)
+        if not self.expects and not self._paused:
+            self._unasked = True
+
+    def check(self) -> None:
+        """Before a step of an optimizer. Raises RuntimeError where it would be one of this rank's own gradients."""
+        if self._unasked:
+            refuse_own()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -172,6 +185,19 @@ def average_weights(module: torch.nn.Module) -> None:
             mean = parameter.detach().clone(memory_format=torch.contiguous_format)
             dist.all_reduce(mean)
             parameter.copy_(mean / world)
+
+
+def zero_of(parameters: Iterable[torch.nn.Parameter]) -> Any:
+    """Zero, whose gradient with respect to each of the parameters is zero."""
+    return sum(parameter.reshape(-1)[:1].sum() * 0.0 for parameter in parameters if parameter.requires_grad)
+
+
+def refuse_own() -> None:
+    """RuntimeError for a step that would be one of this rank's own gradients."""
+    raise RuntimeError(
+        "training_step called the backward of a loss itself, whose gradients then stay this process's own: call "
+        "self.manual_backward(loss) in place of loss.backward()"
+    )
 
 
 def _gradient(parameter: torch.nn.Parameter) -> torch.Tensor:

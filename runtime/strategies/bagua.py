@@ -88,11 +88,9 @@ class BaguaStrategy(DDPStrategy):
 
     # -- every step -----------------------------------------------------------------------------------------------
 
-    def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
-        if self._package is not None:
-            loss.backward(*args, **kwargs)
-        else:
-            super().backward(loss, *args, **kwargs)
+    def after_backward(self) -> None:
+        if self._package is None:
+            super().after_backward()
 
     def no_sync(self) -> AbstractContextManager:
         return self._package.no_sync() if self._package is not None else super().no_sync()

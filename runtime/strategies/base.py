@@ -39,6 +39,7 @@ class Strategy:
 
     runtime: Runtime  # set by `attach`
     trainer: Trainer | None = None  # None in kept loops
+    own: bool = False  # inside of a module's own `backward`
     options: Mapping[str, Any] = {}  # what the user gave, for messages
 
     # -- before anything starts -----------------------------------------------------------------------------------
@@ -168,7 +169,37 @@ class Strategy:
         the plain mean over `data_place` ranks is right for unequal shares too, and divided by the number of accumulated
         batches.
         """
+        if not self.own:
+            self.before_backward(loss)
         loss.backward(*args, **kwargs)
+        if not self.own:
+            self.after_backward()
+
+    def before_backward(self, loss: torch.Tensor) -> None:
+        """What an engine does before gradients come about."""
+
+    def after_backward(self) -> None:
+        """The gradients are there: what makes those of the global batch of them, where backward itself does not."""
+
+    def own_backward(self, run: Callable[..., Any], loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        """The module has a backward of its own, `run`, which calls `backward` above or, just as well, the loss's."""
+        self.before_backward(loss)
+        self.own = True
+        try:
+            run(loss, *args, **kwargs)
+        finally:
+            self.own = False
+        self.after_backward()
+
+    def skip(self) -> None:
+        """Automatic optimization on several processes, instead of `backward`: training_step gave no loss here. Another
+        rank's may have, and what earlier batches have accumulated waits for this one.
+        """
+
+    def check_step(self, optimizer: Any) -> None:
+        """Manual optimization on several processes, before each step. RuntimeError where gradients have come about
+        without `backward`.
+        """
 
     def begin_batch(self, number: int | None) -> None:
         """Manual optimization on several processes: training batch `number` begins; None: no other does for now. An

@@ -16,11 +16,10 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from ..errors import ConfigurationError, unknown_name
-from ..hooks import overridden
 from . import comm_hooks
 from .averaging import GradientAverager, average_weights, averaged
 from .base import Strategy
-from .left_out import LeftOut, sparse_parameters
+from .left_out import LeftOut, leaves_of, sparse_parameters
 from .registry import register
 
 if TYPE_CHECKING:
@@ -37,12 +36,16 @@ class TrainingStep(torch.nn.Module):
     """`training_step`, and its `_step_end`, as a forward, which is where DistributedDataParallel looks.
 
     `anchor` is a parameter that no step uses: it lets DDP take modules whose parameters are all frozen, spares the
-    warning that looking for unused parameters found none, and carries `LeftOut`'s flags.
+    warning that looking for unused parameters found none, and carries `LeftOut`'s flags. `may_skip`: the strategy's
+    `skip` does what is to do where the step gives None.
     """
 
-    def __init__(self, module: Module, step: Callable[..., Any], anchored: bool, flagged: bool = False):
+    def __init__(
+        self, module: Module, step: Callable[..., Any], anchored: bool, flagged: bool = False, may_skip: bool = False
+    ):
         super().__init__()
-        self.step, self.norms, self.flagged = step, module.trainer.fit_loop.norms, flagged
+        self.step, self.norms = step, module.trainer.fit_loop.norms
+        self.flagged, self.may_skip = flagged, may_skip
         trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
         if anchored:  # first: DDP's buckets begin with what comes last
             self.anchor = torch.nn.Parameter(torch.zeros(max(len(trained), 1), device=module.device))
@@ -50,9 +53,8 @@ class TrainingStep(torch.nn.Module):
         self.left_out = LeftOut(trained, sparse_parameters(module), self.anchor) if flagged else None
 
     def forward(self, *args: Any) -> Any:
-        self.norms.new_step()
         outputs = self.step(*args)
-        if outputs is not None:
+        if outputs is not None or self.may_skip:
             return outputs
         if not hasattr(self, "anchor"):
             raise RuntimeError("training_step gave None: on several processes this needs find_unused_parameters=True")
@@ -112,6 +114,7 @@ class DDPStrategy(Strategy):
         self._checked = False  # whether a backward has shown that every parameter is used
         self._on_trial = False  # whether a backward is still to show how far DDP sees
         self._plain_step: Any = None
+        self._manual = False
         self._seen: set[int] = set()  # the leaves that the graphs of losses have shown
         self._frozen: list[torch.nn.Parameter] = []  # when DDP was made, so that it does not know them
 
@@ -168,13 +171,11 @@ class DDPStrategy(Strategy):
 
     def _can_flag(self, module: Module) -> bool:
         """Can LeftOut do what the search for unused parameters does? It has to see each backward, on plain DDP."""
-        from ..module import Module as Base
-
-        own = type(self).backward is DDPStrategy.backward and type(self).wrapper is DDPStrategy.wrapper
+        own = type(self).backward is Strategy.backward and type(self).wrapper is DDPStrategy.wrapper
         plain = own and not self.searches and self.hook is None and not self.ddp
         one = self.trainer is not None and len(self.trainer.optimizers) < 2
         ignored = hasattr(module, "_ddp_params_and_buffers_to_ignore")
-        return plain and one and not ignored and not overridden(module, "backward", Base)
+        return plain and one and not ignored
 
     def wrapper(self, step: torch.nn.Module) -> DistributedDataParallel:
         """`step` in DistributedDataParallel; the guide's configure_ddp."""
@@ -189,6 +190,8 @@ class DDPStrategy(Strategy):
 
     def follow(self, module: torch.nn.Module) -> None:
         self.averager.follow(module)
+        self._manual = self.trainer is not None
+        self.averager.expects = not self._manual
 
     @property
     def averager(self) -> GradientAverager:
@@ -223,24 +226,31 @@ class DDPStrategy(Strategy):
             trained = [name for name, parameter in module.named_parameters() if parameter.requires_grad]
             raise unused(trained[int(number)] for number in numbers[1].split()) from None
 
-    def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+    def before_backward(self, loss: torch.Tensor) -> None:
+        if self._averager is not None:
+            self._averager.expects = True
         if self._on_trial:
-            self._seen |= leaves_of(loss)
-        syncs = self._wrapped is not None and self._wrapped.require_backward_grad_sync
-        flags = self._left_out if syncs and not self._on_trial else None
-        if flags is not None:
-            flags.note()
-        loss.backward(*args, **kwargs)
-        if flags is not None:
-            flags.bring()
+            self._seen |= leaves_of(loss.grad_fn)
+        elif self._left_out is not None and self._syncs:
+            self._left_out.note(loss)
+
+    def after_backward(self) -> None:
+        if self._left_out is not None and self._syncs and not self._on_trial:
+            self._left_out.bring()
         if self._wrapped is None:
             self.averager.average()
-        elif syncs:
+            self.averager.expects = not self._manual
+        elif self._syncs:
             if self._on_trial:
                 self._end_trial()
             elif not self._checked:
                 self._check_all_used()
             self._average_thawed()
+
+    @property
+    def _syncs(self) -> bool:
+        """Does DDP bring the gradients of this batch together?"""
+        return self._wrapped is not None and self._wrapped.require_backward_grad_sync
 
     def _end_trial(self) -> None:
         """The first backward, or a later one where that has used nothing: all ranks go the same way."""
@@ -272,6 +282,10 @@ class DDPStrategy(Strategy):
         if self._averager is not None and self._wrapped is not None and not self._on_trial:
             self._averager.average()
 
+    def check_step(self, optimizer: Any) -> None:
+        if self._averager is not None:
+            self._averager.check()
+
     def begin_batch(self, number: int | None) -> None:
         self.averager.begin_batch(number)
 
@@ -300,6 +314,8 @@ class DDPStrategy(Strategy):
             average_weights(module)
 
     def teardown(self) -> None:
+        if self._left_out is not None:
+            self._left_out.release()
         self._wrapped, self._plain_step, self._left_out = None, None, None
         self._on_trial, self._frozen = False, []
         self._seen.clear()
@@ -322,20 +338,6 @@ ARGUMENTS = (
     "process_group_backend",
     "timeout",
 )
-
-
-def leaves_of(loss: torch.Tensor) -> set[int]:
-    """The ids of the parameters that the graph of `loss` ends at, as far as it is there before backward."""
-    found: set[int] = set()
-    seen, left = set(), [loss.grad_fn]
-    while left:
-        node = left.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        found.add(id(getattr(node, "variable", None)))
-        left += [following for following, _ in node.next_functions]
-    return found
 
 
 def unused(names: Any) -> RuntimeError:

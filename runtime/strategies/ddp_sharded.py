@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import torch
-
 from ..collectives import broadcast_tensors
 from .ddp import DDPStrategy, TrainingStep
 from .needs import Package
@@ -57,18 +55,20 @@ class DDPShardedStrategy(DDPStrategy):
             return super().wrap(module)
         from ..engines import fairscale
 
-        step = TrainingStep(module, self.step(module, "training_step"), anchored=False)
+        step = TrainingStep(module, self.step(module, "training_step"), anchored=False, may_skip=True)
         self._sharded = fairscale.OrderedShardedDataParallel(step, self._optimizers, self.runtime.group)
         share_scaler(self.runtime)
         return self._sharded
 
-    def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+    def after_backward(self) -> None:
         if self._sharded is None:
-            super().backward(loss, *args, **kwargs)
-            return
-        loss.backward(*args, **kwargs)
-        if not self._sharded._should_accumulate_grads:
+            super().after_backward()
+        elif not self._sharded._should_accumulate_grads:
             self._sharded.finish()
+
+    def skip(self) -> None:
+        if self._sharded is not None:
+            self.after_backward()
 
     def no_sync(self) -> AbstractContextManager:
         return self._sharded.no_sync() if self._sharded is not None else super().no_sync()

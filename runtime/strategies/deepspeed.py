@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
+import torch.distributed as dist
 
 from ..collectives import broadcast_tensors
 from ..errors import ConfigurationError
-from .averaging import GradientAverager
+from .averaging import GradientAverager, refuse_own, zero_of
 from .base import Strategy
 from .needs import Package
 from .registry import register
@@ -204,8 +205,32 @@ class DeepSpeedStrategy(Strategy):
                 "DeepSpeed's config has an optimizer, which schedulers from configure_optimizers cannot reach; "
                 "give a scheduler in the config, or take the optimizer out of it"
             )
-        step = self.step(module, "training_step")
-        return lambda *args: self.engine(step, *args)
+        step, root, norms = self.step(module, "training_step"), self.engine, module.trainer.fit_loop.norms
+        several = self.runtime.world_size > 1
+
+        def run(*args: Any) -> Any:
+            outputs = root(step, *args)
+            if not several:
+                self.optimizer.has_loss |= outputs is not None
+                return outputs
+            if outputs is None and self.stage == 3:
+                raise RuntimeError(
+                    "training_step gave None: in stage 3 the other processes wait for this one's parts; give a loss of "
+                    "zero, or use stage 2"
+                )
+            nothing = norms.absent() if outputs is None else None
+            self.optimizer.has_loss |= self._anywhere(outputs is not None)
+            if outputs is not None or not self.optimizer.has_loss:
+                return outputs
+            return root(lambda: nothing + zero_of(p for p in module.parameters()))
+
+        return run
+
+    def _anywhere(self, here: bool) -> bool:
+        """Has a rank a loss?"""
+        found = torch.tensor([here], dtype=torch.uint8)
+        dist.all_reduce(found, dist.ReduceOp.MAX, group=self.runtime.group)
+        return bool(found.item())
 
     # -- every step ------------------------------------------------------------------------------------------------
 
@@ -216,12 +241,16 @@ class DeepSpeedStrategy(Strategy):
                 self._ranks.average()
             loss = self.engine(lambda: loss)  # its forward tells it of the backward that comes
             self.engine.backward(loss, *args, **kwargs)
-            self.optimizer.waiting = True
+            self.optimizer.waiting = self.optimizer.has_loss = True
             return
         self.engine.set_gradient_accumulation_boundary(not self._accumulating)
         self.engine.backward(loss)
         if self._accumulating:
             self.engine.step()
+
+    def check_step(self, optimizer: Any) -> None:
+        if not self.optimizer.waiting:
+            refuse_own()
 
     def begin_batch(self, number: int | None) -> None:
         if self._ranks is not None:

@@ -17,7 +17,7 @@ import torch.distributed as dist
 
 from ..collectives import broadcast_tensors, map_leaves
 from ..errors import ConfigurationError
-from .averaging import GradientAverager
+from .averaging import GradientAverager, zero_of
 from .base import Strategy
 from .ddp_sharded import share_scaler
 from .fsdp_manual import WholeSteps, divided_as
@@ -44,23 +44,59 @@ class Root(torch.nn.Module):
     process, where weight decay and momentum pass it by.
     """
 
-    def __init__(self, module: torch.nn.Module):
+    def __init__(self, module: Module, blocks: list[torch.nn.Module]):
         super().__init__()
         self.module = module
         self.used: set[str] = set()
         self._watched: set[str] = set()
+        self._blocks, self._called, self._idle = tuple(blocks), False, False
+        self._handles = [block.register_forward_pre_hook(self._note_call) for block in blocks]
 
     def forward(self, step: Callable[..., Any], *args: Any) -> Any:
-        if torch.is_grad_enabled():
-            self._watch()
-        return step(*args)
+        if not torch.is_grad_enabled():
+            return step(*args)
+        self._watch()
+        self._called = False
+        outputs = step(*args)
+        self._idle = outputs is None
+        return self._nothing() if self._idle else outputs
+
+    def _note_call(self, *_: Any) -> None:
+        self._called = True
+
+    def _nothing(self) -> torch.Tensor:
+        """What stands for a loss where the step gave none: another rank may have one, and waits for this one's parts in
+        forward and in backward. Raises RuntimeError where it is too late for that.
+        """
+        if self._called:
+            raise RuntimeError(
+                "training_step gave None after it had called the model: under strategy 'fsdp' the other processes wait "
+                "for a backward through it; give None before that, or use 'ddp'"
+            )
+        nothing = torch.zeros((), device=self.module.device).requires_grad_()
+        nothing = nothing + self.module.trainer.fit_loop.norms.absent()
+        for block in self._blocks:
+            block.forward = lambda x, block=block: x + zero_of(block.parameters())  # type: ignore[assignment]
+            try:
+                nothing = block(nothing)
+            finally:
+                del block.forward
+        return nothing + zero_of(p for p in self.module.parameters() if not is_divided(p))
+
+    def release(self) -> None:
+        for handle in self._handles:
+            handle.remove()
 
     def _watch(self) -> None:
         """Parameters are whole while a step runs; these objects stay the same from step to step."""
         for name, parameter in self.module.named_parameters():
             if parameter.requires_grad and name not in self._watched and not is_divided(parameter):
                 self._watched.add(name)
-                parameter.register_post_accumulate_grad_hook(lambda _, name=name: self.used.add(name))
+                parameter.register_post_accumulate_grad_hook(lambda p, name=name: self._note_use(name, p))
+
+    def _note_use(self, name: str, parameter: torch.Tensor) -> None:
+        if parameter.grad is not None and not self._idle:  # torch also tells of a backward that brings none
+            self.used.add(name)
 
 
 @register("fsdp")
@@ -118,7 +154,7 @@ class FSDPStrategy(Strategy):
         self._blocks = blocks(module, self.classes) if module.automatic_optimization else []
         for block in self._blocks:
             fully_shard(block, reshard_after_forward=self.reshard_after_forward, **options)
-        self._root = fully_shard(Root(module), **options)
+        self._root = fully_shard(Root(module, self._blocks), **options)
         parts = {whole: owner._parameters[name] for (owner, name), whole in self._whole.items()}
         self._divided = {whole: part for whole, part in parts.items() if whole is not part}
         if numbers and module.automatic_optimization:
@@ -157,6 +193,7 @@ class FSDPStrategy(Strategy):
         """The user's own Parameter objects again, whole; fully_shard's marks are taken off."""
         for part in [self._root, *self._blocks]:
             part.reshard()
+        self._root.release()
         self._root = None
         if self._manual is not None:
             self._manual.release()
@@ -189,22 +226,30 @@ class FSDPStrategy(Strategy):
 
         return with_whole_parameters
 
-    def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+    def before_backward(self, loss: torch.Tensor) -> None:
         if self._manual is not None:
-            self._manual.backward(loss, *args, **kwargs)
+            self._manual.averager.expects = True
+        self._empty = [] if self._manual is not None else [parameter.grad is None for _, parameter in self._outside]
+
+    def after_backward(self) -> None:
+        if self._manual is not None:
+            self._manual.averager.average()
+            self._manual.averager.expects = False
             return
-        empty = [parameter.grad is None for _, parameter in self._outside]
-        loss.backward(*args, **kwargs)
         if self._accumulating:
             return
         used = torch.tensor([name in self._root.used for name, _ in self._outside], dtype=torch.uint8)
         dist.all_reduce(used, dist.ReduceOp.MAX, group=self.runtime.group)
-        for (_, parameter), was_empty, is_used in zip(self._outside, empty, used.tolist(), strict=True):
+        for (_, parameter), was_empty, is_used in zip(self._outside, self._empty, used.tolist(), strict=True):
             if was_empty and not is_used:
                 parameter.grad = None
         self._root.used.clear()
         if self._numbers is not None:
             self._numbers.average()
+
+    def check_step(self, optimizer: Any) -> None:
+        if self._manual is not None:
+            self._manual.averager.check()
 
     def begin_batch(self, number: int | None) -> None:
         if self._manual is not None:

@@ -33,6 +33,7 @@ class WholeSteps:
         self.whole_of = {part: whole for whole, part in self.part_of.items()}
         self.averager = GradientAverager(runtime.world_size, runtime.group)
         self.averager.watch([whole for whole, _ in self.pairs])
+        self.averager.expects = False
         self._handles: list[Any] = []
         self.number = {id(optimizer): number for number, optimizer in enumerate(optimizers)}
         for optimizer in optimizers:
@@ -58,10 +59,6 @@ class WholeSteps:
         for whole, part in self.pairs if self._inside == 1 else ():
             whole.requires_grad_(part.requires_grad)  # frozen or not since the last step
         self.root.unshard()
-
-    def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
-        loss.backward(*args, **kwargs)
-        self.averager.average()
 
     def no_sync(self) -> AbstractContextManager:
         return self.averager.paused()

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 import torch.distributed as dist
 
 from ..errors import unknown_name
-from .averaging import GradientAverager
+from .averaging import GradientAverager, refuse_own
 from .ddp import DDPStrategy
 from .needs import Package
 from .registry import register
@@ -92,18 +92,35 @@ class HorovodStrategy(DDPStrategy):
 
     # -- every step ------------------------------------------------------------------------------------------------
 
-    def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
-        if not self._optimizers:
-            super().backward(loss, *args, **kwargs)
-            return
-        from ..engines import horovod
+    def before_backward(self, loss: torch.Tensor) -> None:
+        super().before_backward(loss)
+        if self._accumulating:
+            self._hold(True)
 
-        with horovod.holding(self._optimizers) if self._accumulating else nullcontext():
-            loss.backward(*args, **kwargs)
-        if not self._accumulating:
+    def after_backward(self) -> None:
+        if not self._optimizers:
+            super().after_backward()
+        elif self._accumulating:
+            self._hold(False)
+        else:
             if self._manual:
                 self.averager.average()  # it has nothing to average, and tells ranks apart that are elsewhere
             self._synchronize()
+
+    def check_step(self, optimizer: Any) -> None:
+        if optimizer._handles:
+            refuse_own()
+
+    def skip(self) -> None:
+        if self._optimizers and not self._accumulating:
+            self._synchronize()
+
+    def _hold(self, held: bool) -> None:
+        """One backward pass leaves gradients on this rank: as Horovod's backward_passes_per_step, which is a number
+        for the whole run.
+        """
+        for optimizer in self._optimizers:
+            optimizer.set_backward_passes_per_step(2 if held else 1)
 
     def _synchronize(self) -> None:
         """Wait for Horovod. It averages zeros for what this rank has not used; what no rank has used stays without a

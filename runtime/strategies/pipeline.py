@@ -126,14 +126,13 @@ class PipelineStrategy(Strategy):
     def wrap(self, module: Module) -> Callable[..., Any]:
         return lambda batch, batch_idx: self._train(module, batch, batch_idx)
 
-    def _cut(self, module: Module, batch: Any, batch_idx: int) -> stages.Stages:
-        """The stages; where no balance is given, rank 0 measures the layers on this batch."""
+    def _cut(self, module: Module, taken: torch.Tensor) -> stages.Stages:
+        """The stages; where no balance is given, rank 0 measures the layers on what the first one takes."""
         if self._stages is None:
             sequential: Any = module.sequential_module
             world = self.runtime.world_size
             balance = self.balance
             if balance is None:
-                taken = stages.taken_by(module, batch, batch_idx)
                 found = stages.balanced(sequential, taken, world) if self.runtime.rank == 0 else None
                 balance = broadcast_object(found, self.runtime.group, self.runtime.rank)
             last = self.runtime.rank == world - 1
@@ -149,11 +148,14 @@ class PipelineStrategy(Strategy):
 
     def _train(self, module: Module, batch: Any, batch_idx: int) -> Any:
         """Forward and backward of all micro-batches; gradients wait in `_pending` until `backward`."""
-        cut = self._cut(module, batch, batch_idx)
+        taken = stages.taken_by(module, batch, batch_idx)
+        if taken is None:  # on all ranks, which have the same batch
+            return None
+        cut = self._cut(module, taken)
         held = {p: p.grad for p in cut.parameters}
         for parameter in cut.parameters:
             parameter.grad = None
-        out = self._run_schedule(cut, module, batch, batch_idx)
+        out = self._run_schedule(cut, taken, module, batch, batch_idx)
         self._pending = {p: p.grad for p in cut.parameters if p.grad is not None}
         for parameter, gradient in held.items():
             parameter.grad = gradient
@@ -161,12 +163,15 @@ class PipelineStrategy(Strategy):
             outputs = self.step(module, "training_step")(batch, batch_idx)
         loss = outputs["loss"] if isinstance(outputs, dict) else outputs
         if loss is None:
+            self._pending = {}
             return None
         self._leaf = loss.detach().clone().requires_grad_()
         whole = self._leaf * 1.0
         return {**outputs, "loss": whole} if isinstance(outputs, dict) else whole
 
-    def _run_schedule(self, cut: stages.Stages, module: Module, batch: Any, batch_idx: int) -> torch.Tensor:
+    def _run_schedule(
+        self, cut: stages.Stages, taken: torch.Tensor, module: Module, batch: Any, batch_idx: int
+    ) -> torch.Tensor:
         """The output of the last stage for the whole batch, on every rank."""
         size = batch_size_of(batch) or 1
         least = 2 if any(isinstance(layer, BATCH_NORMS) for layer in module.modules()) else 1  # samples a micro-batch
@@ -181,18 +186,18 @@ class PipelineStrategy(Strategy):
             with cut.giving(out), stages.quiet(module):
                 given = step(part, batch_idx)
             loss = given["loss"] if isinstance(given, dict) else given
+            if loss is None:
+                return out.sum() * 0.0  # the step gives none for the whole batch either
             return loss if sums else loss * (len(rows) / size)
 
-        taken = stages.taken_by(module, batch, batch_idx, cut) if cut.first else None
         schedule = cut.schedule(SCHEDULES[self.schedule], pieces, size // pieces, loss_of)
         given = (taken,) if cut.first else ()
         target = {"target": torch.arange(size), "losses": []} if cut.last else {}
         schedule.step(*given, **target)
         return cut.shared(torch.cat([outputs[row] for row in sorted(outputs)]) if cut.last else None)
 
-    def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+    def after_backward(self) -> None:
         """The stages' backward is behind; what has been done to the loss since (a division) is made up for."""
-        loss.backward(*args, **kwargs)
         assert self._leaf is not None and self._leaf.grad is not None
         factor = self._leaf.grad.item()
         for parameter, gradient in self._pending.items():

@@ -206,8 +206,10 @@ class _Taken(Exception):
     """Ends a training_step when it calls the sequential module."""
 
 
-def taken_by(module: Module, batch: Any, batch_idx: int, cut: Stages | None = None) -> torch.Tensor:
-    """What training_step gives to the sequential module. Nothing is logged and no random number is used up."""
+def taken_by(module: Module, batch: Any, batch_idx: int) -> torch.Tensor | None:
+    """What training_step gives to the sequential module; None where it skips the batch before. Nothing is logged and no
+    random number is used up.
+    """
     found: list[torch.Tensor] = []
 
     def take(value: torch.Tensor) -> torch.Tensor:
@@ -218,9 +220,10 @@ def taken_by(module: Module, batch: Any, batch_idx: int, cut: Stages | None = No
     sequential: Any = module.sequential_module
     before = sequential.__dict__.get("forward")
     sequential.forward = take
+    outputs: Any = None
     try:
         with quiet(module):
-            module.training_step(batch, batch_idx)
+            outputs = module.training_step(batch, batch_idx)
     except _Taken:
         pass
     finally:
@@ -228,6 +231,8 @@ def taken_by(module: Module, batch: Any, batch_idx: int, cut: Stages | None = No
         if before is not None:
             sequential.forward = before
         randomness.restore(state)
+    if not found and outputs is None:
+        return None
     if not found:
         raise RuntimeError(f"{type(module).__name__}.training_step did not call self.{NAME}")
     return found[0]

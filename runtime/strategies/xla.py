@@ -125,8 +125,7 @@ class XLAStrategy(Strategy):
 
     # -- every step -----------------------------------------------------------------------------------------------
 
-    def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
-        loss.backward(*args, **kwargs)
+    def after_backward(self) -> None:
         if self._averager is not None:
             self._averager.average()
 

@@ -92,7 +92,7 @@ class OrderedShardedDataParallel(ShardedDataParallel):
         self._launch[index] = super()._get_reduce_fn(index, param, dst_rank)
 
         def ready(*_: Any) -> None:
-            if self._should_accumulate_grads:
+            if self._should_accumulate_grads or param.grad is None:  # torch also tells of a backward that brings none
                 return
             if index in self._ready:
                 raise RuntimeError(

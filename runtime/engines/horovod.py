@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import horovod.torch as hvd
@@ -15,6 +15,7 @@ from horovod.torch.optimizer import _DistributedOptimizer
 
 from .. import environment
 from ..collectives import broadcast_tensors
+from ..errors import ConfigurationError
 from ..launch.script import free_port
 from ..strategies.averaging import GradientAverager
 
@@ -76,8 +77,15 @@ def _tell_horovod() -> None:
         local_size=place.local_world_size,
         cross_size=nodes,
     )
-    slots: list[Any] = [None] * place.world_size
-    dist.all_gather_object(slots, slot)
+    found: list[Any] = [None] * place.world_size
+    dist.all_gather_object(found, (slot, _unreachable() if nodes > 1 else None))
+    slots = [each for each, _ in found]
+    unreachable = next((name for _, name in found if name), None)
+    if unreachable is not None:
+        raise ConfigurationError(
+            f"strategy 'horovod' reaches machines by their own names, and {unreachable!r} means 127.0.0.1 there: write "
+            "the machine's address beside its name into its /etc/hosts, or use 'ddp'"
+        )
     address: list[Any] = [None]
     if place.rank == 0:
         _server = RendezvousServer()
@@ -94,6 +102,15 @@ def _tell_horovod() -> None:
     )
     if nodes == 1:
         os.environ.setdefault("HOROVOD_GLOO_IFACE", "lo")
+
+
+def _unreachable() -> str | None:
+    """This machine's name, where it means the loopback and the meeting place is elsewhere."""
+    name = socket.gethostname()
+    with contextlib.suppress(OSError):
+        loops = [socket.gethostbyname(host).startswith("127.") for host in (name, os.environ["MASTER_ADDR"])]
+        return name if loops == [True, False] else None
+    return None
 
 
 # -- optimizers ----------------------------------------------------------------------------------------------------
@@ -139,7 +156,7 @@ def distributed(optimizer: torch.optim.Optimizer, number: int, names: Mapping[An
     return made
 
 
-@contextmanager
+@contextlib.contextmanager
 def _hooks_of_gradients() -> Iterator[None]:
     """Inside, an optimizer's hooks pass over a backward that brings a parameter no gradient (a function of autograd may
     give None), where Horovod's own fail; `synchronize` brings zeros.

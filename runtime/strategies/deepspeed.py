@@ -235,17 +235,25 @@ class DeepSpeedStrategy(Strategy):
     # -- every step ------------------------------------------------------------------------------------------------
 
     def backward(self, loss: torch.Tensor, *args: Any, **kwargs: Any) -> None:
-        self._check_frozen()
+        if not self.own:
+            self.before_backward(loss)
         if self.manual:
-            if self._ranks is not None:
-                self._ranks.average()
             loss = self.engine(lambda: loss)  # its forward tells it of the backward that comes
-            self.engine.backward(loss, *args, **kwargs)
+        self.engine.backward(loss, *args, **kwargs)
+        if not self.own:
+            self.after_backward()
+
+    def before_backward(self, loss: torch.Tensor) -> None:
+        self._check_frozen()
+        if not self.manual:
+            self.engine.set_gradient_accumulation_boundary(not self._accumulating)
+        elif self._ranks is not None:
+            self._ranks.average()
+
+    def after_backward(self) -> None:
+        if self.manual:
             self.optimizer.waiting = self.optimizer.has_loss = True
-            return
-        self.engine.set_gradient_accumulation_boundary(not self._accumulating)
-        self.engine.backward(loss)
-        if self._accumulating:
+        elif self._accumulating:
             self.engine.step()
 
     def check_step(self, optimizer: Any) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -51,11 +52,7 @@ def hosts():
             ip("netns", "delete", name)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("strategy", "backend"), [("ddp", "static"), ("fsdp", "c10d")])
-def test_two_hosts_train_as_one_process(hosts, strategy, backend, tmp_path):
-    resolves = Path("/etc/hosts").read_text()
-    assert HEAD not in resolves and OTHER not in resolves  # nobody's name helps
+def run(hosts, strategy, backend="static"):
     meet = ["--rdzv", f"{HEAD}:{free_port()}", "--rdzv-id", "job", "--strategy", strategy]
     nodes = []
     try:
@@ -69,8 +66,51 @@ def test_two_hosts_train_as_one_process(hosts, strategy, backend, tmp_path):
     finally:
         for node in nodes:
             node.kill()
-    assert [node.returncode for node in nodes] == [0, 0], out
+    return nodes, out
+
+
+def check(out):
     line = next(line for text, _ in out for line in text.splitlines() if line.startswith("{"))
     one = answers("cells.py", 1, "single", "fit")["fit"]
     for mine, wanted in zip(json.loads(line)["fit"]["weights"], one["weights"], strict=True):
         assert mine == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("strategy", "backend"), [("ddp", "static"), ("fsdp", "c10d")])
+def test_two_hosts_train_as_one_process(hosts, strategy, backend):
+    resolves = Path("/etc/hosts").read_text()
+    assert HEAD not in resolves and OTHER not in resolves  # nobody's name helps
+    nodes, out = run(hosts, strategy, backend)
+    assert [node.returncode for node in nodes] == [0, 0], out
+    check(out)
+
+
+@pytest.fixture
+def names(hosts):
+    """This machine's name means each host's own address there."""
+    folders = [Path("/etc/netns", host) for host in hosts]
+    try:
+        for folder, address in zip(folders, (HEAD, OTHER), strict=True):
+            folder.mkdir(parents=True)
+            (folder / "hosts").write_text(f"{address} {socket.gethostname()}\n")
+        yield
+    finally:
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.slow
+def test_horovod_where_the_machines_names_are_known(hosts, names):
+    pytest.importorskip("horovod")
+    nodes, out = run(hosts, "horovod")
+    assert [node.returncode for node in nodes] == [0, 0], out
+    check(out)
+
+
+@pytest.mark.slow
+def test_horovod_says_what_it_misses(hosts):
+    pytest.importorskip("horovod")
+    _, out = run(hosts, "horovod")
+    told = [json.loads(line)["fit"] for text, _ in out for line in text.splitlines() if line.startswith("{")]
+    assert told and "write the machine's address beside its name into its /etc/hosts" in told[0]["refused"]

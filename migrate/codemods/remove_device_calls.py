@@ -7,15 +7,27 @@ tensor that the script makes itself, data read at once) keeps its call, and is t
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from ..facts.devices import argument_at
+from ..facts.effects import only_asks
+from ..facts.nodes import walk
 from ..facts.plain import is_bare_variable
 from ..facts.script import Facts
 from .base import Change, Codemod, assigns_itself
-from .rewrites import drop_arguments, keep_arguments, take_argument, take_branch, take_iterable, unwrap
+from .rewrites import (
+    body_only,
+    drop_arguments,
+    else_only,
+    keep_arguments,
+    take_argument,
+    take_branch,
+    take_iterable,
+    unwrap,
+)
 
 WHY = "the runtime places batches and modules"
 
@@ -44,6 +56,7 @@ class RemoveDeviceCalls(Codemod):
             gone.update(n for part in change.gone for n in ast.walk(part))
             gone.add(change.node)
             yield change
+        yield from self._same_branches(facts, gone)
         several: list[ast.ListComp | ast.GeneratorExp] = [*facts.walk(ast.ListComp), *facts.walk(ast.GeneratorExp)]
         for comprehension in several:
             if comprehension not in gone and self._is_unpacked(facts, comprehension):
@@ -138,6 +151,61 @@ class RemoveDeviceCalls(Codemod):
             says = f"`{facts.short(choice)}`: {WHY}"
             parts = (choice.test, choice.orelse if plain_body else choice.body)
             yield Change(choice, self.edit(facts, choice, says), take_branch("body" if plain_body else "orelse"), parts)
+
+    def _same_branches(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
+        """`if use_cuda: y = f(x).cuda()` `else: y = f(x)`: the branch that moves things is left of the two."""
+        for branch in facts.walk(ast.If):
+            up = facts.scopes.parents.get(branch)
+            chained = isinstance(up, ast.If) and up.orelse == [branch]
+            if branch in gone or chained or not branch.orelse or isinstance(branch.orelse[0], ast.If):
+                continue
+            blocks = (branch.body, branch.orelse)
+            moved = [[n for s in b for n in walk(s) if self._is_move(facts, n)] for b in blocks]
+            moves = [bool(m) for m in moved]
+            if sum(moves) != 1 or not only_asks(facts.names, branch.test):
+                continue
+            if not all(self._goes(facts, n) for m in moved for n in m):
+                continue
+            body, orelse = ([self._plain(facts, s) for s in b] for b in (branch.body, branch.orelse))
+            if [s for s in body if s] != [s for s in orelse if s]:
+                continue
+            other = branch.orelse if moves[0] else branch.body
+            gone.update(n for part in (branch.test, *other) for n in walk(part))
+            says = f"`if {facts.short(branch.test)}:` removed: its branches differ by a device alone; {WHY}"
+            rewrite = body_only if moves[0] else else_only
+            yield Change(branch, self.edit(facts, branch, says), rewrite, (branch.test, *other))
+
+    def _is_move(self, facts: Facts, node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and facts.devices.moved(node) is not None
+
+    def _goes(self, facts: Facts, call: ast.AST) -> bool:
+        receiver = facts.devices.moved(call) if isinstance(call, ast.Call) else None
+        if receiver is None or facts.in_formatted_string(call):
+            return False
+        return facts.placed.by_runtime(receiver) or _kept_by_loss(facts, call)  # type: ignore[arg-type]
+
+    def _plain(self, facts: Facts, s: ast.stmt) -> str:
+        """A statement without its moves; nothing for one that only moves."""
+
+        def rebuilt(node: Any) -> Any:
+            if isinstance(node, list):
+                return [rebuilt(n) for n in node]
+            if not isinstance(node, ast.AST):
+                return node
+            while isinstance(node, ast.Call) and not _what_stays(facts, node) and is_wrapper(node):
+                node = node.args[0] if is_bare_variable(facts, node) else facts.devices.moved(node)
+            new = copy.copy(node)
+            for name, value in ast.iter_fields(node):
+                setattr(new, name, rebuilt(value))
+            return new
+
+        def is_wrapper(node: ast.Call) -> bool:
+            return is_bare_variable(facts, node) or facts.devices.moved(node) is not None
+
+        plain = rebuilt(s)
+        alone = isinstance(plain, ast.Expr) and isinstance(plain.value, ast.Name | ast.Attribute)
+        itself = isinstance(plain, ast.Assign) and [ast.unparse(t) for t in plain.targets] == [ast.unparse(plain.value)]
+        return "" if alone or itself else ast.unparse(plain)
 
     def stripped(self, facts: Facts, value: ast.expr) -> ast.expr:
         """What is left of an expression once it is not moved any more; the expression itself when nothing moves it."""

@@ -43,7 +43,7 @@ LOSS = re.compile(r"loss|cross_entropy|nll|criterion|kl_div|objective|(^|_)(mse|
 MEASURE = re.compile(r"metric|acc(uracy)?($|_)|auroc|f1|precision|recall|psnr|ssim|iou|dice", re.IGNORECASE)
 # losses that compare every sample of a batch with every other
 CONTRASTIVE = re.compile(
-    r"info_?nce|nt_?xent|sup_?con|contrastive|simclr|barlow|vic_?reg|clip_?loss|batch_?(hard|all)|multi_?similarity"
+    r"info_?nce|(^|_)nce($|_)|nt_?xent|sup_?con|contrastive|simclr|barlow|vic_?reg|clip_?loss|batch_?(hard|all)|multi_?similarity"
     r"|n_?pairs?_?loss|lifted_?struct|circle_?loss|triplets?_?miner|decorrelat|dino_?loss|swav|sinkhorn|"
     r"proxy_?(nca|anchor)|(^|_)mmd($|_)|coral_?loss|uniformity",
     re.IGNORECASE,

@@ -336,7 +336,7 @@ class _Call:
         if full in PER_SAMPLE_LOSS:
             return REDUCED
         separate = any(k.arg == "reduction" and _is_text(k.value, "none") for k in made.keywords)
-        return of_batch if separate else self._by_name(kind, of_batch)
+        return of_batch if separate else self._by_name(full, of_batch)
 
     def _by_name(self, name: str, of_batch: Value) -> Value:
         last = name.rpartition(".")[2]

@@ -54,6 +54,8 @@ def lines(body: str) -> str:
         ("@cuda.amp.custom_fwd\ndef f(x):\n    return x.cuda()", "@cuda.amp.custom_fwd\ndef f(x):\n    return x"),
         ("class A:\n    def f(self, x):\n        x = x.to(self.device)\n        return x", "class A:\n    def f(self, x):\n        return x"),
         ("def f(x, args):\n    return x.to(args.device)", "def f(x, args):\n    return x"),
+        ("def f(x, c):\n    if c:\n        y = x.sum(0).cuda()\n    else:\n        y = x.sum(0)\n    return y", "def f(x, c):\n    y = x.sum(0)\n    return y"),
+        ("def f(x, c):\n    if not c:\n        # as it is\n        y = x.sum(0)\n    else:\n        x = x.cuda()\n        y = x.sum(0)\n    return y", "def f(x, c):\n    y = x.sum(0)\n    return y"),
         ("def f(x):\n    x = x.cuda()", "def f(x):\n    pass"),
         ("loss = nn.CrossEntropyLoss(weight=torch.ones(3).cuda())", "loss = nn.CrossEntropyLoss(weight=torch.ones(3))"),
         ("loss = nn.BCEWithLogitsLoss(pos_weight=w.to('cuda'))", "loss = nn.BCEWithLogitsLoss(pos_weight=w)"),
@@ -65,6 +67,18 @@ def lines(body: str) -> str:
 )  # fmt: skip
 def test_moves_go(before, after):
     check(lines(before), lines(after), select="PTM101")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(x, c):\n    if c:\n        y = x.cuda().sum()\n    else:\n        y = x.mean()\n    return y",
+        "def f(x, c):\n    if ask(c):\n        y = x.cuda().sum()\n    else:\n        y = x.sum()\n    return y",
+        "def f(x, c):\n    if c:\n        y = x.cuda().sum()\n    elif x:\n        y = x.sum()\n    return y",
+    ],
+)  # fmt: skip
+def test_branches_that_differ_by_more_stay(source):
+    check(lines(source), lines(source.replace(".cuda()", "")), select="PTM101")
 
 
 @pytest.mark.parametrize(
@@ -89,6 +103,8 @@ def test_moves_go(before, after):
         "def make(n):\n    return torch.linspace(0, 1, n)\nbeta = make(3).to('cuda')",
         "def f(anchors, x):\n    anchors = torch.FloatTensor(anchors)\n    anchors = anchors.cuda()\n    return x * anchors",
         "class D:\n    def __init__(self):\n        self.b = self.make().cuda()\n    def make(self):\n        return torch.ones(3)",
+        "def f(c):\n    if c:\n        z = torch.ones(3).cuda()\n    else:\n        z = torch.ones(3)\n    return z",
+        "def f(x, c):\n    if c:\n        y = x.sum(0)\n    else:\n        y = x.sum(0)\n    return y",
         "xs = [v.cuda() for v in (torch.ones(3), torch.zeros(3))]",
         "a, b = map(lambda v: v.cuda(), (torch.ones(3), torch.zeros(3)))",
         "k = torch.ones(3)\nk = k / k.sum()\nk = k.expand(2, 3).to('cuda')",

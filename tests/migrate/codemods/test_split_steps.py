@@ -46,6 +46,24 @@ def test_one_value_crosses():
     )
 
 
+@pytest.mark.parametrize(
+    ("imported", "made"),
+    [
+        ("from losses import NCE_Loss", "NCE_Loss()"),
+        ("from pytorch_metric_learning import losses", "losses.AngularLoss()"),
+        ("from lightly.loss import NegativeCosineSimilarity", "NegativeCosineSimilarity()"),
+    ],
+)
+def test_a_loss_of_a_package_that_compares_the_samples(imported, made):
+    head = HEAD.replace("nn.CrossEntropyLoss()", made)
+    check(
+        imported + "\n" + head + step("x, y = batch\nz = self(x)\nreturn self.criterion(z)"),
+        imported + "\n" + head + step("x, y = batch\nz = self(x)\nreturn z") + end("return self.criterion(z)", "z"),
+    )
+    called = "from losses import nce_loss\n" + HEAD + step("z = self(batch)\nreturn nce_loss(z)")
+    assert "training_step_end" in migrated(called).text
+
+
 def test_several_values_cross_in_a_dictionary():
     check(
         HEAD + step("a, b = batch\nza, zb = self(a), self(b)\nsim = za @ zb.t()\nreturn sim.logsumexp(1).mean()"),

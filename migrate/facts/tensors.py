@@ -175,15 +175,21 @@ class Tensors:
         if last is None and node.id in scope.params:
             return None
         found: list[ast.expr | None] = []
+        sure = self._above(last)
         for s in stores:
             statement = self.facts.scopes.statement_of(s)
-            again = any(statement in walk(loop) and last not in walk(loop) for loop in around)
+            holders = self._above(statement) if around else set()
+            again = any(loop in holders and loop not in sure for loop in around)
             between = last is None or (statement is not here and last.lineno <= statement.lineno <= node.lineno)
             if again or between:
                 found.append(self._value(s))
         if last is None and all(v is not None and _reads(v, node.id) for v in found):
             return None  # nothing shows what it began as
         return found
+
+    def _above(self, node: ast.AST | None) -> set[ast.AST]:
+        """A node and what holds it."""
+        return set() if node is None else {node, *self.facts.scopes.ancestors(node)}
 
     def _governs(self, statement: ast.stmt, above: list[ast.AST]) -> bool:
         """Whether a statement has run wherever what is below these nodes runs."""

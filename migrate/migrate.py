@@ -22,6 +22,7 @@ from .collection import uncollected
 from .elsewhere import Elsewhere
 from .facts.choice import accelerator
 from .facts.distribution import Distribution, mentions_processes
+from .facts.nodes import walk
 from .facts.refusals import carrier, refusal
 from .facts.script import Facts
 from .facts.synced_norms import asked
@@ -170,7 +171,7 @@ def _know_norms(facts: Facts) -> None:
     facts.sync_batchnorm = asked(facts)
     if facts.sync_batchnorm is not None:
         condition = ast.parse(facts.sync_batchnorm, mode="eval")
-        facts.read_elsewhere |= {n.attr for n in ast.walk(condition) if isinstance(n, ast.Attribute)}
+        facts.read_elsewhere |= {n.attr for n in walk(condition) if isinstance(n, ast.Attribute)}
 
 
 def _plain(facts: Facts, options: Options) -> tuple[Facts, list[Edit], list[Note]]:

@@ -144,7 +144,7 @@ def _asks(path: Path) -> _Asks:
 
 def _does_something(s: ast.stmt) -> bool:
     if isinstance(s, ast.If):
-        return any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(s.test))
+        return any(isinstance(n, ast.Name) and n.id == "__name__" for n in walk(s.test))
     return isinstance(s, ast.For | ast.While | ast.With) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Call))
 
 
@@ -203,7 +203,7 @@ def added_paths(path: Path, tree: ast.Module) -> list[Path]:
     """The folders of `sys.path.append(...)` and its like, where the file itself says which they are."""
     added = []
     known = _Folders(path, tree)
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
             continue
         on_path = ast.unparse(node.func) in ("sys.path.append", "sys.path.insert", "site.addsitedir", "path.append")
@@ -220,7 +220,7 @@ class _Folders:
         self.path = path
         self.names = {
             s.targets[0].id: s.value
-            for s in ast.walk(tree)
+            for s in walk(tree)
             if isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)
         }
 

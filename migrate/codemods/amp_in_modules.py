@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts.classes import STEPS
+from ..facts.nodes import walk
 from ..facts.scalers import SCALER, Scalers, Unfollowed
 from ..facts.script import Facts
 from ..report import Note
@@ -35,13 +36,13 @@ class AmpInModules(Codemod):
             precision = kinds.pop()
             for _, node, index in found:
                 call = node.items[0].context_expr if isinstance(node, ast.With) else node.decorator_list[index]
-                done.update(ast.walk(call))
+                done.update(walk(call))
                 sign = "with " if isinstance(node, ast.With) else "@"
                 says = f"`{sign}{facts.short(call)}` removed: pass precision={precision} to the Trainer"
                 rewrite = body_only if isinstance(node, ast.With) else _without_decorator(index)
                 yield Change(node, self.edit(facts, call, says), rewrite, (call,))
             for change in scaled:
-                done.update(ast.walk(change.node))
+                done.update(walk(change.node))
                 yield change
             yield from self._trainers(facts, precision)
         self._rest(facts, done)
@@ -52,7 +53,7 @@ class AmpInModules(Codemod):
     def _half(self, facts: Facts) -> Iterator[tuple[str, ast.With | ast.FunctionDef, int]]:
         """The precision, and the `with` or the step with its decorator's place, that asks for autocast."""
         for c in facts.classes.run_by_trainer:
-            for n in ast.walk(c):
+            for n in walk(c):
                 if isinstance(n, ast.With) and len(n.items) == 1 and n.items[0].optional_vars is None:
                     kind = self._autocast(facts, n.items[0].context_expr)
                     if kind is not None:
@@ -69,10 +70,10 @@ class AmpInModules(Codemod):
         if not isinstance(call, ast.Call) or full not in AUTOCAST - {"torch.cpu.amp.autocast"}:
             return None
         switched = any(k.arg in ("enabled", None) for k in call.keywords) or len(call.args) > 2
-        on_cpu = any(isinstance(n, ast.Constant) and n.value == "cpu" for n in ast.walk(call))
+        on_cpu = any(isinstance(n, ast.Constant) and n.value == "cpu" for n in walk(call))
         if switched or on_cpu or (full == "torch.cuda.amp.autocast" and call.args):
             return None
-        half = any(isinstance(n, ast.Attribute) and n.attr == "bfloat16" for n in ast.walk(call))
+        half = any(isinstance(n, ast.Attribute) and n.attr == "bfloat16" for n in walk(call))
         return '"bf16-mixed"' if half else '"16-mixed"'
 
     def _scaled(self, facts: Facts) -> list[Change] | None:

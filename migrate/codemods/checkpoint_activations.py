@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.nodes import walk
 from ..facts.normalised import Normalised
 from ..facts.script import Facts
 from ..report import Note
@@ -67,9 +68,7 @@ class CheckpointActivations(Codemod):
                 yield Change(part, self.edit(facts, s, says), _wrapped, (), needs)
 
     def _made(self, c: ast.ClassDef, name: str) -> list[ast.Assign]:
-        return [
-            s for s in ast.walk(c) if isinstance(s, ast.Assign) and len(s.targets) == 1 and _own(s.targets[0]) == name
-        ]
+        return [s for s in walk(c) if isinstance(s, ast.Assign) and len(s.targets) == 1 and _own(s.targets[0]) == name]
 
     def _parts(self, facts: Facts, value: ast.expr) -> list[ast.expr]:
         """The modules to wrap: each of a list of them, or the one that there is."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from ..facts.batch_operations import LOSS, MEASURE
 from ..facts.mixing import Flow, Value
+from ..facts.nodes import walk
 from ..facts.script import Facts
 
 # methods of tensors: `self.temperature.exp()` calls no model
@@ -72,7 +73,7 @@ class _Cutter:
         self.found = Cut(at)
         parameters = [a.arg for a in (*step.args.posonlyargs, *step.args.args, *step.args.kwonlyargs)]
         self.me, self.batch, self.others = parameters[0], batch, set(parameters[1:]) - {batch}
-        self.taken = {n.id for n in ast.walk(step) if isinstance(n, ast.Name)}
+        self.taken = {n.id for n in walk(step) if isinstance(n, ast.Name)}
         self.values = dict(flow.after[self.before[-1]]) if self.before else {}
         self.done: set[str] = set()
 
@@ -95,7 +96,7 @@ class _Cutter:
         self.found.gone = {i for i in self.found.behind if not self._needed_before(i)}
         if not self.found.crossing:
             raise Crossing("nothing that it mixes comes from the batch")
-        order = [n.id for s in self.step.body for n in ast.walk(s) if isinstance(n, ast.Name)]
+        order = [n.id for s in self.step.body for n in walk(s) if isinstance(n, ast.Name)]
         names = [*order, *self.found.hoisted]
         self.found.crossing.sort(key=names.index)
         return self.found
@@ -107,14 +108,14 @@ class _Cutter:
         found: dict[str, None] = {}
         defined: set[str] = set()
         for s in block:
-            replaced = {n for e, _ in self.found.hoisted.values() for n in ast.walk(e)}
-            for n in ast.walk(s):
+            replaced = {n for e, _ in self.found.hoisted.values() for n in walk(e)}
+            for n in walk(s):
                 if not isinstance(n, ast.Name) or n in replaced or n.id in defined:
                     continue
                 if isinstance(n.ctx, ast.Load) or isinstance(s, ast.AugAssign):
                     found[n.id] = None
             if isinstance(s, ast.Assign):
-                defined |= {n.id for t in s.targets for n in ast.walk(t) if isinstance(n, ast.Name)} - set(found)
+                defined |= {n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)} - set(found)
         local = {self.batch, *self.others, *_stored(self.before)}
         return [n for n in found if n in local]
 
@@ -139,7 +140,7 @@ class _Cutter:
         return self._again(name, stores)
 
     def _from_model(self, stores: list[int]) -> bool:
-        return any(self._is_model(n) for i in stores for n in ast.walk(self.before[i]))
+        return any(self._is_model(n) for i in stores for n in walk(self.before[i]))
 
     def _as_views(self, name: str, value: Value) -> None:
         """`features` of two views one after another cross as a pair per sample."""
@@ -168,8 +169,8 @@ class _Cutter:
         if stores[0] in self.found.behind:
             return []
         self._hoist(s, stores[0])
-        replaced = {n for e, _ in self.found.hoisted.values() for n in ast.walk(e)}
-        for n in ast.walk(s.value):
+        replaced = {n for e, _ in self.found.hoisted.values() for n in walk(e)}
+        for n in walk(s.value):
             if n in replaced or not isinstance(n, ast.Call):
                 continue
             if self._is_model(n):
@@ -188,15 +189,15 @@ class _Cutter:
             isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
             for i, s in enumerate(self.before)
             if i != at
-            for n in ast.walk(s)
+            for n in walk(s)
         )
 
     def _needed_before(self, i: int) -> bool:
         """Whether what stays before the cut reads what a statement gives."""
         stays = [s for j, s in enumerate(self.before) if j not in self.found.behind]
-        read = {n.id for s in stays for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        read = {n.id for s in stays for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         held = [e for e, at in self.found.hoisted.values() if at in self.found.behind or at == self.found.at]
-        read |= {n.id for e in held for n in ast.walk(e) if isinstance(n, ast.Name)}
+        read |= {n.id for e in held for n in walk(e) if isinstance(n, ast.Name)}
         read |= set(self.found.crossing)
         # what another statement made on both sides reads
         twice = [j for j in self.found.behind if j > i and j != i and not isinstance(self.before[j], ast.Expr)]
@@ -204,7 +205,7 @@ class _Cutter:
             n.id
             for j in twice
             if self._needed_before(j)
-            for n in ast.walk(self.before[j])
+            for n in walk(self.before[j])
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
         }
         return bool(read & _stored([self.before[i]]))
@@ -230,10 +231,10 @@ class _Cutter:
                 self.found.crossing.append(name)
 
     def _per_sample(self, e: ast.expr) -> Iterator[ast.expr]:
-        if not any(self._is_model(n) for n in ast.walk(e)):
+        if not any(self._is_model(n) for n in walk(e)):
             return
         mixes = set(self.flow.mixes)
-        if not any(n in mixes for n in ast.walk(e)):
+        if not any(n in mixes for n in walk(e)):
             value = self._value(e)
             if value.kind == "batch" and value.dim == 0 and value.views == 1 and not isinstance(e, ast.Starred):
                 yield e
@@ -250,7 +251,7 @@ class _Cutter:
         """What an expression is, with the names as they are where it stands."""
         from ..facts.mixing import _Run
 
-        at = next((i for i, s in enumerate(self.before) if any(n is e for n in ast.walk(s))), len(self.before))
+        at = next((i for i, s in enumerate(self.before) if any(n is e for n in walk(s))), len(self.before))
         env = self.flow.after[self.before[at - 1]] if at else {self.batch: Value("batch", holds=True)}
         return _Run(self.facts.mixing, Flow(), self.c, dict(env)).value(e)
 
@@ -266,16 +267,14 @@ class _Cutter:
         method = self.facts.classes.methods(self.c).get(path[1])
         if method is not None and len(path) == 2:
             return path[1] == "forward" or any(
-                self._is_model(n)
-                for n in ast.walk(method)
-                if isinstance(n, ast.Call) and _path(n.func)[1:2] != path[1:]
+                self._is_model(n) for n in walk(method) if isinstance(n, ast.Call) and _path(n.func)[1:2] != path[1:]
             )
         if len(path) > 2 and path[-1] in OF_TENSORS:
             return False
         return path[1] not in NO_MODEL and not any(LOSS.search(p) or MEASURE.search(p) for p in path[1:])
 
     def _new_name(self, e: ast.expr) -> str:
-        call = next(n for n in ast.walk(e) if self._is_model(n))
+        call = next(n for n in walk(e) if self._is_model(n))
         assert isinstance(call, ast.Call)
         path = _path(call.func)
         return self._free(f"{path[-1]}_output" if len(path) > 1 and path[-1] != "forward" else "output")
@@ -284,13 +283,13 @@ class _Cutter:
 def calls_model(facts: Facts, c: ast.ClassDef, method: ast.FunctionDef) -> bool:
     """Whether a method calls a model of its class."""
     cutter = _Cutter(facts, c, method, Flow(), 0, "", False)
-    return any(cutter._is_model(n) for n in ast.walk(method))
+    return any(cutter._is_model(n) for n in walk(method))
 
 
 def _joins(s: ast.stmt, listed: str) -> bool:
     return any(
         isinstance(n, ast.Call) and n.args and isinstance(n.args[0], ast.Name) and n.args[0].id == listed
-        for n in ast.walk(s)
+        for n in walk(s)
     )
 
 
@@ -304,7 +303,7 @@ def _path(node: ast.expr) -> list[str]:
 
 
 def _stored(block: list[ast.stmt]) -> set[str]:
-    return {n.id for s in block for n in ast.walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    return {n.id for s in block for n in walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
 
 
 def _plain(target: ast.expr) -> bool:

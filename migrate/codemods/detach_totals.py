@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..facts.batch_operations import LOSS
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
@@ -109,7 +110,7 @@ class DetachTotals(Codemod):
     def _logged(self, facts: Facts) -> Iterator[Change]:
         """`self.log("loss", loss.item())`: the logger waits when it writes, not at every step."""
         for c in facts.classes.run_by_trainer:
-            for call in ast.walk(c):
+            for call in walk(c):
                 if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in LOGS):
                     continue
                 if not (isinstance(call.func.value, ast.Name) and call.func.value.id == "self"):
@@ -158,7 +159,7 @@ def _total(facts: Facts, a: ast.AugAssign) -> Total | None:
     value: ast.expr = a.value
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult | ast.Div):
         item, other = (value.left, value.right) if _is_item(value.left) else (value.right, value.left)
-        if any(_is_item(n) for n in ast.walk(other)) or (isinstance(value.op, ast.Div) and item is value.right):
+        if any(_is_item(n) for n in walk(other)) or (isinstance(value.op, ast.Div) and item is value.right):
             return None
         value = item
     if not _is_item(value):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts.devices import is_index
+from ..facts.nodes import walk
 from ..facts.placed import MAKES_TENSORS
 from ..facts.script import Facts
 from .base import Change, Codemod
@@ -59,7 +60,7 @@ class KeepLoop(Codemod):
         for node in _outermost_devices(facts):
             if node in inside:
                 continue
-            inside.update(ast.walk(node))
+            inside.update(walk(node))
             says = f"`{facts.short(node)}`: on an accelerator, this rank's own"
             yield Change(node, self.edit(facts, node, says), _wrapped(self.handle, "own_device", []))
         for node in _device_texts(facts):
@@ -129,7 +130,7 @@ def _makes_device(facts: Facts, node: ast.expr) -> bool:
 
 
 def _all_cpu(node: ast.AST) -> bool:
-    texts = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    texts = [n.value for n in walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     return bool(texts) and all(t.startswith("cpu") for t in texts)
 
 
@@ -151,18 +152,18 @@ def _models(call: ast.Call) -> list[str]:
     for argument in [*call.args, *(k.value for k in call.keywords)]:
         comprehended = {
             n.id
-            for c in ast.walk(argument)
+            for c in walk(argument)
             if isinstance(c, ast.comprehension)
-            for n in ast.walk(c.target)
+            for n in walk(c.target)
             if isinstance(n, ast.Name)
         }
-        for n in ast.walk(argument):
+        for n in walk(argument):
             if (
                 isinstance(n, ast.Call)
                 and isinstance(n.func, ast.Attribute)
                 and n.func.attr in ("parameters", "named_parameters")
-                and not any(isinstance(x, ast.Name) and x.id in comprehended for x in ast.walk(n.func.value))
-                and not any(isinstance(x, ast.Call) for x in ast.walk(n.func.value))
+                and not any(isinstance(x, ast.Name) and x.id in comprehended for x in walk(n.func.value))
+                and not any(isinstance(x, ast.Call) for x in walk(n.func.value))
             ):
                 found[ast.unparse(n.func.value)] = None
     return list(found)

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.devices import argument_at
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
@@ -61,7 +62,7 @@ class LoadOnCpu(Codemod):
         if not facts.devices.is_device(where):
             return False
         text = ast.unparse(where)
-        asks = any(isinstance(n, ast.IfExp) for n in ast.walk(where)) or "available" in text
+        asks = any(isinstance(n, ast.IfExp) for n in walk(where)) or "available" in text
         return not asks and ("cuda" in text or "xpu" in text)
 
     def _is_state(self, facts: Facts, call: ast.Call) -> bool:

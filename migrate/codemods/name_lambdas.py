@@ -9,6 +9,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod, Insertion
@@ -110,17 +111,17 @@ class NameLambdas(Codemod):
 
     def _free(self, facts: Facts, node: ast.Lambda) -> list[str] | None:
         """The names that it takes from functions around it; None when one of them may change later."""
-        own = {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
-        inner = {n.id for n in ast.walk(node.body) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        own = {a.arg for a in walk(node.args) if isinstance(a, ast.arg)}
+        inner = {n.id for n in walk(node.body) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
         found: list[str] = []
-        if any(isinstance(n, ast.Lambda | ast.Yield | ast.Await | ast.NamedExpr) for n in ast.walk(node.body)):
+        if any(isinstance(n, ast.Lambda | ast.Yield | ast.Await | ast.NamedExpr) for n in walk(node.body)):
             return None
         around = facts.scopes.scope_of(node)
-        for n in [m for d in node.args.defaults for m in ast.walk(d)]:
+        for n in [m for d in node.args.defaults for m in walk(d)]:
             home = around.lookup(n.id) if isinstance(n, ast.Name) else None
             if home is not None and home is not facts.scopes.module:
                 return None  # a default is taken where the lambda stands
-        for n in ast.walk(node.body):
+        for n in walk(node.body):
             if not isinstance(n, ast.Name) or n.id in own | inner or n.id in found:
                 continue
             scope = facts.scopes.scope_of(node).lookup(n.id)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts.devices import argument_at
+from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..report import Note
@@ -89,7 +90,7 @@ class NameLocalFunctions(Codemod):
         """What it takes from the functions around it, and why it cannot be moved."""
         own = facts.scopes.by_node[f]
         found: list[str] = []
-        for n in ast.walk(f):
+        for n in walk(f):
             if isinstance(n, ast.Nonlocal | ast.Global):
                 return f"it changes `{n.names[0]}` outside of itself", []
             if not (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)) or n.id in found:
@@ -107,7 +108,7 @@ class NameLocalFunctions(Codemod):
                 return f"`{n.id}` may be another value by then", []
             found.append(n.id)
         defaults = [*f.args.defaults, *(d for d in f.args.kw_defaults if d is not None)]
-        inside = {n.id for d in defaults for n in ast.walk(d) if isinstance(n, ast.Name)}
+        inside = {n.id for d in defaults for n in walk(d) if isinstance(n, ast.Name)}
         if inside & set(found):
             return "its defaults take values from around it", []
         return None, found
@@ -135,7 +136,7 @@ def _in_loop(facts: Facts, nodes: list[Any]) -> bool:
 
 def _is_spread_over(facts: Facts, f: ast.FunctionDef) -> bool:
     """A text over several lines would change with its indentation; a header and a body on one line."""
-    texts = (n for n in ast.walk(f) if isinstance(n, ast.Constant | ast.JoinedStr))
+    texts = (n for n in walk(f) if isinstance(n, ast.Constant | ast.JoinedStr))
     return f.body[0].lineno == f.lineno or any(n.lineno != n.end_lineno for n in texts)
 
 

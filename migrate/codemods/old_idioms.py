@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.nodes import walk
 from ..facts.plain import VARIABLE, is_bare_variable
 from ..facts.script import Facts
 from ..report import Note
@@ -41,7 +42,7 @@ class RemoveVariables(Codemod):
             return
         for s in facts.walk(ast.Assign):
             if self._only_itself(facts, s):
-                gone.update(ast.walk(s))
+                gone.update(walk(s))
                 says = f"`{facts.short(s)}` removed: a tensor is its own Variable"
                 yield Change(s, self.edit(facts, s, says), None, (s,))
         for call in facts.walk(ast.Call):

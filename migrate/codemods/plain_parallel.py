@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ..facts.devices import argument_at
 from ..facts.distribution import Distribution
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from .base import Change, Codemod, Insertion
 from .rewrites import body_only, source
@@ -36,8 +37,8 @@ class PlainParallel(Codemod):
         gone: set[ast.AST] = set()
         for s in facts.walk(ast.With):
             item = s.items[0].context_expr
-            if len(s.items) == 1 and any(a in held for a in ast.walk(item)) and self._does_nothing(facts, item, held):
-                gone.update(ast.walk(item))
+            if len(s.items) == 1 and any(a in held for a in walk(item)) and self._does_nothing(facts, item, held):
+                gone.update(walk(item))
                 says = f"`with {facts.short(item)}:` removed: the runtime brings the gradients together"
                 yield Change(s, self.edit(facts, item, says), body_only, (s.items[0],))
         for a in held:
@@ -49,7 +50,7 @@ class PlainParallel(Codemod):
     def _does_nothing(self, facts: Facts, item: ast.expr, held: list[ast.Attribute]) -> bool:
         """`model.no_sync()`, `nullcontext()`, or a choice between them that only looks at values."""
         if isinstance(item, ast.IfExp):
-            looks = not any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in ast.walk(item.test))
+            looks = not any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in walk(item.test))
             return looks and all(self._does_nothing(facts, part, held) for part in (item.body, item.orelse))
         if not isinstance(item, ast.Call) or item.args or item.keywords:
             return False
@@ -74,7 +75,7 @@ class PlainParallel(Codemod):
                 says = f"`{facts.short(call)}` became `{new}`: the runtime divides the batch"
                 yield Change(call, self.edit(facts, call, says), source(new))
         for branch in facts.walk(ast.If) if plain else ():
-            looks = not any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in ast.walk(branch.test))
+            looks = not any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in walk(branch.test))
             if looks and branch.orelse and self._same(branch, plain):
                 says = f"`if {facts.short(branch.test)}:` removed: both ways are the same"
                 yield Change(branch, self.edit(facts, branch, says), body_only, (branch.test, *branch.orelse))
@@ -95,7 +96,7 @@ class PlainParallel(Codemod):
         return f"{facts.text.get(net)}({facts.text.get(given)})"
 
     def _same(self, branch: ast.If, plain: dict[ast.AST, str]) -> bool:
-        inside = [n for s in branch.body for n in ast.walk(s) if n in plain]
+        inside = [n for s in branch.body for n in walk(s) if n in plain]
         if len(inside) != 1 or len(branch.body) != len(branch.orelse):
             return False
         new = ast.unparse(ast.parse(plain[inside[0]]))

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..facts.choice import _fold
 from ..facts.devices import default_of
+from ..facts.nodes import walk
 from ..facts.scalers import Scalers, Unfollowed
 from ..facts.script import Facts
 from .amp_in_modules import AUTOCAST
@@ -54,8 +55,8 @@ class PrecisionOfLoops(Codemod):
         gone: set[ast.AST] = set()
         for branch in facts.walk(ast.If):
             if branch.orelse and branch not in gone and self._is_choice(facts, branch):
-                gone.update(n for s in branch.body for n in ast.walk(s))
-                gone.update(ast.walk(branch.test))
+                gone.update(n for s in branch.body for n in walk(s))
+                gone.update(walk(branch.test))
                 says = f"`if {facts.short(branch.test)}:`: both ways are the same step, {WHY}"
                 yield Change(branch, self.edit(facts, branch, says), else_only, (branch.test, *branch.body))
         for s in facts.walk(ast.With):
@@ -74,7 +75,7 @@ class PrecisionOfLoops(Codemod):
             if not (isinstance(call.func, ast.Attribute) and call.func.attr == "backward"):
                 continue
             loop = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.For | ast.FunctionDef)), None)
-            if loop is None or not any(isinstance(n, ast.With) and self._is_autocast(facts, n) for n in ast.walk(loop)):
+            if loop is None or not any(isinstance(n, ast.With) and self._is_autocast(facts, n) for n in walk(loop)):
                 raise Mixed
 
     # -- what is there ----------------------------------------------------------------------------------------
@@ -117,8 +118,8 @@ class PrecisionOfLoops(Codemod):
             full = facts.names.resolve(call.func) if isinstance(call, ast.Call) else None
             if full not in AUTOCAST or not isinstance(call, ast.Call):
                 continue
-            texts = [n.value for n in ast.walk(call) if isinstance(n, ast.Constant)]
-            kinds = [n.attr for n in ast.walk(call) if isinstance(n, ast.Attribute) and "float" in n.attr]
+            texts = [n.value for n in walk(call) if isinstance(n, ast.Constant)]
+            kinds = [n.attr for n in walk(call) if isinstance(n, ast.Attribute) and "float" in n.attr]
             if len(s.items) > 1 or "cpu" in texts or (full not in ON_CUDA and "cuda" not in texts):
                 raise Mixed
             if any(k.arg == "dtype" for k in call.keywords) and not kinds:
@@ -134,7 +135,7 @@ class PrecisionOfLoops(Codemod):
 
     def _is_choice(self, facts: Facts, branch: ast.If) -> bool:
         """`if use_amp:` one step with a scaler, `else:` the same without."""
-        if not any(self._is_scaling(facts, n) for s in branch.body for n in ast.walk(s)):
+        if not any(self._is_scaling(facts, n) for s in branch.body for n in walk(s)):
             return False
         body, other = self._stripped(facts, branch.body), self._stripped(facts, branch.orelse)
         if [ast.dump(s) for s in body] != [ast.dump(s) for s in other]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from .once import WRITERS
 
@@ -41,7 +42,7 @@ def _harmless(facts: Facts, s: ast.stmt) -> bool:
 
 def _pure(facts: Facts, node: ast.expr) -> bool:
     """No call in it but such as give a value and do nothing else."""
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.Call):
             full = facts.names.resolve(n.func) or ""
             last = n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")

@@ -45,28 +45,28 @@ class RemoveDeviceCalls(Codemod):
         self.helpers = {f: calls for f in facts.walk(ast.FunctionDef) if (calls := self._calls_of_helper(facts, f))}
         self._helped = {call for calls in self.helpers.values() for call in calls}
         for f in self.helpers:
-            gone.update(ast.walk(f))
+            gone.update(walk(f))
             yield Change(f, self.edit(facts, f, f"{f.name}() removed: it only moved its argument; {WHY}"), None, (f,))
         for statement in facts.walk(ast.Assign):
             if statement not in gone and self._moves_to_itself(facts, statement):
-                gone.update(ast.walk(statement))
+                gone.update(walk(statement))
                 says = f"`{facts.short(statement)}` removed: {WHY}"
                 yield Change(statement, self.edit(facts, statement, says), None, (statement,))
         for change in self._branches(facts, gone):
-            gone.update(n for part in change.gone for n in ast.walk(part))
+            gone.update(n for part in change.gone for n in walk(part))
             gone.add(change.node)
             yield change
         yield from self._same_branches(facts, gone)
         several: list[ast.ListComp | ast.GeneratorExp] = [*facts.walk(ast.ListComp), *facts.walk(ast.GeneratorExp)]
         for comprehension in several:
             if comprehension not in gone and self._is_unpacked(facts, comprehension):
-                gone.update(n for n in ast.walk(comprehension.elt))
+                gone.update(n for n in walk(comprehension.elt))
                 says = f"`{facts.short(comprehension)}`: {WHY}"
                 node, rewrite = _taking_iterable(facts, comprehension)
                 yield Change(node, self.edit(facts, comprehension, says), rewrite, (comprehension.elt,))
         for call in facts.walk(ast.Call):
             if call not in gone and self._mapped(facts, call) is not None and _takes_any_iterable(facts, call):
-                gone.update(n for n in ast.walk(call.args[0]))
+                gone.update(n for n in walk(call.args[0]))
                 says = f"`{facts.short(call)}`: {WHY}"
                 yield Change(call, self.edit(facts, call, says), take_argument(1), (call.args[0], call.func))
         for call in facts.walk(ast.Call):
@@ -351,4 +351,4 @@ def _is_copy(argument: ast.expr | ast.keyword) -> bool:
 
 
 def _has_effect(receiver: ast.expr) -> bool:
-    return any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in ast.walk(receiver))
+    return any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in walk(receiver))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from ..facts.devices import argument_at
 from ..facts.effects import only_asks
+from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..report import Note
@@ -109,7 +110,7 @@ class RemoveSamplers(Codemod):
         bound = {ast.unparse(t) for s in branch.body if isinstance(s, ast.Assign) for t in s.targets}
         if len(made) < len(branch.body) or any(facts.names.resolve(c.func) != SAMPLER for c in made):
             return
-        others = [n for s in branch.orelse for n in ast.walk(s) if isinstance(n, ast.Assign)]
+        others = [n for s in branch.orelse for n in walk(s) if isinstance(n, ast.Assign)]
         if any(isinstance(s.value, ast.Call) and facts.names.resolve(s.value.func) == SAMPLER for s in others):
             return
         given = {ast.unparse(t) for s in others for t in s.targets if not _is_none(s.value)}
@@ -190,7 +191,7 @@ class RemoveSamplers(Codemod):
         stores = [facts.scopes.parents.get(a) for a in same if not isinstance(a.ctx, ast.Load)]
         self._bindings(facts, stores, target, use)
         if facts.is_library and not target.attr.startswith("_"):
-            users = [c for c in facts.walk(ast.ClassDef) if any(n is target for n in ast.walk(c))]
+            users = [c for c in facts.walk(ast.ClassDef) if any(n is target for n in walk(c))]
             if not users:
                 use.other.append(target)
         for a in same:
@@ -278,9 +279,9 @@ class RemoveSamplers(Codemod):
         for read in use.handed:
             yield from self._handed(facts, read, shuffle, use, gone_tests)
         guards = self._guards(facts, use)
-        if any(t not in gone_tests and not any(t in set(ast.walk(g.test)) for g in guards) for t in use.tests):
+        if any(t not in gone_tests and not any(t in set(walk(g.test)) for g in guards) for t in use.tests):
             for t in use.tests:
-                if t not in gone_tests and not any(t in set(ast.walk(g.test)) for g in guards):
+                if t not in gone_tests and not any(t in set(walk(g.test)) for g in guards):
                     yield self._told_test(facts, t)
         for g in guards:
             yield Change(
@@ -352,7 +353,7 @@ class RemoveSamplers(Codemod):
             if known is None and shuffle is not None and isinstance(given, ast.Constant) and not evaluates:
                 gone = (read, given)  # False, because a DataLoader refuses to shuffle beside a sampler
             elif known is not None:
-                gone_tests.update(n for n in ast.walk(given) if n in use.tests)
+                gone_tests.update(n for n in walk(given) if n in use.tests)
                 gone = (read, given)
                 new = None if known is False or evaluates else "True"
             elif shuffle is None or evaluates:
@@ -487,7 +488,7 @@ def _by_phase(facts: Facts, holder: ast.AST) -> str | None:
 
 def _stays_as_it_is(facts: Facts, test: ast.expr) -> bool:
     """Whether a condition is one of names that are bound once, so that it says the same a little later."""
-    for n in ast.walk(test):
+    for n in walk(test):
         if isinstance(n, ast.Call | ast.NamedExpr | ast.Await | ast.Subscript):
             return False
         if isinstance(n, ast.Name):

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..facts.devices import AVAILABILITY, argument, default_of, is_index
 from ..facts.effects import only_asks
+from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..facts.worlds import PLAIN
@@ -32,7 +33,7 @@ class RemoveUnusedDevices(Codemod):
         touched = False
         for change in done:
             for part in change.gone:
-                gone.update(ast.walk(part))
+                gone.update(walk(part))
                 touched = True
         if not touched:
             return
@@ -46,7 +47,7 @@ class RemoveUnusedDevices(Codemod):
                 *self._branches(facts, gone),
             ]:
                 for part in change.gone:
-                    gone.update(ast.walk(part))
+                    gone.update(walk(part))
                 found = True
                 yield change
         self.left += self._read_still(facts, gone)
@@ -101,7 +102,7 @@ class RemoveUnusedDevices(Codemod):
         if facts.devices.is_device(value) or (is_index(value) and not isinstance(value, ast.Constant)):
             return True
         asks = False
-        for node in ast.walk(value):
+        for node in walk(value):
             if isinstance(node, ast.Call):
                 if facts.names.resolve(node.func) not in AVAILABILITY | {"torch.device"}:
                     return False
@@ -156,8 +157,8 @@ class RemoveUnusedDevices(Codemod):
         for loop in facts.walk(ast.For):
             if loop in gone or loop.orelse or not all(s in gone for s in loop.body) or not _only_looks(loop.iter):
                 continue
-            names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-            inside = set(ast.walk(loop))
+            names = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
+            inside = set(walk(loop))
             home = facts.scopes.scope_of(loop)
             if not any(r not in inside for n in names for r in facts.scopes.reads(n, home.lookup(n) or home)):
                 says = f"`for {facts.short(loop.target)} in {facts.short(loop.iter)}:` removed: nothing is left in it"
@@ -175,7 +176,7 @@ class RemoveUnusedDevices(Codemod):
 
 def _only_looks(node: ast.expr) -> bool:
     """Whether going through it has no effect: what a dictionary or a module holds."""
-    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+    calls = [n for n in walk(node) if isinstance(n, ast.Call)]
     looks = ("items", "values", "keys", "parameters", "children", "modules")
     return all(isinstance(c.func, ast.Attribute) and c.func.attr in looks and not c.args for c in calls)
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from ..facts.devices import argument_at
 from ..facts.mixing import BATCH, Flow
-from ..facts.nodes import walk_own
+from ..facts.nodes import walk, walk_own
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
@@ -71,7 +71,7 @@ class SplitSteps(Codemod):
         if at is None:
             return None
         inside = set(flow.mixes)
-        first = next(n for n in ast.walk(f.body[at]) if n in inside)
+        first = next(n for n in walk(f.body[at]) if n in inside)
         return _Place(c, f, flow, at, first, batch)
 
     def _step(self, facts: Facts, place: _Place, asked: str | None) -> Iterator[Change]:
@@ -179,7 +179,7 @@ def _called_again(facts: Facts, method: ast.FunctionDef, call: ast.Call, found: 
         given = argument_at(call, name, place)
         if given is None:
             continue  # its default, which the second half has too
-        if any(isinstance(n, ast.Name) and n.id != "self" for n in ast.walk(given)):
+        if any(isinstance(n, ast.Name) and n.id != "self" for n in walk(given)):
             raise Crossing(f"`{facts.short(given)}` is needed behind the cut, and is not of the batch")
         arguments.append(f"{name}={facts.text.get(given)}")
     return f"self.{method.name}_end({', '.join(arguments)})"
@@ -232,7 +232,7 @@ def _not_to_be_cut(facts: Facts, place: _Place, asked: str | None) -> str | None
     step = place.f
     if asked is None and not _has_step_end(facts, place.c):
         return "Lightning has neither dp nor training_step_end since 2.0"
-    if any(isinstance(n, ast.Attribute) and n.attr in BY_HAND for n in ast.walk(step)):
+    if any(isinstance(n, ast.Attribute) and n.attr in BY_HAND for n in walk(step)):
         return "it optimizes by hand"
     above = _extended(facts, place)
     if above is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
@@ -51,7 +52,7 @@ class ZeroedByTrainer(Codemod):
 
     def _by_hand(self, c: ast.ClassDef) -> bool:
         """Manual optimization, gradients kept over several steps, or a zeroing of the module's own."""
-        for n in ast.walk(c):
+        for n in walk(c):
             if isinstance(n, ast.Attribute) and n.attr in (
                 "automatic_optimization",
                 "manual_backward",

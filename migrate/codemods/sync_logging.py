@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.classes import STEPS
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
@@ -42,7 +43,7 @@ class SyncLogging(Codemod):
                 when = self._when(facts, c, name)
                 if when is None:
                     continue
-                for call in ast.walk(method):
+                for call in walk(method):
                     if not (isinstance(call, ast.Call) and self._is_log(facts, call)):
                         continue
                     if self._is_metric(facts, call, metrics) or facts.alone.reached_by(call) != {False}:
@@ -128,14 +129,14 @@ class SyncLogging(Codemod):
     def _metrics(self, facts: Facts, c: ast.ClassDef) -> set[str]:
         """Attributes that hold metric objects: of torchmetrics or a Metric class, or clones of those."""
         found: set[str] = set()
-        for n in ast.walk(c):
+        for n in walk(c):
             if not isinstance(n, ast.Assign):
                 continue
             value: ast.AST = n.value
             full = facts.names.resolve(value.func) or ast.unparse(value.func) if isinstance(value, ast.Call) else ""
             several = isinstance(value, ast.Dict | ast.List | ast.Tuple | ast.ListComp | ast.DictComp)
             if several or full in ("torch.nn.ModuleList", "torch.nn.ModuleDict"):
-                parts = [x for x in ast.walk(value) if isinstance(x, ast.Call) and x is not value]
+                parts = [x for x in walk(value) if isinstance(x, ast.Call) and x is not value]
                 full = " ".join(facts.names.resolve(x.func) or ast.unparse(x.func) for x in parts)
             if "metrics" in full.lower() or "Metric" in full or full.endswith(".clone"):
                 found.update(t.attr for t in n.targets if isinstance(t, ast.Attribute))

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
@@ -40,7 +41,7 @@ class TensorTypes(Codemod):
         for choice in facts.walk(ast.IfExp):
             kind = self._kind(facts, choice)
             if kind is not None and choice not in inside:
-                inside.update(ast.walk(choice))
+                inside.update(walk(choice))
                 yield from self._chosen(facts, choice, kind)
         for a in facts.walk(ast.Attribute):
             if a not in inside and _cuda_type(facts, a):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..facts.choice import accelerator
 from ..facts.devices import OPTIONS
+from ..facts.nodes import walk
 from ..facts.options import option_name
 from ..facts.script import Facts
 from .base import Change
@@ -27,7 +28,7 @@ def unread_options(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST
     lost -= _read_by_trainer(facts) | facts.read_elsewhere
     loads = [a for a in facts.walk(ast.Attribute) if isinstance(a.ctx, ast.Load) and a not in gone]
     left = {a.attr for a in loads if facts.names.resolve(a) is None}
-    declared = {n for call in facts.walk(ast.Call) if option_name(call) for n in ast.walk(call)}
+    declared = {n for call in facts.walk(ast.Call) if option_name(call) for n in walk(call)}
     said = {k.value for k in facts.walk(ast.Constant) if isinstance(k.value, str) and k not in declared}
     unread = lost - left - said  # getattr(args, "gpu") reads it too
     if not unread or facts.is_library:
@@ -57,7 +58,7 @@ def _read_by_trainer(facts: Facts) -> set[str]:
     """What the Trainer's `accelerator=` is going to read."""
     chosen = accelerator(facts)
     tree = ast.parse(chosen, mode="eval") if chosen else ast.Module([], [])
-    return {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    return {n.attr for n in walk(tree) if isinstance(n, ast.Attribute)}
 
 
 def seen_whole(facts: Facts) -> bool:
@@ -67,7 +68,7 @@ def seen_whole(facts: Facts) -> bool:
             continue
         if s.value.func.attr not in ("parse_args", "parse_known_args"):
             continue
-        for name in [n for t in s.targets for n in ast.walk(t) if isinstance(n, ast.Name)]:
+        for name in [n for t in s.targets for n in walk(t) if isinstance(n, ast.Name)]:
             scope = facts.scopes.scope_of(name).lookup(name.id)
             reads = facts.scopes.reads(name.id, scope) if scope is not None else ()
             if not all(_is_looked_into(facts, r) for r in reads):

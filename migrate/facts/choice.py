@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from .devices import AVAILABILITY, DEVICE_MAKERS
+from .nodes import walk
 from .scopes import Scope
 from .script import Facts
 
@@ -57,7 +58,7 @@ def _moves(facts: Facts) -> list[tuple[ast.expr, bool]]:
 
 def _is_choice(facts: Facts, test: ast.expr) -> bool:
     """Whether a condition can be the user's: not one about the value at hand, as `if torch.is_tensor(v):` is."""
-    for n in ast.walk(test):
+    for n in walk(test):
         if isinstance(n, ast.Call):
             plain = isinstance(n.func, ast.Name) and n.func.id in ("len", "int", "bool", "str", "getattr", "any", "all")
             if not plain and facts.names.resolve(n.func) not in AVAILABILITY:
@@ -129,7 +130,7 @@ def _fold(facts: Facts, node: ast.expr, depth: int) -> Truth:
     if isinstance(node, ast.Call) and facts.names.resolve(node.func) in AVAILABILITY:
         return True
     if isinstance(node, ast.Compare) and any(
-        isinstance(n, ast.Call) and facts.names.resolve(n.func) in AVAILABILITY for n in ast.walk(node)
+        isinstance(n, ast.Call) and facts.names.resolve(n.func) in AVAILABILITY for n in walk(node)
     ):
         return True
     if isinstance(node, ast.Name):
@@ -181,7 +182,7 @@ def _typed_device(facts: Facts) -> str | None:
 
 
 def names_read(source: str) -> set[str]:
-    return {n.id for n in ast.walk(ast.parse(source, mode="eval")) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(ast.parse(source, mode="eval")) if isinstance(n, ast.Name)}
 
 
 def known_in(source: str, scope: Scope, facts: Facts) -> bool:

@@ -7,6 +7,8 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from .nodes import walk
+
 if TYPE_CHECKING:
     from .script import Facts
 
@@ -106,7 +108,7 @@ class Classes:
         """The methods of a class that reach one of its methods through `self.name(...)`."""
         found: set[str] = set()
         for method, f in self.methods(c).items():
-            for n in ast.walk(f):
+            for n in walk(f):
                 if isinstance(n, ast.Call) and _is_self(n.func, name):
                     found.add(method)
         return found

@@ -269,7 +269,7 @@ class Devices:
     @cached_property
     def _own_movers(self) -> dict[ast.ClassDef, set[str]]:
         found = {}
-        for c in ast.walk(self.tree):
+        for c in walk(self.tree):
             if isinstance(c, ast.ClassDef) and not any(self.names.resolve(b) for b in c.bases) and len(c.bases) < 2:
                 own = {s.name for s in c.body if isinstance(s, ast.FunctionDef)} & {"cuda", "to", "xpu", "mps"}
                 if own:

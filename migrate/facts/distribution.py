@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .devices import argument_at
+from .nodes import walk
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -134,8 +135,8 @@ class Distribution:
 
     def module_attributes(self) -> Iterator[ast.Attribute]:
         """`model.module` where model was wrapped."""
-        inside = {n for choice, field in self.unwrapping_choices() for n in ast.walk(getattr(choice, _other(field)))}
-        inside |= {n for choice, _ in self.unwrapping_choices() for n in ast.walk(choice.test)}
+        inside = {n for choice, field in self.unwrapping_choices() for n in walk(getattr(choice, _other(field)))}
+        inside |= {n for choice, _ in self.unwrapping_choices() for n in walk(choice.test)}
         for a in self.facts.walk(ast.Attribute):
             if (
                 a.attr == "module"
@@ -198,7 +199,7 @@ class Distribution:
         left = value.left
         if isinstance(left, ast.BinOp) and "workers" in target:  # (workers + ngpus - 1) / ngpus
             left = next(
-                (n for n in ast.walk(left) if isinstance(n, ast.Name | ast.Attribute) and ast.unparse(n) == target),
+                (n for n in walk(left) if isinstance(n, ast.Name | ast.Attribute) and ast.unparse(n) == target),
                 left,
             )
         return ast.unparse(left) == target and self.is_world(value.right)
@@ -240,7 +241,7 @@ class Distribution:
             if value is None and full in (D + "is_initialized", D + "is_torchelastic_launched"):
                 value = "False"
             if value is not None:
-                taken.update(ast.walk(c))
+                taken.update(walk(c))
                 yield c, value
         for test in self.facts.walk(ast.Compare):
             if self._asks_for_launcher(test):

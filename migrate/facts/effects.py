@@ -6,6 +6,7 @@ import ast
 import re
 
 from .names import Names
+from .nodes import walk
 
 ASKS = re.compile(r"(is_|get_|has)")
 BUILTINS = {"isinstance", "hasattr", "getattr", "len", "int", "bool", "str", "min", "max"}
@@ -13,7 +14,7 @@ BUILTINS = {"isinstance", "hasattr", "getattr", "len", "int", "bool", "str", "mi
 
 def only_asks(names: Names, node: ast.AST) -> bool:
     """No call in it but of torch's own questions and builtins without effect."""
-    for n in ast.walk(node):
+    for n in walk(node):
         if isinstance(n, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
             return False
         if isinstance(n, ast.Call):

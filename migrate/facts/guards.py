@@ -6,7 +6,7 @@ import ast
 import re
 from functools import cached_property
 
-from .nodes import Nodes
+from .nodes import Nodes, walk
 
 _SELDOM_NAME = re.compile(r"^(should|do|is)_(log|print|report|eval|save)|^last_|_last$")
 
@@ -19,7 +19,7 @@ class Guards:
     def is_modulo(self, test: ast.expr) -> bool:
         """`step % n == 0` and its like, also as part of a condition, also under a name."""
         if test not in self._known:
-            self._known[test] = any(self._is_seldom(node) for node in ast.walk(test))
+            self._known[test] = any(self._is_seldom(node) for node in walk(test))
         return self._known[test]
 
     def _is_seldom(self, node: ast.AST) -> bool:
@@ -39,7 +39,7 @@ class Guards:
             if len(a.targets) == 1
             and isinstance(a.targets[0], ast.Name)
             and isinstance(a.value, ast.Compare | ast.BoolOp)
-            and any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(a.value))
+            and any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in walk(a.value))
         }
 
 

@@ -31,6 +31,7 @@ from .batch_operations import (
     SIZES,
 )
 from .classes import Function
+from .nodes import walk
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -66,7 +67,7 @@ class Flow:
     def first(self, body: list[ast.stmt]) -> int | None:
         """The place of the first statement of a block that mixes."""
         inside = set(self.mixes)
-        return next((i for i, s in enumerate(body) if any(n in inside for n in ast.walk(s))), None)
+        return next((i for i, s in enumerate(body) if any(n in inside for n in walk(s))), None)
 
 
 class Mixing:

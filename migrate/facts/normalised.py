@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .nodes import FUNCTIONS
+from .nodes import FUNCTIONS, walk
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -29,7 +29,7 @@ class Normalised:
         self.seen = set()
         if _own(node) and not self._of_class(node):
             return True
-        variables = [n for n in ast.walk(node) if isinstance(n, ast.Name) and self._is_variable(n)]
+        variables = [n for n in walk(node) if isinstance(n, ast.Name) and self._is_variable(n)]
         return self._has(node) or any(self._has(self._holder(n)) for n in variables)
 
     def anywhere(self) -> bool:
@@ -41,7 +41,7 @@ class Normalised:
         self.seen.add(node)
         if node is self.facts.tree and self.facts.is_library:
             return True  # another file gives it
-        return any(self._is(n) for n in ast.walk(node))
+        return any(self._is(n) for n in walk(node))
 
     def _is(self, n: ast.AST) -> bool:
         if self._is_norm(n):
@@ -85,7 +85,7 @@ class Normalised:
     def _is_kept(self, call: ast.Call) -> bool:
         """Whether it makes something that a module keeps."""
         s = next((u for u in self.facts.scopes.ancestors(call) if isinstance(u, ast.stmt)), None)
-        return isinstance(s, ast.Assign | ast.AnnAssign) and any(_own(n) for n in ast.walk(s)) and _stores_own(s)
+        return isinstance(s, ast.Assign | ast.AnnAssign) and any(_own(n) for n in walk(s)) and _stores_own(s)
 
     def _definition(self, name: ast.Name) -> ast.AST | None:
         """The class or function of the file, or the only value, that a name stands for."""
@@ -106,7 +106,7 @@ class Normalised:
         return list(self._values(c, name)) if c is not None else []
 
     def _values(self, c: ast.ClassDef, name: str) -> Iterator[ast.AST]:
-        for n in ast.walk(c):
+        for n in walk(c):
             if isinstance(n, FUNCTIONS) and n.name == name:
                 yield n
             elif isinstance(n, ast.Assign | ast.AnnAssign) and n.value is not None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .nodes import walk
+
 if TYPE_CHECKING:
     from .script import Facts
 
@@ -71,7 +73,7 @@ def _optional(facts: Facts, call: ast.Call) -> bool:
 
 
 def _is_main(branch: ast.If | ast.IfExp) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(branch.test))
+    return any(isinstance(n, ast.Name) and n.id == "__name__" for n in walk(branch.test))
 
 
 def _own_processes(facts: Facts) -> Refusal | None:
@@ -112,11 +114,11 @@ def _trains(facts: Facts, name: str) -> bool:
         if f is None or f.name in seen:
             continue
         seen.add(f.name)
-        if any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(f)):
+        if any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in walk(f)):
             return True
         queue += list(_named(f))
     return False
 
 
 def _named(f: ast.FunctionDef) -> Iterator[str]:
-    return (n.id for n in ast.walk(f) if isinstance(n, ast.Name))
+    return (n.id for n in walk(f) if isinstance(n, ast.Name))

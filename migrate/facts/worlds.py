@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .devices import OPTIONS, argument, argument_at, default_of
+from .nodes import walk
 from .options import Option, options
 from .process_names import FLAG_NAME, LAUNCHED, RANK_NAME, RANK_VARIABLES, RANKS, WORLD_NAME, WORLD_VARIABLES, D
 from .process_names import WORLDS as WORLD_CALLS
@@ -428,7 +429,7 @@ class Worlds:
 
     def returned(self, f: ast.FunctionDef, world: World) -> Known | None:
         key = (f, world)
-        if key in self._open or any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(f)):
+        if key in self._open or any(isinstance(n, ast.Yield | ast.YieldFrom) for n in walk(f)):
             return None
         self._open.add(key)
         try:

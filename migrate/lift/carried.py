@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Chunk
 from .nodes import walk_here
@@ -16,15 +17,15 @@ def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
     names = exposed(chunk.statements) & stored(chunk.statements)
     passing = chunk.passing
     if passing is not None:
-        names -= {n.id for n in ast.walk(passing.target) if isinstance(n, ast.Name)} | {passing.index or ""}
+        names -= {n.id for n in walk(passing.target) if isinstance(n, ast.Name)} | {passing.index or ""}
     own = stored(chunk.statements)  # of the samples, for all that is known here
     if passing is not None:
-        own |= {n.id for n in ast.walk(passing.target) if isinstance(n, ast.Name)}
+        own |= {n.id for n in walk(passing.target) if isinstance(n, ast.Name)}
     for s in chunk.statements:
         for n in () if isinstance(s, ast.FunctionDef) else walk_here(s):
             if isinstance(n, ast.Assign):
                 for t in n.targets:
-                    for x in ast.walk(t):
+                    for x in walk(t):
                         if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and x.id in names:
                             _accept_carried(facts, n, x.id, own - names)
             elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n.target.id in names:
@@ -45,7 +46,7 @@ def _accept_carried(facts: Facts, assign: ast.Assign, name: str, own: set[str]) 
         and isinstance(value.op, ast.Add)
         and isinstance(value.left, ast.Name)
         and value.left.id == name
-        and not any(isinstance(n, ast.Name) and n.id in own for n in ast.walk(value.right))
+        and not any(isinstance(n, ast.Name) and n.id in own for n in walk(value.right))
     ):
         return
     raise CannotLift(assign, f"`{name}` is carried from batch to batch")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .nodes import is_mode_call, names_of
@@ -103,7 +104,7 @@ class Binder:
         found = {name for name, _ in self.recipe.schedulers}  # their steps are in no chunk any more
         for chunk in chunks_of(self.recipe):
             for s in chunk.statements:
-                for n in ast.walk(s):
+                for n in walk(s):
                     name: ast.expr | None = None
                     if isinstance(n, ast.Call):
                         called = n.func
@@ -158,7 +159,7 @@ def given_arguments(f: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
 
 def _batch_names(passing: DataPass) -> list[ast.Name]:
     """The names that the batch loop itself binds: the parts of a batch, and the index."""
-    return [n for n in ast.walk(passing.loop.target) if isinstance(n, ast.Name)]
+    return [n for n in walk(passing.loop.target) if isinstance(n, ast.Name)]
 
 
 def resolve_variables(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk]) -> Variables:
@@ -171,7 +172,7 @@ def resolve_variables(facts: Facts, recipe: Recipe, binder: Binder, chunks: list
         if i == 1 and recipe.reloads:
             _needed_by_loader(recipe, binder, chunks, needs)
         if chunk.hook.endswith("_step") and chunk.passing is not None:
-            open_reads -= {n.id for n in ast.walk(chunk.passing.target) if isinstance(n, ast.Name)} | {
+            open_reads -= {n.id for n in walk(chunk.passing.target) if isinstance(n, ast.Name)} | {
                 chunk.passing.index or ""
             }
             for name in _batch_names(chunk.passing):
@@ -183,7 +184,7 @@ def resolve_variables(facts: Facts, recipe: Recipe, binder: Binder, chunks: list
                 continue
             if not isinstance(var, Variable):
                 v.aliases[Variable(chunk.owner, name.id)] = var
-                for inner in ast.walk(var):
+                for inner in walk(var):
                     if isinstance(inner, ast.Name) and isinstance(outer := binder.variable(inner), Variable):
                         needs.setdefault(outer, set()).add(i)
                 continue
@@ -192,12 +193,12 @@ def resolve_variables(facts: Facts, recipe: Recipe, binder: Binder, chunks: list
             if name.id in open_reads:
                 needs.setdefault(var, set()).add(i)
         if chunk.passing is not None and chunk.statements is chunk.passing.after and chunk.passing.returns is not None:
-            for inner in ast.walk(chunk.passing.returns):
+            for inner in walk(chunk.passing.returns):
                 outer = binder.variable(inner) if isinstance(inner, ast.Name) else None
                 if isinstance(outer, Variable) and outer.name not in stored(chunk.statements):
                     needs.setdefault(outer, set()).add(i)
         if chunk.passing is not None and chunk.statements is chunk.passing.after and chunk.passing.result is not None:
-            for target in ast.walk(chunk.passing.result):
+            for target in walk(chunk.passing.result):
                 if isinstance(target, ast.Name):
                     writes.setdefault(Variable("", target.id), set()).add(i)
     _place(facts, recipe, binder, chunks, v, writes, needs)
@@ -209,7 +210,7 @@ def _needed_by_loader(recipe: Recipe, binder: Binder, chunks: list[Chunk], needs
     sure = (sure_stores(chunks[0].statements) or set()) | (sure_stores(chunks[1].statements) or set())
     for n in names_of(recipe.train.loader):
         var = binder.variable(n)
-        for found in ast.walk(var) if isinstance(var, ast.expr) else [n]:
+        for found in walk(var) if isinstance(var, ast.expr) else [n]:
             outer = binder.variable(found) if isinstance(found, ast.Name) else None
             if isinstance(outer, Variable) and outer.name not in sure:
                 needs.setdefault(outer, set()).add(1)
@@ -294,7 +295,7 @@ def _defines(s: ast.stmt, name: str) -> bool:
         return s.name == name
     if isinstance(s, ast.Import | ast.ImportFrom):
         return any((a.asname or a.name).split(".")[0] == name for a in s.names)
-    return isinstance(s, ast.For | ast.While) and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(s))
+    return isinstance(s, ast.For | ast.While) and any(isinstance(n, ast.Name) and n.id == name for n in walk(s))
 
 
 def _bound_before(binder: Binder, recipe: Recipe, name: str) -> bool:

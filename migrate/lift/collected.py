@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable
 from .nodes import walk_here
@@ -28,7 +29,7 @@ def collected(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk])
     """What the training step fills with values that depend on the samples, other than its whole loss."""
     found = Collected()
     train = recipe.train
-    own = stored(train.body) | {n.id for n in ast.walk(train.target) if isinstance(n, ast.Name)}
+    own = stored(train.body) | {n.id for n in walk(train.target) if isinstance(n, ast.Name)}
     own -= _sizes_and_clocks(facts, train.body)
     losses = {f"{x.id}.item()" for x in recipe.optimization.losses if isinstance(x, ast.Name)}
     for s in train.body:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
 from .collected import depends, filled_by, given_by
@@ -75,10 +76,10 @@ def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, training: bool, 
         raise CannotLift(n, f"`{facts.short(n)}` is no sum")
     if not training:
         return Counter(passing, True, False)
-    of_the_step = stored(passing.body) | {x.id for x in ast.walk(passing.target) if isinstance(x, ast.Name)}
-    if not any(isinstance(x, ast.Name) and x.id in of_the_step for x in ast.walk(n.value)):
+    of_the_step = stored(passing.body) | {x.id for x in walk(passing.target) if isinstance(x, ast.Name)}
+    if not any(isinstance(x, ast.Name) and x.id in of_the_step for x in walk(n.value)):
         return Counter(passing, False, False)  # the same on every rank: a count of batches
-    if any(_per_sample(x) for x in ast.walk(n.value)):
+    if any(_per_sample(x) for x in walk(n.value)):
         return Counter(passing, True, False)
     return Counter(passing, True, reduction == "mean")
 
@@ -96,16 +97,16 @@ def _check_collections(
 ) -> None:
     """Raise for a list or meter filled over the evaluation and read whole afterwards: a rank has its part only."""
     assert chunk.passing is not None
-    after = {n.id for s in chunk.passing.after for n in ast.walk(s) if isinstance(n, ast.Name)}
+    after = {n.id for s in chunk.passing.after for n in walk(s) if isinstance(n, ast.Name)}
     if chunk.passing.returns is not None:
-        after |= {n.id for n in ast.walk(chunk.passing.returns) if isinstance(n, ast.Name)}
+        after |= {n.id for n in walk(chunk.passing.returns) if isinstance(n, ast.Name)}
     made_before = {
         n.id
         for s in chunk.passing.before
-        for n in ast.walk(s)
+        for n in walk(s)
         if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
     }
-    own = stored(chunk.passing.body) | {n.id for n in ast.walk(chunk.passing.target) if isinstance(n, ast.Name)}
+    own = stored(chunk.passing.body) | {n.id for n in walk(chunk.passing.target) if isinstance(n, ast.Name)}
     for s in chunk.statements:
         for n in walk_here(s):
             name = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
 from .recipe import DataPass
@@ -49,7 +50,7 @@ def _calls(facts: Facts, body: list[ast.stmt], seen: set[str]) -> Iterator[ast.C
     """The calls of a block and of the file's own functions that it calls, once each."""
     functions = {f.name: f for f in facts.tree.body if isinstance(f, ast.FunctionDef)}
     for s in body:
-        for n in ast.walk(s):
+        for n in walk(s):
             if not isinstance(n, ast.Call):
                 continue
             yield n

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from .loaders import is_loader, is_progress, iterates_loader
 from .manual import manual_optimization
@@ -117,10 +118,10 @@ def _training(facts: Facts, batch_loop: ast.For) -> tuple[ast.For, DataPass, lis
 def _made_in_the_loop(epoch_loop: ast.For, o: Optimization) -> CannotLift | None:
     """An optimizer or schedule that the loop makes anew: a Trainer would go on with the first."""
     names = set(o.optimizers)
-    for n in ast.walk(epoch_loop):  # schedules among them
+    for n in walk(epoch_loop):  # schedules among them
         if is_call_of(n, "step") and isinstance(n.func.value, ast.Name):  # type: ignore[attr-defined]
             names.add(n.func.value.id)  # type: ignore[attr-defined]
-    for n in ast.walk(epoch_loop):
+    for n in walk(epoch_loop):
         if isinstance(n, ast.Name) and n.id in names and not isinstance(n.ctx, ast.Load):
             return CannotLift(n, f"`{n.id}` is made anew in the loop")
     return None
@@ -160,7 +161,7 @@ def _batch_loop(facts: Facts, backwards: list[ast.Call]) -> ast.For:
             raise CannotLift(backwards[1], "the backward() calls stand in different loops")
         raise CannotLift(backwards[0], _why_no_loop(facts, backwards[0]))
     over_loader = [loop for loop in common if isinstance(loop, ast.For) and iterates_loader(facts, loop)]
-    stepping = [loop for loop in common if any(is_call_of(n, "step") for n in ast.walk(loop))]
+    stepping = [loop for loop in common if any(is_call_of(n, "step") for n in walk(loop))]
     loop = (over_loader or stepping or common)[0]
     if not isinstance(loop, ast.For):
         raise CannotLift(loop, "the batch loop is a while loop")
@@ -222,11 +223,11 @@ def _child_of(facts: Facts, node: ast.AST, ancestor: ast.AST) -> ast.stmt:
 def _evaluates(facts: Facts, statements: list[ast.stmt]) -> bool:
     """Whether something among the statements goes over data: only then is there an evaluation to speak of."""
     for s in statements:
-        for n in ast.walk(s):
+        for n in walk(s):
             if isinstance(n, ast.For) and n in facts.loops.hot_loops:
                 return True
             f = local_function(facts, n) if isinstance(n, ast.Name) else None
-            if f is not None and any(isinstance(x, ast.For) and x in facts.loops.hot_loops for x in ast.walk(f)):
+            if f is not None and any(isinstance(x, ast.For) and x in facts.loops.hot_loops for x in walk(f)):
                 return True
     return False
 
@@ -241,7 +242,7 @@ def _made_anew(facts: Facts, train: DataPass, epoch_loop: ast.For) -> bool:
             return True
         if not inside or train.loader.id in (scope.params if scope is not None else ()):
             return False
-    for n in ast.walk(train.loader):
+    for n in walk(train.loader):
         if isinstance(n, ast.Call):
             name = n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")
             if name not in COUNTS:
@@ -249,7 +250,7 @@ def _made_anew(facts: Facts, train: DataPass, epoch_loop: ast.For) -> bool:
         elif isinstance(n, ast.Name):
             scope = facts.scopes.scope_of(n).lookup(n.id)
             stores = scope.stores.get(n.id, []) if scope is not None else []
-            body = set(ast.walk(train.function)) if train.function is not None else set()
+            body = set(walk(train.function)) if train.function is not None else set()
             if any(s in body or epoch_loop in facts.scopes.ancestors(s) for s in stores):
                 return True
     return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.text import Text
 
@@ -52,4 +53,4 @@ def import_edit(tree: ast.Module, at: Text, package: str, names: list[str], afte
 
 
 def _reads(s: ast.stmt, names: set[str]) -> bool:
-    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(s))
+    return any(isinstance(n, ast.Name) and n.id in names for n in walk(s))

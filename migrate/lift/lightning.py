@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.text import Text
 from ..report import Note
@@ -129,7 +130,7 @@ def to_lightning(text: str, names: list[str]) -> tuple[str, list[Note]]:
     tree, at = facts.tree, facts.text
     edits: list[tuple[int, int, str]] = []
     notes: list[Note] = []
-    for c in ast.walk(tree):
+    for c in walk(tree):
         if isinstance(c, ast.ClassDef) and any(_is(b, module) for b in c.bases):
             edits += _class_edits(c, module, facts, notes)
         elif isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute) and c.func.attr == "fit":
@@ -160,7 +161,7 @@ def _class_edits(c: ast.ClassDef, module: str, facts: Facts, notes: list[Note]) 
             edits.append((a, b, ""))
             notes.append(Note(s.lineno, 1, CODE, UNREAD[s.targets[0].id]))
     edits += _stops(c, at)
-    read = {n.attr for n in ast.walk(c) if isinstance(n, ast.Attribute) and _is(n.value, "self")}
+    read = {n.attr for n in walk(c) if isinstance(n, ast.Attribute) and _is(n.value, "self")}
     own = "".join(HELPERS[name] for name in HELPERS if name in read)
     if own:
         _, stop = at.line_span(c.end_lineno or c.lineno, c.end_lineno or c.lineno)
@@ -170,7 +171,7 @@ def _class_edits(c: ast.ClassDef, module: str, facts: Facts, notes: list[Note]) 
 
 def _stops(c: ast.ClassDef, at: Text) -> list[tuple[int, int, str]]:
     """CannotLift where validation follows an epoch that is left in the middle: Lightning leaves it out then."""
-    found = [n for n in ast.walk(c) if isinstance(n, ast.Call) and ast.unparse(n.func) == "self.trainer.stop_epoch"]
+    found = [n for n in walk(c) if isinstance(n, ast.Call) and ast.unparse(n.func) == "self.trainer.stop_epoch"]
     if found and any(isinstance(s, ast.FunctionDef) and s.name == "validation_step" for s in c.body):
         raise CannotLift(found[0], "Lightning does not validate after an epoch that is left in the middle")
     return [(*at.span(n), STOP_EPOCH) for n in found]

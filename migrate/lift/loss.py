@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from .nodes import local_function, walk_here
 from .recipe import CannotLift, Recipe
@@ -40,7 +41,7 @@ def _of_name(facts: Facts, node: ast.Name, body: list[ast.stmt], depth: int) -> 
             if isinstance(n, ast.Assign | ast.AugAssign) and n.lineno <= node.lineno:
                 targets = n.targets if isinstance(n, ast.Assign) else [n.target]
                 if any(isinstance(t, ast.Name) and t.id == node.id for t in targets) and n.value is not node:
-                    if any(x is node for x in ast.walk(n)):
+                    if any(x is node for x in walk(n)):
                         continue
                     found = reduction_of(facts, n.value, body, depth + 1) or found
     return found
@@ -62,7 +63,7 @@ def _counts_samples(node: ast.expr) -> bool:
     return any(
         (isinstance(n, ast.Attribute) and n.attr in ("size", "shape", "batch_size"))
         or (isinstance(n, ast.Name) and (n.id == "len" or "batch" in n.id.lower() or n.id in ("N", "n", "bs")))
-        for n in ast.walk(node)
+        for n in walk(node)
     )
 
 
@@ -93,7 +94,7 @@ def _of_call(facts: Facts, call: ast.Call, body: list[ast.stmt], depth: int) -> 
 
 
 def _of_parameters(node: ast.expr) -> bool:
-    return any(isinstance(n, ast.Attribute) and n.attr in ("parameters", "weight", "bias") for n in ast.walk(node))
+    return any(isinstance(n, ast.Attribute) and n.attr in ("parameters", "weight", "bias") for n in walk(node))
 
 
 def _of_criterion(facts: Facts, name: ast.Name) -> str | None:

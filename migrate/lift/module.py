@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..facts.choice import known_in
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Edit, Note
 from .chunks import Chunk, Variable, drops_mode
@@ -217,7 +218,7 @@ class ModuleBuilder(Rewriter):
         if isinstance(target, ast.Tuple) and start < self.facts.text.span(target.elts[0])[0]:
             text, start = text[1:-1], start + 1  # its own parentheses
         edits = []
-        for n in ast.walk(target):
+        for n in walk(target):
             if isinstance(n, ast.Name):
                 var = Variable(self._owner(passing), n.id)
                 if var in self.variables.attributes:
@@ -268,9 +269,7 @@ class ModuleBuilder(Rewriter):
             var = self.binder.variable(n)
             if var == Variable("", self.recipe.epoch):
                 return True
-            if isinstance(var, ast.expr) and self.recipe.epoch in {
-                x.id for x in ast.walk(var) if isinstance(x, ast.Name)
-            }:
+            if isinstance(var, ast.expr) and self.recipe.epoch in {x.id for x in walk(var) if isinstance(x, ast.Name)}:
                 return True
         return False
 
@@ -333,7 +332,7 @@ class ModuleBuilder(Rewriter):
         lines = []
         read = {n.id for n in _names(chunk.statements)}
         if chunk.passing is not None and chunk.passing.returns is not None:
-            read |= {n.id for n in ast.walk(chunk.passing.returns) if isinstance(n, ast.Name)}
+            read |= {n.id for n in walk(chunk.passing.returns) if isinstance(n, ast.Name)}
         for var, counter in self.counters.items():
             if var.owner == chunk.owner and var.name in read and counter.reduced and counter.passing is chunk.passing:
                 lines.append(f"{var.name} = self.all_reduce(self.{self.variables.attributes[var]})")
@@ -432,7 +431,7 @@ class ModuleBuilder(Rewriter):
         text = self.facts.text.get(node)
         start, _ = self.facts.text.span(node)
         for n in sorted(
-            (x for x in ast.walk(node) if isinstance(x, ast.Name)), key=lambda x: -x.lineno * 10000 - x.col_offset
+            (x for x in walk(node) if isinstance(x, ast.Name)), key=lambda x: -x.lineno * 10000 - x.col_offset
         ):
             var = self.binder.variable(n)
             a, b = self.facts.text.span(n)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from .loaders import batch_source, iterates_loader
 from .nodes import is_mode_call, local_function, walk_here
@@ -88,7 +89,7 @@ def _evaluation_call(facts: Facts, s: ast.stmt) -> DataPass | None:
     statements, _ = flat(facts, f.body)
     loops = [x for x in statements if isinstance(x, ast.For) and iterates_loader(facts, x)]
     if not loops:
-        if any(isinstance(n, ast.For) and iterates_loader(facts, n) for n in ast.walk(f)):
+        if any(isinstance(n, ast.For) and iterates_loader(facts, n) for n in walk(f)):
             raise CannotLift(f, f"the batch loop of {f.name}() is nested in another statement")
         return None
     if len(loops) > 1:
@@ -140,23 +141,23 @@ def _not_left(p: DataPass) -> None:
 def _prepares_evaluation(facts: Facts, s: ast.stmt, loop: ast.stmt) -> bool:
     """A counter that the loop uses, or model.eval(): it opens the evaluation."""
     if isinstance(s, ast.Assign):
-        stored = {n.id for t in s.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-        return bool(stored & {n.id for n in ast.walk(loop) if isinstance(n, ast.Name)}) and not _calls_model(facts, s)
+        stored = {n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)}
+        return bool(stored & {n.id for n in walk(loop) if isinstance(n, ast.Name)}) and not _calls_model(facts, s)
     return is_mode_call(s, "eval") is not None
 
 
 def _calls_model(facts: Facts, s: ast.stmt) -> bool:
-    return any(isinstance(n, ast.Call) and facts.names.resolve(n.func) is None for n in ast.walk(s))
+    return any(isinstance(n, ast.Call) and facts.names.resolve(n.func) is None for n in walk(s))
 
 
 def _no_loaders(facts: Facts, statements: list[ast.stmt]) -> None:
     for s in statements:
-        for n in ast.walk(s):
+        for n in walk(s):
             if isinstance(n, ast.For) and iterates_loader(facts, n):
                 raise CannotLift(n, "another pass over a loader stands in the epoch loop")
             if isinstance(n, ast.Call) and isinstance(n.func, ast.Name):
                 f = local_function(facts, n.func)
-                if f is not None and any(isinstance(x, ast.For) and iterates_loader(facts, x) for x in ast.walk(f)):
+                if f is not None and any(isinstance(x, ast.For) and iterates_loader(facts, x) for x in walk(f)):
                     raise CannotLift(n, f"{f.name}() passes over a loader from inside another statement")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from ...facts.nodes import walk
 from ...facts.script import Facts
 from ..nodes import is_call_of
 from .calls import class_of
@@ -23,7 +24,7 @@ def name_attributes(facts: Facts) -> str | None:
         return None
     wanted: dict[str, ast.Attribute] = {}
     models = _models(facts)
-    for n in ast.walk(loop):
+    for n in walk(loop):
         for a in _worked_with(n, models):
             if _is_set_once(facts, a):
                 wanted.setdefault(ast.unparse(a), a)
@@ -42,7 +43,7 @@ def name_attributes(facts: Facts) -> str | None:
     first = facts.text.line_of(facts.text.span(loop)[0])
     by = facts.text.margin(loop)
     edits.replace_lines(first, first - 1, [f"{by}{name} = {text}" for text, name in names.items()])
-    for n in ast.walk(loop):
+    for n in walk(loop):
         if isinstance(n, ast.Attribute) and ast.unparse(n) in names and isinstance(n.ctx, ast.Load):
             edits.replace_node(n, names[ast.unparse(n)])
     return edits.done()

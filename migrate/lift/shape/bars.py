@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 
+from ...facts.nodes import walk
 from ...facts.script import Facts
 from ..loaders import is_progress, values_of
 from ..nodes import walk_here
@@ -50,7 +51,7 @@ def _named_bar(facts: Facts, loop: ast.For) -> str | None:
     if not (isinstance(made, ast.Call) and is_progress(facts, made) and made.args):
         return None
     under = made.args[0]
-    if not isinstance(under, ast.Name | ast.Attribute) or any(isinstance(n, ast.Continue) for n in ast.walk(loop)):
+    if not isinstance(under, ast.Name | ast.Attribute) or any(isinstance(n, ast.Continue) for n in walk(loop)):
         return None
     edits = Edits(facts)
     edits.replace_node(at, facts.text.get(under))

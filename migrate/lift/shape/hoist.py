@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 
+from ...facts.nodes import walk
 from ...facts.script import Facts
 from ..nodes import walk_here
 from .calls import only_call
@@ -75,14 +76,14 @@ def _comes_first(facts: Facts, statement: ast.stmt, call: ast.Call) -> bool:
         ):
             return False
     start = facts.text.span(call)[0]
-    inside = set(ast.walk(call))
+    inside = set(walk(call))
     around = set(facts.scopes.ancestors(call))
     return not any(
         isinstance(n, ast.Call | ast.NamedExpr | ast.Await | ast.Yield)
         and n not in inside
         and n not in around
         and facts.text.span(n)[0] < start
-        for n in ast.walk(statement)
+        for n in walk(statement)
     )
 
 

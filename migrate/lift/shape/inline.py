@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from ...facts.devices import argument, default_of
+from ...facts.nodes import walk
 from ...facts.scopes import Scope
 from ...facts.script import Facts
 from ..nodes import walk_here
@@ -129,7 +130,7 @@ class _Inlining:
     def _names(self) -> tuple[dict[str, str], list[str]]:
         """What each local of the function is called in the caller, and the assignments that parameters need."""
         taken = {*self.caller.stores, *self.caller.params, *self.caller.loads, *self.facts.scopes.module.stores}
-        free = {n.id for n in ast.walk(self.f) if isinstance(n, ast.Name)} - {*self.own.stores, *self.own.params}
+        free = {n.id for n in walk(self.f) if isinstance(n, ast.Name)} - {*self.own.stores, *self.own.params}
         taken |= free
         names: dict[str, str] = {}
         lines: list[str] = []
@@ -185,7 +186,7 @@ class _Inlining:
         pairs = [(self.target, self.returned)]
         if isinstance(self.target, ast.Tuple) and isinstance(self.returned, ast.Tuple):
             pairs = list(zip(self.target.elts, self.returned.elts, strict=False))
-        inside = {n.id for n in ast.walk(self.call) if isinstance(n, ast.Name)}
+        inside = {n.id for n in walk(self.call) if isinstance(n, ast.Name)}
         return {
             value.id: to.id
             for to, value in pairs
@@ -206,7 +207,7 @@ class _Inlining:
     def _replaced(self, names: dict[str, str]) -> dict[tuple[int, int], str]:
         found = {}
         for s in [*self.body, *([self.returned] if self.returned is not None else [])]:
-            for n in ast.walk(s):
+            for n in walk(s):
                 changed = isinstance(n, ast.Name) and names.get(n.id, n.id) != n.id
                 if changed and self.facts.scopes.scope_of(n).lookup(n.id) is self.own:  # type: ignore[attr-defined]
                     found[self.facts.text.span(n)] = names[n.id]  # type: ignore[attr-defined]
@@ -221,7 +222,7 @@ class _Inlining:
             if start <= a and b <= start + len(self.facts.text.get(self.returned)):
                 value = value[: a - start] + new + value[b - start :]
         if self.target is None:
-            return [] if all(_only_reads(n) for n in ast.walk(self.returned)) else [value]
+            return [] if all(_only_reads(n) for n in walk(self.returned)) else [value]
         target = self.facts.text.get(self.target)
         return [] if target.strip("()") == value.strip("()") else [f"{target} = {value}"]
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+from ...facts.nodes import walk
 from ...facts.scopes import Scope
 from ...facts.script import Facts
 from ...facts.text import lines_of
@@ -53,9 +54,7 @@ class Known:
         text = self.facts.text
         start, _ = text.span(s)
         parts = [n for n in ast.iter_child_nodes(s) if not isinstance(n, ast.stmt)]
-        stop = (
-            text.text.index(":", max(text.span(n)[1] for p in parts for n in ast.walk(p) if hasattr(n, "lineno"))) + 1
-        )
+        stop = text.text.index(":", max(text.span(n)[1] for p in parts for n in walk(p) if hasattr(n, "lineno"))) + 1
         lines = [line.rstrip() for line in lines_of(self._text(s, start, stop))]
         return [lines[0].removeprefix("el"), *lines[1:]] if self._is_elif(s) else lines
 
@@ -124,7 +123,7 @@ class Known:
         return isinstance(s, LEAVES)
 
     def _asks(self, s: ast.stmt) -> bool:
-        return any(isinstance(n, ast.Name) and self._has(n) for n in ast.walk(s))
+        return any(isinstance(n, ast.Name) and self._has(n) for n in walk(s))
 
     def _has(self, name: ast.Name) -> bool:
         return name.id in self.values and self.facts.scopes.scope_of(name).lookup(name.id) is self.scope

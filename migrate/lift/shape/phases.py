@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from ...facts.nodes import walk
 from ...facts.script import Facts
 from ..nodes import is_call_of, walk_here
 from ..splice import indent
@@ -54,7 +55,7 @@ def _phases(facts: Facts, loop: ast.For) -> list[str] | None:
     scope = facts.scopes.scope_of(loop)
     if any(loop not in facts.scopes.ancestors(read) for read in facts.scopes.reads(name, scope)):
         return None
-    trains = any(isinstance(n, ast.For) and any(is_call_of(x, "backward") for x in ast.walk(n)) for n in loop.body)
+    trains = any(isinstance(n, ast.For) and any(is_call_of(x, "backward") for x in walk(n)) for n in loop.body)
     return texts if trains else None
 
 

@@ -13,6 +13,7 @@ from .codemods.base import Change, NotFound, apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.keep_loop import KeepLoop
 from .codemods.mend_async import mend
+from .codemods.old_idioms import DataZero
 from .codemods.once import NAMES, Once, names_read, renames
 from .codemods.plain_branches import PlainBranches
 from .codemods.precision_of_loops import PrecisionOfLoops
@@ -104,6 +105,9 @@ def migrate_text(
 def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewhere: Elsewhere | None) -> Result:
     mended, first = mend(text)
     facts = Facts(mended)
+    if options.wants(DataZero.code) and "data" in mended and (scalars := list(DataZero().plan(facts))):
+        mended = apply(facts, scalars)  # first: what others do with `.item()` they do with these
+        facts, first = Facts(mended), [*first, *(c.edit for c in scalars)]
     facts.checkpoint, facts.ours = frozenset(options.checkpoint), options.framework == "ptmigrate"
     if elsewhere is not None:
         _know(facts, elsewhere)

@@ -41,7 +41,6 @@ ALWAYS: tuple[type[Codemod], ...] = (
     RemoveSamplers,
     RemoveVariables,
     OldIdioms,
-    DataZero,
     TensorTypes,
     LoadOnCpu,
     CheckpointActivations,
@@ -56,7 +55,7 @@ ALWAYS: tuple[type[Codemod], ...] = (
 
 # what takes a place away, or gives it to the module: nothing is left to tell of it
 PLACES = {RemoveDeviceCalls.code, RegisterBuffers.code}
-NAMED: tuple[type[Codemod], ...] = (*ALWAYS, *ONLY_LIFTED, RemoveUnusedDevices, KeepLoop, Once)
+NAMED: tuple[type[Codemod], ...] = (DataZero, *ALWAYS, *ONLY_LIFTED, RemoveUnusedDevices, KeepLoop, Once)
 BY_CODE = {kind.code: kind for kind in NAMED}
 
 

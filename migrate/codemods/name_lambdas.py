@@ -48,7 +48,7 @@ class NameLambdas(Codemod):
             if free:
                 partial = partial or self._partial(facts, taken)
                 new = f"{partial}({name}, {', '.join(f'{n}={n}' for n in free)})"
-            if free and (node.args.vararg or node.args.kwonlyargs or node.args.kwarg or node.args.defaults):
+            if free and (node.args.vararg or node.args.kwonlyargs or node.args.kwarg):
                 self._tell(facts, node)
                 continue
             says = f"`{facts.short(node)}` became {name}(): a lambda cannot be pickled"
@@ -79,7 +79,7 @@ class NameLambdas(Codemod):
         up = facts.scopes.parents.get(node)
         if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name):
             return self._by_name(facts, up.targets[0])
-        while isinstance(up, ast.List | ast.Tuple | ast.Dict | ast.IfExp | ast.BoolOp):
+        while isinstance(up, ast.List | ast.Tuple | ast.Dict | ast.IfExp | ast.BoolOp | ast.ListComp | ast.DictComp):
             up = facts.scopes.parents.get(up)
         if isinstance(up, ast.keyword):
             if up.arg in KEYWORDS:
@@ -119,7 +119,8 @@ class NameLambdas(Codemod):
         around = facts.scopes.scope_of(node)
         for n in [m for d in node.args.defaults for m in walk(d)]:
             home = around.lookup(n.id) if isinstance(n, ast.Name) else None
-            if home is not None and home is not facts.scopes.module:
+            unknown = isinstance(n, ast.Name) and home is None and not hasattr(builtins, n.id)
+            if unknown or (home is not None and home is not facts.scopes.module):
                 return None  # a default is taken where the lambda stands
         for n in walk(node.body):
             if not isinstance(n, ast.Name) or n.id in own | inner or n.id in found:

@@ -27,8 +27,17 @@ LOSSES = {
         "size_average",
         "reduce",
     ),
-    "MSELoss L1Loss SmoothL1Loss KLDivLoss mse_loss l1_loss smooth_l1_loss kl_div": ("size_average", "reduce"),
+    "MSELoss L1Loss SmoothL1Loss KLDivLoss mse_loss l1_loss smooth_l1_loss kl_div SoftMarginLoss soft_margin_loss "
+    "MultiLabelMarginLoss multilabel_margin_loss": ("size_average", "reduce"),
+    "MultiLabelSoftMarginLoss multilabel_soft_margin_loss": ("weight", "size_average", "reduce"),
+    "HingeEmbeddingLoss hinge_embedding_loss MarginRankingLoss margin_ranking_loss CosineEmbeddingLoss "
+    "cosine_embedding_loss": ("margin", "size_average", "reduce"),
+    "PoissonNLLLoss poisson_nll_loss": ("log_input", "full", "size_average", "eps", "reduce"),
+    "MultiMarginLoss multi_margin_loss": ("p", "margin", "weight", "size_average", "reduce"),
+    "TripletMarginLoss triplet_margin_loss": ("margin", "p", "eps", "swap", "size_average", "reduce"),
 }
+OF_THREE = dict.fromkeys(("margin_ranking_loss", "cosine_embedding_loss"), ("input1", "input2", "target"))
+OF_THREE["triplet_margin_loss"] = ("anchor", "positive", "negative")
 REDUCTION = {(True, True): "mean", (False, True): "sum", (True, False): "none", (False, False): "none"}
 
 
@@ -37,9 +46,13 @@ class RemoveVariables(Codemod):
     name = "remove-variables"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
+        self.left: list[Note] = []
         gone: set[ast.AST] = set()
         if not any(facts.names.resolve(c.func) == VARIABLE for c in facts.walk(ast.Call)):
             return
+        for call in facts.walk(ast.Call):
+            if facts.names.resolve(call.func) == VARIABLE:
+                self._tell_volatile(facts, call)
         for s in facts.walk(ast.Assign):
             if self._only_itself(facts, s):
                 gone.update(walk(s))
@@ -50,6 +63,17 @@ class RemoveVariables(Codemod):
                 continue
             if len(call.args) == 1 and not isinstance(call.args[0], ast.Starred):
                 yield from self._call(facts, call)
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self.left
+
+    def _tell_volatile(self, facts: Facts, call: ast.Call) -> None:
+        """What volatile= once did: no graph behind what is computed from it."""
+        wanted = next((k.value for k in call.keywords if k.arg == "volatile"), None)
+        if wanted is not None and not (isinstance(wanted, ast.Constant) and wanted.value in (False, None)):
+            line, column, _, _ = facts.text.key(call)
+            says = f"`{facts.short(call)}`: volatile= does nothing since torch 0.4; `with torch.no_grad():` does it"
+            self.left.append(Note(line, column + 1, self.code, says))
 
     def _call(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
         says = f"`{facts.short(call)}`: a tensor is its own Variable"
@@ -150,7 +174,8 @@ class OldIdioms(Codemod):
 def _parameters(full: str) -> tuple[str, ...]:
     """The parameters of a loss by their places, as far as size_average and reduce stand among them."""
     last = full.rpartition(".")[2]
-    functional = ("input", "target") if full.startswith("torch.nn.functional.") else ()
+    given = OF_THREE.get(last, ("input", "target"))
+    functional = given if full.startswith("torch.nn.functional.") else ()
     for names, parameters in LOSSES.items():
         if last in names.split():
             return (*functional, *parameters)

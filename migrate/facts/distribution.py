@@ -51,6 +51,8 @@ ALONE = {
 # those that give their result back, gradients and all
 ALONE_VALUES = {D + f"{m}{n}": new for m in ("nn.", "nn.functional.")
                 for n, new in (("all_gather", "({0},)"), ("all_reduce", "{0}"), ("broadcast", "{0}"))}  # fmt: skip
+# these divide optimizers and gradients over a process group of the script's own
+SHARDED = ("fairscale.optim.", "fairscale.nn.data_parallel.")
 RANKS, WORLDS = {D + "get_rank"}, {D + "get_world_size"}
 SPAWN = {"torch.multiprocessing.spawn"}
 PROCESSES = re.compile(r"distributed|DataParallel|\.spawn\b|apex")
@@ -91,6 +93,7 @@ class Distribution:
                     (D + "rpc.", D + "fsdp.", D + "pipelining.", D + "tensor.", "deepspeed.", "horovod.")
                 )
             )
+            exotic = exotic or (self.by_hand and full is not None and full.startswith(SHARDED))
             used_value = full in STATEMENTS and not isinstance(self.facts.scopes.parents.get(c), ast.Expr)
             if exotic or used_value:
                 yield c

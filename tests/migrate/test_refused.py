@@ -121,3 +121,11 @@ def test_what_is_left_of_a_fault_once_async_is_mended_is_told_at_its_place(tmp_p
     path.write_text("import torch\nx = torch.ones(2).cuda(async=True)\ny = (\n")
     done = migrate_all(collect([path]), Options())
     assert done[0].report.error.startswith(f"{path}:3:5: ")
+
+
+def test_a_sharded_script_keeps_the_group_that_its_optimizer_needs():
+    text = "import torch\nimport torch.distributed as dist\nfrom fairscale.optim.oss import OSS\n"
+    text += "dist.init_process_group('gloo')\noptimizer = OSS(net.parameters(), optim=torch.optim.SGD, lr=0.1)\n"
+    text += TRAIN.replace("optimizer = ", "unused = ")
+    result = migrate_text(text)
+    assert result.plan == "refused" and result.text == text and [n.line for n in result.attention] == [5]

@@ -1,6 +1,7 @@
 # ruff: noqa: E501
 import pytest
 from helpers import check, check_unchanged
+from ptmigrate.migrate.migrate import Options, migrate_text
 
 HEAD = "import torch\nfrom torch.utils.data import DataLoader\nfrom torch.optim.lr_scheduler import LambdaLR\nfrom torchvision import transforms\n\n\n"
 
@@ -88,3 +89,20 @@ def test_by_a_name_and_in_lists(before, after):
         HEAD if "functools" not in after else HEAD.replace("import torch\n", "import functools\nimport torch\n", 1)
     )
     check(HEAD + before + "\n", imported + after + "\n", select="PTM201")
+
+
+def test_defaults_of_its_own_stay_beside_what_is_bound():
+    source = (
+        "import torch.nn as nn\n\n\nclass Net(nn.Module):\n    def __init__(self, eps):\n        super().__init__()\n"
+    )
+    source += "        self.norm = lambda x, dim=-1: x / (x.norm(dim=dim) + eps)\n"
+    result = migrate_text(source, Options(), is_script=False)
+    assert "def _norm(x, dim=-1, *, eps):" in result.text and "functools.partial(_norm, eps=eps)" in result.text
+    assert not result.attention
+
+
+def test_one_for_each_of_a_list_is_told():
+    source = "import torch.nn as nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    source += "        self.all = [lambda x, i=i: x * i for i in range(3)]\n"
+    result = migrate_text(source, Options(), is_script=False)
+    assert result.text == source and [n.line for n in result.attention] == [7]

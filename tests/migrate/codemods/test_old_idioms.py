@@ -1,6 +1,6 @@
 # ruff: noqa: E501
 import pytest
-from helpers import check, check_unchanged
+from helpers import check, check_unchanged, migrated
 
 HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\nfrom torch.autograd import Variable\n"
 
@@ -68,3 +68,51 @@ def test_a_gpu_by_default_is_told():
     check_unchanged(
         "import torch\ntorch.set_default_tensor_type('torch.cuda.FloatTensor')\n", ["PTM108 line 2: `torch.set_default"]
     )
+
+
+@pytest.mark.parametrize(
+    ("call", "reduction"),
+    [
+        ("nn.MultiLabelMarginLoss(False)", "sum"),
+        ("nn.MarginRankingLoss(0.5, False)", "sum"),
+        ("nn.PoissonNLLLoss(True, False, False)", "sum"),
+        ("nn.MultiMarginLoss(1, 1.0, None, True, False)", "none"),
+        ("nn.TripletMarginLoss(1.0, 2.0, 1e-6, False, False)", "sum"),
+        ("nn.HingeEmbeddingLoss(1.0, True)", "mean"),
+    ],
+)
+def test_every_loss_by_place(call, reduction):
+    import torch
+
+    source = f"import torch.nn as nn\nloss = {call}\n"
+    text = migrated(source, "PTM602").text
+    spaces: list[dict] = [{}, {}]
+    with pytest.warns(UserWarning):
+        exec(source, spaces[0])
+    exec(text, spaces[1])
+    assert "reduction=" in text and torch.nn is not None
+    assert {k: v for k, v in vars(spaces[0]["loss"]).items() if k[0] != "_"} == {
+        k: v for k, v in vars(spaces[1]["loss"]).items() if k[0] != "_"
+    }
+    assert spaces[1]["loss"].reduction == reduction
+
+
+def test_functions_of_three_by_place():
+    source = "import torch.nn.functional as F\ny = F.{}(a, b, c, 2.0, False)\n"
+    for name in ("margin_ranking_loss", "cosine_embedding_loss"):
+        after = source.replace("2.0, False", '2.0, reduction="sum"')
+        assert migrated(source.format(name), "PTM602").text == after.format(name)
+
+
+def test_what_volatile_did_is_told():
+    source = "from torch.autograd import Variable\nx = Variable(y, volatile={})\n"
+    told = migrated(source.format("True"), "PTM601")
+    assert [n.line for n in told.attention] == [2] and "no_grad" in told.attention[0].message
+    assert not migrated(source.format("False"), "PTM601").attention
+
+
+def test_a_total_of_old_scalars_is_done_in_one_run():
+    source = "import torch\ndef f(net, loader):\n    total = 0\n    for x in loader:\n        loss = net(x)\n"
+    source += "        loss.backward()\n        total += loss.data[0]\n    return total\n"
+    once = migrated(source).text
+    assert "loss.detach()" in once and migrated(once).text == once

@@ -76,7 +76,7 @@ class Root(torch.nn.Module):
         nothing = torch.zeros((), device=self.module.device).requires_grad_()
         nothing = nothing + self.module.trainer.fit_loop.norms.absent()
         for block in self._blocks:
-            block.forward = lambda x, block=block: x + zero_of(block.parameters())  # type: ignore[assignment]
+            block.forward = lambda x, block=block: x + zero_of(block.parameters())
             try:
                 nothing = block(nothing)
             finally:

@@ -98,6 +98,21 @@ def test_horovodrun():
 
 
 @pytest.mark.slow
+def test_every_trainer_of_a_script_under_horovodrun_is_horovods(tmp_path):
+    needs("horovod")
+    script = tmp_path / "train.py"
+    script.write_text(
+        "from ptmigrate.runtime import Trainer\n"
+        "for _ in range(2):\n"
+        "    trainer = Trainer(accelerator='cpu')\n"
+        "    print(trainer.strategy.name, trainer.runtime.all_reduce(1), flush=True)\n"
+    )
+    command = [sys.executable, "-m", "horovod.runner.launch", "-np", "2", sys.executable, str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment())
+    assert done.stdout.count("horovod 2") == 4, done.stdout + done.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [name for name in ENGINES if name != "pipeline"])
 def test_a_checkpoint_goes_from_engine_to_one_process_and_back(engine, tmp_path):
     needs(engine)

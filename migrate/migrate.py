@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -377,7 +377,7 @@ def _line_map(new: str, old: str) -> Callable[[int], int]:
     """A function from lines of the new text to those of the old one."""
 
     @cache
-    def blocks() -> list[tuple[str, int, int, int, int]]:
+    def blocks() -> Sequence[tuple[str, int, int, int, int]]:
         return difflib.SequenceMatcher(None, lines_of(new), lines_of(old), autojunk=False).get_opcodes()
 
     def line(n: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 from .nodes import ALL_FIELDS, children, walk
 
@@ -79,8 +80,8 @@ class Scopes:
                 self.of_name[node] = scope  # type: ignore[index]
                 name: str = node.id  # type: ignore[attr-defined]
                 if name not in hidden:
-                    uses = scope.loads if node.ctx.__class__ is ast.Load else scope.stores  # type: ignore[attr-defined]
-                    uses[name].append(node)  # type: ignore[attr-defined]
+                    uses: Any = scope.loads if node.ctx.__class__ is ast.Load else scope.stores  # type: ignore[attr-defined]
+                    uses[name].append(node)
                 continue
             if kind in _SPECIAL:
                 if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

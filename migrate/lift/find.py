@@ -14,6 +14,7 @@ from ..facts.script import Facts
 from .loaders import is_loader, is_progress, iterates_loader
 from .manual import manual_optimization
 from .mixes import mixes_samples
+from .networks import check_networks
 from .nodes import is_call_of, local_function
 from .passes import evaluation, pass_in_place, pass_of_function
 from .recipe import CannotLift, DataPass, Optimization, Recipe
@@ -59,6 +60,7 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
         evaluate, between, after, unlifted = None, rest, [], why
     if train.function is None:
         train.after, between = between, []
+    check_networks(facts, train)
     step = optimization(facts, train, backwards, automatic)
     schedulers: list[tuple[str, ast.Call]] = []
     if not step.manual and (made := _made_in_the_loop(epoch_loop, step)) is not None:

@@ -1,7 +1,7 @@
 """Attributes that the loop of a class works with become names of the method that holds the loop.
 
 `for x, y in self.loader:` becomes `loader = self.loader` above the epoch loop and `for x, y in loader:` in it. Only
-attributes that nothing sets outside the constructor.
+attributes that nothing sets but the constructor, and the methods that it alone calls.
 """
 
 from __future__ import annotations
@@ -95,17 +95,30 @@ def _worked_with(n: ast.AST, models: set[str]) -> list[ast.Attribute]:
 
 
 def _is_set_once(facts: Facts, a: ast.Attribute) -> bool:
-    """Whether the object is one of a class of this file, whose constructor alone sets the attribute."""
+    """Whether the object is one of a class of this file, whose constructor alone sets it, itself or by methods."""
     assert isinstance(a.value, ast.Name)
     owner = _owner(facts, a.value)
     if owner is None or any(isinstance(s, ast.FunctionDef | ast.ClassDef) and s.name == a.attr for s in owner.body):
         return False
     stores = [n for n in facts.walk(ast.Attribute) if n.attr == a.attr and not isinstance(n.ctx, ast.Load)]
-    for store in stores:
-        f = next((up for up in facts.scopes.ancestors(store) if isinstance(up, ast.FunctionDef)), None)
-        if f is None or f.name != "__init__":
-            return False
-    return bool(stores)
+    return bool(stores) and all(_sets_up(facts, store) for store in stores)
+
+
+def _sets_up(facts: Facts, node: ast.AST, depth: int = 0) -> bool:
+    """Whether a node is in a constructor, or in a method that nothing but constructors calls: `self.build_model()`."""
+    f = next((up for up in facts.scopes.ancestors(node) if isinstance(up, ast.FunctionDef)), None)
+    if f is None or depth > 4:
+        return False
+    if f.name == "__init__":
+        return True
+    uses = [n for n in facts.walk(ast.Attribute) if n.attr == f.name]
+    own = all(isinstance(n.value, ast.Name) and n.value.id == "self" and _called(facts, n) for n in uses)
+    return bool(uses) and own and all(_sets_up(facts, n, depth + 1) for n in uses)
+
+
+def _called(facts: Facts, method: ast.Attribute) -> bool:
+    parent = facts.scopes.parents.get(method)
+    return isinstance(parent, ast.Call) and parent.func is method
 
 
 def _owner(facts: Facts, name: ast.Name) -> ast.ClassDef | None:

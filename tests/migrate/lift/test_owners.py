@@ -1,0 +1,80 @@
+"""The object that has the loop: what its constructor makes, by itself or by a method, is the Module's own."""
+
+import pytest
+
+from tests.migrate.running import check_same
+
+SOLVER = """
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+
+
+class Solver:
+    def __init__(self, loader, lr):
+        self.loader, self.lr = loader, lr
+        self.device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
+        self.build_model()
+
+    def build_model(self):
+        self.net = torch.nn.Linear(4, 2)
+        self.net.to(self.device)
+        self.make_optimizer()
+
+    def make_optimizer(self):
+        self.opt = torch.optim.Adam(self.net.parameters(), self.lr)
+
+    def train(self):
+        for epoch in range(3):
+            self.net.train()
+            for x, y in self.loader:
+                x, y = x.to(self.device), y.to(self.device)
+                loss = F.cross_entropy(self.net(x), y)
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+            print(f'{epoch} {loss.item():.6f}')
+
+
+x = torch.randn(30, 4)
+solver = Solver(DataLoader(TensorDataset(x, (x[:, 0] > 0).long()), batch_size=8, shuffle=True), 0.01)
+solver.train()
+"""
+
+
+def test_a_network_that_a_method_of_the_constructor_makes():
+    result = check_same(SOLVER, "module")
+    assert "self.net = net" in result and "divide_batches = False" not in result
+
+
+def test_a_constructor_that_makes_it_in_one_of_two_ways():
+    ways = "if lr > 1:\n            self.build_model()\n        else:\n            self.build_model()\n"
+    assert "self.net = net" in check_same(SOLVER.replace("self.build_model()\n", ways, 1), "module")
+
+
+ELSEWHERE = {
+    "the script calls it too": ("solver.train()", "solver.build_model()\nsolver.train()"),
+    "the loop makes a new one": (
+        "            self.net.train()\n",
+        "            self.build_model()\n            self.net.train()\n",
+    ),
+    "a method of another name": (
+        "    def train(self):",
+        "    def again(self):\n        self.build_model()\n\n    def train(self):",
+    ),
+    "it is handed on": ("solver.train()", "make = solver.build_model\nsolver.train()"),
+    "somebody else sets it": (
+        "solver.train()",
+        "solver.net = torch.nn.Linear(4, 2)\nsolver.make_optimizer()\nsolver.train()",
+    ),
+}
+
+
+@pytest.mark.parametrize("old, new", ELSEWHERE.values(), ids=ELSEWHERE.keys())
+def test_a_network_that_may_be_another_by_then_is_not_lifted(old, new):
+    """A Module with the network in another object would not place it, nor average its gradients."""
+    text = SOLVER[::-1].replace(old[::-1], new[::-1], 1)[::-1]
+    assert text != SOLVER
+    assert "runtime.backward(loss)" in check_same(text, "loop")

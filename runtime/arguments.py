@@ -106,6 +106,22 @@ OLD: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
 }
 
 
+# What costs time, with the value at which it costs none.
+SLOW = {
+    **dict.fromkeys(("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"), (None, False)),
+    **dict.fromkeys(("fast_dev_run", "detect_anomaly", "profiler"), (None, False)),
+    "log_every_n_steps": (None, 0, 50),
+    "num_sanity_val_steps": (None, 0),
+}
+
+
+def check_barebones(asked: Any) -> None:
+    """Raise ConfigurationError where `barebones=True` stands beside something that costs time."""
+    for name, values in SLOW.items():
+        if getattr(asked, name) not in values:
+            raise ConfigurationError(f"{name}={getattr(asked, name)!r}: barebones=True runs without it")
+
+
 def epochs(max_epochs: int | None, max_steps: int, max_time: Any) -> int:
     """-1: no end. Lightning trains 1000 epochs when it is told nothing."""
     for name, value in (("max_epochs", max_epochs), ("max_steps", max_steps)):
@@ -175,10 +191,14 @@ def checked_algorithm(name: str | None) -> str:
 
 
 def with_checkpointing(callbacks: Any, enabled: bool | None) -> list[Any]:
-    """The callbacks; `enabled` adds a ModelCheckpoint where there is none, False refuses one."""
-    from .callbacks import ModelCheckpoint
+    """The callbacks; `enabled` adds a ModelCheckpoint where there is none. ConfigurationError for what is none."""
+    from .callbacks import Callback, ModelCheckpoint
 
     found = as_callbacks(callbacks)
+    for callback in found:
+        if not isinstance(callback, Callback):
+            shown = callback.__name__ if isinstance(callback, type) else repr(callback)
+            raise ConfigurationError(f"callbacks: {shown} is no Callback; give objects of its subclasses")
     if enabled and not any(isinstance(callback, ModelCheckpoint) for callback in found):
         found.append(ModelCheckpoint())
     return found

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
+from functools import partial
 from typing import Any
+
+from torch.utils.data import DataLoader, IterableDataset
 
 from .checkpoint.read import read
 from .data.hooks import DataHooks
-from .hparams import HasHyperparameters
+from .hooks import takes
+from .hparams import HasHyperparameters, made_again
 
 
 class DataModule(DataHooks, HasHyperparameters):
@@ -31,12 +34,40 @@ class DataModule(DataHooks, HasHyperparameters):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None: ...
 
     @classmethod
+    def from_datasets(
+        cls,
+        train_dataset: Any = None,
+        val_dataset: Any = None,
+        test_dataset: Any = None,
+        predict_dataset: Any = None,
+        batch_size: int = 1,
+        num_workers: int = 0,
+        **more: Any,
+    ) -> Any:
+        """One of data sets: one, a list or a dict of them for each stage. Training shuffles those that have indices.
+        `more`: arguments of the class, which gets batch_size and num_workers where it takes them.
+        """
+
+        def loaders(given: Any, shuffle: bool = False) -> Any:
+            if isinstance(given, dict):
+                return {name: loaders(each, shuffle) for name, each in given.items()}
+            if isinstance(given, (list, tuple)):
+                return [loaders(each, shuffle) for each in given]
+            mixed = shuffle and not isinstance(given, IterableDataset)
+            return DataLoader(given, batch_size, shuffle=mixed, num_workers=num_workers)
+
+        sizes = {"batch_size": batch_size, "num_workers": num_workers}
+        made = cls(**{name: value for name, value in sizes.items() if takes(cls, name)}, **more)
+        stages = {"train": train_dataset, "val": val_dataset, "test": test_dataset, "predict": predict_dataset}
+        for stage, given in stages.items():
+            if given is not None:
+                setattr(made, f"{stage}_dataloader", partial(loaders, given, stage == "train"))
+        return made
+
+    @classmethod
     def load_from_checkpoint(cls, checkpoint_path: Any, weights_only: bool = True, **kwargs: Any) -> Any:
         """A new one with the hyper-parameters and the state that the checkpoint holds; `kwargs` win."""
         checkpoint = read(checkpoint_path, weights_only)
-        kept = checkpoint.get("datamodule_hyper_parameters", {})
-        accepted = inspect.signature(cls.__init__).parameters
-        any_name = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
-        made = cls(**{**{k: v for k, v in kept.items() if any_name or k in accepted}, **kwargs})
+        made = made_again(cls, checkpoint, "datamodule_", kwargs)
         made.load_state_dict(checkpoint.get(type(made).__qualname__, {}))
         return made

@@ -48,7 +48,7 @@ class EvaluationLoop:
         self.trainer.runtime.follow_buffers(module)
         results = self.run(module, loaders)
         if self.stage == "predict":
-            return results if len(results) != 1 else results[0]
+            return (results if len(results) > 1 else results[0]) if results else None
         return results
 
     def run(self, module: Module, loaders: Any, limit: int | None = None) -> list[Any]:
@@ -215,7 +215,8 @@ def number_of_batches(loader: Any, limit: float | None) -> int | None:
     return number
 
 
-def at_most(number: int | None, limit: int | None) -> int | None:
+def at_most(number: Any, limit: Any) -> Any:
+    """The smaller one; None is no limit."""
     return number if limit is None else limit if number is None else min(number, limit)
 
 

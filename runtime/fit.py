@@ -45,6 +45,7 @@ class FitLoop:
         self.total_batches = 0  # before the current one, over all epochs
         self.global_step = 0
         self.logged_steps = 0  # batches after which optimizers stepped: what loggers count by
+        self.stepped = True  # at the batch after which validation runs; an epoch ends with a step
         self.batches: int | None = None  # of an epoch on this rank; None while unknown
         self.epoch_ended = False
         self.at_epoch_end = False  # the last batch is behind
@@ -65,8 +66,7 @@ class FitLoop:
             state.resume(trainer, ckpt_path, weights_only)
         self.schedules = Schedules(trainer)
         self.validation = EvaluationLoop(trainer, "validate")
-        validates = trainer.val_dataloaders is not None and filled(module, "validation_step")
-        self.pace = Pace(self, validates and trainer.limits["validate"] != 0)
+        self.pace = Pace(self, trainer.enable_validation)
         tell_once(trainer)
         try:
             trainer.call("on_fit_start")
@@ -234,11 +234,11 @@ class FitLoop:
         if every and self.epoch - self.validation_loader_of >= every:
             trainer.reload_validation_dataloaders()
             self.validation_loader_of = self.epoch
-        self.at_epoch_end = last
+        self.at_epoch_end, self.stepped = last, stepped
         if stepped and module.automatic_optimization:
             module.on_validation_model_zero_grad()
         self.validation.run(module, trainer.val_dataloaders)
-        trainer.logs.in_step = True
+        trainer.logs.in_step = self.stepped = True
         self.pace.last = time.monotonic()
 
     def skip_rest(self, batch_idx: int) -> None:

@@ -25,6 +25,9 @@ class Hyperparameters(dict):
 class HasHyperparameters:
     """`save_hyperparameters` and `hparams`, for modules and data modules."""
 
+    logs_hyperparameters = True  # to the loggers, when a fit begins
+    _hparams_name: str | None = None  # the one argument that was kept whole, or "kwargs"
+
     @property
     def hparams(self) -> Hyperparameters:
         """What `save_hyperparameters` has kept."""
@@ -36,19 +39,28 @@ class HasHyperparameters:
         return Hyperparameters(copy.deepcopy(self.__dict__.get("_hparams_initial", {})))
 
     def save_hyperparameters(self, *names: Any, ignore: Any = None, frame: Any = None, logger: bool = True) -> None:
-        """Keep the arguments of `__init__` (all, or the named ones) in `self.hparams` and in checkpoints."""
+        """Keep the arguments of `__init__` (all, or the named ones) in `self.hparams` and in checkpoints; `logger`
+        sends them to the loggers, too. What a base class has kept and `ignore` names is dropped.
+        """
         frame = frame or inspect.currentframe().f_back  # type: ignore[union-attr]
-        self.hparams.update(chosen_arguments(frame, self, names, ignore))
+        self.logs_hyperparameters = logger
+        left_out = {ignore} if isinstance(ignore, str) else set(ignore or ())
+        arguments = {k: v for k, v in init_arguments(frame, self).items() if k not in left_out}
+        whole = next((name for name in names if not isinstance(name, str)), None)
+        if whole is not None:
+            chosen = dict(whole) if isinstance(whole, Mapping) else dict(vars(whole))
+            self._hparams_name = next((k for k, v in arguments.items() if v is whole), None)
+        else:
+            chosen = {k: v for k, v in arguments.items() if not names or k in names}
+            self._hparams_name = "kwargs"
+        self.hparams.update(chosen)
+        for name in left_out & set(self.hparams):
+            del self.hparams[name]
         self.__dict__["_hparams_initial"] = copy.deepcopy(dict(self.hparams))
 
 
-def chosen_arguments(frame: FrameType, owner: Any, names: tuple, ignore: Any) -> dict[str, Any]:
-    """The arguments of the `__init__`s of `owner` running in `frame` and around it: all, the named ones, or those of
-    one given object (a Namespace).
-    """
-    if len(names) == 1 and not isinstance(names[0], str):
-        given = names[0]
-        return dict(given) if isinstance(given, Mapping) else dict(vars(given))
+def init_arguments(frame: FrameType, owner: Any) -> dict[str, Any]:
+    """The arguments of the `__init__`s of `owner` running in `frame` and around it."""
     found: dict[str, Any] = {}
     inits = {
         cls.__dict__["__init__"].__code__: cls.__dict__["__init__"] for cls in type(owner).__mro__ if _has_init(cls)
@@ -57,8 +69,28 @@ def chosen_arguments(frame: FrameType, owner: Any, names: tuple, ignore: Any) ->
     while around is not None and around.f_code in inits:
         found.update(_arguments(around, inits[around.f_code]))
         around = around.f_back
-    left_out = {ignore} if isinstance(ignore, str) else set(ignore or ())
-    return {k: v for k, v in found.items() if k not in left_out and (not names or k in names)}
+    return found
+
+
+def made_again(cls: type, checkpoint: dict[str, Any], prefix: str, given: dict[str, Any]) -> Any:
+    """A new `cls` from the hyper-parameters in a checkpoint, among which `given` wins, there too. Names that `__init__`
+    does not take are left out.
+    """
+    checkpoint[f"{prefix}hyper_parameters"] = {**checkpoint.get(f"{prefix}hyper_parameters", {}), **given}
+    accepted = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+    kept = Hyperparameters(checkpoint[f"{prefix}hyper_parameters"])
+    name = checkpoint.get(f"{prefix}hparams_name")
+    if name != "kwargs" and name in accepted:
+        kept = Hyperparameters({name: kept})
+    any_name = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
+    return cls(**{k: v for k, v in {**kept, **given}.items() if any_name or k in accepted})
+
+
+def to_checkpoint(owner: HasHyperparameters, prefix: str) -> dict[str, Any]:
+    """What `made_again` reads, under Lightning's keys."""
+    if not owner.hparams:
+        return {}
+    return {f"{prefix}hyper_parameters": dict(owner.hparams), f"{prefix}hparams_name": owner._hparams_name}
 
 
 def _has_init(cls: type) -> bool:

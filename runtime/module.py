@@ -5,7 +5,6 @@ The names and what they mean follow Lightning's LightningModule, so a Module run
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,8 +15,9 @@ from .arguments import checked_algorithm
 from .checkpoint.read import read
 from .data.hooks import DataHooks
 from .errors import ConfigurationError
+from .export import Exports
 from .hooks import Hooks
-from .hparams import HasHyperparameters
+from .hparams import HasHyperparameters, made_again
 from .manual import manual_backward
 from .printing import rank_zero_print
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 CPU = torch.device("cpu")
 
 
-class Module(torch.nn.Module, DataHooks, HasHyperparameters, Hooks):
+class Module(torch.nn.Module, DataHooks, Exports, HasHyperparameters, Hooks):
     """Fill in `training_step` and `configure_optimizers`; the rest when you need it.
 
     `automatic_optimization = False`: the step calls `manual_backward` and the optimizers itself.
@@ -41,7 +41,10 @@ class Module(torch.nn.Module, DataHooks, HasHyperparameters, Hooks):
     divide_validation = True
     automatic_optimization = True
     strict_loading = True
-    example_input_array: Any = None
+    __jit_unused_properties__ = (
+        *("current_epoch", "device", "dtype", "global_rank", "global_step", "hparams", "hparams_initial", "local_rank"),
+        *("logger", "loggers", "on_gpu", "share", "trainer"),
+    )
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -208,18 +211,16 @@ class Module(torch.nn.Module, DataHooks, HasHyperparameters, Hooks):
         cls,
         checkpoint_path: Any,
         map_location: Any = None,
-        strict: bool = True,
+        strict: bool | None = None,
         weights_only: bool = True,
         **kwargs: Any,
     ) -> Any:
         """A new module with the checkpoint's hyper-parameters (`kwargs` win) and weights."""
         checkpoint = read(checkpoint_path, weights_only)
-        accepted = inspect.signature(cls.__init__).parameters
-        any_name = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
-        kept = {k: v for k, v in checkpoint.get("hyper_parameters", {}).items() if any_name or k in accepted}
-        module = cls(**{**kept, **kwargs})
+        module = made_again(cls, checkpoint, "", kwargs)
+        module.configure_model()
         module.on_load_checkpoint(checkpoint)
-        module.load_state_dict(checkpoint["state_dict"], strict=strict)
+        module.load_state_dict(checkpoint["state_dict"], strict=module.strict_loading if strict is None else strict)
         return module.to(map_location) if map_location is not None else module
 
     # -- saying things --------------------------------------------------------------------------------------------
@@ -251,7 +252,7 @@ class Module(torch.nn.Module, DataHooks, HasHyperparameters, Hooks):
         brought together once, weighted by numbers of samples. Without a trainer nothing happens.
         """
         trainer = self._trainer
-        if trainer is None or (rank_zero_only and not trainer.is_global_zero):
+        if trainer is None or trainer.barebones or (rank_zero_only and not trainer.is_global_zero):
             return
         logs = trainer.logs
         options = (prog_bar, logger, on_step, on_epoch, sync_dist, add_dataloader_idx, rank_zero_only)

@@ -41,9 +41,10 @@ class Options:
         """Arguments that stand for several others."""
         self.fast_dev_run, self.overfit_batches = asked.fast_dev_run, asked.overfit_batches
         self.barebones = asked.barebones
+        if asked.barebones:
+            arguments.check_barebones(asked)
         if asked.barebones or asked.fast_dev_run:
             asked.logger = asked.enable_checkpointing = False
-            asked.enable_progress_bar = asked.enable_progress_bar and not asked.barebones
         if asked.fast_dev_run:
             batches = int(asked.fast_dev_run)
             asked.max_epochs, asked.max_steps = 1, batches
@@ -70,7 +71,8 @@ class Options:
         self.whole = False  # in this fit every process computes every batch whole
         self.multiple_trainloader_mode = asked.multiple_trainloader_mode
         self.prepare_data_per_node = asked.prepare_data_per_node
-        self.reload_dataloaders_every_n_epochs = asked.reload_dataloaders_every_n_epochs
+        every = arguments.checked_count("reload_dataloaders_every_n_epochs", asked.reload_dataloaders_every_n_epochs, 0)
+        self.reload_dataloaders_every_n_epochs = every or 0
 
     def _take_step(self, asked: SimpleNamespace) -> None:
         """Accumulation and clipping."""
@@ -83,6 +85,10 @@ class Options:
         self.val_check_interval, self.val_check_seconds = arguments.interval(asked.val_check_interval)
         every = asked.check_val_every_n_epoch
         self.check_val_every_n_epoch = arguments.checked_count("check_val_every_n_epoch", every, 1)
+        if every is None and isinstance(asked.val_check_interval, float):
+            raise ConfigurationError(
+                "check_val_every_n_epoch=None counts batches over epochs: give val_check_interval as a number of them"
+            )
         sanity = asked.num_sanity_val_steps
         self.num_sanity_val_steps = arguments.checked_count("num_sanity_val_steps", sanity, -1) or 0
         self.inference_mode = asked.inference_mode

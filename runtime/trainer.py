@@ -158,7 +158,8 @@ class Trainer(Options, Whereabouts):
         ckpt_path = ckpt_path if ckpt_path is not None else self.resume_from_checkpoint
         runtime.strategy.check_run(self, model, "fit", resumes=ckpt_path is not None)
         train = train_dataloaders if train_dataloaders is not None else train_dataloader
-        runtime.strategy.launch(self._fit, model, train, val_dataloaders, datamodule, ckpt_path, weights_only)
+        given = (model, train, val_dataloaders, datamodule, ckpt_path, weights_only)
+        runtime.strategy.launch(self._run, "fit", self._fit, *given)
 
     def _fit(
         self, model: Module, train: Any, val_dataloaders: Any, datamodule: Any, ckpt_path: Any, weights_only: bool
@@ -183,11 +184,21 @@ class Trainer(Options, Whereabouts):
         self.log_hyperparameters(model)
         if self.summarizes:
             self.print(summary(model))
-        self._run(lambda: self.fit_loop.run(model, self.ckpt_path, weights_only), "fit")
+        self.fit_loop.run(model, self.ckpt_path, weights_only)
 
     def log_hyperparameters(self, model: Module) -> None:
-        if self.is_global_zero and self.enable_autolog_hparams:
-            given = {**getattr(self.datamodule, "hparams", {}), **model.hparams}
+        """As they were when they were kept. Raises ConfigurationError where module and datamodule do not agree."""
+        owners = [owner for owner in (self.datamodule, model) if getattr(owner, "logs_hyperparameters", False)]
+        given: dict[str, Any] = {}
+        for owner in owners:
+            for name, value in owner.hparams_initial.items():
+                if name in given and given[name] != value:
+                    raise ConfigurationError(
+                        f"hyper-parameter {name!r} is {given[name]!r} in the datamodule and {value!r} in the module: "
+                        "leave one out with save_hyperparameters(ignore=..., logger=False)"
+                    )
+                given[name] = value
+        if given and self.is_global_zero and self.enable_autolog_hparams:
             for logger in self.loggers:
                 logger.log_hyperparams(given)
 
@@ -225,7 +236,8 @@ class Trainer(Options, Whereabouts):
             raise ConfigurationError(f"{stage} needs a model: pass one, or fit one first")
         strategy = self.runtime.strategy
         strategy.check_run(self, model, stage, resumes=ckpt_path is not None)
-        return strategy.launch(self._evaluate, stage, model, loaders, ckpt_path, datamodule, weights_only)
+        given = (stage, model, loaders, ckpt_path, datamodule, weights_only)
+        return strategy.launch(self._run, stage, self._evaluate, *given)
 
     def _evaluate(
         self, stage: str, model: Module, loaders: Any, ckpt_path: Any, datamodule: Any, weights_only: bool
@@ -240,20 +252,19 @@ class Trainer(Options, Whereabouts):
         if loaders is None:
             raise ConfigurationError(f"{stage} needs a loader: pass dataloaders or define {short}_dataloader")
         setattr(self, f"{short}_dataloaders", loaders)
-        loop = EvaluationLoop(self, stage)
-        return self._run(lambda: loop.run_alone(model, loaders, ckpt_path, weights_only), stage)
+        return EvaluationLoop(self, stage).run_alone(model, loaders, ckpt_path, weights_only)
 
-    def _run(self, body: Callable[[], Any], stage: str) -> Any:
-        assert self.module is not None
+    def _run(self, stage: str, body: Callable[..., Any], *args: Any) -> Any:
+        """`body`, and after it what has to be done however it ended."""
         self.metrics.clear()
         ended = "success"
         try:
             with torch.autograd.set_detect_anomaly(self.detect_anomaly or torch.is_anomaly_enabled()):
-                return body()
+                return body(*args)
         except BaseException as error:
             watch.failed_at = self._where()
             batch_norm.explain(error, self.world_size > 1)
-            ended = "failed"
+            ended, self.interrupted = "failed", isinstance(error, KeyboardInterrupt)
             self.call("on_exception", error)
             if self.datamodule is not None:
                 self.datamodule.on_exception(error)

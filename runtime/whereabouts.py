@@ -10,7 +10,7 @@ import torch
 
 from .callbacks import EarlyStopping, ModelCheckpoint
 from .data import length_of
-from .evaluate import as_list
+from .evaluate import as_list, at_most, filled, number_of_batches
 
 if TYPE_CHECKING:
     from .fit import FitLoop
@@ -107,7 +107,8 @@ class Whereabouts:
 
     @property
     def num_val_batches(self) -> list[float]:
-        return [length_of(loader) for loader in as_list(self.val_dataloaders)]
+        """Of each loader, as far as its limit goes; infinite while unknown."""
+        return self._evaluated("validate", self.val_dataloaders)
 
     @property
     def callback_metrics(self) -> dict[str, Any]:
@@ -150,19 +151,26 @@ class Whereabouts:
 
     @property
     def num_sanity_val_batches(self) -> list[float]:
-        return [min(self.num_sanity_val_steps, batches) for batches in self.num_val_batches]
+        steps = math.inf if self.num_sanity_val_steps == -1 else self.num_sanity_val_steps
+        return [min(steps, batches) for batches in self.num_val_batches]
 
     @property
     def num_test_batches(self) -> list[float]:
-        return [length_of(loader) for loader in as_list(self.test_dataloaders)]
+        return self._evaluated("test", self.test_dataloaders)
 
     @property
     def num_predict_batches(self) -> list[float]:
-        return [length_of(loader) for loader in as_list(self.predict_dataloaders)]
+        return self._evaluated("predict", self.predict_dataloaders)
+
+    def _evaluated(self, stage: str, loaders: Any) -> list[float]:
+        limit = self.limits[stage]
+        return [at_most(number_of_batches(each, limit), length_of(each)) for each in as_list(loaders)]
 
     @property
     def enable_validation(self) -> bool:
-        return self.val_dataloaders is not None and self.limits["validate"] != 0
+        """Is there something to validate with, and a step for it?"""
+        there = self.val_dataloaders is not None and self.limits["validate"] != 0
+        return there and self.module is not None and filled(self.module, "validation_step")
 
     @property
     def evaluating(self) -> bool:

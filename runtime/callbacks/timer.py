@@ -25,6 +25,13 @@ class Timer(Callback):
         self.ended: dict[str, float] = {}
         self.before = 0.0  # of training, in the run that this one goes on from
 
+    def start_time(self, stage: str = "train") -> float | None:
+        """By a clock that only moves on; None where the stage has not begun."""
+        return self.begun.get(STAGES[stage])
+
+    def end_time(self, stage: str = "train") -> float | None:
+        return self.ended.get(STAGES[stage])
+
     def time_elapsed(self, stage: str = "train") -> float:
         """Seconds; 0 where the stage has not begun."""
         stage = STAGES[stage]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..collectives import gather_objects
+from ..errors import ConfigurationError
+from ..hparams import to_checkpoint
 from . import randomness
 from .read import read
 from .write import write_atomically
@@ -29,11 +31,10 @@ def collect(trainer: Trainer, weights_only: bool = False) -> dict[str, Any]:
         "global_step": loop.global_step,
         "state_dict": strategy.state_dict(module),
     }
-    if module.hparams:
-        checkpoint["hyper_parameters"] = dict(module.hparams)
+    checkpoint.update(to_checkpoint(module, ""))
     if trainer.datamodule is not None:
         checkpoint[type(trainer.datamodule).__qualname__] = trainer.datamodule.state_dict()
-        checkpoint["datamodule_hyper_parameters"] = dict(trainer.datamodule.hparams)
+        checkpoint.update(to_checkpoint(trainer.datamodule, "datamodule_"))
     if not weights_only:
         checkpoint["optimizer_states"] = [
             strategy.optimizer_state(module, optimizer) for optimizer in trainer.optimizers
@@ -45,7 +46,9 @@ def collect(trainer: Trainer, weights_only: bool = False) -> dict[str, Any]:
         checkpoint["progress"] = _progress(trainer)
         if trainer.runtime.precision.scaler is not None:
             checkpoint["scaler"] = trainer.runtime.precision.scaler.state_dict()
-    trainer.call("on_save_checkpoint", checkpoint)
+        trainer.call("on_save_checkpoint", checkpoint)
+    else:
+        module.on_save_checkpoint(checkpoint)
     return checkpoint
 
 
@@ -73,7 +76,7 @@ def load_weights(trainer: Trainer, path: Any, weights_only: bool = True) -> dict
     """The module's weights from a file; returns the checkpoint."""
     checkpoint = read(path, weights_only)
     assert trainer.module is not None
-    trainer.call("on_load_checkpoint", checkpoint)
+    trainer.module.on_load_checkpoint(checkpoint)
     strategy = trainer.runtime.strategy
     strategy.load_state_dict(trainer.module, checkpoint["state_dict"], trainer.module.strict_loading)
     return checkpoint
@@ -88,18 +91,28 @@ def resume_data(trainer: Trainer, path: Any, weights_only: bool = True) -> None:
 
 
 def resume(trainer: Trainer, path: Any, weights_only: bool = True) -> None:
-    """Everything as it was; optimizers and schedulers must have been made by now."""
+    """Everything as it was; optimizers and schedulers must have been made by now. Raises ConfigurationError for a
+    checkpoint of weights alone, and for one of an epoch that this fit will not reach.
+    """
     checkpoint = load_weights(trainer, path, weights_only)
+    if "optimizer_states" not in checkpoint:
+        raise ConfigurationError(f"ckpt_path={str(path)!r} holds weights only; load them with load_from_checkpoint")
+    progress = checkpoint.get("progress") or {"epoch": checkpoint.get("epoch", -1) + 1, "batches": 0}
+    if -1 < trainer.max_epochs < progress["epoch"]:
+        raise ConfigurationError(
+            f"ckpt_path={str(path)!r} stands at epoch {progress['epoch']}, beyond max_epochs={trainer.max_epochs}"
+        )
     for optimizer, state in zip(trainer.optimizers, checkpoint.get("optimizer_states", ()), strict=True):
         trainer.runtime.strategy.load_optimizer_state(trainer.module, optimizer, state)  # type: ignore[arg-type]
     for config, state in zip(trainer.lr_scheduler_configs, checkpoint.get("lr_schedulers", ()), strict=True):
         config.scheduler.load_state_dict(state)
     for callback in trainer.callbacks:
+        callback.on_load_checkpoint(trainer, trainer.module, checkpoint)
+    for callback in trainer.callbacks:
         if hasattr(callback, "state_key") and callback.state_key in checkpoint.get("callbacks", {}):
             callback.load_state_dict(checkpoint["callbacks"][callback.state_key])
     if "scaler" in checkpoint and trainer.runtime.precision.scaler is not None:
         trainer.runtime.precision.scaler.load_state_dict(checkpoint["scaler"])
-    progress = checkpoint.get("progress") or {"epoch": checkpoint.get("epoch", -1) + 1, "batches": 0}
     trainer.fit_loop.global_step = checkpoint["global_step"]
     trainer.fit_loop.logged_steps = progress.get("logged_steps", checkpoint["global_step"])
     trainer.fit_loop.total_batches = progress.get("total_batches", 0)

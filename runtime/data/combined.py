@@ -14,8 +14,8 @@ MODES = ("max_size_cycle", "max_size", "min_size", "sequential")
 BATCHES = (torch.Tensor, list, tuple, Mapping, str, bytes, int, float)  # what a list of batches holds, not loaders
 
 
-class CombinedLoader:
-    """`iterables`: a list, tuple or dict of loaders, nested in any way.
+class Joined:
+    """`iterables`: a list, tuple or dict of loaders, nested in any way. What is iterated are batches.
 
     `max_size_cycle`: as long as the longest, the shorter ones begin again; `max_size`: None where one has ended;
     `min_size`: as long as the shortest; `sequential`: one after the other (evaluation).
@@ -32,9 +32,9 @@ class CombinedLoader:
     def flattened(self) -> list[Any]:
         return list(leaves(self.iterables))
 
-    def divided(self, divide: Callable[[Any], Any], runtime: Any, batches_a_step: int) -> CombinedLoader:
+    def divided(self, divide: Callable[[Any], Any], runtime: Any, batches_a_step: int) -> Joined:
         """The same of divided loaders."""
-        other = CombinedLoader(rebuilt(self.iterables, map(divide, self.flattened)), self.mode)
+        other = Joined(rebuilt(self.iterables, map(divide, self.flattened)), self.mode)
         other.batches_a_step, other.runtime = batches_a_step, runtime
         return other
 
@@ -78,17 +78,28 @@ class CombinedLoader:
             yield rebuilt(self.iterables, iter(batches))
 
 
+class CombinedLoader(Joined):
+    """The script's own: what it iterates are (batch, number of the batch, number of the loader), as in Lightning."""
+
+    def __iter__(self) -> Iterator:
+        if self.mode == "sequential":
+            for index, loader in enumerate(self.flattened):
+                yield from ((batch, number, index) for number, batch in enumerate(loader))
+        else:
+            yield from ((batch, number, 0) for number, batch in enumerate(super().__iter__()))
+
+
 _END = object()
 
 
-def as_combined(loaders: Any, mode: str) -> CombinedLoader | None:
+def as_combined(loaders: Any, mode: str) -> Joined | None:
     """Several loaders as one, or None where there is one. Lightning's CombinedLoader is understood."""
-    if isinstance(loaders, CombinedLoader):
-        return loaders
     if type(loaders).__name__ == "CombinedLoader" and hasattr(loaders, "iterables"):
-        return CombinedLoader(loaders.iterables, getattr(loaders, "_mode", "min_size"))
+        return Joined(loaders.iterables, getattr(loaders, "_mode", None) or loaders.mode)
+    if isinstance(loaders, Joined):
+        return Joined(loaders.iterables, loaders.mode)
     if isinstance(loaders, Mapping) or (isinstance(loaders, (list, tuple)) and holds_loaders(loaders)):
-        return CombinedLoader(loaders, mode)
+        return Joined(loaders, mode)
     return None
 
 

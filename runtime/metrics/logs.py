@@ -178,6 +178,8 @@ class Logs:
             )
         index = self.dataloader_idx
         key = f"{name}/dataloader_idx_{index}" if index is not None and add_dataloader_idx else name
+        if index is not None and any(each.key == key for each in self.names.values()):
+            raise ConfigurationError(f"log({name!r}, add_dataloader_idx=False): another loader has logged under it")
         known = Name(key, on_step, on_epoch, prog_bar, logger is not False)
         known.source = index if self.in_step else EPOCH
         known.everywhere = not rank_zero_only

@@ -53,8 +53,8 @@ class Published:
 
     def step_now(self) -> int:
         """The number under which loggers get the values of an epoch."""
-        logged = self.trainer.fit_loop.logged_steps
-        return max(0, logged - 1) if self.trainer.state == "fit" else logged
+        loop = self.trainer.fit_loop
+        return max(0, loop.logged_steps - loop.stepped) if self.trainer.state == "fit" else loop.logged_steps
 
     def send(self, values: dict[str, Any], step: int) -> None:
         """Values to the loggers; this is where a device is read. A value named `step` takes the place of `step`."""

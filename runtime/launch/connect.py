@@ -31,7 +31,7 @@ def connect(settings: Settings, strategy: Strategy) -> Any:
     if _group is not None and dist.is_initialized():
         _check_size(settings)
         return _group
-    from . import watch
+    from . import stuck, watch
 
     if not environment.launched():
         strategy.start_processes(settings)
@@ -42,6 +42,7 @@ def connect(settings: Settings, strategy: Strategy) -> Any:
     watch.watch(environment.place().rank, shown_by)
     _check_size(settings)
     _group = dist.new_group(backend="gloo", timeout=MEETING_LIMIT)
+    stuck.watch_for_waiting()
     return _group
 
 

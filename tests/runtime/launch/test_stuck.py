@@ -1,0 +1,25 @@
+"""Ranks that wait for one another for ever are ended, and each one's line is told; a slow rank is waited for."""
+
+import os
+import time
+
+import pytest
+from launching import SCRIPTS, ptrun
+
+TWO = ("--accelerator", "cpu", "--devices", "2", str(SCRIPTS / "waits.py"))
+LINES = {"logs": 'self.log("only_here"', "reduces": "self.all_reduce(loss)"}
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/io"), reason="the system does not tell of its work")
+
+
+@pytest.mark.parametrize("case", LINES)
+def test_the_line_that_one_rank_alone_has_reached(case):
+    done = ptrun(*TWO, case, limit=150)  # of which most is the start, on a busy machine
+    assert done.returncode == 1 and LINES[case] in done.stderr
+    assert done.stderr.count("the ranks wait for one another") == 1
+
+
+def test_a_rank_that_sleeps_is_waited_for():
+    begun = time.monotonic()
+    done = ptrun(*TWO, "sleeps", limit=150)
+    assert (done.returncode, done.stdout.strip()) == (0, "8"), done.stderr
+    assert time.monotonic() - begun > 12

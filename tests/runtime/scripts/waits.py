@@ -1,0 +1,36 @@
+"""Ranks that send different messages; and one that takes its time, which is no reason to end anything."""
+
+import sys
+import time
+
+import torch
+from ptmigrate.runtime import Module, Trainer
+from torch.utils.data import DataLoader, TensorDataset
+
+case = sys.argv[1]
+
+
+class Net(Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+    def training_step(self, batch, batch_idx):
+        loss = self.layer(batch[0]).pow(2).mean()
+        alone = self.global_rank == 1 and batch_idx == 2
+        if case == "logs" and alone:
+            self.log("only_here", loss, sync_dist=True)
+        if case == "reduces" and alone:
+            self.all_reduce(loss)
+        if case == "sleeps" and alone:
+            time.sleep(12)
+        return loss
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+data = TensorDataset(torch.randn(64, 2, generator=torch.Generator().manual_seed(1)))
+trainer = Trainer(max_epochs=1)
+trainer.fit(Net(), DataLoader(data, 4))
+trainer.print(trainer.global_step)

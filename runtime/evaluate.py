@@ -41,8 +41,8 @@ class EvaluationLoop:
         self.has_run = False  # the sanity check does not count
         self.sent: Counter = Counter()  # batches of each loader over all epochs: what loggers count by
 
-    def run_alone(self, module: Module, loaders: Any, ckpt_path: Any = None, weights_only: bool = True) -> list[Any]:
-        """As `trainer.validate` and its like: the results, one a loader."""
+    def run_alone(self, module: Module, loaders: Any, ckpt_path: Any = None, weights_only: bool = True) -> Any:
+        """As `trainer.validate` and its like: the results, one a loader; None where nothing was to be predicted."""
         if ckpt_path is not None:
             load_weights(self.trainer, self.trainer.checkpoint_path(ckpt_path), weights_only)
         self.trainer.runtime.follow_buffers(module)

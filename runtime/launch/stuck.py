@@ -34,7 +34,8 @@ def watch_for_waiting() -> None:
         return
     ended = threading.Event()
     thread = threading.Thread(target=_watch, args=(ended,), daemon=True, name="waits")
-    atexit.register(lambda: (ended.set(), thread.join(TICK)))
+    atexit.register(thread.join, TICK)
+    atexit.register(ended.set)  # runs first
     thread.start()
 
 

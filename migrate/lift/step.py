@@ -7,6 +7,7 @@ import re
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from .holders import reaches_modules
 from .loaders import batch_sizes
 from .manual import manual_optimization
 from .nodes import local_function, method_call, names_below, walk_here
@@ -178,6 +179,8 @@ def _check_statement_after(facts: Facts, s: ast.stmt, o: Optimization, changed: 
             seen = names_below(facts, f) & changed
             if seen:
                 raise CannotLift(s, f"`{facts.short(s)}` reads `{sorted(seen)[0]}` after the step, in {f.name}()")
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and reaches_modules(facts, n, changed):
+            raise CannotLift(s, f"`{facts.short(s)}` may read what the step changes")
         if isinstance(n, ast.AugAssign) and ast.unparse(n.target) == ast.unparse(o.losses[0]):
             raise CannotLift(s, f"`{facts.short(s)}` changes the loss after backward()")
     for n in walk_here(s):

@@ -55,8 +55,8 @@ def filled_by(n: ast.AST) -> ast.Name | None:
         return held if isinstance(held, ast.Name) else None
     if isinstance(n, ast.AugAssign | ast.Assign):
         target = n.target if isinstance(n, ast.AugAssign) else n.targets[0]
-        held = _held(target.value) if isinstance(target, ast.Subscript | ast.Attribute) else None
-        return held if isinstance(held, ast.Name) and held.id != "self" else None
+        kept = _held(target.value) if isinstance(target, ast.Subscript | ast.Attribute) else None
+        return kept if isinstance(kept, ast.Name) and kept.id != "self" else None
     return None
 
 

@@ -58,7 +58,7 @@ class Linter:
             raise SourceError(source.path, 1, 1, "nested too deep to be checked") from None
         if "noqa" in source.text.lower():
             findings = Suppressions(file.lines, file.nodes).apply(findings, self.codes)
-        return sorted(set(findings), key=lambda f: (f.line, f.column, f.code))
+        return sorted(set(findings), key=lambda f: (f.line, f.column, f.code, f.message))
 
     def _run(self, file: File) -> Iterator[Finding]:
         calls = file.nodes.calls

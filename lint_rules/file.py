@@ -111,7 +111,7 @@ class File:
 
     def calls_named(self, *names: str) -> Iterator[ast.Call]:
         """The calls of what has one of these last names, also where it is imported under another."""
-        wanted = {*names, *(local for local, name in self.renamed if name in names)}
+        wanted = dict.fromkeys([*names, *(local for local, name in self.renamed if name in names)])
         for name in wanted:
             yield from self.nodes.calls.get(name, ())
 

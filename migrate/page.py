@@ -79,7 +79,7 @@ def _diff(before: str, after: str, notes: list[Note]) -> Iterator[str]:
     """The lines that changed or are spoken of, some around them, and the reasons beside the original's lines."""
     old, new = before.splitlines(), after.splitlines()
     reasons: dict[int, list[Note]] = {}
-    for note in sorted(notes, key=lambda n: (n.line, n.column)):
+    for note in sorted(notes, key=lambda n: (n.line, n.column, n.code, n.message)):
         reasons.setdefault(min(note.line, max(len(old), 1)), []).append(note)
     rows: list[tuple[str, int | None, int | None, str]] = []
     for op, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

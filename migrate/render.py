@@ -47,7 +47,7 @@ def _render_file(f: FileReport, console: Console) -> None:
     if f.output and f.output != f.path:
         line.append(f"  -> {f.output}")
     console.print(line)
-    rows: list[Note] = sorted([*f.edits, *f.attention], key=lambda n: (n.line, n.column))
+    rows: list[Note] = sorted([*f.edits, *f.attention], key=lambda n: (n.line, n.column, n.code, n.message))
     for n in rows:
         kind = "" if isinstance(n, Edit) else "  (look at this)"
         row = Text(f"  {f.path}:{n.line}:{n.column}: ")

@@ -41,8 +41,8 @@ def as_sarif(report: Report) -> dict[str, Any]:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _place(n: Note) -> tuple[int, int, str]:
-    return n.line, n.column, n.code
+def _place(n: Note) -> tuple[int, int, str, str]:
+    return n.line, n.column, n.code, n.message
 
 
 def _result(f: FileReport, n: Note, index: dict[Any, int]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def connect(settings: Settings, strategy: Strategy) -> Any:
     watch.watch(environment.place().rank, shown_by)
     _check_size(settings)
     _group = dist.new_group(backend="gloo", timeout=MEETING_LIMIT)
-    stuck.watch_for_waiting()
+    stuck.watch_for_waiting(settings.nodes)
     return _group
 
 

@@ -21,19 +21,20 @@ import torch
 import torch.distributed as dist
 
 TICK = 1.0  # seconds
-CALM = 5  # ticks without any work, until a rank says that it waits
+CALM, CALM_OF_NODES = 5, 60  # ticks without any work, until a rank says that it waits: a network may rest for long
 BUSY_SECONDS, BUSY_BYTES = 0.05, 1 << 14  # of a tick in which something was done
 TORCH, OURS = os.path.dirname(torch.__file__), str(Path(__file__).parents[1])
 MESSAGES = ("distributed/distributed_c10d.py", "nn/parallel/distributed.py", "autograd/graph.py")
 KEY, FOUND = "ptmigrate/waits", "ptmigrate/stuck"
 
 
-def watch_for_waiting() -> None:
+def watch_for_waiting(nodes: int = 1) -> None:
     """In a thread, until the process ends; where the messages are gloo's and the system tells of a process's work."""
     if not WORK.is_file() or dist.get_backend() != "gloo":
         return
     ended = threading.Event()
-    thread = threading.Thread(target=_watch, args=(ended,), daemon=True, name="waits")
+    patience = CALM if nodes == 1 else CALM_OF_NODES
+    thread = threading.Thread(target=_watch, args=(ended, patience), daemon=True, name="waits")
     atexit.register(thread.join, TICK)
     atexit.register(ended.set)  # runs first
     thread.start()
@@ -42,7 +43,7 @@ def watch_for_waiting() -> None:
 WORK = Path("/proc/self/io")
 
 
-def _watch(ended: threading.Event) -> None:
+def _watch(ended: threading.Event, patience: int) -> None:
     store: Any = dist.distributed_c10d._get_default_store()
     rank, world, main = dist.get_rank(), dist.get_world_size(), threading.main_thread().ident
     calm, periods, said, before, stood = 0, 0, "", (0.0, 0), None
@@ -54,7 +55,7 @@ def _watch(ended: threading.Event) -> None:
             before = now
             place = place_of_message(sys._current_frames().get(main or 0)) if idle else None
             calm, stood = calm + 1 if place is not None and place == stood else 0, place
-            if (calm >= CALM) != bool(said):
+            if (calm >= patience) != bool(said):
                 periods += 1
                 said = f"{periods} {place}" if calm else ""
                 store.set(f"{KEY}/{rank}", said)

@@ -9,6 +9,7 @@ import tempfile
 
 import torch
 import torch.nn.functional as F
+from by_hand import ByHand
 from ptmigrate.runtime import ModelCheckpoint, Module, Runtime, Trainer
 from ptmigrate.runtime.errors import ConfigurationError
 from torch import nn
@@ -105,16 +106,7 @@ class Thawed(Net):
             self.optimizers().add_param_group({"params": list(self.body.parameters()), "lr": 0.01})
 
 
-class ThawedByHand(Thawed):
-    def __init__(self):
-        super().__init__()
-        self.automatic_optimization = False
-
-    def training_step(self, batch, batch_idx):
-        optimizer = self.optimizers()
-        optimizer.zero_grad()
-        self.manual_backward(super().training_step(batch, batch_idx))
-        optimizer.step()
+class ThawedByHand(ByHand, Thawed): ...
 
 
 class Accumulating(Net):
@@ -236,16 +228,7 @@ class Words(Module):
         return self.words((batch[0] * 3).long().clamp(0, 10)).pow(2).mean()
 
 
-class WordsByHand(Words):
-    def __init__(self):
-        super().__init__()
-        self.automatic_optimization = False
-
-    def training_step(self, batch, batch_idx):
-        optimizer = self.optimizers()
-        optimizer.zero_grad()
-        self.manual_backward(super().training_step(batch, batch_idx))
-        optimizer.step()
+class WordsByHand(ByHand, Words): ...
 
 
 def data(size, seed):

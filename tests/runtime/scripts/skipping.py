@@ -7,6 +7,7 @@ import sys
 
 import torch
 import torch.nn.functional as F
+from by_hand import ByHand
 from ptmigrate.runtime import FSDPStrategy, Module, Trainer
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -94,30 +95,14 @@ class Undefined(Net):
         return F.cross_entropy(torch.where(rare[:, None], out + extra, out), y)
 
 
-class ManualUndefined(Undefined):
-    def __init__(self):
-        super().__init__()
-        self.automatic_optimization = False
-
-    def training_step(self, batch, batch_idx):
-        optimizer = self.optimizers()
-        optimizer.zero_grad()
-        self.manual_backward(super().training_step(batch, batch_idx))
-        optimizer.step()
+class ManualUndefined(ByHand, Undefined): ...
 
 
-class Unasked(Net):
+class Unasked(ByHand, Net):
     """Manual optimization whose gradients stay each rank's own."""
 
-    def __init__(self):
-        super().__init__()
-        self.automatic_optimization = False
-
-    def training_step(self, batch, batch_idx):
-        optimizer = self.optimizers()
-        optimizer.zero_grad()
-        super().training_step(batch, batch_idx).backward()
-        optimizer.step()
+    def backward_by_hand(self, loss):
+        loss.backward()
 
 
 CASES = {

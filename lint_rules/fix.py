@@ -147,12 +147,14 @@ def _by_codemod(text: str, code: str, codemod: str, unsafe: bool, only: set[int]
     """The text after one codemod; as it was where that would touch a suppressed line, or is not safe and has to be."""
     from ptmigrate.migrate.codemods.base import apply
     from ptmigrate.migrate.codemods.every import plan_all
+    from ptmigrate.migrate.codemods.old_idioms import DataZero
     from ptmigrate.migrate.facts.script import Facts
 
     from .add_noqa import lines_of
 
     facts = Facts(text)
-    changes = plan_all(facts, lambda wanted: wanted == codemod)
+    early = codemod == DataZero.code  # the migration makes that before all others
+    changes = list(DataZero().plan(facts)) if early else plan_all(facts, lambda wanted: wanted == codemod)
     if codemod == "PTM602":  # it also does what PTM604 and PTM108 ask for; each is done for its own finding only
         changes = [c for c in changes if c.edit.code == code]
     if only is not None:

@@ -12,9 +12,9 @@ model = torch.nn.Linear(2, 1).to(device)
 loader = DataLoader(torch.ones(8, 2), batch_size=2)
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
 for epoch in range(2):
+    noise = torch.tensor([1.0], device=device)
     for x in loader:
         x = x.to(device)
-        noise = torch.tensor([1.0], device=device)
         loss = (model(x) + noise).mean()
         optimizer.zero_grad()
         loss.backward()

@@ -37,7 +37,7 @@ SCRIPTS = {
     "wine_nested.py": ("module", {}),
     "word_lm.py": ("manual", {}),
     "wine_project/train.py": ("manual", {}),
-    "digits_project/scripts/main.py": ("manual", {}),
+    "digits_project/scripts/main.py": ("loop", {}),
 }
 
 

@@ -20,8 +20,8 @@ from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
 from .rewrites import change_call, change_dict, else_only, first_gone, source
+from .sampler_arguments import SAMPLER, reads_in_function
 
-SAMPLER = "torch.utils.data.DistributedSampler"
 LOADER = "torch.utils.data.DataLoader"
 EVALUATES = re.compile(r"(^|[^a-z])(val|valid|validation|test|eval|evaluation|dev|predict|inference)([^a-z]|$)")
 WHY = "the runtime divides the batches"
@@ -37,6 +37,8 @@ class Use:
     epochs: list[ast.Expr] = field(default_factory=list)
     tests: list[ast.expr] = field(default_factory=list)
     handed: list[ast.expr] = field(default_factory=list)
+    given: list[ast.expr] = field(default_factory=list)  # to functions of the file
+    inside: list[ast.expr] = field(default_factory=list)  # read in those
     other: list[ast.expr] = field(default_factory=list)
 
 
@@ -245,6 +247,12 @@ class RemoveSamplers(Codemod):
             isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id in ("isinstance", "hasattr")
         ):
             use.tests.append(up)
+        elif (inside := reads_in_function(facts, read)) is not None:
+            use.given.append(read)
+            for r in inside:
+                if not any(r is known for known in use.inside):
+                    use.inside.append(r)
+                    self._read(facts, r, use)
         else:
             use.other.append(read)
 
@@ -290,6 +298,10 @@ class RemoveSamplers(Codemod):
         for e in use.epochs:
             if not any(e in g.body for g in guards):
                 yield Change(e, self.edit(facts, e, f"`{facts.short(e)}` removed: {WHY}"), None, (e,))
+        for read in use.given:
+            yield Change(
+                read, self.edit(facts, read, f"`{facts.short(read)}` is None now: {WHY}"), source("None"), (read,)
+            )
         for s in [*use.statements, *self._told_off(facts, use)]:
             says = f"`{facts.short(s)}` removed: {WHY}"
             yield Change(s, self.edit(facts, s, says), None, (s,))

@@ -1,0 +1,73 @@
+"""T4: a DistributedSampler that a function is called with, before and after; and arguments that stay."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+SCRIPT = """
+import torch
+from torch.utils.data import DataLoader, RandomSampler
+from torch.utils.data.distributed import DistributedSampler
+
+
+def one_epoch(model, loader, epoch, sampler=None):
+    if sampler:
+        sampler.set_epoch(epoch)
+    for x in loader:
+        model(x)
+
+
+def main(data, model, distributed):
+    sampler = DistributedSampler(data)
+    loader = DataLoader(data, 8, sampler=sampler)
+    for epoch in range(3):
+        one_epoch(model, loader, epoch, sampler)
+"""
+GOES = {
+    "by its place": ("", ""),
+    "by its name": ("epoch, sampler)", "epoch, sampler=sampler)"),
+    "not None": ("if sampler:", "if sampler is not None:"),
+    "without a test": ("    if sampler:\n        sampler.set_epoch", "    sampler.set_epoch"),
+    "another call without": ("epoch, sampler)\n", "epoch, sampler)\n    one_epoch(model, loader, 3)\n"),
+    "another with None": ("epoch, sampler)\n", "epoch, sampler)\n    one_epoch(model, loader, 3, None)\n"),
+    "made under a condition": (
+        "(data)\n    loader = DataLoader(data, 8, ",
+        "(data) if distributed else None\n    loader = DataLoader(data, 8, shuffle=sampler is None, ",
+    ),
+}
+
+
+@pytest.mark.parametrize("old, new", GOES.values(), ids=GOES.keys())
+def test_it_goes(old, new):
+    text = SCRIPT.replace(old, new)
+    assert text != SCRIPT or not old
+    result = migrate_text(text)
+    assert "DistributedSampler(" not in result.text and "set_epoch" not in result.text
+    assert "sampler=sampler" not in result.text and "shuffle=True" in result.text
+    assert not [n for n in result.attention if n.code == "PTM401"]
+    assert any("`sampler` is None now" in e.message for e in result.edits)
+    assert migrate_text(result.text).text == result.text
+
+
+STAYS = {
+    "read for more": (
+        "        sampler.set_epoch(epoch)\n",
+        "        sampler.set_epoch(epoch)\n    print(len(sampler))\n",
+    ),
+    "another thing elsewhere": (
+        "epoch, sampler)\n",
+        "epoch, sampler)\n    one_epoch(model, loader, 3, RandomSampler(data))\n",
+    ),
+    "set anew inside": ("    if sampler:", "    sampler = sampler or model.sampler\n    if sampler:"),
+    "a function that is handed on": ("epoch, sampler)\n", "epoch, sampler)\n    model.apply(one_epoch)\n"),
+    "a function from elsewhere": ("        one_epoch(", "        model.one_epoch("),
+    "starred": ("one_epoch(model, loader, epoch, sampler)", "one_epoch(*[model, loader, epoch, sampler])"),
+}
+
+
+@pytest.mark.parametrize("old, new", STAYS.values(), ids=STAYS.keys())
+def test_it_stays_and_is_told(old, new):
+    text = SCRIPT.replace(old, new)
+    assert text != SCRIPT
+    result = migrate_text(text)
+    assert "DistributedSampler(data, num_replicas=1, rank=0)" in result.text and "set_epoch(epoch)" in result.text
+    assert [n for n in result.attention if n.code == "PTM401"]

@@ -55,8 +55,7 @@ def call(run: Callable[..., Any], args: tuple, kwargs: dict[str, Any], method: s
         payload: Any = work
         if method == "spawn":
             pickling.check_guard(strategy.name)
-            given = inspect.signature(run).bind(*args, **kwargs).arguments
-            pickling.check(strategy.name, {**_named(given), "trainer": trainer})
+            pickling.check(strategy.name, {**_named(run, args, kwargs), "trainer": trainer})
             payload = Path(folder, "work")
             payload.write_bytes(pickle.dumps((*work, torch.initial_seed(), randomness.capture())))
         shared = {**meeting(settings), PREFIX + "LAUNCHER": method}
@@ -76,9 +75,13 @@ def call(run: Callable[..., Any], args: tuple, kwargs: dict[str, Any], method: s
     return bring_back(trainer, outcome, given_model(args, trainer))
 
 
-def _named(given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments under the names that a user knows."""
+def _named(run: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments under the names that a user knows; `run` may be given the method that it runs, and then those."""
+    at = next((i for i, arg in enumerate(args) if inspect.ismethod(arg)), None)
+    if at is not None:
+        run, args = args[at], args[at + 1 :]
     known = {"train": "train_dataloaders", "loaders": "dataloaders"}
+    given = inspect.signature(run).bind(*args, **kwargs).arguments
     return {known.get(name, name): value for name, value in given.items() if not isinstance(value, (str, type(None)))}
 
 

@@ -278,6 +278,8 @@ def _device_changes(facts: Facts, options: Options) -> list[Change]:
 
 def _lifted(facts: Facts, options: Options) -> Result:
     from .lift.lift import lift
+    from .lift.own_device import CODE as PLACED
+    from .lift.own_device import settled
     from .lift.shape.shape import shaped
 
     facts.lifting = True
@@ -287,14 +289,16 @@ def _lifted(facts: Facts, options: Options) -> Result:
     plain.precision, plain.sync_batchnorm = facts.precision, facts.sync_batchnorm
     line = _line_map(plain.text.text, facts.text.text)
     try:
-        text, plan, more, attention = lift(plain, accelerator(facts))
+        text, plan, more, attention = lift(plain, accelerator(facts), options.wants(PLACED))
     except CannotLift as why:
         if why.node is not None:
             why.line = line(getattr(why.node, "lineno", 1))
         raise
-    edits = [c.edit for c in changes if c.told] + [replace(e, line=line(e.line)) for e in more]
+    left = seen(facts, changes, options.wants)
+    left, more = settled(left, [replace(e, line=line(e.line)) for e in more], text)
+    edits = [c.edit for c in changes if c.told] + more
     attention = [replace(n, line=line(n.line)) for n in attention]
-    attention += [n for n in seen(facts, changes, options.wants) if n.code != "PTM301"]  # the lift logs those
+    attention += [n for n in left if n.code != "PTM301"]  # the lift logs those
     names = [as_import(n, imported_as(plain, n)) for n in MODULE_NAMES]
     text, finishing, told = _finished(Facts(text), names, facts, options)
     compiles(text)

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..facts.devices import is_index
 from ..facts.nodes import walk
-from ..facts.placed import MAKES_TENSORS
+from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.script import Facts
 from .base import Change, Codemod
 
@@ -94,11 +94,11 @@ def _device_texts(facts: Facts) -> Iterator[ast.expr]:
     for call in facts.walk(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr == "to" and facts.names.resolve(call.func) is None:
             places = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "device")]
-            yield from (p for p in places if is_index(p))  # `.to(rank)`: a number is an accelerator's
-        elif (facts.names.resolve(call.func) or "") in MAKES_TENSORS:
+        elif (facts.names.resolve(call.func) or "") in MAKES_TENSORS | LIKE:
             places = [k.value for k in call.keywords if k.arg == "device"]
         else:
             continue
+        yield from (p for p in places if facts.devices.is_number(p))  # `.to(rank)`: a number is an accelerator's
         for node in places:
             if facts.devices.is_device(node) and _is_text(facts, node) and not _all_cpu(node):
                 yield node

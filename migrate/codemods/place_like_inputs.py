@@ -87,7 +87,7 @@ class PlaceLikeInputs(Codemod):
     def _made_there(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
         """`torch.zeros(2, 3, device=device)`"""
         given = next((k for k in call.keywords if k.arg == "device"), None)
-        if given is None or not facts.devices.is_device(given.value):
+        if given is None or not facts.devices.says_where(given.value):
             return
         if facts.devices.is_host(given.value) or self._is_own(facts, call, [given]):
             return

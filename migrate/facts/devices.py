@@ -296,15 +296,38 @@ class Devices:
     def device_arguments(self, call: ast.Call) -> list[ast.expr | ast.keyword]:
         """The arguments of a `.to(...)` that say where, not what: the device, and non_blocking with it."""
         found: list[ast.expr | ast.keyword] = []
-        if call.args and (self.is_device(call.args[0]) or is_index(call.args[0])):
+        if call.args and self.says_where(call.args[0]):
             found.append(call.args[0])
-        found += [k for k in call.keywords if k.arg == "device" and (self.is_device(k.value) or is_index(k.value))]
+        found += [k for k in call.keywords if k.arg == "device" and self.says_where(k.value)]
         if found:
             found += [k for k in call.keywords if k.arg == "non_blocking"]
         return found
 
+    def says_where(self, node: ast.expr) -> bool:
+        """Whether an argument of a call that places something is a device, or the number of one."""
+        return self.is_device(node) or self.is_number(node)
+
+    def is_number(self, node: ast.expr) -> bool:
+        """A device's number by its name, which nothing shows to be a dtype or a tensor: `rank = torch.half`."""
+        if not is_index(node):
+            return False
+        scope = self.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
+        if scope is None or not isinstance(node, ast.Name):
+            return True
+        values = [*(self.assigned(node.id, scope) or ()), *(self.given(scope, node.id) or ())]
+        return all(is_index(v) or (self._may_be_device(v) and self._may_be_device(_first(v))) for v in values)
+
     def _only_device_arguments(self, call: ast.Call) -> bool:
         return len(call.args) <= 2 and all(k.arg in ("device", "non_blocking") for k in call.keywords)
+
+
+def _first(node: ast.expr) -> ast.expr:
+    """`torch.ones(1)` of `torch.ones(1).double()`; what a tensor says of its device is no tensor."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr != "get_device":
+        if not isinstance(node.func.value, ast.Call):
+            break
+        node = node.func.value
+    return node
 
 
 def _starts_device(node: ast.expr) -> bool:

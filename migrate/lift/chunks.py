@@ -7,6 +7,7 @@ reads (a counter) becomes an attribute; all others stay local.
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ..facts.nodes import walk
@@ -162,8 +163,10 @@ def _batch_names(passing: DataPass) -> list[ast.Name]:
     return [n for n in walk(passing.loop.target) if isinstance(n, ast.Name)]
 
 
-def resolve_variables(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk]) -> Variables:
-    """Decide for every name of the chunks whether it is an argument, an attribute or local."""
+def resolve_variables(
+    facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk], unread: Collection[ast.AST] = ()
+) -> Variables:
+    """Decide for every name of the chunks whether it is an argument, an attribute or local; `unread` ones are gone."""
     v = Variables()
     writes: dict[Variable, set[int]] = {}
     needs: dict[Variable, set[int]] = {}
@@ -179,6 +182,8 @@ def resolve_variables(facts: Facts, recipe: Recipe, binder: Binder, chunks: list
                 if isinstance(var := binder.variable(name), Variable):
                     writes.setdefault(var, set()).add(i)
         for name in names_in(chunk.statements):
+            if name in unread:
+                continue
             var = binder.variable(name)
             if var is None:
                 continue
@@ -194,7 +199,7 @@ def resolve_variables(facts: Facts, recipe: Recipe, binder: Binder, chunks: list
                 needs.setdefault(var, set()).add(i)
         if chunk.passing is not None and chunk.statements is chunk.passing.after and chunk.passing.returns is not None:
             for inner in walk(chunk.passing.returns):
-                outer = binder.variable(inner) if isinstance(inner, ast.Name) else None
+                outer = binder.variable(inner) if isinstance(inner, ast.Name) and inner not in unread else None
                 if isinstance(outer, Variable) and outer.name not in stored(chunk.statements):
                     needs.setdefault(outer, set()).add(i)
         if chunk.passing is not None and chunk.statements is chunk.passing.after and chunk.passing.result is not None:

@@ -15,8 +15,11 @@ from .splice import Splice, indent
 ATTEMPTS = ((True, True), (False, True), (True, False), (False, False))  # (lift the evaluation, automatic steps)
 
 
-def lift(facts: Facts, accelerator: str | None = None) -> tuple[str, str, list[Edit], list[Note]]:
-    """The lifted text, its plan (module or manual), edits and notes; CannotLift where it is not shown to be right."""
+def lift(facts: Facts, accelerator: str | None = None, places: bool = True) -> tuple[str, str, list[Edit], list[Note]]:
+    """The lifted text, its plan (module or manual), edits and notes; CannotLift where it is not shown to be right.
+
+    `places`: tensors that the script puts on a device by name go to the Module's own.
+    """
     first: CannotLift | None = None
     tried: list[tuple[bool, bool]] = []
     loops = outline(facts)
@@ -26,7 +29,7 @@ def lift(facts: Facts, accelerator: str | None = None) -> tuple[str, str, list[E
         try:
             recipe = find(facts, loops, evaluates, automatic)
             tried += _also(recipe, evaluates, automatic)
-            lifted = ModuleBuilder(facts, recipe, accelerator).build()
+            lifted = ModuleBuilder(facts, recipe, accelerator, places).build()
         except CannotLift as why:
             first = first or why
             continue

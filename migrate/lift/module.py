@@ -20,12 +20,15 @@ from .draws import drawn
 from .epochs import epoch_afterwards, epoch_expression, max_epochs
 from .imports import imported_as
 from .nodes import is_mode_call, names_of, walk_here
+from .own_device import CODE as PLACED
+from .own_device import OWN
 from .recipe import CannotLift, Recipe
 from .rewriting import Rewriter
 from .settings import settings_of
 from .splice import indent
 
 CODE = "PTM700"
+UNREAD = "PTM102"
 
 
 @dataclass
@@ -44,8 +47,8 @@ class Lifted:
 class ModuleBuilder(Rewriter):
     """Puts the class, the Trainer and the report together."""
 
-    def __init__(self, facts: Facts, recipe: Recipe, accelerator: str | None) -> None:
-        super().__init__(facts, recipe)
+    def __init__(self, facts: Facts, recipe: Recipe, accelerator: str | None, places: bool = True) -> None:
+        super().__init__(facts, recipe, places)
         self.accelerator = accelerator
         self.unit = facts.indentation
         self.edits: list[Edit] = []
@@ -75,6 +78,7 @@ class ModuleBuilder(Rewriter):
         ]
         for f in removed:
             self._say(f, f"{f.name}() became methods of {self.name}")
+        self._say_own_device(removed)
         self._say(self.recipe.epoch_loop, f"the epoch loop became Trainer.fit with {self.name}")
         why = self.recipe.optimization.why
         if why is not None:
@@ -84,9 +88,18 @@ class ModuleBuilder(Rewriter):
         unbound = self.variables.unbound
         return Lifted(lines, self._trunk(), self.configured, removed, unbound, self.edits, self.attention)
 
-    def _say(self, node: ast.AST, message: str) -> None:
+    def _say(self, node: ast.AST, message: str, code: str = CODE) -> None:
         line, column, _, _ = self.facts.text.key(node)
-        self.edits.append(Edit(line, column + 1, CODE, message))
+        self.edits.append(Edit(line, column + 1, code, message))
+
+    def _say_own_device(self, removed: list[ast.FunctionDef]) -> None:
+        for call, chunk in self.own_device.chunks.items():
+            f = chunk.passing.function if chunk.passing is not None else None
+            if f is not None and f not in removed:
+                continue  # it stands in the script too, where it stays told of
+            self._say(call, f"`{self.facts.short(call)}` goes where the Module is: `{OWN}`", PLACED)
+        for s in self.own_device.dropped:
+            self._say(s, f"`{self.facts.short(s)}` removed: nothing reads it any more", UNREAD)
 
     def _warn(self, node: ast.AST, message: str) -> None:
         line, column, _, _ = self.facts.text.key(node)
@@ -275,7 +288,11 @@ class ModuleBuilder(Rewriter):
 
     def _chunk(self, chunk: Chunk) -> list[str]:
         lines: list[str] = []
-        dropped = set(self.recipe.optimization.dropped) | set(drops_mode(self.facts, self.recipe, chunk))
+        dropped = (
+            set(self.own_device.dropped)
+            | set(self.recipe.optimization.dropped)
+            | set(drops_mode(self.facts, self.recipe, chunk))
+        )
         if chunk.passing is not None and chunk.statements is chunk.passing.after:
             lines += self._reduced_counters(chunk)
         lines += self._alias_lines(chunk)
@@ -341,7 +358,7 @@ class ModuleBuilder(Rewriter):
     def _alias_lines(self, chunk: Chunk) -> list[str]:
         """Parameters that the call gave an expression: `lr = args.lr * 2`."""
         lines = []
-        used = {n.id for n in _names(chunk.statements)}
+        used = {n.id for n in _names(chunk.statements) if n not in self.own_device.unread}
         for var, value in self.variables.aliases.items():
             if var.owner == chunk.owner and var.name in used and not isinstance(value, ast.Constant):
                 lines.append(f"{var.name} = {self._expression(value, None)}")

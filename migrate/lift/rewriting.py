@@ -13,6 +13,7 @@ from .configure import configure, need_names
 from .counters import Counter, counters_of
 from .functions import check_functions
 from .loss import loss_reduction
+from .own_device import own_device
 from .reads import stored
 from .recipe import CannotLift, Recipe
 from .splice import Splice
@@ -21,14 +22,15 @@ from .splice import Splice
 class Rewriter:
     """Renders statements and expressions of a recipe's chunks as they read inside the module."""
 
-    def __init__(self, facts: Facts, recipe: Recipe) -> None:
+    def __init__(self, facts: Facts, recipe: Recipe, places: bool = True) -> None:
         self.facts = facts
         self.recipe = recipe
         self.splice = Splice(facts.text)
         self.binder = Binder(facts, recipe)
         self.chunks = chunks_of(recipe)
         self._look_for_carried()
-        self.variables: Variables = resolve_variables(facts, recipe, self.binder, self.chunks)
+        self.own_device = own_device(facts, self.chunks if places else [])
+        self.variables: Variables = resolve_variables(facts, recipe, self.binder, self.chunks, self.own_device.unread)
         self.configured = configure(facts, recipe, self.binder, self.variables)
         if recipe.first_epoch is not None:
             need_names(self.binder, self.variables, recipe.first_epoch)
@@ -92,6 +94,11 @@ class Rewriter:
         if chunk is not None and chunk.passing is not None and chunk.statements is chunk.passing.after:
             reduced = {v for v, c in self.counters.items() if c.reduced and c.passing is chunk.passing}
         for n in walk(node):
+            if n in self.own_device.unread and chunk is not None:
+                continue
+            if n in self.own_device.calls and chunk is not None:
+                span, text = self.own_device.calls[n]
+                found[span] = text
             if isinstance(n, ast.Name):
                 new = self._replacement(n, chunk, reduced)
                 if new is not None:

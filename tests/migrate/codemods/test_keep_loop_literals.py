@@ -11,6 +11,21 @@ def test_a_literal_is_found(device):
     assert result.plan == "loop" and f"x.to(runtime.own_device({device}))" in result.text
 
 
+@pytest.mark.parametrize("device", ["rank", "args.gpu", "1", 'f"cuda:{n}"'])
+@pytest.mark.parametrize(
+    "made", ["torch.zeros(2, device={})", "torch.ones_like(x, device={})", "torch.zeros(2).to({})"]
+)
+def test_what_is_made_on_it_is_found(made, device):
+    source = f"import torch\nfor x in xs:\n    loss = model(x, {made.format(device)})\n    loss.backward()\n"
+    assert made.format(f"runtime.own_device({device})") in migrated(source).text
+
+
+@pytest.mark.parametrize("rank", ["torch.half", "torch.ones(1)", "torch.ones(1).long()"])
+def test_a_dtype_or_a_tensor_of_such_a_name_stays(rank):
+    source = f"import torch\nrank = {rank}\nfor x in xs:\n    loss = model(x.to(rank))\n    loss.backward()\n"
+    assert "x.to(rank)" in migrated(source).text
+
+
 @pytest.mark.parametrize("given", ["torch.half", '"cpu"', "other", "y.device", "True"])
 def test_what_is_no_accelerator_stays(given):
     source = f"import torch\nfor x in xs:\n    loss = model(x.to({given}))\n    loss.backward()\n"

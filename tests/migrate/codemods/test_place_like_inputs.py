@@ -21,6 +21,8 @@ def net(*lines: str, method: str = "def forward(self, x):", base: str = "nn.Modu
         ("z = torch.zeros(2, dtype=torch.long).cuda()", "z = torch.zeros(2, dtype=torch.long).to(x.device)"),
         ("z = torch.zeros(2).long().cuda()", "z = torch.zeros(2).long().to(x.device)"),
         ("z = torch.zeros(2, device='cuda')", "z = torch.zeros(2, device=x.device)"),
+        ("z = torch.zeros(2, device=self.rank)", "z = torch.zeros(2, device=x.device)"),
+        ("z = torch.zeros(2, device=0)", "z = torch.zeros(2, device=x.device)"),
         ("z = torch.zeros(2).cuda()\nreturn self.embed(x) + z", "z = torch.zeros(2).to(x.device)\nreturn self.embed(x) + z"),
     ],
 )  # fmt: skip
@@ -131,7 +133,10 @@ def test_in_a_helper():
         "z = torch.arange(3).tolist()",
         "z = torch.zeros(2).type_as(x)",
         "z = torch.zeros(2, device=x.device)",
+        "z = torch.zeros(2, device=None)",
         "z = torch.zeros(2).to(x.device)",
+        "rank = torch.half\n        z = torch.zeros(2).to(rank)",
+        "rank = torch.ones(1, device=x.device).double()\n        z = torch.zeros(2).to(rank)",
         "z = x.new_zeros(2)",
         "z = torch.zeros_like(x)",
         "z = torch.zeros(2).to(torch.half)",
@@ -146,6 +151,8 @@ def test_unchanged(body):
     "source",
     [
         "z = torch.zeros(2).cuda()",
+        "z = torch.zeros(2, device=rank)",
+        "z = torch.ones_like(y, device=args.gpu)",
         "def f(n):\n    return torch.zeros(n).cuda()",
         "def f(batch):\n    x, y = batch\n    return torch.zeros(2, device='cuda')",
         "def f(x=None):\n    return torch.zeros(x.size(0)).cuda()",

@@ -1,0 +1,135 @@
+"""T2 in lifted code: what the script placed on a device by name goes where the Module is, `self.device`.
+
+`torch.zeros(2).to(rank)` would be rank 0's device on every rank: to the result each process is the only one.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+
+from ..codemods.place_like_inputs import PlaceLikeInputs
+from ..facts.nodes import walk
+from ..facts.placed import LIKE, MAKES_TENSORS
+from ..facts.script import Facts
+from ..report import Edit, Note
+from .chunks import Chunk
+
+CODE = PlaceLikeInputs.code
+OWN = "self.device"
+
+
+@dataclass
+class OwnDevice:
+    """The calls of the chunks that get `self.device`, and what nothing reads once they have."""
+
+    calls: dict[ast.Call, tuple[tuple[int, int], str]] = field(default_factory=dict)  # span and its new text
+    chunks: dict[ast.Call, Chunk] = field(default_factory=dict)
+    unread: set[ast.AST] = field(default_factory=set)
+    dropped: list[ast.Assign] = field(default_factory=list)  # devices of the chunks without another reader
+
+
+def own_device(facts: Facts, chunks: list[Chunk]) -> OwnDevice:
+    """What of the chunks is placed by a device that the script names, where the runtime does not place it anyway."""
+    found = OwnDevice()
+    for chunk in chunks:
+        if chunk.hook == "train_dataloader":
+            continue  # it is asked for before anything is placed
+        passing = chunk.passing
+        returned = passing.returns if passing is not None and chunk.statements is passing.after else None
+        for s in [*chunk.statements, *([returned] if returned is not None else [])]:
+            for call in walk(s):
+                if not isinstance(call, ast.Call) or facts.in_formatted_string(call) or _in_class(facts, call, s):
+                    continue
+                change = _moved(facts, call) or _made_there(facts, call)
+                if change is not None:
+                    span, new, parts = change
+                    found.calls[call], found.chunks[call] = (span, new), chunk
+                    found.unread.update(n for part in parts for n in walk(part))
+    _drop_unread(facts, chunks, found)
+    return found
+
+
+def _moved(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, list[ast.AST]] | None:
+    """`torch.zeros(2).to(rank)`, `torch.zeros(2).cuda(rank, non_blocking=True)`"""
+    receiver, f = facts.devices.moved(call), call.func
+    if receiver is None or not isinstance(f, ast.Attribute) or facts.placed.by_runtime(receiver):
+        return None
+    if f.attr == "to":
+        where = facts.devices.device_arguments(call)[0]
+        return _at(facts, where.value if isinstance(where, ast.keyword) else where)
+    later = [k.value for k in call.keywords if k.arg == "non_blocking"] + call.args[1:]
+    others = f", non_blocking={facts.text.get(later[0])}" if later else ""
+    start = facts.text.span(f)[1] - len(f.attr)
+    if any(not isinstance(v, ast.Constant) for v in later):
+        return None  # the names in it would have to be written anew
+    return (start, facts.text.span(call)[1]), f"to({OWN}{others})", [*call.args, *call.keywords]
+
+
+def _made_there(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, list[ast.AST]] | None:
+    """`torch.zeros(2, device=rank)`"""
+    if facts.names.resolve(call.func) not in MAKES_TENSORS | LIKE:
+        return None
+    where = next((k.value for k in call.keywords if k.arg == "device"), None)
+    if where is None or not facts.devices.says_where(where) or facts.devices.is_host(where):
+        return None
+    return _at(facts, where)
+
+
+def _at(facts: Facts, where: ast.expr) -> tuple[tuple[int, int], str, list[ast.AST]]:
+    return facts.text.span(where), OWN, [where]
+
+
+def _in_class(facts: Facts, call: ast.Call, s: ast.AST) -> bool:
+    """Whether `self` is another's where the call stands."""
+    for up in facts.scopes.ancestors(call):
+        if isinstance(up, ast.ClassDef):
+            return True
+        if up is s:
+            return False
+    return False
+
+
+def _drop_unread(facts: Facts, chunks: list[Chunk], found: OwnDevice) -> None:
+    """`device = torch.device(rank)` of a training function goes with its last reader."""
+    lost = True
+    while lost:
+        lost = False
+        for s in (s for c in chunks for s in c.statements if isinstance(s, ast.Assign) and s not in found.dropped):
+            target = s.targets[0]
+            if len(s.targets) > 1 or not isinstance(target, ast.Name) or not facts.devices.says_where(s.value):
+                continue
+            home = facts.scopes.scope_of(target).lookup(target.id)
+            reads = list(facts.scopes.reads(target.id, home)) if home is not None else []
+            if reads and all(r in found.unread for r in reads):
+                found.dropped.append(s)
+                found.unread.update(walk(s))
+                lost = True
+
+
+def settled(notes: list[Note], edits: list[Edit], text: str) -> tuple[list[Note], list[Edit]]:
+    """The notes without those of what `text`, the lifted one, puts where the Module is; such edits at their lines."""
+    open_ = [n for n in notes if n.code == CODE]
+    if not open_ or not any(e.code == CODE for e in edits):
+        return notes, edits
+    codemod = PlaceLikeInputs()
+    for _ in codemod.plan(Facts(text)):
+        pass
+    stays = {_call_of(n) for n in codemod.left}
+    placed = []
+    for e in edits:
+        alike = [n for n in open_ if e.code == CODE and _call_of(n) == _call_of(e)]
+        # a statement that was written into the loop has its line no more
+        note = next((n for n in alike if n.line == e.line), None)
+        if note is None and alike and _call_of(e) not in stays:
+            note = alike[0]
+        if note is not None:
+            open_.remove(note)
+            e = replace(e, line=note.line, column=note.column)
+        placed.append(e)
+    return [n for n in notes if n.code != CODE or n in open_], placed
+
+
+def _call_of(told: Note | Edit) -> str:
+    """The call that a note of this code, or an edit, begins with."""
+    return told.message.split("`")[1] if "`" in told.message else ""

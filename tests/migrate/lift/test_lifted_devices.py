@@ -1,0 +1,217 @@
+"""What a script places by a device's name goes where the Module is; what stands outside of it is told of."""
+
+import pytest
+from ptmigrate.migrate.migrate import Options, migrate_text
+
+from tests.migrate.lift.test_same_run import HEAD
+from tests.migrate.running import check_same
+
+SCRIPT = """\
+import argparse
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def train(model, rank, args, loader, optimizer):
+    {made}
+    for x, y in loader:
+        x, y = x.to(rank), y.to(rank)
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    {after}
+
+
+def main(rank, args):
+    {first}
+    model = torch.nn.Linear(4, 2).to(rank)
+    loader = DataLoader(TensorDataset(torch.randn(8, 4), torch.zeros(8).long()), batch_size=4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(2):
+        train(model, rank, args, loader, optimizer)
+    {last}
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--gpu", type=int, default=0)
+main(0, parser.parse_args())
+"""
+
+
+def lifted(made="total = 0.0", after="print(total)", first="pass", last="pass", **options):
+    result = migrate_text(
+        SCRIPT.format(made=made, after=after, first=first, last=last), Options(**options) if options else None
+    )
+    assert result.plan == "module", result.attention
+    again = migrate_text(result.text)
+    assert again.text == result.text
+    return result
+
+
+def told(result):
+    return [n.line for n in result.attention if n.code == "PTM104"]
+
+
+@pytest.mark.parametrize(
+    ("made", "placed"),
+    [
+        ("torch.zeros(2).to(rank)", "torch.zeros(2).to(self.device)"),
+        ("torch.zeros(2).to(device=rank, dtype=torch.half)", "torch.zeros(2).to(device=self.device, dtype=torch.half)"),
+        ("torch.zeros(2).to(f'cuda:{rank}', non_blocking=True)", "torch.zeros(2).to(self.device, non_blocking=True)"),
+        ("torch.zeros(2).cuda()", "torch.zeros(2).to(self.device)"),
+        ("torch.zeros(2).cuda(rank, non_blocking=True)", "torch.zeros(2).to(self.device, non_blocking=True)"),
+        ("torch.zeros(2, device=rank)", "torch.zeros(2, device=self.device)"),
+        ("torch.zeros(2, device=args.gpu)", "torch.zeros(2, device=self.device)"),
+        ("torch.zeros(2, device=f'cuda:{rank}').long()", "torch.zeros(2, device=self.device).long()"),
+        ("torch.tensor([0.0], device=torch.device('cuda', rank))", "torch.tensor([0.0], device=self.device)"),
+        ("[torch.zeros(2, device=0) for _ in 'ab'][0]", "[torch.zeros(2, device=self.device) for _ in 'ab'][0]"),
+    ],
+)
+def test_a_tensor_made_in_a_hook_is_made_where_the_module_is(made, placed):
+    result = lifted(f"total = {made}")
+    assert f"self.total = {placed}\n" in result.text
+    assert not told(result) and ("PTM104", 8) in {(e.code, e.line) for e in result.edits}
+    module = result.text.partition("def main")[0]
+    assert "def __init__(self, model):" in module and "def train(" not in module
+
+
+def test_a_device_of_the_pass_goes_with_its_last_reader():
+    result = lifted("device = torch.device(f'cuda:{rank}')\n    total = torch.zeros(2, device=device)")
+    assert "cuda" not in result.text and "rank" not in result.text.partition("def main")[0]
+    assert ("PTM102", 8) in {(e.code, e.line) for e in result.edits}
+
+
+def test_a_device_that_is_read_otherwise_stays_for_that():
+    text = lifted(
+        "device = torch.device(f'cuda:{rank}')\n    total = torch.zeros(2, device=device)\n    print(device)"
+    ).text
+    assert "torch.zeros(2, device=self.device)" in text and "device = torch.device(f'cuda:{self.rank}')" in text
+
+
+@pytest.mark.parametrize(
+    ("made", "kept"),
+    [
+        ("total = 0.0; print(rank)", "self.print(self.rank)"),
+        ("total = torch.zeros(2, device='cpu')", "torch.zeros(2, device='cpu')"),
+        ("total = torch.zeros(2).to('cpu')", "torch.zeros(2).to('cpu')"),
+        ("total = torch.zeros(2).to(torch.half)", "torch.zeros(2).to(torch.half)"),
+        ("total = torch.zeros(2, device=model.weight.device)", "device=self.model.weight.device"),
+        ("gpu = torch.half\n    total = torch.zeros(2).to(gpu)", "torch.zeros(2).to(gpu)"),
+        ("gpu = torch.ones(1).double()\n    total = torch.zeros(2).to(gpu)", "torch.zeros(2).to(gpu)"),
+    ],
+)
+def test_what_names_no_device_of_a_rank_stays(made, kept):
+    result = lifted(made)
+    assert kept in result.text and "self.device" not in result.text
+    assert not [e for e in result.edits if e.code == "PTM104"]
+
+
+@pytest.mark.parametrize(
+    "made", ["torch.ones(2, device=f'cuda:{rank}')", "torch.ones(2, device=rank)", "torch.ones(2).to(rank)"]
+)
+def test_outside_of_the_module_it_stays_and_is_told(made):
+    result = lifted(first=f"weight = {made}")
+    assert f"weight = {made}" in result.text and told(result) == [20]
+    result = lifted(f"total = {made}", last=f"weight = {made}")
+    assert f"weight = {made}" in result.text and "self.device" in result.text and told(result) == [26]
+
+
+def test_codes_that_were_not_asked_for():
+    result = lifted("total = torch.zeros(2, device=rank)", ignore=("PTM104",))
+    assert "torch.zeros(2, device=self.rank)" in result.text
+
+
+SAME = (
+    HEAD
+    + """
+def train(model, device, epoch):
+    model.train()
+    where = device
+    seen = torch.zeros(2, device=where)
+    shift = torch.ones(1).to(device, torch.float64)
+    for x, y in train_loader:
+        x, y = x.to(device), y.to(device)
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        seen = seen + torch.tensor([loss.item(), len(x)], device=device)
+    print(epoch, (seen[0] / seen[1] + shift).item())
+
+def test(model, device):
+    model.eval()
+    right = torch.zeros(1, dtype=torch.long).to(device)
+    with torch.no_grad():
+        for x, y in test_loader:
+            x, y = x.to(device), y.to(device)
+            right = right + (model(x).argmax(1) == y).sum()
+    print(right.tolist())
+
+for epoch in range(args.epochs):
+    train(model, device, epoch)
+    test(model, device)
+"""
+)
+
+
+def test_the_run_is_the_same():
+    text = check_same(SAME, "module")
+    module = text.partition("class ")[2].partition("trainer = ")[0]
+    assert "self.device_" not in module and "where" not in module and module.count("self.device") == 3
+
+
+OBJECT = """\
+import os
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Trainer:
+    def __init__(self, model, loader, optimizer, gpu_id):
+        self.gpu_id = gpu_id
+        self.model = model.to(gpu_id)
+        self.loader = loader
+        self.optimizer = optimizer
+
+    def _run_batch(self, x, y):
+        self.optimizer.zero_grad()
+        loss = F.cross_entropy(self.model(x), y, weight=torch.ones(2, device=self.gpu_id))
+        loss.backward()
+        self.optimizer.step()
+        return loss.item()
+
+    def train(self, max_epochs):
+        for epoch in range(max_epochs):
+            total = torch.zeros(1).to(self.gpu_id)
+            for x, y in self.loader:
+                total += self._run_batch(x.to(self.gpu_id), y.to(self.gpu_id))
+            print(epoch, total)
+
+
+data = TensorDataset(torch.randn(32, 4), torch.zeros(32).long())
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+Trainer(model, DataLoader(data, batch_size=8), optimizer, int(os.environ["LOCAL_RANK"])).train(3)
+"""
+
+
+def test_the_device_of_an_object_that_trains():
+    result = migrate_text(OBJECT)
+    module = result.text.partition("class TrainingModule")[2].partition("class Trainer")[0]
+    assert result.plan == "module" and "gpu_id" not in module and "owner" not in module
+    assert "weight=torch.ones(2, device=self.device)" in module and "torch.zeros(1).to(self.device)" in module
+    assert not told(result) and [e.line for e in result.edits if e.code == "PTM104"] == [23, 16]
+
+
+def test_an_evaluation_that_stays_in_the_script_too_is_told_of():
+    result = migrate_text(
+        SAME.replace("dtype=torch.long).to(device)", "dtype=torch.long, device=device)") + "test(model, device)\n"
+    )
+    made = "right = torch.zeros(1, dtype=torch.long, device="
+    assert made + "device)" in result.text and made + "self.device)" in result.text
+    told_line = SAME[: SAME.index("right = torch.zeros")].count("\n") + 1
+    assert told(result) == [told_line]

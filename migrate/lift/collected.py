@@ -25,8 +25,11 @@ class Collected:
     decides: CannotLift | None = None
 
 
-def collected(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk]) -> Collected:
-    """What the training step fills with values that depend on the samples, other than its whole loss."""
+def collected(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk], sums: set[Variable]) -> Collected:
+    """What the training step fills with values that depend on the samples, other than its whole loss.
+
+    `sums`: what is brought together already.
+    """
     found = Collected()
     train = recipe.train
     own = stored(train.body) | {n.id for n in walk(train.target) if isinstance(n, ast.Name)}
@@ -35,9 +38,10 @@ def collected(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk])
     for s in train.body:
         for n in walk_here(s):
             name = filled_by(n)
-            if name is None or name.id in own or not isinstance(binder.variable(name), Variable):
+            if name is None or name.id in own or not isinstance(var := binder.variable(name), Variable):
                 continue
-            if any(depends(a, own, losses) for a in given_by(n)):
+            called = isinstance(n, ast.Call)  # only in a call does `loss.item()` become that of the whole batch
+            if var not in sums and any(depends(a, own, losses if called else set()) for a in given_by(n)):
                 found.shown.setdefault(name.id, n)
     for kept, call in found.shown.items():
         filled = filled_by(call)

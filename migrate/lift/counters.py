@@ -14,6 +14,7 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
 from .collected import depends, filled_by, given_by
+from .elements import fills_of, weighed_fills
 from .nodes import walk_here
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
@@ -26,6 +27,7 @@ class Counter:
     passing: DataPass
     reduced: bool  # added over ranks before it is read after the loop
     by_share: bool  # what is added is a mean over the batch: weighted by this rank's share
+    weighed: frozenset[ast.AST] = frozenset()  # of sums in elements, the values that are such means
 
 
 def counters_of(
@@ -41,6 +43,9 @@ def counters_of(
             continue
         try:
             found.update(_of_pass(facts, binder, chunk, variables, training, reduction))
+            if training:
+                found.update(_of_elements(facts, recipe, binder, chunks, chunk, variables, reduction))
+                _check_read_in_step(facts, binder, chunk, found)
         except CannotLift as why:
             if training:
                 recipe.whole = why
@@ -69,6 +74,75 @@ def _of_pass(
     if not training:
         _check_collections(facts, binder, chunk, variables, found)
     return found
+
+
+def _of_elements(
+    facts: Facts,
+    recipe: Recipe,
+    binder: Binder,
+    chunks: list[Chunk],
+    chunk: Chunk,
+    variables: Variables,
+    reduction: str,
+) -> dict[Variable, Counter]:
+    found: dict[Variable, Counter] = {}
+    assert chunk.passing is not None
+    for var, fills in fills_of(chunk, binder, variables).items():
+        weighed = weighed_fills(facts, recipe, binder, chunks, chunk, fills, reduction)
+        if weighed is not None:
+            found[var] = Counter(chunk.passing, True, False, weighed)
+    return found
+
+
+def _check_read_in_step(facts: Facts, binder: Binder, chunk: Chunk, counters: dict[Variable, Counter]) -> None:
+    """Raise for a counter that the step reads where not every rank comes by to bring it together."""
+    passing = chunk.passing
+    assert passing is not None
+    reads = (n for s in chunk.statements for n in walk(s) if isinstance(n, ast.Name) and is_counter_read(facts, n))
+    for n in reads:
+        counter = counters.get(var) if isinstance(var := binder.variable(n), Variable) else None
+        if counter is None or not counter.reduced or counter.passing is not passing:
+            continue
+        if not all_ranks_pass(facts, passing, n, alike(counters), assigned=True):
+            raise CannotLift(n, f"`{n.id}` is read in the step before all of it is there")
+
+
+def is_counter_read(facts: Facts, n: ast.Name) -> bool:
+    """Whether a name is read for its value, and not for an element that is added to: the x of `x[0] += 1`."""
+    if not isinstance(n.ctx, ast.Load):
+        return False
+    at: ast.AST = n
+    while isinstance(up := facts.scopes.parents.get(at), ast.Subscript) and up.value is at:
+        at = up
+    if at is not n and isinstance(getattr(at, "ctx", None), ast.Store):
+        return False
+    if not isinstance(up, ast.BinOp) or up.left is not at:
+        return True
+    around = facts.scopes.parents.get(up)  # the left x[0] of `x[0] = x[0] + 1`
+    same = isinstance(around, ast.Assign) and around.value is up
+    return not (same and ast.unparse(around.targets[0]) == ast.unparse(at))  # type: ignore[union-attr]
+
+
+def alike(counters: dict[Variable, Counter]) -> set[str]:
+    """Names of the counters that every rank counts alike."""
+    return {v.name for v, c in counters.items() if not c.reduced}
+
+
+def all_ranks_pass(facts: Facts, passing: DataPass, n: ast.AST, same: set[str], assigned: bool = False) -> bool:
+    """Whether the conditions around a node ask only for what is the same on every rank."""
+    own = stored(passing.body) | {x.id for x in walk(passing.target) if isinstance(x, ast.Name)}
+    own -= same
+    kinds: tuple[type[ast.AST], ...] = (ast.expr, ast.Expr, ast.keyword, ast.FormattedValue)
+    kinds += (ast.Assign, ast.AugAssign) if assigned else ()
+    for up in facts.scopes.ancestors(n):
+        if up is passing.loop:
+            return True
+        if isinstance(up, ast.If):
+            if any(isinstance(x, ast.Name) and x.id in own for x in walk(up.test)):
+                return False
+        elif not isinstance(up, kinds) or isinstance(up, ast.Lambda | ast.IfExp | ast.BoolOp):
+            return False
+    return False
 
 
 def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, training: bool, reduction: str) -> Counter:

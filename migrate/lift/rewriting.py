@@ -10,7 +10,7 @@ from .carried import check_carried
 from .chunks import Binder, Chunk, Variable, Variables, chunks_of, resolve_variables
 from .collected import collected
 from .configure import configure, need_names
-from .counters import Counter, counters_of
+from .counters import Counter, alike, all_ranks_pass, counters_of, is_counter_read
 from .functions import check_functions
 from .loss import loss_reduction
 from .own_device import own_device
@@ -39,7 +39,7 @@ class Rewriter:
             facts, recipe, self.binder, self.chunks, self.variables, self.reduction
         )
         check_functions(facts, recipe, self.binder, self.chunks, self.variables)
-        self.collected = collected(facts, recipe, self.binder, self.chunks)
+        self.collected = collected(facts, recipe, self.binder, self.chunks, set(self.counters))
         if self.divided and self.collected.decides is not None:
             recipe.whole, self.counters = self.collected.decides, {}
 
@@ -93,12 +93,15 @@ class Rewriter:
         reduced = set()
         if chunk is not None and chunk.passing is not None and chunk.statements is chunk.passing.after:
             reduced = {v for v, c in self.counters.items() if c.reduced and c.passing is chunk.passing}
+        weighed = {value for c in self.counters.values() for value in c.weighed}
         for n in walk(node):
             if n in self.own_device.unread and chunk is not None:
                 continue
             if n in self.own_device.calls and chunk is not None:
                 span, text = self.own_device.calls[n]
                 found[span] = text
+            if n in weighed and chunk is not None and chunk.hook == "training_step":
+                self._weigh(n, found)
             if isinstance(n, ast.Name):
                 new = self._replacement(n, chunk, reduced)
                 if new is not None:
@@ -129,9 +132,16 @@ class Rewriter:
                 found.update(self._guarded_save(n))
         return found
 
+    def _weigh(self, value: ast.AST, found: dict[tuple[int, int], str]) -> None:
+        """A mean that is added to an element counts as the share of the batch that it was taken over."""
+        start, stop = self.facts.text.span(value)
+        if isinstance(value, ast.BinOp | ast.IfExp):
+            found[(start, start)] = "("
+        found[(stop, stop)] = (")" if (start, start) in found else "") + " * self.share"
+
     def _shown_losses(self, n: ast.Call, chunk: Chunk | None) -> dict[tuple[int, int], str]:
         """A printed `loss.item()` is that of the whole batch, where every rank comes by to bring it together."""
-        if chunk is None or not self.divided or chunk.hook != "training_step" or not self._all_ranks_pass(n, chunk):
+        if chunk is None or not self.divided or chunk.hook != "training_step" or not self._all_come_by(n, chunk):
             return {}
         shown = {f"{x.id}.item()" for x in self.recipe.optimization.losses if isinstance(x, ast.Name)}
         share = " * self.share" if self.reduction == "mean" else ""
@@ -143,20 +153,9 @@ class Rewriter:
                 found[(stop, stop)] = f"{share})"
         return found
 
-    def _all_ranks_pass(self, n: ast.AST, chunk: Chunk) -> bool:
-        """Whether the conditions around a node ask only for what is the same on every rank."""
-        passing = chunk.passing
-        assert passing is not None
-        own = stored(passing.body) | {x.id for x in walk(passing.target) if isinstance(x, ast.Name)}
-        for up in self.facts.scopes.ancestors(n):
-            if up is passing.loop:
-                return True
-            if isinstance(up, ast.If):
-                if any(isinstance(x, ast.Name) and x.id in own for x in walk(up.test)):
-                    return False
-            elif not isinstance(up, ast.expr | ast.Expr | ast.keyword | ast.FormattedValue):
-                return False
-        return False
+    def _all_come_by(self, n: ast.AST, chunk: Chunk) -> bool:
+        assert chunk.passing is not None
+        return all_ranks_pass(self.facts, chunk.passing, n, alike(self.counters))
 
     def _is_save(self, value: ast.expr) -> bool:
         return isinstance(value, ast.Call) and self.facts.names.resolve(value.func) == "torch.save"
@@ -278,8 +277,15 @@ class Rewriter:
             return var.name if var.name != n.id else None
         attribute = self.variables.attributes.get(var)
         if attribute is not None:
-            return f"self.{attribute}"
+            return f"self.all_reduce(self.{attribute})" if self._is_read_in_step(var, n, chunk) else f"self.{attribute}"
         return var.name if var.name != n.id else None
+
+    def _is_read_in_step(self, var: Variable, n: ast.Name, chunk: Chunk | None) -> bool:
+        """Whether a training step reads what the ranks add up share by share."""
+        counter = self.counters.get(var)
+        if counter is None or chunk is None or chunk.hook != "training_step" or not counter.reduced:
+            return False
+        return counter.passing is chunk.passing and is_counter_read(self.facts, n)
 
     def _is_training_loader(self, var: Variable, n: ast.Name, chunk: Chunk) -> bool:
         if self.recipe.reloads or chunk.passing is not self.recipe.train or not isinstance(n.ctx, ast.Load):

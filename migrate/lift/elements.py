@@ -1,0 +1,261 @@
+"""Sums in the elements of a tensor, a list or a dictionary of zeros: `ddp_loss[0] += loss.item()`.
+
+What is added has to be shown to be a sum over samples, or the mean that the step differentiates; a tensor like that is
+then brought together as a whole. What is not shown raises: the step gets its batches whole.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from ..facts.nodes import walk
+from ..facts.script import Facts
+from .chunks import Binder, Chunk, Variable, Variables
+from .nodes import walk_here
+from .reads import stored
+from .recipe import CannotLift, DataPass, Recipe
+
+OF_ZEROS = ("torch.zeros", "numpy.zeros", "torch.tensor", "numpy.array")
+MOVES = ("to", "cuda", "cpu", "float", "double", "long")
+OF_WHOLE = ("mean", "std", "var", "median", "norm")
+AS_NUMBER = ("item", "detach", "cpu", "float", "double", "clone")
+
+
+@dataclass(frozen=True)
+class Fill:
+    statement: ast.AugAssign | ast.Assign
+    target: ast.Subscript
+    name: ast.Name
+    value: ast.expr
+
+
+def fills_of(chunk: Chunk, binder: Binder, variables: Variables) -> dict[Variable, list[Fill]]:
+    """The additions to elements of what lives longer than a step, by the variable that holds them."""
+    found: dict[Variable, list[Fill]] = {}
+    for s in chunk.statements:
+        for n in walk_here(s):
+            fill = _fill(n)
+            var = binder.variable(fill.name) if fill is not None else None
+            if fill is not None and isinstance(var, Variable) and var in variables.attributes:
+                found.setdefault(var, []).append(fill)
+    return found
+
+
+def _fill(n: ast.AST) -> Fill | None:
+    """`x[i] += e`, and `x[i] = x[i] + e`."""
+    if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Subscript):
+        target, value = n.target, n.value
+    elif isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Subscript):
+        target = n.targets[0]
+        if not isinstance(n.value, ast.BinOp) or ast.unparse(n.value.left) != ast.unparse(target):
+            return None
+        value = n.value.right
+    else:
+        return None
+    root: ast.expr = target
+    while isinstance(root, ast.Subscript):
+        root = root.value
+    return Fill(n, target, root, value) if isinstance(root, ast.Name) else None
+
+
+def weighed_fills(
+    facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk], step: Chunk, fills: list[Fill], reduction: str
+) -> frozenset[ast.AST] | None:
+    """The values that are weighed by the share of their rank; None where every rank adds up the same.
+
+    Raises CannotLift for what is not shown to be a sum.
+    """
+    passing = step.passing
+    assert passing is not None
+    sums = Sums(facts, recipe, passing, reduction)
+    if not any(sums.of_the_samples(f.statement) for f in fills):
+        return None
+    weighed = set()
+    for f in fills:
+        op = f.statement.op if isinstance(f.statement, ast.AugAssign) else f.statement.value.op  # type: ignore[attr-defined]
+        kind = sums.kind(f.value)
+        if not isinstance(op, ast.Add | ast.Sub) or kind is None or not sums.everywhere(f):
+            raise CannotLift(f.statement, f"`{facts.short(f.statement)}` is not shown to be a sum over samples")
+        if kind == "mean":
+            weighed.add(f.value)
+    _check_uses(facts, binder, chunks, step, fills)
+    return frozenset(weighed)
+
+
+def _check_uses(facts: Facts, binder: Binder, chunks: list[Chunk], step: Chunk, fills: list[Fill]) -> None:
+    """Raise unless it is zeros when the batches begin, and nothing but these sums, and reads, comes to it."""
+    passing, first = step.passing, fills[0]
+    assert passing is not None
+    var = binder.variable(first.name)
+    name = first.name.id
+    made = [s for s in passing.before if _mentions(binder, s, var)]
+    zeros = len(made) == 1 and isinstance(made[0], ast.Assign) and len(made[0].targets) == 1
+    if not zeros or not isinstance(made[0].targets[0], ast.Name) or not _zeros(facts, made[0].value):  # type: ignore[attr-defined]
+        raise CannotLift(first.statement, f"`{name}` is not shown to be zeros before the batches")
+    for chunk in chunks:
+        if any(chunk.statements is kept for kept in (passing.before, passing.body, passing.after)):
+            continue
+        if any(_mentions(binder, s, var) for s in chunk.statements):
+            raise CannotLift(first.statement, f"`{name}` adds up what is read elsewhere too")
+    own = {id(n) for f in fills for n in _mentions(binder, f.statement, var)}
+    for s in step.statements:
+        for n in _mentions(binder, s, var):
+            up = facts.scopes.parents.get(n)
+            element = isinstance(up, ast.Subscript) and isinstance(up.ctx, ast.Load)
+            if id(n) not in own and not element and not _printed(facts, n):
+                raise CannotLift(n, f"`{name}` adds up what the step hands on")
+
+
+def _mentions(binder: Binder, s: ast.AST, var: object) -> list[ast.Name]:
+    return [n for n in walk(s) if isinstance(n, ast.Name) and binder.variable(n) == var]
+
+
+def _printed(facts: Facts, n: ast.Name) -> bool:
+    up = facts.scopes.parents.get(n)
+    while isinstance(up, ast.FormattedValue | ast.JoinedStr):
+        up = facts.scopes.parents.get(up)
+    return isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id == "print"
+
+
+def _zeros(facts: Facts, value: ast.expr) -> bool:
+    if isinstance(value, ast.Constant):
+        return type(value.value) in (int, float) and value.value == 0
+    if isinstance(value, ast.List):
+        return all(_zeros(facts, e) for e in value.elts)
+    if isinstance(value, ast.Dict):
+        return all(k is not None for k in value.keys) and all(_zeros(facts, v) for v in value.values)
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        return isinstance(value.left, ast.List) and _zeros(facts, value.left)
+    if not isinstance(value, ast.Call):
+        return False
+    if isinstance(value.func, ast.Attribute) and value.func.attr in MOVES and isinstance(value.func.value, ast.Call):
+        return _zeros(facts, value.func.value)
+    full = facts.names.resolve(value.func)
+    if full not in OF_ZEROS:
+        return False
+    return full.endswith(".zeros") or (bool(value.args) and _zeros(facts, value.args[0]))
+
+
+class Sums:
+    """What the values of a training step are, over the samples of its batch."""
+
+    def __init__(self, facts: Facts, recipe: Recipe, passing: DataPass, reduction: str) -> None:
+        self.facts = facts
+        self.reduction = reduction
+        self.loop = passing.loop
+        self.backward = recipe.optimization.backward
+        self.losses = {x.id for x in recipe.optimization.losses if isinstance(x, ast.Name)}
+        self.own = stored(passing.body) | {n.id for n in walk(passing.target) if isinstance(n, ast.Name)}
+        self.own -= {passing.index}
+        for s in passing.body:  # `for c in range(3):` goes through the same on every rank
+            for n in walk_here(s):
+                if isinstance(n, ast.For) and isinstance(n.target, ast.Name) and self.alike(n.iter):
+                    self.own.discard(n.target.id)
+        self.given: dict[str, list[ast.stmt]] = {}
+        for s in passing.body:
+            for name in stored([s]):
+                self.given.setdefault(name, []).append(s)
+
+    def of_the_samples(self, node: ast.AST) -> bool:
+        return any(isinstance(n, ast.Name) and n.id in self.own for n in walk(node))
+
+    def alike(self, node: ast.AST) -> bool:
+        return not self.of_the_samples(node)
+
+    def everywhere(self, fill: Fill) -> bool:
+        """Whether every rank adds to the same element, as often."""
+        for up in self.facts.scopes.ancestors(fill.statement):
+            if up is self.loop:
+                break
+            decides = up.test if isinstance(up, ast.If) else up.iter if isinstance(up, ast.For) else None
+            if decides is None or not self.alike(decides):
+                return False
+        return self.alike(fill.target)
+
+    def kind(self, value: ast.expr) -> str | None:
+        """`sum` over samples, `mean` over them, or None: not shown to be one."""
+        value = self._through(value)
+        if isinstance(value, ast.Name):
+            kept = value.id in self.losses and self._is_the_loss(value.id)
+            return self.reduction if kept and self.reduction in ("sum", "mean") else None
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+            kinds = [self.kind(value.left), self.kind(value.right)]
+            sized = self._is_size(value.left) or self._is_size(value.right)
+            if "mean" in kinds and sized:
+                return "sum"
+            return next((k for k, e in zip(kinds, (value.right, value.left), strict=True) if self.alike(e)), None)
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div):
+            return self.kind(value.left) if self.alike(value.right) else None
+        return "sum" if self._is_size(value) or self._adds_up(value) else None
+
+    def _is_the_loss(self, name: str) -> bool:
+        """Whether the name is given nothing after what it holds was differentiated."""
+        given = self.given.get(name, [])
+        return self.backward is None or all(s.lineno < self.backward.lineno for s in given)
+
+    def _through(self, value: ast.expr) -> ast.expr:
+        """What a name of the step was given, without `.item()` and its like."""
+        while True:
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+                if value.func.attr not in AS_NUMBER or value.args or value.keywords:
+                    return value
+                value = value.func.value
+            elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("int", "float"):
+                if len(value.args) != 1:
+                    return value
+                value = value.args[0]
+            elif isinstance(value, ast.Attribute) and value.attr == "data":
+                value = value.value
+            elif isinstance(value, ast.Name) and value.id not in self.losses and (made := self._made(value)):
+                value = made
+            else:
+                return value
+
+    def _made(self, name: ast.Name) -> ast.expr | None:
+        made = self.given.get(name.id, [])
+        only = made[0] if len(made) == 1 else None
+        plain = isinstance(only, ast.Assign) and len(only.targets) == 1 and isinstance(only.targets[0], ast.Name)
+        if not plain or any(isinstance(n, ast.Name) and n.id == name.id for n in walk(only.value)):  # type: ignore[union-attr]
+            return None
+        return only.value  # type: ignore[union-attr]
+
+    def _is_size(self, value: ast.expr) -> bool:
+        """`len(x)`, `x.size(0)`, `x.shape[0]`, `x.numel()` of something of the step."""
+        value = self._through(value)
+        if not self.of_the_samples(value):
+            return False
+        if isinstance(value, ast.Subscript):
+            return isinstance(value.value, ast.Attribute) and value.value.attr == "shape" and _is_zero(value.slice)
+        if not isinstance(value, ast.Call):
+            return False
+        if isinstance(value.func, ast.Name):
+            return value.func.id == "len"
+        if not isinstance(value.func, ast.Attribute):
+            return False
+        first = value.func.attr == "size" and len(value.args) == 1 and _is_zero(value.args[0])
+        return first or (value.func.attr in ("numel", "nelement") and not value.args)
+
+    def _adds_up(self, value: ast.expr) -> bool:
+        """`(...).sum()`, and a loss function that is told to sum."""
+        if not isinstance(value, ast.Call) or not self.of_the_samples(value):
+            return False
+        told = any(
+            k.arg == "reduction" and isinstance(k.value, ast.Constant) and k.value.value == "sum"
+            for k in value.keywords
+        )
+        if told:
+            return True
+        if isinstance(value.func, ast.Attribute) and value.func.attr in ("sum", "count_nonzero"):
+            inner = (value.func.value, *value.args)
+            return any(self.of_the_samples(e) for e in inner) and not _averages(inner)
+        return False
+
+
+def _averages(nodes: tuple[ast.expr, ...]) -> bool:
+    """Whether a mean of the batch stands within."""
+    return any(isinstance(n, ast.Attribute) and n.attr in OF_WHOLE for node in nodes for n in walk(node))
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0

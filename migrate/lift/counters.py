@@ -14,7 +14,7 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
 from .collected import depends, filled_by, given_by
-from .elements import fills_of, weighed_fills
+from .elements import Sums, fills_of, weighed_fills
 from .nodes import walk_here
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
@@ -42,7 +42,7 @@ def counters_of(
         if recipe.whole is not None or (not training and recipe.whole_evaluation is not None):
             continue
         try:
-            found.update(_of_pass(facts, binder, chunk, variables, training, reduction))
+            found.update(_of_pass(facts, recipe, binder, chunk, variables, training, reduction))
             if training:
                 found.update(_of_elements(facts, recipe, binder, chunks, chunk, variables, reduction))
                 _check_read_in_step(facts, binder, chunk, found)
@@ -56,16 +56,23 @@ def counters_of(
 
 
 def _of_pass(
-    facts: Facts, binder: Binder, chunk: Chunk, variables: Variables, training: bool, reduction: str
+    facts: Facts,
+    recipe: Recipe,
+    binder: Binder,
+    chunk: Chunk,
+    variables: Variables,
+    training: bool,
+    reduction: str,
 ) -> dict[Variable, Counter]:
     found: dict[Variable, Counter] = {}
     assert chunk.passing is not None
+    sums = Sums(facts, recipe, chunk.passing, reduction) if training else None
     for s in chunk.statements:
         for n in walk_here(s):
             if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
                 var = binder.variable(n.target)
                 if isinstance(var, Variable) and var in variables.attributes:
-                    counter = _counter(facts, chunk.passing, n, training, reduction)
+                    counter = _counter(facts, chunk.passing, n, sums)
                     if var in found and found[var] != counter:
                         raise CannotLift(n, f"`{n.target.id}` adds up different kinds of values")
                     if counter.by_share and s is not n:
@@ -145,17 +152,21 @@ def all_ranks_pass(facts: Facts, passing: DataPass, n: ast.AST, same: set[str], 
     return False
 
 
-def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, training: bool, reduction: str) -> Counter:
+def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, sums: Sums | None) -> Counter:
+    """`sums`: what the values of a training step are; None in an evaluation."""
     if not isinstance(n.op, ast.Add | ast.Sub):
         raise CannotLift(n, f"`{facts.short(n)}` is no sum")
-    if not training:
+    if sums is None:
         return Counter(passing, True, False)
     of_the_step = stored(passing.body) | {x.id for x in walk(passing.target) if isinstance(x, ast.Name)}
     if not any(isinstance(x, ast.Name) and x.id in of_the_step for x in walk(n.value)):
         return Counter(passing, False, False)  # the same on every rank: a count of batches
+    shown = sums.kind(n.value)
+    if shown is not None:
+        return Counter(passing, True, shown == "mean")
     if any(_per_sample(x) for x in walk(n.value)):
         return Counter(passing, True, False)
-    return Counter(passing, True, reduction == "mean")
+    return Counter(passing, True, sums.reduction == "mean")
 
 
 def _per_sample(n: ast.AST) -> bool:

@@ -186,6 +186,8 @@ class Sums:
                 return "sum"
             return next((k for k, e in zip(kinds, (value.right, value.left), strict=True) if self.alike(e)), None)
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div):
+            if self._is_size(value.right) and self.kind(value.left) == "sum":
+                return "mean"
             return self.kind(value.left) if self.alike(value.right) else None
         return "sum" if self._is_size(value) or self._adds_up(value) else None
 

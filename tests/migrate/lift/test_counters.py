@@ -1,0 +1,48 @@
+"""Numbers that a training step adds up: a sum over samples is added over ranks, a mean is weighed by the share."""
+
+import pytest
+
+from tests.migrate.lift.test_same_run import HEAD
+from tests.migrate.running import check_same
+
+SCRIPT = (
+    HEAD
+    + """
+for epoch in range(2):
+    model.train()
+    total = 0
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        out = model(x)
+        loss = criterion(out, y)
+        loss.backward()
+        optimizer.step()
+        VALUE
+    print(f'{epoch} {total:.6f}')
+"""
+)
+SUMS = [
+    "total += loss.item() * x.size(0)",
+    "n = (out.argmax(1) == y).sum().item()\n        total += n",
+    "total += (out.argmax(1) == y).sum().item()",
+    "size = y.size(0)\n        total += size",
+    "total += len(y)",
+]
+MEANS = [
+    "total += loss.item()",
+    "total += (out.argmax(1) == y).sum().item() / len(y)",
+    "n = (out.argmax(1) == y).sum().item()\n        total += n / y.size(0)",
+    "total += (out.argmax(1) == y).float().mean().item()",
+]
+
+
+@pytest.mark.parametrize("value", SUMS)
+def test_a_sum_is_added_as_it_is(value):
+    result = check_same(SCRIPT.replace("VALUE", value), "module")
+    assert "self.share" not in result and "self.all_reduce(self.total)" in result
+
+
+@pytest.mark.parametrize("value", MEANS)
+def test_a_mean_is_weighed(value):
+    result = check_same(SCRIPT.replace("VALUE", value), "module")
+    assert "* self.share" in result and "self.all_reduce(self.total)" in result

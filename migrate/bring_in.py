@@ -95,7 +95,7 @@ def _only_here(script: Path, modules: list[LocalModule], imports: Imports, reade
         read = set().union(*(names_in(s) for s in rest))
         for reader in readers:
             itself = imports.real(reader) == imports.real(m.path)
-            if itself or imports.real(m.path) not in imports.direct(reader, (script.parent, reader.parent)):
+            if itself or imports.real(m.path) not in imports.direct(reader, script):
                 continue
             tree = Facts(read_source(reader).text).tree
             read |= set(m.comes) if any(_stars(s) for s in tree.body) else names_in(tree)

@@ -74,13 +74,18 @@ class Imports:
     def module(self, script: Path, parts: tuple[str, ...]) -> Path | None:
         """The file of a module that a script imports by name; None where it is no local one."""
         found: dict[Path, None] = {}
-        project = project_folders(script) if self._of(script).runs else []
-        _find((script.parent, *self._of(script).added, *project), parts, found)
+        _find(self._roots(script), parts, found)
         return list(found)[-1] if found else None
 
-    def direct(self, path: Path, roots: tuple[Path, ...]) -> set[Path]:
-        """The files that a file itself imports, links followed; `roots` stand on sys.path."""
-        return {self.real(p) for p in self._local(path, roots)}
+    def direct(self, path: Path, script: Path) -> set[Path]:
+        """The files that a file itself imports, links followed, beside `script` or run by itself."""
+        roots = dict.fromkeys((*self._roots(script), *self._roots(path)))
+        return {self.real(p) for p in self._local(path, tuple(roots))}
+
+    def _roots(self, script: Path) -> tuple[Path, ...]:
+        """The folders that a script finds modules in, as far as it says so itself."""
+        project = project_folders(script) if self._of(script).runs else []
+        return (script.parent, *self._of(script).added, *project)
 
     def followed(self, script: Path) -> list[Path]:
         """The local modules that a script imports, those that they import, and so on."""

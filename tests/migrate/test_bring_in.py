@@ -226,5 +226,16 @@ def test_a_script_beside_it_matters_where_files_change_in_place(tmp_path, in_pla
     assert (done["train.py"].report.plan == "loop") is in_place
 
 
+def test_a_script_that_finds_the_file_by_its_own_path_matters_too(tmp_path):
+    found = "import os, sys\nsys.path.append(os.path.join(os.path.dirname(__file__), '..'))\n"
+    files = {"lib/__init__.py": "", "lib/engine.py": PACKAGE["lib/engine.py"], "lib/helpers.py": HELPERS}
+    files["tools/train.py"] = found + PACKAGE["train.py"]
+    files["tests/more.py"] = found + OTHER.replace("from engine", "from lib.engine")
+    written(tmp_path, files)
+    done = migrate_all(collect([tmp_path / "tools" / "train.py"]), Options(in_place=True))
+    assert done[0].report.plan == "loop"
+    assert migrate_all(collect([tmp_path / "tools" / "train.py"]), Options())[0].report.plan == "module"
+
+
 def test_asked_for_the_loop_it_stays(tmp_path):
     assert migrated(written(tmp_path, FILES), plan="loop")["train.py"].report.plan == "loop"

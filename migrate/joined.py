@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from .facts.script import Facts
 from .facts.text import lines_of
 from .lift.shape.edits import Edits
 from .lift.splice import Splice
+from .line_map import line_map
 from .unread_imports import without_unread_imports
 
 Definition = ast.FunctionDef | ast.ClassDef
@@ -37,7 +38,7 @@ class Brought:
     left: dict[Path, str]
     places: list[Place]
     names: list[tuple[int, str, Path]]  # line of the script's import, name, file
-    lines: dict[int, int]  # of the new text, the lines that the script had already: their numbers there
+    line: Callable[[int], int]  # of the script, for one of the new text
 
 
 class Stays(Exception):
@@ -90,7 +91,7 @@ class JoinedScript:
         text = self.edits.done()
         Facts(text)
         left = {m.path: _without(m) for m in self.modules}
-        return Brought(text, left, _placed(text, starts), self.brought, _known_lines(self.facts.text.text, text))
+        return Brought(text, left, _placed(text, starts), self.brought, line_map(text, self.facts.text.text))
 
     def _check(self, m: LocalModule, d: Definition) -> None:
         scopes = self.facts.scopes
@@ -256,14 +257,6 @@ def _placed(text: str, starts: list[tuple[str, Path, int]]) -> list[Place]:
         at = next(i for i in range(len(lines)) if "\n".join(lines[i : i + count]) == own)
         places.append(Place(at + 1, at + count, path, line))
     return places
-
-
-def _known_lines(before: str, after: str) -> dict[int, int]:
-    matcher = difflib.SequenceMatcher(None, lines_of(after), lines_of(before), autojunk=False)
-    found: dict[int, int] = {}
-    for a, b, size in matcher.get_matching_blocks():
-        found.update({a + i + 1: b + i + 1 for i in range(size)})
-    return found
 
 
 def asked(facts: Facts, m: LocalModule) -> set[str]:

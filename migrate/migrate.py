@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import warnings
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 
 from .codemods.base import Change, NotFound, apply
 from .codemods.every import outermost, plan_all, seen
@@ -27,11 +24,11 @@ from .facts.nodes import walk
 from .facts.refusals import carrier, refusal
 from .facts.script import Facts
 from .facts.synced_norms import asked
-from .facts.text import lines_of
 from .left_over import left_over
 from .lift.imports import add_imports, as_import, import_edit, imported_as
 from .lift.lightning import lost, to_lightning
 from .lift.recipe import CannotLift
+from .line_map import line_map
 from .report import Edit, Note
 from .unread_devices import still_read, without_unread_devices
 from .unread_imports import without_unread_imports
@@ -127,7 +124,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
             return Result(text, "refused", [], [stuck])
         result = _planned(facts, options, is_script, kept)
         if branches:
-            back = _line_map(facts.text.text, mended)
+            back = line_map(facts.text.text, mended)
             result.edits[:] = [*branches, *(replace(e, line=back(e.line)) for e in result.edits)]
             result.attention[:] = [*notes, *(replace(n, line=back(n.line)) for n in result.attention)]
         result.edits[:0] = first
@@ -143,7 +140,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
             result.text, removed = without_unread_imports(original, after, not is_script or original.is_library)
             result.edits += removed
             after = Facts(result.text) if removed else after
-        line = (lambda n: n) if result.text == text else _line_map(result.text, text)
+        line = (lambda n: n) if result.text == text else line_map(result.text, text)
         result.attention += left_over(after, result.attention, line, options.wants)
         return result
     except NotFound as missing:
@@ -200,7 +197,7 @@ def _talks_otherwise(facts: Facts, original: Facts) -> Note | None:
     if call is None:
         return None
     line, column, _, _ = facts.text.key(call)
-    line = line if facts is original else _line_map(facts.text.text, original.text.text)(line)
+    line = line if facts is original else line_map(facts.text.text, original.text.text)(line)
     says = f"refused: `{facts.short(call)}`: processes talk there in a way that one process has no form of; write it"
     return Note(line, column + 1, "PTM704", f"{says} for one device")
 
@@ -246,7 +243,7 @@ def _with_precision(facts: Facts, options: Options) -> Result | None:
         return None
     if result.plan != "module" and not (result.plan == "manual" and codemod.by_hand):
         return None
-    line = _line_map(full.text.text, facts.text.text)
+    line = line_map(full.text.text, facts.text.text)
     result.edits[:] = [*(c.edit for c in changes), *(replace(e, line=line(e.line)) for e in result.edits)]
     result.attention[:] = [replace(n, line=line(n.line)) for n in result.attention]
     return result
@@ -287,7 +284,7 @@ def _lifted(facts: Facts, options: Options) -> Result:
     facts.lifting = False
     plain = shaped(Facts(apply(facts, changes)))
     plain.precision, plain.sync_batchnorm = facts.precision, facts.sync_batchnorm
-    line = _line_map(plain.text.text, facts.text.text)
+    line = line_map(plain.text.text, facts.text.text)
     try:
         text, plan, more, attention = lift(plain, accelerator(facts), options.wants(PLACED))
     except CannotLift as why:
@@ -313,12 +310,12 @@ def _finished(lifted: Facts, names: list[str], original: Facts, options: Options
 
     on_lightning = options.framework == "lightning"
     once = list(Once(not on_lightning).plan(lifted)) if options.wants(Once.code) else []
-    line = _line_map(lifted.text.text, original.text.text)
+    line = line_map(lifted.text.text, original.text.text)
     told = [replace(c.edit, line=line(c.edit.line)) for c in once]
     renamed = renames(lifted, once)
     if renamed is None:
         lifted, renamed = Facts(apply(lifted, once)), []
-        line = _line_map(lifted.text.text, original.text.text)
+        line = line_map(lifted.text.text, original.text.text)
     edits = Edits(lifted, renamed)
     read = names_read(lifted)
     names = [*names, *(n for n in NAMES if n in read or any(n in e[2] for e in renamed))]
@@ -335,9 +332,9 @@ def _on_lightning(text: str, names: list[str], original: Facts) -> tuple[str, li
     try:
         new, notes = to_lightning(text, names)
     except CannotLift as why:
-        why.line = _line_map(text, original.text.text)(why.line)
+        why.line = line_map(text, original.text.text)(why.line)
         raise
-    line = _line_map(new, original.text.text)
+    line = line_map(new, original.text.text)
     return new, [replace(n, line=line(n.line)) for n in notes]
 
 
@@ -375,22 +372,6 @@ def compiles(text: str) -> None:
 def _decided(why: CannotLift) -> Note:
     """The line of the original that kept the loop from being lifted."""
     return Note(why.line, getattr(why.node, "col_offset", 0) + 1, "PTM701", f"the loop is kept: {why.reason}")
-
-
-def _line_map(new: str, old: str) -> Callable[[int], int]:
-    """A function from lines of the new text to those of the old one."""
-
-    @cache
-    def blocks() -> Sequence[tuple[str, int, int, int, int]]:
-        return difflib.SequenceMatcher(None, lines_of(new), lines_of(old), autojunk=False).get_opcodes()
-
-    def line(n: int) -> int:
-        for _, a, b, c, d in blocks():
-            if a <= n - 1 < b:
-                return min(c + (n - 1 - a), max(d - 1, c)) + 1
-        return n
-
-    return line
 
 
 def already_migrated(facts: Facts) -> bool:

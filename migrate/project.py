@@ -166,7 +166,7 @@ def _share_out(report: FileReport, brought: Brought, told: dict[Path, FileReport
         for note in getattr(report, name):
             place = next((p for p in brought.places if p.first <= note.line <= p.last), None)
             if place is None:
-                own.append(replace(note, line=brought.lines.get(note.line, note.line)))
+                own.append(replace(note, line=brought.line(note.line)))
                 continue
             other = told.setdefault(_key(place.path), FileReport(str(place.path)))
             getattr(other, name).append(replace(note, line=place.line + note.line - place.first))

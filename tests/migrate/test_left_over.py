@@ -7,7 +7,8 @@ from ptmigrate.lint_rules.engine import Linter
 from ptmigrate.lint_rules.registry import all_rules
 from ptmigrate.lint_rules.rule import examples
 from ptmigrate.migrate.facts.source import decode
-from ptmigrate.migrate.migrate import Options, _line_map, migrate_text
+from ptmigrate.migrate.line_map import line_map
+from ptmigrate.migrate.migrate import Options, migrate_text
 
 FIXTURES = sorted((Path(__file__).parents[2] / "fixtures").rglob("*.py"))
 RULES = [r for r in all_rules() if r.code[3] in "124" and not r.lesser]
@@ -21,7 +22,7 @@ def found(text):
 def silent(text, **options):
     """The findings in the result of a text that its report does not speak of."""
     result = migrate_text(text, Options(**options))
-    line = _line_map(result.text, text)
+    line = line_map(result.text, text)
     told = {n.line for n in result.attention}
     return [f for f in found(result.text) if line(f.line) not in told and ".own_device(" not in _line(result.text, f)]
 

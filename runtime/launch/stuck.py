@@ -20,6 +20,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from . import unfit
+
 TICK = 1.0  # seconds
 CALM, CALM_OF_NODES = 5, 60  # ticks without any work, until a rank says that it waits: a network may rest for long
 BUSY_SECONDS, BUSY_BYTES = 0.05, 1 << 14  # of a tick in which something was done
@@ -32,6 +34,9 @@ def watch_for_waiting(nodes: int = 1) -> None:
     """In a thread, until the process ends; where the messages are gloo's and the system tells of a process's work."""
     if not WORK.is_file() or dist.get_backend() != "gloo":
         return
+    unfit.tell_before_gloo_ends(
+        dist.distributed_c10d._get_default_store(), dist.get_rank(), dist.get_world_size(), where_it_stands
+    )
     ended = threading.Event()
     patience = CALM if nodes == 1 else CALM_OF_NODES
     thread = threading.Thread(target=_watch, args=(ended, patience), daemon=True, name="waits")
@@ -65,6 +70,7 @@ def _watch(ended: threading.Event, patience: int) -> None:
                 if seen[1] >= 2:
                     store.set(FOUND, "")
                     tell(every)
+            unfit.answer(store, rank, where_it_stands)
             if said and store.check([FOUND]):
                 time.sleep(TICK if rank else 0)  # rank 0 speaks, and ends first
                 sys.stdout.flush()
@@ -77,6 +83,16 @@ def work_done() -> tuple[float, int]:
     """Seconds of computing, and bytes read and written, of this process until now."""
     counters = dict(line.split(": ") for line in WORK.read_text().splitlines())
     return time.process_time(), int(counters["rchar"]) + int(counters["wchar"])
+
+
+def where_it_stands() -> str:
+    """The main thread's line in the script."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    ours = ""
+    while frame is not None and frame.f_code.co_filename.startswith((TORCH, OURS)):
+        ours = ours or (own_line(frame) if frame.f_code.co_filename.startswith(OURS) else "")
+        frame = frame.f_back
+    return line_of(frame, ours) if frame is not None else ours or "ended"
 
 
 def place_of_message(frame: FrameType | None) -> str | None:
@@ -93,12 +109,21 @@ def place_of_message(frame: FrameType | None) -> str | None:
         elif not file.startswith(OURS):
             break
         else:
-            ours = ours or f"{os.path.basename(file)}:{frame.f_lineno} in {frame.f_code.co_name}"
+            ours = ours or own_line(frame)
         frame = frame.f_back
     if not sends or frame is None:
         return ours if sends else None
+    return line_of(frame, ours)
+
+
+def own_line(frame: FrameType) -> str:
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}"
+
+
+def line_of(frame: FrameType, ours: str) -> str:
+    """`train.py:12 in main: the text`, and the line of this package that it called."""
     line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
-    script = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}: {line}"
+    script = f"{own_line(frame)}: {line}"
     return f"{script} ({ours})" if ours else script
 
 

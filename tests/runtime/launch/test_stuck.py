@@ -7,7 +7,7 @@ import pytest
 from launching import SCRIPTS, ptrun
 
 TWO = ("--accelerator", "cpu", "--devices", "2", str(SCRIPTS / "waits.py"))
-LINES = {"logs": 'self.log("only_here"', "reduces": "self.all_reduce(loss)"}
+LINES = {"logs": 'self.log("only_here"', "reduces": "self.all_reduce(loss)", "kinds": "runtime.barrier() if alone"}
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/io"), reason="the system does not tell of its work")
 
 
@@ -16,6 +16,13 @@ def test_the_line_that_one_rank_alone_has_reached(case):
     done = ptrun(*TWO, case, limit=150)  # of which most is the start, on a busy machine
     assert done.returncode == 1 and LINES[case] in done.stderr
     assert done.stderr.count("the ranks wait for one another") == 1
+
+
+def test_messages_of_different_sizes_are_told_with_the_line_of_each_rank():
+    done = ptrun(*TWO, "sizes", limit=150)
+    assert done.returncode == 1 and "got a message of another size than its own" in done.stderr
+    assert "  rank 0: waits.py" in done.stderr and "  rank 1: waits.py" in done.stderr, done.stderr
+    assert "self.all_gather(torch.ones(5 + self.global_rank))" in done.stderr
 
 
 def test_a_rank_that_sleeps_is_waited_for():

@@ -22,6 +22,10 @@ class Net(Module):
             self.log("only_here", loss, sync_dist=True)
         if case == "reduces" and alone:
             self.all_reduce(loss)
+        if case == "kinds" and batch_idx == 2:
+            self.trainer.runtime.barrier() if alone else self.all_reduce(loss)
+        if case == "sizes" and batch_idx == 2:
+            self.all_gather(torch.ones(5 + self.global_rank))
         if case == "sleeps" and alone:
             time.sleep(12)
         return loss

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..file import File, argument, is_constant, is_self, keyword, last_part, passes_unknown, root
 from ..rule import Finding, Rule
-from .guards import evaluation_step_of
+from .guards import EVALUATION_METHODS, evaluation_step_of
 
 
 class MissingSyncDist(Rule):
@@ -39,17 +39,43 @@ class MissingSyncDist(Rule):
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
         func = call.func
-        if not (isinstance(func, ast.Attribute) and is_self(func.value)) or passes_unknown(call):
+        if not isinstance(func, ast.Attribute) or passes_unknown(call):
+            return
+        hook = _hook_of_callback(call, file)
+        if hook is None and not _is_this(func, file):
             return
         given = keyword(call, "sync_dist")
         if (given is not None and not is_constant(given, False)) or keyword(call, "rank_zero_only") is not None:
             return
-        method = evaluation_step_of(call, file)
+        method = hook or evaluation_step_of(call, file)
         if method is not None and not _is_metric(_logged(call), file) and not _is_for_training(call, file):
             here = file.classes.method_of(call)
             place = method if here is None or here.name == method else f"{here.name}, which {method} calls,"
-            text = f"`self.{func.attr}` in {place} without sync_dist=True: one rank's share only"
+            text = f"`{file.source(func)}` in {place} without sync_dist=True: one rank's share only"
             yield self.finding(call, text, file)
+
+
+def _is_this(func: ast.Attribute, file: File) -> bool:
+    """`self.log`, `super().log`, or `m.log` after `m = self`; not where the class has a method of that name itself."""
+    holder = file.nodes.class_of(func)
+    if isinstance(func.value, ast.Call):
+        return isinstance(func.value.func, ast.Name) and func.value.func.id == "super"
+    if holder is not None and any(isinstance(s, ast.FunctionDef) and s.name == func.attr for s in holder.body):
+        return False
+    if is_self(func.value):
+        return True
+    given = file.tensors.assigned(func.value) if isinstance(func.value, ast.Name) else None
+    return bool(given) and all(v is not None and is_self(v) for v in given or ())
+
+
+def _hook_of_callback(call: ast.Call, file: File) -> str | None:
+    """The evaluation hook of a callback in which its module logs: `on_test_epoch_end(self, trainer, pl_module)`."""
+    method = file.classes.method_of(call)
+    given = [a.arg for a in method.args.args] if method is not None else []
+    if method is None or len(given) < 3 or given[1] != "trainer" or method.name not in EVALUATION_METHODS:
+        return None
+    receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return method.name if isinstance(receiver, ast.Name) and receiver.id == given[2] else None
 
 
 def _logged(call: ast.Call) -> ast.expr | None:

@@ -15,6 +15,7 @@ from ..facts.script import Facts
 from ..facts.tensors import METHODS
 from ..report import Note
 from .base import Change, Codemod
+from .buffers_by_name import buffers_by_name
 from .place_like_inputs import TAKES_DEVICE
 from .rewrites import drop_arguments, keep_arguments, set_keyword, unwrap
 
@@ -72,6 +73,9 @@ class RegisterBuffers(Codemod):
                     self._filled(facts, s)
             for name, statements in own.items():
                 yield from self._attribute(facts, of, name, statements)
+            names = TAKEN | (OF_TRAINER if c in facts.classes.run_by_trainer else set())
+            plain = {*names, *of.given, *facts.classes.methods(c)}
+            yield from buffers_by_name(self, facts, c, of.making, of.ready, plain, self._tell)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left

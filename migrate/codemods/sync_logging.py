@@ -44,7 +44,7 @@ class SyncLogging(Codemod):
                 if when is None:
                     continue
                 for call in walk(method):
-                    if not (isinstance(call, ast.Call) and self._is_log(facts, call)):
+                    if not (isinstance(call, ast.Call) and self._is_log(facts, c, call)):
                         continue
                     if self._is_metric(facts, call, metrics) or facts.alone.reached_by(call) != {False}:
                         continue  # where rank 0 comes alone nobody answers it
@@ -55,6 +55,27 @@ class SyncLogging(Codemod):
                     if self._logs(facts, call):
                         says = f"`{facts.short(call.func)}` in {name}: sync_dist={when}"
                         yield Change(call, self.edit(facts, call, says), set_keyword("sync_dist", when))
+        yield from self._of_callbacks(facts)
+
+    def _of_callbacks(self, facts: Facts) -> Iterator[Change]:
+        """`pl_module.log(...)` in `on_validation_epoch_end(self, trainer, pl_module)` of a callback."""
+        metrics = {m for c in facts.walk(ast.ClassDef) for m in self._metrics(facts, c)}
+        for c in facts.classes.callbacks:
+            for name, method in facts.classes.methods(c).items():
+                given = [a.arg for a in method.args.args]
+                if name not in EVALUATION or len(given) < 3:
+                    continue
+                for call in walk(method):
+                    f = call.func if isinstance(call, ast.Call) else None
+                    if not (isinstance(f, ast.Attribute) and f.attr in ("log", "log_dict")):
+                        continue
+                    if not (isinstance(f.value, ast.Name) and f.value.id == given[2]):
+                        continue
+                    if self._is_metric(facts, call, metrics) or facts.alone.reached_by(call) != {False}:
+                        continue
+                    if self._logs(facts, call):
+                        says = f"`{facts.short(f)}` in {name}: sync_dist=True"
+                        yield Change(call, self.edit(facts, call, says), set_keyword("sync_dist", "True"))
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
@@ -75,19 +96,17 @@ class SyncLogging(Codemod):
             return None
         return "not self.training" if reached - EVALUATION else "True"
 
-    def _is_log(self, facts: Facts, call: ast.Call) -> bool:
-        """`self.log(...)`, also by a name that was given it."""
+    def _is_log(self, facts: Facts, c: ast.ClassDef, call: ast.Call) -> bool:
+        """`self.log(...)`, also by a name that was given it; a method of that name in the file is another matter."""
         f: ast.expr | None = call.func
         if isinstance(f, ast.Name):
             scope = facts.scopes.scope_of(f).lookup(f.id)
             values = facts.devices.assigned(f.id, scope) if scope is not None else None
             f = values[0] if values and len(values) == 1 else None
-        return (
-            isinstance(f, ast.Attribute)
-            and f.attr in ("log", "log_dict")
-            and isinstance(f.value, ast.Name)
-            and f.value.id == "self"
-        )
+        if not (isinstance(f, ast.Attribute) and f.attr in ("log", "log_dict") and facts.classes.is_self(f.value)):
+            return False
+        own = any(f.attr in facts.classes.methods(d) for d in facts.classes.kin(c))
+        return not own or isinstance(f.value, ast.Call)
 
     def _logs(self, facts: Facts, call: ast.Call) -> bool:
         spread = _spread(facts, call)
@@ -119,12 +138,7 @@ class SyncLogging(Codemod):
             stores = scope.stores.get(value.id, []) if scope is not None and value.id not in scope.params else []
             given = [_source(facts, s) for s in stores]
             return bool(given) and all(self._holds_metric(facts, g, metrics) for g in given)
-        return (
-            isinstance(value, ast.Attribute)
-            and isinstance(value.value, ast.Name)
-            and value.value.id == "self"
-            and value.attr in metrics
-        )
+        return isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.attr in metrics
 
     def _metrics(self, facts: Facts, c: ast.ClassDef) -> set[str]:
         """Attributes that hold metric objects: of torchmetrics or a Metric class, or clones of those."""

@@ -43,6 +43,22 @@ class Classes:
         """Classes whose steps a Trainer calls."""
         return [c for c in self.modules if self._kind(c, 0) == "trainer"]
 
+    @cached_property
+    def callbacks(self) -> list[ast.ClassDef]:
+        """Classes whose hooks a Trainer calls with itself and the module."""
+        names = {"Callback"} | {c.name for c in self.facts.walk(ast.ClassDef) if _ends(c.bases, {"Callback"})}
+        return [c for c in self.facts.walk(ast.ClassDef) if _ends(c.bases, names)]
+
+    def is_self(self, node: ast.expr) -> bool:
+        """`self`, `super()`, or a name that is only ever given `self`."""
+        if isinstance(node, ast.Call):
+            return isinstance(node.func, ast.Name) and node.func.id == "super"
+        if not isinstance(node, ast.Name) or node.id == "self":
+            return isinstance(node, ast.Name)
+        scope = self.facts.scopes.scope_of(node).lookup(node.id)
+        given = self.facts.devices.assigned(node.id, scope) if scope is not None and node.id not in scope.params else ()
+        return bool(given) and all(isinstance(v, ast.Name) and v.id == "self" for v in given or ())
+
     def _kind(self, c: ast.ClassDef, depth: int) -> str | None:
         for base in c.bases:
             full = self.facts.names.resolve(base)
@@ -121,3 +137,8 @@ def _is_self(func: ast.expr, name: str) -> bool:
         and isinstance(func.value, ast.Name)
         and func.value.id == "self"
     )
+
+
+def _ends(bases: list[ast.expr], names: set[str]) -> bool:
+    """Whether a base class goes by one of the names, of whatever package."""
+    return any((b.attr if isinstance(b, ast.Attribute) else getattr(b, "id", "")) in names for b in bases)

@@ -200,3 +200,43 @@ def test_before_the_module_is_made():
         "import torch\nclass A(torch.nn.Module):\n    def __init__(self):\n        self.a = torch.ones(1)\n        super().__init__()\n",
         ["PTM105 line 4"],
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("setattr(self, 'scale', torch.ones(3))", "self.register_buffer('scale', torch.ones(3))"),
+        ("for i in range(3):\n    setattr(self, f'mask_{i}', torch.ones(3) * i)", "for i in range(3):\n    self.register_buffer(f'mask_{i}', torch.ones(3) * i)"),
+        ("for i, n in enumerate(sizes):\n    setattr(self, f'a{i}', torch.zeros(n))", "for i, n in enumerate(sizes):\n    self.register_buffer(f'a{i}', torch.zeros(n))"),
+    ],
+)  # fmt: skip
+def test_a_tensor_given_by_the_name_of_the_attribute(before, after):
+    check(module(before), module(after), ["PTM105"], [], select="PTM105")
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        "setattr(self, 'layer', nn.Linear(3, 3))",
+        "setattr(other, 'scale', torch.ones(3))",
+        "for n in sizes:\n    setattr(self, f'fc{n}', nn.Linear(n, n))",
+        "setattr(self, 'n', 3)",
+    ],
+)
+def test_what_else_is_given_by_name(init):
+    check_unchanged(module(init), [], select="PTM105")
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        "for name in names:\n    setattr(self, name, torch.ones(3))",  # it may have a dot
+        "for name in names:\n    setattr(self, f'm_{name}', torch.ones(3))",
+        "setattr(self, 'type', torch.ones(3))",
+        "setattr(self, 'scale', torch.ones(3))\nself.scale = 3",
+        "for i in range(3):\n    setattr(self, f'a{i}', torch.ones(3))\nsetattr(self, 'a1', None)",
+        "done = setattr(self, 'scale', torch.ones(3))",
+    ],
+)
+def test_by_a_name_that_may_be_no_buffers_it_is_told(init):
+    assert any("keeps a tensor" in n.message for n in check_unchanged(module(init), select="PTM105").attention)

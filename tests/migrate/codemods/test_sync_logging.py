@@ -1,6 +1,8 @@
 import pytest
 from helpers import check, check_unchanged
 
+CODE = "PTM402"
+
 HEAD = "import torch\nimport torchmetrics\nimport pytorch_lightning as pl\nclass Lit(pl.LightningModule):\n"
 
 
@@ -116,3 +118,46 @@ def test_helpers():
     check(only + helper.format(""), only + helper.format(", sync_dist=True"))
     shared = only + steps.format("training_step")
     check(shared + helper.format(""), shared + helper.format(", sync_dist=not self.training"))
+
+
+@pytest.mark.parametrize(
+    ("first", "call"),
+    [("pass", "super().log('a', b{})"), ("pass", "super(Lit, self).log('a', b{})"), ("m = self", "m.log('a', b{})")],
+)
+def test_self_by_other_names(first, call):
+    before = method("validation_step", first, call)
+    check(before.replace("{}", ""), before.replace("{}", ", sync_dist=True"), [f"{CODE} line 7"], [], select=CODE)
+    check_unchanged(method("training_step", first, call.replace("{}", "")), [], select=CODE)
+
+
+def test_a_method_of_that_name_is_no_log_but_what_it_hands_on_to_is():
+    own = "    def log(self, name, value):\n        super().log('val/' + name, value{})\n"
+    step = method("validation_step", 'self.log("a", b)')
+    check(step + own.format(""), step + own.format(", sync_dist=True"), ["PTM402 line 8"], [], select=CODE)
+    check_unchanged(method("validation_step", "m = other", 'm.log("a", b)'), [], select=CODE)
+
+
+CALLBACK = (
+    "import torch\nfrom pytorch_lightning.callbacks import Callback\nclass Extra(Callback):\n"
+    "    def {hook}(self, trainer, net):\n        {call}\n"
+)
+
+
+@pytest.mark.parametrize("hook", ["on_validation_epoch_end", "on_test_epoch_end", "on_test_batch_end"])
+@pytest.mark.parametrize("call", ["net.log('a', b{})", "net.log_dict({{'a': b}}{})"])
+def test_callbacks_log_through_the_module(hook, call):
+    before, after = (CALLBACK.format(hook=hook, call=call.format(s)) for s in ("", ", sync_dist=True"))
+    check(before, after, ["PTM402 line 5"], [], select=CODE)
+
+
+@pytest.mark.parametrize(
+    ("hook", "call"),
+    [
+        ("on_train_epoch_end", "net.log('a', b)"),
+        ("on_validation_epoch_end", "net.log('a', b, rank_zero_only=True)"),
+        ("on_validation_epoch_end", "trainer.logger.log('a', b)"),
+        ("on_validation_epoch_end", "self.log('a', b)"),
+    ],
+)
+def test_callbacks_that_stay(hook, call):
+    check_unchanged(CALLBACK.format(hook=hook, call=call), [], select=CODE)

@@ -42,7 +42,26 @@ def carried(file: File) -> Iterator[tuple[ast.expr, str]]:
                 given = option(call, name)
                 if given is not None and given in call.args:
                     yield given, f"`{name}`, which goes to {KEYWORDS[name]},"
+    yield from _given_to_data_sets(file)
     yield from _attributes(file)
+
+
+def _given_to_data_sets(file: File) -> Iterator[tuple[ast.expr, str]]:
+    """What a data set of this file is given by position and keeps: `Data(root, tf)` after `self.tf = tf`."""
+    kept: dict[str, dict[int, str]] = {}
+    for target, value, statement in file.kept if file.classes.kinds else ():
+        method, holder = file.classes.method_of(statement), file.nodes.class_of(statement)
+        if holder is None or method is None or method.name != "__init__" or file.classes.kind_of(statement) != "dataset":
+            continue
+        given = [a.arg for a in method.args.args[1:]]
+        if isinstance(value, ast.Name) and value.id in given:
+            kept.setdefault(holder.name, {})[given.index(value.id)] = target.attr
+    for call in file.calls_named(*kept) if kept else ():
+        places = kept[call.func.id] if isinstance(call.func, ast.Name) else {}
+        for i, argument in enumerate(call.args):
+            if i in places:
+                for value in _each(argument):
+                    yield value, f"`self.{places[i]}` of a data set"
 
 
 def _takes(call: ast.Call, name: str, file: File) -> bool:

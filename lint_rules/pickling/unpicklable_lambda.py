@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 
 from ..file import File
@@ -46,6 +47,15 @@ class UnpicklableLambda(Rule):
         merge = lambda batch: batch
         loader = DataLoader(dataset, collate_fn=merge)
         """,
+        """
+        from torch.utils.data import DataLoader, Dataset
+        class Data(Dataset):
+            def __init__(self, steps):
+                self.steps = steps
+        steps = []
+        steps.append(lambda x: 2 * x)
+        loader = DataLoader(Data(steps))
+        """,
     )
     GOOD = (
         """
@@ -69,12 +79,38 @@ class UnpicklableLambda(Rule):
     def check_file(self, file: File) -> Iterator[Finding]:
         if not file.nodes.of(ast.Lambda):
             return
-        named = {
-            a.targets[0].id: a.value
-            for a in file.nodes.of(ast.Assign)
-            if isinstance(a.value, ast.Lambda) and isinstance(a.targets[0], ast.Name)
-        }
+        named, several = _named(file)
         for value, what in carried(file):
-            found = named.get(value.id) if isinstance(value, ast.Name) else value
-            if isinstance(found, ast.Lambda):
-                yield self.finding(found, f"a lambda in {what} cannot be pickled", file)
+            found = [value] if isinstance(value, ast.Lambda) else []
+            if isinstance(value, ast.Name):
+                found = named.get(value.id, []) + several.get(value.id, [])
+            elif isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
+                found = several.get(value.value.id, [])
+            for lambda_ in found:
+                yield self.finding(lambda_, f"a lambda in {what} cannot be pickled", file)
+
+
+def _named(file: File) -> tuple[dict[str, list[ast.Lambda]], dict[str, list[ast.Lambda]]]:
+    """The lambdas that each name is given last, and those that a list or dictionary of the name is given."""
+    named: dict[str, list[ast.Lambda]] = {}
+    several: defaultdict[str, list[ast.Lambda]] = defaultdict(list)
+    for node in file.nodes.of(ast.Lambda):
+        child, up = node, file.nodes.parents[node]
+        within = False
+        while isinstance(up, ast.List | ast.Tuple | ast.Dict):
+            up, within = file.nodes.parents[up], True
+        target: ast.AST | None = None
+        if isinstance(up, ast.Assign):
+            target = up.targets[0]
+        elif isinstance(up, ast.AugAssign):
+            target, within = up.target, True
+        elif isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute) and up.func is not child:
+            if up.func.attr in ("append", "insert", "extend"):
+                target, within = up.func.value, True
+        if isinstance(target, ast.Subscript):
+            target, within = target.value, True
+        if isinstance(target, ast.Name) and within:
+            several[target.id].append(node)
+        elif isinstance(target, ast.Name):
+            named[target.id] = [node]
+    return named, several

@@ -21,6 +21,8 @@ TAKES = {
     "torch.optim.lr_scheduler.MultiplicativeLR", "torchvision.transforms.Compose", "torchvision.transforms.v2.Compose",
     "torchvision.transforms.RandomApply", "torchvision.transforms.RandomChoice",
 }  # fmt: skip
+# what a lambda may stand in on its way to them
+HOLDERS = (ast.List, ast.Tuple, ast.Dict, ast.IfExp, ast.BoolOp, ast.ListComp, ast.DictComp)
 
 
 class NameLambdas(Codemod):
@@ -76,36 +78,54 @@ class NameLambdas(Codemod):
         """The name of the function that a lambda becomes where pickling meets it."""
         if facts.in_formatted_string(node):
             return None
+        return self._place(facts, node, 0)
+
+    def _place(self, facts: Facts, node: ast.expr, depth: int) -> str | None:
+        """What to call a function that stands at a node, by itself or in what holds it; None where nothing pickles."""
         up = facts.scopes.parents.get(node)
-        if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name):
-            return self._by_name(facts, up.targets[0])
-        while isinstance(up, ast.List | ast.Tuple | ast.Dict | ast.IfExp | ast.BoolOp | ast.ListComp | ast.DictComp):
+        while isinstance(up, HOLDERS):
             up = facts.scopes.parents.get(up)
         if isinstance(up, ast.keyword):
             if up.arg in KEYWORDS:
                 return f"_{up.arg}"
             up = facts.scopes.parents.get(up)
-        if isinstance(up, ast.Call) and facts.names.resolve(up.func) in TAKES:
-            return "_lr_lambda" if "lr_scheduler" in (facts.names.resolve(up.func) or "") else "_transform"
-        if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Attribute):
-            t = up.targets[0]
-            holder = next((u for u in facts.scopes.ancestors(up) if isinstance(u, ast.ClassDef)), None)
+        if isinstance(up, ast.Call) and up.func is not node:
+            full = facts.names.resolve(up.func) or ""
+            if full in TAKES:
+                return "_lr_lambda" if "lr_scheduler" in full else "_transform"
+            if _is_data_set(facts, _class_named(facts, up.func)):
+                return "_transform"
+            if full == "torch.utils.data.DataLoader" and node in up.args[6:]:
+                return "_collate_fn" if node is up.args[6] else "_worker_init_fn"
+            f = up.func
+            if isinstance(f, ast.Attribute) and f.attr in ("append", "insert", "extend") and depth < 3:
+                return self._by_name(facts, f.value, depth, True)
+            return None
+        if isinstance(up, ast.AugAssign):
+            return self._by_name(facts, up.target, depth, True)
+        target = up.targets[0] if isinstance(up, ast.Assign) and len(up.targets) == 1 else None
+        if isinstance(target, ast.Subscript):
+            return self._by_name(facts, target.value, depth, True)
+        if isinstance(target, ast.Name):
+            return self._by_name(facts, target, depth, up.value is not node)  # type: ignore[union-attr]
+        if isinstance(target, ast.Attribute):
+            holder = next((u for u in facts.scopes.ancestors(target) if isinstance(u, ast.ClassDef)), None)
             kept = holder in facts.classes.modules or _is_data_set(facts, holder)
-            if isinstance(t.value, ast.Name) and t.value.id == "self" and kept:
-                return f"_{t.attr.lstrip('_')}"
+            if isinstance(target.value, ast.Name) and target.value.id == "self" and kept:
+                return f"_{target.attr.lstrip('_')}"
         return None
 
-    def _by_name(self, facts: Facts, target: ast.Name) -> str | None:
-        """`warm = lambda e: ...` that is given to a schedule or a loader by its name."""
-        scope = facts.scopes.scope_of(target).lookup(target.id)
-        if scope is None or scope is facts.scopes.module or len(scope.stores[target.id]) != 1:
+    def _by_name(self, facts: Facts, target: ast.expr, depth: int, within: bool) -> str | None:
+        """`warm = lambda e: ...` that is given to a schedule or a loader by its name; `within` for one of several."""
+        scope = facts.scopes.scope_of(target).lookup(target.id) if isinstance(target, ast.Name) else None
+        if scope is None or not isinstance(target, ast.Name) or depth > 2:
+            return None
+        if not within and len(scope.stores[target.id]) != 1:
             return None
         for read in facts.scopes.reads(target.id, scope):
             up = facts.scopes.parents.get(read)
-            if isinstance(up, ast.keyword) and up.arg in KEYWORDS:
-                return f"_{target.id.lstrip('_')}"
-            up = facts.scopes.parents.get(up) if isinstance(up, ast.keyword | ast.List) and up is not None else up
-            if isinstance(up, ast.Call) and facts.names.resolve(up.func) in TAKES:
+            at = up if isinstance(up, ast.Subscript) and up.value is read and within else read
+            if isinstance(at.ctx, ast.Load) and self._place(facts, at, depth + 1) is not None:  # type: ignore[attr-defined]
                 return f"_{target.id.lstrip('_')}"
         return None
 
@@ -182,3 +202,9 @@ class NameLambdas(Codemod):
 
 def _is_data_set(facts: Facts, c: ast.ClassDef | None) -> bool:
     return c is not None and any((facts.names.resolve(b) or "").startswith("torch.utils.data.") for b in c.bases)
+
+
+def _class_named(facts: Facts, func: ast.expr) -> ast.ClassDef | None:
+    """The class of this file that a call makes an instance of."""
+    name = func.id if isinstance(func, ast.Name) else ""
+    return next((c for c in facts.walk(ast.ClassDef) if c.name == name), None)

@@ -106,3 +106,39 @@ def test_one_for_each_of_a_list_is_told():
     source += "        self.all = [lambda x, i=i: x * i for i in range(3)]\n"
     result = migrate_text(source, Options(), is_script=False)
     assert result.text == source and [n.line for n in result.attention] == [7]
+
+
+DATA = "class Data(torch.utils.data.Dataset):\n    def __init__(self, steps):\n        self.steps = steps\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("tf = []\ntf.append(lambda x: x / 2)\nc = transforms.Compose(tf)", "tf = []\n\n\ndef _tf(x):\n    return x / 2\n\n\ntf.append(_tf)\nc = transforms.Compose(tf)"),
+        ("tf = []\ntf += [lambda x: x / 2]\nc = transforms.Compose(tf)", "tf = []\n\n\ndef _tf(x):\n    return x / 2\n\n\ntf += [_tf]\nc = transforms.Compose(tf)"),
+        ("by = {}\nby['a'] = lambda b: b\nl = DataLoader(d, collate_fn=by['a'])", "by = {}\n\n\ndef _by(b):\n    return b\n\n\nby['a'] = _by\nl = DataLoader(d, collate_fn=by['a'])"),
+        ("merge = lambda b: b\nl = DataLoader(d, collate_fn=merge)", "def _merge(b):\n    return b\n\n\nmerge = _merge\nl = DataLoader(d, collate_fn=merge)"),
+        ("l = DataLoader(d, 1, False, None, None, 2, lambda b: b)", "def _collate_fn(b):\n    return b\n\n\nl = DataLoader(d, 1, False, None, None, 2, _collate_fn)"),
+        (DATA + "l = DataLoader(Data([lambda x: x / 2]))", DATA + "def _transform(x):\n    return x / 2\n\n\nl = DataLoader(Data([_transform]))"),
+    ],
+)  # fmt: skip
+def test_lambdas_that_get_there_by_a_name(before, after):
+    check(HEAD + before + "\n", HEAD + after + "\n", attention=[], select="PTM201")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "keys = []\nkeys.append(lambda x: x[0])\nxs.sort(key=keys[0])",
+        "by = {}\nby['a'] = lambda b: b\nprint(by['a'](1))",
+        "merge = lambda b: b\nl = DataLoader(d, collate_fn=other)\nmerge(3)",
+        "def f():\n    tf = []\n    tf.append(lambda x: x)\n    return tf\n\ndef g(tf):\n    return transforms.Compose(tf)",
+    ],
+)
+def test_lambdas_that_do_not(source):
+    check_unchanged(HEAD + source + "\n", [], select="PTM201")
+
+
+def test_a_lambda_of_a_loop_in_a_list_is_told():
+    body = "    tf = []\n    for g in gs:\n        tf.append(lambda x: x * g)\n    return transforms.Compose(tf)\n"
+    check_unchanged(HEAD + "def f(gs):\n" + body, ["PTM201 line 10"], select="PTM201")

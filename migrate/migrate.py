@@ -32,6 +32,7 @@ from .line_map import line_map
 from .report import Edit, Note
 from .unread_devices import still_read, without_unread_devices
 from .unread_imports import without_unread_imports
+from .unread_parameters import without_unread_parameters
 
 MODULE_NAMES = ("Module", "Trainer")
 # what is known of a script from elsewhere, and stays known of its text after edits
@@ -133,7 +134,9 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         result.attention += told_norms(original, result.text, result.plan)
         after = original if result.text == mended else Facts(result.text)
         if result.plan in ("module", "manual") and options.wants("PTM102"):
+            after, parameters = without_unread_parameters(original, after) if original.by_hand else (after, [])
             after, removed = without_unread_devices(original, after)
+            removed = [*parameters, *removed]
             result.text, result.edits = after.text.text, result.edits + removed
             result.attention[:] = still_read(result.attention, after, removed)
         if options.wants("PTM690"):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from .codemods.remove_unused_devices import RemoveUnusedDevices
 from .facts.script import Facts
+from .facts.worlds import PLAIN
 from .report import Edit, Note
 
 CODE = RemoveUnusedDevices.code
@@ -28,7 +29,7 @@ def _without(before: Facts, after: Facts) -> tuple[Facts, list[Edit]]:
     for name, s in _unread(after):
         assigned = [n for n in before.walk(ast.Name) if n.id == name and isinstance(n.ctx, ast.Store)]
         read = any(n.id == name and isinstance(n.ctx, ast.Load) for n in before.walk(ast.Name))
-        if not assigned or not read or not codemod._goes(after, name, s.value):
+        if not assigned or not read or not (codemod._goes(after, name, s.value) or _of_processes(before, assigned)):
             continue
         start, stop = after.text.span(s)
         first, last = after.text.line_span(s.lineno, s.end_lineno or s.lineno)
@@ -42,6 +43,13 @@ def _without(before: Facts, after: Facts) -> tuple[Facts, list[Edit]]:
     for first, last in sorted(cuts, reverse=True):
         text = text[:first] + text[last:]
     return (Facts(text) if cuts else after), edits
+
+
+def _of_processes(before: Facts, assigned: list[ast.Name]) -> bool:
+    """`world_size = 1`, which was `world_size = torch.cuda.device_count()`."""
+    made = [before.scopes.parents.get(n) for n in assigned]
+    known = [before.worlds.value(m.value, PLAIN) for m in made if isinstance(m, ast.Assign)]
+    return len(known) == len(made) and all(k is not None and k.asked for k in known)
 
 
 def still_read(notes: list[Note], after: Facts, removed: list[Edit]) -> list[Note]:

@@ -51,7 +51,12 @@ def _given_to_data_sets(file: File) -> Iterator[tuple[ast.expr, str]]:
     kept: dict[str, dict[int, str]] = {}
     for target, value, statement in file.kept if file.classes.kinds else ():
         method, holder = file.classes.method_of(statement), file.nodes.class_of(statement)
-        if holder is None or method is None or method.name != "__init__" or file.classes.kind_of(statement) != "dataset":
+        if (
+            holder is None
+            or method is None
+            or method.name != "__init__"
+            or file.classes.kind_of(statement) != "dataset"
+        ):
             continue
         given = [a.arg for a in method.args.args[1:]]
         if isinstance(value, ast.Name) and value.id in given:

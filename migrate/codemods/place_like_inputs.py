@@ -11,13 +11,14 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.classes import STEPS
+from ..facts.devices import argument_at
 from ..facts.floats import is_floating
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import change_argument, change_call, change_method, set_keyword
+from .rewrites import change_argument, change_call, change_method, drop_arguments, set_keyword
 
 FLOATS = {
     f"torch.{n}"
@@ -56,6 +57,12 @@ class PlaceLikeInputs(Codemod):
                 yield from self._made_there(facts, call)
                 if full in TAKES_DEVICE:
                     yield from self._made_anywhere(facts, call)
+            elif full == "torch.Generator":
+                where = argument_at(call, "device", 0)
+                if where is not None and facts.devices.says_where(where) and not facts.devices.is_host(where):
+                    self._tell(facts, call)
+            elif full is None and isinstance(call.func, ast.Attribute) and call.func.attr.startswith("new_"):
+                yield from self._made_from(facts, call, call.func.value)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
@@ -104,6 +111,18 @@ class PlaceLikeInputs(Codemod):
             change_call((), set(), {"device": f"{where}.device"}),
             (given.value,),
         )
+
+    def _made_from(self, facts: Facts, call: ast.Call, receiver: ast.expr) -> Iterator[Change]:
+        """`x.new_zeros(3, device=device)` of a tensor that the runtime places: it is made where x is."""
+        given = next((k for k in call.keywords if k.arg == "device"), None)
+        if given is None or not facts.devices.says_where(given.value) or facts.devices.is_host(given.value):
+            return
+        if not facts.placed.by_runtime(receiver) or facts.in_formatted_string(call):
+            self._tell(facts, call)
+            return
+        says = f"`{facts.short(given)}` removed: `{facts.short(call)}` is made where `{facts.short(receiver)}` is"
+        drop = drop_arguments([*call.args, *call.keywords].index(given))
+        yield Change(call, self.edit(facts, given.value, says), drop, (given,))
 
     def _made_anywhere(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
         """`torch.zeros(2, 3)` in forward is on the CPU, wherever the module is."""

@@ -19,6 +19,7 @@ from ..facts.worlds import PLAIN
 from ..report import Note
 from .base import Change, Codemod
 from .rewrites import drop_arguments
+from .unread_attributes import attributes_still_read, calls_of_class, unread_attributes
 from .unread_options import unread_options
 
 
@@ -43,7 +44,9 @@ class RemoveUnusedDevices(Codemod):
             for change in [
                 *self._names(facts, gone),
                 *unread_options(self, facts, gone),
+                *unread_attributes(self, facts, gone),
                 *self._parameters(facts, gone),
+                *self._functions(facts, gone),
                 *self._branches(facts, gone),
             ]:
                 for part in change.gone:
@@ -51,6 +54,7 @@ class RemoveUnusedDevices(Codemod):
                 found = True
                 yield change
         self.left += self._read_still(facts, gone)
+        self.left += attributes_still_read(self, facts, gone)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
@@ -117,40 +121,38 @@ class RemoveUnusedDevices(Codemod):
                 continue
             for name, arg in scope.params.items():
                 reads = list(facts.scopes.reads(name, scope))
-                if arg in gone or not reads or not all(r in gone for r in reads) or name in scope.stores:
+                if arg in gone or name in scope.stores or not any(r in gone for r in reads):
                     continue
-                yield from self._parameter(facts, node, scope, arg)
+                left = [r for r in reads if r not in gone]
+                if all(self._handed_on(facts, r, node) for r in left):
+                    yield from self._parameter(facts, node, scope, arg)
+
+    def _handed_on(self, facts: Facts, read: ast.Name, f: ast.FunctionDef) -> bool:
+        """Whether a parameter is read only for the function's own call of itself: `to_device(x, device)` in it."""
+        up = facts.scopes.parents.get(read)
+        call = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == f.name):
+            return False
+        return call in facts.devices.uses_of_function(f) and argument(call, f, read.id) is read
 
     def _parameter(self, facts: Facts, f: ast.FunctionDef, scope: Scope, arg: ast.arg) -> Iterator[Change]:
-        uses = facts.devices.uses_of_function(f)
-        calls = [u for u in uses if isinstance(u, ast.Call)]
         if facts.is_library and facts.scopes.parents.get(f) is facts.tree:
             return
-        if len(calls) < len(uses) or not calls or any(_is_spread(c) for c in calls):
+        number = any(facts.devices.is_number(r) for r in facts.scopes.reads(arg.arg, scope))
+        if arg in (f.args.vararg, f.args.kwarg):
             return
-        if arg in (f.args.vararg, f.args.kwarg) or not facts.devices._all_values_are_devices(arg.arg, scope):
-            return
-        says = f"parameter `{arg.arg}` of {f.name}() removed: nothing in it reads a device any more"
-        parts: list[ast.AST] = [arg]
-        default = default_of(f, arg.arg)
-        if default is not None:
-            parts.append(default)
-        yield Change(f, self.edit(facts, arg, says), without_parameter(arg.arg), tuple(parts))
-        for call in calls:
-            value = argument(call, f, arg.arg)
-            if value is None:
+        if number or facts.devices._all_values_are_devices(arg.arg, scope):
+            yield from parameter_changes(self, facts, f, arg, "nothing in it reads a device any more")
+
+    def _functions(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
+        """`get_device()`, whose every call is gone."""
+        for f in facts.walk(ast.FunctionDef):
+            if f in gone or facts.is_library or facts.scopes.parents.get(f) is not facts.tree:
                 continue
-            place = next(
-                i
-                for i, a in enumerate([*call.args, *call.keywords])
-                if a is value or getattr(a, "value", None) is value
-            )
-            yield Change(
-                call,
-                self.edit(facts, value, f"argument `{arg.arg}` of {f.name}() removed"),
-                drop_arguments(place),
-                (value,),
-            )
+            uses = facts.devices.uses_of_function(f)
+            if uses and all(u in gone for u in uses) and facts.devices.returns_device(f):
+                if all(only_asks(facts.names, s) for s in f.body):
+                    yield Change(f, self.edit(facts, f, f"{f.name}() removed: nothing calls it any more"), None, (f,))
 
     def _branches(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
         """An `if` or a `for` whose statements are all gone goes too, when what it asks has no effect."""
@@ -183,6 +185,31 @@ def _only_looks(node: ast.expr) -> bool:
 
 def _is_spread(call: ast.Call) -> bool:
     return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+
+
+def parameter_changes(codemod: Codemod, facts: Facts, f: ast.FunctionDef, arg: ast.arg, why: str) -> list[Change]:
+    """Take a parameter out of a function, and its argument out of every call; nothing where others may call it."""
+    c = facts.classes.holder(f)
+    makes = c is not None and f.name == "__init__"
+    made = calls_of_class(facts, c) if makes and c is not None else None
+    uses = made if made is not None else facts.devices.uses_of_function(f)
+    calls = [u for u in uses if isinstance(u, ast.Call)]
+    if len(calls) < len(uses) or not calls or any(_is_spread(call) for call in calls):
+        return []
+    default = default_of(f, arg.arg)
+    reads = list(facts.scopes.reads(arg.arg, facts.scopes.by_node[f]))
+    parts: list[ast.AST] = [arg, *([default] if default is not None else []), *reads]
+    says = f"parameter `{arg.arg}` of {f.name}() removed: {why}"
+    changes = [Change(f, codemod.edit(facts, arg, says), without_parameter(arg.arg), tuple(parts))]
+    of = c.name if makes and c is not None else f.name
+    for call in calls:
+        value = argument(call, f, arg.arg, makes)
+        if value is None:
+            continue
+        given = [*call.args, *(k.value for k in call.keywords)]
+        edit = codemod.edit(facts, value, f"argument `{arg.arg}` of {of}() removed")
+        changes.append(Change(call, edit, drop_arguments(given.index(value)), (value,)))
+    return changes
 
 
 def without_parameter(name: str) -> Any:

@@ -123,14 +123,18 @@ class Devices:
             return False
         home = self.scopes.scope_of(call.func).lookup(call.func.id)
         stores = home.stores.get(call.func.id, []) if home is not None else []
-        if len(stores) != 1 or not isinstance(stores[0], ast.FunctionDef) or call.func.id in self._returning:
+        return len(stores) == 1 and isinstance(stores[0], ast.FunctionDef) and self.returns_device(stores[0])
+
+    def returns_device(self, f: ast.FunctionDef) -> bool:
+        """Whether every return of a function is a device."""
+        if f.name in self._returning:
             return False
-        self._returning.add(call.func.id)
+        self._returning.add(f.name)
         try:
-            found = [n.value for n in walk(stores[0]) if isinstance(n, ast.Return)]
+            found = [n.value for n in walk(f) if isinstance(n, ast.Return)]
             return bool(found) and all(v is not None and self.is_device(v) for v in found)
         finally:
-            self._returning.discard(call.func.id)
+            self._returning.discard(f.name)
 
     def _is_device_attribute(self, node: ast.Attribute) -> bool:
         """`args.device`, `self.device`: an option or an attribute that is only ever given devices."""
@@ -382,9 +386,12 @@ def default_of(f: ast.FunctionDef, name: str) -> ast.expr | None:
     return None
 
 
-def argument(call: ast.Call, f: ast.FunctionDef, name: str) -> ast.expr | None:
-    """The expression that a call passes for a parameter by position or keyword, None when it leaves the default."""
-    positional = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
+def argument(call: ast.Call, f: ast.FunctionDef, name: str, bound: bool = False) -> ast.expr | None:
+    """The expression that a call passes for a parameter by position or keyword, None when it leaves the default.
+
+    `bound`: the first parameter is the object's own, which no call passes.
+    """
+    positional = [a.arg for a in (*f.args.posonlyargs, *f.args.args)][bound:]
     if name in positional:
         i = positional.index(name)
         if i < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args[: i + 1]):

@@ -204,3 +204,26 @@ def test_a_device_of_the_modules_own_is_right_as_it_stands(body):
 def test_while_a_module_is_made_nothing_is_placed():
     result = check_unchanged(net("z = torch.zeros(2).cuda()\n        w = w.view(-1)", method="def __init__(self, w):"))
     assert [n.code for n in result.attention] == ["PTM104"]
+
+
+NET = "import torch\nclass Net(torch.nn.Module):\n    def forward(self, x, device, rank):\n        return {}\n"
+
+
+@pytest.mark.parametrize("where", ["device", "rank", "'cuda:0'", "torch.device('cuda', rank)"])
+def test_new_tensors_are_made_where_their_tensor_is(where):
+    check(NET.format(f"x + x.new_zeros(3, device={where})"), NET.format("x + x.new_zeros(3)"), ["PTM104 line 4"], [])
+
+
+@pytest.mark.parametrize(
+    "made", ["x.new_zeros(3)", "x.new_zeros(3, device='cpu')", "x.new_zeros(3, device=x.device)", "torch.Generator()"]
+)
+def test_new_tensors_that_stay(made):
+    check_unchanged(NET.format(made), [], select="PTM104")
+
+
+@pytest.mark.parametrize(
+    "made", ["torch.ones(3).new_zeros(3, device=rank)", "torch.Generator(device=rank)", "torch.Generator('cuda')"]
+)
+def test_what_nothing_here_places_is_told(made):
+    told = check_unchanged(NET.format(made), select="PTM104").attention
+    assert [n.message for n in told if "names a device" in n.message]

@@ -139,6 +139,49 @@ def test_parameter_and_arguments_go():
     )
 
 
+MOVER = """\
+import torch
+def to_device(data, device):
+    if isinstance(data, list):
+        return [to_device(x, device) for x in data]
+    return data.to(device)
+"""
+
+
+@pytest.mark.parametrize("way", ["to_device(x, device)", "to_device(x, device=device)"])
+def test_a_function_that_calls_itself(way):
+    before = MOVER.replace("to_device(x, device)", way) + "device = torch.device('cuda')\nto_device(load(), device)\n"
+    after = MOVER.replace("data, device", "data").replace("x, device", "x").replace(".to(device)", "")
+    check(before, after + "to_device(load())\n", attention=[])
+
+
+def test_a_function_that_reads_the_device_for_more_than_itself():
+    before = (
+        MOVER.replace("    return data.to", "    other(device)\n    return data.to") + "to_device(load(), 'cuda')\n"
+    )
+    check(before, before.replace(".to(device)", ""))
+
+
+CHOOSES = "def choose():\n    if torch.cuda.is_available():\n        return 'cuda'\n    return 'cpu'\n"
+
+
+def test_the_function_that_chose_goes_too():
+    before = "import torch\n" + CHOOSES + "device = choose()\nmodel = Net().to(device)\n"
+    check(before, "import torch\nmodel = Net()\n", attention=[])
+
+
+@pytest.mark.parametrize("more", ["print(choose())", "run(choose)"])
+def test_the_function_that_chose_stays_where_it_is_read(more):
+    before = "import torch\n" + CHOOSES + f"device = choose()\nmodel = Net().to(device)\n{more}\n"
+    check(before, before.replace("device = choose()\n", "").replace(".to(device)", ""))
+
+
+def test_a_function_that_does_more_than_choose_stays():
+    said = CHOOSES.replace("    return 'cpu'", "    print('no card')\n    return 'cpu'")
+    before = "import torch\n" + said + "device = choose()\nmodel = Net().to(device)\n"
+    assert "def choose" in migrated(before).text
+
+
 @pytest.mark.parametrize(
     "call",
     ["run(train)", "train(*everything)", "train(**everything)"],

@@ -1,4 +1,4 @@
-"""T9: the rank and the world that a function was given, once nothing in the result reads them: parameter and arguments."""
+"""T9: the rank and the world that a function was given go once nothing in the result reads them."""
 
 from __future__ import annotations
 

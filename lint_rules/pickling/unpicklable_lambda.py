@@ -10,6 +10,8 @@ from ..file import File
 from ..rule import Finding, Rule
 from .carried import carried
 
+ADD = ("append", "insert", "extend")
+
 
 class UnpicklableLambda(Rule):
     code = "PTM201"
@@ -95,8 +97,7 @@ def _named(file: File) -> tuple[dict[str, list[ast.Lambda]], dict[str, list[ast.
     named: dict[str, list[ast.Lambda]] = {}
     several: defaultdict[str, list[ast.Lambda]] = defaultdict(list)
     for node in file.nodes.of(ast.Lambda):
-        child, up = node, file.nodes.parents[node]
-        within = False
+        up, within = file.nodes.parents[node], False
         while isinstance(up, ast.List | ast.Tuple | ast.Dict):
             up, within = file.nodes.parents[up], True
         target: ast.AST | None = None
@@ -104,9 +105,8 @@ def _named(file: File) -> tuple[dict[str, list[ast.Lambda]], dict[str, list[ast.
             target = up.targets[0]
         elif isinstance(up, ast.AugAssign):
             target, within = up.target, True
-        elif isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute) and up.func is not child:
-            if up.func.attr in ("append", "insert", "extend"):
-                target, within = up.func.value, True
+        elif isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute) and up.func.attr in ADD:
+            target, within = up.func.value, True
         if isinstance(target, ast.Subscript):
             target, within = target.value, True
         if isinstance(target, ast.Name) and within:

@@ -150,9 +150,9 @@ class RemoveUnusedDevices(Codemod):
             if f in gone or facts.is_library or facts.scopes.parents.get(f) is not facts.tree:
                 continue
             uses = facts.devices.uses_of_function(f)
-            if uses and all(u in gone for u in uses) and facts.devices.returns_device(f):
-                if all(only_asks(facts.names, s) for s in f.body):
-                    yield Change(f, self.edit(facts, f, f"{f.name}() removed: nothing calls it any more"), None, (f,))
+            unread = uses and all(u in gone for u in uses) and facts.devices.returns_device(f)
+            if unread and all(only_asks(facts.names, s) for s in f.body):
+                yield Change(f, self.edit(facts, f, f"{f.name}() removed: nothing calls it any more"), None, (f,))
 
     def _branches(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
         """An `if` or a `for` whose statements are all gone goes too, when what it asks has no effect."""

@@ -1,4 +1,4 @@
-"""Devices that objects of the script keep: `self.device = ...` goes with its last use, and is told of where it stays."""
+"""Devices that objects of the script keep: `self.device = ...` goes with its last use, or is told of."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # what is read of tensors: something with one of these is no object of the script's own
 OF_TENSORS = set(
     "size shape dim ndim dtype view reshape float long half double int bool item detach unsqueeze squeeze new_zeros "
-    "new_ones new_tensor new_full numel is_cuda requires_grad grad t T mean sum max min argmax transpose permute".split()
+    "new_ones new_tensor new_full numel is_cuda requires_grad grad t T mean sum max min argmax transpose".split()
 )
 NAMED = ("getattr", "hasattr", "setattr", "delattr", "vars")
 

@@ -1,5 +1,6 @@
 """T1: `self.device` of a class of the script's own goes with its last use, and what stays is told of."""
 
+# ruff: noqa: E501
 import pytest
 from helpers import check, check_unchanged
 

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from ..errors import ConfigurationError
+from .deepspeed_order import InOrder, SameModules
 
 os.environ.setdefault("DS_ACCELERATOR", "cuda" if torch.cuda.is_available() else "cpu")
 
@@ -81,6 +82,16 @@ def _already_the_same() -> Iterator[None]:
         yield
     finally:
         deepspeed.DeepSpeedEngine._broadcast_model = send
+
+
+def keep_order(engine: Any, group: dist.ProcessGroup) -> SameModules | None:
+    """Several ranks: gradients in one order on all; stage 3: what to ask whether the ranks still went together."""
+    stage = engine.zero_optimization_stage()
+    if stage == 3:
+        return SameModules(engine.optimizer.parameter_offload, group)
+    if stage:
+        InOrder(engine.optimizer)
+    return None
 
 
 def groups_of(module: torch.nn.Module, optimizer: Any) -> list[dict[str, Any]]:

@@ -90,6 +90,7 @@ class DeepSpeedStrategy(Strategy):
         self.optimizer: Any = None
         self.manual = False
         self.frozen: list[torch.nn.Parameter] = []  # when training started
+        self._together: Any = None  # stage 3: tells whether ranks use the same layers
         self._ranks: Any = None  # has nothing to average, and tells ranks apart that are elsewhere
         self._accumulating = False
         self._gathered = False  # stage 3: are all parameters on every rank just now?
@@ -166,6 +167,8 @@ class DeepSpeedStrategy(Strategy):
         self.frozen = [p for p in module.parameters() if not p.requires_grad]
         self.engine = deepspeed.engine(module, None if own else optimizers[0], self._complete())
         self.optimizer = deepspeed.Stepping(self.engine, groups)
+        if self.runtime.world_size > 1:
+            self._together = deepspeed.keep_order(self.engine, self.runtime.group)
         if self.manual and self.runtime.world_size > 1:
             self._ranks = GradientAverager(self.runtime.world_size, self.runtime.group)
             self.optimizer.register_step_pre_hook(lambda *_: self._ranks.meet(0))
@@ -251,6 +254,8 @@ class DeepSpeedStrategy(Strategy):
             self._ranks.average()
 
     def after_backward(self) -> None:
+        if self._together is not None:
+            self._together.check()
         if self.manual:
             self.optimizer.waiting = self.optimizer.has_loss = True
         elif self._accumulating:
@@ -348,7 +353,7 @@ class DeepSpeedStrategy(Strategy):
             deepspeed.undivide(self.engine, module)
 
     def teardown(self) -> None:
-        self.engine = self._ranks = None
+        self.engine = self._ranks = self._together = None
 
 
 def read_config(given: Any) -> dict[str, Any]:

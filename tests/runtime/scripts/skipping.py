@@ -98,6 +98,27 @@ class Undefined(Net):
 class ManualUndefined(ByHand, Undefined): ...
 
 
+class Apart(Net):
+    """Each rank uses the same layers in another order, and one of them only for rare samples."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.rare = (torch.nn.Linear(6, size) for size in (3, 3, 1))
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.05)  # without momentum, which a gradient of zero would move
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        out = self.sequential_module(x)
+        for layer in [self.first, self.second][:: 1 if self.global_rank else -1]:
+            out = out + layer(x)
+        rare = x[:, 0] > 0.8
+        if rare.any():
+            out = torch.where(rare[:, None], out * self.rare(x), out)
+        return F.cross_entropy(out, y)
+
+
 class Unasked(ByHand, Net):
     """Manual optimization whose gradients stay each rank's own."""
 
@@ -116,6 +137,8 @@ CASES = {
     "late-norm": (LateNorm, {"accumulate_grad_batches": 2}),
     "own": (OwnBackward, {"accumulate_grad_batches": 2}),
     "undefined": (Undefined, {}),
+    "apart": (Apart, {}),
+    "apart-window": (Apart, {"accumulate_grad_batches": 3}),
     "manual-undefined": (ManualUndefined, {}),
     "unasked": (Unasked, {}),
 }

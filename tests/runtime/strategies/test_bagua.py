@@ -9,6 +9,7 @@ from launching import SCRIPTS, ptrun
 from ptmigrate.runtime import BaguaStrategy, Trainer
 from ptmigrate.runtime.errors import ConfigurationError
 from ptmigrate.runtime.strategies.algorithms import HOMES, choose
+from ptmigrate.runtime.strategies.algorithms.asynchronous import Averaging
 from ptmigrate.runtime.strategies.algorithms.bytes import pack, unpack
 from ptmigrate.runtime.strategies.algorithms.decentralized import Decentralized
 from ptmigrate.runtime.strategies.algorithms.low_precision import LowPrecisionDecentralized
@@ -39,6 +40,38 @@ def test_ranks_differ_only_where_the_algorithm_says_so(algorithm):
     local = algorithm in ("decentralized", "shift_one", "low_precision_decentralized", "async")
     assert (while_training > 0) == local
     assert while_training < 0.2
+
+
+@pytest.mark.slow
+def test_averages_behind_trainings_back_come_a_step_later():
+    """Exactly: a mean of what all ranks had before a step is added before the next, and to all at the end."""
+    done = ptrun("--accelerator", "cpu", "--devices", "2", str(SCRIPTS / "bagua_async.py"))
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    batches = torch.tensor(found["batches"])  # (rank, step, sample, three inputs and what they should give)
+    ranks = torch.tensor([found["begin"]] * 2)
+    late = torch.zeros_like(ranks)
+    for step in range(batches.shape[1]):
+        inputs, wanted = batches[:, step, :, :3], batches[:, step, :, 3]
+        off = (inputs * ranks[:, None, :3]).sum(2) + ranks[:, 3:] - wanted
+        gradients = torch.cat([(2 * off[:, :, None] * inputs).mean(1), 2 * off.mean(1, keepdim=True)], 1)
+        if step < 2:  # warmup_steps
+            ranks = ranks - 0.1 * gradients.mean(0)
+            continue
+        ranks = ranks + late
+        late = ranks.mean(0) - ranks
+        ranks = ranks - 0.1 * gradients
+    assert (ranks[0] - ranks[1]).abs().max() > 0.01
+    assert torch.allclose(torch.tensor(found["last"]), ranks, atol=1e-6)
+    assert torch.allclose(torch.tensor(found["end"]), (ranks + late).mean(0), atol=1e-6)
+    assert found["rounds"] == batches.shape[1] - 2
+
+
+def test_no_average_begins_before_its_time():
+    averaging = Averaging(None)
+    assert averaging.ready(0) and not averaging.ready(3600)
+    averaging.hand_in(torch.zeros(1))
+    assert not averaging.ready(0)
 
 
 @pytest.mark.slow

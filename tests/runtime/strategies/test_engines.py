@@ -16,7 +16,7 @@ from ptmigrate.runtime.strategies.stages import Stage, balanced, cut_evenly
 
 SCRIPT = str(SCRIPTS / "engine_cases.py")
 EVERY = ("plain", "clip", "accumulate", "groups", "branches", "zeroed", "accumulate+resume", "evaluate", "validate")
-# What DeepSpeed leaves out: it steps unused parameters too, and ranks must use the same ones.
+# What DeepSpeed leaves out: it steps unused parameters too.
 SAME_PARAMETERS = ("clip", "accumulate", "groups", "accumulate+resume", "evaluate")
 CUT = ("pairs", "in-place")  # a pipeline of two, with a balance
 PIPELINE = ("sequential", "1f1b", "sequential+resume", "evaluate+sequential", "validate+sequential", "sequential-bf16")

@@ -10,7 +10,8 @@ import pytest
 from launching import SCRIPTS, ptrun
 
 SCRIPT = str(SCRIPTS / "skipping.py")
-ALIKE = ("every", "window", "own", "undefined")  # every process decides the same
+APART = ("apart", "apart-window")
+ALIKE = ("every", "window", "own", "undefined", *APART)  # what comes out is the same as in one process
 BY_RANK = ("some", "some-window", "some-norm", "late-norm")
 DDP = (*ALIKE, *BY_RANK, "manual-undefined")
 # engine -> (the package it needs, its cases)
@@ -20,7 +21,8 @@ ENGINES = {
     "ddp_sharded": ("fairscale", DDP),
     "horovod": ("horovod", DDP),
     "fsdp": ("torch", (*DDP, "some-blocks")),
-    "deepspeed": ("deepspeed", ("every", "window", "own", *BY_RANK)),
+    "deepspeed": ("deepspeed", ("every", "window", "own", *APART, *BY_RANK)),
+    "deepspeed_stage_1": ("deepspeed", APART),
     "pipeline": ("torch", ("every", "window", "own")),
 }
 QUICK = ("ddp",)
@@ -87,9 +89,16 @@ def test_a_backward_that_stays_on_its_rank_is_an_error(engine):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("engine", "case"), [("fsdp", "late-blocks"), ("deepspeed_stage_3", "some")])
-def test_what_would_leave_others_waiting_is_an_error(engine, case):
+@pytest.mark.parametrize(
+    ("engine", "case", "says"),
+    [
+        ("fsdp", "late-blocks", "training_step gave None"),
+        ("deepspeed_stage_3", "some", "training_step gave None"),
+        ("deepspeed_stage_3", "apart", "training_step uses other layers on one rank than on another"),
+    ],
+)
+def test_what_would_leave_others_waiting_is_an_error(engine, case, says):
     needs(engine.removesuffix("_stage_3"))
     done = run(2, case, strategy=engine)
     assert done.returncode == 1
-    assert "training_step gave None" in done.stderr
+    assert says in done.stderr

@@ -82,7 +82,7 @@ class SameModules:
         self.group, self.asked = group, 0
         coordinator = offload.get_param_coordinator()
         fetch = coordinator.fetch_sub_module
-        at_once = dist.get_backend() == "gloo"  # which ends a process whose message has not the size that a peer expects
+        at_once = dist.get_backend() == "gloo"  # it ends processes whose messages differ in size
 
         def noted(submodule: torch.nn.Module, forward: bool) -> None:
             self.asked = hash((self.asked, submodule.ds_id, forward))

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 
 from ..errors import ConfigurationError
-from .deepspeed_order import InOrder, SameModules
+from ..strategies.together import Together
+from .deepspeed_order import InOrder, watch_modules
 
 os.environ.setdefault("DS_ACCELERATOR", "cuda" if torch.cuda.is_available() else "cpu")
 
@@ -84,11 +85,13 @@ def _already_the_same() -> Iterator[None]:
         deepspeed.DeepSpeedEngine._broadcast_model = send
 
 
-def keep_order(engine: Any, group: dist.ProcessGroup) -> SameModules | None:
-    """Several ranks: gradients in one order on all; stage 3: what to ask whether the ranks still went together."""
+def keep_together(engine: Any, group: dist.ProcessGroup, meet: Callable[[], None] | None) -> Together | None:
+    """Several ranks: gradients in one order on all; stage 3: what tells whether ranks use the same layers."""
     stage = engine.zero_optimization_stage()
     if stage == 3:
-        return SameModules(engine.optimizer.parameter_offload, group)
+        together = Together("DeepSpeed's stage 3", group, meet)
+        watch_modules(engine.optimizer.parameter_offload, together)
+        return together
     if stage:
         InOrder(engine.optimizer)
     return None

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from ..strategies.together import Together
+
 
 class InOrder:
     """One order for all ranks: a gradient waits for its turn, and one that has not come when backward is over is zero.
@@ -74,31 +76,13 @@ class InOrder:
         self.turn = 0
 
 
-class SameModules:
-    """Stage 3: tells ranks apart that ask for different parameters, or in another order."""
+def watch_modules(offload: Any, together: Together) -> None:
+    """`offload`: what fetches the parameters of a submodule, in stage 3."""
+    coordinator = offload.get_param_coordinator()
+    fetch = coordinator.fetch_sub_module
 
-    def __init__(self, offload: Any, group: dist.ProcessGroup):
-        """`offload`: what fetches the parameters of a submodule."""
-        self.group, self.asked = group, 0
-        coordinator = offload.get_param_coordinator()
-        fetch = coordinator.fetch_sub_module
-        at_once = dist.get_backend() == "gloo"  # it ends processes whose messages differ in size
+    def noted(submodule: torch.nn.Module, forward: bool) -> None:
+        together.ask(submodule.ds_id, forward)
+        fetch(submodule, forward)
 
-        def noted(submodule: torch.nn.Module, forward: bool) -> None:
-            self.asked = hash((self.asked, submodule.ds_id, forward))
-            if at_once:
-                self.check()
-            fetch(submodule, forward)
-
-        coordinator.fetch_sub_module = noted
-
-    def check(self) -> None:
-        """RuntimeError on all ranks where they differ: one would compute with parts of another's parameters."""
-        marks = torch.tensor([self.asked, ~self.asked])
-        dist.all_reduce(marks, dist.ReduceOp.MAX, group=self.group)
-        if marks[0] != ~marks[1]:
-            raise RuntimeError(
-                "training_step uses other layers on one rank than on another: in DeepSpeed's stage 3 each sends the "
-                "others its parts of a layer when all ask for it; use the same layers in the same order on all ranks, "
-                "or stage 2, or 'ddp'"
-            )
+    coordinator.fetch_sub_module = noted

@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -167,11 +168,12 @@ class DeepSpeedStrategy(Strategy):
         self.frozen = [p for p in module.parameters() if not p.requires_grad]
         self.engine = deepspeed.engine(module, None if own else optimizers[0], self._complete())
         self.optimizer = deepspeed.Stepping(self.engine, groups)
-        if self.runtime.world_size > 1:
-            self._together = deepspeed.keep_order(self.engine, self.runtime.group)
         if self.manual and self.runtime.world_size > 1:
             self._ranks = GradientAverager(self.runtime.world_size, self.runtime.group)
             self.optimizer.register_step_pre_hook(lambda *_: self._ranks.meet(0))
+        if self.runtime.world_size > 1:
+            meet = partial(self._ranks.meet, 1) if self.manual else None
+            self._together = deepspeed.keep_together(self.engine, self.runtime.group, meet)
         return [self.optimizer]
 
     def _complete(self) -> dict[str, Any]:

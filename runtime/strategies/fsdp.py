@@ -17,11 +17,13 @@ import torch.distributed as dist
 
 from ..collectives import broadcast_tensors, map_leaves
 from ..errors import ConfigurationError
-from .averaging import GradientAverager, zero_of
+from .averaging import GradientAverager
 from .base import Strategy
 from .ddp_sharded import share_scaler
 from .fsdp_manual import WholeSteps, divided_as
+from .fsdp_root import Root, is_divided
 from .registry import register
+from .together import Together
 
 if TYPE_CHECKING:
     from ..module import Module
@@ -35,68 +37,6 @@ HOOKS = (
     "_load_state_dict_post_hooks",
 )
 MARKS = ("_is_fsdp_managed_module", "_fsdp_use_orig_params")
-
-
-class Root(torch.nn.Module):
-    """What is sharded: the user's module, with whichever of its steps is called as the forward.
-
-    `used`: the names of the parameters that a backward has reached. One that no rank uses keeps no gradient, as in one
-    process, where weight decay and momentum pass it by.
-    """
-
-    def __init__(self, module: Module, blocks: list[torch.nn.Module]):
-        super().__init__()
-        self.module = module
-        self.used: set[str] = set()
-        self._watched: set[str] = set()
-        self._blocks, self._called, self._idle = tuple(blocks), False, False
-        self._handles = [block.register_forward_pre_hook(self._note_call) for block in blocks]
-
-    def forward(self, step: Callable[..., Any], *args: Any) -> Any:
-        if not torch.is_grad_enabled():
-            return step(*args)
-        self._watch()
-        self._called = False
-        outputs = step(*args)
-        self._idle = outputs is None
-        return self._nothing() if self._idle else outputs
-
-    def _note_call(self, *_: Any) -> None:
-        self._called = True
-
-    def _nothing(self) -> torch.Tensor:
-        """What stands for a loss where the step gave none: another rank may have one, and waits for this one's parts in
-        forward and in backward. Raises RuntimeError where it is too late for that.
-        """
-        if self._called:
-            raise RuntimeError(
-                "training_step gave None after it had called the model: under strategy 'fsdp' the other processes wait "
-                "for a backward through it; give None before that, or use 'ddp'"
-            )
-        nothing = torch.zeros((), device=self.module.device).requires_grad_()
-        nothing = nothing + self.module.trainer.fit_loop.norms.absent()
-        for block in self._blocks:
-            block.forward = lambda x, block=block: x + zero_of(block.parameters())
-            try:
-                nothing = block(nothing)
-            finally:
-                del block.forward
-        return nothing + zero_of(p for p in self.module.parameters() if not is_divided(p))
-
-    def release(self) -> None:
-        for handle in self._handles:
-            handle.remove()
-
-    def _watch(self) -> None:
-        """Parameters are whole while a step runs; these objects stay the same from step to step."""
-        for name, parameter in self.module.named_parameters():
-            if parameter.requires_grad and name not in self._watched and not is_divided(parameter):
-                self._watched.add(name)
-                parameter.register_post_accumulate_grad_hook(lambda p, name=name: self._note_use(name, p))
-
-    def _note_use(self, name: str, parameter: torch.Tensor) -> None:
-        if parameter.grad is not None and not self._idle:  # torch also tells of a backward that brings none
-            self.used.add(name)
 
 
 @register("fsdp")
@@ -154,7 +94,8 @@ class FSDPStrategy(Strategy):
         self._blocks = blocks(module, self.classes) if module.automatic_optimization else []
         for block in self._blocks:
             fully_shard(block, reshard_after_forward=self.reshard_after_forward, **options)
-        self._root = fully_shard(Root(module, self._blocks), **options)
+        self._root = fully_shard(Root(module, self._blocks, Together("fully_shard", self.runtime.group)), **options)
+        self._root.note_calls()
         parts = {whole: owner._parameters[name] for (owner, name), whole in self._whole.items()}
         self._divided = {whole: part for whole, part in parts.items() if whole is not part}
         if numbers and module.automatic_optimization:
@@ -238,6 +179,8 @@ class FSDPStrategy(Strategy):
             return
         if self._accumulating:
             return
+        if self._blocks:
+            self._root.together.check()
         used = torch.tensor([name in self._root.used for name, _ in self._outside], dtype=torch.uint8)
         dist.all_reduce(used, dist.ReduceOp.MAX, group=self.runtime.group)
         for (_, parameter), was_empty, is_used in zip(self._outside, self._empty, used.tolist(), strict=True):
@@ -369,12 +312,6 @@ def _shares(block: torch.nn.Module, module: torch.nn.Module) -> bool:
     mine = set(block.modules())
     outside = {p for owner in module.modules() if owner not in mine for p in owner._parameters.values()}
     return any(p in outside for p in block.parameters())
-
-
-def is_divided(value: Any) -> bool:
-    from torch.distributed.tensor import DTensor
-
-    return isinstance(value, DTensor)
 
 
 def gathered(value: Any) -> torch.Tensor:

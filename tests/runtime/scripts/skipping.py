@@ -139,6 +139,7 @@ CASES = {
     "undefined": (Undefined, {}),
     "apart": (Apart, {}),
     "apart-window": (Apart, {"accumulate_grad_batches": 3}),
+    "apart-blocks": (Apart, {"strategy": FSDPStrategy({torch.nn.Linear})}),
     "manual-undefined": (ManualUndefined, {}),
     "unasked": (Unasked, {}),
 }

@@ -1,0 +1,99 @@
+"""What fully_shard divides: a module around the user's, whose forward is whichever of its steps is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from .averaging import zero_of
+from .together import Together
+
+if TYPE_CHECKING:
+    from ..module import Module
+
+
+class Root(torch.nn.Module):
+    """What is sharded: the user's module, with whichever of its steps is called as the forward.
+
+    `used`: the names of the parameters that a backward has reached. One that no rank uses keeps no gradient, as in one
+    process, where weight decay and momentum pass it by.
+    """
+
+    def __init__(self, module: Module, blocks: list[torch.nn.Module], together: Together):
+        super().__init__()
+        self.module = module
+        self.used: set[str] = set()
+        self._watched: set[str] = set()
+        self._blocks, self._called, self._idle = tuple(blocks), False, False
+        self.together = together
+        self._steps = False  # inside of a step that trains
+        self._handles: list[Any] = []
+
+    def forward(self, step: Callable[..., Any], *args: Any) -> Any:
+        if not torch.is_grad_enabled():
+            return step(*args)
+        self._watch()
+        self._called, self._steps = False, True
+        try:
+            outputs = step(*args)
+            self._idle = outputs is None
+            outputs = self._nothing() if self._idle else outputs
+        finally:
+            self._steps = False
+        if self._blocks:
+            self.together.ask(len(self._blocks))  # no other one
+        return outputs
+
+    def note_calls(self) -> None:
+        """Once blocks are divided: before a call gathers their parameters."""
+        for number, block in enumerate(self._blocks):
+            note = partial(self._note_call, number)
+            self._handles.append(block.register_forward_pre_hook(note, prepend=True))
+
+    def _note_call(self, number: int, *_: Any) -> None:
+        self._called = True
+        if self._steps:
+            self.together.ask(number)
+
+    def _nothing(self) -> torch.Tensor:
+        """What stands for a loss where the step gave none: another rank may have one, and waits for this one's parts in
+        forward and in backward. Raises RuntimeError where it is too late for that.
+        """
+        if self._called:
+            raise RuntimeError(
+                "training_step gave None after it had called the model: under strategy 'fsdp' the other processes wait "
+                "for a backward through it; give None before that, or use 'ddp'"
+            )
+        nothing = torch.zeros((), device=self.module.device).requires_grad_()
+        nothing = nothing + self.module.trainer.fit_loop.norms.absent()
+        for block in self._blocks:
+            block.forward = lambda x, block=block: x + zero_of(block.parameters())
+            try:
+                nothing = block(nothing)
+            finally:
+                del block.forward
+        return nothing + zero_of(p for p in self.module.parameters() if not is_divided(p))
+
+    def release(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+    def _watch(self) -> None:
+        """Parameters are whole while a step runs; these objects stay the same from step to step."""
+        for name, parameter in self.module.named_parameters():
+            if parameter.requires_grad and name not in self._watched and not is_divided(parameter):
+                self._watched.add(name)
+                parameter.register_post_accumulate_grad_hook(lambda p, name=name: self._note_use(name, p))
+
+    def _note_use(self, name: str, parameter: torch.Tensor) -> None:
+        if parameter.grad is not None and not self._idle:  # torch also tells of a backward that brings none
+            self.used.add(name)
+
+
+def is_divided(value: Any) -> bool:
+    from torch.distributed.tensor import DTensor
+
+    return isinstance(value, DTensor)

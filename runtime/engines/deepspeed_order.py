@@ -81,7 +81,7 @@ def watch_modules(offload: Any, together: Together) -> None:
     coordinator = offload.get_param_coordinator()
     fetch = coordinator.fetch_sub_module
 
-    def noted(submodule: torch.nn.Module, forward: bool) -> None:
+    def noted(submodule: Any, forward: bool) -> None:
         together.ask(submodule.ds_id, forward)
         fetch(submodule, forward)
 

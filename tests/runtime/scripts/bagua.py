@@ -47,9 +47,10 @@ class Net(Module):
 
     def on_train_batch_start(self, batch, batch_idx):
         """However slow the machine is, ten steps are the most that go by without an average of the weights."""
-        thread = getattr(self.trainer.strategy.algorithm, "thread", None)
-        while batch_idx % 10 == 0 and thread is not None and thread.busy:
-            time.sleep(0.001)
+        if batch_idx % 10 == 0:
+            dist.barrier()  # no rank waits for the thread of one that waits elsewhere
+            while getattr(getattr(self.trainer.strategy.algorithm, "thread", None), "busy", False):
+                time.sleep(0.001)
 
     def on_train_epoch_end(self):
         self.ranks = max(self.ranks, spread(self))

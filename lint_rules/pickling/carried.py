@@ -114,6 +114,8 @@ def _each(value: ast.expr) -> Iterator[ast.expr]:
         parts = value.values
     elif isinstance(value, ast.IfExp):
         parts = [value.body, value.orelse]
+    elif isinstance(value, ast.BinOp):  # [f] * 2, steps + [f]
+        parts = [value.left, value.right]
     if not parts:
         yield value
     for part in parts:

@@ -22,7 +22,7 @@ TAKES = {
     "torchvision.transforms.RandomApply", "torchvision.transforms.RandomChoice",
 }  # fmt: skip
 # what a lambda may stand in on its way to them
-HOLDERS = (ast.List, ast.Tuple, ast.Dict, ast.IfExp, ast.BoolOp, ast.ListComp, ast.DictComp)
+HOLDERS = (ast.List, ast.Tuple, ast.Dict, ast.BinOp, ast.IfExp, ast.BoolOp, ast.ListComp, ast.DictComp)
 
 
 class NameLambdas(Codemod):

@@ -95,6 +95,9 @@ class NameLocalFunctions(Codemod):
                 return f"it changes `{n.names[0]}` outside of itself", []
             if not (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)) or n.id in found:
                 continue
+            generator = facts.scopes.generator_of(n)
+            if generator is not None and f in facts.scopes.ancestors(generator):
+                continue
             scope = facts.scopes.scope_of(n).lookup(n.id)
             if scope is None and not hasattr(builtins, n.id):
                 return f"`{n.id}` comes from nowhere to be seen", []

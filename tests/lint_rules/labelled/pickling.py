@@ -196,3 +196,22 @@ with ProcessPoolExecutor() as e:  #~ PTM207
 ctx = torch.multiprocessing.get_context("spawn")
 p = ctx.Process(target=f)  #~ PTM207
 p.start()
+# ====== lambdas on their way
+# only PTM2
+import torch
+from torch.utils.data import DataLoader, Dataset
+from torch.optim.lr_scheduler import LambdaLR
+class Data(Dataset):
+    def __init__(self, root, steps):
+        self.steps = steps
+        self.n = root()
+steps = []
+steps.append(lambda x: x)  #~ PTM201
+steps += [lambda x: x + 1]  #~ PTM201
+l1 = DataLoader(Data(lambda: 3, steps))
+by = {}
+by["a"] = lambda b: b  #~ PTM201
+l2 = DataLoader(d, collate_fn=by["a"])
+s = LambdaLR(opt, [lambda e: 1] * 2)  #~ PTM201
+keys = []
+keys.append(lambda x: x)

@@ -118,6 +118,7 @@ DATA = "class Data(torch.utils.data.Dataset):\n    def __init__(self, steps):\n 
         ("tf = []\ntf += [lambda x: x / 2]\nc = transforms.Compose(tf)", "tf = []\n\n\ndef _tf(x):\n    return x / 2\n\n\ntf += [_tf]\nc = transforms.Compose(tf)"),
         ("by = {}\nby['a'] = lambda b: b\nl = DataLoader(d, collate_fn=by['a'])", "by = {}\n\n\ndef _by(b):\n    return b\n\n\nby['a'] = _by\nl = DataLoader(d, collate_fn=by['a'])"),
         ("merge = lambda b: b\nl = DataLoader(d, collate_fn=merge)", "def _merge(b):\n    return b\n\n\nmerge = _merge\nl = DataLoader(d, collate_fn=merge)"),
+        ("s = LambdaLR(opt, [lambda e: 0.5] * 2)", "def _lr_lambda(e):\n    return 0.5\n\n\ns = LambdaLR(opt, [_lr_lambda] * 2)"),
         ("l = DataLoader(d, 1, False, None, None, 2, lambda b: b)", "def _collate_fn(b):\n    return b\n\n\nl = DataLoader(d, 1, False, None, None, 2, _collate_fn)"),
         (DATA + "l = DataLoader(Data([lambda x: x / 2]))", DATA + "def _transform(x):\n    return x / 2\n\n\nl = DataLoader(Data([_transform]))"),
     ],

@@ -3,6 +3,7 @@
 
 import pickle
 import sys
+import textwrap
 import types
 
 import pytest
@@ -89,3 +90,16 @@ def test_names_of_lambdas_and_functions_do_not_meet():
     )
     text = migrated(HEAD + source, "PTM201,PTM202").text
     assert "def _collate_fn(b, *, n):" in text and "def _collate_fn_(b, *, n):" in text
+
+
+@pytest.mark.parametrize(
+    "value", ["[b[0] for b in batch]", "{k: v for k, v in batch[0].items()}", "list(zip(*(b for b in batch)))"]
+)
+def test_a_comprehension_binds_its_own_names(value):
+    head = "import torch\nfrom torch.utils.data import DataLoader\n\n\n"
+    function = f"def collate(batch):\n    return {value}\n"
+    inner = textwrap.indent(function, "    ")
+    before = head + f"def build(ds):\n{inner}    return DataLoader(ds, collate_fn=collate)\n"
+    check(
+        before, head + function + "\n\ndef build(ds):\n    return DataLoader(ds, collate_fn=collate)\n", select="PTM202"
+    )

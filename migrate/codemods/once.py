@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from .base import Change, Codemod
 from .checkpoint_activations import NAMES as OF_CHECKPOINTS
@@ -29,8 +30,10 @@ WRITERS = {
     "comet_ml.start",
     "visdom.Visdom",
 }
-# statements that write: nothing reads what they give back
+# statements that write, or take files away: nothing reads what they give back
 WRITES = {
+    *(f"os.{n}" for n in "remove unlink rename replace rmdir removedirs".split()),
+    *(f"shutil.{n}" for n in "rmtree move copy copy2 copyfile".split()),
     "torchvision.utils.save_image",
     "matplotlib.pyplot.savefig",
     *(f"wandb.{n}" for n in "log watch finish save alert define_metric log_artifact".split()),
@@ -53,6 +56,10 @@ class Once(Codemod):
                 files.add(call)
                 says = f"`{facts.short(holder)}` became `{SAVE}`: rank 0 alone writes the file, whole or not at all"
                 yield Change(holder, self.edit(facts, holder, says), _saved(call))
+        for branch in facts.walk(ast.If) if self.writers else ():
+            if _loaded_again(facts, branch):
+                says = f"`{facts.short(branch.body[0])}` became `{SAVE}`: no rank goes on before the file is there"
+                yield Change(branch, self.edit(facts, branch, says), _unguarded)
         for call in facts.walk(ast.Call):
             new = self._replacement(facts, call) if call not in files else None
             if new is not None:
@@ -104,6 +111,20 @@ class Once(Codemod):
         return facts.alone.reached_by(call) == {False}
 
 
+def _loaded_again(facts: Facts, branch: ast.If) -> bool:
+    """A save of rank 0 in a hook that every rank comes by, with a load in the same block after it."""
+    only = branch.body[0]
+    call = only.value if isinstance(only, ast.Expr) and len(branch.body) == 1 and not branch.orelse else None
+    if not isinstance(call, ast.Call) or facts.names.resolve(call.func) != "torch.save":
+        return False
+    block = getattr(facts.scopes.parents.get(branch), "body", [])
+    hook = isinstance(facts.scopes.parents.get(branch), ast.FunctionDef)
+    if not hook or ast.unparse(branch.test) != "self.trainer.is_global_zero":
+        return False
+    later = (n for s in block[block.index(branch) + 1 :] for n in walk(s) if isinstance(n, ast.Call))
+    return any(facts.names.resolve(n.func) == "torch.load" for n in later)
+
+
 def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] | None:
     """The calls' new names as edits of the text; None where more than a name changes."""
     found = []
@@ -133,6 +154,16 @@ def _renamed(new: str) -> Any:
         return updated.with_changes(func=cst.Name(new, lpar=updated.func.lpar, rpar=updated.func.rpar))
 
     return rewrite
+
+
+def _unguarded(original: Any, updated: Any) -> Any:
+    """`if self.trainer.is_global_zero: torch.save(x, path)` to `rank_zero_save(x, path)`."""
+    import libcst as cst
+
+    line = updated.body.body[0]
+    save = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
+    new = save.with_changes(value=save.value.with_changes(func=cst.Name(SAVE)))
+    return cst.SimpleStatementLine([new], leading_lines=updated.leading_lines)
 
 
 def _saved(call: ast.Call) -> Any:

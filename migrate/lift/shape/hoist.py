@@ -23,7 +23,7 @@ def hoist_passes(facts: Facts) -> str | None:
         if call is None:
             continue
         statement = facts.scopes.statement_of(call)
-        if _stands_plainly(statement, call) or not _comes_first(facts, statement, call):
+        if _stands_plainly(statement, call) or not comes_first(facts, statement, call):
             continue
         name = _free(facts, f"{f.name.strip('_')}_result")
         edits = Edits(facts)
@@ -53,8 +53,8 @@ def _stands_plainly(statement: ast.stmt, call: ast.Call) -> bool:
     return False
 
 
-def _comes_first(facts: Facts, statement: ast.stmt, call: ast.Call) -> bool:
-    """Whether nothing that could matter is evaluated before the call, and the call is evaluated once in any case."""
+def comes_first(facts: Facts, statement: ast.stmt, call: ast.expr) -> bool:
+    """Whether nothing that could matter is evaluated before an expression, and it is evaluated once in any case."""
     if not isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign):
         return False
     line_start, _ = facts.text.line_span(statement.lineno, statement.lineno)

@@ -14,11 +14,13 @@ from .loops import around_lone_loop, count_whiles, end_whiles, name_the_epoch
 from .modes import switch_in_place
 from .phases import write_out_phases
 from .sums import add_in_place
+from .walrus import name_before
 
 STEPS: tuple[Callable[[Facts], str | None], ...] = (
     name_the_epoch,
     switch_in_place,
     add_in_place,
+    name_before,
     write_out_flags,
     write_out_phases,
     open_bars,

@@ -1,8 +1,11 @@
+import textwrap
+
 import pytest
 from helpers import dedent
 from ptmigrate.migrate.codemods.base import apply
 from ptmigrate.migrate.codemods.once import Once
 from ptmigrate.migrate.facts.script import Facts
+from ptmigrate.migrate.migrate import migrate_text
 
 
 def once(source: str) -> str:
@@ -58,3 +61,35 @@ def test_rank_0_does_it(before, after):
 )
 def test_unchanged(source):
     assert once(source) == source
+
+
+@pytest.mark.parametrize("call", ["os.remove(p)", "os.replace(p, q)", "shutil.rmtree(p)", "shutil.copyfile(p, q)"])
+def test_what_takes_files_away_is_done_once(call):
+    text = "import os\nimport shutil\n" + SCRIPT_THAT_SAVES.replace("SAVE", call)
+    name, rest = call.split("(", 1)
+    assert f"on_rank_zero({name})({rest}" in migrate_text(text).text
+    guarded = text.replace(call, f"if rank == 0:\n    {call}")
+    assert "on_rank_zero" not in migrate_text(guarded).text
+    assert "on_rank_zero" not in migrate_text(text.replace(call, f"done = {call}")).text
+
+
+SCRIPT_THAT_SAVES = """\
+import torch
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for x in torch.utils.data.DataLoader(torch.ones(4, 2)):
+    optimizer.zero_grad()
+    loss = model(x).mean()
+    loss.backward()
+    optimizer.step()
+SAVE
+"""
+
+
+@pytest.mark.parametrize(("after", "waits"), [("model.load_state_dict(torch.load(p))", True), ("print(epoch)", False)])
+def test_a_save_that_is_loaded_again_at_once_is_waited_for(after, waits):
+    loop, rest = SCRIPT_THAT_SAVES.split("for x")
+    epochs = "for x" + rest.replace("SAVE", f"torch.save(model.state_dict(), p)\n{after}")
+    text = migrate_text(f"{loop}p = 'a.pt'\nfor epoch in range(2):\n{textwrap.indent(epochs, '    ')}").text
+    assert ("rank_zero_save(self.model.state_dict(), self.p)" in text) is waits
+    assert ("is_global_zero" in text) is not waits

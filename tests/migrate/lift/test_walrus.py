@@ -1,0 +1,48 @@
+"""What a walrus names in the batch loop has a line of its own in the result."""
+
+import pytest
+from ptmigrate.migrate.facts.script import Facts
+from ptmigrate.migrate.lift.shape.walrus import name_before
+
+from tests.migrate.lift.test_same_run import HEAD
+from tests.migrate.running import check_same
+
+SCRIPT = (
+    HEAD
+    + """
+for epoch in range(2):
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        STEP
+        optimizer.step()
+    print(epoch, loss.item())
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "(loss := criterion(model(x), y)).backward()",
+        "loss = criterion((out := model(x)), y) + 0 * out.sum()\n        loss.backward()",
+        "(loss := criterion(\n            model(x), y\n        )).backward()",
+    ],
+)
+def test_the_same_run(step):
+    assert ":=" not in check_same(SCRIPT.replace("STEP", step), "module")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "(a := f())",  # in no loop
+        "for x in xs:\n    g(h(), a := f())",  # h() comes first
+        "for x in xs:\n    b = x and (a := f())",
+        "for x in xs:\n    if (a := f()) > 1:\n        pass",
+        "for x in xs:\n    b = [a := f() for y in x]",
+        "for x in xs:\n    b = lambda: (a := f())",
+        "for x in xs: b = (a := f())",
+    ],
+)
+def test_what_stays(source):
+    assert name_before(Facts(source + "\n")) is None

@@ -57,6 +57,7 @@ def still_read(notes: list[Note], after: Facts, removed: list[Edit]) -> list[Not
     gone = {(e.line, e.column) for e in removed}
     notes = [n for n in notes if n.code != CODE or (n.line, n.column) not in gone]
     read = {n.id for n in after.walk(ast.Name) if isinstance(n.ctx, ast.Load)}
+    read |= {f"self.{a.attr}" for a in after.walk(ast.Attribute)}
     stays = [n.message.split("` stays: ") for n in notes]
     return [n for n, parts in zip(notes, stays, strict=True) if len(parts) < 2 or parts[0].strip("`") in read]
 

@@ -18,7 +18,7 @@ LEGACY = {"Tensor", "FloatTensor", "LongTensor", "IntTensor", "DoubleTensor", "B
 # attributes that a parameter is read by where it is a tensor
 USES = {"size", "shape", "view", "device", "dtype", "dim", "new_zeros", "float", "mean", "sum", "unsqueeze", "reshape"}
 # what may stand around a factory call and give a value that is not a tensor on the CPU
-MOVED = {"to", "cuda", "type_as", "item", "tolist", "numpy", "xpu"}
+MOVED = {"to", "cuda", "cpu", "type_as", "item", "tolist", "numpy", "xpu"}
 
 
 class TensorInForward(Rule):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ptmigrate.migrate.facts.samplers import own_samplers
+
 from ..file import File, passes_unknown
 from ..rule import Finding, Rule
 
@@ -21,20 +23,38 @@ class ManualSampler(Rule):
     )
     fix = "unsafe"
     settled_by = "remove_samplers"
-    calls = ("DistributedSampler",)
-
-    BAD = """
+    BAD = (
+        """
         from torch.utils.data import DataLoader
         from torch.utils.data.distributed import DistributedSampler
         sampler = DistributedSampler(data, shuffle=False)
         loader = DataLoader(data, sampler=sampler)
+        """,
         """
+        import torch
+        class EverySampler(torch.utils.data.Sampler):
+            def __init__(self, data, num_replicas, rank):
+                self.data, self.num_replicas, self.rank = data, num_replicas, rank
+            def __iter__(self):
+                return iter(range(self.rank, len(self.data), self.num_replicas))
+        sampler = EverySampler(data, 2, 0)
+        """,
+    )
     GOOD = """
         from torch.utils.data import DataLoader
         loader = DataLoader(data, shuffle=True)
         """
 
-    def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
+    def check_file(self, file: File) -> Iterator[Finding]:
+        for call in file.calls_named("DistributedSampler"):
+            yield from self._torchs(call, file)
+        if "Sampler" not in file.text:
+            return
+        for c in own_samplers(file.nodes.of(ast.ClassDef)):
+            for call in file.calls_named(c.name):
+                yield self.finding(call, f"`{c.name}` divides the samples by rank; so does the runtime", file)
+
+    def _torchs(self, call: ast.Call, file: File) -> Iterator[Finding]:
         wraps = passes_unknown(call) and isinstance(file.nodes.parents.get(call), ast.Return)
         if file.resolve(call.func) in SAMPLERS and not wraps:  # a wrapper hands on what it is given
             yield self.finding(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from ..facts.devices import argument_at
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
+from ..facts.samplers import own_samplers
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..report import Note
@@ -74,6 +75,16 @@ class RemoveSamplers(Codemod):
                 yield change
         if any_gone:
             yield from self._epochs_of_loaders(facts)
+        self._tell_of_own(facts)
+
+    def _tell_of_own(self, facts: Facts) -> None:
+        """A sampler class of the script's own that takes every n-th sample: what that means, only its author knows."""
+        for c in own_samplers(facts.walk(ast.ClassDef)):
+            for call in facts.walk(ast.Call):
+                if isinstance(call.func, ast.Name) and call.func.id == c.name:
+                    line, column, _, _ = facts.text.key(call)
+                    says = f"`{c.name}` divides the samples by rank itself, and {WHY}: they would be divided twice"
+                    self.left.append(Note(line, column + 1, self.code, says))
 
     def _without_one(self, facts: Facts, handled: set[ast.Call]) -> Iterator[Change]:
         """`sampler = None`, where the branch that made one was that of several processes."""

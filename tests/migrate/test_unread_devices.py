@@ -47,3 +47,14 @@ def test_nothing_of_it_stays():
 def test_what_is_read_or_does_more_stays(device, after):
     text = lifted(device, after).text
     assert "device = " in text
+
+
+def test_what_an_object_keeps_is_told_where_it_stays():
+    keeps = "class Kept:\n    def __init__(self, net):\n        self.device = torch.device('cuda')\n"
+    keeps += (
+        "        self.net = net.to(self.device)\n    def where(self):\n        return self.device\nkept = Kept(model)\n"
+    )
+    result = migrate_text(SCRIPT.format(device="device = 'cuda'", after=keeps))
+    assert result.plan == "module"
+    told = [n.message for n in result.attention if n.code == "PTM102"]
+    assert [m for m in told if m.startswith("`self.device` stays: line ")]

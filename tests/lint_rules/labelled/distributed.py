@@ -312,3 +312,20 @@ class M(pl.LightningModule):
         return self._shared(batch, "train")
     def validation_step(self, batch, i):
         return self._shared(batch, "val")
+# ====== logs of callbacks and of self by other names
+# only PTM402
+import pytorch_lightning as pl
+class Extra(pl.Callback):
+    def on_validation_epoch_end(self, trainer, pl_module):
+        pl_module.log("a", computed(trainer))  #~ PTM402
+        trainer.logger.log("a", 1.0)
+    def on_train_epoch_end(self, trainer, pl_module):
+        pl_module.log("a", 1.0)
+class Net(pl.LightningModule):
+    def validation_step(self, batch, batch_idx):
+        m = self
+        m.log("a", self.loss(batch))  #~ PTM402
+        super().log("a", self.loss(batch))  #~ PTM402
+        self.log_dict({"a": batch})
+    def log_dict(self, values):
+        super().log_dict(values, sync_dist=True)

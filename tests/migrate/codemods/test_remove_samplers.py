@@ -116,3 +116,30 @@ def test_the_epochs_of_a_sampler_of_the_same_name_stay():
     other = "def resample(sound):\n    s = Resampler(sound)\n    s.set_epoch(3)\n"
     here = "if many:\n    s = DistributedSampler(d)\nelse:\n    s = RandomSampler(d)\ns.set_epoch(1)\n"
     check(HEAD + other + here, HEAD + other + "s = RandomSampler(d)\n", select="PTM401")
+
+
+OWN = """\
+import torch
+class Every(torch.utils.data.Sampler):
+    def __init__(self, data, {parameters}):
+        self.data = data
+        {kept}
+    def __iter__(self):
+        return iter(range({taken}))
+loader = torch.utils.data.DataLoader(d, sampler=Every(d, 2, 0))
+"""
+
+
+def test_a_sampler_class_that_takes_every_nth_sample_is_told():
+    own = OWN.format(
+        parameters="num_replicas, rank",
+        kept="self.num_replicas, self.rank = num_replicas, rank",
+        taken="self.rank, len(self.data), self.num_replicas",
+    )
+    check_unchanged(own, ["PTM401 line 8: `Every` divides the samples by rank itself"], select="PTM401")
+
+
+def test_a_sampler_class_that_draws_is_none():
+    own = OWN.format(parameters="n, seed", kept="self.n = n", taken="self.n")
+    check_unchanged(own, [], select="PTM401")
+    check_unchanged(own.replace("Sampler", "Dataset").replace("seed", "rank, num_replicas"), [], select="PTM401")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 def attach(trainer: Trainer, module: Module, stage: str, datamodule: Any) -> None:
     """Make `module` and `datamodule` the trainer's, and ready for `stage`."""
     check_step(module, stage)
-    trainer.module, trainer.datamodule, trainer.state = module, datamodule, State(stage)
+    trainer.module, trainer.datamodule, trainer.state = module, datamodule, State.of(trainer, stage)
     module.trainer = trainer
     if datamodule is not None:
         datamodule.trainer = trainer
@@ -56,9 +58,22 @@ def check_step(module: Module, stage: str) -> None:
 class State(str):
     """`trainer.state`: what is being done. Lightning's `state.fn` is the same word."""
 
+    stages: Callable[[], str | None] = staticmethod(lambda: None)
+
+    @classmethod
+    def of(cls, trainer: Trainer, word: str) -> State:
+        state = cls(word)
+        state.stages = partial(stage_of, trainer)
+        return state
+
     @property
     def fn(self) -> str:
         return str(self)
+
+    @property
+    def stage(self) -> str | None:
+        """What runs now: "train", "validate", "test", "predict" or "sanity_check"; None between runs."""
+        return self.stages()
 
     @property
     def status(self) -> str:
@@ -67,6 +82,14 @@ class State(str):
     @property
     def finished(self) -> bool:
         return self == "idle"
+
+
+def stage_of(trainer: Trainer) -> str | None:
+    if trainer.sanity_checking:
+        return "sanity_check"
+    words = {"train": trainer.training, "validate": trainer.validating}
+    within = next((word for word, now in words.items() if now), None)
+    return within or (str(trainer.state) if trainer.testing or trainer.predicting else None)
 
 
 def add_callbacks(trainer: Trainer, module: Module) -> None:

@@ -44,7 +44,8 @@ class EvaluationLoop:
     def run_alone(self, module: Module, loaders: Any, ckpt_path: Any = None, weights_only: bool = True) -> Any:
         """As `trainer.validate` and its like: the results, one a loader; None where nothing was to be predicted."""
         if ckpt_path is not None:
-            load_weights(self.trainer, self.trainer.checkpoint_path(ckpt_path), weights_only)
+            self.trainer.ckpt_path = self.trainer.checkpoint_path(ckpt_path)
+            load_weights(self.trainer, self.trainer.ckpt_path, weights_only)
         self.trainer.runtime.follow_buffers(module)
         results = self.run(module, loaders)
         if self.stage == "predict":
@@ -185,8 +186,8 @@ def filled(module: Module, name: str) -> bool:
 
 
 def evaluation_mode(trainer: Trainer) -> contextlib.AbstractContextManager:
-    """Without gradients; `Trainer(inference_mode=True)` forbids them for what is made inside, too."""
-    return torch.inference_mode() if trainer.inference_mode else torch.no_grad()
+    """Without gradients; outside of `fit`, `Trainer(inference_mode=True)` forbids them for what is made inside, too."""
+    return torch.inference_mode() if trainer.inference_mode and trainer.state != "fit" else torch.no_grad()
 
 
 def check_loader_index(module: Module, name: str, several: bool) -> None:

@@ -149,7 +149,8 @@ class AutomaticStep:
             with torch.enable_grad():
                 outputs[:] = [self.forward_backward(batch, batch_idx)]
             self.before_optimizer(outputs[0])
-            return loss_of(outputs[0])
+            loss = loss_of(outputs[0])
+            return loss / self.accumulate if loss is not None and self.accumulate > 1 else loss
 
         call_optimizer_step(self.module, self.loop.epoch, batch_idx, self.optimizer, self.turn, closure)
         self.loop.global_step += 1

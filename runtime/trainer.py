@@ -231,7 +231,8 @@ class Trainer(Options, Whereabouts):
     def _launch_evaluation(self, stage: str, model: Module | None, loaders: Any, ckpt_path: Any, **more: Any) -> Any:
         """Where neither a loader nor a datamodule is given, `_evaluate` asks those that are known."""
         loaders, datamodule, weights_only = arguments.of_evaluation(stage, loaders, more)
-        model = model if model is not None else self.module
+        if model is None:
+            model, ckpt_path = self.module, self.best_so_far(stage) if ckpt_path is None else ckpt_path
         if model is None:
             raise ConfigurationError(f"{stage} needs a model: pass one, or fit one first")
         strategy = self.runtime.strategy
@@ -364,6 +365,13 @@ class Trainer(Options, Whereabouts):
     def save_checkpoint(self, filepath: Any, weights_only: bool = False) -> None:
         """Write everything needed to go on; all ranks call it, rank 0 writes. The file is whole or absent."""
         around(self.profiler, "save_checkpoint", state.save)(self, filepath, weights_only)
+
+    def best_so_far(self, stage: str) -> str | None:
+        """What is evaluated where no model is given, as in Lightning: "best", where a ModelCheckpoint has one."""
+        if not any(callback.best_model_path for callback in self.checkpoint_callbacks):
+            return None
+        self.print(f"{stage} without a model: the weights are those of ckpt_path='best'", file=sys.stderr)
+        return "best"
 
     def checkpoint_path(self, name: Any) -> Any:
         """A path as it is; "best" and "last" as ModelCheckpoint's. Raises ConfigurationError where there is none.

@@ -6,6 +6,8 @@ were when the epoch began (to draw the same batches again) and as they are now (
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..collectives import gather_objects
@@ -40,9 +42,7 @@ def collect(trainer: Trainer, weights_only: bool = False) -> dict[str, Any]:
             strategy.optimizer_state(module, optimizer) for optimizer in trainer.optimizers
         ]
         checkpoint["lr_schedulers"] = [config.scheduler.state_dict() for config in trainer.lr_scheduler_configs]
-        checkpoint["callbacks"] = {
-            cb.state_key: cb.state_dict() for cb in trainer.callbacks if hasattr(cb, "state_key")
-        }
+        checkpoint["callbacks"] = {key: callback.state_dict() for key, callback in named(trainer.callbacks)}
         checkpoint["progress"] = _progress(trainer)
         if trainer.runtime.precision.scaler is not None:
             checkpoint["scaler"] = trainer.runtime.precision.scaler.state_dict()
@@ -50,6 +50,16 @@ def collect(trainer: Trainer, weights_only: bool = False) -> dict[str, Any]:
     else:
         module.on_save_checkpoint(checkpoint)
     return checkpoint
+
+
+def named(callbacks: list[Any]) -> Iterator[tuple[str, Any]]:
+    """(the name of its state, callback): its state_key, with a number where another has the same one before it."""
+    seen: Counter[str] = Counter()
+    for callback in callbacks:
+        if hasattr(callback, "state_key"):
+            key = callback.state_key
+            yield (f"{key}#{seen[key]}" if seen[key] else key), callback
+            seen[key] += 1
 
 
 def _progress(trainer: Trainer) -> dict[str, Any]:
@@ -108,9 +118,9 @@ def resume(trainer: Trainer, path: Any, weights_only: bool = True) -> None:
         config.scheduler.load_state_dict(state)
     for callback in trainer.callbacks:
         callback.on_load_checkpoint(trainer, trainer.module, checkpoint)
-    for callback in trainer.callbacks:
-        if hasattr(callback, "state_key") and callback.state_key in checkpoint.get("callbacks", {}):
-            callback.load_state_dict(checkpoint["callbacks"][callback.state_key])
+    for key, callback in named(trainer.callbacks):
+        if key in checkpoint.get("callbacks", {}):
+            callback.load_state_dict(checkpoint["callbacks"][key])
     if "scaler" in checkpoint and trainer.runtime.precision.scaler is not None:
         trainer.runtime.precision.scaler.load_state_dict(checkpoint["scaler"])
     trainer.fit_loop.global_step = checkpoint["global_step"]

@@ -26,8 +26,8 @@ def placer(runtime: Runtime, module: Module, datamodule: Any, index: int = 0) ->
     def place(batch: Any) -> Any:
         batch = runtime.precision.convert_batch(batch)
         before, move, after = (getattr(own.get(name, module), name) for name in NAMES)
-        batch = before(batch, dataloader_idx=index)
-        batch = move(batch, runtime.device, dataloader_idx=index)
-        return after(batch, dataloader_idx=index)
+        batch = before(batch, index)
+        batch = move(batch, runtime.device, index)
+        return after(batch, index)
 
     return place

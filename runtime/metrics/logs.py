@@ -6,6 +6,7 @@ that also shows whether the ranks logged the same names.
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -137,10 +138,19 @@ class Logs:
         if isinstance(value, torch.Tensor):
             value = value.detach().clone()
         if known.step_sync:
-            value = self.trainer.runtime.all_reduce(float(value), "mean")
+            value = self._of_all_ranks(name, float(value))
         known.last = value
         if known.on_epoch:
             known.entry.add(value, self._weight() if batch_size is None else batch_size)  # type: ignore[union-attr]
+
+    def _of_all_ranks(self, name: str, value: float) -> float:
+        """The mean of a step's values. The name goes along as a number, so that ranks do not mix two names."""
+        runtime, number = self.trainer.runtime, zlib.crc32(name.encode())
+        mean, others = runtime.all_reduce([value, float(number)], "mean")
+        if others != number:
+            names = gather_objects(name, runtime.group, self.trainer.world_size)
+            raise RuntimeError(f"at the same place the ranks logged {names}, in the order of ranks; log alike on all")
+        return mean
 
     def first(
         self,

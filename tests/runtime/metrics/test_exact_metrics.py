@@ -40,6 +40,12 @@ def test_different_names_are_an_error():
     assert "'usual' was logged on ranks [0] and not on ranks [1]" in done.stderr
 
 
+def test_different_names_at_a_step_are_an_error():
+    done = ptrun("--accelerator", "cpu", "--devices", "2", str(SCRIPTS / "mismatch.py"), "steps")
+    assert done.returncode == 1
+    assert "at the same place the ranks logged ['usual', 'extra'], in the order of ranks" in done.stderr
+
+
 def flat(value):
     return [float(x) for x in json.dumps(value).translate(str.maketrans("[]{},:", "      ")).split() if number(x)]
 

@@ -25,8 +25,8 @@ class Position:
 
     # -- for checkpoints ------------------------------------------------------------------------------------------
 
-    def state(self, now: list[Any]) -> dict[str, Any]:
-        """`now`: the generators of all ranks."""
+    def state(self, now: list[Any], starts: list[Any]) -> dict[str, Any]:
+        """`now`: the generators of all ranks; `starts`: those when the epoch began."""
         loop, complete = self.loop, self.loop.epoch_complete
         return {
             "epoch": loop.epoch + complete,
@@ -35,6 +35,7 @@ class Position:
             "total_batches": loop.total_batches,
             "world_size": self.trainer.world_size,
             "at_epoch_start": None if complete else self.at_epoch_start,
+            "starts": None if complete else starts,
             "now": now,
             "loader": randomness.capture_loader(self.trainer.train_dataloader),
         }
@@ -62,7 +63,7 @@ class Position:
             if self.continued and self.persistent:
                 source = skipping(source, Resume(0, self.redraw(self.at_epoch_start), lambda: None))
             return enumerate(itertools.islice(source, limit))
-        start = self.at_epoch_start = resumed["at_epoch_start"]
+        start = self.at_epoch_start = self.own_start(resumed)
         self.restore(start)
         first = resumed["batches"] // self.whole_batches_a_step()
         self.loop.batch_idx = first - 1
@@ -80,8 +81,18 @@ class Position:
     def capture(self) -> dict[str, Any]:
         return {"all": randomness.capture(), "loader": randomness.capture_loader(self.trainer.train_dataloader)}
 
+    def own_start(self, resumed: dict[str, Any]) -> dict[str, Any]:
+        """The generators as this rank's epoch began. Rank 0 draws the batches; the others' count for their workers,
+        and are their own where the world has changed.
+        """
+        trainer, start = self.trainer, resumed["at_epoch_start"]
+        if resumed.get("starts") and resumed["world_size"] == trainer.world_size:
+            own = resumed["starts"][trainer.global_rank]
+        else:
+            own = start["all"] if trainer.is_global_zero or trainer.whole else randomness.capture()
+        return {"all": own, "loader": start["loader"]}
+
     def restore(self, start: dict[str, Any]) -> None:
-        """Rank 0 draws the batches, so its generators count; the others' follow in `restore_now`."""
         randomness.restore_loader(self.trainer.train_dataloader, start["loader"])
         randomness.restore(start["all"])
 

@@ -64,9 +64,10 @@ def named(callbacks: list[Any]) -> Iterator[tuple[str, Any]]:
 
 def _progress(trainer: Trainer) -> dict[str, Any]:
     runtime = trainer.runtime
-    now = randomness.capture()
-    every = [now] if runtime.world_size == 1 else gather_objects(now, runtime.group, runtime.world_size)
-    return trainer.fit_loop.position.state(every)
+    position = trainer.fit_loop.position
+    own = (randomness.capture(), (position.at_epoch_start or {}).get("all"))
+    every = [own] if runtime.world_size == 1 else gather_objects(own, runtime.group, runtime.world_size)
+    return position.state([now for now, _ in every], [start for _, start in every])
 
 
 def save(trainer: Trainer, path: Any, weights_only: bool = False) -> None:

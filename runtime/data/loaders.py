@@ -56,6 +56,11 @@ def is_indexed(loader: Any) -> bool:
     )
 
 
+def starts_workers(loader: DataLoader) -> bool:
+    """Do workers begin with each epoch, from a seed that is drawn then?"""
+    return loader.num_workers > 0 and not loader.persistent_workers
+
+
 class PlacedLoader:
     """One process on a device: the user's loader, its batches moved. Whatever is not known here, the user's loader
     answers.
@@ -150,8 +155,13 @@ class IndexedLoader(DividedLoader):
         self.sampler_parts = _Parts(shared, self.rule, rank, world, limit)
         self.own = rebuilt(loader, self.sampler_parts, None if rank == 0 else rank_seed(rank))
 
+    skip: Resume | None = None
+
     def without(self, resume: Resume) -> DividedLoader:
         rest = copy(self)
+        if starts_workers(self.own):
+            rest.skip = resume._replace(used=steps(resume.used, self.rule, self.part, self.parts))
+            return rest
         rest.sampler_parts = copy(self.sampler_parts)
         rest.sampler_parts.skip = resume
         rest.own = rebuilt(self.own, rest.sampler_parts, None)
@@ -160,7 +170,8 @@ class IndexedLoader(DividedLoader):
     def pairs(self) -> Iterator[tuple[Part, Any]]:
         batches = iter(self.own)
         noted = self.sampler_parts.noted
-        return ((noted.popleft(), batch) for batch in batches)
+        pairs = ((noted.popleft(), batch) for batch in batches)
+        return pairs if self.skip is None else after(pairs, self.skip)
 
 
 def rebuilt(loader: DataLoader, batch_sampler: Any, seed: int | None) -> DataLoader:

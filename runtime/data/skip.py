@@ -1,4 +1,6 @@
-"""Going on in the middle of an epoch: the batches that were used are drawn again, and not loaded."""
+"""Going on in the middle of an epoch: the batches that were used are drawn again, and not loaded; but for those of
+workers that started with the epoch, whose random numbers go on from there.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .advance import Resume, after
-from .loaders import DividedLoader, PlacedLoader, is_indexed, rebuilt
+from .loaders import DividedLoader, PlacedLoader, is_indexed, rebuilt, starts_workers
 
 
 class _After:
@@ -25,6 +27,6 @@ def skipping(source: Any, resume: Resume) -> Iterable:
         return source.without(resume)
     if isinstance(source, PlacedLoader):
         return type(source)(skipping(source.loader, resume), source.runtime)
-    if is_indexed(source):
+    if is_indexed(source) and not starts_workers(source):
         return rebuilt(source, _After(source.batch_sampler, resume), None)
     return after(iter(source), resume)

@@ -24,6 +24,8 @@ def train(processes, *arguments):
         pytest.param("stream", 2, marks=pytest.mark.slow),
         pytest.param("generator", 2, marks=pytest.mark.slow),
         pytest.param("workers", 2, marks=pytest.mark.slow),
+        ("noisy workers", 1),
+        pytest.param("noisy workers", 2, marks=pytest.mark.slow),
         pytest.param("lazy", 1, marks=pytest.mark.slow),
     ],
 )

@@ -4,12 +4,13 @@ import json
 import random
 import sys
 
+import numpy
 import recording
 import torch
 import torch.nn.functional as F
 from ptmigrate.runtime import Callback, Module, Trainer
 from samplers import loaders
-from torch.utils.data import TensorDataset
+from torch.utils.data import DataLoader, TensorDataset
 
 _, loader_name, what, path, dropout = sys.argv
 STOP = 17  # in the middle of the second epoch
@@ -39,13 +40,30 @@ class StopHere(Callback):
 
 random.seed(3)
 torch.manual_seed(3)
+class Noisy(torch.utils.data.Dataset):
+    """Draws in its workers, from each library's generator."""
+
+    def __len__(self):
+        return 103
+
+    def __getitem__(self, index):
+        x, y = data[index]
+        return x + torch.randn(4) + random.random() + float(numpy.random.rand()), y
+
+
+def loader():
+    if loader_name == "noisy workers":
+        return DataLoader(Noisy(), 8, shuffle=True, num_workers=2)
+    return loaders(data)[loader_name]()
+
+
 data = TensorDataset(torch.randn(103, 4), torch.randint(0, 3, (103,)))
 if what == "resume":
     random.seed(99)
     torch.manual_seed(99)  # whatever the second run begins with must not matter
 net, losses = Net(), recording.record()
 trainer = Trainer(max_epochs=3, callbacks=[StopHere()] if what == "stop" else [])
-trainer.fit(net, loaders(data)[loader_name](), ckpt_path=path if what == "resume" else None)
+trainer.fit(net, loader(), ckpt_path=path if what == "resume" else None)
 answer = {"losses": net.all_reduce(losses, "mean"), "weights": [p.double().sum().item() for p in net.parameters()]}
 answer["steps"], answer["epoch"] = trainer.global_step, trainer.current_epoch
 net.print(json.dumps(answer))

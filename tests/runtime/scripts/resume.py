@@ -1,4 +1,6 @@
-"""Train to the end, or until a step at which a checkpoint is written, or on from there. Prints losses by step."""
+"""Train to the end, or until a step at which a checkpoint is written, or on from there; once with each of the loaders
+that are named. Prints losses by step.
+"""
 
 import json
 import random
@@ -8,11 +10,11 @@ import numpy
 import recording
 import torch
 import torch.nn.functional as F
-from ptmigrate.runtime import Callback, Module, Trainer
+from ptmigrate.runtime import Callback, Module, Trainer, rank_zero_print
 from samplers import loaders
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-_, loader_name, what, path, dropout = sys.argv
+_, names, what, folder, dropout = sys.argv
 STOP = 17  # in the middle of the second epoch
 
 
@@ -32,38 +34,43 @@ class Net(Module):
 
 
 class StopHere(Callback):
+    def __init__(self, path):
+        self.path = path
+
     def on_train_batch_end(self, trainer, module, *_):
         if trainer.global_step == STOP:
-            trainer.save_checkpoint(path)
+            trainer.save_checkpoint(self.path)
             trainer.should_stop = True
 
 
-random.seed(3)
-torch.manual_seed(3)
-class Noisy(torch.utils.data.Dataset):
+class Noisy(Dataset):
     """Draws in its workers, from each library's generator."""
 
+    def __init__(self, data):
+        self.data = data
+
     def __len__(self):
-        return 103
+        return len(self.data)
 
     def __getitem__(self, index):
-        x, y = data[index]
+        x, y = self.data[index]
         return x + torch.randn(4) + random.random() + float(numpy.random.rand()), y
 
 
-def loader():
-    if loader_name == "noisy workers":
-        return DataLoader(Noisy(), 8, shuffle=True, num_workers=2)
-    return loaders(data)[loader_name]()
+def train(name):
+    random.seed(3)
+    torch.manual_seed(3)
+    data = TensorDataset(torch.randn(103, 4), torch.randint(0, 3, (103,)))
+    if what == "resume":
+        random.seed(99)
+        torch.manual_seed(99)  # whatever the second run begins with must not matter
+    every = {**loaders(data), "noisy workers": lambda: DataLoader(Noisy(data), 8, shuffle=True, num_workers=2)}
+    net, losses, path = Net(), recording.record(), f"{folder}/{name}.ckpt"
+    trainer = Trainer(max_epochs=3, callbacks=[StopHere(path)] if what == "stop" else [])
+    trainer.fit(net, every[name](), ckpt_path=path if what == "resume" else None)
+    weights = [p.double().sum().item() for p in net.parameters()]
+    ended = {"steps": trainer.global_step, "epoch": trainer.current_epoch}
+    return {"losses": net.all_reduce(losses, "mean"), "weights": weights, **ended}
 
 
-data = TensorDataset(torch.randn(103, 4), torch.randint(0, 3, (103,)))
-if what == "resume":
-    random.seed(99)
-    torch.manual_seed(99)  # whatever the second run begins with must not matter
-net, losses = Net(), recording.record()
-trainer = Trainer(max_epochs=3, callbacks=[StopHere()] if what == "stop" else [])
-trainer.fit(net, loader(), ckpt_path=path if what == "resume" else None)
-answer = {"losses": net.all_reduce(losses, "mean"), "weights": [p.double().sum().item() for p in net.parameters()]}
-answer["steps"], answer["epoch"] = trainer.global_step, trainer.current_epoch
-net.print(json.dumps(answer))
+rank_zero_print(json.dumps({name: train(name) for name in names.split(",")}))

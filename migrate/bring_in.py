@@ -12,7 +12,8 @@ from pathlib import Path
 from .facts.nodes import walk
 from .facts.script import Facts
 from .facts.source import SourceError, read_source
-from .joined import Brought, Definition, JoinedScript, LocalModule, Stays, asked, names_in
+from .given import Stays, starred
+from .joined import Brought, Definition, JoinedScript, LocalModule, asked, names_in
 from .sources import Imports
 
 
@@ -26,13 +27,16 @@ def bring_in(path: Path, text: str, imports: Imports, readers: list[Path]) -> Br
         modules = _modules(path, facts, imports)
         _choose(facts, modules)
         coming = [m for m in modules if m.comes]
+        for m in coming:
+            m.stars = starred(m.facts, m.package, lambda name: imports.module(path, tuple(name.split("."))))
         if not any(_trains(m, d) for m in coming for d in m.comes.values()):
             return None
         others = [p for p in readers if imports.real(p) != imports.real(path)]
         _only_here(path, coming, imports, others)
         coming = [m for m in coming if m.comes]
         silent = {m.path for m in coming if all(_does_nothing(p) for p in (m.path, *imports.followed(m.path)))}
-        return JoinedScript(facts, coming, silent).joined()
+        stars = starred(facts, [], lambda name: imports.module(path, tuple(name.split("."))))
+        return JoinedScript(facts, coming, silent, stars).joined()
     except (Stays, SyntaxError, SourceError, OSError, RecursionError):
         return None
 

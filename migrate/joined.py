@@ -11,6 +11,7 @@ from pathlib import Path
 from .facts.nodes import walk
 from .facts.script import Facts
 from .facts.text import lines_of
+from .given import Stays, alias, device_of, imports_of, is_package, renamed
 from .lift.shape.edits import Edits
 from .lift.splice import Splice
 from .line_map import line_map
@@ -41,10 +42,6 @@ class Brought:
     line: Callable[[int], int]  # of the script, for one of the new text
 
 
-class Stays(Exception):
-    """The script would not be the same program."""
-
-
 @dataclass
 class LocalModule:
     """A local module that the script imports, and which of its definitions come."""
@@ -53,8 +50,10 @@ class LocalModule:
     name: str
     package: list[str]
     facts: Facts
+    stars: dict[str, str] = field(default_factory=dict)  # what `from ... import *` gives it, with the import of each
     own: dict[str, Definition] = field(default_factory=dict)
     comes: dict[str, Definition] = field(default_factory=dict)
+    here: dict[str, str] = field(default_factory=dict)  # its names that have others in the script
 
     def __post_init__(self) -> None:
         self.own = {s.name: s for s in self.facts.tree.body if isinstance(s, ast.FunctionDef | ast.ClassDef)}
@@ -63,14 +62,19 @@ class LocalModule:
 class JoinedScript:
     """The script's text with the definitions of `modules` in it."""
 
-    def __init__(self, facts: Facts, modules: list[LocalModule], silent: set[Path]) -> None:
-        self.facts, self.modules, self.silent = facts, modules, silent
+    def __init__(self, facts: Facts, modules: list[LocalModule], silent: set[Path], stars: dict[str, str]) -> None:
+        self.facts, self.modules, self.silent, self.stars = facts, modules, silent, stars
         self.edits = Edits(facts)
         self.wanted: dict[str, None] = {}  # import statements
+        self.given: dict[str, list[str]] = {}  # names, and the statements that give them
+        self.devices: dict[str, None] = {}  # `device = torch.device(...)`
         self.asked_at: list[ast.stmt] = []
         self.brought: list[tuple[int, str, Path]] = []
 
     def joined(self) -> Brought:
+        coming = [name for m in self.modules for name in m.comes]
+        if len(coming) != len(set(coming)) or set(coming) & set(self.stars):
+            raise Stays("two have one name")
         for m in self.modules:
             for d in m.comes.values():
                 self._check(m, d)
@@ -125,9 +129,11 @@ class JoinedScript:
             if scope is m.facts.scopes.module:
                 if n.id not in m.comes:
                     outer.add(n.id)
+            elif scope is None and n.id in m.stars:
+                outer.add(n.id)
             elif scope is None and n.id not in counted:
-                here = self.facts.scopes.module
-                if n.id in OF_A_FILE or not hasattr(builtins, n.id) or here.binds(n.id):
+                bound = self.facts.scopes.module.binds(n.id) or n.id in self.stars
+                if n.id in OF_A_FILE or not hasattr(builtins, n.id) or bound:
                     raise Stays(n.id)
         return outer
 
@@ -135,16 +141,78 @@ class JoinedScript:
         """Imports that give the script a name of another file, the very same thing."""
         if any(name in scope.globals for scope in m.facts.scopes.by_node.values()):
             raise Stays(name)
-        made = _imports(m.facts, name, m.package) or [f"from {m.name} import {name}"]
+        own = m.facts.scopes.module.binds(name)
+        if name in m.stars and own and imports_of(m.facts, name, m.package) != [m.stars[name]]:
+            raise Stays(name)
+        device = None if name in m.stars else device_of(m.facts, name)
+        if device is not None and self._has_device(m, name, device):
+            return
+        star = [m.stars[name]] if name in m.stars else None
+        made = star or imports_of(m.facts, name, m.package) or [f"from {m.name} import {name}"]
         if any(made == [f"from {o.name} import {name}"] and name in o.comes for o in self.modules):
             return
-        if self.facts.scopes.module.binds(name):
-            bound = _imports(self.facts, name, [])
-            packages = bound is not None and all(_is_package(i, name) for i in [*made, *bound])
-            if bound != made and not packages:
+        new = [i for i in made if i not in self._bound(name, made)] if self._agrees(name, made) else None
+        if new is None:
+            m.here[name] = self._another(m, name)
+            new = [i for i in [renamed(made[0], name, m.here[name])] if i is not None and len(made) == 1]
+            if not new:
                 raise Stays(name)
-            made = [i for i in made if i not in (bound or ())]
-        self.wanted.update(dict.fromkeys(made))
+        self.given.setdefault(m.here.get(name, name), made)
+        self.wanted.update(dict.fromkeys(new))
+
+    def _has_device(self, m: LocalModule, name: str, device: str) -> bool:
+        """Whether the script has the very same device by that name, or can: it comes with what reads it."""
+        scope = self.facts.scopes.module
+        free = name not in self.stars and not self._taken(name) and self.given.get(name, [device]) == [device]
+        if "torch" in self.stars or imports_of(self.facts, "torch", []) not in (None, ["import torch"]):
+            return False
+        if scope.binds(name):
+            if device_of(self.facts, name) != device or not self._before_its_use(name):
+                return False
+        elif free:
+            self.wanted["import torch"] = None
+            self.devices[device] = None
+        self.given.setdefault(name, [device])
+        return scope.binds(name) or free
+
+    def _before_its_use(self, name: str) -> bool:
+        """Whether a name of the script has its value before what comes is read."""
+        names = {name for m in self.modules for name in m.comes}
+        for s in self.facts.tree.body:
+            if isinstance(s, ast.Import | ast.ImportFrom | Definition):
+                continue
+            if any(n is s for n in map(self.facts.scopes.statement_of, self.facts.scopes.module.stores[name])):
+                return True
+            if names_in(s) & names:
+                return False
+        return False
+
+    def _agrees(self, name: str, made: list[str]) -> bool:
+        """Whether the script may have these imports: nothing else gives the name another value."""
+        if self._taken(name) or self.given.get(name, made) != made:
+            return False
+        if name in self.stars:
+            return [self.stars[name]] == made
+        if not self.facts.scopes.module.binds(name):
+            return True
+        bound = imports_of(self.facts, name, [])
+        return bound == made or (bound is not None and all(is_package(i, name) for i in [*made, *bound]))
+
+    def _bound(self, name: str, made: list[str]) -> list[str]:
+        if name in self.stars:
+            return made
+        return (imports_of(self.facts, name, []) or []) if self.facts.scopes.module.binds(name) else []
+
+    def _taken(self, name: str) -> bool:
+        return any(name in o.comes for o in self.modules)
+
+    def _another(self, m: LocalModule, name: str) -> str:
+        """A name that nothing in the script or in what comes has."""
+        known = {n.id for f in (self.facts, *(o.facts for o in self.modules)) for n in f.walk(ast.Name)}
+        new = f"{m.name.split('.')[-1]}_{name}"
+        while new in known or new in self.given or new in self.stars or self.facts.scopes.module.binds(new):
+            new += "_"
+        return new
 
     def _change(self, s: ast.Import | ast.ImportFrom) -> None:
         """Take what comes out of an import; the module is imported all the same where that does something."""
@@ -160,7 +228,7 @@ class JoinedScript:
             names = [a.name for a in gone] or [name for name in m.comes if name in asked(self.facts, m)]
             self.brought += [(s.lineno, name, m.path) for name in names]
             if gone:
-                left = [_alias(a) for a in s.names if a not in gone]
+                left = [alias(a) for a in s.names if a not in gone]
                 alone = [] if m.path in self.silent else [f"import {m.name}"]
                 lines = [f"from {m.name} import {', '.join(left)}"] if left else alone
                 if any(a.asname not in (None, a.name) for a in gone) or Splice(self.facts.text).shares_a_line(s):
@@ -190,47 +258,31 @@ class JoinedScript:
 
     def _definitions(self) -> tuple[list[str], list[tuple[str, Path, int]]]:
         """The lines that come, and of each definition its first line, its file and its line there."""
-        lines: list[str] = []
+        lines = [*self.devices, "", ""] if self.devices else []
         starts = []
         for m in self.modules:
             splice = Splice(m.facts.text)
+            text = lines_of(_with_names(m))
             for d in m.comes.values():
                 if splice.shares_a_line(d):
                     raise Stays(d.name)
                 first, last = splice.with_comments(d)
-                a, b = m.facts.text.line_span(first, last)
-                own = lines_of(m.facts.text.text[a:b])
+                own = text[first - 1 : last]
                 starts.append(("\n".join(own), m.path, first))
                 lines += [*own, "", ""]
         return lines, starts
 
 
-def _imports(facts: Facts, name: str, package: list[str]) -> list[str] | None:
-    """The import statements that give a file's name its one value, as any file could write them; None for no such."""
-    scopes, found = facts.scopes, []
-    for store in scopes.module.stores[name]:
-        holder = scopes.statement_of(store)
-        if holder not in facts.tree.body or not isinstance(store, ast.alias) or store.name == "*":
-            return None
-        if isinstance(holder, ast.Import):
-            found.append(f"import {_alias(store)}")
-        elif isinstance(holder, ast.ImportFrom):
-            if holder.level > len(package):
-                raise Stays(name)
-            above = package[: len(package) - holder.level + 1] if holder.level else []
-            found.append(
-                f"from {'.'.join([*above, *([holder.module] if holder.module else [])])} import {_alias(store)}"
-            )
-    return found if len(found) == 1 or all(_is_package(i, name) for i in found) else None
-
-
-def _is_package(statement: str, name: str) -> bool:
-    """Whether it binds the package alone, as `import torch.utils.data` does."""
-    return statement == f"import {name}" or (statement.startswith(f"import {name}.") and " as " not in statement)
-
-
-def _alias(a: ast.alias) -> str:
-    return f"{a.name} as {a.asname}" if a.asname else a.name
+def _with_names(m: LocalModule) -> str:
+    """The text of a module with the names that it has in the script; each line stays where it is."""
+    if not m.here:
+        return m.facts.text.text
+    edits, scopes = Edits(m.facts), m.facts.scopes
+    for d in m.comes.values():
+        for n in walk(d):
+            if isinstance(n, ast.Name) and n.id in m.here and scopes.of_name[n].lookup(n.id) in (None, scopes.module):
+                edits.replace_node(n, m.here[n.id])
+    return edits.done()
 
 
 def _without(m: LocalModule) -> str:

@@ -113,11 +113,38 @@ PACKAGE = {
     "lib/engine.py": ENGINE.replace("from helpers", "from .helpers"),
     "lib/helpers.py": HELPERS,
 }
+DEVICE = "import torch\ndevice = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
+OWN_DEVICE = "\n".join(line for line in TRAIN.replace(", device", "").split("\n") if not line.startswith("    device"))
+OWN_DEVICE = OWN_DEVICE.replace(".to(device)", "")
 COME = {
     "functions by name": FILES,
     "functions of a module": {**FILES, "train.py": through_the_module(TRAIN)},
     "one that calls another": {**FILES, "train.py": WHOLE, "engine.py": ENGINE + FIT},
     "out of a package": PACKAGE,
+    "an import that is written twice": {
+        **FILES,
+        "engine.py": ENGINE.replace("import math", "import math\nimport math"),
+    },
+    "names that are other things here": {
+        **FILES,
+        "train.py": TRAIN.replace("from torch import nn\n", "from torch import nn\nmath, Meter = 3, 4\n"),
+    },
+    "names from every name of a file": {
+        **FILES,
+        "engine.py": ENGINE.replace("import math\nimport torch\n", "").replace("import Meter", "import *"),
+        "helpers.py": "import math\nimport torch\n" + HELPERS,
+    },
+    "a device of its file": {**FILES, "train.py": OWN_DEVICE, "engine.py": DEVICE + ENGINE.replace(", device", "")},
+    "the same device in both": {
+        **FILES,
+        "train.py": OWN_DEVICE.replace("\n\ntorch.manual", "\n" + DEVICE + "\ntorch.manual"),
+        "engine.py": DEVICE + ENGINE.replace(", device", ""),
+    },
+    "another device of that name here": {
+        **FILES,
+        "train.py": OWN_DEVICE.replace("\n\ntorch.manual", "\ndevice = 'cpu'\ntorch.manual"),
+        "engine.py": DEVICE + ENGINE.replace(", device", ""),
+    },
     "from two files": {
         **FILES,
         "train.py": TRAIN.replace(
@@ -184,7 +211,13 @@ def test_a_module_that_does_something_is_still_imported(tmp_path):
 
 
 STAY = {
-    "a name that is another thing here": ("train.py", "from torch import nn\n", "from torch import nn\nmath = 3\n"),
+    "every name of a file that is not of the project": ("train.py", "from torch import nn\n", "from math import *\n"),
+    "every name of such a file there": ("engine.py", "import math\n", "from math import *\nimport math\n"),
+    "the same name of two files": (
+        "train.py",
+        "from engine import evaluate, train_one_epoch",
+        "from engine import train_one_epoch\nimport other\nevaluate = other.train_one_epoch",
+    ),
     "a builtin that is another thing here": ("train.py", "torch.manual_seed(0)", "torch.manual_seed(0)\nprint = str"),
     "another name": ("train.py", "train_one_epoch", "train_one_epoch as train"),
     "a counter of its file": (
@@ -200,7 +233,7 @@ STAY = {
 
 @pytest.mark.parametrize("name, old, new", STAY.values(), ids=STAY.keys())
 def test_stays(tmp_path, name, old, new):
-    files = {**FILES, name: FILES[name].replace(old, new, 1)}
+    files = {**FILES, "other.py": ENGINE, name: FILES[name].replace(old, new, 1)}
     assert files[name] != FILES[name]
     ast.parse(files[name])
     done = migrated(written(tmp_path, files))

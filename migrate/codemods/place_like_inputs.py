@@ -39,6 +39,10 @@ TENSOR_USE = {
     "flatten", "norm", "pow", "requires_grad", "repeat", "chunk", "split", "argmax", "softmax", "is_cuda",
 }  # fmt: skip
 
+# what makes a tensor of numbers that are none yet
+FROM_NUMBERS = {"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.Tensor"}
+FROM_NUMBERS |= {f"torch.{kind}Tensor" for kind in "Long Float Double Int Short Byte Bool Half".split()}
+
 
 class PlaceLikeInputs(Codemod):
     code = "PTM104"
@@ -182,6 +186,7 @@ class PlaceLikeInputs(Codemod):
                 return name
         alone = f.name == "forward" and len(parameters) == 1 and not f.args.defaults
         alone = alone and holder in facts.classes.modules and not self._is_container(f, parameters[0])
+        alone = alone and not self._is_made_tensor_of(facts, f, parameters[0])
         if alone and not self._is_taken_from(f, parameters[0]):
             return parameters[0]
         if own and self._has_device(facts, holder):
@@ -245,7 +250,7 @@ class PlaceLikeInputs(Codemod):
                 yield from (t.id for t in targets if isinstance(t, ast.Name))
 
     def _is_tensor(self, facts: Facts, f: ast.FunctionDef, name: str, call: ast.Call) -> bool:
-        if self._is_container(f, name) or self._is_none_by_default(f, name):
+        if self._is_container(f, name) or self._is_none_by_default(f, name) or self._is_made_tensor_of(facts, f, name):
             return False
         scope = facts.scopes.by_node[f]
         if name in scope.params and any(
@@ -281,6 +286,15 @@ class PlaceLikeInputs(Codemod):
                 return True
             if isinstance(n, ast.Compare) and _named(n.left, name) and isinstance(n.ops[0], ast.Is | ast.IsNot):
                 return True
+        return False
+
+    def _is_made_tensor_of(self, facts: Facts, f: ast.FunctionDef, name: str) -> bool:
+        """`torch.LongTensor(name)`, `numpy.tile(name, 2)`: an array or a list, which is on no device."""
+        for n in walk(f):
+            if isinstance(n, ast.Call) and any(_named(a, name) for a in n.args):
+                full = facts.names.resolve(n.func) or ""
+                if full.startswith("numpy.") or full in FROM_NUMBERS:
+                    return True
         return False
 
     def _is_taken_from(self, f: ast.FunctionDef, name: str) -> bool:

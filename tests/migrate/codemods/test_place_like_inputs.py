@@ -113,6 +113,14 @@ def test_where_nothing_comes_in_the_modules_own_parameter_tells(layer, where):
     check(head + method.format("'cuda'"), head + method.format(where), select="PTM104")
 
 
+@pytest.mark.parametrize("made", ["torch.LongTensor(x)", "torch.from_numpy(x)", "torch.tensor(np.tile(x, 2))"])
+def test_an_array_that_comes_in_is_on_no_device(made):
+    head = "import numpy as np\nimport torch\nimport torch.nn as nn\nclass A(nn.Module):\n    def __init__(self):\n"
+    head += "        self.a = nn.Embedding(2, 2)\n    def forward(self, x):\n        n = x.shape[1]\n"
+    method = "        return self.a({}.to({})) + n\n"
+    check(head + method.format(made, "'cuda'"), head + method.format(made, "self.a.weight.device"), select="PTM104")
+
+
 def test_in_a_step():
     step = {"method": "def training_step(self, batch, i):", "base": "pl.LightningModule"}
     before = ["x, y = batch", "z = torch.zeros(2).cuda()", "m = torch.ones(1, device='cuda')"]

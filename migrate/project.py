@@ -127,7 +127,7 @@ def migrate_all(
             m.report.attention += told[key].attention
             m.report.plan = "definitions" if m.report.plan == "none" else m.report.plan
         if is_script:
-            refused, loop = m.report.plan == "refused", m.report.plan == "loop"
+            refused, loop = m.report.plan == "refused", m.report.plan == "loop" or _carried(m)
         done.append(m)
     return done
 
@@ -199,6 +199,11 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
+
+
+def _carried(m: Migrated) -> bool:
+    """Whether the runtime carries the loop of a script already."""
+    return m.source is not None and "Runtime.shared()" in m.source.text
 
 
 def _as_it_is(path: Path, root: Path) -> Migrated:

@@ -154,6 +154,46 @@ def test_a_second_migration_of_a_project_changes_nothing(tmp_path):
     assert len(again) == 8 and not any(m.report.changed for m in again)
 
 
+NET = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, dev):
+        super().__init__()
+        self.dev = dev
+        self.layer = nn.Linear(2, 1)
+
+    def forward(self, x):
+        return self.layer(x + torch.ones(2, device=self.dev))
+"""
+KEPT = """
+import torch
+from net import Net
+
+model = Net('cpu')
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in [1, 2, 3, 3]:
+    loss = model(torch.ones(3, 2)).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step == 3:
+        break
+"""
+
+
+def test_nor_one_of_a_script_whose_loop_was_kept(tmp_path):
+    (tmp_path / "net.py").write_text(NET)
+    (tmp_path / "train.py").write_text(KEPT)
+    done = migrate_all(collect([tmp_path / "train.py"]), Options())
+    assert done[0].report.plan == "loop" and not done[1].report.changed
+    for m in done:
+        m.path.write_bytes(m.data)
+    assert not any(m.report.changed for m in migrate_all(collect([tmp_path / "train.py"]), Options()))
+
+
 def test_a_file_is_read_once_for_the_imports_of_all(tmp_path, monkeypatch):
     for i in range(20):
         imports = "".join(f"from . import m{j}\n" for j in range(20) if j != i)

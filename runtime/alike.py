@@ -25,6 +25,7 @@ HASH_SEEDS = 2**32
 _first: bytes | None = None  # this process's random state at its import of the runtime
 _store: Any = None  # that of the job, once this process serves or has met it
 _values: list[bytes] = []  # what `rank_zero_value` was given
+kept: dict[str, bytes] = {}  # of the folders that this process asked for before it had peers, what came of it
 
 
 def on_import() -> None:
@@ -49,7 +50,7 @@ def serve(state: bytes | None = None) -> dict[str, str]:
 
     _store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     if state is not None:
-        _store.set(_key(), state)
+        _store.set(key(), state)
     return {PREFIX + "START": f"127.0.0.1:{_store.port}"}
 
 
@@ -59,7 +60,10 @@ def serve_peers() -> dict[str, str]:
         return {}
     address = serve(_first)
     for number, value in enumerate(_values):
-        _store.set(_key("value", number), value)
+        _store.set(key("value", number), value)
+    for asked, outcome in kept.items():
+        _store.add(f"{asked}/asked", 1)
+        _store.set(asked, outcome)
     return address
 
 
@@ -70,14 +74,14 @@ def rank_zero_value(value: Any) -> Any:
     """
     place = environment.place()
     _values.append(pickle.dumps(value))
-    store = _meet() if place.world_size > 1 else None
-    if store is None:
+    shared = store() if place.world_size > 1 else None
+    if shared is None:
         return value
-    key = _key("value", len(_values) - 1)
+    own = key("value", len(_values) - 1)
     if place.rank == 0:
-        store.set(key, _values[-1])
+        shared.set(own, _values[-1])
         return value
-    return pickle.loads(store.get(key))
+    return pickle.loads(shared.get(own))
 
 
 def hash_seed(shared: str | None = None) -> str:
@@ -88,16 +92,16 @@ def hash_seed(shared: str | None = None) -> str:
 def _take_over() -> None:
     from .checkpoint import randomness
 
-    mine, store = _state(), _meet()
-    if store is None:
+    mine, shared = _state(), store()
+    if shared is None:
         return
     if environment.place().rank == 0:
-        store.set(_key(), mine)
+        shared.set(key(), mine)
     else:
-        randomness.restore(pickle.loads(store.get(_key())))
+        randomness.restore(pickle.loads(shared.get(key())))
 
 
-def _meet() -> Any:
+def store() -> Any:
     """The store of this job; None where its launcher has none."""
     global _store
     address = environment.option("start") or _agents_store()
@@ -116,7 +120,7 @@ def _agents_store() -> str | None:
     return f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
 
 
-def _key(kind: str = "start", number: int = 0) -> str:
+def key(kind: str = "start", number: int = 0) -> str:
     return f"ptmigrate/{kind}/{os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}/{number}"
 
 

@@ -286,7 +286,7 @@ def _lifted(facts: Facts, options: Options) -> Result:
     changes = _device_changes(facts, options)
     facts.lifting = False
     plain = shaped(Facts(apply(facts, changes)))
-    plain.precision, plain.sync_batchnorm = facts.precision, facts.sync_batchnorm
+    plain.precision, plain.sync_batchnorm, plain.ours = facts.precision, facts.sync_batchnorm, facts.ours
     line = line_map(plain.text.text, facts.text.text)
     try:
         text, plan, more, attention = lift(plain, accelerator(facts), options.wants(PLACED))

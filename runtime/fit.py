@@ -159,7 +159,7 @@ class FitLoop:
 
     def run_epoch(self, module: Module, source: Any) -> None:
         trainer = self.trainer
-        self.epoch_ended = self.at_epoch_end = False
+        self.epoch_ended = self.at_epoch_end = self.batches_over = False
         self.batch_idx, self.batches = -1, self.length
         self.outputs: list[Any] = []  # of the steps, for training_epoch_end
         for loader in loaders_of(trainer.train_dataloader):
@@ -234,12 +234,20 @@ class FitLoop:
         if every and self.epoch - self.validation_loader_of >= every:
             trainer.reload_validation_dataloaders()
             self.validation_loader_of = self.epoch
+        if last:
+            self.end_batches()
         self.at_epoch_end, self.stepped = last, stepped
         if stepped and module.automatic_optimization:
             module.on_validation_model_zero_grad()
         self.validation.run(module, trainer.val_dataloaders)
         trainer.logs.in_step = self.stepped = True
         self.pace.last = time.monotonic()
+
+    def end_batches(self) -> None:
+        """Once an epoch, also where nobody knew that the last batch was the last."""
+        if not self.batches_over:
+            self.batches_over = True
+            self.trainer.call("on_train_batches_end")
 
     def skip_rest(self, batch_idx: int) -> None:
         """on_train_batch_start said -1: the epoch is over as if the batch before had been its last."""
@@ -260,6 +268,7 @@ class FitLoop:
             if self.pace.due_at_end():
                 self.validate(last=True, stepped=True)
             reached = True
+        self.end_batches()
         self.at_epoch_end, self.batches = True, self.length
         trainer.logs.in_step = False
         values = trainer.logs.reduce()

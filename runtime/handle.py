@@ -61,6 +61,7 @@ class Runtime:
         self.precision = choose_precision(asked.precision, self.device.type)
         self._models: list[torch.nn.Module] = []
         self.part: tuple[int, int] | None = None  # samples here and in all of the current global batch
+        self.last_share: float | None = None  # of the batch before, once there is no current one
         self._group: Any = None
         self._parts: list[int] | None = None  # for each part of the data, the first rank that has it
         placed.latest = self
@@ -181,7 +182,8 @@ class Runtime:
         self.part = (count, total)
 
     def forget_share(self) -> None:
-        self.part = None
+        if self.part is not None:
+            self.last_share, self.part = self.share, None
 
     def weight(self, loss_reduction: str) -> float:
         """What a loss is multiplied by, so that the average over ranks is the loss of the global batch."""
@@ -207,6 +209,15 @@ class Runtime:
     def all_reduce(self, value: Any, op: str = "sum") -> Any:
         """Sum, mean, max or min over ranks of a number, a tensor, or containers of them; types stay."""
         return collectives.all_reduce(value, op, self.group, self.world_size)
+
+    def batch_mean(self, value: Any) -> Any:
+        """The mean over the last global training batch of what each rank's part of it gave: a number or a tensor, and
+        containers of them. In one process the very same object comes back.
+        """
+        if self.world_size == 1:
+            return value
+        share = self.share if self.part is not None or self.last_share is None else self.last_share
+        return self.all_reduce(collectives.map_leaves(value, lambda leaf: _weighed(leaf, share)))
 
     def broadcast(self, value: Any) -> Any:
         """Rank 0's `value`, on every rank."""
@@ -258,3 +269,10 @@ def checked_reduction(name: str) -> str:
     if name not in REDUCTIONS:
         raise unknown_name("loss_reduction", name, REDUCTIONS)
     return name
+
+
+def _weighed(leaf: Any, share: float) -> Any:
+    """A number or a tensor times `share`; what is neither stays."""
+    return (
+        leaf.detach() * share if isinstance(leaf, torch.Tensor) else leaf * share if isinstance(leaf, float) else leaf
+    )

@@ -282,6 +282,14 @@ class Module(torch.nn.Module, DataHooks, Exports, HasHyperparameters, Hooks):
             return value  # with whole batches every rank has it all
         return self._trainer.runtime.all_reduce(value, op)
 
+    def batch_mean(self, value: Any) -> Any:
+        """The mean over the last global training batch of what each rank's part of it gave: a number or a tensor, and
+        containers of them. In one process the very same object comes back.
+        """
+        if self._trainer is None or self._trainer.whole:
+            return value
+        return self._trainer.runtime.batch_mean(value)
+
     def all_gather(self, data: Any, group: Any = None, sync_grads: bool = False) -> Any:
         """Tensors of all ranks stacked along a new first dimension (world, ...); in one process, `data` itself."""
         return data if self._trainer is None else self._trainer.runtime.all_gather(data, sync_grads)

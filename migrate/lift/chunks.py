@@ -74,7 +74,7 @@ def chunks_of(recipe: Recipe) -> list[Chunk]:
     if recipe.reloads:
         for chunk in chunks[:2]:
             chunk.hook = "train_dataloader"
-    after_training = "on_train_batch_end" if e is not None else "on_train_epoch_end"
+    after_training = "on_train_batches_end" if e is not None else "on_train_epoch_end"
     chunks += [Chunk(after_training, t.after, t), Chunk(after_training, recipe.between, None)]
     if e is not None:
         chunks += [

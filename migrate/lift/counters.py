@@ -8,7 +8,7 @@ the same on every rank.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
@@ -18,6 +18,7 @@ from .elements import Sums, fills_of, weighed_fills
 from .nodes import walk_here
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
+from .totals import Totals, Where
 
 PER_SAMPLE = {"sum", "numel", "nelement", "size", "__len__", "count_nonzero"}
 
@@ -25,9 +26,10 @@ PER_SAMPLE = {"sum", "numel", "nelement", "size", "__len__", "count_nonzero"}
 @dataclass(frozen=True)
 class Counter:
     passing: DataPass
-    reduced: bool  # added over ranks before it is read after the loop
+    reduced: bool  # added over ranks before it is read outside of the step
     by_share: bool  # what is added is a mean over the batch: weighted by this rank's share
     weighed: frozenset[ast.AST] = frozenset()  # of sums in elements, the values that are such means
+    where: Where = Where.LOCAL  # it is brought together, if it is
 
 
 def counters_of(
@@ -42,10 +44,15 @@ def counters_of(
         if recipe.whole is not None or (not training and recipe.whole_evaluation is not None):
             continue
         try:
-            found.update(_of_pass(facts, recipe, binder, chunk, variables, training, reduction))
+            own = _of_pass(facts, recipe, binder, chunk, variables, training, reduction)
             if training:
-                found.update(_of_elements(facts, recipe, binder, chunks, chunk, variables, reduction))
-                _check_read_in_step(facts, binder, chunk, found)
+                own.update(_of_elements(facts, recipe, binder, chunks, chunk, variables, reduction))
+                _check_read_in_step(facts, binder, chunk, own)
+            totals = Totals(facts, recipe, binder, chunks, variables, chunk.passing)
+            for var, counter in own.items():
+                found[var] = (
+                    replace(counter, where=totals.where(var, chunk.passing.loop)) if counter.reduced else counter
+                )
         except CannotLift as why:
             if training:
                 recipe.whole = why

@@ -15,9 +15,8 @@ from .chunks import Binder, Chunk, Variable, Variables
 from .nodes import walk_here
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
+from .zeros import is_zeros
 
-OF_ZEROS = ("torch.zeros", "numpy.zeros", "torch.tensor", "numpy.array")
-MOVES = ("to", "cuda", "cpu", "float", "double", "long")
 OF_WHOLE = ("mean", "std", "var", "median", "norm")
 AS_NUMBER = ("item", "detach", "cpu", "float", "double", "clone")
 
@@ -91,7 +90,7 @@ def _check_uses(facts: Facts, binder: Binder, chunks: list[Chunk], step: Chunk, 
     name = first.name.id
     made = [s for s in passing.before if _mentions(binder, s, var)]
     zeros = len(made) == 1 and isinstance(made[0], ast.Assign) and len(made[0].targets) == 1
-    if not zeros or not isinstance(made[0].targets[0], ast.Name) or not _zeros(facts, made[0].value):  # type: ignore[attr-defined]
+    if not zeros or not isinstance(made[0].targets[0], ast.Name) or not is_zeros(facts, made[0].value):  # type: ignore[attr-defined]
         raise CannotLift(first.statement, f"`{name}` is not shown to be zeros before the batches")
     for chunk in chunks:
         if any(chunk.statements is kept for kept in (passing.before, passing.body, passing.after)):
@@ -116,25 +115,6 @@ def _printed(facts: Facts, n: ast.Name) -> bool:
     while isinstance(up, ast.FormattedValue | ast.JoinedStr):
         up = facts.scopes.parents.get(up)
     return isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id == "print"
-
-
-def _zeros(facts: Facts, value: ast.expr) -> bool:
-    if isinstance(value, ast.Constant):
-        return type(value.value) in (int, float) and value.value == 0
-    if isinstance(value, ast.List):
-        return all(_zeros(facts, e) for e in value.elts)
-    if isinstance(value, ast.Dict):
-        return all(k is not None for k in value.keys) and all(_zeros(facts, v) for v in value.values)
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
-        return isinstance(value.left, ast.List) and _zeros(facts, value.left)
-    if not isinstance(value, ast.Call):
-        return False
-    if isinstance(value.func, ast.Attribute) and value.func.attr in MOVES and isinstance(value.func.value, ast.Call):
-        return _zeros(facts, value.func.value)
-    full = facts.names.resolve(value.func)
-    if full not in OF_ZEROS:
-        return False
-    return full.endswith(".zeros") or (bool(value.args) and _zeros(facts, value.args[0]))
 
 
 class Sums:
@@ -189,7 +169,17 @@ class Sums:
             if self._is_size(value.right) and self.kind(value.left) == "sum":
                 return "mean"
             return self.kind(value.left) if self.alike(value.right) else None
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub):
+            return self._of_terms([value.left, value.right])
+        if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
+            return self.kind(value.operand)
         return "sum" if self._is_size(value) or self._adds_up(value) else None
+
+    def _of_terms(self, terms: list[ast.expr]) -> str | None:
+        """Sums of sums are sums; a mean stays one whatever is added that is the same on every rank."""
+        kinds = {self.kind(e) for e in terms if not self.alike(e)}
+        added = any(self.alike(e) for e in terms)
+        return kinds.pop() if len(kinds) == 1 and not (added and "sum" in kinds) else None
 
     def _is_the_loss(self, name: str) -> bool:
         """Whether the name is given nothing after what it holds was differentiated."""

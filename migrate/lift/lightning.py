@@ -51,8 +51,17 @@ HELPERS = {
         total = self.all_gather(value).sum(0)
         return total if hasattr(value, "shape") else type(value)(total)
 ''',
+    "batch_mean": '''
+    def batch_mean(self, value):
+        """The mean over processes of what each has of its part of the last batch; numbers stay numbers."""
+        if self.trainer.world_size == 1:
+            return value
+        mean = self.all_gather(value).double().mean(0)
+        return mean.to(value.dtype) if hasattr(value, "shape") else float(mean)
+''',
 }
 
+TOGETHER = ("all_reduce", "batch_mean")  # read where the fit is over, too
 
 GONE = "Lightning 2 no longer has it"
 LOST_HOOKS = {
@@ -162,6 +171,7 @@ def _class_edits(c: ast.ClassDef, module: str, facts: Facts, notes: list[Note]) 
             notes.append(Note(s.lineno, 1, CODE, UNREAD[s.targets[0].id]))
     edits += _stops(c, at)
     read = {n.attr for n in walk(c) if isinstance(n, ast.Attribute) and _is(n.value, "self")}
+    read |= {n.attr for n in facts.walk(ast.Attribute) if isinstance(n.value, ast.Name) and n.attr in TOGETHER}
     own = "".join(HELPERS[name] for name in HELPERS if name in read)
     if own:
         _, stop = at.line_span(c.end_lineno or c.lineno, c.end_lineno or c.lineno)

@@ -26,6 +26,7 @@ from .recipe import CannotLift, Recipe
 from .rewriting import Rewriter
 from .settings import settings_of
 from .splice import indent
+from .totals import Where
 
 CODE = "PTM700"
 UNREAD = "PTM102"
@@ -62,7 +63,7 @@ class ModuleBuilder(Rewriter):
             f"class {self.name}({imported_as(self.facts, 'Module')}):",
             f'{self.unit}"""Lifted from {self._sources()}."""',
         ]
-        settings, told = settings_of(self.facts, self.recipe, self.collected, self.reduction)
+        settings, told = settings_of(self.facts, self.recipe, self.collected, self.lasting, self.reduction)
         self.attention += told
         if self.recipe.whole is None:
             self.attention += drawn(self.facts, self.recipe.train)
@@ -156,7 +157,7 @@ class ModuleBuilder(Rewriter):
             "train_dataloader",
             "on_train_epoch_start",
             "training_step",
-            "on_train_batch_end",
+            "on_train_batches_end",
             "on_validation_epoch_start",
             "on_validation_model_eval",
             "validation_step",
@@ -209,14 +210,14 @@ class ModuleBuilder(Rewriter):
                 unpack.append(f"{f'self.{kept}' if kept is not None else passing.index} = batch_idx{start}")
             signature = f"def {hook}(self, {batch}, {index}):"
             head = unpack
-        elif hook == "on_train_batch_end":
-            signature = f"def {hook}(self, outputs, batch, batch_idx):"
+        elif hook == "on_train_batches_end" and not self.facts.ours:  # Lightning has no such hook
+            signature = "def on_train_batch_end(self, outputs, batch, batch_idx):"
         else:
             signature = f"def {hook}(self):"
         if uses_epoch:
             head = [f"{self.recipe.epoch} = {epoch_expression(self._first_epoch())}", *head]
         lines = [*head, *body]
-        if hook == "on_train_batch_end":
+        if hook == "on_train_batches_end" and not self.facts.ours:
             lines = ["if self.trainer.is_last_batch:", *indent(lines, self.unit)]
         return [signature, *indent(lines, self.unit)]
 
@@ -293,8 +294,7 @@ class ModuleBuilder(Rewriter):
             | set(self.recipe.optimization.dropped)
             | set(drops_mode(self.facts, self.recipe, chunk))
         )
-        if chunk.passing is not None and chunk.statements is chunk.passing.after:
-            lines += self._reduced_counters(chunk)
+        lines += self._brought_together(chunk)
         lines += self._alias_lines(chunk)
         lines += self._optimizer_lines(chunk)
         returned: str | None = None
@@ -328,7 +328,7 @@ class ModuleBuilder(Rewriter):
 
     def _with_share(self, s: ast.stmt, chunk: Chunk, lines: list[str]) -> list[str]:
         """`total += loss.item()` in training adds this rank's share of the batch's mean."""
-        if not (isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name)):
+        if not (isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name) and chunk.hook.endswith("_step")):
             return lines
         var = self.binder.variable(s.target)
         counter = self.counters.get(var) if isinstance(var, Variable) else None
@@ -344,15 +344,14 @@ class ModuleBuilder(Rewriter):
         kept = self._render(s, chunk)
         return [*lines[: len(lines) - len(kept)], *_comments(kept), f"{target} {op} {value} * self.share{comment}"]
 
-    def _reduced_counters(self, chunk: Chunk) -> list[str]:
-        """What ranks counted, brought together before it is read."""
-        lines = []
-        read = {n.id for n in _names(chunk.statements)}
-        if chunk.passing is not None and chunk.passing.returns is not None:
-            read |= {n.id for n in walk(chunk.passing.returns) if isinstance(n, ast.Name)}
-        for var, counter in self.counters.items():
-            if var.owner == chunk.owner and var.name in read and counter.reduced and counter.passing is chunk.passing:
-                lines.append(f"{var.name} = self.all_reduce(self.{self.variables.attributes[var]})")
+    def _brought_together(self, chunk: Chunk) -> list[str]:
+        """What the ranks have parts of, brought together before it is read."""
+        lines, attributes = [], self.variables.attributes
+        if chunk.passing is not None and chunk.statements is chunk.passing.after:
+            for var, counter in self.counters.items():
+                if counter.reduced and counter.where is Where.ONCE and counter.passing is chunk.passing:
+                    lines.append(f"self.{attributes[var]} = self.all_reduce(self.{attributes[var]})")
+        lines += [f"{v.name} = self.{how}(self.{attributes[v]})" for v, how in self._together(chunk).items()]
         return lines
 
     def _alias_lines(self, chunk: Chunk) -> list[str]:
@@ -421,12 +420,17 @@ class ModuleBuilder(Rewriter):
             module = self._free("module")
             lines += [f"{module} = {made}", f"{own}.fit({', '.join([module, *loaders])})"]
             for n in self.variables.results:
-                lines.append(f"{n} = {module}.{self.variables.attributes[Variable('', n)]}")
+                lines.append(f"{n} = {self._result(module, Variable('', n))}")
         else:
             lines.append(f"{own}.fit({', '.join([made, *loaders])})")
         if self.variables.epoch_read_after:
             lines.append(f"{r.epoch} = {epoch_afterwards(self.facts, r).replace('trainer.', own + '.', 1)}")
         return lines
+
+    def _result(self, module: str, var: Variable) -> str:
+        value = f"{module}.{self.variables.attributes[var]}"
+        how = self.lasting.brought.get(var, "all_reduce")
+        return f"{module}.{how}({value})" if self._is_in_part(var) else value
 
     def _trainer_variable(self) -> str:
         return self._free("trainer")

@@ -12,11 +12,13 @@ from .collected import collected
 from .configure import configure, need_names
 from .counters import Counter, alike, all_ranks_pass, counters_of, is_counter_read
 from .functions import check_functions
+from .lasting import lasting
 from .loss import loss_reduction
 from .own_device import own_device
 from .reads import stored
 from .recipe import CannotLift, Recipe
 from .splice import Splice
+from .totals import Where
 
 
 class Rewriter:
@@ -42,6 +44,7 @@ class Rewriter:
         self.collected = collected(facts, recipe, self.binder, self.chunks, set(self.counters))
         if self.divided and self.collected.decides is not None:
             recipe.whole, self.counters = self.collected.decides, {}
+        self.lasting = lasting(facts, recipe, self.binder, self.chunks, self.variables, self.counters, self.reduction)
 
     @property
     def divided(self) -> bool:
@@ -90,9 +93,7 @@ class Rewriter:
 
     def _replacements(self, node: ast.AST, chunk: Chunk | None) -> dict[tuple[int, int], str]:
         found: dict[tuple[int, int], str] = {}
-        reduced = set()
-        if chunk is not None and chunk.passing is not None and chunk.statements is chunk.passing.after:
-            reduced = {v for v, c in self.counters.items() if c.reduced and c.passing is chunk.passing}
+        reduced = set(self._together(chunk)) if chunk is not None else set()
         weighed = {value for c in self.counters.values() for value in c.weighed}
         for n in walk(node):
             if n in self.own_device.unread and chunk is not None:
@@ -273,7 +274,8 @@ class Rewriter:
             return special
         if chunk is not None and self._is_training_loader(var, n, chunk):
             return "self.trainer.train_dataloader"
-        if var in reduced:
+        in_part = self._is_in_part(var)
+        if var in reduced and (isinstance(n.ctx, ast.Load) or not in_part):
             return var.name if var.name != n.id else None
         attribute = self.variables.attributes.get(var)
         if attribute is not None:
@@ -286,6 +288,33 @@ class Rewriter:
         if counter is None or chunk is None or chunk.hook != "training_step" or not counter.reduced:
             return False
         return counter.passing is chunk.passing and is_counter_read(self.facts, n)
+
+    def _is_in_part(self, var: Variable) -> bool:
+        """Whether each rank keeps its part of a value: what a method gives it goes to the attribute."""
+        counter = self.counters.get(var)
+        return var in self.lasting.brought or (counter is not None and counter.reduced and counter.where is Where.READ)
+
+    def _together(self, chunk: Chunk) -> dict[Variable, str]:
+        """What the ranks bring together when a method begins, as a name there, and how."""
+        if chunk.hook.endswith("_step"):
+            return {}
+        after = chunk.passing is not None and chunk.statements is chunk.passing.after
+        names = [n for s in chunk.statements for n in walk(s) if isinstance(n, ast.Name)]
+        if after and chunk.passing is not None and chunk.passing.returns is not None:
+            names += [n for n in walk(chunk.passing.returns) if isinstance(n, ast.Name)]
+        found = {}
+        for var, counter in self.counters.items():
+            own = after and counter.passing is chunk.passing and counter.where is Where.LOCAL
+            if counter.reduced and (own or counter.where is Where.READ) and self._mentions(names, var, stores=own):
+                found[var] = "all_reduce"
+        if self.chunks.index(chunk) > next(i for i, c in enumerate(self.chunks) if c.hook == "training_step"):
+            for var, method in self.lasting.brought.items():
+                if self._mentions(names, var, stores=False):
+                    found[var] = method
+        return found
+
+    def _mentions(self, names: list[ast.Name], var: Variable, stores: bool) -> bool:
+        return any(self.binder.variable(n) == var for n in names if stores or isinstance(n.ctx, ast.Load))
 
     def _is_training_loader(self, var: Variable, n: ast.Name, chunk: Chunk) -> bool:
         if self.recipe.reloads or chunk.passing is not self.recipe.train or not isinstance(n.ctx, ast.Load):

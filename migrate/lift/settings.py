@@ -7,12 +7,15 @@ import ast
 from ..facts.script import Facts
 from ..report import Note
 from .collected import Collected
+from .lasting import Lasting
 from .recipe import CannotLift, Recipe
 
 CODE = "PTM703"
 
 
-def settings_of(facts: Facts, recipe: Recipe, collected: Collected, reduction: str) -> tuple[list[str], list[Note]]:
+def settings_of(
+    facts: Facts, recipe: Recipe, collected: Collected, lasting: Lasting, reduction: str
+) -> tuple[list[str], list[Note]]:
     """The class's settings, as lines, and the notes that say why."""
     lines: list[str] = []
     told: list[tuple[CannotLift, str]] = []
@@ -25,6 +28,9 @@ def settings_of(facts: Facts, recipe: Recipe, collected: Collected, reduction: s
         if recipe.decided_late:
             lines.append('divide_batches = "loaders"')
         told += _of_shares(facts, recipe, collected)
+        for name, at in lasting.parts.items():
+            where = CannotLift(at, "on several processes it is read after the batches as the process has it")
+            told.append((where, f"`{name}` holds the process's part of the last batch"))
         if recipe.whole_evaluation is not None:
             lines.append("divide_validation = False")
             told.append((recipe.whole_evaluation, "every process evaluates every batch"))

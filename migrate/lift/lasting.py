@@ -1,0 +1,87 @@
+"""Values of the last batch that are read when the batches are over: `print(epoch, loss.item())` below the batch loop.
+
+A process has the value of its share. A mean or a sum over the samples is brought together where it is read; of anything
+else (predictions, images) a process shows its own part, which is told.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from ..facts.nodes import walk
+from ..facts.script import Facts
+from .chunks import Binder, Chunk, Variable, Variables
+from .counters import Counter
+from .elements import Sums
+from .reads import stored
+from .recipe import DataPass, Recipe
+
+MEAN = "batch_mean"  # of Module, over what the ranks have of the last batch
+SUM = "all_reduce"
+
+
+@dataclass
+class Lasting:
+    """`brought`: the Module's method that brings a value together. `parts`: names that hold a part, and where."""
+
+    brought: dict[Variable, str] = field(default_factory=dict)
+    parts: dict[str, ast.AST] = field(default_factory=dict)
+
+
+def lasting(
+    facts: Facts,
+    recipe: Recipe,
+    binder: Binder,
+    chunks: list[Chunk],
+    variables: Variables,
+    counters: dict[Variable, Counter],
+    reduction: str,
+) -> Lasting:
+    """What the training step leaves to the statements after it; nothing where every process has the whole batch."""
+    found = Lasting()
+    train = recipe.train
+    if recipe.whole is not None:
+        return found
+    sums = Sums(facts, recipe, train, reduction)
+    rest = [s for c in chunks if c.statements is not train.body for s in c.statements]
+    for name in sorted(stored(train.body) | {n.id for n in walk(train.target) if isinstance(n, ast.Name)}):
+        node = _stored_at(train, name)
+        var = binder.variable(node) if node is not None else None
+        if not isinstance(var, Variable) or var not in variables.attributes or var in counters or node is None:
+            continue
+        reads = [n for s in rest for n in walk(s) if _is_read(n) and binder.variable(n) == var]  # type: ignore[arg-type]
+        if train.returns is not None:
+            reads += [n for n in walk(train.returns) if _is_read(n) and binder.variable(n) == var]  # type: ignore[arg-type]
+        kept = var.owner == "" and var.name in variables.results
+        if name == train.index or not (reads or kept) or not _of_the_samples(sums, train, name):
+            continue
+        kind = sums.kind(ast.copy_location(ast.Name(name, ast.Load()), node))
+        if kind is None:
+            found.parts[name] = reads[0] if reads else node
+        else:
+            found.brought[var] = MEAN if kind == "mean" else SUM
+    return found
+
+
+def _stored_at(train: DataPass, name: str) -> ast.Name | None:
+    nodes = (n for s in (train.target, *train.body) for n in walk(s) if isinstance(n, ast.Name))
+    return next((n for n in nodes if n.id == name and not isinstance(n.ctx, ast.Load)), None)
+
+
+def _is_read(n: ast.AST) -> bool:
+    return isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+
+
+def _of_the_samples(sums: Sums, train: DataPass, name: str) -> bool:
+    """Whether the value comes from the batch: the loop's own names, and what is computed from them."""
+    own = {n.id for n in walk(train.target) if isinstance(n, ast.Name)} - {train.index}
+    while True:
+        more = {n for n, given in sums.given.items() if n not in own and any(_reads(s, own) for s in given)}
+        if not more:
+            return name in own
+        own |= more
+
+
+def _reads(s: ast.stmt, names: set[str]) -> bool:
+    return any(_is_read(n) and n.id in names for n in walk(s))  # type: ignore[attr-defined]

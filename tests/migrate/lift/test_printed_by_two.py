@@ -1,0 +1,195 @@
+"""What a script prints of its batches, lifted: the same on one process and, with --global-batch, on two."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.running import check_same
+
+HEAD = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+xs = torch.randn(39, 8)
+ys = (xs @ torch.randn(8, 3)).argmax(1)
+train = DataLoader(TensorDataset(xs, ys), batch_size=8, shuffle=True)
+valid = DataLoader(TensorDataset(xs[:20], ys[:20]), batch_size=8)
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+criterion = torch.nn.CrossEntropyLoss()
+"""
+STEP = """optimizer.zero_grad()
+        out = model(x)
+        loss = criterion(out, y)
+        loss.backward()
+        optimizer.step()"""
+EVALUATION = """model.eval()
+    hits = 0
+    with torch.no_grad():
+        for x, y in valid:
+            hits += (model(x).argmax(1) == y).sum().item()
+    model.train()"""
+EPOCHS = f"""
+for epoch in range(2):
+    BEFORE
+    for i, (x, y) in enumerate(train):
+        {STEP}
+        EACH
+    AFTER
+LAST
+"""
+# before the batches, in each step, after them, after the epochs
+PIECES = {
+    "divided where it stands": ("total = 0.0", "total += loss.item()", "total /= len(train); print(total)", ""),
+    "divided, then an evaluation": (
+        "total = 0.0",
+        "total += loss.item()",
+        f"total /= len(train)\n    {EVALUATION}\n    print(total, hits / 20)",
+        "",
+    ),
+    "read after an evaluation": (
+        "total = 0.0",
+        "total += loss.item()",
+        f"{EVALUATION}\n    print(total / len(train), hits)",
+        "print(total)",
+    ),
+    "all begin at the top": (
+        "total, n, hits = 0.0, 0, 0",
+        "total += loss.item() * len(x); n += len(x)",
+        f"{EVALUATION.replace('    hits = 0' + chr(10), '')}\n    print(total / n, hits)",
+        "",
+    ),
+    "goes on over epochs": ("pass", "seen += len(x); run += loss.item()", "print(seen, run)", "print(seen, run)"),
+    "begins again after it was shown": ("pass", "run += loss.item()", "print(run); run = 0.0", ""),
+    "begins again in the step": (
+        "pass",
+        "run += loss.item()\n        if i % 2 == 1:\n            print(run); run = 0.0",
+        "print(run)",
+        "print(run)",
+    ),
+    "the last loss": ("pass", "pass", "print(loss.item()); print(f'{epoch} {loss:.4f}')", "print(float(loss))"),
+    "the last loss after an evaluation": ("pass", "pass", f"{EVALUATION}\n    print(hits, loss.item())", ""),
+    "the last number": ("pass", "shown = loss.item() / 2", "print(shown)", "print(shown)"),
+    "the last batch's hits": ("pass", "hits = (out.argmax(1) == y).sum().item()", "print(hits)", ""),
+    "the last of two terms": ("pass", "both = loss + out.pow(2).sum() / len(x)", "print(both.item())", ""),
+    "left early": (
+        "total = 0.0",
+        "total += loss.item()\n        if i == 2:\n            break",
+        f"{EVALUATION}\n    print(total, loss.item(), hits)",
+        "",
+    ),
+    "a tensor": ("total = torch.zeros(1)", "total += loss.detach()", "total /= len(train); print(total.item())", ""),
+    "a best value": ("total = 0.0", "total += loss.item()", "best = min(best, total)", "print(best, total)"),
+}
+SCRIPTS = {
+    name: HEAD
+    + "run, seen, best = 0.0, 0, 1e9"
+    + EPOCHS.replace("BEFORE", a).replace("EACH", b).replace("AFTER", c).replace("LAST", d)
+    for name, (a, b, c, d) in PIECES.items()
+}
+ONE_LOOP = f"""
+def train_epoch():
+    total = 0.0
+    for x, y in train:
+        {STEP}
+        total += loss.item()
+    total = total / len(train)
+    return total
+
+"""
+SCRIPTS["a loop that is called once"] = HEAD + ONE_LOOP + "print(train_epoch())"
+SCRIPTS["a loop of a class that inherits"] = (
+    HEAD
+    + """
+class Base:
+    def fit(self, epochs):
+        for epoch in range(epochs):
+            print(epoch, self.epoch())
+
+class Trainer(Base):
+    def __init__(self):
+        self.model, self.optimizer = model, optimizer
+
+    def epoch(self):
+        total = 0.0
+        for x, y in train:
+            loss = criterion(self.model(x), y)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            total += loss.item()
+        return total / len(train)
+
+Trainer().fit(2)
+"""
+)
+SCRIPTS["a stream of unknown length"] = SCRIPTS["divided, then an evaluation"].replace(
+    "valid =",
+    """class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        yield from zip(xs, ys)
+
+train = DataLoader(Stream(), batch_size=8)
+valid =""",
+).replace("len(train)", "5")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_one_process_prints_what_the_script_printed(name):
+    assert "divide_batches" not in check_same(SCRIPTS[name], "module")
+
+
+ALL = """
+import os, runpy, sys
+
+for i in range(COUNT):
+    if os.environ.get("RANK", "0") == "0":
+        print(f"@ {i}")
+    runpy.run_path(f"{sys.argv[1]}_{i}.py", run_name="__main__")
+"""
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """What each script prints, and what its result prints on two processes: all in one launch."""
+    folder = tmp_path_factory.mktemp("two")
+    names = list(SCRIPTS)
+    for i, name in enumerate(names):
+        (folder / f"old_{i}.py").write_text(SCRIPTS[name])
+        (folder / f"new_{i}.py").write_text(migrate_text(SCRIPTS[name]).text)
+    (folder / "all.py").write_text(ALL.replace("COUNT", str(len(names))))
+    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2"]
+    ran = []
+    for command in ([sys.executable], [*ptrun, "--strategy", "ddp", "--global-batch"]):
+        which = "old" if len(command) == 1 else "new"
+        done = subprocess.run([*command, "all.py", which], cwd=folder, capture_output=True, text=True, timeout=280)
+        assert done.returncode == 0, done.stderr[-3000:]
+        ran.append(dict(zip(names, re.split(r"@ \d+\n", done.stdout)[-len(names) :], strict=True)))
+    return ran
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_two_processes_print_what_one_printed(printed, name):
+    before, after = ([float(n) for n in re.findall(r"[-\d.]+(?:e-?\d+)?", each[name])] for each in printed)
+    assert before and after == pytest.approx(before, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("begins", "between"),
+    [("run = 5.0", "print(run)"), ("run = 0.0", "run = run / 2; print(run)"), ("run = 0.0", "run = 0.0; print(run)")],
+)
+def test_a_sum_that_does_not_begin_at_zero_is_one_of_whole_batches(begins, between):
+    text = HEAD + begins + EPOCHS.replace("BEFORE", "pass").replace("EACH", "run += loss.item()")
+    result = check_same(text.replace("AFTER", between).replace("LAST", ""), "module")
+    assert "divide_batches = False" in result and "all_reduce" not in result
+
+
+def test_what_is_neither_mean_nor_sum_is_told():
+    text = HEAD + EPOCHS.replace("BEFORE", "pass").replace("EACH", "worst = out.max()").replace("LAST", "")
+    result = migrate_text(text.replace("AFTER", "print(worst)"))
+    assert "divide_batches" not in result.text
+    assert any("`worst` holds the process's part of the last batch" in n.message for n in result.attention)

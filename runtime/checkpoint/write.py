@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Callable
@@ -13,7 +14,8 @@ def write_atomically(path: Any, write: Callable[[IO[bytes]], object]) -> None:
     """Call `write` with a file beside `path`, then put it in place. `path` may itself be an open file, which is
     written to.
 
-    A file that exists keeps its mode; links are followed. OSError passes through, and nothing stays behind.
+    A file that exists keeps its mode; links are followed. Raises OSError with the name of the file (a full disk, a
+    folder that is gone), and nothing stays behind.
     """
     if hasattr(path, "write"):
         write(path)
@@ -27,9 +29,20 @@ def write_atomically(path: Any, write: Callable[[IO[bytes]], object]) -> None:
             os.fsync(file.fileno())
         os.chmod(beside, _mode(target))
         os.replace(beside, target)
-    except BaseException:
-        os.unlink(beside)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        cause = _of_the_disk(error)
+        if cause is not None:
+            raise OSError(cause.errno, cause.strerror, str(target)) from error
         raise
+
+
+def _of_the_disk(error: BaseException | None) -> OSError | None:
+    """What the system said, where torch's own complaint about the file came after it."""
+    while error is not None and not isinstance(error, OSError):
+        error = error.__context__
+    return error
 
 
 def _mode(target: Path) -> int:

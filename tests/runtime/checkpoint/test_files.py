@@ -101,3 +101,17 @@ def test_the_mode_of_a_file_is_kept(tmp_path):
     path.chmod(0o640)
     Runtime().save([1], path)
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_disk_that_is_full_is_named_and_leaves_what_was_there(tmp_path):
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "a.ckpt"
+    Runtime("cpu").save({"a": 1}, path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))  # of this process, in bytes
+    try:
+        with pytest.raises(OSError, match=r"a\.ckpt"):
+            Runtime("cpu").save(torch.zeros(100_000), path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert read(path) == {"a": 1} and os.listdir(tmp_path) == ["a.ckpt"]

@@ -42,7 +42,7 @@ def _of_the_disk(error: BaseException | None) -> OSError | None:
     """What the system said, where torch's own complaint about the file came after it."""
     while error is not None and not isinstance(error, OSError):
         error = error.__context__
-    return error
+    return error if error is not None and error.errno is not None else None
 
 
 def _mode(target: Path) -> int:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..trainer import Trainer
 
 VARIABLES = ("PTMIGRATE_DEEPSPEED_CONFIG_PATH", "PL_DEEPSPEED_CONFIG_PATH")
+SECTIONS = ("zero_optimization", "optimizer", "scheduler", "fp16", "bf16")
 INSTALL = "DS_BUILD_OPS=0 pip install --no-build-isolation deepspeed (and ninja), or ptmigrate[deepspeed]"
 
 
@@ -66,8 +67,7 @@ class DeepSpeedStrategy(Strategy):
         overlap_comm: bool | None = None,
         zero_allow_untested_optimizer: bool = True,
     ):
-        if stage not in (0, 1, 2, 3):
-            raise ConfigurationError(f"stage={stage!r}: ZeRO has stages 1, 2 and 3 (0: everything on every process)")
+        check_stage(stage)
         zero: dict[str, Any] = {
             "stage": stage,
             "allgather_bucket_size": int(allgather_bucket_size),
@@ -361,17 +361,35 @@ class DeepSpeedStrategy(Strategy):
 def read_config(given: Any) -> dict[str, Any]:
     """A dict of its own, from a dict or a JSON file. Raises ConfigurationError that names the file."""
     if isinstance(given, dict):
-        return json.loads(json.dumps(given))
+        return checked(json.loads(json.dumps(given)), "DeepSpeed's config")
+    if not isinstance(given, (str, os.PathLike)):
+        raise ConfigurationError(f"DeepSpeed's config: a dict or the path of a JSON file is needed, not {given!r}")
     path = Path(given)
+    name = f"DeepSpeed's config {str(path)!r}"
     if not path.is_file():
-        raise ConfigurationError(f"DeepSpeed's config {str(path)!r} was not found")
+        raise ConfigurationError(f"{name} is a folder" if path.is_dir() else f"{name} was not found")
     try:
         config = json.loads(path.read_text())
     except ValueError as error:
-        raise ConfigurationError(f"DeepSpeed's config {str(path)!r} is not JSON: {error}") from None
+        raise ConfigurationError(f"{name} is not JSON: {error}") from None
+    return checked(config, name)
+
+
+def checked(config: Any, name: str) -> dict[str, Any]:
+    """`config`, where it is what DeepSpeed reads; else ConfigurationError that begins with `name`."""
     if not isinstance(config, dict):
-        raise ConfigurationError(f"DeepSpeed's config {str(path)!r}: an object is needed, as {{...}}")
+        raise ConfigurationError(f"{name}: an object is needed, as {{...}}")
+    for section in SECTIONS:
+        if not isinstance(config.get(section, {}), dict):
+            raise ConfigurationError(f"{name}: {section!r} is an object, as {{...}}, not {config[section]!r}")
+    check_stage(config.get("zero_optimization", {}).get("stage", 0), f"{name}: ")
     return config
+
+
+def check_stage(stage: Any, where: str = "") -> None:
+    if stage not in (0, 1, 2, 3):
+        told = f"stage={stage!r}: ZeRO has stages 1, 2 and 3 (0: everything on every process)"
+        raise ConfigurationError(where + told)
 
 
 DeepSpeedPlugin = DeepSpeedStrategy  # the guide's name

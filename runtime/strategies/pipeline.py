@@ -32,6 +32,11 @@ BATCH_NORMS = (torch.nn.modules.batchnorm._BatchNorm,)  # statistics are each mi
 CHECKPOINTS = {False: False, True: True, "always": True, "except_last": "except_last", "never": False}
 
 
+def is_balance(given: Any) -> bool:
+    """A number of layers for each stage?"""
+    return isinstance(given, (list, tuple)) and bool(given) and all(isinstance(n, int) and n > 0 for n in given)
+
+
 @register("pipeline")
 class PipelineStrategy(Strategy):
     """`balance`: layers a stage, [2, 1, 1] (None: found by measuring the layers on the first batch). `microbatches`: at
@@ -56,15 +61,15 @@ class PipelineStrategy(Strategy):
         balance_mode: str = "balance_by_time",
         pipelined_backward: bool = True,
     ):
-        if schedule.lower() not in SCHEDULES:
+        if str(schedule).lower() not in SCHEDULES:
             raise unknown_name("schedule", schedule, SCHEDULES)
         if checkpoint not in CHECKPOINTS:
             raise unknown_name("checkpoint", checkpoint, [str(name) for name in CHECKPOINTS])
         if balance_mode != "balance_by_time":
             raise unknown_name("balance_mode", balance_mode, ["balance_by_time"])
-        if microbatches < 1 or not pipelined_backward:
+        if not isinstance(microbatches, int) or microbatches < 1 or not pipelined_backward:
             raise ConfigurationError("microbatches: a whole number from 1 up is needed; backward is always pipelined")
-        if balance is not None and (not balance or any(not isinstance(n, int) or n < 1 for n in balance)):
+        if balance is not None and not is_balance(balance):
             raise ConfigurationError(f"balance={balance!r}: numbers of layers from 1 up are needed, one a stage")
         self.balance, self.microbatches = balance, microbatches
         self.schedule, self.recompute = schedule.lower(), CHECKPOINTS[checkpoint]

@@ -210,6 +210,37 @@ def test_a_config_that_cannot_be_read(tmp_path, text, says):
 
 
 @pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ([1], "a dict or the path of a JSON file"),
+        (".", "is a folder"),
+        ({"zero_optimization": 2}, "'zero_optimization' is an object"),
+        ({"optimizer": "Adam"}, "'optimizer' is an object"),
+        ({"zero_optimization": {"stage": "two"}}, "stage='two': ZeRO has stages 1, 2 and 3"),
+    ],
+)
+def test_a_config_that_is_none(config, says):
+    with pytest.raises(ConfigurationError, match=says):
+        DeepSpeedPlugin(config)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"balance": 3}, "numbers of layers from 1 up"),
+        ({"balance": [3, 0]}, "numbers of layers from 1 up"),
+        ({"balance": "2,1"}, "numbers of layers from 1 up"),
+        ({"microbatches": "4"}, "a whole number from 1 up"),
+        ({"schedule": "1f2b"}, "did you mean '1f1b'"),
+        ({"schedule": None}, "unknown schedule"),
+    ],
+)
+def test_a_pipeline_that_is_none(options, says):
+    with pytest.raises(ConfigurationError, match=says):
+        PipelineStrategy(**options)
+
+
+@pytest.mark.parametrize(
     ("options", "says"),
     [
         ({"precision": 16}, "fp16"),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
+from .late import apart
 from .nodes import is_mode_call, names_of
 from .reads import exposed, names_in, stored, sure_of, sure_stores
 from .recipe import DataPass, Recipe
@@ -72,8 +73,12 @@ def chunks_of(recipe: Recipe) -> list[Chunk]:
         Chunk("training_step", t.body, t),
     ]
     if recipe.reloads:
-        for chunk in chunks[:2]:
+        late = apart(recipe.before, t, recipe.optimization.optimizers)
+        for chunk, waits in zip(chunks[:2], late, strict=True):
             chunk.hook = "train_dataloader"
+            chunk.statements = [s for s in chunk.statements if s not in waits]
+        waiting = [Chunk("on_train_epoch_start", s, p) for s, p in zip(late, (None, t), strict=True) if s]
+        chunks[2:2] = waiting
     after_training = "on_train_batches_end" if e is not None else "on_train_epoch_end"
     chunks += [Chunk(after_training, t.after, t), Chunk(after_training, recipe.between, None)]
     if e is not None:

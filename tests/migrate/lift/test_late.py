@@ -1,0 +1,71 @@
+"""Epochs that make their loader anew and begin with a schedule's step: the loader is made before there is one."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.running import check_same
+
+TEXT = """
+import torch
+from torch import nn, optim
+
+x = torch.randn(40, 4)
+y = (x[:, 0] > 0).long()
+
+
+def train(model, optimizer, epoch):
+    model.train()
+    order = torch.randperm(len(x))
+    total = 0
+    for at in order.split({size}):
+        loss = nn.functional.cross_entropy(model(x[at]), y[at])
+        if optimizer is not None:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        total += loss.item()
+    print(f'{{epoch}} {{total:.6f}}')
+
+
+def main():
+    model = nn.Linear(4, 2)
+    optimizer = optim.SGD(model.parameters(), lr=0.5)
+    scheduler = optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+    for epoch in range(1, 4):
+        print('epoch', epoch)
+        {first}
+        train(model, optimizer, epoch)
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "scheduler.step()",
+        "scheduler.step()\n        print('lr', scheduler.get_last_lr())",
+        "for g in optimizer.param_groups:\n            g['lr'] = 0.5 / epoch",
+    ],
+    ids=["a step", "a step and a line about it", "a rate by hand"],
+)
+def test_steps_wait_for_the_optimizers(first):
+    result = check_same(TEXT.format(size=8, first=first), "manual")
+    made, started = result.split("def train_dataloader(self):")[1].split("def on_train_epoch_start(self):")
+    assert "lr" not in made and "torch.randperm" in made
+    assert first.split("\n")[0].split(" in ")[0].split(".")[-1] in started
+
+
+def test_a_loader_that_asks_for_the_rate_keeps_the_loop():
+    text = TEXT.format(size="int(rate * 16)", first="rate = scheduler.get_last_lr()[0]")
+    text = text.replace("model, optimizer, epoch)", "model, optimizer, epoch, rate)")
+    assert migrate_text(text).plan == "loop"
+
+
+def test_without_a_loader_of_its_own_the_epoch_starts_as_before():
+    text = TEXT.format(size=8, first="scheduler.step()").replace("    order = torch.randperm(len(x))\n", "")
+    text = text.replace("y = (x", "order = torch.arange(40)\nbatches = order.split(8)\ny = (x")
+    text = text.replace("order.split(8):", "batches:")
+    result = check_same(text, "manual")
+    assert "def train_dataloader" not in result and "def on_train_epoch_start" in result

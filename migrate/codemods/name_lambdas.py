@@ -125,7 +125,7 @@ class NameLambdas(Codemod):
         for read in facts.scopes.reads(target.id, scope):
             up = facts.scopes.parents.get(read)
             at = up if isinstance(up, ast.Subscript) and up.value is read and within else read
-            if isinstance(at.ctx, ast.Load) and self._place(facts, at, depth + 1) is not None:  # type: ignore[attr-defined]
+            if isinstance(at.ctx, ast.Load) and self._place(facts, at, depth + 1) is not None:
                 return f"_{target.id.lstrip('_')}"
         return None
 

@@ -160,7 +160,7 @@ def _unguarded(original: Any, updated: Any) -> Any:
     """`if self.trainer.is_global_zero: torch.save(x, path)` to `rank_zero_save(x, path)`."""
     import libcst as cst
 
-    line = updated.body.body[0]
+    line: Any = updated.body.body[0]
     save = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
     new = save.with_changes(value=save.value.with_changes(func=cst.Name(SAVE)))
     return cst.SimpleStatementLine([new], leading_lines=updated.leading_lines)

@@ -347,11 +347,14 @@ def _is_number(call: ast.Call) -> bool:
 def _leaves(facts: Facts, node: ast.AST) -> bool:
     """Whether a value is moved, read as numbers, or given to what takes it on the CPU only."""
     up = facts.scopes.parents.get(node)
+    itself = True  # not yet something that is computed from it
     while isinstance(up, ast.Attribute | ast.Call | ast.Subscript | ast.keyword):
         if isinstance(up, ast.Attribute) and up.attr in MOVES:
             return True
-        if isinstance(up, ast.Call) and (ast.unparse(up.func).rpartition(".")[2] in ON_CPU or up.func is node):
+        called = isinstance(up, ast.Call) and up.func is node
+        if isinstance(up, ast.Call) and (ast.unparse(up.func).rpartition(".")[2] in ON_CPU or (called and itself)):
             return True
+        itself = itself and (called or not isinstance(up, ast.Call))
         node, up = up, facts.scopes.parents.get(up)
     return isinstance(up, ast.Compare)
 

@@ -37,7 +37,9 @@ class SyncLogging(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
-        for c in facts.classes.run_by_trainer:
+        # with what they derive from: a class of helpers is a module by those that take them
+        run = facts.classes.run_by_trainer
+        for c in dict.fromkeys(near for own in run for near in facts.classes.kin(own)):
             metrics = self._metrics(facts, c)
             for name, method in facts.classes.methods(c).items():
                 when = self._when(facts, c, name)
@@ -65,8 +67,8 @@ class SyncLogging(Codemod):
                 given = [a.arg for a in method.args.args]
                 if name not in EVALUATION or len(given) < 3:
                     continue
-                for call in walk(method):
-                    f = call.func if isinstance(call, ast.Call) else None
+                for call in (n for n in walk(method) if isinstance(n, ast.Call)):
+                    f = call.func
                     if not (isinstance(f, ast.Attribute) and f.attr in ("log", "log_dict")):
                         continue
                     if not (isinstance(f.value, ast.Name) and f.value.id == given[2]):

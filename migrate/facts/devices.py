@@ -40,6 +40,7 @@ OPTIONS = re.compile(
 INDEX_NAME = re.compile(
     r"((local|global)?_?rank|gpu(_?(id|idx|index|num))?|device_?(id|idx|index)|dev_?id)\Z", re.IGNORECASE
 )
+MOVERS = ("cuda", "xpu", "mps", "to")
 
 
 class Devices:
@@ -228,7 +229,7 @@ class Devices:
         f = call.func
         if not isinstance(f, ast.Attribute) or self.names.resolve(f) is not None or _is_super(f.value):
             return None
-        if f.attr not in ("cuda", "xpu", "mps", "to") or self._goes_its_own_way(f):
+        if f.attr not in MOVERS or self._goes_its_own_way(f) or self._in_mover(call):
             return None
         if f.attr in ("cuda", "xpu", "mps"):
             return f.value if self._only_device_arguments(call) else None
@@ -261,6 +262,13 @@ class Devices:
                     return True
             elif isinstance(n, ast.Attribute) and n.attr == "cuda":
                 return True
+        return False
+
+    def _in_mover(self, call: ast.Call) -> bool:
+        """In a class's own `def to(self, device):`, which whoever places its objects calls."""
+        for up in self.scopes.ancestors(call):
+            if isinstance(up, ast.FunctionDef):
+                return up.name in MOVERS and isinstance(self.scopes.parents.get(up), ast.ClassDef)
         return False
 
     def _goes_its_own_way(self, f: ast.Attribute) -> bool:

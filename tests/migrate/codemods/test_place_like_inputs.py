@@ -214,6 +214,16 @@ def test_while_a_module_is_made_nothing_is_placed():
     assert [n.code for n in result.attention] == ["PTM104"]
 
 
+LIT = (
+    "import torch\nimport pytorch_lightning as pl\nclass Lit(pl.LightningModule):\n    def training_step(self, b, i):\n"
+)
+
+
+def test_what_another_value_is_asked_for_is_another_matter():
+    before = LIT + "        x, _ = b\n        valid = torch.ones({})\n        return self.net(x, valid).mean()\n"
+    check(before.format("3"), before.format("3, device=self.device"), ["PTM104 line 6"], [], select="PTM104")
+
+
 NET = "import torch\nclass Net(torch.nn.Module):\n    def forward(self, x, device, rank):\n        return {}\n"
 
 

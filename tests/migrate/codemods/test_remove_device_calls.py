@@ -133,6 +133,8 @@ def test_branches_that_differ_by_more_stay(source):
         "class Client:\n    def cuda(self):\n        return 'yes'\nClient().cuda()",
         "class Client:\n    def to(self, where):\n        return where\ndef send(device):\n    return Client().to(device)",
         "class Client(object):\n    def cuda(self):\n        return 'yes'\nc = Client()\nprint(c.cuda())",
+        "class Batch:\n    def to(self, device):\n        return Batch(self.x.to(device), self.y.to(device))",
+        "class Batch:\n    def cuda(self):\n        self.x = self.x.cuda()\n        return self",
         "class Mail:\n    def to(self, device):\n        return self\n    def all(self, device):\n        return self.to(device)",
         "X = torch.randn(3)\nY = X.sum(0) > 0\nY = Y.cuda()",
         "self.d = torch.distributions.Normal(torch.zeros(1).cuda(), 1)",

@@ -137,6 +137,15 @@ def test_a_method_of_that_name_is_no_log_but_what_it_hands_on_to_is():
     check_unchanged(method("validation_step", "m = other", 'm.log("a", b)'), [], select=CODE)
 
 
+def test_helpers_of_a_class_that_is_no_module_by_itself():
+    mixin = "class Reports:\n    def report(self, loss):\n        self.log('a', loss{})\n"
+    net = "class Lit(Reports, pl.LightningModule):\n    def test_step(self, b, i):\n        self.report(b)\n"
+    imports = "import torch\nimport pytorch_lightning as pl\n"
+    before, after = (imports + mixin.format(s) + net for s in ("", ", sync_dist=True"))
+    check(before, after, ["PTM402 line 5"], [], select=CODE)
+    check_unchanged(before.replace("(Reports, ", "("), [], select=CODE)
+
+
 CALLBACK = (
     "import torch\nfrom pytorch_lightning.callbacks import Callback\nclass Extra(Callback):\n"
     "    def {hook}(self, trainer, net):\n        {call}\n"

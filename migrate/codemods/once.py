@@ -161,7 +161,7 @@ def _unguarded(original: Any, updated: Any) -> Any:
     import libcst as cst
 
     line: Any = updated.body.body[0]
-    save = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
+    save: Any = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
     new = save.with_changes(value=save.value.with_changes(func=cst.Name(SAVE)))
     return cst.SimpleStatementLine([new], leading_lines=updated.leading_lines)
 

@@ -20,6 +20,7 @@ from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
 from .totals import Totals, Where
 
+LISTS = ("list", "tuple", "tolist", "sorted")
 PER_SAMPLE = {"sum", "numel", "nelement", "size", "__len__", "count_nonzero"}
 
 
@@ -163,6 +164,8 @@ def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, sums: Sums | Non
     """`sums`: what the values of a training step are; None in an evaluation."""
     if not isinstance(n.op, ast.Add | ast.Sub):
         raise CannotLift(n, f"`{facts.short(n)}` is no sum")
+    if _is_list(n.value):
+        raise CannotLift(n, f"`{facts.short(n)}` collects values, and is no sum")
     if sums is None:
         return Counter(passing, True, False)
     of_the_step = stored(passing.body) | {x.id for x in walk(passing.target) if isinstance(x, ast.Name)}
@@ -174,6 +177,13 @@ def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, sums: Sums | Non
     if any(_per_sample(x) for x in walk(n.value)):
         return Counter(passing, True, False)
     return Counter(passing, True, sums.reduction == "mean")
+
+
+def _is_list(value: ast.expr) -> bool:
+    """`list(y)`, `[loss.item()]`, `y.tolist()`: added to a list."""
+    if isinstance(value, ast.Call):
+        return (value.func.attr if isinstance(value.func, ast.Attribute) else ast.unparse(value.func)) in LISTS
+    return isinstance(value, ast.List | ast.ListComp | ast.Tuple)
 
 
 def _per_sample(n: ast.AST) -> bool:

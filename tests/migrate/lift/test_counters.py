@@ -46,3 +46,10 @@ def test_a_sum_is_added_as_it_is(value):
 def test_a_mean_is_weighed(value):
     result = check_same(SCRIPT.replace("VALUE", value), "module")
     assert "* self.share" in result and "self.all_reduce(self.total)" in result
+
+
+@pytest.mark.parametrize("value", ["total += y.tolist()", "total += list(y.numpy())", "total += [loss.item()]"])
+def test_a_list_is_no_sum(value):
+    source = SCRIPT.replace("VALUE", value).replace("total = 0", "total = []").replace("{total:.6f}", "{len(total)}")
+    result = check_same(source, "module")
+    assert "self.share" not in result and "all_reduce" not in result

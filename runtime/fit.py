@@ -18,6 +18,7 @@ from . import collectives, environment, optimizers
 from .batch_norm import JoinedNorms
 from .checkpoint import randomness, state
 from .data.ahead import looking_ahead
+from .data.borrowed import uncounted
 from .data.combined import loaders_of
 from .evaluate import EvaluationLoop, filled, number_of_batches
 from .hooks import find_hook
@@ -180,7 +181,7 @@ class FitLoop:
     def run_batches(self, batches: Any) -> None:
         """The step loop."""
         trainer, logs, finished = self.trainer, self.trainer.logs, self.runner.finished
-        run_step = around(trainer.profiler, "run_training_batch", self.runner.run)
+        run_step = uncounted(around(trainer.profiler, "run_training_batch", self.runner.run), trainer)
         batches = through(trainer.profiler, "train_dataloader_next", batches)
         batch_start, batch_end = trainer.hook("on_train_batch_start"), trainer.hook("on_train_batch_end")
         if self.keeps_outputs:

@@ -41,6 +41,7 @@ class Module(torch.nn.Module, DataHooks, Exports, HasHyperparameters, Hooks):
     divide_validation = True
     automatic_optimization = True
     strict_loading = True
+    sample_sums: tuple[str, ...] = ()  # attributes that training_step adds what samples have to: see data/borrowed.py
     __jit_unused_properties__ = (
         *("current_epoch", "device", "dtype", "global_rank", "global_step", "hparams", "hparams_initial", "local_rank"),
         *("logger", "loggers", "on_gpu", "share", "trainer"),

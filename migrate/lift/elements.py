@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
+from .loss import reduction_of
 from .nodes import walk_here
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
 from .zeros import is_zeros
 
+FUNCTIONS = "torch.nn.functional."
 OF_WHOLE = ("mean", "std", "var", "median", "norm")
 AS_NUMBER = ("item", "detach", "cpu", "float", "double", "clone")
 
@@ -173,7 +175,19 @@ class Sums:
             return self._of_terms([value.left, value.right])
         if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
             return self.kind(value.operand)
-        return "sum" if self._is_size(value) or self._adds_up(value) else None
+        return "sum" if self._is_size(value) or self._adds_up(value) else self._of_loss(value)
+
+    def _of_loss(self, value: ast.expr) -> str | None:
+        """The value of a loss function, whether or not it is what the step differentiates."""
+        if not isinstance(value, ast.Call) or not self.of_the_samples(value):
+            return None
+        asked = [k.value for k in value.keywords if k.arg == "reduction"]
+        known = isinstance(value.func, ast.Name) and self.facts.names.resolve(value.func) is None
+        full = self.facts.names.resolve(value.func) or ""
+        known = known or (full.startswith(FUNCTIONS) and full.endswith(("_loss", "cross_entropy", "_with_logits")))
+        if not known or any(not isinstance(a, ast.Constant) or a.value not in ("mean", "sum") for a in asked):
+            return None
+        return reduction_of(self.facts, value, [])
 
     def _of_terms(self, terms: list[ast.expr]) -> str | None:
         """Sums of sums are sums; a mean stays one whatever is added that is the same on every rank."""

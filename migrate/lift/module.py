@@ -63,7 +63,9 @@ class ModuleBuilder(Rewriter):
             f"class {self.name}({imported_as(self.facts, 'Module')}):",
             f'{self.unit}"""Lifted from {self._sources()}."""',
         ]
-        settings, told = settings_of(self.facts, self.recipe, self.collected, self.lasting, self.reduction)
+        settings, told = settings_of(
+            self.facts, self.recipe, self.collected, self.lasting, self._sample_sums(), self.reduction
+        )
         self.attention += told
         if self.recipe.whole is None:
             self.attention += drawn(self.facts, self.recipe.train)
@@ -105,6 +107,17 @@ class ModuleBuilder(Rewriter):
     def _warn(self, node: ast.AST, message: str) -> None:
         line, column, _, _ = self.facts.text.key(node)
         self.attention.append(Note(line, column + 1, CODE, message))
+
+    def _sample_sums(self) -> tuple[str, ...]:
+        """What a step only adds to, sample by sample: a rank whose share is empty may not."""
+        train = self.recipe.train
+        set_again = {n.id for s in train.body for n in walk(s) if isinstance(n, ast.Name) and self._is_given(n)}
+        own = {v: c for v, c in self.counters.items() if c.passing is train and c.reduced and not c.by_share}
+        return tuple(sorted(self.variables.attributes[v] for v in own if v.name not in set_again))
+
+    def _is_given(self, n: ast.Name) -> bool:
+        holder = self.facts.scopes.parents.get(n)
+        return not isinstance(n.ctx, ast.Load) and not isinstance(holder, ast.AugAssign)
 
     def _sources(self) -> str:
         names = [

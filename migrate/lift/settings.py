@@ -14,15 +14,18 @@ CODE = "PTM703"
 
 
 def settings_of(
-    facts: Facts, recipe: Recipe, collected: Collected, lasting: Lasting, reduction: str
+    facts: Facts, recipe: Recipe, collected: Collected, lasting: Lasting, sums: tuple[str, ...], reduction: str
 ) -> tuple[list[str], list[Note]]:
-    """The class's settings, as lines, and the notes that say why."""
+    """The class's settings, as lines, and the notes that say why. `sums`: attributes that add up what samples have."""
     lines: list[str] = []
     told: list[tuple[CannotLift, str]] = []
     if recipe.whole is not None:
         lines.append("divide_batches = False")
         told.append((recipe.whole, "every process computes every training batch whole"))
     else:
+        if sums and facts.ours:
+            quoted = "".join(f'"{name}", ' for name in sums).strip()
+            lines.append(f"sample_sums = ({quoted if len(sums) == 1 else quoted.rstrip(',')})")
         if reduction == "sum":
             lines.append('loss_reduction = "sum"')
         if recipe.decided_late:

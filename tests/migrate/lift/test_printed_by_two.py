@@ -127,6 +127,10 @@ class Trainer(Base):
 Trainer().fit(2)
 """
 )
+SCRIPTS["a last batch of one sample"] = SCRIPTS["all begin at the top"].replace("39", "33")
+SCRIPTS["one term of the loss"] = HEAD + EPOCHS.replace("BEFORE", "pass").replace("EACH", "pass").replace(
+    "loss = criterion(out, y)", "first = criterion(out, y)\n        loss = first + out.pow(2).sum() / len(x)"
+).replace("AFTER", "print(first.item(), loss.item())").replace("LAST", "")  # fmt: skip
 SCRIPTS["a stream of unknown length"] = SCRIPTS["divided, then an evaluation"].replace(
     "valid =",
     """class Stream(torch.utils.data.IterableDataset):

@@ -30,6 +30,7 @@ from .schedules import Schedules
 from .step import AutomaticStep, SeveralOptimizers, wants_closure
 from .stopping import Stopping
 from .strategies.needs import features_of_optimizers
+from .whole import rank_zeros_draws
 
 if TYPE_CHECKING:
     from .module import Module
@@ -280,7 +281,9 @@ class FitLoop:
         others = [cb for cb in trainer.callbacks if cb not in watching]
         ended = find_hook("on_train_epoch_end", trainer, others, module)
         if ended is not None:
-            ended()
+            whole = trainer.whole or not filled(module, "on_train_epoch_end")
+            with rank_zeros_draws(trainer.runtime, whole):
+                ended()
         late = trainer.logs.reduce()
         trainer.metrics.publish(late)
         ended = find_hook("on_train_epoch_end", trainer, watching, None)

@@ -5,10 +5,13 @@ Every process then computes every batch whole and draws the same random numbers,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from torch.utils.data import DataLoader
 
+from .checkpoint import randomness
 from .errors import ConfigurationError, unknown_name
 from .kept import adopt_random_state
 from .seeding import separate_ranks
@@ -39,3 +42,19 @@ def draw_alike(runtime: Runtime, whole: bool) -> None:
         adopt_random_state(runtime)
     else:
         separate_ranks(runtime.rank)
+
+
+@contextmanager
+def rank_zeros_draws(runtime: Runtime, whole: bool) -> Iterator[None]:
+    """What the module's own end of an epoch draws, rank 0 draws for all: an evaluation there goes over shuffled data.
+
+    Ranks that evaluate in other orders would take other values for the metric that a schedule or a stop asks for.
+    """
+    if runtime.world_size == 1 or whole or runtime.strategy.name != "ddp":
+        yield
+        return
+    own = randomness.capture()
+    adopt_random_state(runtime)
+    yield
+    if runtime.rank != 0:
+        randomness.restore(own)

@@ -154,7 +154,10 @@ class Module(torch.nn.Module, DataHooks, Exports, HasHyperparameters, Hooks):
 
     @trainer.setter
     def trainer(self, trainer: Trainer | None) -> None:
-        self._trainer = trainer
+        """Of this module, and of Modules that are parts of it."""
+        for part in self.modules():
+            if isinstance(part, Module):
+                part._trainer = trainer
 
     @property
     def device(self) -> torch.device:

@@ -18,6 +18,32 @@ def case(function):
 
 
 @case
+def a_module_within_a_module_knows_the_trainer(side):
+    class Head(side.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.seen = torch.nn.Linear(8, 3), []
+
+        def forward(self, x):
+            self.seen.append((self.current_epoch, self.global_step, self.trainer.max_epochs, str(self.device)))
+            return self.layer(x)
+
+        def on_train_epoch_start(self):
+            raise AssertionError("the hooks are those of the outer module")
+
+    class Whole(common(side)):
+        def __init__(self):
+            super().__init__()
+            self.net[3], self.head = torch.nn.Identity(), Head()
+
+        def forward(self, x):
+            return self.head(self.net(x))
+
+    module, trainer = fit(side, Whole, {"max_epochs": 2})
+    return outcome(module, trainer, seen=module.head.seen)
+
+
+@case
 def without_a_model_the_best_weights_are_tested(side):
     class Watched(common(side)):
         def validation_step(self, batch, batch_idx):

@@ -253,6 +253,8 @@ class PlaceLikeInputs(Codemod):
         if self._is_container(f, name) or self._is_none_by_default(f, name) or self._is_made_tensor_of(facts, f, name):
             return False
         scope = facts.scopes.by_node[f]
+        if facts.placed.is_called(name, scope):
+            return False  # a loss or a model, which may have no device of its own
         if name in scope.params and any(
             getattr(s, "lineno", 0) < call.lineno and not self._still_tensor(facts, s, name)
             for s in scope.stores.get(name, ())

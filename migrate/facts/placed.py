@@ -115,7 +115,13 @@ class Placed:
             self._asked.discard(key)
 
     def _used_as_module(self, name: str, scope: Scope) -> bool:
-        if name in MODULE_NAME or MODEL_NAME.search(name) or LOADER_NAME.search(name):
+        if MODEL_NAME.search(name) or LOADER_NAME.search(name):
+            return True
+        return self.is_called(name, scope)
+
+    def is_called(self, name: str, scope: Scope) -> bool:
+        """Whether a name is used as a module or a function is, and no tensor."""
+        if name in MODULE_NAME:
             return True
         for read in self.facts.scopes.reads(name, scope):
             up = self.facts.scopes.parents.get(read)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from .recipe import Recipe
 
@@ -41,3 +42,31 @@ def epoch_afterwards(facts: Facts, recipe: Recipe) -> str:
     if isinstance(first, ast.Constant) and first.value == 1:
         return "trainer.current_epoch"
     return f"trainer.current_epoch - 1 + {facts.text.get(first)}"
+
+
+def free_epoch_name(facts: Facts, recipe: Recipe) -> str:
+    """What a method calls the epoch: as the script does, unless a pass has another thing by that name."""
+    name, taken = recipe.epoch, set[str]()
+    for p in (recipe.train, recipe.evaluate):
+        if p is None or p.function is None or p.call is None:
+            continue
+        given = {k.arg for k in p.call.keywords if _is_name(k.value, name)}
+        given |= {a.arg for a, v in zip(p.function.args.args, p.call.args, strict=False) if _is_name(v, name)}
+        scope = facts.scopes.by_node[p.function]
+        taken |= ({*scope.stores, *scope.params} | {n.id for n in walk(p.function) if isinstance(n, ast.Name)}) - given
+    if name in taken and not _reads_global(facts, recipe, name):
+        name = "epoch"
+    while name in taken and not _reads_global(facts, recipe, name):
+        name += "_"
+    return name
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _reads_global(facts: Facts, recipe: Recipe, name: str) -> bool:
+    """Whether passes only read the name, as the global that the loop of the module counts with."""
+    passes = [p.function for p in (recipe.train, recipe.evaluate) if p is not None and p.function is not None]
+    scopes = [facts.scopes.by_node[f] for f in passes]
+    return recipe.trunk is None and not any(name in s.stores or name in s.params for s in scopes)

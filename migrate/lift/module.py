@@ -228,7 +228,7 @@ class ModuleBuilder(Rewriter):
         else:
             signature = f"def {hook}(self):"
         if uses_epoch:
-            head = [f"{self.recipe.epoch} = {epoch_expression(self._first_epoch())}", *head]
+            head = [f"{self.epoch_name} = {epoch_expression(self._first_epoch())}", *head]
         lines = [*head, *body]
         if hook == "on_train_batches_end" and not self.facts.ours:
             lines = ["if self.trainer.is_last_batch:", *indent(lines, self.unit)]

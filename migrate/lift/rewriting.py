@@ -11,6 +11,7 @@ from .chunks import Binder, Chunk, Variable, Variables, chunks_of, resolve_varia
 from .collected import collected
 from .configure import configure, need_names
 from .counters import Counter, alike, all_ranks_pass, counters_of, is_counter_read
+from .epochs import free_epoch_name
 from .functions import check_functions
 from .lasting import lasting
 from .loss import loss_reduction
@@ -30,6 +31,7 @@ class Rewriter:
         self.splice = Splice(facts.text)
         self.binder = Binder(facts, recipe)
         self.chunks = chunks_of(recipe)
+        self.epoch_name = free_epoch_name(facts, recipe)
         self._look_for_carried()
         self.own_device = own_device(facts, self.chunks if places else [])
         self.variables: Variables = resolve_variables(facts, recipe, self.binder, self.chunks, self.own_device.unread)
@@ -266,7 +268,7 @@ class Rewriter:
         if isinstance(var, ast.expr) or var is None:
             return None
         if var == Variable("", self.recipe.epoch):
-            return self.recipe.epoch if n.id != self.recipe.epoch else None
+            return self.epoch_name if n.id != self.epoch_name else None
         special = self.configured.reads.get(var.name) if var.owner == "" else None
         if special is not None and self._has_optimizer_lines(chunk) and var.name in self.configured.optimizers:
             return var.name if var.name != n.id else None

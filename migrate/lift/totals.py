@@ -61,7 +61,7 @@ class Totals:
                 continue
             given = [value for name, value in _given(s) if self.binder.variable(name) == var]
             if given:
-                begins = is_zeros(self.facts, given[-1])
+                begins = is_zeros(self.facts, self._through(given[-1]))
             elif begins is not None:
                 begins = False
         return begins
@@ -98,6 +98,11 @@ class Totals:
         around = takewhile(lambda up: up is not trunk.node, self.facts.scopes.ancestors(loop))
         again = any(isinstance(up, ast.For | ast.While) for up in around)
         return stores if again else [n for n in stores if n.lineno < loop.lineno]  # type: ignore[attr-defined]
+
+    def _through(self, value: ast.expr) -> ast.expr:
+        """What the call gives, where it is a parameter."""
+        given = self.binder.variable(value) if isinstance(value, ast.Name) else None
+        return given if isinstance(given, ast.expr) else value
 
     def _is_set_to_zero(self, store: ast.AST) -> bool:
         holder = self.facts.scopes.statement_of(store)

@@ -12,12 +12,14 @@ from .hoist import hoist_passes
 from .inline import inline_step
 from .loops import around_lone_loop, count_whiles, end_whiles, name_the_epoch
 from .modes import switch_in_place
+from .parameters import name_given
 from .phases import write_out_phases
 from .sums import add_in_place
 from .walrus import name_before
 
 STEPS: tuple[Callable[[Facts], str | None], ...] = (
     name_the_epoch,
+    name_given,
     switch_in_place,
     add_in_place,
     name_before,

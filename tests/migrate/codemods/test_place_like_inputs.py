@@ -1,6 +1,7 @@
 # ruff: noqa: E501
 import pytest
 from helpers import check, check_unchanged
+from ptmigrate.migrate.migrate import migrate_text
 
 
 def net(*lines: str, method: str = "def forward(self, x):", base: str = "nn.Module") -> str:
@@ -111,6 +112,19 @@ def test_where_nothing_comes_in_the_modules_own_parameter_tells(layer, where):
     )
     method = "    def sample(self, n):\n        return torch.randn(n, 2).to({})\n"
     check(head + method.format("'cuda'"), head + method.format(where), select="PTM104")
+
+
+def test_a_loss_that_was_moved_is_no_tensor():
+    source = """
+def main(loader):
+    criterion = torch.nn.MSELoss()
+    criterion.cuda()
+    for x in loader:
+        x = x.cuda()
+        noise = torch.zeros(x.size()).cuda()
+        criterion(net(x), noise)
+"""
+    assert "criterion.device" not in migrate_text("import torch\n" + source).text
 
 
 @pytest.mark.parametrize("made", ["torch.LongTensor(x)", "torch.from_numpy(x)", "torch.tensor(np.tile(x, 2))"])

@@ -1,0 +1,63 @@
+"""A parameter to which a pass over the data gives another value becomes a name of its own, made from the parameter.
+
+`def train(lr): lr = lr * 0.5` is `def train(lr_given): lr = lr_given; lr = lr * 0.5`: the lift then knows what the call
+gives, in every epoch, and what becomes of it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ...facts.nodes import walk
+from ...facts.script import Facts
+from ..nodes import is_call_of
+from ..reads import exposed
+from .calls import all_calls
+from .edits import Edits
+
+
+def name_given(facts: Facts) -> str | None:
+    """The text with such parameters renamed, in the signature and in the calls; None where there are none."""
+    for f in _passes(facts):
+        scope = facts.scopes.by_node[f]
+        names = [name for name in scope.params if name in scope.stores and name in exposed(f.body)]
+        for name in names:
+            text = _renamed(facts, f, name)
+            if text is not None:
+                return text
+    return None
+
+
+def _passes(facts: Facts) -> Iterator[ast.FunctionDef]:
+    """Functions with a loop that one over epochs calls, where the script trains: the training and the evaluation."""
+    for loop in facts.walk(ast.For):
+        called = {c.func.id for c in walk(loop) if isinstance(c, ast.Call) and isinstance(c.func, ast.Name)}
+        functions = [f for f in facts.tree.body if isinstance(f, ast.FunctionDef) and f.name in called]
+        if any(is_call_of(n, "backward") for f in functions for n in walk(f)):
+            yield from (f for f in functions if any(isinstance(n, ast.For) for n in walk(f)))
+
+
+def _renamed(facts: Facts, f: ast.FunctionDef, name: str) -> str | None:
+    calls = all_calls(facts, f)
+    first = f.body[1] if ast.get_docstring(f, clean=False) is not None and len(f.body) > 1 else f.body[0]
+    arg = facts.scopes.by_node[f].params[name]
+    unknown = any(isinstance(a, ast.Starred) for c in calls for a in c.args)
+    unknown = unknown or any(k.arg is None for c in calls for k in c.keywords)
+    if not calls or unknown or arg in (f.args.vararg, f.args.kwarg) or facts.text.margin(first).strip():
+        return None
+    given = f"{name}_given"
+    taken = {n.id for n in facts.walk(ast.Name)} | {a.arg for a in facts.walk(ast.arg)}
+    while given in taken:
+        given += "_"
+    edits = Edits(facts)
+    start, _ = facts.text.span(arg)
+    edits.replace(start, start + len(name), given)
+    line = min([first.lineno, *(d.lineno for d in getattr(first, "decorator_list", ()))])
+    edits.replace_lines(line, line - 1, [f"{facts.text.margin(first)}{name} = {given}"])
+    for call in calls:
+        for k in call.keywords:
+            if k.arg == name:
+                at, _ = facts.text.span(k)
+                edits.replace(at, at + len(name), given)
+    return edits.done()

@@ -1,0 +1,63 @@
+"""Parameters of a pass that get another value there, and passes with a name of their own that the epochs count with."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.lift.test_same_run import HEAD
+from tests.migrate.running import check_same
+
+SCRIPT = (
+    HEAD
+    + """
+def train(epoch, loader, lr=0.1, total=0.0):
+    'One epoch.'
+    CHANGE
+    for group in optimizer.param_groups:
+        group['lr'] = lr
+    model.train()
+    for i, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+        if i % 2 == 0:
+            print(epoch, i, lr)
+    print(total / len(loader), lr)
+
+for EPOCH in range(3):
+    CALL
+"""
+)
+
+
+def text_of(change, call="train(epoch, train_loader)", epoch="epoch"):
+    return SCRIPT.replace("CHANGE", change).replace("CALL", call).replace("EPOCH", epoch)
+
+
+@pytest.mark.parametrize(
+    "change", ["lr = lr * 0.5", "if epoch > 0:\n        lr *= 0.5", "lr = max(lr, 0.01) if epoch else lr", "pass"]
+)
+@pytest.mark.parametrize("call", ["train(epoch, train_loader)", "train(epoch, loader=train_loader, lr=args.lr)"])
+def test_a_parameter_begins_anew_in_every_epoch(change, call):
+    result = check_same(text_of(change, call), "module")
+    assert "divide_batches = False" not in result
+
+
+def test_a_loader_that_is_only_sometimes_wrapped():
+    check_same(text_of("if args.no_cuda:\n        loader = list(loader)"), "module")
+
+
+def test_a_parameter_that_is_written_before_it_is_read_keeps_its_name():
+    assert "_given" not in check_same(text_of("lr, total = 0.05, 0.0"), "module")
+
+
+def test_a_function_that_is_handed_on_keeps_its_parameters():
+    text = text_of("lr = lr * 0.5") + "\nprint(callable(train), (lambda f: 1)(train))\n"
+    assert "lr_given" not in migrate_text(text).text
+
+
+@pytest.mark.parametrize("epoch", ["i", "x", "e"])
+def test_the_epoch_has_a_name_of_its_own_in_a_pass_that_means_something_else_by_it(epoch):
+    result = check_same(text_of("pass", f"train({epoch}, train_loader)", epoch), "module")
+    assert ("epoch = self.current_epoch" in result) is (epoch != "e")

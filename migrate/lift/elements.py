@@ -163,19 +163,19 @@ class Sums:
             return self.reduction if kept and self.reduction in ("sum", "mean") else None
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
             kinds = [self.kind(value.left), self.kind(value.right)]
-            sized = self._is_size(value.left) or self._is_size(value.right)
+            sized = self.is_size(value.left) or self.is_size(value.right)
             if "mean" in kinds and sized:
                 return "sum"
             return next((k for k, e in zip(kinds, (value.right, value.left), strict=True) if self.alike(e)), None)
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div):
-            if self._is_size(value.right) and self.kind(value.left) == "sum":
+            if self.is_size(value.right) and self.kind(value.left) == "sum":
                 return "mean"
             return self.kind(value.left) if self.alike(value.right) else None
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub):
             return self._of_terms([value.left, value.right])
         if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
             return self.kind(value.operand)
-        return "sum" if self._is_size(value) or self._adds_up(value) else self._of_loss(value)
+        return "sum" if self.is_size(value) or self._adds_up(value) else self._of_loss(value)
 
     def _of_loss(self, value: ast.expr) -> str | None:
         """The value of a loss function, whether or not it is what the step differentiates."""
@@ -226,7 +226,7 @@ class Sums:
             return None
         return only.value  # type: ignore[union-attr]
 
-    def _is_size(self, value: ast.expr) -> bool:
+    def is_size(self, value: ast.expr) -> bool:
         """`len(x)`, `x.size(0)`, `x.shape[0]`, `x.numel()` of something of the step."""
         value = self._through(value)
         if not self.of_the_samples(value):

@@ -8,9 +8,10 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from .carried import check_carried
 from .chunks import Binder, Chunk, Variable, Variables, chunks_of, resolve_variables
-from .collected import collected
+from .collected import SHOWS, collected
 from .configure import configure, need_names
 from .counters import Counter, alike, all_ranks_pass, counters_of, is_counter_read
+from .elements import Sums
 from .epochs import free_epoch_name
 from .functions import check_functions
 from .lasting import lasting
@@ -20,6 +21,8 @@ from .reads import stored
 from .recipe import CannotLift, Recipe
 from .splice import Splice
 from .totals import Where
+
+METERS = ("append", "update", "push", "record")
 
 
 class Rewriter:
@@ -154,6 +157,20 @@ class Rewriter:
                 start, stop = self.facts.text.span(call)
                 found[(start, start)] = "self.all_reduce("
                 found[(stop, stop)] = f"{share})"
+        if _is_print(n) or (found and _shows(n)):
+            found.update(self._shown_sizes(n))
+        return found
+
+    def _shown_sizes(self, n: ast.Call) -> dict[tuple[int, int], str]:
+        """Beside those, or in a print, the size of a batch is that of the whole one."""
+        found = {}
+        sums = Sums(self.facts, self.recipe, self.recipe.train, self.reduction)
+        for e in (*n.args, *(k.value for k in n.keywords)):
+            for size in walk(e):
+                if isinstance(size, ast.Call | ast.Subscript) and sums.is_size(size):
+                    start, stop = self.facts.text.span(size)
+                    found[(start, start)] = "self.all_reduce("
+                    found[(stop, stop)] = ")"
         return found
 
     def _all_come_by(self, n: ast.AST, chunk: Chunk) -> bool:
@@ -334,6 +351,12 @@ class Rewriter:
 
     def _has_optimizer_lines(self, chunk: Chunk | None) -> bool:
         return chunk is not None and chunk.hook == "training_step" and self.recipe.optimization.manual
+
+
+def _shows(call: ast.Call) -> bool:
+    """A call that keeps or shows what it gets: a list's append(), a meter's update(), a writer's add_scalar()."""
+    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return last in (*SHOWS, *METERS) or last.startswith(("add_scalar", "log_", "set_post"))
 
 
 def _is_print(call: ast.Call) -> bool:

@@ -83,6 +83,12 @@ PIECES = {
         "",
     ),
     "a tensor": ("total = torch.zeros(1)", "total += loss.detach()", "total /= len(train); print(total.item())", ""),
+    "sizes beside a loss": (
+        "meter = []",
+        "print(i * len(x), loss.item() / x.size(0)); meter.append((loss.item(), x.shape[0]))",
+        "print(sum(v * n for v, n in meter) / sum(n for _, n in meter))",
+        "",
+    ),
     "a best value": ("total = 0.0", "total += loss.item()", "best = min(best, total)", "print(best, total)"),
 }
 SCRIPTS = {
@@ -127,6 +133,10 @@ class Trainer(Base):
 Trainer().fit(2)
 """
 )
+SCRIPTS["a loss that is a sum"] = (
+    HEAD.replace("Loss()", 'Loss(reduction="sum")')
+    + EPOCHS.replace("BEFORE", "pass").replace("EACH", "print(loss.item() / len(x))").replace("AFTER", "pass")
+).replace("LAST", "")
 SCRIPTS["a last batch of one sample"] = SCRIPTS["all begin at the top"].replace("39", "33")
 SCRIPTS["one term of the loss"] = HEAD + EPOCHS.replace("BEFORE", "pass").replace("EACH", "pass").replace(
     "loss = criterion(out, y)", "first = criterion(out, y)\n        loss = first + out.pow(2).sum() / len(x)"

@@ -10,6 +10,8 @@ from torch import nn
 from torch.optim import lr_scheduler
 from torch.utils.data import DataLoader, TensorDataset, random_split
 
+OUR_HOOKS = ("on_epoch_complete", "on_train_batches_end")
+
 CASES = {}
 
 
@@ -196,7 +198,7 @@ def two_players(side):
 def where_a_callback_stands(side):
     """What the trainer says of itself in every hook of a callback."""
     notes = []
-    names = [name for name in dir(side.Callback) if name.startswith("on_") and name != "on_epoch_complete"]
+    names = [name for name in dir(side.Callback) if name.startswith("on_") and name not in OUR_HOOKS]
 
     def hook(name):
         def note(self, trainer, module, *args):

@@ -33,11 +33,18 @@ class Counter:
     where: Where = Where.LOCAL  # it is brought together, if it is
 
 
+Counters = list[tuple[Variable, Counter]]  # a variable may be one of both passes
+
+
+def counter_of(counters: Counters, var: object, passing: DataPass | None) -> Counter | None:
+    return next((c for v, c in counters if v == var and c.passing is passing), None)
+
+
 def counters_of(
     facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk], variables: Variables, reduction: str
-) -> dict[Variable, Counter]:
+) -> Counters:
     """The counters of divided passes. What cannot be brought together makes its pass one over whole batches."""
-    found: dict[Variable, Counter] = {}
+    found: Counters = []
     for chunk in chunks:
         if not chunk.hook.endswith("_step") or chunk.passing is None:
             continue
@@ -50,10 +57,9 @@ def counters_of(
                 own.update(_of_elements(facts, recipe, binder, chunks, chunk, variables, reduction))
                 _check_read_in_step(facts, binder, chunk, own)
             totals = Totals(facts, recipe, binder, chunks, variables, chunk.passing)
-            for var, counter in own.items():
-                found[var] = (
-                    replace(counter, where=totals.where(var, chunk.passing.loop)) if counter.reduced else counter
-                )
+            found += [
+                (v, replace(c, where=totals.where(v, c.passing.loop)) if c.reduced else c) for v, c in own.items()
+            ]
         except CannotLift as why:
             if training:
                 recipe.whole = why
@@ -118,7 +124,7 @@ def _check_read_in_step(facts: Facts, binder: Binder, chunk: Chunk, counters: di
         counter = counters.get(var) if isinstance(var := binder.variable(n), Variable) else None
         if counter is None or not counter.reduced or counter.passing is not passing:
             continue
-        if not all_ranks_pass(facts, passing, n, alike(counters), assigned=True):
+        if not all_ranks_pass(facts, passing, n, alike(list(counters.items())), assigned=True):
             raise CannotLift(n, f"`{n.id}` is read in the step before all of it is there")
 
 
@@ -138,9 +144,9 @@ def is_counter_read(facts: Facts, n: ast.Name) -> bool:
     return not (same and ast.unparse(around.targets[0]) == ast.unparse(at))  # type: ignore[union-attr]
 
 
-def alike(counters: dict[Variable, Counter]) -> set[str]:
+def alike(counters: Counters) -> set[str]:
     """Names of the counters that every rank counts alike."""
-    return {v.name for v, c in counters.items() if not c.reduced}
+    return {v.name for v, c in counters if not c.reduced}
 
 
 def all_ranks_pass(facts: Facts, passing: DataPass, n: ast.AST, same: set[str], assigned: bool = False) -> bool:

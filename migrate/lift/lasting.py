@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
-from .counters import Counter
+from .counters import Counters
 from .elements import Sums
 from .reads import stored
 from .recipe import DataPass, Recipe
@@ -35,7 +35,7 @@ def lasting(
     binder: Binder,
     chunks: list[Chunk],
     variables: Variables,
-    counters: dict[Variable, Counter],
+    counters: Counters,
     reduction: str,
 ) -> Lasting:
     """What the training step leaves to the statements after it; nothing where every process has the whole batch."""
@@ -48,7 +48,12 @@ def lasting(
     for name in sorted(stored(train.body) | {n.id for n in walk(train.target) if isinstance(n, ast.Name)}):
         node = _stored_at(train, name)
         var = binder.variable(node) if node is not None else None
-        if not isinstance(var, Variable) or var not in variables.attributes or var in counters or node is None:
+        if (
+            not isinstance(var, Variable)
+            or var not in variables.attributes
+            or any(v == var for v, _ in counters)
+            or node is None
+        ):
             continue
         reads = [n for s in rest for n in walk(s) if _is_read(n) and binder.variable(n) == var]  # type: ignore[arg-type]
         if train.returns is not None:

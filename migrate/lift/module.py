@@ -16,6 +16,7 @@ from ..facts.script import Facts
 from ..report import Edit, Note
 from .chunks import Chunk, Variable, drops_mode
 from .configure import Configured
+from .counters import counter_of
 from .draws import drawn
 from .epochs import epoch_afterwards, epoch_expression, max_epochs
 from .imports import imported_as
@@ -112,7 +113,7 @@ class ModuleBuilder(Rewriter):
         """What a step only adds to, sample by sample: a rank whose share is empty may not."""
         train = self.recipe.train
         set_again = {n.id for s in train.body for n in walk(s) if isinstance(n, ast.Name) and self._is_given(n)}
-        own = {v: c for v, c in self.counters.items() if c.passing is train and c.reduced and not c.by_share}
+        own = [v for v, c in self.counters if c.passing is train and c.reduced and not c.by_share]
         return tuple(sorted(self.variables.attributes[v] for v in own if v.name not in set_again))
 
     def _is_given(self, n: ast.Name) -> bool:
@@ -344,7 +345,7 @@ class ModuleBuilder(Rewriter):
         if not (isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name) and chunk.hook.endswith("_step")):
             return lines
         var = self.binder.variable(s.target)
-        counter = self.counters.get(var) if isinstance(var, Variable) else None
+        counter = counter_of(self.counters, var, chunk.passing)
         if counter is None or not counter.by_share:
             return lines
         value = self._expression(s.value, chunk)
@@ -361,7 +362,7 @@ class ModuleBuilder(Rewriter):
         """What the ranks have parts of, brought together before it is read."""
         lines, attributes = [], self.variables.attributes
         if chunk.passing is not None and chunk.statements is chunk.passing.after:
-            for var, counter in self.counters.items():
+            for var, counter in self.counters:
                 if counter.reduced and counter.where is Where.ONCE and counter.passing is chunk.passing:
                     lines.append(f"self.{attributes[var]} = self.all_reduce(self.{attributes[var]})")
         lines += [f"{v.name} = self.{how}(self.{attributes[v]})" for v, how in self._together(chunk).items()]

@@ -10,7 +10,7 @@ from .carried import check_carried
 from .chunks import Binder, Chunk, Variable, Variables, chunks_of, resolve_variables
 from .collected import SHOWS, collected
 from .configure import configure, need_names
-from .counters import Counter, alike, all_ranks_pass, counters_of, is_counter_read
+from .counters import Counters, alike, all_ranks_pass, counter_of, counters_of, is_counter_read
 from .elements import Sums
 from .epochs import free_epoch_name
 from .functions import check_functions
@@ -42,13 +42,11 @@ class Rewriter:
         if recipe.first_epoch is not None:
             need_names(self.binder, self.variables, recipe.first_epoch)
         self.reduction = self._reduction()
-        self.counters: dict[Variable, Counter] = counters_of(
-            facts, recipe, self.binder, self.chunks, self.variables, self.reduction
-        )
+        self.counters: Counters = counters_of(facts, recipe, self.binder, self.chunks, self.variables, self.reduction)
         check_functions(facts, recipe, self.binder, self.chunks, self.variables)
-        self.collected = collected(facts, recipe, self.binder, self.chunks, set(self.counters))
+        self.collected = collected(facts, recipe, self.binder, self.chunks, {v for v, _ in self.counters})
         if self.divided and self.collected.decides is not None:
-            recipe.whole, self.counters = self.collected.decides, {}
+            recipe.whole, self.counters = self.collected.decides, []
         self.lasting = lasting(facts, recipe, self.binder, self.chunks, self.variables, self.counters, self.reduction)
 
     @property
@@ -99,7 +97,7 @@ class Rewriter:
     def _replacements(self, node: ast.AST, chunk: Chunk | None) -> dict[tuple[int, int], str]:
         found: dict[tuple[int, int], str] = {}
         reduced = set(self._together(chunk)) if chunk is not None else set()
-        weighed = {value for c in self.counters.values() for value in c.weighed}
+        weighed = {value for _, c in self.counters for value in c.weighed}
         for n in walk(node):
             if n in self.own_device.unread and chunk is not None:
                 continue
@@ -303,15 +301,15 @@ class Rewriter:
 
     def _is_read_in_step(self, var: Variable, n: ast.Name, chunk: Chunk | None) -> bool:
         """Whether a training step reads what the ranks add up share by share."""
-        counter = self.counters.get(var)
+        counter = counter_of(self.counters, var, chunk.passing) if chunk is not None else None
         if counter is None or chunk is None or chunk.hook != "training_step" or not counter.reduced:
             return False
-        return counter.passing is chunk.passing and is_counter_read(self.facts, n)
+        return is_counter_read(self.facts, n)
 
     def _is_in_part(self, var: Variable) -> bool:
         """Whether each rank keeps its part of a value: what a method gives it goes to the attribute."""
-        counter = self.counters.get(var)
-        return var in self.lasting.brought or (counter is not None and counter.reduced and counter.where is Where.READ)
+        goes_on = any(v == var and c.reduced and c.where is Where.READ for v, c in self.counters)
+        return goes_on or var in self.lasting.brought
 
     def _together(self, chunk: Chunk) -> dict[Variable, str]:
         """What the ranks bring together when a method begins, as a name there, and how."""
@@ -322,7 +320,7 @@ class Rewriter:
         if after and chunk.passing is not None and chunk.passing.returns is not None:
             names += [n for n in walk(chunk.passing.returns) if isinstance(n, ast.Name)]
         found = {}
-        for var, counter in self.counters.items():
+        for var, counter in self.counters:
             own = after and counter.passing is chunk.passing and counter.where is Where.LOCAL
             if counter.reduced and (own or counter.where is Where.READ) and self._mentions(names, var, stores=own):
                 found[var] = "all_reduce"

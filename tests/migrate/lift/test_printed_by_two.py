@@ -137,6 +137,30 @@ SCRIPTS["a loss that is a sum"] = (
     HEAD.replace("Loss()", 'Loss(reduction="sum")')
     + EPOCHS.replace("BEFORE", "pass").replace("EACH", "print(loss.item() / len(x))").replace("AFTER", "pass")
 ).replace("LAST", "")
+SCRIPTS["one name for both passes"] = (
+    HEAD
+    + """
+loaders = {"train": train, "val": valid}
+for epoch in range(2):
+    for phase in ["train", "val"]:
+        if phase == "train":
+            model.train()
+        else:
+            model.eval()
+        total, hits = 0.0, 0
+        for x, y in loaders[phase]:
+            optimizer.zero_grad()
+            with torch.set_grad_enabled(phase == "train"):
+                out = model(x)
+                loss = criterion(out, y)
+                if phase == "train":
+                    loss.backward()
+                    optimizer.step()
+            total += loss.item() * x.size(0)
+            hits += torch.sum(out.argmax(1) == y)
+        print(total / len(loaders[phase].dataset), hits.double().item())
+"""
+)
 SCRIPTS["a last batch of one sample"] = SCRIPTS["all begin at the top"].replace("39", "33")
 SCRIPTS["one term of the loss"] = HEAD + EPOCHS.replace("BEFORE", "pass").replace("EACH", "pass").replace(
     "loss = criterion(out, y)", "first = criterion(out, y)\n        loss = first + out.pow(2).sum() / len(x)"

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable
-from .nodes import walk_here
+from .nodes import names_of, walk_here
 from .reads import stored
-from .recipe import CannotLift, Recipe
+from .recipe import CannotLift, DataPass, Recipe
 
 FILLS = ("append", "update", "add", "extend", "push", "record", "add_")
 SHOWS = ("print", "log", "info", "write", "display", "debug", "warning", "flush")
@@ -37,6 +37,11 @@ def collected(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk],
     losses = {f"{x.id}.item()" for x in recipe.optimization.losses if isinstance(x, ast.Name)}
     for s in train.body:
         for n in walk_here(s):
+            attribute = _attribute_filled(n)
+            if attribute is not None and not set(map(ast.unparse, names_of(attribute))) & own:
+                called = isinstance(n, ast.Call)
+                if any(depends(a, own, losses if called else set()) for a in given_by(n)):
+                    _note_attribute(facts, train, attribute, n, found)
             name = filled_by(n)
             if name is None or name.id in own or not isinstance(var := binder.variable(name), Variable):
                 continue
@@ -45,11 +50,50 @@ def collected(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk],
                 found.shown.setdefault(name.id, n)
     for kept, call in found.shown.items():
         filled = filled_by(call)
+        if filled is not None and filled.id != kept:
+            continue  # an attribute, looked at already
         reader = _reader(recipe, binder, chunks, binder.variable(filled)) if filled is not None else None
         if reader is not None:
             says = f"`{kept}` collects values of the samples, and `{facts.short(reader)}` reads it"
             found.decides = CannotLift(call, says)
     return found
+
+
+def _attribute_filled(n: ast.AST) -> ast.Attribute | None:
+    """The self.x of `self.x.append(...)`, `self.x["a"].update(...)`, `self.x += ...`."""
+    if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in FILLS:
+        held = _held(n.func.value)
+    else:
+        held = _held(n.target) if isinstance(n, ast.AugAssign) else None
+    return held if isinstance(held, ast.Attribute) else None
+
+
+def _note_attribute(facts: Facts, train: DataPass, filled: ast.Attribute, n: ast.AST, found: Collected) -> None:
+    """An attribute may be read in any method: whole batches, unless it is only shown."""
+    says, at = f"`{ast.unparse(filled)}` collects values of the samples", None
+    for read in facts.walk(ast.Attribute):
+        ups = list(facts.scopes.ancestors(read))
+        if read.attr != filled.attr or train.loop in ups or not _takes_value(read, ups):
+            continue
+        if not any(isinstance(up, ast.Call) and _shows(up) for up in ups):
+            at = facts.scopes.statement_of(read)
+            break
+    if at is None:
+        found.shown.setdefault(ast.unparse(filled), n)
+    elif found.decides is None:
+        found.decides = CannotLift(n, f"{says}, and `{facts.short(at)}` reads it")
+
+
+def _takes_value(read: ast.Attribute, ups: list[ast.AST]) -> bool:
+    """Not one that sets the attribute, or makes it begin again: `self.x = 0`, `self.x.reset()`."""
+    if isinstance(read.ctx, ast.Store):
+        return isinstance(ups[0], ast.AugAssign)
+    return not (isinstance(ups[0], ast.Attribute) and ups[0].attr in ("reset", "clear"))
+
+
+def _shows(call: ast.Call) -> bool:
+    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return last in SHOWS or last.startswith(("add_", "log_", "set_", "print"))
 
 
 def filled_by(n: ast.AST) -> ast.Name | None:
@@ -134,10 +178,8 @@ def _not_shown(node: ast.AST) -> Iterable[ast.AST]:
     while stack:
         n = stack.pop()
         yield n
-        if isinstance(n, ast.Call):
-            last = n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")
-            if last in SHOWS or last.startswith(("add_", "log_", "set_", "print")):
-                continue
+        if isinstance(n, ast.Call) and _shows(n):
+            continue
         if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and len(n.targets) == 1:
             made = n.value
             if isinstance(n.targets[0], ast.Name) and n.targets[0].id.startswith("progress") and made.args:

@@ -93,3 +93,56 @@ def test_what_an_evaluation_fills_and_something_reads_is_filled_on_every_process
 def test_what_an_evaluation_fills_with_its_own_counts_is_divided():
     result = check_same(EVALUATED.format(fills="history['of'].append(1)", after="pass"), "module")
     assert "divide_validation" not in result
+
+
+ATTRIBUTE = """
+class Loop:
+    def __init__(self):
+        self.model, self.optimizer = model, optimizer
+        self.total, self.worst = 0.0, []
+
+    def fit(self):
+        for epoch in range(2):
+            self.total = 0.0
+            for x, y in train_loader:
+                out = self.model(x)
+                loss = criterion(out, y)
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                EACH
+            AFTER
+
+    def report(self):
+        print(self.total)
+
+Loop().fit()
+"""
+
+
+@pytest.mark.parametrize(
+    ("each", "after"),
+    [
+        ("self.total += loss.item()", "self.total /= len(train_loader); self.report()"),
+        ("self.worst.append(out.max().item())", "self.worst.sort(); self.report()"),
+        ("self.worst.extend(out.argmax(1).tolist())", "chosen = max(self.worst); print(chosen)"),
+    ],
+)
+def test_an_attribute_that_is_filled_and_read_for_more_than_to_show_it_gets_whole_batches(each, after):
+    text = HEAD + ATTRIBUTE.replace("EACH", each).replace("AFTER", after)
+    assert "divide_batches = False" in check_same(text, "module")
+
+
+@pytest.mark.parametrize(
+    ("each", "told"),
+    [
+        ("self.worst.append(out.max().item())", True),
+        ("self.worst.append(loss.item())", False),
+        ("self.worst.append(len(x))", False),
+        ("kept = []; kept.append(out.max().item())", False),
+    ],
+)
+def test_an_attribute_that_is_only_shown_is_told_of(each, told):
+    text = HEAD + ATTRIBUTE.replace("EACH", each).replace("AFTER", "print(self.worst); self.worst.clear()")
+    assert "divide_batches" not in check_same(text, "module")
+    assert any("`self.worst` holds what the process sees" in n.message for n in migrate_text(text).attention) is told

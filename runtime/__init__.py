@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import alike, folders
+from . import alike, folders, given_rank
 from .printing import keep_lines_whole
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ __all__ = [
 keep_lines_whole()
 alike.on_import()
 folders.on_import()
+given_rank.on_import()
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ the same on every rank.
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, replace
 
 from ..facts.nodes import walk
@@ -21,6 +22,8 @@ from .recipe import CannotLift, DataPass, Recipe
 from .totals import Totals, Where
 
 LISTS = ("list", "tuple", "tolist", "sorted")
+# a test for one process, by its words
+ONE_RANK = re.compile(r"rank|RANK|[Mm]aster|is_main|primary|global_zero|environ")
 PER_SAMPLE = {"sum", "numel", "nelement", "size", "__len__", "count_nonzero"}
 
 
@@ -159,7 +162,8 @@ def all_ranks_pass(facts: Facts, passing: DataPass, n: ast.AST, same: set[str], 
         if up is passing.loop:
             return True
         if isinstance(up, ast.If):
-            if any(isinstance(x, ast.Name) and x.id in own for x in walk(up.test)):
+            own_asked = any(isinstance(x, ast.Name) and x.id in own for x in walk(up.test))
+            if own_asked or ONE_RANK.search(ast.unparse(up.test)):
                 return False
         elif not isinstance(up, kinds) or isinstance(up, ast.Lambda | ast.IfExp | ast.BoolOp):
             return False

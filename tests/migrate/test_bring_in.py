@@ -165,7 +165,13 @@ def test_comes_from_the_folder_of_the_project(tmp_path):
     assert done[0].report.plan == "module" and "def training_step(" in done[0].result.text
 
 
-@pytest.mark.parametrize("files", COME.values(), ids=COME.keys())
+FEW = 4  # of these runs; the others take minutes
+RUNS = [
+    pytest.param(files, id=name, marks=[pytest.mark.slow] * (i >= FEW)) for i, (name, files) in enumerate(COME.items())
+]
+
+
+@pytest.mark.parametrize("files", RUNS)
 def test_comes_and_is_lifted(tmp_path, files):
     before = written(tmp_path / "before", files)
     done = migrated(before)

@@ -226,6 +226,13 @@ def test_a_sum_that_does_not_begin_at_zero_is_one_of_whole_batches(begins, betwe
     assert "divide_batches = False" in result and "all_reduce" not in result
 
 
+def test_what_one_process_alone_prints_in_a_step_is_not_brought_together():
+    text = HEAD + "import os\ndef is_main():\n    return os.environ.get('RANK', '0') == '0'\n" + EPOCHS
+    text = text.replace("BEFORE", "pass").replace("AFTER", "pass").replace("LAST", "")
+    result = check_same(text.replace("EACH", "if i % 2 == 0 and is_main():\n            print(loss.item())"), "module")
+    assert "all_reduce" not in result
+
+
 def test_what_is_neither_mean_nor_sum_is_told():
     text = HEAD + EPOCHS.replace("BEFORE", "pass").replace("EACH", "worst = out.max()").replace("LAST", "")
     result = migrate_text(text.replace("AFTER", "print(worst)"))

@@ -25,6 +25,7 @@ def test_messages_of_different_sizes_are_told_with_the_line_of_each_rank():
     assert "self.all_gather(torch.ones(5 + self.global_rank))" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_rank_that_sleeps_is_waited_for():
     begun = time.monotonic()
     done = ptrun(*TWO, "sleeps", limit=150)

@@ -61,6 +61,7 @@ def collected(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk],
 
 def _attribute_filled(n: ast.AST) -> ast.Attribute | None:
     """The self.x of `self.x.append(...)`, `self.x["a"].update(...)`, `self.x += ...`."""
+    held: ast.expr | None
     if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in FILLS:
         held = _held(n.func.value)
     else:

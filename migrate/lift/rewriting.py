@@ -179,11 +179,17 @@ class Rewriter:
         return isinstance(value, ast.Call) and self.facts.names.resolve(value.func) == "torch.save"
 
     def _opens_for_saving(self, s: ast.With) -> bool:
-        """`with open(path, "wb") as f:` around nothing but saves: on rank 0 alone, or ranks cut each other's file."""
+        """`with open(path, "wb") as f:` around saves, and prints: on rank 0 alone, or ranks cut each other's file."""
         opened = [i.context_expr for i in s.items]
         return all(
             isinstance(c, ast.Call) and isinstance(c.func, ast.Name) and c.func.id == "open" for c in opened
-        ) and all(isinstance(x, ast.Expr) and self._is_save(x.value) for x in s.body)
+        ) and self._only_saves(s.body)
+
+    def _only_saves(self, body: list[ast.stmt]) -> bool:
+        values = [x.value for x in body if isinstance(x, ast.Expr)]
+        others = [v for v in values if not self._is_save(v)]
+        shown = all(isinstance(v, ast.Call) and _is_print(v) for v in others)
+        return len(values) == len(body) and len(others) < len(body) and shown
 
     def _guarded_save(self, s: ast.stmt) -> dict[tuple[int, int], str]:
         if self.splice.shares_a_line(s):

@@ -620,10 +620,11 @@ def test_batch_norm_on_shares_is_told_of():
     assert any("batch norm" in n.message for n in result.attention)
 
 
-def test_a_file_is_opened_for_saving_by_rank_0_alone():
+@pytest.mark.parametrize("shown", ["", "            print('saved')\n"])
+def test_a_file_is_opened_for_saving_by_rank_0_alone(shown):
     text = FUNCTIONS.replace(
         "        best = right\n",
-        "        best = right\n        with open('/dev/null', 'wb') as f:\n            torch.save(best, f)\n",
+        f"        best = right\n        with open('/dev/null', 'wb') as f:\n{shown}            torch.save(best, f)\n",
     )
     result = check_same(text, "module")
     lines = [line.strip() for line in result.splitlines()]

@@ -14,7 +14,7 @@ from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
 from .counters import Counters
 from .elements import Sums
-from .reads import stored
+from .reads import exposed, stored
 from .recipe import DataPass, Recipe
 
 MEAN = "batch_mean"  # of Module, over what the ranks have of the last batch
@@ -44,25 +44,25 @@ def lasting(
     if recipe.whole is not None:
         return found
     sums = Sums(facts, recipe, train, reduction)
-    rest = [s for c in chunks if c.statements is not train.body for s in c.statements]
+    others = [c for c in chunks if c.statements is not train.body]
+    counted = {v for v, _ in counters}
     for name in sorted(stored(train.body) | {n.id for n in walk(train.target) if isinstance(n, ast.Name)}):
         node = _stored_at(train, name)
         var = binder.variable(node) if node is not None else None
-        if (
-            not isinstance(var, Variable)
-            or var not in variables.attributes
-            or any(v == var for v, _ in counters)
-            or node is None
-        ):
+        if node is None or not isinstance(var, Variable) or var not in variables.attributes or var in counted:
             continue
-        reads = [n for s in rest for n in walk(s) if _is_read(n) and binder.variable(n) == var]  # type: ignore[arg-type]
-        if train.returns is not None:
-            reads += [n for n in walk(train.returns) if _is_read(n) and binder.variable(n) == var]  # type: ignore[arg-type]
+        names = [n for c in others for s in c.statements for n in walk(s) if isinstance(n, ast.Name)]
+        names += [n for n in walk(train.returns) if isinstance(n, ast.Name)] if train.returns is not None else []
+        own = [n for n in names if binder.variable(n) == var]
+        reads = [n for n in own if isinstance(n.ctx, ast.Load)]
         kept = var.owner == "" and var.name in variables.results
         if name == train.index or not (reads or kept) or not _of_the_samples(sums, train, name):
             continue
         kind = sums.kind(ast.copy_location(ast.Name(name, ast.Load()), node))
-        if kind is None:
+        if len(reads) < len(own):  # others give it another value: what is read may be that
+            if any(name in exposed(c.statements) for c in others):
+                found.parts[name] = reads[0] if reads else node
+        elif kind is None:
             found.parts[name] = reads[0] if reads else node
         else:
             found.brought[var] = MEAN if kind == "mean" else SUM

@@ -89,6 +89,18 @@ PIECES = {
         "print(sum(v * n for v, n in meter) / sum(n for _, n in meter))",
         "",
     ),
+    "a name of the step that is given another value": (
+        "total = 0.0",
+        "total += loss.item()",
+        "loss = total / len(train); print(loss)",
+        "print(loss)",
+    ),
+    "a name that the evaluation gives another value": (
+        "pass",
+        "pass",
+        f"{EVALUATION.replace('hits +=', 'loss = 0; hits +=')}\n    print(hits, loss)",
+        "",
+    ),
     "a best value": ("total = 0.0", "total += loss.item()", "best = min(best, total)", "print(best, total)"),
 }
 SCRIPTS = {

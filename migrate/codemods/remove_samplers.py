@@ -10,37 +10,20 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from ..facts.devices import argument_at
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.samplers import own_samplers
-from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
+from .restored_shuffle import by_branch, by_phase, evaluates, said_by, without_sampler
 from .rewrites import change_call, change_dict, else_only, first_gone, source
-from .sampler_arguments import SAMPLER, reads_in_function
+from .sampler_arguments import SAMPLER
+from .sampler_uses import Use, is_none, is_text, use_of, uses_of_attribute, uses_of_name
 
-LOADER = "torch.utils.data.DataLoader"
-EVALUATES = re.compile(r"(^|[^a-z])(val|valid|validation|test|eval|evaluation|dev|predict|inference)([^a-z]|$)")
 WHY = "the runtime divides the batches"
-
-
-@dataclass
-class Use:
-    """Every place where one DistributedSampler is named, sorted by what becomes of it."""
-
-    made: list[ast.Call] = field(default_factory=list)
-    statements: list[ast.stmt] = field(default_factory=list)  # that bind it
-    alternatives: list[ast.expr] = field(default_factory=list)  # what else the name may be
-    epochs: list[ast.Expr] = field(default_factory=list)
-    tests: list[ast.expr] = field(default_factory=list)
-    handed: list[ast.expr] = field(default_factory=list)
-    given: list[ast.expr] = field(default_factory=list)  # to functions of the file
-    inside: list[ast.expr] = field(default_factory=list)  # read in those
-    other: list[ast.expr] = field(default_factory=list)
 
 
 class RemoveSamplers(Codemod):
@@ -60,7 +43,7 @@ class RemoveSamplers(Codemod):
         for call in made:
             if call in handled:
                 continue
-            use = self._use(facts, call)
+            use = use_of(facts, call)
             handled.update(use.made)
             changes = list(self._changes(facts, use)) if not use.other else []
             kept = not changes
@@ -90,14 +73,14 @@ class RemoveSamplers(Codemod):
         """`sampler = None`, where the branch that made one was that of several processes."""
         for s in facts.walk(ast.Assign):
             target = s.targets[0]
-            if not (_is_none(s.value) and len(s.targets) == 1):
+            if not (is_none(s.value) and len(s.targets) == 1):
                 continue
             use = Use([], [s], [s.value])
             if isinstance(target, ast.Name):
-                self._uses_of_name(facts, target, use)
+                uses_of_name(facts, target, use)
             elif isinstance(target, ast.Attribute):
-                self._uses_of_attribute(facts, target, use)
-            if use.handed and not use.other and not use.made and all(_is_none(a) for a in use.alternatives):
+                uses_of_attribute(facts, target, use)
+            if use.handed and not use.other and not use.made and all(is_none(a) for a in use.alternatives):
                 yield from self._changes(facts, use)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
@@ -108,7 +91,7 @@ class RemoveSamplers(Codemod):
         line, column, _, _ = facts.text.key(call)
         where = f" (`{facts.short(use.other[0])}` on line {use.other[0].lineno})" if use.other else ""
         kept = f"DistributedSampler kept: it is used for more than a DataLoader{where}"
-        if not use.other and len({_shuffle(facts, c) for c in use.made}) > 1:
+        if not use.other and len({said_by(facts, c) for c in use.made}) > 1:
             kept = "DistributedSampler kept: whether it shuffles depends on the branch"
         self.left.append(Note(line, column + 1, self.code, f"{kept}; it draws every sample, {WHY}"))
         dropped = tuple(a for n, i in (("num_replicas", 1), ("rank", 2)) if (a := argument_at(call, n, i)) is not None)
@@ -126,7 +109,7 @@ class RemoveSamplers(Codemod):
         others = [n for s in branch.orelse for n in walk(s) if isinstance(n, ast.Assign)]
         if any(isinstance(s.value, ast.Call) and facts.names.resolve(s.value.func) == SAMPLER for s in others):
             return
-        given = {ast.unparse(t) for s in others for t in s.targets if not _is_none(s.value)}
+        given = {ast.unparse(t) for s in others for t in s.targets if not is_none(s.value)}
         parent = facts.scopes.parents.get(branch)
         chained = isinstance(parent, ast.If) and parent.orelse == [branch]
         if chained or not bound or not bound <= given or not only_asks(facts.names, branch.test):
@@ -165,134 +148,18 @@ class RemoveSamplers(Codemod):
             for k in facts.walk(ast.keyword)
         )
 
-    # -- where it is used ------------------------------------------------------------------------------------
-
-    def _use(self, facts: Facts, call: ast.Call) -> Use:
-        use = Use([call])
-        top: ast.expr = call
-        up = facts.scopes.parents[call]
-        while isinstance(up, ast.IfExp) and top is not up.test:
-            for other in _branches(up.orelse if top is up.body else up.body):
-                sampler = isinstance(other, ast.Call) and facts.names.resolve(other.func) == SAMPLER
-                (use.made if sampler else use.alternatives).append(other)  # type: ignore[arg-type]
-            top, up = up, facts.scopes.parents[up]
-        if isinstance(up, ast.Assign) and len(up.targets) == 1:
-            target = up.targets[0]
-            use.statements.append(up)
-            if isinstance(target, ast.Name):
-                self._uses_of_name(facts, target, use)
-            elif isinstance(target, ast.Attribute):
-                self._uses_of_attribute(facts, target, use)
-            else:
-                self._read(facts, top, use)
-        else:
-            self._read(facts, top, use)
-        return use
-
-    def _uses_of_name(self, facts: Facts, target: ast.Name, use: Use) -> None:
-        scope: Scope | None = facts.scopes.scope_of(target).lookup(target.id)
-        if scope is None or target.id in scope.params:
-            use.other.append(target)
-            return
-        stores = [facts.scopes.parents.get(s) for s in scope.stores[target.id]]
-        self._bindings(facts, stores, target, use)
-        for read in facts.scopes.reads(target.id, scope):
-            self._read(facts, read, use)
-
-    def _uses_of_attribute(self, facts: Facts, target: ast.Attribute, use: Use) -> None:
-        same = [a for a in facts.walk(ast.Attribute) if a.attr == target.attr]
-        stores = [facts.scopes.parents.get(a) for a in same if not isinstance(a.ctx, ast.Load)]
-        self._bindings(facts, stores, target, use)
-        if facts.is_library and not target.attr.startswith("_"):
-            users = [c for c in facts.walk(ast.ClassDef) if any(n is target for n in walk(c))]
-            if not users:
-                use.other.append(target)
-        for a in same:
-            if isinstance(a.ctx, ast.Load):
-                self._read(facts, a, use)
-
-    def _bindings(self, facts: Facts, stores: list[ast.AST | None], target: ast.expr, use: Use) -> None:
-        for s in stores:
-            if not (isinstance(s, ast.Assign) and len(s.targets) == 1):
-                if isinstance(s, ast.Assign) and all(_is_none(v) for v in [s.value]):
-                    continue
-                use.other.append(target)
-                continue
-            if s in use.statements:
-                continue
-            use.statements.append(s)
-            for value in _branches(s.value):
-                if isinstance(value, ast.Call) and facts.names.resolve(value.func) == SAMPLER:
-                    use.made.append(value)
-                else:
-                    use.alternatives.append(value)
-
-    def _read(self, facts: Facts, read: ast.expr, use: Use) -> None:
-        parents = facts.scopes.parents
-        up = parents[read]
-        if isinstance(up, ast.keyword):
-            up = parents[up]
-        if (
-            isinstance(up, ast.Call)
-            and facts.names.resolve(up.func) == LOADER
-            and argument_at(up, "sampler", 3) is read
-        ) or (_in_dict(up, read) and self._reaches_loader(facts, up)):
-            use.handed.append(read)
-        elif isinstance(up, ast.Attribute) and up.attr == "set_epoch":
-            call = parents[up]
-            holder = parents[call]
-            if isinstance(holder, ast.Expr):
-                use.epochs.append(holder)
-            else:
-                use.other.append(read)
-        elif (
-            isinstance(up, ast.Compare)
-            and len(up.ops) == 1
-            and isinstance(up.ops[0], ast.Is | ast.IsNot)
-            and _is_none(up.comparators[0])
-        ):
-            use.tests.append(up)
-        elif isinstance(up, ast.If) and up.test is read:
-            use.tests.append(read)
-        elif (isinstance(up, ast.UnaryOp) and isinstance(up.op, ast.Not)) or (
-            isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id in ("isinstance", "hasattr")
-        ):
-            use.tests.append(up)
-        elif (inside := reads_in_function(facts, read)) is not None:
-            use.given.append(read)
-            for r in inside:
-                if not any(r is known for known in use.inside):
-                    use.inside.append(r)
-                    self._read(facts, r, use)
-        else:
-            use.other.append(read)
-
-    def _reaches_loader(self, facts: Facts, made: ast.AST) -> bool:
-        """Whether a dictionary is spread into a DataLoader, at once or by its name."""
-        up = facts.scopes.parents.get(made)
-        if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name):
-            scope = facts.scopes.scope_of(up.targets[0]).lookup(up.targets[0].id)
-            reads = list(facts.scopes.reads(up.targets[0].id, scope)) if scope is not None else []
-            return any(self._spread_into_loader(facts, r) for r in reads)
-        return self._spread_into_loader(facts, made)
-
-    def _spread_into_loader(self, facts: Facts, node: ast.AST) -> bool:
-        k = facts.scopes.parents.get(node)
-        call = facts.scopes.parents.get(k) if isinstance(k, ast.keyword) and k.arg is None else None
-        return isinstance(call, ast.Call) and facts.names.resolve(call.func) == LOADER
-
     # -- what becomes of it ----------------------------------------------------------------------------------
 
     def _changes(self, facts: Facts, use: Use) -> Iterator[Change]:
-        others = [a for a in use.alternatives if not _is_none(a)]
+        others = [a for a in use.alternatives if not is_none(a)]
         if others:
             yield from self._alternative(facts, use, others)
             return
         gone_tests: set[ast.AST] = set()
-        said = {_shuffle(facts, call) for call in use.made}
+        said = {said_by(facts, call) for call in use.made}
         shuffle = next(iter(said)) if len(said) == 1 and not use.alternatives else None
         if len(said) > 1:
-            shuffle = self._by_branch(facts, use)
+            shuffle = by_branch(facts, use)
             if shuffle is None:
                 return
         for read in use.handed:
@@ -317,30 +184,6 @@ class RemoveSamplers(Codemod):
             says = f"`{facts.short(s)}` removed: {WHY}"
             yield Change(s, self.edit(facts, s, says), None, (s,))
 
-    def _by_branch(self, facts: Facts, use: Use) -> str | None:
-        """`shuffle=` where two branches make samplers that shuffle differently: what chose between them."""
-        if use.alternatives or len(use.made) != 2:
-            return None
-        first, second = sorted(use.made, key=lambda c: (c.lineno, c.col_offset))
-        chooser: ast.AST | None = facts.scopes.parents.get(first)
-        if isinstance(chooser, ast.Assign):
-            chooser = facts.scopes.parents.get(chooser)
-            blocks = [chooser.body, chooser.orelse] if isinstance(chooser, ast.If) else []
-            if [len(b) for b in blocks] != [1, 1] or [getattr(b[0], "value", None) for b in blocks] != [first, second]:
-                return None
-        elif not isinstance(chooser, ast.IfExp) or [chooser.body, chooser.orelse] != [first, second]:
-            return None
-        test = chooser.test  # type: ignore[union-attr]
-        if not _stays_as_it_is(facts, test):
-            return None
-        source, said = facts.text.get(test), [_shuffle(facts, c) for c in (first, second)]
-        if said == ["True", None]:
-            return source
-        if said == [None, "True"]:
-            plain = isinstance(test, ast.Name | ast.Attribute)
-            return f"not {source}" if plain else f"not ({source})"
-        return f"{said[0] or False} if {source} else {said[1] or False}"
-
     def _told_off(self, facts: Facts, use: Use) -> Iterator[ast.stmt]:
         """`shuffle = False` beside the sampler, because a DataLoader refuses to shuffle beside one."""
         holders = [facts.scopes.parents.get(r) for r in use.handed]
@@ -362,24 +205,24 @@ class RemoveSamplers(Codemod):
     ) -> Iterator[Change]:
         up = facts.scopes.parents[read]
         holder = facts.scopes.parents[up] if isinstance(up, ast.keyword) else up
-        evaluates = _evaluates(facts, holder)
+        for_evaluation = evaluates(facts, holder)
         given = None
         if isinstance(holder, ast.Call):
             given = argument_at(holder, "shuffle", 2)
         elif isinstance(holder, ast.Dict):
-            given = next((v for k, v in zip(holder.keys, holder.values, strict=True) if _is_text(k, "shuffle")), None)
-        new = shuffle if not evaluates else None
-        new = _by_phase(facts, holder) if new == "True" else new
+            given = next((v for k, v in zip(holder.keys, holder.values, strict=True) if is_text(k, "shuffle")), None)
+        new = shuffle if not for_evaluation else None
+        new = by_phase(facts, holder) if new == "True" else new
         gone: tuple[ast.AST, ...] = (read,)
         if given is not None:
-            known = _without_sampler(given, use.tests)
-            if known is None and shuffle is not None and isinstance(given, ast.Constant) and not evaluates:
+            known = without_sampler(given, use.tests)
+            if known is None and shuffle is not None and isinstance(given, ast.Constant) and not for_evaluation:
                 gone = (read, given)  # False, because a DataLoader refuses to shuffle beside a sampler
             elif known is not None:
                 gone_tests.update(n for n in walk(given) if n in use.tests)
                 gone = (read, given)
-                new = None if known is False or evaluates else "True"
-            elif shuffle is None or evaluates:
+                new = None if known is False or for_evaluation else "True"
+            elif shuffle is None or for_evaluation:
                 new = facts.text.get(given)
         says = f"sampler removed{f', shuffle={new} restored' if new and (given is None or gone[1:]) else ''}: {WHY}"
         if new == "True":
@@ -462,89 +305,3 @@ _LOADER_PARAMETERS = ("dataset", "batch_size", "shuffle", "sampler", "batch_samp
 def _is_of_one(call: ast.Call) -> bool:
     replicas, rank = argument_at(call, "num_replicas", 1), argument_at(call, "rank", 2)
     return [getattr(replicas, "value", None), getattr(rank, "value", None)] == [1, 0]
-
-
-def _branches(value: ast.expr) -> list[ast.expr]:
-    return [*_branches(value.body), *_branches(value.orelse)] if isinstance(value, ast.IfExp) else [value]
-
-
-def _is_none(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-def _is_text(node: ast.AST | None, text: str) -> bool:
-    return isinstance(node, ast.Constant) and node.value == text
-
-
-def _in_dict(up: ast.AST, read: ast.expr) -> bool:
-    """`{"sampler": read}` or `dict(sampler=read)`."""
-    if isinstance(up, ast.Dict):
-        return any(v is read and _is_text(k, "sampler") for k, v in zip(up.keys, up.values, strict=True))
-    if isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id == "dict":
-        return any(k.value is read and k.arg == "sampler" for k in up.keywords)
-    return False
-
-
-def _shuffle(facts: Facts, call: ast.Call) -> str | None:
-    """What the sampler said about shuffling: the source of `shuffle=`, None when it keeps the order."""
-    given = argument_at(call, "shuffle", 3)
-    if given is None:
-        return "True"
-    return None if isinstance(given, ast.Constant) and not given.value else facts.text.get(given)
-
-
-def _by_phase(facts: Facts, holder: ast.AST) -> str | None:
-    """The source of `shuffle=` in `{x: DataLoader(...) for x in ["train", "val"]}`: what evaluates keeps its order."""
-    for up in facts.scopes.ancestors(holder):
-        for loop in getattr(up, "generators", [up] if isinstance(up, ast.For) else []):
-            values = [getattr(e, "value", None) for e in getattr(loop.iter, "elts", ())]
-            phases = [v for v in values if isinstance(v, str)]
-            if not isinstance(loop.target, ast.Name) or not phases or len(phases) < len(values):
-                continue
-            shuffled = [p for p in phases if not EVALUATES.search(p.lower())]
-            if len(shuffled) < len(phases):
-                several = f"{loop.target.id} in ({', '.join(map(repr, shuffled))})"
-                one = f"{loop.target.id} == {shuffled[0]!r}" if shuffled else None
-                return several if len(shuffled) > 1 else one
-    return "True"
-
-
-def _stays_as_it_is(facts: Facts, test: ast.expr) -> bool:
-    """Whether a condition is one of names that are bound once, so that it says the same a little later."""
-    for n in walk(test):
-        if isinstance(n, ast.Call | ast.NamedExpr | ast.Await | ast.Subscript):
-            return False
-        if isinstance(n, ast.Name):
-            scope = facts.scopes.scope_of(n).lookup(n.id)
-            if scope is not None and len(scope.stores.get(n.id, ())) + (n.id in scope.params) > 1:
-                return False
-    return True
-
-
-def _without_sampler(given: ast.expr, tests: list[ast.expr]) -> bool | None:
-    """What `shuffle=(sampler is None)` says when there is no sampler; None when it asks something else."""
-    if given in tests:
-        if isinstance(given, ast.Compare):
-            return isinstance(given.ops[0], ast.Is)
-        return isinstance(given, ast.UnaryOp)
-    return None
-
-
-def _evaluates(facts: Facts, holder: ast.AST) -> bool:
-    """Whether the names around a loader say that it is for evaluation."""
-    names: list[str] = []
-    child = holder
-    for up in facts.scopes.ancestors(holder):
-        if isinstance(up, ast.Assign):
-            names += [ast.unparse(t) for t in up.targets]
-        elif isinstance(up, ast.keyword) and up.arg:
-            names.append(up.arg)
-        elif isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
-            names.append(up.name)
-            break
-        child = up
-    del child
-    if isinstance(holder, ast.Call) and holder.args:
-        names.append(ast.unparse(holder.args[0])[:80])
-    text = " ".join(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", n).lower() for n in names)
-    return bool(EVALUATES.search(text)) and not re.search(r"(^|[^a-z])(train|trn)", text)

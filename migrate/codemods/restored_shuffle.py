@@ -1,0 +1,100 @@
+"""What a DistributedSampler said about shuffling, as the `shuffle=` of its DataLoader."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ..facts.devices import argument_at
+from ..facts.nodes import walk
+from ..facts.script import Facts
+from .sampler_uses import Use
+
+EVALUATES = re.compile(r"(^|[^a-z])(val|valid|validation|test|eval|evaluation|dev|predict|inference)([^a-z]|$)")
+
+
+def said_by(facts: Facts, call: ast.Call) -> str | None:
+    """What the sampler said about shuffling: the source of `shuffle=`, None when it keeps the order."""
+    given = argument_at(call, "shuffle", 3)
+    if given is None:
+        return "True"
+    return None if isinstance(given, ast.Constant) and not given.value else facts.text.get(given)
+
+
+def by_branch(facts: Facts, use: Use) -> str | None:
+    """`shuffle=` where two branches make samplers that shuffle differently: what chose between them."""
+    if use.alternatives or len(use.made) != 2:
+        return None
+    first, second = sorted(use.made, key=lambda c: (c.lineno, c.col_offset))
+    chooser: ast.AST | None = facts.scopes.parents.get(first)
+    if isinstance(chooser, ast.Assign):
+        chooser = facts.scopes.parents.get(chooser)
+        blocks = [chooser.body, chooser.orelse] if isinstance(chooser, ast.If) else []
+        if [len(b) for b in blocks] != [1, 1] or [getattr(b[0], "value", None) for b in blocks] != [first, second]:
+            return None
+    elif not isinstance(chooser, ast.IfExp) or [chooser.body, chooser.orelse] != [first, second]:
+        return None
+    test = chooser.test  # type: ignore[union-attr]
+    if not _stays_as_it_is(facts, test):
+        return None
+    source, said = facts.text.get(test), [said_by(facts, c) for c in (first, second)]
+    if said == ["True", None]:
+        return source
+    if said == [None, "True"]:
+        plain = isinstance(test, ast.Name | ast.Attribute)
+        return f"not {source}" if plain else f"not ({source})"
+    return f"{said[0] or False} if {source} else {said[1] or False}"
+
+
+def by_phase(facts: Facts, holder: ast.AST) -> str | None:
+    """The source of `shuffle=` in `{x: DataLoader(...) for x in ["train", "val"]}`: what evaluates keeps its order."""
+    for up in facts.scopes.ancestors(holder):
+        for loop in getattr(up, "generators", [up] if isinstance(up, ast.For) else []):
+            values = [getattr(e, "value", None) for e in getattr(loop.iter, "elts", ())]
+            phases = [v for v in values if isinstance(v, str)]
+            if not isinstance(loop.target, ast.Name) or not phases or len(phases) < len(values):
+                continue
+            shuffled = [p for p in phases if not EVALUATES.search(p.lower())]
+            if len(shuffled) < len(phases):
+                several = f"{loop.target.id} in ({', '.join(map(repr, shuffled))})"
+                one = f"{loop.target.id} == {shuffled[0]!r}" if shuffled else None
+                return several if len(shuffled) > 1 else one
+    return "True"
+
+
+def _stays_as_it_is(facts: Facts, test: ast.expr) -> bool:
+    """Whether a condition is one of names that are bound once, so that it says the same a little later."""
+    for n in walk(test):
+        if isinstance(n, ast.Call | ast.NamedExpr | ast.Await | ast.Subscript):
+            return False
+        if isinstance(n, ast.Name):
+            scope = facts.scopes.scope_of(n).lookup(n.id)
+            if scope is not None and len(scope.stores.get(n.id, ())) + (n.id in scope.params) > 1:
+                return False
+    return True
+
+
+def without_sampler(given: ast.expr, tests: list[ast.expr]) -> bool | None:
+    """What `shuffle=(sampler is None)` says when there is no sampler; None when it asks something else."""
+    if given in tests:
+        if isinstance(given, ast.Compare):
+            return isinstance(given.ops[0], ast.Is)
+        return isinstance(given, ast.UnaryOp)
+    return None
+
+
+def evaluates(facts: Facts, holder: ast.AST) -> bool:
+    """Whether the names around a loader say that it is for evaluation."""
+    names: list[str] = []
+    for up in facts.scopes.ancestors(holder):
+        if isinstance(up, ast.Assign):
+            names += [ast.unparse(t) for t in up.targets]
+        elif isinstance(up, ast.keyword) and up.arg:
+            names.append(up.arg)
+        elif isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+            names.append(up.name)
+            break
+    if isinstance(holder, ast.Call) and holder.args:
+        names.append(ast.unparse(holder.args[0])[:80])
+    text = " ".join(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", n).lower() for n in names)
+    return bool(EVALUATES.search(text)) and not re.search(r"(^|[^a-z])(train|trn)", text)

@@ -1,0 +1,169 @@
+"""Where a DistributedSampler goes: the names that it has, and what each of them is read for."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from ..facts.devices import argument_at
+from ..facts.nodes import walk
+from ..facts.scopes import Scope
+from ..facts.script import Facts
+from .sampler_arguments import SAMPLER, reads_in_function
+
+LOADER = "torch.utils.data.DataLoader"
+
+
+@dataclass
+class Use:
+    """Every place where one DistributedSampler is named, sorted by what becomes of it."""
+
+    made: list[ast.Call] = field(default_factory=list)
+    statements: list[ast.stmt] = field(default_factory=list)  # that bind it
+    alternatives: list[ast.expr] = field(default_factory=list)  # what else the name may be
+    epochs: list[ast.Expr] = field(default_factory=list)
+    tests: list[ast.expr] = field(default_factory=list)
+    handed: list[ast.expr] = field(default_factory=list)
+    given: list[ast.expr] = field(default_factory=list)  # to functions of the file
+    inside: list[ast.expr] = field(default_factory=list)  # read in those
+    other: list[ast.expr] = field(default_factory=list)
+
+
+def use_of(facts: Facts, call: ast.Call) -> Use:
+    use = Use([call])
+    top: ast.expr = call
+    up = facts.scopes.parents[call]
+    while isinstance(up, ast.IfExp) and top is not up.test:
+        for other in _branches(up.orelse if top is up.body else up.body):
+            sampler = isinstance(other, ast.Call) and facts.names.resolve(other.func) == SAMPLER
+            (use.made if sampler else use.alternatives).append(other)  # type: ignore[arg-type]
+        top, up = up, facts.scopes.parents[up]
+    if isinstance(up, ast.Assign) and len(up.targets) == 1:
+        target = up.targets[0]
+        use.statements.append(up)
+        if isinstance(target, ast.Name):
+            uses_of_name(facts, target, use)
+        elif isinstance(target, ast.Attribute):
+            uses_of_attribute(facts, target, use)
+        else:
+            _read(facts, top, use)
+    else:
+        _read(facts, top, use)
+    return use
+
+
+def uses_of_name(facts: Facts, target: ast.Name, use: Use) -> None:
+    scope: Scope | None = facts.scopes.scope_of(target).lookup(target.id)
+    if scope is None or target.id in scope.params:
+        use.other.append(target)
+        return
+    stores = [facts.scopes.parents.get(s) for s in scope.stores[target.id]]
+    _bindings(facts, stores, target, use)
+    for read in facts.scopes.reads(target.id, scope):
+        _read(facts, read, use)
+
+
+def uses_of_attribute(facts: Facts, target: ast.Attribute, use: Use) -> None:
+    same = [a for a in facts.walk(ast.Attribute) if a.attr == target.attr]
+    stores = [facts.scopes.parents.get(a) for a in same if not isinstance(a.ctx, ast.Load)]
+    _bindings(facts, stores, target, use)
+    if facts.is_library and not target.attr.startswith("_"):
+        users = [c for c in facts.walk(ast.ClassDef) if any(n is target for n in walk(c))]
+        if not users:
+            use.other.append(target)
+    for a in same:
+        if isinstance(a.ctx, ast.Load):
+            _read(facts, a, use)
+
+
+def _bindings(facts: Facts, stores: list[ast.AST | None], target: ast.expr, use: Use) -> None:
+    for s in stores:
+        if not (isinstance(s, ast.Assign) and len(s.targets) == 1):
+            if isinstance(s, ast.Assign) and all(is_none(v) for v in [s.value]):
+                continue
+            use.other.append(target)
+            continue
+        if s in use.statements:
+            continue
+        use.statements.append(s)
+        for value in _branches(s.value):
+            if isinstance(value, ast.Call) and facts.names.resolve(value.func) == SAMPLER:
+                use.made.append(value)
+            else:
+                use.alternatives.append(value)
+
+
+def _read(facts: Facts, read: ast.expr, use: Use) -> None:
+    parents = facts.scopes.parents
+    up = parents[read]
+    if isinstance(up, ast.keyword):
+        up = parents[up]
+    if (
+        isinstance(up, ast.Call) and facts.names.resolve(up.func) == LOADER and argument_at(up, "sampler", 3) is read
+    ) or (_in_dict(up, read) and _reaches_loader(facts, up)):
+        use.handed.append(read)
+    elif isinstance(up, ast.Attribute) and up.attr == "set_epoch":
+        call = parents[up]
+        holder = parents[call]
+        if isinstance(holder, ast.Expr):
+            use.epochs.append(holder)
+        else:
+            use.other.append(read)
+    elif (
+        isinstance(up, ast.Compare)
+        and len(up.ops) == 1
+        and isinstance(up.ops[0], ast.Is | ast.IsNot)
+        and is_none(up.comparators[0])
+    ):
+        use.tests.append(up)
+    elif isinstance(up, ast.If) and up.test is read:
+        use.tests.append(read)
+    elif (isinstance(up, ast.UnaryOp) and isinstance(up.op, ast.Not)) or (
+        isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id in ("isinstance", "hasattr")
+    ):
+        use.tests.append(up)
+    elif (inside := reads_in_function(facts, read)) is not None:
+        use.given.append(read)
+        for r in inside:
+            if not any(r is known for known in use.inside):
+                use.inside.append(r)
+                _read(facts, r, use)
+    else:
+        use.other.append(read)
+
+
+def _reaches_loader(facts: Facts, made: ast.AST) -> bool:
+    """Whether a dictionary is spread into a DataLoader, at once or by its name."""
+    up = facts.scopes.parents.get(made)
+    if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name):
+        scope = facts.scopes.scope_of(up.targets[0]).lookup(up.targets[0].id)
+        reads = list(facts.scopes.reads(up.targets[0].id, scope)) if scope is not None else []
+        return any(_spread_into_loader(facts, r) for r in reads)
+    return _spread_into_loader(facts, made)
+
+
+def _spread_into_loader(facts: Facts, node: ast.AST) -> bool:
+    k = facts.scopes.parents.get(node)
+    call = facts.scopes.parents.get(k) if isinstance(k, ast.keyword) and k.arg is None else None
+    return isinstance(call, ast.Call) and facts.names.resolve(call.func) == LOADER
+
+
+def _branches(value: ast.expr) -> list[ast.expr]:
+    return [*_branches(value.body), *_branches(value.orelse)] if isinstance(value, ast.IfExp) else [value]
+
+
+def is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def is_text(node: ast.AST | None, text: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value == text
+
+
+def _in_dict(up: ast.AST, read: ast.expr) -> bool:
+    """`{"sampler": read}` or `dict(sampler=read)`."""
+    if isinstance(up, ast.Dict):
+        return any(v is read and is_text(k, "sampler") for k, v in zip(up.keys, up.values, strict=True))
+    if isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id == "dict":
+        return any(k.value is read and k.arg == "sampler" for k in up.keywords)
+    return False

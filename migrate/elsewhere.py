@@ -11,7 +11,7 @@ from .facts.alone import asks_for_rank_zero
 from .facts.distribution import Distribution, mentions_processes
 from .facts.script import Facts
 from .facts.source import SourceError, mentions_torch, read_source
-from .facts.worlds import PEERS, PLAIN, World
+from .facts.world import PEERS, PLAIN, World
 from .sources import Imports
 
 

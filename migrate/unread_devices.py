@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .codemods.remove_unused_devices import RemoveUnusedDevices
 from .facts.script import Facts
-from .facts.worlds import PLAIN
+from .facts.world import PLAIN
 from .report import Edit, Note
 
 CODE = RemoveUnusedDevices.code

@@ -10,7 +10,7 @@ from .codemods.remove_unused_devices import RemoveUnusedDevices, parameter_chang
 from .facts.effects import only_asks
 from .facts.process_names import RANK_NAME, WORLD_NAME
 from .facts.script import Facts
-from .facts.worlds import PLAIN
+from .facts.world import PLAIN
 from .line_map import line_map
 from .report import Edit
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..facts.batch_operations import LOSS, MEASURE
-from ..facts.mixing import Flow, Value
+from ..facts.batch_values import Flow, Value
+from ..facts.mixing import Run
 from ..facts.nodes import walk
 from ..facts.script import Facts
 
@@ -249,11 +250,9 @@ class _Cutter:
 
     def _value(self, e: ast.expr) -> Value:
         """What an expression is, with the names as they are where it stands."""
-        from ..facts.mixing import _Run
-
         at = next((i for i, s in enumerate(self.before) if any(n is e for n in walk(s))), len(self.before))
         env = self.flow.after[self.before[at - 1]] if at else {self.batch: Value("batch", holds=True)}
-        return _Run(self.facts.mixing, Flow(), self.c, dict(env)).value(e)
+        return Run(self.facts.mixing, Flow(), self.c, dict(env)).value(e)
 
     def _is_model(self, node: ast.AST) -> bool:
         """`self(x)`, `self.encoder(x)`, `self.net.features(x)`, or a method that calls one; not a loss."""

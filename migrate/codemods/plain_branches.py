@@ -17,7 +17,8 @@ from ..facts.nodes import walk
 from ..facts.options import option_name
 from ..facts.process_names import FLAG_NAME, RANK_NAME, WORLD_NAME
 from ..facts.script import Facts
-from ..facts.worlds import PLAIN, Known, Worlds
+from ..facts.world import PLAIN, Known
+from ..facts.worlds import Worlds
 from ..report import Note
 from .base import Change, Codemod
 from .once import ASKS

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ..facts.distribution import Distribution
 from ..facts.script import Facts
-from ..facts.worlds import PEERS, PLAIN
+from ..facts.world import PEERS, PLAIN
 from ..report import Note
 from .base import Change, Codemod
 from .rewrites import source

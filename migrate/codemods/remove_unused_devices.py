@@ -15,7 +15,7 @@ from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
-from ..facts.worlds import PLAIN
+from ..facts.world import PLAIN
 from ..report import Note
 from .base import Change, Codemod
 from .rewrites import drop_arguments

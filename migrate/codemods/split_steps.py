@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from ..facts.batch_values import BATCH, Flow
 from ..facts.devices import argument_at
-from ..facts.mixing import BATCH, Flow
 from ..facts.nodes import walk, walk_own
 from ..facts.script import Facts
 from ..report import Note

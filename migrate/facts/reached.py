@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .worlds import World, Worlds
+    from .world import World
+    from .worlds import Worlds
 
 EXITS = {"sys.exit", "os._exit", "exit", "quit"}
 

@@ -10,16 +10,15 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .devices import OPTIONS, argument, argument_at, default_of
+from .devices import OPTIONS
+from .given_values import GivenValues, by_name
 from .nodes import walk
-from .options import Option, options
-from .process_names import FLAG_NAME, LAUNCHED, RANK_NAME, RANK_VARIABLES, RANKS, WORLD_NAME, WORLD_VARIABLES, D
+from .process_names import LAUNCHED, RANK_VARIABLES, RANKS, WORLD_NAME, WORLD_VARIABLES, D
 from .process_names import WORLDS as WORLD_CALLS
 from .reached import Reached
+from .world import DEAD, PEERS, PLAIN, Known, World
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -33,30 +32,12 @@ OPERATORS: dict[type, Any] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class World:
-    rank: int
-    size: int
-    launched: bool
-
-
-PLAIN = World(0, 1, False)
-PEERS = (World(0, 4, True), World(1, 4, True), World(2, 4, True))
-
-
-@dataclass(frozen=True)
-class Known:
-    """A value, and whether it was learned from a question about processes; no constant of the script's own is."""
-
-    value: Any
-    asked: bool
-
-
 class Worlds:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self._memo: dict[tuple[ast.AST, World], Known | None] = {}
         self.reached = Reached(self)
+        self.given = GivenValues(self)
         self._open: set[tuple[Any, ...]] = set()
 
     # -- what is asked ----------------------------------------------------------------------------------------
@@ -229,13 +210,13 @@ class Worlds:
     def _name(self, node: ast.Name, world: World) -> Known | None:
         scope = self.facts.scopes.scope_of(node).lookup(node.id)
         if scope is None:
-            return self._by_name(node.id, world)
+            return by_name(node.id, world)
         key = (scope, node.id, world)
         if key in self._open:
             return None
         self._open.add(key)
         try:
-            known = self._all_agree(self._values_of_name(node.id, scope, world), world)
+            known = self._all_agree(self.given.of_name(node.id, scope, world), world)
         finally:
             self._open.discard(key)
         if known is not None:
@@ -244,100 +225,9 @@ class Worlds:
         plain = [m for m in made if isinstance(m, ast.Assign)]
         if len(plain) < len(made) and not all(isinstance(m, ast.Tuple) for m in made):
             return None  # a loop's variable, an import, a definition
-        if plain and not any(self._may_be_asked(m.value) for m in plain):
+        if plain and not any(self.given.may_be_asked(m.value) for m in plain):
             return None
-        return self._by_name(node.id, world) if not self._sizes_something(node.id, scope) else None
-
-    def _may_be_asked(self, value: ast.expr) -> bool:
-        """Not for what shows another meaning: `rank = torch.linalg.matrix_rank(a)`, `rank = 8`."""
-        if isinstance(value, ast.Constant):
-            return value.value in (None, -1, 0, 1, True, False)
-        if isinstance(value, ast.Call):
-            full = self.facts.names.resolve(value.func) or ""
-            return full.startswith((D, "os.", "torch.cuda.")) or isinstance(value.func, ast.Name)
-        return True
-
-    def _sizes_something(self, name: str, scope: Any) -> bool:
-        """A name that is given to layers or tensors as a size: the rank of a matrix."""
-        for read in self.facts.scopes.reads(name, scope):
-            up = self.facts.scopes.parents.get(read)
-            if isinstance(up, ast.Call) and read in up.args:
-                full = self.facts.names.resolve(up.func) or ""
-                if full.startswith("torch.nn.") and "parallel" not in full.lower():
-                    return True
-                if full.rpartition(".")[2] in ("zeros", "ones", "randn", "rand", "empty", "eye", "full"):
-                    return True
-        return False
-
-    def _values_of_name(self, name: str, scope: Any, world: World) -> list[ast.expr | Known] | None:
-        values: list[ast.expr | Known] = []
-        for store in scope.stores.get(name, ()):
-            parent = self.facts.scopes.parents.get(store)
-            plain = isinstance(parent, ast.AnnAssign) or (isinstance(parent, ast.Assign) and store in parent.targets)
-            if scope is self.facts.scopes.module and store.lineno < self.facts.named_by_text:
-                return None
-            if not plain or parent.value is None:  # type: ignore[union-attr]
-                return None
-            if self.reached.live(parent, world):  # type: ignore[arg-type]
-                values.append(parent.value)  # type: ignore[union-attr]
-            else:
-                values.append(Known(_DEAD, True))
-        if name in scope.params:
-            given = self._given(scope, name, world)
-            if given is None:
-                return None
-            values += given
-        return values
-
-    def _given(self, scope: Any, name: str, world: World) -> list[ast.expr | Known] | None:
-        """What callers pass for a parameter where they run; a spawned function is given its rank first."""
-        f = scope.node
-        if not isinstance(f, ast.FunctionDef):
-            return None
-        default = default_of(f, name)
-        values: list[ast.expr | Known] = []
-        for use in self._uses(f):
-            if not isinstance(use, ast.Call):
-                spawn = self.facts.scopes.parents.get(use)
-                spawn = self.facts.scopes.parents.get(spawn) if isinstance(spawn, ast.keyword) else spawn
-                if not (isinstance(spawn, ast.Call) and self._spawns(spawn)):
-                    return None
-                passed = self._spawned_argument(spawn, f, name, world)
-            elif f.name == "__init__":
-                passed = _of_instance(use, f, name) or default
-            else:
-                passed = argument(use, f, name) or default
-            if passed is None:
-                return None
-            values.append(passed if self.reached.live(use, world) else Known(_DEAD, True))
-        return values
-
-    def _uses(self, f: ast.FunctionDef) -> list[ast.AST]:
-        holder = self.facts.scopes.parents.get(f)
-        if f.name == "__init__" and isinstance(holder, ast.ClassDef):  # what instances are made with
-            home = self.facts.scopes.scope_of(holder)
-            reads = list(self.facts.scopes.reads(holder.name, home))
-            return [
-                up if isinstance(up, ast.Call) and up.func is r else r
-                for r in reads
-                for up in [self.facts.scopes.parents.get(r)]
-            ]
-        return self.facts.devices.uses_of_function(f)
-
-    def _spawns(self, call: ast.Call) -> bool:
-        return self.facts.names.resolve(call.func) == "torch.multiprocessing.spawn"
-
-    def _spawned_argument(self, spawn: ast.Call, f: ast.FunctionDef, name: str, world: World) -> Any:
-        parameters = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
-        if name not in parameters:
-            return None
-        at = parameters.index(name)
-        if at == 0:
-            return Known(world.rank, True)
-        given = argument_at(spawn, "args", 1)
-        if isinstance(given, ast.Tuple | ast.List) and at - 1 < len(given.elts):
-            return given.elts[at - 1]
-        return default_of(f, name)
+        return by_name(node.id, world) if not self.given.sizes_something(node.id, scope) else None
 
     def _all_agree(self, values: list[ast.expr | Known] | None, world: World) -> Known | None:
         if not values:
@@ -345,33 +235,12 @@ class Worlds:
         known = [v if isinstance(v, Known) else self.value(v, world) for v in values]
         if any(k is None for k in known):
             return None
-        live = [k for k in known if k.value is not _DEAD]  # type: ignore[union-attr]
+        live = [k for k in known if k.value is not DEAD]  # type: ignore[union-attr]
         if not live or any(k.value != live[0].value for k in live):  # type: ignore[union-attr]
             return None
         return Known(live[0].value, any(k.asked for k in known))  # type: ignore[union-attr]
 
-    def _by_name(self, name: str, world: World) -> Known | None:
-        """What the name says, where no value shows."""
-        if RANK_NAME.match(name):
-            return Known(world.rank, True)
-        if WORLD_NAME.match(name):
-            return Known(world.size, True)
-        return None
-
     # -- options and attributes -------------------------------------------------------------------------------
-
-    @cached_property
-    def _stored(self) -> dict[str, list[tuple[ast.Attribute, ast.Assign | None]]]:
-        found: dict[str, list[tuple[ast.Attribute, ast.Assign | None]]] = {}
-        for a in self.facts.walk(ast.Attribute):
-            if not isinstance(a.ctx, ast.Load):
-                up = self.facts.scopes.parents.get(a)
-                found.setdefault(a.attr, []).append((a, up if isinstance(up, ast.Assign) else None))
-        return found
-
-    @cached_property
-    def _options(self) -> dict[str, Option]:
-        return {o.name: o for o in options(self.facts)}
 
     def _attribute(self, node: ast.Attribute, world: World) -> Known | None:
         if self.facts.names.resolve(node) is not None or not isinstance(node.value, ast.Name):
@@ -383,41 +252,18 @@ class Worlds:
             return None
         self._open.add(key)
         try:
-            known = self._all_agree(self._values_of_attribute(node.attr, world), world)
+            known = self._all_agree(self.given.of_attribute(node.attr, world), world)
         finally:
             self._open.discard(key)
         if known is not None:
             return known
-        option = self._options.get(node.attr)
+        option = self.given.options.get(node.attr)
         if option is not None and not (option.default in (None, 0, 1, -1) or WORLD_NAME.match(node.attr)):
             return None
         elsewhere = self.facts.elsewhere.get(node.attr)
-        if node.attr not in self._stored and elsewhere is not None:
+        if node.attr not in self.given.stored and elsewhere is not None:
             return Known(elsewhere[world], True)
-        return self._by_name(node.attr, world)
-
-    def _values_of_attribute(self, name: str, world: World) -> list[ast.expr | Known] | None:
-        values: list[ast.expr | Known] = []
-        for _, s in self._stored.get(name, ()):
-            if s is None or isinstance(s.targets[0], ast.Tuple):
-                return None
-            values.append(s.value if self.reached.live(s, world) else Known(_DEAD, True))
-        option = self._options.get(name)
-        if option is None:
-            return values
-        if RANK_NAME.match(name):
-            default = self.value(option.given, world) if option.given is not None else Known(0, False)
-            if world.launched or default is not None:
-                values.append(Known(world.rank if world.launched else default.value, True))  # type: ignore[union-attr]
-        elif FLAG_NAME.match(name) and option.is_flag:
-            values.append(Known(world.launched, True))
-        elif not values:
-            return None  # the user's own
-        else:
-            values.append(self._by_name(name, world) or Known(None, False))
-            if not WORLD_NAME.match(name):
-                return None
-        return values
+        return by_name(node.attr, world)
 
     # -- functions --------------------------------------------------------------------------------------------
 
@@ -436,15 +282,12 @@ class Worlds:
             values: list[ast.expr | Known] = []
             for n in own_nodes(f):
                 if isinstance(n, ast.Return) and n.value is not None:
-                    values.append(n.value if self.reached.live(n, world) else Known(_DEAD, True))
+                    values.append(n.value if self.reached.live(n, world) else Known(DEAD, True))
                 elif isinstance(n, ast.Return):
                     return None
             return self._all_agree(values, world) if self.reached.block_exits(f.body, world) else None
         finally:
             self._open.discard(key)
-
-
-_DEAD = object()
 
 
 def own_nodes(f: ast.AST) -> Iterator[ast.AST]:
@@ -453,15 +296,6 @@ def own_nodes(f: ast.AST) -> Iterator[ast.AST]:
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             yield child
             yield from own_nodes(child)
-
-
-def _of_instance(call: ast.Call, init: ast.FunctionDef, name: str) -> ast.expr | None:
-    parameters = [a.arg for a in (*init.args.posonlyargs, *init.args.args)][1:]
-    if name in parameters:
-        at = parameters.index(name)
-        if at < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args[: at + 1]):
-            return call.args[at]
-    return next((k.value for k in call.keywords if k.arg == name), None)
 
 
 def _last(node: ast.AST) -> str:

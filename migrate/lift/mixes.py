@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import replace
 
-from ..facts.mixing import BATCH, Value
+from ..facts.batch_values import BATCH, Value
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .nodes import is_call_of, walk_here

@@ -1,0 +1,41 @@
+"""What is known of a value in a step, and of a function that values were followed through."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from .nodes import walk
+
+
+@dataclass(frozen=True)
+class Value:
+    """What is known of a value: `dim` counts the samples (None where no dimension does any more).
+
+    `views` samples of each stand one view after another (0: how many is not known), as after `torch.cat([a, b])`.
+    """
+
+    kind: str = "plain"  # plain: not of the batch; batch: a value per sample; reduced: of all samples together
+    dim: int = 0
+    views: int = 1
+    holds: bool = False  # a tuple, list or dictionary of such values
+    order: bool = False  # a random order, as of randperm
+    vector: bool = False  # one number per sample, as after `.sum(1)`: its mean is that of the parts, weighted
+    listed: str = ""  # the name of the list that the views came from, where their number is not known
+
+
+PLAIN, REDUCED, BATCH = Value(), Value("reduced"), Value("batch")
+
+
+@dataclass
+class Flow:
+    """A function followed from its batch on: the operations that mix, and what each name is after each statement."""
+
+    mixes: list[ast.AST] = field(default_factory=list)
+    returned: list[Value] = field(default_factory=list)
+    after: dict[ast.stmt, dict[str, Value]] = field(default_factory=dict)
+
+    def first(self, body: list[ast.stmt]) -> int | None:
+        """The place of the first statement of a block that mixes."""
+        inside = set(self.mixes)
+        return next((i for i, s in enumerate(body) if any(n in inside for n in walk(s))), None)

@@ -1,0 +1,166 @@
+"""What a name, a parameter or an option may be in a world: the expressions that give it its value where it runs."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from .devices import argument, argument_at, default_of
+from .options import Option
+from .options import options as options_of
+from .process_names import FLAG_NAME, RANK_NAME, WORLD_NAME, D
+from .world import DEAD, Known, World
+
+if TYPE_CHECKING:
+    from .worlds import Worlds
+
+
+class GivenValues:
+    def __init__(self, worlds: Worlds) -> None:
+        self.worlds, self.facts = worlds, worlds.facts
+
+    def may_be_asked(self, value: ast.expr) -> bool:
+        """Not for what shows another meaning: `rank = torch.linalg.matrix_rank(a)`, `rank = 8`."""
+        if isinstance(value, ast.Constant):
+            return value.value in (None, -1, 0, 1, True, False)
+        if isinstance(value, ast.Call):
+            full = self.facts.names.resolve(value.func) or ""
+            return full.startswith((D, "os.", "torch.cuda.")) or isinstance(value.func, ast.Name)
+        return True
+
+    def sizes_something(self, name: str, scope: Any) -> bool:
+        """A name that is given to layers or tensors as a size: the rank of a matrix."""
+        for read in self.facts.scopes.reads(name, scope):
+            up = self.facts.scopes.parents.get(read)
+            if isinstance(up, ast.Call) and read in up.args:
+                full = self.facts.names.resolve(up.func) or ""
+                if full.startswith("torch.nn.") and "parallel" not in full.lower():
+                    return True
+                if full.rpartition(".")[2] in ("zeros", "ones", "randn", "rand", "empty", "eye", "full"):
+                    return True
+        return False
+
+    def of_name(self, name: str, scope: Any, world: World) -> list[ast.expr | Known] | None:
+        values: list[ast.expr | Known] = []
+        for store in scope.stores.get(name, ()):
+            parent = self.facts.scopes.parents.get(store)
+            plain = isinstance(parent, ast.AnnAssign) or (isinstance(parent, ast.Assign) and store in parent.targets)
+            if scope is self.facts.scopes.module and store.lineno < self.facts.named_by_text:
+                return None
+            if not plain or parent.value is None:  # type: ignore[union-attr]
+                return None
+            if self.worlds.reached.live(parent, world):  # type: ignore[arg-type]
+                values.append(parent.value)  # type: ignore[union-attr]
+            else:
+                values.append(Known(DEAD, True))
+        if name in scope.params:
+            given = self._given(scope, name, world)
+            if given is None:
+                return None
+            values += given
+        return values
+
+    def _given(self, scope: Any, name: str, world: World) -> list[ast.expr | Known] | None:
+        """What callers pass for a parameter where they run; a spawned function is given its rank first."""
+        f = scope.node
+        if not isinstance(f, ast.FunctionDef):
+            return None
+        default = default_of(f, name)
+        values: list[ast.expr | Known] = []
+        for use in self._uses(f):
+            if not isinstance(use, ast.Call):
+                spawn = self.facts.scopes.parents.get(use)
+                spawn = self.facts.scopes.parents.get(spawn) if isinstance(spawn, ast.keyword) else spawn
+                if not (isinstance(spawn, ast.Call) and self._spawns(spawn)):
+                    return None
+                passed = self._spawned_argument(spawn, f, name, world)
+            elif f.name == "__init__":
+                passed = _of_instance(use, f, name) or default
+            else:
+                passed = argument(use, f, name) or default
+            if passed is None:
+                return None
+            values.append(passed if self.worlds.reached.live(use, world) else Known(DEAD, True))
+        return values
+
+    def _uses(self, f: ast.FunctionDef) -> list[ast.AST]:
+        holder = self.facts.scopes.parents.get(f)
+        if f.name == "__init__" and isinstance(holder, ast.ClassDef):  # what instances are made with
+            home = self.facts.scopes.scope_of(holder)
+            reads = list(self.facts.scopes.reads(holder.name, home))
+            return [
+                up if isinstance(up, ast.Call) and up.func is r else r
+                for r in reads
+                for up in [self.facts.scopes.parents.get(r)]
+            ]
+        return self.facts.devices.uses_of_function(f)
+
+    def _spawns(self, call: ast.Call) -> bool:
+        return self.facts.names.resolve(call.func) == "torch.multiprocessing.spawn"
+
+    def _spawned_argument(self, spawn: ast.Call, f: ast.FunctionDef, name: str, world: World) -> Any:
+        parameters = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
+        if name not in parameters:
+            return None
+        at = parameters.index(name)
+        if at == 0:
+            return Known(world.rank, True)
+        given = argument_at(spawn, "args", 1)
+        if isinstance(given, ast.Tuple | ast.List) and at - 1 < len(given.elts):
+            return given.elts[at - 1]
+        return default_of(f, name)
+
+    @cached_property
+    def stored(self) -> dict[str, list[tuple[ast.Attribute, ast.Assign | None]]]:
+        found: dict[str, list[tuple[ast.Attribute, ast.Assign | None]]] = {}
+        for a in self.facts.walk(ast.Attribute):
+            if not isinstance(a.ctx, ast.Load):
+                up = self.facts.scopes.parents.get(a)
+                found.setdefault(a.attr, []).append((a, up if isinstance(up, ast.Assign) else None))
+        return found
+
+    @cached_property
+    def options(self) -> dict[str, Option]:
+        return {o.name: o for o in options_of(self.facts)}
+
+    def of_attribute(self, name: str, world: World) -> list[ast.expr | Known] | None:
+        values: list[ast.expr | Known] = []
+        for _, s in self.stored.get(name, ()):
+            if s is None or isinstance(s.targets[0], ast.Tuple):
+                return None
+            values.append(s.value if self.worlds.reached.live(s, world) else Known(DEAD, True))
+        option = self.options.get(name)
+        if option is None:
+            return values
+        if RANK_NAME.match(name):
+            default = self.worlds.value(option.given, world) if option.given is not None else Known(0, False)
+            if world.launched or default is not None:
+                values.append(Known(world.rank if world.launched else default.value, True))  # type: ignore[union-attr]
+        elif FLAG_NAME.match(name) and option.is_flag:
+            values.append(Known(world.launched, True))
+        elif not values:
+            return None  # the user's own
+        else:
+            values.append(by_name(name, world) or Known(None, False))
+            if not WORLD_NAME.match(name):
+                return None
+        return values
+
+
+def by_name(name: str, world: World) -> Known | None:
+    """What the name says, where no value shows."""
+    if RANK_NAME.match(name):
+        return Known(world.rank, True)
+    if WORLD_NAME.match(name):
+        return Known(world.size, True)
+    return None
+
+
+def _of_instance(call: ast.Call, init: ast.FunctionDef, name: str) -> ast.expr | None:
+    parameters = [a.arg for a in (*init.args.posonlyargs, *init.args.args)][1:]
+    if name in parameters:
+        at = parameters.index(name)
+        if at < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args[: at + 1]):
+            return call.args[at]
+    return next((k.value for k in call.keywords if k.arg == name), None)

@@ -1,0 +1,28 @@
+"""A process as one of several, and what is known of a value there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class World:
+    rank: int
+    size: int
+    launched: bool
+
+
+PLAIN = World(0, 1, False)
+PEERS = (World(0, 4, True), World(1, 4, True), World(2, 4, True))
+
+
+@dataclass(frozen=True)
+class Known:
+    """A value, and whether it was learned from a question about processes; no constant of the script's own is."""
+
+    value: Any
+    asked: bool
+
+
+DEAD = object()  # a value that is given where a process does not come

@@ -42,6 +42,11 @@ class Mixing:
             self._running.discard(f)
         return flow
 
+    def value(self, e: ast.expr, known: dict[str, Value]) -> tuple[Value, bool]:
+        """What an expression is where these names are known, and whether it mixes samples."""
+        flow = Flow()
+        return Run(self, flow, None, dict(known)).value(e), bool(flow.mixes)
+
     @cached_property
     def made(self) -> dict[str, ast.Call]:
         """The call that makes what `self.name` holds."""

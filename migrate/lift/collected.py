@@ -12,9 +12,9 @@ from .chunks import Binder, Chunk, Variable
 from .nodes import names_of, walk_here
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
+from .shown import SHOWS
 
 FILLS = ("append", "update", "add", "extend", "push", "record", "add_")
-SHOWS = ("print", "log", "info", "write", "display", "debug", "warning", "flush")
 
 
 @dataclass
@@ -25,28 +25,27 @@ class Collected:
     decides: CannotLift | None = None
 
 
-def collected(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk], sums: set[Variable]) -> Collected:
-    """What the training step fills with values that depend on the samples, other than its whole loss.
+def collected(
+    facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk], sums: set[Variable], shown: set[ast.AST]
+) -> Collected:
+    """What the training step fills with values that depend on the samples.
 
-    `sums`: what is brought together already.
+    `sums`: what is brought together already, `shown`: what is where it is put in.
     """
     found = Collected()
     train = recipe.train
     own = stored(train.body) | {n.id for n in walk(train.target) if isinstance(n, ast.Name)}
     own -= _sizes_and_clocks(facts, train.body)
-    losses = {f"{x.id}.item()" for x in recipe.optimization.losses if isinstance(x, ast.Name)}
     for s in train.body:
         for n in walk_here(s):
             attribute = _attribute_filled(n)
-            if attribute is not None and not set(map(ast.unparse, names_of(attribute))) & own:
-                called = isinstance(n, ast.Call)
-                if any(depends(a, own, losses if called else set()) for a in given_by(n)):
-                    _note_attribute(facts, train, attribute, n, found)
+            of_script = attribute is not None and not set(map(ast.unparse, names_of(attribute))) & own
+            if attribute is not None and of_script and any(depends(a, own, shown) for a in given_by(n)):
+                _note_attribute(facts, train, attribute, n, found)
             name = filled_by(n)
             if name is None or name.id in own or not isinstance(var := binder.variable(name), Variable):
                 continue
-            called = isinstance(n, ast.Call)  # only in a call does `loss.item()` become that of the whole batch
-            if var not in sums and any(depends(a, own, losses if called else set()) for a in given_by(n)):
+            if var not in sums and any(depends(a, own, shown) for a in given_by(n)):
                 found.shown.setdefault(name.id, n)
     for kept, call in found.shown.items():
         filled = filled_by(call)
@@ -123,9 +122,9 @@ def given_by(n: ast.AST) -> list[ast.expr]:
     return [n.value] if isinstance(n, ast.AugAssign | ast.Assign) else []
 
 
-def depends(node: ast.AST, own: set[str], losses: set[str]) -> bool:
-    """Whether an argument is computed from the samples; the loss is brought together, counts of samples are sizes."""
-    if isinstance(node, ast.Call) and ast.unparse(node) in losses:
+def depends(node: ast.AST, own: set[str], shown: set[ast.AST]) -> bool:
+    """Whether an argument is computed from the samples; `shown` is brought together, counts of samples are sizes."""
+    if node in shown:
         return False
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
         last = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
@@ -135,7 +134,7 @@ def depends(node: ast.AST, own: set[str], losses: set[str]) -> bool:
         return node.id in own
     if isinstance(node, ast.Attribute) and node.attr == "shape":
         return False
-    return any(depends(child, own, losses) for child in ast.iter_child_nodes(node))
+    return any(depends(child, own, shown) for child in ast.iter_child_nodes(node))
 
 
 def _sizes_and_clocks(facts: Facts, body: list[ast.stmt]) -> set[str]:

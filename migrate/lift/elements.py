@@ -7,13 +7,17 @@ then brought together as a whole. What is not shown raises: the step gets its ba
 from __future__ import annotations
 
 import ast
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
 from .loss import reduction_of
-from .nodes import walk_here
+from .means import Means
+from .mixes import flow_of
+from .nodes import local_function, walk_here
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
 from .zeros import is_zeros
@@ -125,7 +129,9 @@ class Sums:
     def __init__(self, facts: Facts, recipe: Recipe, passing: DataPass, reduction: str) -> None:
         self.facts = facts
         self.reduction = reduction
-        self.loop = passing.loop
+        self.loop, self.body = passing.loop, passing.body
+        self.inside: frozenset[ast.AST] = frozenset()  # functions of this file that are being looked into
+        self.follow = lambda: flow_of(facts, passing)
         self.backward = recipe.optimization.backward
         self.losses = {x.id for x in recipe.optimization.losses if isinstance(x, ast.Name)}
         self.own = stored(passing.body) | {n.id for n in walk(passing.target) if isinstance(n, ast.Name)}
@@ -134,10 +140,7 @@ class Sums:
             for n in walk_here(s):
                 if isinstance(n, ast.For) and isinstance(n.target, ast.Name) and self.alike(n.iter):
                     self.own.discard(n.target.id)
-        self.given: dict[str, list[ast.stmt]] = {}
-        for s in passing.body:
-            for name in stored([s]):
-                self.given.setdefault(name, []).append(s)
+        self.given = _given(passing.body)
 
     def of_the_samples(self, node: ast.AST) -> bool:
         return any(isinstance(n, ast.Name) and n.id in self.own for n in walk(node))
@@ -175,7 +178,50 @@ class Sums:
             return self._of_terms([value.left, value.right])
         if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
             return self.kind(value.operand)
-        return "sum" if self.is_size(value) or self._adds_up(value) else self._of_loss(value)
+        if self.is_size(value) or self._adds_up(value):
+            return "sum"
+        averaged = self._averaged(value)
+        if averaged is not None:
+            return "mean" if self.means.is_of_samples(averaged) else self._of_mean(averaged)
+        return self._of_loss(value)
+
+    def _averaged(self, value: ast.expr) -> ast.expr | None:
+        """The x of `x.mean()` and `torch.mean(x)`."""
+        if not isinstance(value, ast.Call) or value.keywords or not self.of_the_samples(value):
+            return None
+        if self.facts.names.resolve(value.func) in ("torch.mean", "numpy.mean"):
+            return value.args[0] if len(value.args) == 1 else None
+        method = isinstance(value.func, ast.Attribute) and value.func.attr == "mean" and not value.args
+        return value.func.value if method else None  # type: ignore[attr-defined]
+
+    def _of_mean(self, value: ast.expr) -> str | None:
+        """The mean of one number is that number."""
+        return self.kind(value) if self.means.is_one_number(value) else None
+
+    @cached_property
+    def means(self) -> Means:
+        return Means(self.facts, self.body, self.given, self.follow)
+
+    def enter(self, call: ast.Call) -> tuple[Sums, ast.expr] | None:
+        """What a function of this file returns, in the one place where it does, and what is known there."""
+        f = local_function(self.facts, call.func) if isinstance(call.func, ast.Name) else None
+        returned = [n for n in walk_here(f) if isinstance(n, ast.Return)] if f is not None else []
+        if f is None or f in self.inside or len(returned) != 1 or returned[0] is not f.body[-1]:
+            return None
+        spread = any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+        value = returned[0].value
+        if spread or f.args.vararg or f.args.kwarg or value is None:
+            return None
+        names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
+        given = {**dict(zip(names, call.args, strict=False)), **{k.arg: k.value for k in call.keywords if k.arg}}
+        inner = copy(self)
+        inner.__dict__.pop("means", None)
+        inner.inside, inner.losses, inner.body = self.inside | {f}, set(), f.body
+        inner.own = {name for name, e in given.items() if self.of_the_samples(e)} | stored(f.body)
+        inner.given = _given(f.body)
+        values = {name: self.means.value(e)[0] for name, e in given.items()}
+        inner.follow = lambda: self.facts.mixing.flow(f, values, None)
+        return inner, value
 
     def _of_loss(self, value: ast.expr) -> str | None:
         """The value of a loss function, whether or not it is what the step differentiates."""
@@ -183,6 +229,9 @@ class Sums:
             return None
         asked = [k.value for k in value.keywords if k.arg == "reduction"]
         known = isinstance(value.func, ast.Name) and self.facts.names.resolve(value.func) is None
+        if known and local_function(self.facts, value.func) is not None:  # type: ignore[arg-type]
+            entered = self.enter(value)
+            return entered[0].kind(entered[1]) if entered is not None else None
         full = self.facts.names.resolve(value.func) or ""
         known = known or (full.startswith(FUNCTIONS) and full.endswith(("_loss", "cross_entropy", "_with_logits")))
         if not known or any(not isinstance(a, ast.Constant) or a.value not in ("mean", "sum") for a in asked):
@@ -213,12 +262,13 @@ class Sums:
                 value = value.args[0]
             elif isinstance(value, ast.Attribute) and value.attr == "data":
                 value = value.value
-            elif isinstance(value, ast.Name) and value.id not in self.losses and (made := self._made(value)):
+            elif isinstance(value, ast.Name) and value.id not in self.losses and (made := self.made(value)):
                 value = made
             else:
                 return value
 
-    def _made(self, name: ast.Name) -> ast.expr | None:
+    def made(self, name: ast.Name) -> ast.expr | None:
+        """The one value that the step gives a name; None where there is no such."""
         made = self.given.get(name.id, [])
         only = made[0] if len(made) == 1 else None
         plain = isinstance(only, ast.Assign) and len(only.targets) == 1 and isinstance(only.targets[0], ast.Name)
@@ -253,9 +303,26 @@ class Sums:
         if told:
             return True
         if isinstance(value.func, ast.Attribute) and value.func.attr in ("sum", "count_nonzero"):
+            if not self._over_samples(value):
+                return False
             inner = (value.func.value, *value.args)
             return any(self.of_the_samples(e) for e in inner) and not _averages(inner)
         return False
+
+    def _over_samples(self, call: ast.Call) -> bool:
+        """`x.sum()`, `x.sum(0)`, `torch.sum(x)`: not over other dimensions, which leaves a value a sample."""
+        dims = call.args[1:] if self.facts.names.resolve(call.func) is not None else call.args
+        dims = [*dims, *(k.value for k in call.keywords if k.arg in ("dim", "axis"))]
+        return all(_is_zero(d) for d in dims)
+
+
+def _given(body: list[ast.stmt]) -> dict[str, list[ast.stmt]]:
+    """The statements of a block that give each name a value."""
+    found: dict[str, list[ast.stmt]] = {}
+    for s in body:
+        for name in stored([s]):
+            found.setdefault(name, []).append(s)
+    return found
 
 
 def _averages(nodes: tuple[ast.expr, ...]) -> bool:

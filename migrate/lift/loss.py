@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .nodes import local_function, walk_here
 from .recipe import CannotLift, Recipe
+
+LOSS = re.compile(r"torch\.nn\.(.*\.)?\w+Loss")
 
 
 def loss_reduction(facts: Facts, recipe: Recipe) -> str:
@@ -108,8 +111,10 @@ def _of_criterion(facts: Facts, name: ast.Name) -> str | None:
     for v in values:
         if isinstance(v, ast.Name):
             kinds.add(_of_criterion(facts, v))
-        elif isinstance(v, ast.Call) and (facts.names.resolve(v.func) or "").startswith("torch.nn."):
+        elif isinstance(v, ast.Call) and LOSS.fullmatch(facts.names.resolve(v.func) or ""):
             kinds.add(_asked(v) or "mean")
+        else:
+            kinds.add(None)
     return kinds.pop() if len(kinds) == 1 else None
 
 

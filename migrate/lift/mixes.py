@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import replace
 
-from ..facts.batch_values import BATCH, Value
+from ..facts.batch_values import BATCH, Flow, Value
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .nodes import is_call_of, walk_here
@@ -21,12 +21,7 @@ COMPARES = re.compile(
 
 def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
     """Why the step needs whole batches: the first operation that mixes samples on the way to what is differentiated."""
-    given: dict[str, Value] = {}
-    if isinstance(train.target, ast.Name):
-        given[train.target.id] = replace(BATCH, holds=True)
-    else:
-        given.update({n.id: BATCH for n in walk(train.target) if isinstance(n, ast.Name)})
-    flow = facts.mixing.flow(train.loop, given, None)  # type: ignore[arg-type]  # only its body is followed
+    flow = flow_of(facts, train)
     feeds = _feeding(train.body)
     elsewhere = _compares_elsewhere(facts)
     if elsewhere is not None:
@@ -34,6 +29,16 @@ def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
         return CannotLift(elsewhere, says)
     node = next((n for n in flow.mixes if any(up in feeds for up in (n, *facts.scopes.ancestors(n)))), None)
     return CannotLift(node, f"`{facts.short(node)}` mixes the samples of a batch") if node is not None else None
+
+
+def flow_of(facts: Facts, train: DataPass) -> Flow:
+    """The step followed from its batch on."""
+    given: dict[str, Value] = {}
+    if isinstance(train.target, ast.Name):
+        given[train.target.id] = replace(BATCH, holds=True)
+    else:
+        given.update({n.id: BATCH for n in walk(train.target) if isinstance(n, ast.Name)})
+    return facts.mixing.flow(train.loop, given, None)  # type: ignore[arg-type]  # only its body is followed
 
 
 def _compares_elsewhere(facts: Facts) -> ast.Call | None:

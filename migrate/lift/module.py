@@ -65,7 +65,7 @@ class ModuleBuilder(Rewriter):
             f'{self.unit}"""Lifted from {self._sources()}."""',
         ]
         settings, told = settings_of(
-            self.facts, self.recipe, self.collected, self.lasting, self._sample_sums(), self.reduction
+            self.facts, self.recipe, self.collected, self.lasting, self.parts, self._sample_sums(), self.reduction
         )
         self.attention += told
         if self.recipe.whole is None:

@@ -8,21 +8,20 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from .carried import check_carried
 from .chunks import Binder, Chunk, Variable, Variables, chunks_of, resolve_variables
-from .collected import SHOWS, collected
+from .collected import collected
 from .configure import configure, need_names
 from .counters import Counters, alike, all_ranks_pass, counter_of, counters_of, is_counter_read
-from .elements import Sums
 from .epochs import free_epoch_name
 from .functions import check_functions
 from .lasting import lasting
 from .loss import loss_reduction
+from .nodes import walk_here
 from .own_device import own_device
 from .reads import stored
 from .recipe import CannotLift, Recipe
+from .shown import Shown, is_print, keeps, of_the_batch, reads_part, shows
 from .splice import Splice
 from .totals import Where
-
-METERS = ("append", "update", "push", "record")
 
 
 class Rewriter:
@@ -44,9 +43,13 @@ class Rewriter:
         self.reduction = self._reduction()
         self.counters: Counters = counters_of(facts, recipe, self.binder, self.chunks, self.variables, self.reduction)
         check_functions(facts, recipe, self.binder, self.chunks, self.variables)
-        self.collected = collected(facts, recipe, self.binder, self.chunks, {v for v, _ in self.counters})
+        self.shown: dict[ast.AST, str] = {}  # brought together where it is shown: a mean or a sum over the samples
+        self.parts: list[ast.Call] = []  # calls that show what this process has of the batch
+        self._find_shown()
+        sums = {v for v, _ in self.counters}
+        self.collected = collected(facts, recipe, self.binder, self.chunks, sums, set(self.shown))
         if self.divided and self.collected.decides is not None:
-            recipe.whole, self.counters = self.collected.decides, []
+            recipe.whole, self.counters, self.shown, self.parts = self.collected.decides, [], {}, []
         self.lasting = lasting(facts, recipe, self.binder, self.chunks, self.variables, self.counters, self.reduction)
 
     @property
@@ -104,6 +107,8 @@ class Rewriter:
             if n in self.own_device.calls and chunk is not None:
                 span, text = self.own_device.calls[n]
                 found[span] = text
+            if n in self.shown and chunk is not None and chunk.hook == "training_step":
+                self._bring(n, found)
             if n in weighed and chunk is not None and chunk.hook == "training_step":
                 self._weigh(n, found)
             if isinstance(n, ast.Name):
@@ -113,7 +118,6 @@ class Rewriter:
             elif isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "print":
                 if chunk is not None and self.facts.scopes.scope_of(n.func).lookup("print") is None:
                     found[self.facts.text.span(n.func)] = "self.print"
-                found.update(self._shown_losses(n, chunk))
             elif isinstance(n, ast.Break) and chunk is not None:
                 found.update(self._break(n, chunk) if chunk.hook.endswith("_step") else self._break_epochs(n, chunk))
             elif isinstance(n, ast.Continue) and chunk is not None:
@@ -130,8 +134,6 @@ class Rewriter:
                 around = self.facts.scopes.parents.get(n)
                 if not (isinstance(around, ast.With) and self._opens_for_saving(around)):
                     found.update(self._guarded_save(n))
-            elif isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) and not _is_print(n.value):
-                found.update(self._shown_losses(n.value, chunk))
             elif isinstance(n, ast.With) and chunk is not None and self._opens_for_saving(n):
                 found.update(self._guarded_save(n))
         return found
@@ -143,37 +145,27 @@ class Rewriter:
             found[(start, start)] = "("
         found[(stop, stop)] = (")" if (start, start) in found else "") + " * self.share"
 
-    def _shown_losses(self, n: ast.Call, chunk: Chunk | None) -> dict[tuple[int, int], str]:
-        """A printed `loss.item()` is that of the whole batch, where every rank comes by to bring it together."""
-        if chunk is None or not self.divided or chunk.hook != "training_step" or not self._all_come_by(n, chunk):
-            return {}
-        shown = {f"{x.id}.item()" for x in self.recipe.optimization.losses if isinstance(x, ast.Name)}
-        share = " * self.share" if self.reduction == "mean" else ""
-        found = {}
-        for call in walk(n):
-            if isinstance(call, ast.Call) and ast.unparse(call) in shown:
-                start, stop = self.facts.text.span(call)
-                found[(start, start)] = "self.all_reduce("
-                found[(stop, stop)] = f"{share})"
-        if _is_print(n) or (found and _shows(n)):
-            found.update(self._shown_sizes(n))
-        return found
+    def _find_shown(self) -> None:
+        """What the training step shows of its samples, and what is only this process's part of it."""
+        if not self.divided:
+            return
+        train, shown, same = self.recipe.train, Shown(self.facts, self.recipe, self.reduction), alike(self.counters)
+        nodes = [n for s in train.body for n in walk_here(s)]
+        parents = self.facts.scopes.parents
+        calls = [n for n in nodes if isinstance(n, ast.Call) and (is_print(n) or isinstance(parents.get(n), ast.Expr))]
+        for call in calls:
+            if all_ranks_pass(self.facts, train, call, same):
+                self.shown.update(shown.of_call(call))
+        for s in nodes:
+            if isinstance(s, ast.Assign) and all_ranks_pass(self.facts, train, s.value, same, assigned=True):
+                self.shown.update(shown.of_text(s))
+        part = of_the_batch(train, {v.name for v, _ in self.counters}, self.shown)
+        self.parts = [c for c in calls if shows(c) and not keeps(c) and reads_part(c, part, self.shown) is not None]
 
-    def _shown_sizes(self, n: ast.Call) -> dict[tuple[int, int], str]:
-        """Beside those, or in a print, the size of a batch is that of the whole one."""
-        found = {}
-        sums = Sums(self.facts, self.recipe, self.recipe.train, self.reduction)
-        for e in (*n.args, *(k.value for k in n.keywords)):
-            for size in walk(e):
-                if isinstance(size, ast.Call | ast.Subscript) and sums.is_size(size):
-                    start, stop = self.facts.text.span(size)
-                    found[(start, start)] = "self.all_reduce("
-                    found[(stop, stop)] = ")"
-        return found
-
-    def _all_come_by(self, n: ast.AST, chunk: Chunk) -> bool:
-        assert chunk.passing is not None
-        return all_ranks_pass(self.facts, chunk.passing, n, alike(self.counters))
+    def _bring(self, e: ast.AST, found: dict[tuple[int, int], str]) -> None:
+        start, stop = self.facts.text.span(e)
+        found[(start, start)] = f"self.{'batch_mean' if self.shown[e] == 'mean' else 'all_reduce'}("
+        found[(stop, stop)] = ")"
 
     def _is_save(self, value: ast.expr) -> bool:
         return isinstance(value, ast.Call) and self.facts.names.resolve(value.func) == "torch.save"
@@ -188,7 +180,7 @@ class Rewriter:
     def _only_saves(self, body: list[ast.stmt]) -> bool:
         values = [x.value for x in body if isinstance(x, ast.Expr)]
         others = [v for v in values if not self._is_save(v)]
-        shown = all(isinstance(v, ast.Call) and _is_print(v) for v in others)
+        shown = all(isinstance(v, ast.Call) and is_print(v) for v in others)
         return len(values) == len(body) and len(others) < len(body) and shown
 
     def _guarded_save(self, s: ast.stmt) -> dict[tuple[int, int], str]:
@@ -355,13 +347,3 @@ class Rewriter:
 
     def _has_optimizer_lines(self, chunk: Chunk | None) -> bool:
         return chunk is not None and chunk.hook == "training_step" and self.recipe.optimization.manual
-
-
-def _shows(call: ast.Call) -> bool:
-    """A call that keeps or shows what it gets: a list's append(), a meter's update(), a writer's add_scalar()."""
-    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return last in (*SHOWS, *METERS) or last.startswith(("add_scalar", "log_", "set_post"))
-
-
-def _is_print(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id == "print"

@@ -14,9 +14,17 @@ CODE = "PTM703"
 
 
 def settings_of(
-    facts: Facts, recipe: Recipe, collected: Collected, lasting: Lasting, sums: tuple[str, ...], reduction: str
+    facts: Facts,
+    recipe: Recipe,
+    collected: Collected,
+    lasting: Lasting,
+    parts: list[ast.Call],
+    sums: tuple[str, ...],
+    reduction: str,
 ) -> tuple[list[str], list[Note]]:
-    """The class's settings, as lines, and the notes that say why. `sums`: attributes that add up what samples have."""
+    """The class's settings, as lines, and the notes that say why. `sums`: attributes that add up what samples
+    have; `parts`: calls of the step that show what a process has of its batch.
+    """
     lines: list[str] = []
     told: list[tuple[CannotLift, str]] = []
     if recipe.whole is not None:
@@ -31,6 +39,9 @@ def settings_of(
         if recipe.decided_late:
             lines.append('divide_batches = "loaders"')
         told += _of_shares(facts, recipe, collected)
+        for call in parts:
+            where = CannotLift(call, "on several processes that is its share of the batch")
+            told.append((where, f"`{facts.short(call)}` shows what the process sees"))
         for name, at in lasting.parts.items():
             where = CannotLift(at, "on several processes it is read after the batches as the process has it")
             told.append((where, f"`{name}` holds the process's part of the last batch"))

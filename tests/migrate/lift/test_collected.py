@@ -31,7 +31,7 @@ for epoch in range(2):
 
 @pytest.mark.parametrize(
     "fills",
-    ["seen['guess'].append(out.sum().item())", "seen['rows'][i] = out.sum().item()"],
+    ["seen['guess'].append(out.max().item())", "seen['rows'][i] = out.sum().item()"],
 )
 def test_values_of_samples_in_a_list_or_dictionary_that_another_holds(fills):
     text = TEXT.format(fills=fills)
@@ -39,10 +39,18 @@ def test_values_of_samples_in_a_list_or_dictionary_that_another_holds(fills):
     assert any("`seen` collects values of the samples" in n.message for n in migrate_text(text).attention)
 
 
-def test_the_loss_is_brought_together():
-    result = check_same(TEXT.format(fills="seen['guess'].append(loss.item())"), "module")
+@pytest.mark.parametrize(
+    ("value", "brought"),
+    [
+        ("loss.item()", "self.batch_mean(loss.item())"),
+        ("out.sum().item()", "self.all_reduce(out.sum().item())"),
+        ("out.softmax(1).mean().item()", "self.batch_mean(out.softmax(1).mean().item())"),
+    ],
+)
+def test_means_and_sums_of_the_batch_are_brought_together(value, brought):
+    result = check_same(TEXT.format(fills=f"seen['guess'].append({value})"), "module")
     assert "divide_batches" not in result
-    assert "self.seen['guess'].append(self.all_reduce(loss.item() * self.share))" in result
+    assert f"self.seen['guess'].append({brought})" in result
 
 
 EVALUATED = (

@@ -46,6 +46,7 @@ def text_of(start, fills, shown=""):
             "acc[i, 0] += (out.argmax(1) == y).sum()",
             "self.acc[i, 0] += (out.argmax(1) == y).sum()",
         ),
+        ("[0.0, 0]", "acc[0] += out.mean().item()", "self.acc[0] += out.mean().item() * self.share"),
         ("[0, 0]", "n = y.size(0); acc[0] += n", "self.acc[0] += n"),
         ("[0, 0]", "acc[0] += F.cross_entropy(out, y, reduction='sum').item()", "reduction='sum').item()\n"),
     ],
@@ -61,7 +62,7 @@ def test_sums_are_brought_together_as_a_whole(start, fills, becomes):
 @pytest.mark.parametrize(
     ("start", "fills"),
     [
-        ("[0.0, 0]", "acc[0] += out.mean().item()"),
+        ("[0.0, 0]", "acc[0] += out.max().item()"),
         ("torch.zeros(3)", "acc[y] += 1"),
         ("torch.ones(2)", "acc[0] += loss.item()"),
         ("[0.0, 0]", "acc[0] += loss.item(); acc[1] += 1"),

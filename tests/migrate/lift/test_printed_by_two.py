@@ -21,6 +21,13 @@ valid = DataLoader(TensorDataset(xs[:20], ys[:20]), batch_size=8)
 model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 criterion = torch.nn.CrossEntropyLoss()
+
+def hits(out, y):
+    return out.argmax(1).eq(y).sum().item()
+
+def accuracy(out, y):
+    guess = out.argmax(1)
+    return (guess == y).float().mean().item()
 """
 STEP = """optimizer.zero_grad()
         out = model(x)
@@ -101,6 +108,33 @@ PIECES = {
         f"{EVALUATION.replace('hits +=', 'loss = 0; hits +=')}\n    print(hits, loss)",
         "",
     ),
+    "what a step measures": (
+        "pass",
+        "acc = (out.argmax(1) == y).float().mean().item()\n        hits = (out.argmax(1) == y).sum()\n        "
+        "print(acc, hits.item() / len(y), 100.0 * hits / y.size(0), out.softmax(1).mean().item())",
+        "pass",
+        "",
+    ),
+    "what a function measures": (
+        "pass",
+        "print(accuracy(out, y), 'of %d: %.3f' % (len(y), accuracy(out, y)))",
+        "pass",
+        "",
+    ),
+    "a line made before it is printed": (
+        "pass",
+        "line = f'{loss.item():.4f} {out.mean().item():.4f}'; other = '{:.4f}'.format(accuracy(out, y))\n        "
+        "print(line); print(other)",
+        "pass",
+        "",
+    ),
+    "what a meter is given beside sizes": (
+        "meter = []",
+        "acc = hits(out, y) / x.size(0); meter.append((acc, x.size(0)))",
+        "print(sum(a * n for a, n in meter) / sum(n for _, n in meter))",
+        "",
+    ),
+    "the last mean": ("pass", "worst = (out - 1).abs().mean()", "print(worst.item())", ""),
     "a best value": ("total = 0.0", "total += loss.item()", "best = min(best, total)", "print(best, total)"),
 }
 SCRIPTS = {
@@ -243,6 +277,38 @@ def test_what_one_process_alone_prints_in_a_step_is_not_brought_together():
     text = text.replace("BEFORE", "pass").replace("AFTER", "pass").replace("LAST", "")
     result = check_same(text.replace("EACH", "if i % 2 == 0 and is_main():\n            print(loss.item())"), "module")
     assert "all_reduce" not in result
+
+
+@pytest.mark.parametrize(
+    ("shown", "brought"),
+    [
+        ("print(out.max().item())", "self.print(out.max().item())"),
+        ("print(out.pow(2).mean().sqrt().item())", "self.print(self.batch_mean(out.pow(2).mean()).sqrt().item())"),
+        ("print(out[y == 1].mean().item())", "self.print(out[y == 1].mean().item())"),
+        ("few = out[:3]; print(few.mean().item())", "self.print(few.mean().item())"),
+        (
+            "print((out - out.mean()).abs().mean().item())",
+            "self.print((out - self.batch_mean(out.mean())).abs().mean()",
+        ),
+        ("print(out.sum(1))", "self.print(out.sum(1))"),
+        ("print(f'{loss.item()=}')", "self.print(f'{loss.item()=}')"),
+        ("print([v.item() for v in out[0]])", "self.print([v.item() for v in out[0]])"),
+        ("print(loss.item() if y[0] == 1 else 0.0)", "self.print(loss.item() if y[0] == 1 else 0.0)"),
+        ("print(int(loss.item()))", "self.print(int(self.batch_mean(loss.item())))"),
+    ],
+)
+def test_only_means_and_sums_are_brought_together_where_a_step_shows_values(shown, brought):
+    text = HEAD + EPOCHS.replace("BEFORE", "pass").replace("EACH", shown).replace("AFTER", "pass").replace("LAST", "")
+    assert brought in check_same(text, "module")
+    told = any("shows what the process sees" in n.message for n in migrate_text(text).attention)
+    assert told is not shown.startswith(("print(int", "print(out.pow"))
+
+
+def test_what_an_epoch_counts_and_sizes_are_not_told_as_shares():
+    shown = "run += loss.item(); seen += len(x); share = run / seen; print(i, x.dtype, share, len(train), seen)"
+    text = HEAD + "run, seen = 0.0, 0" + EPOCHS.replace("BEFORE", "pass").replace("EACH", shown)
+    result = migrate_text(text.replace("AFTER", "pass").replace("LAST", ""))
+    assert not any("what the process sees" in n.message for n in result.attention), result.attention
 
 
 def test_what_is_neither_mean_nor_sum_is_told():

@@ -589,7 +589,7 @@ COLLECTS = FUNCTIONS.replace(
 
 def test_a_list_of_losses_gets_those_of_whole_batches():
     result = check_same(COLLECTS, "module")
-    assert "self.losses.append(self.all_reduce(loss.item() * self.share))" in result
+    assert "self.losses.append(self.batch_mean(loss.item()))" in result
     assert "divide_batches" not in result
 
 

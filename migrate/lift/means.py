@@ -1,0 +1,74 @@
+"""Whether the mean of a value is one over the samples of the batch: the shares' means, weighed, are then the whole's.
+
+Each sample has to have as much in it, and no operation on the way may have mixed samples.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+from ..facts.batch_values import Flow, Value
+from ..facts.nodes import walk
+from ..facts.script import Facts
+
+# what they give has a length that goes by the values
+PICKS = {
+    "masked_select", "nonzero", "unique", "unique_consecutive", "compress", "index_select", "pack_padded_sequence",
+    "argwhere", "flatnonzero", "take", "narrow",
+}  # fmt: skip
+
+
+class Means:
+    """Asked of expressions of a step, or of a function that it calls. `given`: what statements give a name a value."""
+
+    def __init__(
+        self, facts: Facts, body: list[ast.stmt], given: dict[str, list[ast.stmt]], follow: Callable[[], Flow]
+    ) -> None:
+        self.facts, self.body, self.given, self.follow = facts, body, given, follow
+
+    @cached_property
+    def flow(self) -> Flow:
+        return self.follow()
+
+    def is_of_samples(self, e: ast.expr) -> bool:
+        value, mixes = self.value(e)
+        return value.kind != "reduced" and not value.holds and not mixes and self._is_even(e)
+
+    def is_one_number(self, e: ast.expr) -> bool:
+        value, mixes = self.value(e)
+        return value.kind == "reduced" and not mixes
+
+    def value(self, e: ast.expr) -> tuple[Value, bool]:
+        """What an expression is of the batch, and whether it mixes samples itself."""
+        ups = {e, *self.facts.scopes.ancestors(e)}
+        at = next((s for s in self.body if s in ups), None)
+        return self.facts.mixing.value(e, self.flow.after.get(at, {}) if at is not None else {})
+
+    def _is_even(self, e: ast.expr) -> bool:
+        """Whether nothing on the way picks some samples, or mixes them."""
+        mixes = set(self.flow.mixes)
+        return not any(n in mixes or self._picks(n) for n in self._trail(e))
+
+    def _trail(self, e: ast.AST) -> Iterator[ast.AST]:
+        """The nodes that a value is computed by, through the names of the step."""
+        stack, seen = [e], set()
+        while stack:
+            for n in walk(stack.pop()):
+                yield n
+                if isinstance(n, ast.Name) and n.id not in seen:
+                    seen.add(n.id)
+                    stack += [s for s in self.given.get(n.id, []) if not isinstance(s, ast.Expr)]
+
+    def _picks(self, n: ast.AST) -> bool:
+        if isinstance(n, ast.Call):
+            last = n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")
+            return last in PICKS or (last == "where" and len(n.args) == 1)
+        if not isinstance(n, ast.Subscript) or not isinstance(n.ctx, ast.Load):
+            return False
+        parts = n.slice.elts if isinstance(n.slice, ast.Tuple) else [n.slice]
+        if not all(isinstance(p, ast.Constant | ast.Slice) for p in parts):
+            return True
+        first = parts[0]  # of a slice of the samples a share has another part
+        return isinstance(first, ast.Slice) and any(x is not None for x in (first.lower, first.upper, first.step))

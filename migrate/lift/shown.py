@@ -1,0 +1,185 @@
+"""What a training step prints, logs, or puts in a meter: where ranks hold shares of the batch, values of the whole one.
+
+A mean or a sum over the samples is brought together in the call that shows it. Of anything else (a maximum, a
+prediction) a process shows what its own share gives, which is told.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from ..facts.nodes import walk
+from ..facts.script import Facts
+from .elements import Sums
+from .nodes import COMPREHENSIONS, walk_here
+from .recipe import DataPass, Recipe
+
+SHOWS = ("print", "log", "info", "write", "display", "debug", "warning", "flush")
+METERS = ("append", "update", "push", "record")
+NUMBERS = (
+    "item",
+    "detach",
+    "numpy",
+    "tolist",
+    "argmax",
+    "eq",
+    "ne",
+    "gt",
+    "lt",
+    "ge",
+    "le",
+    "size",
+    "numel",
+    "nelement",
+)
+
+
+def shows(call: ast.Call) -> bool:
+    """A call that keeps or shows what it gets: a list's append(), a meter's update(), a writer's add_scalar()."""
+    last = _last(call)
+    return last in (*SHOWS, *METERS) or last.startswith(("add_scalar", "log_", "set_post", "set_desc"))
+
+
+def keeps(call: ast.Call) -> bool:
+    return _last(call) in METERS
+
+
+def is_print(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "print"
+
+
+class Shown:
+    """Asked for calls of the training step that every rank comes by."""
+
+    def __init__(self, facts: Facts, recipe: Recipe, reduction: str) -> None:
+        self.facts, self.recipe, self.reduction = facts, recipe, reduction
+
+    @cached_property
+    def sums(self) -> Sums:
+        return Sums(self.facts, self.recipe, self.recipe.train, self.reduction)
+
+    def of_call(self, call: ast.Call) -> dict[ast.AST, str]:
+        """The largest expressions among the arguments that are a mean or a sum over the samples, and which of both."""
+        given = [*call.args, *(k.value for k in call.keywords)]
+        if not shows(call):
+            losses = {f"{x.id}.item()" for x in self.recipe.optimization.losses if isinstance(x, ast.Name)}
+            return {e: self.reduction for g in given for e in walk(g) if _is_one_of(e, losses)}
+        found = [pair for g in given for pair in self._largest(g)]
+        if is_print(call):
+            return dict(found)
+        if keeps(call):  # what is kept may be differentiated later on
+            found = [(e, kind) for e, kind in found if _is_number(self.sums, e)]
+        values = [e for e, _ in found if not self.sums.is_size(e)]
+        return dict(found) if values else {}  # a size alone counts what this process has seen
+
+    def of_text(self, s: ast.stmt) -> dict[ast.AST, str]:
+        """The same of a line that is made to be shown: `text = f"loss {loss.item()}"`."""
+        value = s.value if isinstance(s, ast.Assign) else None
+        if isinstance(value, ast.BinOp) and not (isinstance(value.op, ast.Mod) and _is_text(value.left)):
+            return {}
+        if isinstance(value, ast.Call):
+            formats = isinstance(value.func, ast.Attribute) and value.func.attr == "format"
+            if not (formats and _is_text(value.func.value)):  # type: ignore[attr-defined]
+                return {}
+        if not isinstance(value, ast.JoinedStr | ast.BinOp | ast.Call):
+            return {}
+        return dict(self._largest(value))
+
+    def _largest(self, node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+        if isinstance(node, ast.Lambda) or node.__class__ in COMPREHENSIONS:
+            return
+        if isinstance(node, ast.FormattedValue) and self._names_itself(node):
+            return
+        if isinstance(node, ast.Call | ast.BinOp | ast.Name | ast.UnaryOp | ast.Subscript):
+            kind = self.sums.kind(node) if self.sums.of_the_samples(node) else None
+            if kind is not None and not (kind == "mean" and _is_cut(node)):
+                yield node, kind
+                return
+        below: list[ast.AST] = list(ast.iter_child_nodes(node))
+        if isinstance(node, ast.IfExp) and not self.sums.alike(node.test):
+            below = [node.test]
+        elif isinstance(node, ast.BoolOp):
+            below = below[:2]
+        for child in below:
+            yield from self._largest(child)
+
+    def _names_itself(self, node: ast.FormattedValue) -> bool:
+        """`{loss=}`: its text is shown too."""
+        _, stop = self.facts.text.span(node.value)
+        return self.facts.text.text[stop:].lstrip().startswith("=")
+
+
+def _is_number(sums: Sums, e: ast.expr) -> bool:
+    """Whether nothing can be differentiated through a value."""
+    if isinstance(e, ast.Constant | ast.Compare) or sums.alike(e) or sums.is_size(e):
+        return True
+    if isinstance(e, ast.BinOp):
+        return _is_number(sums, e.left) and _is_number(sums, e.right)
+    if isinstance(e, ast.UnaryOp):
+        return _is_number(sums, e.operand)
+    if isinstance(e, ast.Attribute):
+        return e.attr == "data" or _is_number(sums, e.value)
+    if isinstance(e, ast.Name):
+        made = sums.made(e)
+        return made is not None and _is_number(sums, made)
+    return isinstance(e, ast.Call) and _gives_number(sums, e)
+
+
+def _gives_number(sums: Sums, call: ast.Call) -> bool:
+    if isinstance(call.func, ast.Name):
+        entered = sums.enter(call)
+        return call.func.id in ("float", "int") or (entered is not None and _is_number(*entered))
+    if not isinstance(call.func, ast.Attribute) or call.func.attr in NUMBERS:
+        return isinstance(call.func, ast.Attribute)
+    of = [call.func.value] if sums.of_the_samples(call.func.value) else []
+    return bool(of or call.args) and all(_is_number(sums, e) for e in (*of, *call.args))
+
+
+def of_the_batch(train: DataPass, whole: set[str], brought: dict[ast.AST, str]) -> set[str]:
+    """Names of a step that hold what the batch gives. `whole`: what is brought together wherever it is read."""
+    found = {n.id for n in walk(train.target) if isinstance(n, ast.Name)} - {train.index}
+    size = -1
+    while size != len(found):
+        size = len(found)
+        for s in train.body:
+            for n in walk_here(s):
+                value = n.iter if isinstance(n, ast.For) else getattr(n, "value", None)
+                if not isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.NamedExpr | ast.For):
+                    continue
+                if isinstance(value, ast.expr) and reads_part(value, found, brought) is not None:
+                    targets = n.targets if isinstance(n, ast.Assign) else [n.target]
+                    found |= {x.id for t in targets for x in walk(t) if isinstance(x, ast.Name)} - whole
+    return found
+
+
+def reads_part(node: ast.AST, part: set[str], brought: dict[ast.AST, str]) -> ast.AST | None:
+    """The first name below a node that holds what this process's share gives, and is not brought together."""
+    if node in brought or isinstance(node, ast.Lambda):
+        return None
+    if isinstance(node, ast.Call) and _last(node) in ("len", "time", "type", "id"):
+        return None
+    if isinstance(node, ast.Name):
+        return node if node.id in part else None
+    if isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "device"):
+        return None
+    found = (reads_part(child, part, brought) for child in ast.iter_child_nodes(node))
+    return next((n for n in found if n is not None), None)
+
+
+def _last(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _is_one_of(e: ast.AST, texts: set[str]) -> bool:
+    return isinstance(e, ast.Call) and ast.unparse(e) in texts
+
+
+def _is_text(e: ast.expr) -> bool:
+    return isinstance(e, ast.JoinedStr) or (isinstance(e, ast.Constant) and isinstance(e.value, str))
+
+
+def _is_cut(e: ast.expr) -> bool:
+    """`int(mean)`: the mean of what was cut off is another."""
+    return isinstance(e, ast.Call) and isinstance(e.func, ast.Name) and e.func.id == "int"

@@ -32,7 +32,8 @@ class Scope:
         self.loads: dict[str, list[ast.Name]] = defaultdict(list)
         self.stores: dict[str, list[ast.AST]] = defaultdict(list)
         self.params: dict[str, ast.arg] = {}
-        self.globals: set[str] = set()
+        self.globals: set[str] = set()  # nonlocal names among them
+        self.nonlocals: set[str] = set()
         self.children: list[Scope] = []
 
     @property
@@ -46,7 +47,7 @@ class Scope:
         """The scope that a name read here belongs to; None for builtins and unknown names."""
         scope: Scope | None = self
         while scope is not None:
-            if name in scope.globals:
+            if name in scope.globals and name not in scope.nonlocals:
                 while scope.parent is not None:
                     scope = scope.parent
                 return scope
@@ -80,7 +81,9 @@ class Scopes:
                 self.of_name[node] = scope  # type: ignore[index]
                 name: str = node.id  # type: ignore[attr-defined]
                 if name not in hidden:
-                    uses: Any = scope.loads if node.ctx.__class__ is ast.Load else scope.stores  # type: ignore[attr-defined]
+                    loads = node.ctx.__class__ is ast.Load  # type: ignore[attr-defined]
+                    stores = scope.stores if name not in scope.globals else self._home(name, scope).stores
+                    uses: Any = scope.loads if loads else stores
                     uses[name].append(node)
                 continue
             if kind in _SPECIAL:
@@ -111,9 +114,15 @@ class Scopes:
                     if value.__class__ is not ast.Constant:
                         stack.append((value, scope, hidden))
 
+    def _home(self, name: str, scope: Scope) -> Scope:
+        """The scope that an assignment to a declared name belongs to; a nonlocal one stays where it is written."""
+        return scope if name in scope.nonlocals else self.module
+
     def _note(self, node: ast.AST, scope: Scope) -> None:
         if isinstance(node, ast.Global | ast.Nonlocal):
             scope.globals.update(node.names)
+            if isinstance(node, ast.Nonlocal):
+                scope.nonlocals.update(node.names)
         elif isinstance(node, ast.alias):
             scope.stores[(node.asname or node.name).split(".")[0]].append(node)
         elif isinstance(node, ast.ExceptHandler) and node.name:

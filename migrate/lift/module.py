@@ -181,14 +181,14 @@ class ModuleBuilder(Rewriter):
         ]
         bodies: dict[str, list[str]] = {}
         used_epoch: set[str] = set()
+        declared: dict[str, set[str]] = {}
         for chunk in self.chunks:
             lines = self._chunk(chunk)
             if lines:
                 bodies.setdefault(chunk.hook, []).extend(lines)
                 if self._reads_epoch(chunk):
                     used_epoch.add(chunk.hook)
-                if stays_global := self._globals_written(chunk):
-                    bodies[chunk.hook].insert(0, f"global {', '.join(stays_global)}")
+                declared.setdefault(chunk.hook, set()).update(self._globals_written(chunk))
         if self.recipe.reloads:
             value = self._expression(self.recipe.train.loader, self.chunks[1])
             bodies.setdefault("train_dataloader", []).append(f"return {value}")
@@ -198,10 +198,10 @@ class ModuleBuilder(Rewriter):
         methods = []
         for hook in order:
             if hook in bodies:
-                methods.append(self._method(hook, bodies[hook], hook in used_epoch))
+                methods.append(self._method(hook, bodies[hook], hook in used_epoch, sorted(declared.get(hook, ()))))
         return methods
 
-    def _method(self, hook: str, body: list[str], uses_epoch: bool) -> list[str]:
+    def _method(self, hook: str, body: list[str], uses_epoch: bool, writes: list[str]) -> list[str]:
         passing = self.recipe.evaluate if "validation" in hook else self.recipe.train
         head: list[str] = []
         if hook.endswith("_step") and passing is not None:
@@ -230,7 +230,7 @@ class ModuleBuilder(Rewriter):
             signature = f"def {hook}(self):"
         if uses_epoch:
             head = [f"{self.epoch_name} = {epoch_expression(self._first_epoch())}", *head]
-        lines = [*head, *body]
+        lines = [*([f"global {', '.join(writes)}"] if writes else []), *head, *body]
         if hook == "on_train_batches_end" and not self.facts.ours:
             lines = ["if self.trainer.is_last_batch:", *indent(lines, self.unit)]
         return [signature, *indent(lines, self.unit)]
@@ -280,14 +280,14 @@ class ModuleBuilder(Rewriter):
             )
             bodies["on_validation_model_train"] = ["pass"]
 
-    def _globals_written(self, chunk: Chunk) -> list[str]:
-        """What the trunk declares global and these statements write: a method has to say so too."""
-        trunk = self.binder.trunk_scope
-        if trunk.node is self.facts.tree or chunk.owner:
-            return []
-        return sorted(
-            {n.id for n in _names(chunk.statements) if n.id in trunk.globals and not isinstance(n.ctx, ast.Load)}
-        )
+    def _globals_written(self, chunk: Chunk) -> set[str]:
+        """What a function declares global and these statements write: the method has to say so too."""
+        scopes, found = self.facts.scopes, set()
+        for n in _names(chunk.statements):
+            written = not isinstance(n.ctx, ast.Load) and n.id in scopes.scope_of(n).globals
+            if written and self.binder.variable(n) not in self.variables.attributes:
+                found.add(n.id)
+        return found
 
     def _reads_epoch(self, chunk: Chunk) -> bool:
         return self._reads_epoch_in(_names(chunk.statements))
@@ -313,9 +313,7 @@ class ModuleBuilder(Rewriter):
         lines += self._optimizer_lines(chunk)
         returned: str | None = None
         for s in chunk.statements:
-            if isinstance(s, ast.Delete) or (
-                isinstance(s, ast.Global) and "global" not in "".join(self._render(s, chunk))
-            ):
+            if isinstance(s, ast.Delete | ast.Global):  # the method declares what it writes itself
                 continue
             if s is self.recipe.optimization.backward:
                 returned = self._expression(self.recipe.optimization.losses[0], chunk)

@@ -251,9 +251,12 @@ class Rewriter:
         return {self.facts.text.span(n): "return"}
 
     def _global(self, n: ast.Global | ast.Nonlocal) -> dict[tuple[int, int], str]:
-        """Globals of the trunk are attributes now; others stay global."""
+        """Globals of the trunk are attributes now; others stay global, and the method declares those that it writes."""
         if isinstance(n, ast.Nonlocal):
             raise CannotLift(n, f"`{self.facts.short(n)}` in a lifted function")
+        lifted = [p.function for p in (self.recipe.train, self.recipe.evaluate) if p is not None]
+        if self.facts.scopes.scope_of(n).node in (self.binder.trunk_scope.node, *lifted):
+            return {self.facts.text.span(n): "pass"}
         ours = self.binder.trunk_scope.node is self.facts.tree
         if not ours:
             return {}

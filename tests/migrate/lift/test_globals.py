@@ -1,0 +1,125 @@
+"""Names that functions declare global: lifted, run before and after."""
+
+import pytest
+from ptmigrate.migrate.facts.script import Facts
+
+from tests.migrate.lift.test_same_run import HEAD
+from tests.migrate.running import check_same
+
+MADE_IN_MAIN = (
+    HEAD
+    + """
+best = 0
+
+def train(epoch):
+    net.train()
+    total = 0
+    for x, y in train_loader:
+        opt.zero_grad()
+        loss = criterion(net(x), y)
+        loss.backward()
+        opt.step()
+        total += loss.item()
+    print(epoch, f'{total / len(train_loader):.6f}')
+
+def test():
+    global best
+    net.eval()
+    right = 0
+    with torch.no_grad():
+        for x, y in test_loader:
+            right += (net(x).argmax(1) == y).sum().item()
+    if right > best:
+        best = right
+    print(right, best)
+
+def main():
+    global net, opt
+    net = nn.Linear(5, 3)
+    opt = torch.optim.SGD(net.parameters(), lr=args.lr)
+    for epoch in range(args.epochs):
+        train(epoch)
+        test()
+    print(best)
+
+main()
+"""
+)
+
+READ_BEFORE_THE_PASS = (
+    HEAD
+    + """
+log, seen = None, 0
+
+def train():
+    global log
+    global seen
+    model.train()
+    for x, y in train_loader:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        seen += 1
+    log.append(seen)
+
+def main():
+    global log
+    log = []
+    for epoch in range(args.epochs):
+        log.append(epoch)
+        train()
+    print(log, seen)
+
+main()
+"""
+)
+
+CASES = {
+    "the model and its optimizer, made in main()": (MADE_IN_MAIN, "module"),
+    "read before the function that declares it, counted in the step": (READ_BEFORE_THE_PASS, "module"),
+    "declared under a condition": (
+        READ_BEFORE_THE_PASS.replace("    global seen\n", "    if args.epochs:\n        global seen\n"),
+        "module",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "plan"), CASES.values(), ids=CASES.keys())
+def test_globals_keep_their_values(text, plan):
+    check_same(text, plan)
+
+
+def test_the_module_holds_the_model_that_main_makes_global():
+    result = check_same(MADE_IN_MAIN, "module")
+    assert "self.net" in result and "divide_batches" not in result
+    assert "global best" in result and "global net, opt" in result
+
+
+def test_a_step_declares_what_it_counts_above_everything_else():
+    result = check_same(READ_BEFORE_THE_PASS, "module")
+    assert "def training_step(self, batch, batch_idx):\n        global seen\n" in result
+
+
+SCOPES = """
+def outer():
+    global g
+    g = inner_made = 1
+
+    def inner():
+        nonlocal inner_made
+        inner_made = 2
+
+    inner()
+    return inner_made
+
+print(g)
+"""
+
+
+def test_an_assignment_belongs_to_the_scope_that_its_declaration_names():
+    scopes = Facts("import torch\n" + SCOPES).scopes
+    outer, inner = (s for s in scopes.by_node.values() if getattr(s.node, "name", "") in ("outer", "inner"))
+    assert len(scopes.module.stores["g"]) == 1 and "g" not in outer.stores
+    assert "inner_made" in outer.stores and "inner_made" not in scopes.module.stores
+    assert "inner_made" in inner.stores and inner.lookup("inner_made") is outer  # nonlocal: written where it stands

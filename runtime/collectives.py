@@ -13,7 +13,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from .errors import unknown_name
+from .errors import RanksDiffer, unknown_name
 
 OPS = {"sum": dist.ReduceOp.SUM, "mean": dist.ReduceOp.SUM, "max": dist.ReduceOp.MAX, "min": dist.ReduceOp.MIN}
 
@@ -161,11 +161,16 @@ def broadcast_object(value: Any, group: dist.ProcessGroup, rank: int, source: in
     return value if rank == source else pickle.loads(data.numpy().tobytes())
 
 
-def gather_objects(value: Any, group: dist.ProcessGroup, world: int) -> list[Any]:
-    """Every rank's `value`, in the order of ranks, on every rank."""
+def gather_objects(value: Any, group: dist.ProcessGroup, world: int, what: str) -> list[Any]:
+    """Every rank's `value`, in the order of ranks, on every rank. `what` they are: RanksDiffer where one rank brings
+    something else.
+    """
     gathered: list[Any] = [None] * world
-    dist.all_gather_object(gathered, value, group=group)
-    return gathered
+    dist.all_gather_object(gathered, (what, value), group=group)
+    if any(other != what for other, _ in gathered):
+        brought = "; ".join(f"rank {rank} brings {other}" for rank, (other, _) in enumerate(gathered))
+        raise RanksDiffer(f"ranks do different things: {brought}; all have to log, reduce, save and step alike")
+    return [each for _, each in gathered]
 
 
 def broadcast_tensors(tensors: list[torch.Tensor], source: int = 0) -> None:

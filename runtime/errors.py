@@ -15,6 +15,10 @@ class ConfigurationError(ValueError):
 oneline.install(ConfigurationError)
 
 
+class RanksDiffer(RuntimeError):
+    """Ranks that did not do the same; all of them raise it with the same words, and rank 0 speaks."""
+
+
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> ConfigurationError:
     """`unknown strategy 'dpp'; did you mean 'ddp'? Known: ddp, single`."""
     names = sorted(known)

@@ -98,6 +98,7 @@ class EvaluationLoop:
         logs.in_step = True
         predicting, keeping, outputs = self.stage == "predict", self.keeps_outputs, []
         place = trainer.placer(index)
+        logs.uneven = name if self.uneven(divided, loader, wanted) else None
         precision = trainer.runtime.precision
         context = contextlib.nullcontext if precision.plain else precision.forward_context
         sends = bool(trainer.loggers) and not trainer.sanity_checking
@@ -122,6 +123,12 @@ class EvaluationLoop:
         logs.batch = None
         return self.gathered(outputs) if predicting else outputs
 
+    def uneven(self, divided: Any, loader: Any, wanted: int | None) -> bool:
+        """May ranks have different numbers of this loader's batches? None is padded, so that each counts once."""
+        _, parts = self.trainer.runtime.strategy.data_place()
+        total = at_most(wanted, length_of(loader))
+        return divided is not loader and parts > 1 and (total == math.inf or total % parts != 0)
+
     def numbered(self, divided: Any, loader: Any, wanted: int | None) -> Iterator[tuple[int, Any]]:
         """Batches with the numbers they have in one process."""
         runtime = self.trainer.runtime
@@ -136,7 +143,7 @@ class EvaluationLoop:
         runtime = self.trainer.runtime
         if runtime.world_size == 1:
             return outputs
-        every = runtime.distinct(gather_objects(outputs, runtime.group, runtime.world_size))
+        every = runtime.distinct(gather_objects(outputs, runtime.group, runtime.world_size, "predictions"))
         rounds = itertools.zip_longest(*every, fillvalue=_NOTHING)
         return [output for one_round in rounds for output in one_round if output is not _NOTHING]
 

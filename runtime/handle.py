@@ -232,7 +232,9 @@ class Runtime:
     def distinct(self, gathered: list[Any]) -> list[Any]:
         """Of what all ranks gave, one for each part of the data, in the order of the parts."""
         if self._parts is None:
-            places = collectives.gather_objects(self.strategy.data_place(), self.group, self.world_size)
+            places = collectives.gather_objects(
+                self.strategy.data_place(), self.group, self.world_size, "its part of the data"
+            )
             self._parts = [places.index((part, places[0][1])) for part in range(places[0][1])]
         return [gathered[rank] for rank in self._parts]
 

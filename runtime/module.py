@@ -284,6 +284,7 @@ class Module(torch.nn.Module, DataHooks, Exports, HasHyperparameters, Hooks):
         """
         if self._trainer is None or self._trainer.whole:
             return value  # with whole batches every rank has it all
+        self._trainer.logs.check_even("all_reduce")
         return self._trainer.runtime.all_reduce(value, op)
 
     def batch_mean(self, value: Any) -> Any:
@@ -296,7 +297,10 @@ class Module(torch.nn.Module, DataHooks, Exports, HasHyperparameters, Hooks):
 
     def all_gather(self, data: Any, group: Any = None, sync_grads: bool = False) -> Any:
         """Tensors of all ranks stacked along a new first dimension (world, ...); in one process, `data` itself."""
-        return data if self._trainer is None else self._trainer.runtime.all_gather(data, sync_grads)
+        if self._trainer is None:
+            return data
+        self._trainer.logs.check_even("all_gather")
+        return self._trainer.runtime.all_gather(data, sync_grads)
 
     # -- manual optimization --------------------------------------------------------------------------------------
 

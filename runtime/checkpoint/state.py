@@ -66,7 +66,9 @@ def _progress(trainer: Trainer) -> dict[str, Any]:
     runtime = trainer.runtime
     position = trainer.fit_loop.position
     own = (randomness.capture(), (position.at_epoch_start or {}).get("all"))
-    every = [own] if runtime.world_size == 1 else gather_objects(own, runtime.group, runtime.world_size)
+    every = [own]
+    if runtime.world_size > 1:
+        every = gather_objects(own, runtime.group, runtime.world_size, "its part of a checkpoint (save_checkpoint)")
     return position.state([now for now, _ in every], [start for _, start in every])
 
 

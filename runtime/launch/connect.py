@@ -67,6 +67,9 @@ def _leave() -> None:
     """Close device groups, and let gloo's threads finish what they hold before the interpreter goes."""
     if not dist.is_initialized():
         return
+    from .watch import note_arrival
+
+    note_arrival()
     if dist.get_backend() != "gloo":
         dist.destroy_process_group()
     _settle()

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any
 
 import torch
@@ -114,6 +114,18 @@ def place_of_message(frame: FrameType | None) -> str | None:
     if not sends or frame is None:
         return ours if sends else None
     return line_of(frame, ours)
+
+
+def line_at(trace: TracebackType | None) -> str:
+    """The script's line that led to an error: `train.py:12 in main: the text`."""
+    found = ""
+    while trace is not None:
+        code, number = trace.tb_frame.f_code, trace.tb_lineno
+        if not code.co_filename.startswith((TORCH, OURS)):
+            text = linecache.getline(code.co_filename, number).strip()
+            found = f"{os.path.basename(code.co_filename)}:{number} in {code.co_name}: {text}"
+        trace = trace.tb_next
+    return found
 
 
 def own_line(frame: FrameType) -> str:

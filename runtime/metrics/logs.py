@@ -15,7 +15,7 @@ import torch
 
 from ..collectives import broadcast_object, gather_objects
 from ..data.move import batch_size_of
-from ..errors import ConfigurationError, unknown_name
+from ..errors import ConfigurationError, RanksDiffer, unknown_name
 from .entry import Entry, joined
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ class Logs:
         self.training = True
         self.open = False  # between the start of an epoch and its end
         self.in_step = False  # inside a batch, where on_step makes sense
+        self.uneven: str | None = None  # an evaluation's step, where ranks may take it different numbers of times
         self.batch: Any = None
         self.sized: Any = None  # the batch whose size is known
         self.size = 1
@@ -131,6 +132,15 @@ class Logs:
         for name, value in zip(OWN, around, strict=True):
             setattr(self, name, value)
 
+    def check_even(self, what: str) -> None:
+        """RanksDiffer where ranks would wait for one another in a step that not all of them come to."""
+        if self.uneven is not None and self.in_step and not self.training:
+            stage = self.uneven.removesuffix("_step")
+            raise RanksDiffer(
+                f"{what} in {self.uneven}: its batches go round among the ranks without padding, so some have fewer; "
+                f"keep what is needed and call {what} in on_{stage}_epoch_end, or log with sync_dist=True"
+            )
+
     def log(self, name: str, value: Any, known: Name, batch_size: int | None) -> None:
         """One value of a name that is known; `Module.log` looks it up."""
         if known.metric is not None:
@@ -148,8 +158,8 @@ class Logs:
         runtime, number = self.trainer.runtime, zlib.crc32(name.encode())
         mean, others = runtime.all_reduce([value, float(number)], "mean")
         if others != number:
-            names = gather_objects(name, runtime.group, self.trainer.world_size)
-            raise RuntimeError(f"at the same place the ranks logged {names}, in the order of ranks; log alike on all")
+            names = gather_objects(name, runtime.group, self.trainer.world_size, "the name of a value")
+            raise RanksDiffer(f"at the same place the ranks logged {names}, in the order of ranks; log alike on all")
         return mean
 
     def first(
@@ -272,7 +282,7 @@ class Logs:
         every = [own]
         if self.trainer.world_size > 1:
             runtime = self.trainer.runtime
-            every = runtime.distinct(gather_objects(own, runtime.group, self.trainer.world_size))
+            every = runtime.distinct(gather_objects(own, runtime.group, self.trainer.world_size, "logged values"))
             _check_names(every)
         values = Values({}, {}, {}, {})
         for key, state in _all_states(every).items():
@@ -370,4 +380,4 @@ def _check_names(every: list[Report]) -> None:
         having = [rank for rank in busy if key in every[rank].states]
         if len(having) < len(busy):
             lacking = [rank for rank in busy if rank not in having]
-            raise RuntimeError(f"{key!r} was logged on ranks {having} and not on ranks {lacking}; log it on all")
+            raise RanksDiffer(f"{key!r} was logged on ranks {having} and not on ranks {lacking}; log it on all")

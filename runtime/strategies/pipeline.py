@@ -243,7 +243,7 @@ class PipelineStrategy(Strategy):
             return module.state_dict()
         mine = {name: value for name, value in module.state_dict().items() if self._stages.keeps(name)}
         found: dict[str, Any] = {}
-        for part in gather_objects(mine, self.runtime.group, self.runtime.world_size):
+        for part in gather_objects(mine, self.runtime.group, self.runtime.world_size, "its stages"):
             found |= part
         return {name: found[name] for name in module.state_dict()}
 
@@ -259,7 +259,9 @@ class PipelineStrategy(Strategy):
     def optimizer_state(self, module: Module, optimizer: Any) -> dict[str, Any]:
         state = optimizer.state_dict()
         found: dict[int, Any] = {}
-        for part in gather_objects(state["state"], self.runtime.group, self.runtime.world_size):
+        for part in gather_objects(
+            state["state"], self.runtime.group, self.runtime.world_size, "the optimizer's state"
+        ):
             found |= part
         return {**state, "state": dict(sorted(found.items()))}
 

@@ -25,6 +25,20 @@ def test_messages_of_different_sizes_are_told_with_the_line_of_each_rank():
     assert "self.all_gather(torch.ones(5 + self.global_rank))" in done.stderr
 
 
+SAID = {
+    "saves": "rank 0 brings its part of a checkpoint (save_checkpoint); rank 1 brings logged values",
+    "rounds": "all_gather in validation_step: its batches go round among the ranks without padding",
+    "leaves": "rank 1 came to the end of the script, where rank 0 still waits for all of them: waits.py:",
+}
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_what_one_rank_alone_does_is_told_once(case, tmp_path):
+    done = ptrun(*TWO, case, limit=150, cwd=tmp_path)
+    assert done.returncode == 1 and done.stderr.count(SAID[case]) == 1, done.stderr
+    assert done.stderr.count("Traceback") == (case != "leaves") and not list(tmp_path.iterdir())
+
+
 @pytest.mark.slow
 def test_a_rank_that_sleeps_is_waited_for():
     begun = time.monotonic()

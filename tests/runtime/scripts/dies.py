@@ -23,7 +23,7 @@ class Net(Module):
         if what == "raise" and self.global_rank == 1 and batch_idx == 3:
             print("failed at", time.time(), flush=True)
             raise ValueError("the first failure")
-        if what == "exit" and self.global_rank == 1 and batch_idx == 3:
+        if what in ("exit", "workers") and self.global_rank == 1 and batch_idx == 3:
             sys.exit(7)
         if what == "sleep":
             self.print("sleeping", flush=True)
@@ -35,6 +35,16 @@ if what == "wrong":
     Trainer(max_epoch=3)
 if what == "wrong later":
     Trainer(accelerator="cpu", devices=devices, log_every_n_steps=1, callbacks=[]).fit(Net())
-data = TensorDataset(torch.randn(64, 2))
-Trainer(max_epochs=2, accelerator="cpu", devices=devices).fit(Net(), DataLoader(data, 4))
+
+
+class Slow(TensorDataset):
+    def __getitem__(self, index):
+        if index > 40:
+            time.sleep(60)
+        return super().__getitem__(index)
+
+
+data = (Slow if what == "workers" else TensorDataset)(torch.randn(64, 2))
+loader = DataLoader(data, 4, num_workers=int(what == "workers"), prefetch_factor=4 if what == "workers" else None)
+Trainer(max_epochs=2, accelerator="cpu", devices=devices).fit(Net(), loader)
 rank_zero_print("done")

@@ -33,8 +33,20 @@ class Net(Module):
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
+    def validation_step(self, batch, batch_idx):
+        if case == "rounds":
+            self.all_gather(batch[0].mean())
+
+    def on_train_epoch_end(self):
+        if case == "saves" and self.trainer.is_global_zero:
+            self.trainer.save_checkpoint("alone.ckpt")
+
 
 data = TensorDataset(torch.randn(64, 2, generator=torch.Generator().manual_seed(1)))
 trainer = Trainer(max_epochs=1)
-trainer.fit(Net(), DataLoader(data, 4))
+
+net = Net()
+trainer.fit(net, DataLoader(data, 4), DataLoader(data, 6) if case == "rounds" else None)
+if case == "leaves" and trainer.is_global_zero:
+    trainer.validate(net, DataLoader(data, 4))
 trainer.print(trainer.global_step)

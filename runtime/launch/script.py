@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -31,6 +32,7 @@ def start_peers(settings: Settings) -> None:
     """Start local ranks 1, 2, ... and set this process's environment as rank 0's. Raises ConfigurationError where
     it cannot.
     """
+    check_started_once(settings.place.local_world_size)
     command, start = own_command(), alike.serve_peers()
     shared = {**meeting(settings), **thread_variables(settings.place.local_world_size)}
     for local_rank in range(1, settings.place.local_world_size):
@@ -44,18 +46,31 @@ def start_peers(settings: Settings) -> None:
 
 
 def meeting(settings: Settings) -> dict[str, str]:
-    """Environment variables that all ranks of this node share. Raises ConfigurationError where nodes cannot meet."""
+    """Environment variables that all ranks of this node share. Raises ConfigurationError where nodes cannot meet.
+
+    One node meets at a port of its own: one that a script sets for all of its runs may be taken.
+    """
     if settings.nodes > 1 and "MASTER_ADDR" not in os.environ:
         raise ConfigurationError(
             "several nodes: start the script with ptrun --nodes N --node-rank R --rdzv HOST:PORT on each"
         )
     return {
-        "MASTER_ADDR": os.environ.get("MASTER_ADDR", "127.0.0.1"),
-        "MASTER_PORT": os.environ.get("MASTER_PORT") or str(free_port()),
+        "MASTER_ADDR": os.environ["MASTER_ADDR"] if settings.nodes > 1 else "127.0.0.1",
+        "MASTER_PORT": (settings.nodes > 1 and os.environ.get("MASTER_PORT")) or str(free_port()),
         "WORLD_SIZE": str(settings.world_size),
         "LOCAL_WORLD_SIZE": str(settings.place.local_world_size),
         "NODE_RANK": os.environ.get("NODE_RANK", "0"),
     }
+
+
+def check_started_once(processes: int) -> None:
+    """srun that starts the script several times on a node would have each of them start all ranks."""
+    tasks = re.match(r"\d+", os.environ.get("SLURM_STEP_TASKS_PER_NODE", ""))
+    if tasks and int(tasks[0]) > 1:
+        raise ConfigurationError(
+            f"srun has started this script {tasks[0]} times on this node, and each of them would start {processes} "
+            "processes: start it once a node, with srun --ntasks-per-node=1"
+        )
 
 
 def ranks_of(local_rank: int, settings: Settings) -> dict[str, str]:

@@ -4,6 +4,7 @@ launcher.
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -81,6 +82,30 @@ def test_nothing_outlives_the_launcher(which, sign):
     while marked(mark) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert marked(mark) == []
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["ptrun", "script"])
+def test_workers_do_not_outlive_a_rank_that_leaves(which):
+    mark = f"PTMIGRATE_TEST_{os.getpid()}_{which}_workers"
+    done = run(*two_ways("workers")[which], **{mark: "1"})
+    assert done.returncode == 1 and "rank 1 ended with exit code 7" in done.stderr
+    time.sleep(1)  # torch's own watch looks every 5 seconds, and never inside of a data set
+    assert marked(mark) == []
+
+
+def test_one_node_meets_at_a_port_of_its_own():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = run(*two_ways("nothing")[1], MASTER_PORT=str(taken.getsockname()[1]))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("tasks", "code"), [("4(x2)", 1), ("1(x2)", 0)])
+def test_a_script_that_srun_has_started_several_times(tasks, code):
+    done = run(*two_ways("nothing")[1], SLURM_STEP_TASKS_PER_NODE=tasks, SLURM_NTASKS="8", SLURM_PROCID="0")
+    assert done.returncode == code, done.stderr
+    assert code == 0 or ("4 times on this node" in done.stderr and "--ntasks-per-node=1" in done.stderr)
 
 
 def marked(mark):

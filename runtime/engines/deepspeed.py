@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
@@ -151,16 +151,16 @@ class Stepping(torch.optim.Optimizer):
         )
 
     def state_dict(self) -> dict[str, Any]:
-        names = sorted({name for state in self.inner.state.values() for name in state})
+        _find_states(self.engine.optimizer)
+        of_flats = list(self.inner.state.values())
+        names, divided = sorted({name for state in of_flats for name in state}), _divided(of_flats)
         parameters = list(chain.from_iterable(group["params"] for group in self.groups))
         states: dict[int, dict[str, Any]] = {}
         for name in names:
-            alone = next((s[name] for s in self.inner.state.values() if name in s), None)
-            shared = not isinstance(alone, torch.Tensor) or alone.numel() == 1
+            alone = next((s[name] for s in of_flats if name in s), None)
             for number, parameter in enumerate(parameters):
                 if parameter.requires_grad:
-                    # a count of its own for each parameter: one tensor for all would be counted up by all
-                    value = _own(alone) if shared else _whole_state(self.engine, parameter, name)
+                    value = _whole_state(self.engine, parameter, name) if name in divided else _own(alone)
                     states.setdefault(number, {})[name] = value
         numbers = iter(range(len(parameters)))
         groups = [
@@ -174,30 +174,39 @@ class Stepping(torch.optim.Optimizer):
             group.update(_options(saved))
         if not state["state"]:
             return
-        like = next(iter(state["state"].values()))
+        like, divided = next(iter(state["state"].values())), _divided(state["state"].values())
         zero3 = self.engine.zero_optimization_stage() == 3  # its groups hold their parameters only while it steps
         flats = chain.from_iterable(group["params"] for group in self.inner.param_groups)
         for flat in self.engine.optimizer.fp32_partitioned_groups_flat if zero3 else flats:
             self.inner.state[flat] = {
-                name: torch.zeros_like(flat, requires_grad=False) if _divided(value) else value
+                name: torch.zeros_like(flat, requires_grad=False) if name in divided else _own(value)
                 for name, value in like.items()
             }
-        optimizer = self.engine.optimizer
-        if hasattr(optimizer, "_lazy_init_hp_params_optimizer_state"):
-            optimizer._hp_optimizer_states_linked = False
-            optimizer._lazy_init_hp_params_optimizer_state()
+        _find_states(self.engine.optimizer)
         for number, parameter in enumerate(chain.from_iterable(group["params"] for group in self.groups)):
             for name, value in state["state"].get(number, {}).items():
-                if _divided(value):
+                if name in divided:
                     _set_state(self.engine, parameter, name, value.to(parameter.device))
 
 
 def _inner(engine: Any) -> Any:
     """The optimizer that makes the numbers, below ZeRO's."""
-    inner = engine.optimizer
+    return _inner_of(engine.optimizer)
+
+
+def _inner_of(inner: Any) -> Any:
     while isinstance(getattr(inner, "optimizer", None), torch.optim.Optimizer):
         inner = inner.optimizer
     return inner
+
+
+def _find_states(zero: Any) -> None:
+    """Stages 1 and 2 look once for the parts of the state, after the first group's first step: the other groups have
+    none by then.
+    """
+    if hasattr(zero, "_lazy_init_hp_params_optimizer_state") and _inner_of(zero).state:
+        zero._hp_optimizer_states_linked = False
+        zero._lazy_init_hp_params_optimizer_state()
 
 
 def _options(group: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,11 +214,13 @@ def _options(group: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _own(value: Any) -> Any:
+    """A count of its own for each parameter: one tensor for all would be counted up by all."""
     return value.clone() if isinstance(value, torch.Tensor) else value
 
 
-def _divided(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.numel() > 1
+def _divided(states: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The names of what has an element for each of a parameter's; a count has no dimension."""
+    return {name for state in states for name, v in state.items() if isinstance(v, torch.Tensor) and v.dim() > 0}
 
 
 def _whole_state(engine: Any, parameter: torch.nn.Parameter, name: str) -> torch.Tensor:

@@ -62,11 +62,30 @@ class SGD(Net):
 
 
 class AdamW(Net):
-    optimizer = staticmethod(
-        lambda module: torch.optim.AdamW(
+    """Groups with options of their own."""
+
+    @staticmethod
+    def optimizer(module):
+        return torch.optim.AdamW(
             [{"params": module.net[0].parameters(), "lr": 0.02}, {"params": module.net[2].parameters()}], 0.01
         )
-    )
+
+
+class Temperature(AdamW):
+    """A parameter without a dimension, in a group of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.temperature = torch.nn.Parameter(torch.tensor(0.5))
+
+    @staticmethod
+    def optimizer(module):
+        optimizer = AdamW.optimizer(module)
+        optimizer.add_param_group({"params": [module.temperature], "weight_decay": 0.0})
+        return optimizer
+
+    def forward(self, x):
+        return self.net(x) * self.temperature.exp()
 
 
 class ZeroedByHand(Net):
@@ -165,6 +184,7 @@ CASES = {
     "clip-value": (Net, {"gradient_clip_val": 0.002, "gradient_clip_algorithm": "value"}),
     "accumulate": (SGD, {"accumulate_grad_batches": 3, "gradient_clip_val": 0.1}),
     "groups": (AdamW, {}),
+    "temperature": (Temperature, {}),
     "branches": (Branches, {"accumulate_grad_batches": 2}),
     "zeroed": (ZeroedByHand, {}),
     "own-step": (OwnStep, {"gradient_clip_val": 0.05}),

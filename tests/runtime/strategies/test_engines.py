@@ -15,9 +15,10 @@ from ptmigrate.runtime.strategies import choose_strategy, stages
 from ptmigrate.runtime.strategies.stages import Stage, balanced, cut_evenly
 
 SCRIPT = str(SCRIPTS / "engine_cases.py")
-EVERY = ("plain", "clip", "accumulate", "groups", "branches", "zeroed", "accumulate+resume", "evaluate", "validate")
+RESUMED = ("accumulate+resume", "groups+resume")
+EVERY = ("plain", "clip", "accumulate", "branches", "zeroed", "evaluate", "validate", *RESUMED, "temperature+resume")
 # What DeepSpeed leaves out: it steps unused parameters too.
-SAME_PARAMETERS = ("clip", "accumulate", "groups", "accumulate+resume", "evaluate")
+SAME_PARAMETERS = ("clip", "accumulate", "evaluate", *RESUMED)
 CUT = ("pairs", "in-place")  # a pipeline of two, with a balance
 PIPELINE = ("sequential", "1f1b", "sequential+resume", "evaluate+sequential", "validate+sequential", "sequential-bf16")
 # engine -> (the package it needs, its cases)
@@ -25,8 +26,8 @@ ENGINES = {
     "ddp_sharded": ("fairscale", (*EVERY, "clip-value", "own-step", "manual", "bf16", "half")),
     "horovod": ("horovod", (*EVERY, "clip-value", "own-step", "manual", "bf16", "half")),
     "fsdp": ("torch", (*EVERY, "clip-value", "own-step", "manual", "blocks", "bf16", "half")),
-    "deepspeed_stage_1": ("deepspeed", SAME_PARAMETERS),
-    "deepspeed": ("deepspeed", SAME_PARAMETERS),
+    "deepspeed_stage_1": ("deepspeed", (*SAME_PARAMETERS, "temperature+resume")),
+    "deepspeed": ("deepspeed", (*SAME_PARAMETERS, "temperature+resume")),
     "deepspeed_stage_3": ("deepspeed", SAME_PARAMETERS),
     "pipeline": ("torch", (*PIPELINE, *CUT)),
 }

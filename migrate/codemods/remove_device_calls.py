@@ -336,10 +336,18 @@ def _kept_by_loss(facts: Facts, call: ast.Call) -> bool:
         return False
     full = facts.names.resolve(holder.func) or ""
     if full == "torch.nn.Parameter":
-        assigned = facts.scopes.parents.get(holder)
+        assigned = facts.scopes.parents.get(_moved(facts, holder))
         return isinstance(assigned, ast.Assign) and any(isinstance(t, ast.Attribute) for t in assigned.targets)
     given = {argument_at(holder, "weight", 0), argument_at(holder, "pos_weight", 99)}
     return full.endswith("Loss") and call in given
+
+
+def _moved(facts: Facts, made: ast.AST) -> ast.AST:
+    """`made.to(device)`, where something that is made moves at once."""
+    named = facts.scopes.parents.get(made)
+    call = facts.scopes.parents.get(named) if isinstance(named, ast.Attribute) else None
+    moves = isinstance(call, ast.Call) and (named.attr == "cuda" or facts.devices.device_arguments(call))  # type: ignore[union-attr]
+    return call if moves and call is not None else made
 
 
 def _is_copy(argument: ast.expr | ast.keyword) -> bool:

@@ -22,7 +22,7 @@ EPOCH = re.compile(r"(^|_)(epochs?|ep|epoch_?\w*|\w*_epoch)$|^(i_epoch|e)$", re.
 
 def count_whiles(facts: Facts) -> str | None:
     """A while loop that makes steps becomes a for loop."""
-    loop = _step_loop(facts)
+    loop = step_loop(facts)
     if not isinstance(loop, ast.While) or loop.orelse:
         return None
     by = facts.text.margin(loop)
@@ -43,11 +43,11 @@ def count_whiles(facts: Facts) -> str | None:
 
 def end_whiles(facts: Facts) -> str | None:
     """A while loop around the loop over batches becomes a for loop that asks at the end of each round."""
-    batches = _step_loop(facts)
-    loop = _epochs_of(facts, batches) if isinstance(batches, ast.For) and iterates_loader(facts, batches) else None
+    batches = step_loop(facts)
+    loop = epochs_of(facts, batches) if isinstance(batches, ast.For) and iterates_loader(facts, batches) else None
     if not isinstance(loop, ast.While) or loop.orelse or facts.text.margin(loop).strip():
         return None
-    if any(isinstance(n, ast.Continue) and _nearest_loop(facts, n) is loop for n in walk_here(loop)):
+    if any(isinstance(n, ast.Continue) and nearest_loop(facts, n) is loop for n in walk_here(loop)):
         return None
     counting, unit = "for _ in itertools.count():", facts.indentation
     body, test = block_lines(facts, loop.body, {}), facts.text.get(loop.test)
@@ -61,15 +61,15 @@ def end_whiles(facts: Facts) -> str | None:
     return with_import(edits.done(), "itertools")
 
 
-def _epochs_of(facts: Facts, batches: ast.For) -> ast.AST | None:
+def epochs_of(facts: Facts, batches: ast.For) -> ast.AST | None:
     """The loop around the batch loop, or around the one call of its function."""
-    around = _nearest_loop(facts, batches)
+    around = nearest_loop(facts, batches)
     f = enclosing_function(facts, batches)
     call = only_call(facts, f) if around is None and f is not None else None
-    return _nearest_loop(facts, call) if call is not None else around
+    return nearest_loop(facts, call) if call is not None else around
 
 
-def _nearest_loop(facts: Facts, node: ast.AST) -> ast.AST | None:
+def nearest_loop(facts: Facts, node: ast.AST) -> ast.AST | None:
     for up in facts.scopes.ancestors(node):
         if isinstance(up, ast.For | ast.While):
             return up
@@ -100,11 +100,11 @@ def _is_future(s: ast.stmt) -> bool:
 
 def around_lone_loop(facts: Facts) -> str | None:
     """A loop over steps that stands alone becomes the batch loop of one epoch; one over epochs makes a step in each."""
-    loop = _step_loop(facts)
+    loop = step_loop(facts)
     if (
         not isinstance(loop, ast.For)
         or loop.orelse
-        or _nearest_loop(facts, loop) is not None
+        or nearest_loop(facts, loop) is not None
         or _called_from_loop(facts, loop)
     ):
         return None
@@ -188,7 +188,7 @@ def _first_of_step(facts: Facts, body: list[ast.stmt], last: int) -> int:
     return 0
 
 
-def _step_loop(facts: Facts) -> ast.For | ast.While | None:
+def step_loop(facts: Facts) -> ast.For | ast.While | None:
     """The innermost loop around every backward() and a step, if it is the only such place."""
     calls = [c for c in facts.walk(ast.Call) if is_call_of(c, "backward") and facts.names.resolve(c.func) is None]
     if not calls:
@@ -212,5 +212,5 @@ def _called_from_loop(facts: Facts, loop: ast.AST) -> bool:
     for up in facts.scopes.ancestors(loop):
         if isinstance(up, ast.FunctionDef):
             uses = facts.devices.uses_of_function(up)
-            return any(_nearest_loop(facts, use) is not None for use in uses if use is not up)
+            return any(nearest_loop(facts, use) is not None for use in uses if use is not up)
     return False

@@ -14,6 +14,7 @@ from .loops import around_lone_loop, count_whiles, end_whiles, name_the_epoch
 from .modes import switch_in_place
 from .parameters import name_given
 from .phases import write_out_phases
+from .stops import stop_before
 from .sums import add_in_place
 from .walrus import name_before
 
@@ -30,6 +31,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     inline_step,
     count_whiles,
     end_whiles,
+    stop_before,
     name_attributes,
     around_lone_loop,
 )

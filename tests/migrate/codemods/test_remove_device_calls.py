@@ -60,6 +60,8 @@ def lines(body: str) -> str:
         ("loss = nn.CrossEntropyLoss(weight=torch.ones(3).cuda())", "loss = nn.CrossEntropyLoss(weight=torch.ones(3))"),
         ("loss = nn.BCEWithLogitsLoss(pos_weight=w.to('cuda'))", "loss = nn.BCEWithLogitsLoss(pos_weight=w)"),
         ("self.w = nn.Parameter(torch.randn(3).cuda())", "self.w = nn.Parameter(torch.randn(3))"),
+        ("self.w = nn.Parameter(torch.randn(3).to('cuda')).to('cuda')", "self.w = nn.Parameter(torch.randn(3))"),
+        ("self.w = nn.Parameter(torch.randn(3).cuda()).cuda()", "self.w = nn.Parameter(torch.randn(3))"),
         ("device = torch.device('cpu')\ndef f(x):\n    return x.to(device)", "device = torch.device('cpu')\ndef f(x):\n    return x"),
         ("def f(x):\n    y = torch.zeros_like(x).cuda()", "def f(x):\n    y = torch.zeros_like(x)"),
         ("def f(x):\n    return (\n        x\n        .cuda()  # there\n        .sum()\n    )", "def f(x):\n    return (\n        x  # there\n        .sum()\n    )"),

@@ -114,7 +114,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
     _know_norms(facts)
     left = _left_alone(facts, text, is_script)
     if left is not None:
-        return left
+        return left if left.plan != "refused" else _with_left_over(left, facts, options)
     if options.framework == "lightning":
         options = replace(options, ignore=(*options.ignore, SplitSteps.code))  # Lightning has no *_step_end
     try:
@@ -122,7 +122,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         facts, branches, notes = _plain(original, options)
         stuck = _talks_otherwise(facts, original) if is_script and facts.by_hand else None
         if stuck is not None:
-            return Result(text, "refused", [], [stuck])
+            return _with_left_over(Result(text, "refused", [], [stuck]), original, options)
         result = _planned(facts, options, is_script, kept)
         if branches:
             back = line_map(facts.text.text, mended)
@@ -148,7 +148,21 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         return result
     except NotFound as missing:
         notes = [Note(e.line, e.column, e.code, f"the file is left as it is: {e.message}") for e in missing.edits]
-        return Result(text, "refused", [], notes)
+        return _with_left_over(Result(text, "refused", [], notes), Facts(text), options)
+
+
+def what_is_there(text: str, options: Options) -> list[Note]:
+    """What is told of a file that stays as it is; nothing where it does not parse."""
+    try:
+        return left_over(Facts(mend(text)[0]), [], lambda n: n, options.wants)
+    except SyntaxError:
+        return []
+
+
+def _with_left_over(result: Result, facts: Facts, options: Options) -> Result:
+    """A refused file with all that is in it told."""
+    result.attention += left_over(facts, result.attention, lambda n: n, options.wants)
+    return result
 
 
 def _left_alone(facts: Facts, text: str, is_script: bool) -> Result | None:
@@ -314,6 +328,7 @@ def _finished(lifted: Facts, names: list[str], original: Facts, options: Options
     on_lightning = options.framework == "lightning"
     once = list(Once(not on_lightning).plan(lifted)) if options.wants(Once.code) else []
     line = line_map(lifted.text.text, original.text.text)
+    races = [replace(n, line=line(n.line)) for n in Once().notes(lifted)] if options.wants(Once.code) else []
     told = [replace(c.edit, line=line(c.edit.line)) for c in once]
     renamed = renames(lifted, once)
     if renamed is None:
@@ -324,11 +339,11 @@ def _finished(lifted: Facts, names: list[str], original: Facts, options: Options
     names = [*names, *(n for n in NAMES if n in read or any(n in e[2] for e in renamed))]
     if on_lightning:
         text, notes = _on_lightning(edits.done(), names, original)
-        return text, told, notes
+        return text, told, [*notes, *races]
     placed = place_batches(lifted, edits)
     names = [*names, ON_DEVICE] if placed else names
     edits.replace(*import_edit(lifted.tree, lifted.text, "ptmigrate.runtime", names))
-    return edits.done(), [replace(e, line=line(e.line)) for e in placed] + told, []
+    return edits.done(), [replace(e, line=line(e.line)) for e in placed] + told, races
 
 
 def _on_lightning(text: str, names: list[str], original: Facts) -> tuple[str, list[Note]]:

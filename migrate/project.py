@@ -13,7 +13,7 @@ from .codemods.mend_async import mend, renamed
 from .elsewhere import Elsewhere, of_projects
 from .facts.source import Source, SourceError, mentions_torch, parse, read_source
 from .joined import Brought
-from .migrate import Options, Result, migrate_text
+from .migrate import Options, Result, migrate_text, what_is_there
 from .report import Edit, FileReport, Note
 from .sources import Imports, followed, python_files
 
@@ -118,7 +118,7 @@ def migrate_all(
             _share_out(m.report, brought, told)
             kept -= {p for p, _, _ in files if _key(p) in imports.project(path)}
         elif refused and not is_script:
-            m = _as_it_is(path, root)
+            m = _as_it_is(path, root, options)
         else:
             keeps = path in kept or (loop and not is_script)
             m = migrate_file(path, root, is_script, options, keeps, elsewhere.get(path), left.get(key))
@@ -186,12 +186,17 @@ def _kept_projects(files: list[tuple[Path, Path, bool]], imports: Imports) -> se
     kept: set[Path] = set()
     for path, _, is_script in files:
         data = raw[_key(path)]
-        if not (is_script and trains and mentions_torch(data)) or _key(path) in trains:
+        if not (is_script and trains and mentions_torch(data)) or _key(path) in trains or _is_lifted(data):
             continue
         project = imports.project(path) - {_key(path)}
         if project & trains:
             kept.update(p for p, _, script in files if p == path or (_key(p) in project and not script))
     return kept
+
+
+def _is_lifted(data: bytes) -> bool:
+    """Whether the loop of a script became a Trainer's in an earlier run: it needs that of no other file."""
+    return b"ptmigrate.runtime import" in data and b"Runtime.shared()" not in data
 
 
 def _bytes(path: Path) -> bytes:
@@ -206,7 +211,7 @@ def _carried(m: Migrated) -> bool:
     return m.source is not None and "Runtime.shared()" in m.source.text
 
 
-def _as_it_is(path: Path, root: Path) -> Migrated:
+def _as_it_is(path: Path, root: Path, options: Options) -> Migrated:
     """A module of a script that is refused: it keeps its bytes as well, or half of a program would be changed."""
     report = FileReport(str(path))
     try:
@@ -214,6 +219,8 @@ def _as_it_is(path: Path, root: Path) -> Migrated:
     except SourceError as e:
         report.error, report.plan = str(e), "refused"
         return Migrated(path, root, None, None, report)
+    if mentions_torch(source.raw):
+        report.attention = what_is_there(source.text, options)
     return Migrated(path, root, source, Result(source.text, "none"), report)
 
 

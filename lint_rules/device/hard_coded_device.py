@@ -70,6 +70,13 @@ class HardCodedDevice(Rule):
         torch.cuda.empty_cache()
         x = torch.zeros(3).cpu()
         """,
+        """
+        import torch
+        class Money:
+            def to(self, unit):
+                return Money(self.value * RATES[unit])
+        price = Money(3).to("cuda")
+        """,
     )
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
@@ -86,6 +93,8 @@ class HardCodedDevice(Rule):
             yield self.finding(call, f"`{file.source(call)}` makes a tensor on the first CUDA device", file)
 
     def _method(self, call: ast.Call, func: ast.Attribute, file: File) -> Iterator[Finding]:
+        if func.attr in (*MOVES, "to") and _places_nothing(func, file):
+            return
         if func.attr in MOVES:
             yield from self._moved(call, func, file)
         elif func.attr == "to":
@@ -146,6 +155,29 @@ class HardCodedDevice(Rule):
 def _names_card(node: ast.expr) -> bool:
     """`"cuda:1"`, or the number of a card."""
     return bool(ACCELERATOR.match(text_of(node))) or (isinstance(node, ast.Constant) and type(node.value) is int)
+
+
+def _places_nothing(func: ast.Attribute, file: File) -> bool:
+    """Whether the method is one of a plain class of this file, that moves nothing itself: `Money(3).to("usd")`."""
+    own = [c for c in file.nodes.of(ast.ClassDef) if not c.bases and _method_of(c, func.attr) is not None]
+    if not own:
+        return False
+    made: ast.expr | None = func.value
+    values = file.tensors.assigned(made) if isinstance(made, ast.Name) else []
+    made = values[0] if len(values) == 1 else made
+    name = made.func.id if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) else None
+    method = next((_method_of(c, func.attr) for c in own if c.name == name), None)
+    return method is not None and not any(_may_place(n, file) for n in ast.walk(method))
+
+
+def _method_of(holder: ast.ClassDef, name: str) -> ast.FunctionDef | None:
+    return next((s for s in holder.body if isinstance(s, ast.FunctionDef) and s.name == name), None)
+
+
+def _may_place(n: ast.AST, file: File) -> bool:
+    if isinstance(n, ast.Attribute):
+        return n.attr in MOVING_METHODS or (file.resolve(n) or "").startswith("torch.")
+    return isinstance(n, ast.keyword) and n.arg == "device"
 
 
 def _names_device(node: ast.AST) -> bool:

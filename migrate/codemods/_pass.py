@@ -90,7 +90,8 @@ class Pass(cst.CSTTransformer):
             return updated
         if not kept:
             return updated.with_changes(body=[_Gone()])
-        kept[-1] = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+        if kept[-1] is not updated.body[-1]:
+            kept[-1] = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
         return updated.with_changes(body=kept)
 
     def leave_IndentedBlock(self, original: cst.IndentedBlock, updated: cst.IndentedBlock) -> cst.IndentedBlock:

@@ -9,8 +9,9 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..report import Note
+from ._loaded_again import can_wait, loaded_again
 from .base import Change, Codemod
 from .checkpoint_activations import NAMES as OF_CHECKPOINTS
 
@@ -57,7 +58,7 @@ class Once(Codemod):
                 says = f"`{facts.short(holder)}` became `{SAVE}`: rank 0 alone writes the file, whole or not at all"
                 yield Change(holder, self.edit(facts, holder, says), _saved(call))
         for branch in facts.walk(ast.If) if self.writers else ():
-            if _loaded_again(facts, branch):
+            if loaded_again(facts, branch) and can_wait(facts, branch):
                 says = f"`{facts.short(branch.body[0])}` became `{SAVE}`: no rank goes on before the file is there"
                 yield Change(branch, self.edit(facts, branch, says), _unguarded)
         for call in facts.walk(ast.Call):
@@ -67,6 +68,14 @@ class Once(Codemod):
                 yield Change(
                     call, self.edit(facts, call, f"`{old}` became `{new}`: rank 0 alone does it"), _renamed(new)
                 )
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        """Saves of rank 0 that the others load, where not every rank is shown to wait for the file."""
+        for branch in facts.walk(ast.If):
+            if loaded_again(facts, branch) and not can_wait(facts, branch):
+                line, column, _, _ = facts.text.key(branch.body[0])
+                says = "rank 0 alone writes it, and the file is loaded later on: another rank may come there first"
+                yield Note(line, column + 1, self.code, f"`{facts.short(branch.body[0])}`: {says}")
 
     def _saved_to_open_file(self, facts: Facts, holder: ast.With) -> ast.Call | None:
         """The save in `with open(path, "wb") as f: torch.save(x, f)`: every rank would cut the file short."""
@@ -109,20 +118,6 @@ class Once(Codemod):
     def _saves_once(self, facts: Facts, call: ast.Call) -> bool:
         """Not where a rank guard of the script, or of the lift, stands around it already."""
         return facts.alone.reached_by(call) == {False}
-
-
-def _loaded_again(facts: Facts, branch: ast.If) -> bool:
-    """A save of rank 0 in a hook that every rank comes by, with a load in the same block after it."""
-    only = branch.body[0]
-    call = only.value if isinstance(only, ast.Expr) and len(branch.body) == 1 and not branch.orelse else None
-    if not isinstance(call, ast.Call) or facts.names.resolve(call.func) != "torch.save":
-        return False
-    block = getattr(facts.scopes.parents.get(branch), "body", [])
-    hook = isinstance(facts.scopes.parents.get(branch), ast.FunctionDef)
-    if not hook or ast.unparse(branch.test) != "self.trainer.is_global_zero":
-        return False
-    later = (n for s in block[block.index(branch) + 1 :] for n in walk(s) if isinstance(n, ast.Call))
-    return any(facts.names.resolve(n.func) == "torch.load" for n in later)
 
 
 def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] | None:

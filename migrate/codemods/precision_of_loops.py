@@ -216,8 +216,6 @@ class PrecisionOfLoops(Codemod):
             there = when
         elif when and not (names and _fold(facts, names[0], 0) is True):  # more than whether there is a card
             there = f"{when} and {there}" if " or " not in when else f"({when}) and {there}"
-        elif when:
-            there = when
         return f'{asked} if {there} else "32-true"'
 
 

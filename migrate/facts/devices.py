@@ -276,7 +276,13 @@ class Devices:
         if not self._own_movers:
             return False
         holder = self._class_of(f.value)
+        if holder is None and isinstance(f.value, ast.Call) and self._goes_its_own_way_before(f.value):
+            return True
         return holder is not None and f.attr in self._own_movers.get(holder, ())
+
+    def _goes_its_own_way_before(self, call: ast.Call) -> bool:
+        """`Money(1).to("eur").to("usd")`: what such a method gives is nothing that this can place."""
+        return isinstance(call.func, ast.Attribute) and call.func.attr in MOVERS and self._goes_its_own_way(call.func)
 
     @cached_property
     def _own_movers(self) -> dict[ast.ClassDef, set[str]]:
@@ -301,9 +307,23 @@ class Devices:
             if node.id == "self" and node.id in home.params:
                 up = self.scopes.parents.get(home.node)
                 return up if isinstance(up, ast.ClassDef) else None
+            said = home.params[node.id].annotation if node.id in home.params else None
+            if said is not None:
+                return self._class_named(said)
             kinds = {self._class_of(v, depth + 1) for v in self.assigned(node.id, home) or []}
             return kinds.pop() if len(kinds) == 1 else None
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self" and depth < 4:
+            holder = next((up for up in self.scopes.ancestors(node) if isinstance(up, ast.ClassDef)), None)
+            stores = (n for n in walk(holder) if isinstance(n, ast.Attribute) and n.attr == node.attr) if holder else ()
+            given = [self.scopes.parents.get(n) for n in stores if not isinstance(n.ctx, ast.Load)]
+            kinds = {self._class_of(s.value, depth + 1) if isinstance(s, ast.Assign) else None for s in given}
+            return kinds.pop() if len(kinds) == 1 else None
         return None
+
+    def _class_named(self, said: ast.expr) -> ast.ClassDef | None:
+        """The class of this file that an annotation names."""
+        name = said.value if isinstance(said, ast.Constant) else getattr(said, "id", None)
+        return next((c for c in self._own_movers if c.name == name), None)
 
     def device_arguments(self, call: ast.Call) -> list[ast.expr | ast.keyword]:
         """The arguments of a `.to(...)` that say where, not what: the device, and non_blocking with it."""

@@ -9,6 +9,7 @@ from functools import cached_property
 
 # ast ends lines at these alone; str.splitlines also splits at form feeds and separators, which strings may hold
 LINE_END = re.compile(r"\r\n?|\n")
+BLOCKS = ("finalbody", "orelse", "handlers", "body", "cases")  # the last one first
 
 
 def lines_of(text: str) -> list[str]:
@@ -61,12 +62,13 @@ class Text:
 
     def key(self, node: ast.AST) -> tuple[int, int, int, int]:
         """(line, column, end line, end column) in characters, as libcst's PositionProvider tells them."""
-        line, end = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+        line, last = node.lineno, _last_of(node)  # type: ignore[attr-defined]
+        end = last.end_lineno  # type: ignore[attr-defined]
         return (
             line,
             self.column(line, node.col_offset),  # type: ignore[attr-defined]
             end,
-            self.column(end, node.end_col_offset),  # type: ignore[attr-defined]
+            self.column(end, last.end_col_offset),  # type: ignore[attr-defined]
         )
 
     def line_of(self, offset: int) -> int:
@@ -82,3 +84,13 @@ class Text:
         """What stands before a node on its first line: its indentation, where it begins the line."""
         start, _ = self.span(node)
         return self.text[self.starts[self.line_of(start) - 1] : start]
+
+
+def _last_of(node: ast.AST) -> ast.AST:
+    """The statement that ends a block: the block's own end counts the semicolon after it, if there is one."""
+    block: object = True
+    while block:
+        blocks = (getattr(node, name, None) for name in BLOCKS)
+        block = next((b for b in blocks if b and isinstance(b, list)), None)
+        node = block[-1] if block else node
+    return node

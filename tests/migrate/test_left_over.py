@@ -9,6 +9,7 @@ from ptmigrate.lint_rules.rule import examples
 from ptmigrate.migrate.facts.source import decode
 from ptmigrate.migrate.line_map import line_map
 from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 FIXTURES = sorted((Path(__file__).parents[2] / "fixtures").rglob("*.py"))
 RULES = [r for r in all_rules() if r.code[3] in "124" and not r.lesser]
@@ -41,6 +42,25 @@ def test_nothing_that_a_rule_was_made_for_is_left_silently(code, text, plan):
 def test_nothing_is_left_silently_in_whole_scripts(path):
     text = decode(path.read_bytes()).text
     assert "torch" not in text or not silent(text)
+
+
+REFUSED = [
+    "import torch\nimport torch.distributed.rpc as rpc\nrpc.init_rpc('m', rank=0)\nx = x.cuda()\nloss.backward()\n",
+    "import torch, deepspeed\nm, o, _, _ = deepspeed.initialize(model=m)\nfor x in y:\n    m(x.cuda()).backward()\n",
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_all_of_a_refused_script_is_told(text):
+    result = migrate_text(text)
+    assert result.plan == "refused" and result.text == text and found(text) and not silent(text)
+
+
+def test_all_of_the_modules_of_a_refused_script_is_told(tmp_path):
+    (tmp_path / "train.py").write_text(REFUSED[0] + "import net\n")
+    (tmp_path / "net.py").write_text("import torch\ndef f(x):\n    return x.to('cuda:1')\n")
+    done = {m.path.name: m.report for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
+    assert not done["net.py"].changed and [(n.code, n.line) for n in done["net.py"].attention] == [("PTM101", 3)]
 
 
 def test_what_is_left_is_told_at_its_line_in_the_original():

@@ -192,6 +192,33 @@ def test_nor_one_of_a_script_whose_loop_was_kept(tmp_path):
     assert not any(m.report.changed for m in migrate_all(collect([tmp_path / "train.py"]), Options()))
 
 
+LIFTED = """
+import torch
+from net import Net
+
+model = Net('cpu')
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x in torch.utils.data.DataLoader(torch.ones(4, 2)):
+        loss = model(x).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_nor_one_of_a_lifted_script_beside_a_module_with_a_loop_of_its_own(tmp_path):
+    tries = "\n\ndef tries():\n    print(1)\n    Net('cpu')(torch.ones(3, 2)).backward(torch.ones(3, 1))\n"
+    (tmp_path / "net.py").write_text(NET.replace("from torch", "import other\nfrom torch", 1) + tries)
+    (tmp_path / "other.py").write_text("import torch\n\n\ndef shows(x):\n    print(torch.sum(x))\n")
+    (tmp_path / "train.py").write_text(LIFTED)
+    done = migrate_all(collect([tmp_path / "train.py"]), Options())
+    assert [m.report.plan for m in done][:2] == ["module", "loop"] and not done[2].report.changed
+    for m in done:
+        m.path.write_bytes(m.data)
+    assert not any(m.report.changed for m in migrate_all(collect([tmp_path / "train.py"]), Options()))
+
+
 def test_a_file_is_read_once_for_the_imports_of_all(tmp_path, monkeypatch):
     for i in range(20):
         imports = "".join(f"from . import m{j}\n" for j in range(20) if j != i)

@@ -86,6 +86,35 @@ SAVE
 """
 
 
+SAVES = """\
+CONDITION:
+    torch.save(model.state_dict(), p)
+model.load_state_dict(torch.load(p))
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "waits"),
+    [
+        ("if epoch % 5 == 0", True),
+        ("if loss.item() < 3", True),
+        ("if epoch > len(p) and total / 2 < best", True),
+        ("if worst > 3", False),
+        ("if time.time() > 3", False),
+        ("with open(p)", False),
+    ],
+)
+def test_a_save_under_a_condition_is_waited_for_where_every_rank_comes_by(condition, waits):
+    loop, rest = SCRIPT_THAT_SAVES.split("for x")
+    rest = rest.replace("SAVE", SAVES.replace("CONDITION", condition))
+    rest = rest.replace("    optimizer.step()", "    optimizer.step()\n    worst = x.max()\n    total += loss.item()")
+    epochs = "total = 0.0\nfor x" + rest
+    text = f"import time\n{loop}p, best = 'a.pt', 5\nfor epoch in range(2):\n{textwrap.indent(epochs, '    ')}"
+    result = migrate_text(text)
+    assert ("rank_zero_save(self.model.state_dict(), self.p)" in result.text) is waits
+    assert any("another rank may come there first" in n.message for n in result.attention) is not waits
+
+
 @pytest.mark.parametrize(("after", "waits"), [("model.load_state_dict(torch.load(p))", True), ("print(epoch)", False)])
 def test_a_save_that_is_loaded_again_at_once_is_waited_for(after, waits):
     loop, rest = SCRIPT_THAT_SAVES.split("for x")

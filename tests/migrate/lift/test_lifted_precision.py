@@ -57,7 +57,13 @@ def script(before, step):
         (
             "use_amp = torch.cuda.is_available()\nscaler = GradScaler(enabled=use_amp)",
             SCALED.format(on="enabled=use_amp"),
-            '"16-mixed" if use_amp else "32-true"',
+            '"16-mixed" if torch.cuda.is_available() else "32-true"',
+        ),
+        (
+            "cuda = torch.cuda.is_available()\nwhere = torch.device('cuda' if cuda else 'cpu')\n"
+            "scaler = GradScaler(enabled=cuda)",
+            SCALED.format(on="enabled=cuda").replace("with auto", "a, b = a.to(where), b.to(where)\nwith auto"),
+            '"16-mixed" if torch.cuda.is_available() else "32-true"',
         ),
         (
             "use_amp = False\nscaler = GradScaler(enabled=use_amp)",

@@ -1,0 +1,89 @@
+"""Saves of rank 0 in a lifted hook that every rank loads from later in it: none may go on before the file is there."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts.nodes import walk
+from ..facts.script import Facts
+
+TOGETHER = ("all_reduce", "batch_mean")
+PLAIN = ("len", "max", "min", "abs", "round", "float", "int", "bool", "sum")
+GUARD = "self.trainer.is_global_zero"
+
+
+def loaded_again(facts: Facts, branch: ast.If) -> bool:
+    """Whether a branch of rank 0 saves what is loaded later on in the same hook."""
+    hook = _hook_of(facts, branch)
+    if hook is None or ast.unparse(branch.test) != GUARD or hook.name.endswith("_step"):
+        return False
+    saves = _calls(facts, branch, "torch.save")
+    return any(n.lineno > save.lineno for save in saves for n in _calls(facts, hook, "torch.load"))
+
+
+def can_wait(facts: Facts, branch: ast.If) -> bool:
+    """Whether it is one save, and the conditions around it, up to the hook, are the same on every rank."""
+    only = branch.body[0]
+    if len(branch.body) > 1 or branch.orelse or not isinstance(only, ast.Expr):
+        return False
+    if only.value not in _calls(facts, branch, "torch.save"):
+        return False
+    hook = _hook_of(facts, branch)
+    for up in facts.scopes.ancestors(branch):
+        if up is hook:
+            return True
+        if not isinstance(up, ast.If) or not _Alike(facts, up).is_alike(up.test):
+            return False
+    return False
+
+
+def _calls(facts: Facts, node: ast.AST, full: str) -> list[ast.Call]:
+    return [n for n in walk(node) if isinstance(n, ast.Call) and facts.names.resolve(n.func) == full]
+
+
+def _hook_of(facts: Facts, node: ast.AST) -> ast.FunctionDef | None:
+    return next((up for up in facts.scopes.ancestors(node) if isinstance(up, ast.FunctionDef)), None)
+
+
+class _Alike:
+    """What is the same on every rank in a hook: settings, counts of epochs, and what was brought together there."""
+
+    def __init__(self, facts: Facts, at: ast.AST) -> None:
+        self.facts = facts
+        self.hook = _hook_of(facts, at)
+        holder = facts.classes.holder(self.hook) if self.hook is not None else None
+        steps = (
+            [f for n, f in facts.classes.methods(holder).items() if n.endswith("_step")] if holder is not None else []
+        )
+        self.of_steps = {
+            n.attr for f in steps for n in walk(f) if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load)
+        }
+        self.asked: set[str] = set()
+
+    def is_alike(self, e: ast.AST) -> bool:
+        if isinstance(e, ast.Call):
+            f = e.func
+            if isinstance(f, ast.Attribute) and ast.unparse(f.value) == "self" and f.attr in TOGETHER:
+                return True
+            number = isinstance(f, ast.Attribute) and f.attr in ("item", "get") and self.is_alike(f.value)
+            plain = isinstance(f, ast.Name) and f.id in PLAIN
+            return (number or plain) and all(self.is_alike(a) for a in (*e.args, *(k.value for k in e.keywords)))
+        if isinstance(e, ast.Attribute):
+            own = isinstance(e.value, ast.Name) and e.value.id == "self"
+            return e.attr not in self.of_steps if own else self.is_alike(e.value)
+        if isinstance(e, ast.Name):
+            return e.id == "self" or self._name(e)
+        if isinstance(e, ast.Lambda | ast.Await | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
+            return False
+        return all(self.is_alike(child) for child in ast.iter_child_nodes(e) if isinstance(child, ast.expr))
+
+    def _name(self, name: ast.Name) -> bool:
+        """A name of the hook by all that it is given there; one of the module by its being left alone."""
+        if name.id in self.asked:
+            return True
+        self.asked.add(name.id)
+        home = self.facts.scopes.scope_of(name).lookup(name.id)
+        if home is None or home.node is not self.hook:
+            return home is not None and len(home.stores.get(name.id, ())) < 2 and name.id not in home.params
+        given = self.facts.devices.assigned(name.id, home)
+        return bool(given) and name.id not in home.params and all(self.is_alike(v) for v in given or ())

@@ -15,6 +15,7 @@ from .batch_operations import (
     LOSS,
     NO_VALUES,
     NOT_ADDED_UP,
+    PAIRED,
     PAIRS,
     PARTS,
     PER_SAMPLE_LOSS,
@@ -161,6 +162,12 @@ class BatchCall:
         return None if given is None else (_numbers(given) or None)
 
     def _along(self, name: str, of: Value, offset: int) -> Value:
+        found = self._along_dimension(name, of, offset)
+        given = self._dims(KEEPS_SHAPE.get(name, REDUCES.get(name, 0)) + offset) is not None
+        paired = PAIRED.get(name) == "always" or (name in PAIRED and given)
+        return replace(found, holds=True) if paired and found.kind == "batch" else found
+
+    def _along_dimension(self, name: str, of: Value, offset: int) -> Value:
         place = KEEPS_SHAPE.get(name, REDUCES.get(name, 0)) + offset
         dims = self._dims(place)
         if name in KEEPS_SHAPE:

@@ -21,6 +21,11 @@ REDUCES = {
     "quantile": 1, "kthvalue": 1, "topk": 1, "all": 0, "any": 0, "count_nonzero": 0, "aminmax": 0, "vector_norm": 1,
     "std_mean": 0, "var_mean": 0,
 }  # fmt: skip
+# what gives a tuple, values and places or two measures: always, or along a dimension
+PAIRED = {
+    **dict.fromkeys("topk kthvalue mode sort cummax cummin".split(), "always"),
+    **dict.fromkeys("max min median nanmedian aminmax std_mean var_mean".split(), "along"),
+}
 # these work along the last dimension where none is given
 LAST_BY_DEFAULT = {"topk", "kthvalue", "mode"}
 # a mean of the parts' means, or a sum of their sums, is that of the whole: not so with these
@@ -32,7 +37,7 @@ ALWAYS_MIXES = {"pdist", "cov", "corrcoef", "msort", "cartesian_prod", "combinat
 PRODUCTS = {"mm", "matmul", "bmm", "addmm", "linear", "outer", "ger", "tensordot", "chain_matmul", "inner", "kron"}
 PAIRS = {"cdist"}
 JOINS = {"cat", "concat", "concatenate", "vstack", "row_stack"}
-PARTS = {"chunk": 1, "split": 1, "tensor_split": 1}
+PARTS = {"chunk": 1, "split": 1, "tensor_split": 1, "unbind": 0}
 SIZES = {"size", "dim", "numel", "nelement", "ndimension", "is_floating_point", "stride", "get_device", "new_zeros",
          "new_ones", "new_empty", "new_full", "new_tensor"}  # fmt: skip
 NO_VALUES = {"len", "isinstance", "hasattr", "print", "id", "type", "issubclass", "callable"}

@@ -163,7 +163,18 @@ class Run:
             return PLAIN if e.attr in SIZE_ATTRIBUTES else value
         if e.attr in SIZE_ATTRIBUTES:
             return PLAIN
+        if e.attr in ("values", "indices"):  # of what `out.max(1)` gives
+            return replace(value, holds=False)
         return replace(value, dim=1 - value.dim) if e.attr == "T" and value.dim < 2 and not value.holds else value
+
+    def _is_output(self, e: ast.Subscript) -> bool:
+        """`self.rnn(x)[0]`: one of what a module gives, as far as can be seen; nobody asks one for its first sample."""
+        if not (isinstance(e.value, ast.Call) and isinstance(e.slice, ast.Constant) and type(e.slice.value) is int):
+            return False
+        func = e.value.func
+        if isinstance(func, ast.Attribute) and self.value(func.value).kind != "plain":
+            return False  # a tensor's own method
+        return self.facts.names.resolve(func) is None
 
     def _subscript(self, e: ast.Subscript) -> Value:
         value = self.value(e.value)
@@ -171,7 +182,7 @@ class Run:
         orders = [self.value(p).order for p in parts if isinstance(p, ast.expr) and not isinstance(p, ast.Slice)]
         if value.kind != "batch":
             return value
-        if value.holds:
+        if value.holds or self._is_output(e):
             return replace(value, holds=False)
         at, new = 0, 0  # the dimension that the next part of the index is about, before and after
         for part, nth in zip(parts, range(len(parts)), strict=True):

@@ -67,6 +67,12 @@ class Means:
             return last in PICKS or (last == "where" and len(n.args) == 1)
         if not isinstance(n, ast.Subscript) or not isinstance(n.ctx, ast.Load):
             return False
+        if isinstance(n.value, ast.Call) and self.facts.names.resolve(n.value.func) is None:
+            root = n.value.func
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            own = isinstance(n.value.func, ast.Name) or (isinstance(root, ast.Name) and root.id == "self")
+            return own  # one of several outputs, or a sample: nothing here shows which
         parts = n.slice.elts if isinstance(n.slice, ast.Tuple) else [n.slice]
         if not all(isinstance(p, ast.Constant | ast.Slice) for p in parts):
             return True

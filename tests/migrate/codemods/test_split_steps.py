@@ -149,6 +149,8 @@ MIXED = [
     "z = self(batch[0])\nreturn z.sum(0).pow(2).sum()",
     "z = self(batch[0])\nreturn torch.sort(z, dim=0)[0][0].sum()",
     "z = self(batch[0])\nreturn self.soft(z).pow(2).sum()",
+    "z = self(batch[0])\nreturn z.max(0)[0].pow(2).sum()",
+    "z = self(batch[0])\nbest = torch.max(z, dim=0)\nreturn best.values.pow(2).sum()",
     "z = self(batch[0])\nreturn (z - z.mean()).abs().sum()",
     "z = self(batch[0])\nd = z[:, None] - z[None, :]\nreturn d.norm(dim=-1).sum()",
     "x, y = batch\nsame = y.unsqueeze(0) == y.unsqueeze(1)\nz = self(x)\nreturn (z @ z.T)[same].sum()",
@@ -238,6 +240,13 @@ def test_a_step_that_a_class_below_goes_on_with_is_told():
         "mu, log = self(batch), self(batch)\nreturn torch.mean(-0.5 * torch.sum(1 + log - mu**2, dim=1), dim=0)",
         "x, y = batch\nreturn (self(x) - y).pow(2).flatten(1).sum(1).mean(0)",
         "x, y = batch\nreturn nn.TripletMarginLoss()(self(x), self(y), y)",
+        "x, y = batch\nreturn (self(x).max(1)[1] == y).float().mean()",
+        "x, y = batch\nguess = torch.max(self(x), dim=1)[1].squeeze()\nreturn (guess == y).float().mean()",
+        "x, y = batch\ntop = self(x).topk(5)[1]\nreturn (top == y[:, None]).any(1).float().mean()",
+        "x, y = batch\nfirst = self(x).sort(1, descending=True)[1][:, 0]\nreturn (first == y).float().mean()",
+        "x, y = batch\nbest = self(x).max(dim=1)\nreturn (best.indices == y).float().mean() + best.values.mean()",
+        "x, y = batch\nreturn F.mse_loss(self.rnn(x)[0], y) + (self.rnn(x)[0] * y).mean()",
+        "x, y = batch\nleft = torch.unbind(self(x), 1)[0]\nreturn (left * y).mean()",
     ],
 )
 def test_a_step_that_mixes_nothing_is_left_alone(body):

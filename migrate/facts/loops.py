@@ -17,6 +17,7 @@ from .guards import Guards
 from .names import Names
 from .nodes import FUNCTIONS, LOOPS, Function, Loop, Nodes
 
+LOADER = "torch.utils.data.DataLoader"
 LOADER_NAME = re.compile(
     r"(data_?)?(loader|iterator)s?\d*$|(^|_)(dl|batches|dataiter|data_iter)$|_(loader|iter)(_\w+)?$"
 )
@@ -111,10 +112,11 @@ class Loops:
         node = unwrapped(node)
         if isinstance(node, ast.Call):
             full = self.names.resolve(node.func)
-            if full == "torch.utils.data.DataLoader":
+            if full == LOADER:
                 return True
             last = _last(node.func)
-            return full is None and last is not None and bool(LOADER_NAME.search(last))
+            named = last is not None and (last in self._loader_makers or bool(LOADER_NAME.search(last)))
+            return full is None and named
         if isinstance(node, ast.Subscript):
             node = node.value
         last = _last(node)
@@ -327,7 +329,20 @@ class Loops:
     @cached_property
     def _loader_names(self) -> set[str]:
         """Names and attributes that are given a DataLoader anywhere in the file."""
-        return self._assigned_from(lambda call: self.names.resolve(call.func) == "torch.utils.data.DataLoader")
+        return self._assigned_from(
+            lambda call: self.names.resolve(call.func) == LOADER or _last(call.func) in self._loader_makers
+        )
+
+    @cached_property
+    def _loader_makers(self) -> set[str]:
+        """Names of `functools.partial(DataLoader, ...)`."""
+        return self._assigned_from(
+            lambda call: (
+                self.names.resolve(call.func) == "functools.partial"
+                and bool(call.args)
+                and self.names.resolve(call.args[0]) == LOADER
+            )
+        )
 
     @cached_property
     def _module_names(self) -> set[str]:
@@ -345,11 +360,12 @@ class Loops:
     def _assigned_from(self, test: Callable[[ast.Call], bool]) -> set[str]:
         found: set[str] = set()
         for assign in self.nodes.of(ast.Assign):
-            value = assign.value
-            while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not test(value):
-                value = value.func.value  # Net().to(device)
-            if isinstance(value, ast.Call) and test(value):
-                found.update(filter(None, (_last(t) for t in assign.targets)))
+            for target, value in ((t, v) for one in assign.targets for t, v in _pairs(one, assign.value)):
+                while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not test(value):
+                    value = value.func.value  # Net().to(device)
+                last = _last(target) if isinstance(value, ast.Call) and test(value) else None
+                if last is not None:
+                    found.add(last)
         return found
 
 
@@ -377,3 +393,10 @@ def _draws_batches(loop: Loop) -> bool:
     iterable = unwrapped(loop.iter)
     last = _last(iterable)
     return not (last is not None and re.search(r"(layers|blocks|modules|models|parameters|heads)$", last))
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """What each name of `a, b = x, y` is given."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]

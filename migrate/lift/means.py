@@ -71,8 +71,8 @@ class Means:
             root = n.value.func
             while isinstance(root, ast.Attribute):
                 root = root.value
-            own = isinstance(n.value.func, ast.Name) or (isinstance(root, ast.Name) and root.id == "self")
-            return own  # one of several outputs, or a sample: nothing here shows which
+            # one of several outputs, or a sample: nothing here shows which
+            return isinstance(n.value.func, ast.Name) or (isinstance(root, ast.Name) and root.id == "self")
         parts = n.slice.elts if isinstance(n.slice, ast.Tuple) else [n.slice]
         if not all(isinstance(p, ast.Constant | ast.Slice) for p in parts):
             return True

@@ -25,7 +25,7 @@ def place_batches(facts: Facts, edits: Edits) -> list[Edit]:
             source, *_ = batch_source(facts, loop)
         except CannotLift:
             continue
-        if not facts.loops.is_loader(source) or facts.in_formatted_string(source):
+        if _counts(source) or facts.in_formatted_string(source):
             continue
         start, stop = facts.text.span(source)
         edits.replace(start, start, f"{NAME}(")
@@ -34,3 +34,8 @@ def place_batches(facts: Facts, edits: Edits) -> list[Edit]:
         says = f"`{facts.short(source)}`: its batches go where the Trainer placed the model"
         said.append(Edit(line, column + 1, CODE, says))
     return said
+
+
+def _counts(source: ast.expr) -> bool:
+    """`range(n)`: what it gives is drawn from something else."""
+    return isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and source.func.id == "range"

@@ -55,11 +55,13 @@ def _stands_plainly(statement: ast.stmt, call: ast.Call) -> bool:
 
 def comes_first(facts: Facts, statement: ast.stmt, call: ast.expr) -> bool:
     """Whether nothing that could matter is evaluated before an expression, and it is evaluated once in any case."""
-    if not isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign):
+    if not isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.If):
         return False
     line_start, _ = facts.text.line_span(statement.lineno, statement.lineno)
-    if facts.text.text[line_start : facts.text.span(statement)[0]].strip():
+    first = facts.text.text[facts.text.span(statement)[0] :]
+    if facts.text.text[line_start : facts.text.span(statement)[0]].strip() or first.startswith("elif"):
         return False
+    whole = statement.test if isinstance(statement, ast.If) else statement
     for up in facts.scopes.ancestors(call):
         if up is statement:
             break
@@ -73,7 +75,7 @@ def comes_first(facts: Facts, statement: ast.stmt, call: ast.expr) -> bool:
             | ast.DictComp
             | ast.GeneratorExp
             | ast.JoinedStr,
-        ):
+        ) or (isinstance(up, ast.Compare) and len(up.ops) > 1):
             return False
     start = facts.text.span(call)[0]
     inside = set(walk(call))
@@ -83,7 +85,7 @@ def comes_first(facts: Facts, statement: ast.stmt, call: ast.expr) -> bool:
         and n not in inside
         and n not in around
         and facts.text.span(n)[0] < start
-        for n in walk(statement)
+        for n in walk(whole)
     )
 
 

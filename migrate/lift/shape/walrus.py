@@ -8,6 +8,8 @@ from ...facts.script import Facts
 from .edits import Edits
 from .hoist import comes_first
 
+PARENTHESISED = ast.Attribute | ast.Subscript | ast.BinOp | ast.Compare
+
 
 def name_before(facts: Facts) -> str | None:
     """The text with one walrus of a loop's statement taken out; None where there is none."""
@@ -18,7 +20,7 @@ def name_before(facts: Facts) -> str | None:
             continue
         name = named.target.id
         start, stop = facts.text.span(named)
-        if isinstance(facts.scopes.parents.get(named), ast.Attribute | ast.Subscript | ast.BinOp):  # its parentheses
+        if isinstance(facts.scopes.parents.get(named), PARENTHESISED):
             start, stop = _around(facts.text.text, start, stop)
         edits = Edits(facts)
         line = facts.text.line_of(facts.text.span(statement)[0])

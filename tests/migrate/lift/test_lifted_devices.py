@@ -215,3 +215,48 @@ def test_an_evaluation_that_stays_in_the_script_too_is_told_of():
     assert made + "device)" in result.text and made + "self.device)" in result.text
     told_line = SAME[: SAME.index("right = torch.zeros")].count("\n") + 1
     assert told(result) == [told_line]
+
+
+STAYS = """
+import functools
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+torch.manual_seed(0)
+data = TensorDataset(torch.randn(12, 3), torch.randn(12, 1))
+make = functools.partial(DataLoader, batch_size=4)
+train, valid = make(data, shuffle=True), make(data)
+other = make(data)
+pairs = [(torch.ones(2, 3), torch.ones(2, 1))]
+net = torch.nn.Linear(3, 1).to(device)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for epoch in range(2):
+    for x, y in train:
+        loss = (net(x.to(device)) - y.to(device)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    total = 0
+    with torch.no_grad():
+        for LOOP:
+            total += net(x.to(device)).sum().item()
+    print(epoch, total)
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "placed"),
+    [
+        ("x, y in list(valid)[:2]", "on_device(list(self.valid)[:2])"),
+        ("(x, y), _ in zip(valid, other)", "on_device(zip(self.valid, self.other))"),
+        ("x, y in pairs", "on_device(self.pairs)"),
+        ("i in range(2)", "range(2)"),
+    ],
+)
+def test_the_batches_of_an_evaluation_that_stays_go_where_the_model_is(loop, placed):
+    text = STAYS.replace("LOOP", loop)
+    if "range" in loop:
+        text = text.replace("            total", "            x, _ = pairs[0]\n            total")
+    result = check_same(text, "module")
+    assert f"for {loop.split(' in ')[0]} in {placed}:" in result, result

@@ -33,12 +33,27 @@ def test_the_same_run(step):
 
 
 @pytest.mark.parametrize(
+    "step",
+    [
+        "if (loss := criterion(model(x), y)) > 1e9:\n            break\n        loss.backward()",
+        "if not (loss := criterion(model(x), y)).isfinite():\n            continue\n        loss.backward()",
+    ],
+)
+def test_the_same_run_where_a_branch_asks_for_it(step):
+    assert ":=" not in check_same(SCRIPT.replace("STEP", step), "manual")
+
+
+@pytest.mark.parametrize(
     "source",
     [
         "(a := f())",  # in no loop
         "for x in xs:\n    g(h(), a := f())",  # h() comes first
         "for x in xs:\n    b = x and (a := f())",
-        "for x in xs:\n    if (a := f()) > 1:\n        pass",
+        "for x in xs:\n    if x:\n        pass\n    elif (a := f()) > 1:\n        pass",
+        "for x in xs:\n    if 0 < x < (a := f()):\n        pass",
+        "for x in xs:\n    if g() > (a := f()):\n        pass",
+        "for x in xs:\n    if x and (a := f()):\n        pass",
+        "for x in xs:\n    while (a := f()) > 1:\n        pass",
         "for x in xs:\n    b = [a := f() for y in x]",
         "for x in xs:\n    b = lambda: (a := f())",
         "for x in xs: b = (a := f())",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
-from .loaders import is_loader, is_progress, iterates_loader
+from .loaders import counts_with_bar, is_loader, is_progress, iterates_loader
 from .manual import manual_optimization
 from .mixes import mixes_samples
 from .networks import check_networks
@@ -292,7 +292,7 @@ def _is_plain_iterable(facts: Facts, node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return False
     full = facts.names.resolve(node.func) or (node.func.id if isinstance(node.func, ast.Name) else "")
-    return full.split(".")[0] in PLAIN_ITERABLES
+    return full.split(".")[0] in PLAIN_ITERABLES or counts_with_bar(facts, node)
 
 
 def _block_of(facts: Facts, statement: ast.stmt) -> list[ast.stmt]:
@@ -325,9 +325,9 @@ def _epochs(facts: Facts, loop: ast.For) -> tuple[str, ast.expr | None, ast.expr
     if endless and isinstance(loop.target, ast.Name):
         return loop.target.id, None, None
     plain = isinstance(counted, ast.Call) and isinstance(counted.func, ast.Name) and counted.func.id == "range"
-    if not (isinstance(counted, ast.Call) and (plain or name in ("tqdm.trange", "tqdm.auto.trange"))):
+    if not (isinstance(counted, ast.Call) and (plain or counts_with_bar(facts, counted))):
         raise CannotLift(loop, "the epoch loop does not count with range()")
-    if not isinstance(loop.target, ast.Name) or counted.keywords or not 1 <= len(counted.args) <= 2:
+    if not isinstance(loop.target, ast.Name) or (plain and counted.keywords) or not 1 <= len(counted.args) <= 2:
         raise CannotLift(loop, "the epoch loop does not count up by one")
     if len(counted.args) == 1:
         return loop.target.id, None, counted.args[0]

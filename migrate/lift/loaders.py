@@ -33,8 +33,15 @@ def batch_source(facts: Facts, loop: ast.For) -> tuple[ast.expr, ast.expr, str |
 
 
 def is_progress(facts: Facts, call: ast.Call) -> bool:
+    """A bar around what it goes over; `trange(n)` is no such bar, it counts."""
     full = facts.names.resolve(call.func) or ""
-    return full.split(".")[0] == "tqdm" or full == "rich.progress.track"
+    return (full.split(".")[0] == "tqdm" and not counts_with_bar(facts, call)) or full == "rich.progress.track"
+
+
+def counts_with_bar(facts: Facts, call: ast.Call) -> bool:
+    """`trange(n)` of tqdm, which is `tqdm(range(n))`."""
+    full = facts.names.resolve(call.func) or ""
+    return full.split(".")[0] == "tqdm" and full.split(".")[-1] in ("trange", "tnrange")
 
 
 def iterates_loader(facts: Facts, loop: ast.For) -> bool:

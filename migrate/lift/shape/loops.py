@@ -11,7 +11,7 @@ import re
 
 from ...facts.nodes import walk
 from ...facts.script import Facts
-from ..loaders import is_progress, iterates_loader
+from ..loaders import counts_with_bar, is_progress, iterates_loader
 from ..nodes import is_call_of, walk_here
 from ..splice import indent
 from .calls import enclosing_function, only_call
@@ -146,7 +146,9 @@ def _counts_epochs(facts: Facts, loop: ast.For) -> bool:
     if isinstance(counted, ast.Call) and is_progress(facts, counted) and counted.args:
         counted = counted.args[0]
     name = counted.func.id if isinstance(counted, ast.Call) and isinstance(counted.func, ast.Name) else ""
-    ranged = name == "range" or (isinstance(counted, ast.Call) and is_progress(facts, counted))
+    ranged = name == "range" or (
+        isinstance(counted, ast.Call) and (is_progress(facts, counted) or counts_with_bar(facts, counted))
+    )
     named = isinstance(loop.target, ast.Name) and bool(EPOCH.search(loop.target.id))
     return ranged and named and not iterates_loader(facts, loop)
 

@@ -63,6 +63,13 @@ def test_unchanged(source):
     assert once(source) == source
 
 
+def test_a_line_above_the_bar_is_printed_once():
+    written = once("from tqdm.auto import tqdm\ntqdm.write('x')")
+    assert "on_rank_zero(tqdm.write)('x')" in written
+    for other in ("from mine import tqdm\ntqdm.write('x')", "from tqdm import tqdm\nn = tqdm.write('x')"):
+        assert once(other) == other
+
+
 @pytest.mark.parametrize("call", ["os.remove(p)", "os.replace(p, q)", "shutil.rmtree(p)", "shutil.copyfile(p, q)"])
 def test_what_takes_files_away_is_done_once(call):
     text = "import os\nimport shutil\n" + SCRIPT_THAT_SAVES.replace("SAVE", call)

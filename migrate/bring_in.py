@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .facts.nodes import walk
 from .facts.script import Facts
-from .facts.source import SourceError, read_source
+from .facts.source import SourceError, read_bytes, read_source
 from .given import Stays, starred
 from .joined import Brought, Definition, JoinedScript, LocalModule, asked, names_in
 from .sources import Imports
@@ -56,7 +56,7 @@ def _modules(path: Path, facts: Facts, imports: Imports) -> list[LocalModule]:
             continue
         for name in asked:
             at = imports.module(path, tuple(name.split(".")))
-            if at is not None and at not in found and b"torch" in at.read_bytes():
+            if at is not None and at not in found and b"torch" in read_bytes(at):
                 package = name.split(".") if at.name == "__init__.py" else name.split(".")[:-1]
                 found[at] = LocalModule(at, name, package, Facts(read_source(at).text))
     return list(found.values())

@@ -11,7 +11,7 @@ from pathlib import Path
 from .bring_in import bring_in
 from .codemods.mend_async import mend, renamed
 from .elsewhere import Elsewhere, of_projects
-from .facts.source import Source, SourceError, mentions_torch, parse, read_source
+from .facts.source import Source, SourceError, mentions_torch, parse, read_bytes, read_source
 from .joined import Brought
 from .migrate import Options, Result, migrate_text, what_is_there
 from .report import Edit, FileReport, Note
@@ -201,8 +201,8 @@ def _is_lifted(data: bytes) -> bool:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
-    except OSError:
+        return read_bytes(path)
+    except SourceError:
         return b""
 
 

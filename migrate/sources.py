@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from .facts.nodes import walk
+from .facts.source import SourceError, read_bytes
 
 SKIPPED = {
     ".git",
@@ -128,9 +129,9 @@ class Imports:
 def _asks(path: Path) -> _Asks:
     asks = _Asks()
     try:
-        raw = path.read_bytes()
+        raw = read_bytes(path)
         tree = ast.parse(raw if b"import" in raw else b"")
-    except (OSError, SyntaxError, ValueError, RecursionError):
+    except (SourceError, SyntaxError, ValueError, RecursionError):
         return asks
     asks.added = added_paths(path, tree)
     asks.runs = any(_does_something(s) for s in tree.body)

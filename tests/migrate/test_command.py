@@ -146,3 +146,14 @@ def test_arguments_after_a_bare_dash_dash_need_verify(folder):
         timeout=60,
     )
     assert done.returncode == 2 and "--verify" in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes by name")
+@pytest.mark.parametrize(("given", "code"), [(".", 2), ("net.py", 2), ("train.py", 1)])
+def test_a_pipe_is_told_of_and_not_waited_for(tmp_path, given, code):
+    os.mkfifo(tmp_path / "net.py")
+    (tmp_path / "train.py").write_text("import torch\nimport net\nloss.backward()\nx = x.cuda()\n")
+    command = [sys.executable, "-m", "ptmigrate.migrate.cli", "--check", given]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == code
+    assert ("net.py:1:1: cannot be read: not a regular file" in done.stderr) is (code == 2)

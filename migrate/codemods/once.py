@@ -35,7 +35,7 @@ WRITERS = {
 WRITES = {
     *(f"os.{n}" for n in "remove unlink rename replace rmdir removedirs".split()),
     *(f"shutil.{n}" for n in "rmtree move copy copy2 copyfile".split()),
-    *(f"{n}.write" for n in ("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm")),  # prints above the bar
+    *(f"{n}.write" for n in ("sys.stdout", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm")),  # they print
     "torchvision.utils.save_image",
     "matplotlib.pyplot.savefig",
     *(f"wandb.{n}" for n in "log watch finish save alert define_metric log_artifact".split()),

@@ -66,7 +66,12 @@ def test_unchanged(source):
 def test_a_line_above_the_bar_is_printed_once():
     written = once("from tqdm.auto import tqdm\ntqdm.write('x')")
     assert "on_rank_zero(tqdm.write)('x')" in written
-    for other in ("from mine import tqdm\ntqdm.write('x')", "from tqdm import tqdm\nn = tqdm.write('x')"):
+    assert "on_rank_zero(sys.stdout.write)('x')" in once("import sys\nsys.stdout.write('x')")
+    for other in (
+        "sys = Log()\nsys.stdout.write('x')",
+        "from mine import tqdm\ntqdm.write('x')",
+        "from tqdm import tqdm\nn = tqdm.write('x')",
+    ):
         assert once(other) == other
 
 

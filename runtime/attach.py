@@ -12,6 +12,7 @@ from .callbacks.base import Callback
 from .errors import ConfigurationError
 from .gone import refuse_gone
 from .hooks import find_hook, overridden
+from .metrics import objects
 from .seeding import separate_ranks
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def attach(trainer: Trainer, module: Module, stage: str, datamodule: Any) -> Non
     for owner in (module, *trainer.callbacks):
         refuse_gone(owner)
     trainer.runtime.connect()
+    objects.meet(trainer.runtime)
     if stage != "fit" or module.divide_batches is True:
         separate_ranks(trainer.global_rank)
     prepare_data(trainer, (datamodule, module))

@@ -30,6 +30,7 @@ from .schedules import Schedules
 from .step import AutomaticStep, SeveralOptimizers, wants_closure
 from .stopping import Stopping
 from .strategies.needs import features_of_optimizers
+from .strategies.own_names import OwnNames
 from .whole import rank_zeros_draws
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class FitLoop:
         self.norms = JoinedNorms(trainer.runtime)
         self.epoch_complete = False  # between an epoch's last act and the next epoch
         self.position = Position(self)
+        self.own_names: OwnNames | None = None  # while a fit runs
 
     # -- the run --------------------------------------------------------------------------------------------------
 
@@ -77,6 +79,9 @@ class FitLoop:
                 self.train(module, source)
             trainer.call("on_fit_end")
         finally:
+            assert self.own_names is not None
+            self.own_names.close()
+            self.own_names = None
             self.runner.close()
             self.norms.close()
 
@@ -111,6 +116,7 @@ class FitLoop:
     def set_up(self, module: Module) -> None:
         """The optimizers and schedulers, as the strategy wants them."""
         trainer, strategy = self.trainer, self.trainer.runtime.strategy
+        held = set(module.parameters())  # also what a strategy puts others in the place of
         strategy.setup_module(module)
         self.norms = JoinedNorms(trainer.runtime, module if self.joins_norms() else None)
         read = optimizers.read(module.configure_optimizers(), module.automatic_optimization)
@@ -119,10 +125,17 @@ class FitLoop:
         self.wants_closure = any(map(wants_closure, made))  # asked before an engine wraps them
         strategy.check(features_of_optimizers(made, self.wants_closure))
         if trainer.runtime.world_size > 1 and not trainer.whole:
-            optimizers.check_held(module, made)
+            optimizers.check_held(module, held, made)
         trainer.optimizers = strategy.setup_optimizers(module, made)
         optimizers.rebind(schedulers, made, trainer.optimizers)
+        self.own_names = OwnNames(trainer.runtime, module, made, trainer.optimizers)
         trainer.lr_scheduler_configs = schedulers
+
+    def around_hook(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        """The module's own hook between batches, as the strategy wants it called."""
+        if self.own_names is None:
+            return hook
+        return self.trainer.runtime.strategy.around_hook(self.own_names.around_hook(hook))
 
     def joins_norms(self) -> bool:
         """Does batch norm measure the batches of all processes together? (Not in a proof's run without batch norm.)"""

@@ -12,6 +12,13 @@ from typing import Any
 
 from .errors import ConfigurationError
 
+# where the module's own code may do anything with its weights, and has the time to gather them
+BETWEEN_BATCHES = (
+    *("on_train_start", "on_train_epoch_start", "on_train_batches_end", "on_train_epoch_end", "training_epoch_end"),
+    *("on_sanity_check_start", "on_sanity_check_end", "on_validation_start", "on_validation_end"),
+    *("on_validation_epoch_start", "on_validation_epoch_end"),
+)
+
 
 class Hooks:
     """What a Module and a Callback have in common, all empty. A Callback's get `(trainer, module)` first."""
@@ -67,6 +74,8 @@ def find_hook(name: str, trainer: Any, callbacks: Sequence[Any], module: Any) ->
     """All of the hook's bodies as one call (callbacks first, then the module, whose answer is returned), or None."""
     calls = [partial(getattr(cb, name), trainer, trainer.module) for cb in callbacks if overridden(cb, name, Hooks)]
     of_module = getattr(module, name) if module is not None and overridden(module, name, Hooks) else None
+    if of_module is not None and name in BETWEEN_BATCHES:
+        of_module = trainer.fit_loop.around_hook(of_module)
     if not calls:
         return of_module
 

@@ -55,13 +55,13 @@ def read(configured: Any, automatic: bool = True) -> tuple[list[Any], list[Sched
     return optimizers, [_scheduler(item, monitor, automatic) for item, monitor in schedulers], frequencies
 
 
-def check_held(module: torch.nn.Module, optimizers: list[Any]) -> None:
+def check_held(module: torch.nn.Module, before: set[torch.nn.Parameter], optimizers: list[Any]) -> None:
     """Raises ConfigurationError where an optimizer steps parameters that `module` does not hold: each rank would step
-    them with the gradients of its own share.
+    them with the gradients of its own share. `before`: those that it held before a strategy divided them.
     """
-    held = {id(p) for p in module.parameters()}
+    held = before.union(module.parameters())
     for optimizer in optimizers:
-        strays = sum(id(p) not in held for group in optimizer.param_groups for p in group["params"])
+        strays = sum(p not in held for group in optimizer.param_groups for p in group["params"])
         if strays:
             name = type(module).__name__
             raise ConfigurationError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import chain
 from typing import Any
 
@@ -104,6 +104,17 @@ def groups_of(module: torch.nn.Module, optimizer: Any) -> list[dict[str, Any]]:
     return [{"params": list(group["params"])} for group in optimizer.param_groups]
 
 
+def taken_state(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """What the user has loaded into an optimizer, by the parameters that DeepSpeed is about to flatten; it has none of
+    it afterwards. Empty where there is none.
+    """
+    if not optimizer.state:
+        return {}
+    state = optimizer.state_dict()
+    optimizer.state.clear()
+    return state
+
+
 class Stepping(torch.optim.Optimizer):
     """What the module sees as its optimizer: DeepSpeed's, whose steps the engine makes. Its state is the whole one."""
 
@@ -112,6 +123,7 @@ class Stepping(torch.optim.Optimizer):
         self.inner = _inner(engine)
         self.__dict__.update({k: v for k, v in self.inner.__dict__.items() if k != "step"})
         self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = OrderedDict(), OrderedDict()
+        self.steps = False  # is the engine making one just now? It calls the module's optimizer then
         self.waiting = False  # gradients for the next step
         self.has_loss = False  # since the last step, on any rank
         self.largest_norm: float | None = None  # of the next step's gradients
@@ -121,12 +133,20 @@ class Stepping(torch.optim.Optimizer):
         for hook in self._optimizer_step_pre_hooks.values():
             hook(self, (), {})
         if self.has_loss:
-            with self._clipping():
+            with self._clipping(), self._stepping():
                 self.engine.step()
         self.waiting = self.has_loss = False
         for hook in self._optimizer_step_post_hooks.values():
             hook(self, (), {})
         return loss
+
+    @contextmanager
+    def _stepping(self) -> Iterator[None]:
+        self.steps = True
+        try:
+            yield
+        finally:
+            self.steps = False
 
     @contextmanager
     def _clipping(self) -> Iterator[None]:
@@ -241,16 +261,37 @@ def _set_state(engine: Any, parameter: torch.nn.Parameter, name: str, value: tor
 
 
 @contextmanager
-def whole(engine: Any) -> Iterator[None]:
-    """Stage 3: all parameters on every rank, and no messages from within the forward passes."""
+def whole(engine: Any, changes: bool = False) -> Iterator[None]:
+    """Stage 3: all parameters on every rank, and no messages from within the forward passes. `changes`: what rank 0
+    does to them stays.
+    """
     offload = engine.optimizer.parameter_offload
     parameters = list(engine.module.parameters())
-    with deepspeed.zero.GatheredParameters(parameters):
+    with deepspeed.zero.GatheredParameters(parameters, modifier_rank=0 if changes else None):
         offload._remove_module_hooks()
         try:
             yield
         finally:
             offload.setup_zero_stage3_hooks()
+
+
+@contextmanager
+def keeping_changes(engine: Any) -> Iterator[None]:
+    """What is done to the parameters inside is done to the float32 ones that the next step is made on. Those stay what
+    they are where nothing was done: bfloat16 would round them.
+    """
+    parameters = list(engine.module.parameters())
+    with whole(engine, True) if engine.zero_optimization_stage() == 3 else nullcontext():
+        before = [p.detach().clone() for p in parameters]
+        yield
+        changed = not all(map(torch.equal, before, parameters))
+    if changed and engine.zero_optimization_stage():
+        engine.optimizer.refresh_fp32_params()
+
+
+def is_part(parameter: Any) -> bool:
+    """Stage 3: has this rank only its part of a parameter just now?"""
+    return getattr(parameter, "ds_numel", parameter.numel()) != parameter.numel()
 
 
 def load(engine: Any, module: torch.nn.Module, state: Mapping[str, Any], strict: bool) -> None:

@@ -30,6 +30,7 @@ class Strategy:
     """One process, nothing to do; the base of the others."""
 
     name: ClassVar[str] = "single"
+    divides_states = False  # has each process a part of the optimizers' states?
     needs_processes: ClassVar[bool] = False  # True: several processes; with one, `single` runs instead
     works_alone: ClassVar[bool] = False  # True: it has a meaning with one process too, so it is never replaced
     one_process_a_node: ClassVar[bool] = False  # True: one process drives all devices of its node (dp, ddp2)
@@ -239,6 +240,12 @@ class Strategy:
         batches, which differs by rank; gather parameters here where they are divided, average them where they differ.
         """
         return nullcontext()
+
+    def around_hook(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        """The module's own `hook` between batches, which all ranks call: where parameters are divided, gather them
+        around it, and keep what it changes.
+        """
+        return hook
 
     # -- checkpoints: whole on every number of processes ------------------------------------------------------------
 

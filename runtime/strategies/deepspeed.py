@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,6 +23,7 @@ from ..errors import ConfigurationError
 from .averaging import GradientAverager, refuse_own, zero_of
 from .base import Strategy
 from .needs import Package
+from .parts import Parts
 from .registry import register
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class DeepSpeedStrategy(Strategy):
     """
 
     works_alone = True
+    divides_states = True
     needs_processes = True
     packages = (Package("deepspeed", INSTALL),)
     refuses: ClassVar[Mapping[str, str]] = {
@@ -93,6 +95,7 @@ class DeepSpeedStrategy(Strategy):
         self.frozen: list[torch.nn.Parameter] = []  # when training started
         self._together: Any = None  # stage 3: tells whether ranks use the same layers
         self._ranks: Any = None  # has nothing to average, and tells ranks apart that are elsewhere
+        self._parts: Parts | None = None
         self._accumulating = False
         self._gathered = False  # stage 3: are all parameters on every rank just now?
 
@@ -164,13 +167,18 @@ class DeepSpeedStrategy(Strategy):
                 "strategy 'deepspeed' needs an optimizer: from configure_optimizers, or in its config"
             )
         groups = deepspeed.groups_of(module, None if own else optimizers[0])
+        loaded = {} if own else deepspeed.taken_state(optimizers[0])
         self.manual = not module.automatic_optimization
         self.frozen = [p for p in module.parameters() if not p.requires_grad]
         self.engine = deepspeed.engine(module, None if own else optimizers[0], self._complete())
         self.optimizer = deepspeed.Stepping(self.engine, groups)
+        if loaded:
+            self.optimizer.load_state_dict(loaded)
         if self.manual and self.runtime.world_size > 1:
             self._ranks = GradientAverager(self.runtime.world_size, self.runtime.group)
             self.optimizer.register_step_pre_hook(lambda *_: self._ranks.meet(0))
+        if self.stage == 3:
+            self._parts = Parts(module, deepspeed.is_part, "DeepSpeed's stage 3")
         if self.runtime.world_size > 1:
             meet = partial(self._ranks.meet, 1) if self.manual else None
             self._together = deepspeed.keep_together(self.engine, self.runtime.group, meet)
@@ -310,6 +318,21 @@ class DeepSpeedStrategy(Strategy):
         finally:
             self._gathered = False
 
+    def around_hook(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        def keeping_changes(*args: Any) -> Any:
+            if self.engine is None or self._gathered:
+                return hook(*args)
+            from ..engines import deepspeed
+
+            self._gathered = True
+            try:
+                with deepspeed.keeping_changes(self.engine):
+                    return hook(*args)
+            finally:
+                self._gathered = False
+
+        return keeping_changes
+
     def state_dict(self, module: Module) -> dict[str, Any]:
         with self.evaluation(module):
             state = module.state_dict()
@@ -333,7 +356,8 @@ class DeepSpeedStrategy(Strategy):
         """DeepSpeed's own checkpoint, a file a process, in a folder; `consolidate` makes one of them. All ranks call
         this, while a fit runs.
         """
-        self.engine.save_checkpoint(str(folder), tag=tag)
+        with self._parts.meant() if self._parts is not None else nullcontext():
+            self.engine.save_checkpoint(str(folder), tag=tag)
 
     @staticmethod
     def consolidate(folder: Any, file: Any, tag: str | None = None) -> None:
@@ -355,6 +379,9 @@ class DeepSpeedStrategy(Strategy):
             deepspeed.undivide(self.engine, module)
 
     def teardown(self) -> None:
+        if self._parts is not None:
+            self._parts.release()
+        self._parts = None
         self.engine = self._ranks = self._together = None
 
 

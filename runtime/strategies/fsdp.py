@@ -20,8 +20,9 @@ from ..errors import ConfigurationError
 from .averaging import GradientAverager
 from .base import Strategy
 from .ddp_sharded import share_scaler
-from .fsdp_manual import WholeSteps, divided_as
-from .fsdp_root import Root, is_divided
+from .fsdp_manual import WholeSteps
+from .fsdp_root import Root, divided_as, is_divided
+from .parts import Parts
 from .registry import register
 from .together import Together
 
@@ -46,6 +47,7 @@ class FSDPStrategy(Strategy):
     CPU.
     """
 
+    divides_states = True
     needs_processes = True
     refuses: ClassVar[Mapping[str, str]] = {
         "closure": "its step looks at all parameters together, and each process has a part; use 'ddp'",
@@ -71,6 +73,8 @@ class FSDPStrategy(Strategy):
         self._manual: WholeSteps | None = None
         self._numbers: GradientAverager | None = None  # for parameters of shape ()
         self._accumulating = False
+        self._gathered = False  # are all parameters on every rank just now, for more than a step?
+        self._parts: Parts | None = None
         self._blocks: list[Any] = []
         self._whole: dict[tuple[torch.nn.Module, str], torch.nn.Parameter] = {}
 
@@ -95,7 +99,9 @@ class FSDPStrategy(Strategy):
         for block in self._blocks:
             fully_shard(block, reshard_after_forward=self.reshard_after_forward, **options)
         self._root = fully_shard(Root(module, self._blocks, Together("fully_shard", self.runtime.group)), **options)
+        self._root.leave_states_alone()
         self._root.note_calls()
+        self._parts = Parts(module, is_divided, "strategy 'fsdp'")
         parts = {whole: owner._parameters[name] for (owner, name), whole in self._whole.items()}
         self._divided = {whole: part for whole, part in parts.items() if whole is not part}
         if numbers and module.automatic_optimization:
@@ -151,6 +157,11 @@ class FSDPStrategy(Strategy):
         for part in module.modules():
             make_plain(part)
         self._blocks, self._whole = [], {}
+
+    def teardown(self) -> None:
+        if self._parts is not None:
+            self._parts.release()
+        self._parts = None
 
     # -- steps -----------------------------------------------------------------------------------------------------
 
@@ -225,13 +236,18 @@ class FSDPStrategy(Strategy):
 
     @contextmanager
     def evaluation(self, module: Module) -> Iterator[None]:
-        if self._root is None:
+        if self._root is None or self._gathered:
             yield
             return
-        if self._manual is not None:
-            with self._manual.whole():
+        self._gathered = True
+        try:
+            with self._manual.whole() if self._manual is not None else self._all_whole():
                 yield
-            return
+        finally:
+            self._gathered = False
+
+    @contextmanager
+    def _all_whole(self) -> Iterator[None]:
         for part in [self._root, *self._blocks]:
             part.unshard()
         for block in self._blocks:
@@ -244,19 +260,33 @@ class FSDPStrategy(Strategy):
             for part in [self._root, *self._blocks]:
                 part.reshard()
 
+    def around_hook(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        def with_whole_parameters(*args: Any) -> Any:
+            if self._root is None:
+                return hook(*args)
+            with self.evaluation(self._root.module), self._root.copies():
+                return hook(*args)
+
+        return with_whole_parameters
+
     # -- checkpoints -----------------------------------------------------------------------------------------------
 
     def state_dict(self, module: Module) -> dict[str, Any]:
-        return {name: self._kept(value) for name, value in module.state_dict().items()}
+        with self._parts_meant():
+            return {name: self._kept(value) for name, value in module.state_dict().items()}
 
     def load_state_dict(self, module: Module, state: Mapping[str, Any], strict: bool = True) -> None:
-        here = module.state_dict()
+        with self._parts_meant():
+            here = module.state_dict()
         parts = {name: part_of(value, here[name]) if name in here else value for name, value in state.items()}
         module.load_state_dict(parts, strict=strict)
 
+    def _parts_meant(self) -> AbstractContextManager:
+        return self._parts.meant() if self._parts is not None else nullcontext()
+
     def optimizer_state(self, module: Module, optimizer: Any) -> dict[str, Any]:
         with self._parts_in(optimizer):
-            return map_leaves(optimizer.state_dict(), self._kept)
+            return map_leaves(type(optimizer).state_dict(optimizer), self._kept)
 
     def _parts_in(self, optimizer: Any) -> AbstractContextManager:
         return self._manual.parts_in(optimizer) if self._manual is not None else nullcontext()

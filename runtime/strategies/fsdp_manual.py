@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .averaging import GradientAverager
+from .fsdp_root import divided_as
 
 if TYPE_CHECKING:
     from ..handle import Runtime
@@ -105,10 +106,3 @@ class WholeSteps:
         self.averager.release()
         for handle in self._handles:
             handle.remove()
-
-
-def divided_as(part: Any, value: torch.Tensor) -> Any:
-    """This rank's part of `value`, which every rank has whole."""
-    from torch.distributed.tensor import distribute_tensor
-
-    return distribute_tensor(value.to(part.device), part.device_mesh, part.placements, src_data_rank=None)

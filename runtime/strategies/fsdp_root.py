@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,39 @@ class Root(torch.nn.Module):
         if self._blocks:
             self.together.ask(len(self._blocks))  # no other one
         return outputs
+
+    def leave_states_alone(self) -> None:
+        """Whole parameters stay so where their state is taken, or another one loaded: fully_shard would free them."""
+        for group in self._groups():
+            group._register_state_dict_hooks = lambda: None
+            for each in group.fsdp_params:
+                each._post_load_hook_handle.remove()
+
+    @contextmanager
+    def copies(self) -> Iterator[None]:
+        """While parameters are whole: copies in their places, which the user's code may do anything with, also what
+        would keep their memory from being freed. Their values are the parameters' afterwards.
+        """
+        parts = {each.unsharded_param: each.sharded_param for group in self._groups() for each in group.fsdp_params}
+        own = {whole: torch.nn.Parameter(whole.detach().clone(), whole.requires_grad) for whole in parts}
+        for whole, copy in own.items():
+            copy.grad = whole.grad
+        places = [(owner, name, p) for owner in self.modules() for name, p in owner._parameters.items() if p in own]
+        for owner, name, whole in places:
+            owner._parameters[name] = own[whole]
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for owner, name, whole in places:
+                    now = owner._parameters[name]
+                    whole.copy_(now)
+                    parts[whole].to_local().copy_(divided_as(parts[whole], now.detach()).to_local())
+                    owner._parameters[name] = whole
+
+    def _groups(self) -> list[Any]:
+        states = [part._get_fsdp_state() for part in (self, *self._blocks)]  # type: ignore[union-attr, operator]
+        return [group for state in states for group in state._fsdp_param_groups]
 
     def note_calls(self) -> None:
         """Once blocks are divided: before a call gathers their parameters."""
@@ -91,6 +125,13 @@ class Root(torch.nn.Module):
     def _note_use(self, name: str, parameter: torch.Tensor) -> None:
         if parameter.grad is not None and not self._idle:  # torch also tells of a backward that brings none
             self.used.add(name)
+
+
+def divided_as(part: Any, value: torch.Tensor) -> Any:
+    """This rank's part of `value`, which every rank has whole."""
+    from torch.distributed.tensor import distribute_tensor
+
+    return distribute_tensor(value.to(part.device), part.device_mesh, part.placements, src_data_rank=None)
 
 
 def is_divided(value: Any) -> bool:

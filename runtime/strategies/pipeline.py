@@ -44,6 +44,7 @@ class PipelineStrategy(Strategy):
     backward (True, "always"), in all stages but the last ("except_last"), or keep them.
     """
 
+    divides_states = True
     needs_processes = True
     refuses: ClassVar[Mapping[str, str]] = {
         "manual": "forward and backward go through the stages together; use 'ddp'",
@@ -257,7 +258,7 @@ class PipelineStrategy(Strategy):
         module.load_state_dict({n: v for n, v in state.items() if self._stages.keeps(n)}, strict=False)
 
     def optimizer_state(self, module: Module, optimizer: Any) -> dict[str, Any]:
-        state = optimizer.state_dict()
+        state = type(optimizer).state_dict(optimizer)
         found: dict[int, Any] = {}
         for part in gather_objects(
             state["state"], self.runtime.group, self.runtime.world_size, "the optimizer's state"

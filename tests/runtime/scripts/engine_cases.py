@@ -126,6 +126,57 @@ class Two(Module):
         two.step()
 
 
+class OwnName(SGD):
+    """The optimizer has made a step before anything is divided, and manual optimization calls it by the module's own
+    name.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.automatic_optimization = False
+        self.mine = self.optimizer(self)
+        F.cross_entropy(self(data().tensors[0]), data().tensors[1]).backward()
+        self.mine.step()
+        self.mine.zero_grad()
+
+    def configure_optimizers(self):
+        return self.mine
+
+    def training_step(self, batch, batch_idx):
+        self.mine.zero_grad()
+        self.manual_backward(super().training_step(batch, batch_idx)["loss"])
+        self.mine.step()
+
+    def on_train_epoch_end(self):
+        if self.trainer.is_global_zero:  # alone
+            state = self.mine.state_dict()["state"]
+            self.losses += [float(state[number]["momentum_buffer"].double().sum()) for number in sorted(state)]
+
+
+class Hooked(SGD):
+    """Hooks between batches see whole weights, take their state, and change them."""
+
+    def on_train_epoch_start(self):
+        if self.current_epoch == 1:
+            with torch.no_grad():
+                self.net[0].weight.mul_(0.5)
+            self.net[2].weight.data.add_(0.25)
+
+    def configure_optimizers(self):
+        self.mine = self.optimizer(self)
+        return self.mine
+
+    def on_train_epoch_end(self):
+        moments = self.mine.state_dict()["state"]  # asked for by all
+        if self.trainer.is_global_zero:
+            self.losses += [float(moments[number]["momentum_buffer"].double().sum()) for number in sorted(moments)]
+        state = copy.deepcopy(self.net.state_dict())
+        self.losses += [float(value.double().sum()) for value in state.values()]
+        self.losses.append(float(self.net[0].weight.detach().numpy().sum()))
+        if self.current_epoch == 0:
+            self.net.load_state_dict({name: value * 0.75 for name, value in state.items()})
+
+
 class Sequential(SGD):
     """The guide's module for a pipeline; its loss is logged."""
 
@@ -189,6 +240,8 @@ CASES = {
     "zeroed": (ZeroedByHand, {}),
     "own-step": (OwnStep, {"gradient_clip_val": 0.05}),
     "manual": (Two, {}),
+    "own-name": (OwnName, {}),
+    "hooked": (Hooked, {}),
     "blocks": (Net, {"strategy": FSDPStrategy({torch.nn.Linear}), "accumulate_grad_batches": 2}),
     "sequential": (Sequential, {"gradient_clip_val": 0.1}),
     "pairs": (Pairs, {"strategy": PipelineStrategy([2, 3])}),

@@ -15,10 +15,10 @@ from ptmigrate.runtime.strategies import choose_strategy, stages
 from ptmigrate.runtime.strategies.stages import Stage, balanced, cut_evenly
 
 SCRIPT = str(SCRIPTS / "engine_cases.py")
-RESUMED = ("accumulate+resume", "groups+resume")
-EVERY = ("plain", "clip", "accumulate", "branches", "zeroed", "evaluate", "validate", *RESUMED, "temperature+resume")
+MORE = ("accumulate+resume", "groups+resume", "own-name", "hooked")
+EVERY = ("plain", "clip", "accumulate", "branches", "zeroed", "evaluate", "validate", *MORE, "temperature+resume")
 # What DeepSpeed leaves out: it steps unused parameters too.
-SAME_PARAMETERS = ("clip", "accumulate", "evaluate", *RESUMED)
+SAME_PARAMETERS = ("clip", "accumulate", "evaluate", *MORE)
 CUT = ("pairs", "in-place")  # a pipeline of two, with a balance
 PIPELINE = ("sequential", "1f1b", "sequential+resume", "evaluate+sequential", "validate+sequential", "sequential-bf16")
 # engine -> (the package it needs, its cases)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .callbacks.prediction_writer import BasePredictionWriter
+from .checkpoint.read import read
 from .checkpoint.state import load_weights
 from .collectives import gather_objects
 from .data import length_of, to_cpu
@@ -45,7 +46,7 @@ class EvaluationLoop:
         """As `trainer.validate` and its like: the results, one a loader; None where nothing was to be predicted."""
         if ckpt_path is not None:
             self.trainer.ckpt_path = self.trainer.checkpoint_path(ckpt_path)
-            load_weights(self.trainer, self.trainer.ckpt_path, weights_only)
+            load_weights(self.trainer, read(self.trainer.ckpt_path, weights_only))
         self.trainer.runtime.follow_buffers(module)
         results = self.run(module, loaders)
         if self.stage == "predict":

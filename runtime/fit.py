@@ -59,15 +59,15 @@ class FitLoop:
 
     # -- the run --------------------------------------------------------------------------------------------------
 
-    def run(self, module: Module, ckpt_path: Any = None, weights_only: bool = True) -> None:
+    def run(self, module: Module, checkpoint: dict[str, Any] | None = None) -> None:
         trainer = self.trainer
         self.stopping = Stopping(self)
         source = self.open_source(trainer.divide(trainer.train_dataloader, train=True))
         self.set_up(module)
         self.keeps_outputs = filled(module, "training_epoch_end")
         self.runner = self.choose_runner(module)
-        if ckpt_path is not None:
-            state.resume(trainer, ckpt_path, weights_only)
+        if checkpoint is not None:
+            state.resume(trainer, checkpoint)
         self.schedules = Schedules(trainer)
         self.validation = EvaluationLoop(trainer, "validate")
         self.pace = Pace(self, trainer.enable_validation)
@@ -160,6 +160,7 @@ class FitLoop:
         self.validation.run(module, self.trainer.val_dataloaders, None if steps == -1 else steps)
         self.trainer.call("on_sanity_check_end")
         self.trainer.sanity_checking = False
+        self.trainer.metrics.clear()  # of steps; those of its epoch were not published
         randomness.restore(drawn)  # training draws what it draws without the check
 
     def done(self) -> bool:

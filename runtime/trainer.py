@@ -15,6 +15,7 @@ from . import arguments, batch_norm
 from .attach import State, attach, given_data
 from .callbacks.progress import choose_progress
 from .checkpoint import state
+from .checkpoint.read import read
 from .data import divide_loader
 from .data.combined import as_combined
 from .data.overfit import in_order
@@ -167,7 +168,9 @@ class Trainer(Options, Whereabouts):
         train, datamodule = given_data("train", train, datamodule)
         attach(self, model, "fit", datamodule)
         self.ckpt_path = self.checkpoint_path(ckpt_path)
-        state.resume_data(self, self.ckpt_path, weights_only)
+        checkpoint = read(self.ckpt_path, weights_only) if self.ckpt_path is not None else None
+        if checkpoint is not None:
+            state.resume_data(self, checkpoint)
         source = self._loaders_of = datamodule if datamodule is not None else model
         self._made_loaders = [
             name for name, given in (("train_dataloader", train), ("val_dataloaders", val_dataloaders)) if given is None
@@ -184,7 +187,7 @@ class Trainer(Options, Whereabouts):
         self.log_hyperparameters(model)
         if self.summarizes:
             self.print(summary(model))
-        self.fit_loop.run(model, self.ckpt_path, weights_only)
+        self.fit_loop.run(model, checkpoint)
 
     def log_hyperparameters(self, model: Module) -> None:
         """As they were when they were kept. Raises ConfigurationError where module and datamodule do not agree."""

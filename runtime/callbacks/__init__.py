@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from .averaging import EMAWeightAveraging, WeightAveraging
 from .base import Callback
 from .device_stats import DeviceStatsMonitor
 from .early_stopping import EarlyStopping
+from .finetuning import BackboneFinetuning, BaseFinetuning
 from .lr_monitor import LearningRateMonitor
 from .model_checkpoint import ModelCheckpoint
 from .prediction_writer import BasePredictionWriter
@@ -15,9 +17,12 @@ RichModelSummary = ModelSummary
 RichProgressBar = TQDMProgressBar = ProgressBar
 
 __all__ = [
+    "BackboneFinetuning",
+    "BaseFinetuning",
     "BasePredictionWriter",
     "Callback",
     "DeviceStatsMonitor",
+    "EMAWeightAveraging",
     "EarlyStopping",
     "GradientAccumulationScheduler",
     "LambdaCallback",
@@ -29,25 +34,20 @@ __all__ = [
     "RichProgressBar",
     "TQDMProgressBar",
     "Timer",
+    "WeightAveraging",
 ]
 
-FINE_TUNING = "set requires_grad in __init__, and change it in on_train_epoch_start"
-AVERAGING = "average in on_train_batch_end with torch.optim.swa_utils.AveragedModel"
 INSTEAD = {
-    "BackboneFinetuning": FINE_TUNING,
-    "BaseFinetuning": FINE_TUNING,
     "BatchSizeFinder": "try batch sizes in a loop of short fits: Trainer(max_steps=...)",
     "Checkpoint": "use ModelCheckpoint, or a Callback that calls trainer.save_checkpoint",
-    "EMAWeightAveraging": AVERAGING,
     "GPUStatsMonitor": "use DeviceStatsMonitor",
     "LearningRateFinder": "try learning rates in a loop of short fits: Trainer(max_steps=...)",
     "ModelPruning": "call torch.nn.utils.prune in on_train_epoch_end",
     "OnExceptionCheckpoint": "use ModelCheckpoint(save_on_exception=True)",
     "QuantizationAwareTraining": "prepare and convert the model with torch.ao.quantization",
     "SpikeDetection": "return None from training_step to skip a batch",
-    "StochasticWeightAveraging": AVERAGING,
+    "StochasticWeightAveraging": "use WeightAveraging, and torch.optim.swa_utils.SWALR as the scheduler",
     "ThroughputMonitor": "start the script with ptrun --monitor",
-    "WeightAveraging": AVERAGING,
     "XLAStatsMonitor": "use DeviceStatsMonitor",
 }
 

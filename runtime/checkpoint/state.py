@@ -14,7 +14,6 @@ from ..collectives import gather_objects
 from ..errors import ConfigurationError
 from ..hparams import to_checkpoint
 from . import randomness
-from .read import read
 from .write import write_atomically
 
 if TYPE_CHECKING:
@@ -85,45 +84,49 @@ def save(trainer: Trainer, path: Any, weights_only: bool = False) -> None:
     trainer.runtime.barrier()
 
 
-def load_weights(trainer: Trainer, path: Any, weights_only: bool = True) -> dict[str, Any]:
-    """The module's weights from a file; returns the checkpoint."""
-    checkpoint = read(path, weights_only)
+def load_weights(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
+    """The module's weights."""
     assert trainer.module is not None
     trainer.module.on_load_checkpoint(checkpoint)
     strategy = trainer.runtime.strategy
     strategy.load_state_dict(trainer.module, checkpoint["state_dict"], trainer.module.strict_loading)
-    return checkpoint
 
 
-def resume_data(trainer: Trainer, path: Any, weights_only: bool = True) -> None:
-    """The data module as it was, before it makes loaders."""
+def resume_data(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
+    """What loaders may be made by: the data module as it was, the epoch and the step."""
+    trainer.fit_loop.epoch = progress_of(checkpoint)["epoch"]
+    trainer.fit_loop.global_step = checkpoint.get("global_step", 0)
     key = type(trainer.datamodule).__qualname__
-    checkpoint = read(path, weights_only) if trainer.datamodule is not None and path is not None else {}
-    if key in checkpoint:
+    if trainer.datamodule is not None and key in checkpoint:
         trainer.datamodule.load_state_dict(checkpoint[key])
 
 
-def resume(trainer: Trainer, path: Any, weights_only: bool = True) -> None:
+def progress_of(checkpoint: dict[str, Any]) -> dict[str, Any]:
+    """Where the run stood; a checkpoint of Lightning's tells the epoch that it had ended."""
+    return checkpoint.get("progress") or {"epoch": checkpoint.get("epoch", -1) + 1, "batches": 0}
+
+
+def resume(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
     """Everything as it was; optimizers and schedulers must have been made by now. Raises ConfigurationError for a
     checkpoint of weights alone, and for one of an epoch that this fit will not reach.
     """
-    checkpoint = load_weights(trainer, path, weights_only)
+    load_weights(trainer, checkpoint)
+    path, progress = trainer.ckpt_path, progress_of(checkpoint)
     if "optimizer_states" not in checkpoint:
         raise ConfigurationError(f"ckpt_path={str(path)!r} holds weights only; load them with load_from_checkpoint")
-    progress = checkpoint.get("progress") or {"epoch": checkpoint.get("epoch", -1) + 1, "batches": 0}
     if -1 < trainer.max_epochs < progress["epoch"]:
         raise ConfigurationError(
             f"ckpt_path={str(path)!r} stands at epoch {progress['epoch']}, beyond max_epochs={trainer.max_epochs}"
         )
-    for optimizer, state in zip(trainer.optimizers, checkpoint.get("optimizer_states", ()), strict=True):
-        trainer.runtime.strategy.load_optimizer_state(trainer.module, optimizer, state)  # type: ignore[arg-type]
-    for config, state in zip(trainer.lr_scheduler_configs, checkpoint.get("lr_schedulers", ()), strict=True):
-        config.scheduler.load_state_dict(state)
     for callback in trainer.callbacks:
         callback.on_load_checkpoint(trainer, trainer.module, checkpoint)
     for key, callback in named(trainer.callbacks):
         if key in checkpoint.get("callbacks", {}):
             callback.load_state_dict(checkpoint["callbacks"][key])
+    for optimizer, state in zip(trainer.optimizers, checkpoint.get("optimizer_states", ()), strict=True):
+        trainer.runtime.strategy.load_optimizer_state(trainer.module, optimizer, state)  # type: ignore[arg-type]
+    for config, state in zip(trainer.lr_scheduler_configs, checkpoint.get("lr_schedulers", ()), strict=True):
+        config.scheduler.load_state_dict(state)
     if "scaler" in checkpoint and trainer.runtime.precision.scaler is not None:
         trainer.runtime.precision.scaler.load_state_dict(checkpoint["scaler"])
     trainer.fit_loop.global_step = checkpoint["global_step"]

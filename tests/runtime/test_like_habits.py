@@ -190,6 +190,40 @@ def layers_that_thaw(side):
     return outcome(*fit(side, Thaws))
 
 
+@case
+def loaders_of_a_run_that_goes_on_are_made_for_its_epoch(side):
+    made = []
+
+    class Curriculum(common(side)):
+        def train_dataloader(self):
+            made.append([self.current_epoch, self.global_step])
+            return DataLoader(data(20 + 10 * self.current_epoch), batch_size=5)
+
+    options = {**QUIET, "reload_dataloaders_every_n_epochs": 1}
+    first = side.Trainer(**{**options, "max_epochs": 2})
+    first.fit(Curriculum())
+    first.save_checkpoint("a.ckpt")
+    module, second = Curriculum(), side.Trainer(**{**options, "max_epochs": 4})
+    second.fit(module, ckpt_path="a.ckpt")
+    return [made, len(module.calls), second.global_step, second.current_epoch]
+
+
+@case
+def nothing_of_the_sanity_check_is_shown_afterwards(side):
+    class Looks(common(side)):
+        def validation_step(self, batch, batch_idx):
+            self.log("v", F.cross_entropy(self(batch[0]), batch[1]), on_step=True, on_epoch=True, prog_bar=True)
+
+        def look(self):
+            trainer = self.trainer
+            self.note(sorted(trainer.callback_metrics), sorted(trainer.logged_metrics))
+            self.note(sorted(trainer.progress_bar_metrics))
+
+        on_train_start = on_train_epoch_start = on_train_epoch_end = look
+
+    return outcome(*fit(side, Looks, {"num_sanity_val_steps": 2}))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_same(name, tmp_path, monkeypatch):
     check(CASES[name], tmp_path, monkeypatch)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from ..hooks import overridden
+from .lightnings import AsLightning
 from .needs import FEATURES, Package, features_of, refuse
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ..trainer import Trainer
 
 
-class Strategy:
+class Strategy(AsLightning):
     """One process, nothing to do; the base of the others."""
 
     name: ClassVar[str] = "single"

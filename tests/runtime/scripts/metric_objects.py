@@ -72,4 +72,8 @@ for samples in (103, 5):
 trainer = Trainer(max_epochs=2)  # the last batch is one sample: one of two ranks borrows it, and counts nothing
 trainer.fit(Net(), DataLoader(TensorDataset(torch.randn(17, 4, generator=torch.Generator().manual_seed(1))), 8))
 answers.append({name: round(float(value), 5) for name, value in trainer.callback_metrics.items()})
+strategy = trainer.strategy
+strategy.barrier()
+ranks = [strategy.broadcast(f"rank {strategy.global_rank}"), float(strategy.reduce(torch.tensor(3.0)))]
+answers.append([*ranks, strategy.lightning_module is trainer.model, strategy.is_global_zero])
 Trainer().print(json.dumps(answers))

@@ -193,6 +193,7 @@ class Stepping(torch.optim.Optimizer):
         for group, saved in zip(self.inner.param_groups, state["param_groups"], strict=True):
             group.update(_options(saved))
         if not state["state"]:
+            self.inner.state.clear()  # a new optimizer's: what it kept of earlier steps goes
             return
         like, divided = next(iter(state["state"].values())), _divided(state["state"].values())
         zero3 = self.engine.zero_optimization_stage() == 3  # its groups hold their parameters only while it steps

@@ -43,6 +43,10 @@ class Divided(OSS):
         self._setup_flat_buffers()
         load(self, state)
 
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """A whole optimizer's state, of which a new one has none: OSS would leave what its parts have."""
+        load(self, state_dict)
+
 
 def _share(optimizer: torch.optim.Optimizer, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
     """The same optimizer over fewer parameters. Copied, not constructed: what its class wants to know is in it."""

@@ -14,6 +14,7 @@ from .loops import around_lone_loop, count_whiles, end_whiles, name_the_epoch
 from .modes import switch_in_place
 from .parameters import name_given
 from .phases import write_out_phases
+from .renewed import keep_one_optimizer
 from .stops import stop_before
 from .sums import add_in_place
 from .walrus import name_before
@@ -32,6 +33,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     count_whiles,
     end_whiles,
     stop_before,
+    keep_one_optimizer,
     name_attributes,
     around_lone_loop,
 )

@@ -106,6 +106,17 @@ class Thawed(Net):
             self.optimizers().add_param_group({"params": list(self.body.parameters()), "lr": 0.01})
 
 
+class Renewed(Net):
+    """Every epoch begins with the state of a new optimizer, and a rate of its own."""
+
+    def configure_optimizers(self):
+        return torch.optim.AdamW(self.parameters(), 0.02)
+
+    def on_train_epoch_start(self):
+        new = torch.optim.AdamW(self.parameters(), 0.02 / (self.current_epoch + 1))
+        self.optimizers().load_state_dict(new.state_dict())
+
+
 class ThawedByHand(ByHand, Thawed): ...
 
 
@@ -286,6 +297,7 @@ CASES = {
     "reentrant": lambda: trained(Reentrant),
     "thawed": lambda: trained(Thawed),
     "thawed_by_hand": lambda: trained(ThawedByHand),
+    "renewed": lambda: trained(Renewed),
     "accumulating": lambda: trained(Accumulating),
     "gan": lambda: trained(Gan),
     "penalized": lambda: trained(Penalized),

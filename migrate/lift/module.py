@@ -10,7 +10,6 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..facts.choice import known_in
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Edit, Note
@@ -18,7 +17,7 @@ from .chunks import Chunk, Variable, drops_mode
 from .configure import Configured
 from .counters import counter_of
 from .draws import drawn
-from .epochs import epoch_afterwards, epoch_expression, max_epochs
+from .epochs import epoch_expression
 from .imports import imported_as
 from .nodes import is_mode_call, names_of, walk_here
 from .own_device import CODE as PLACED
@@ -28,6 +27,7 @@ from .rewriting import Rewriter
 from .settings import settings_of
 from .splice import indent
 from .totals import Where
+from .trunk import Trunk
 
 CODE = "PTM700"
 UNREAD = "PTM102"
@@ -90,7 +90,8 @@ class ModuleBuilder(Rewriter):
                 why.node or self.recipe.train.loop, f"manual optimization, the step keeps its order: {why.reason}"
             )
         unbound = self.variables.unbound
-        return Lifted(lines, self._trunk(), self.configured, removed, unbound, self.edits, self.attention)
+        trunk = Trunk(self, self.name, self.accelerator).lines()
+        return Lifted(lines, trunk, self.configured, removed, unbound, self.edits, self.attention)
 
     def _say(self, node: ast.AST, message: str, code: str = CODE) -> None:
         line, column, _, _ = self.facts.text.key(node)
@@ -397,86 +398,6 @@ class ModuleBuilder(Rewriter):
             targets.append(f"self.{attribute}" if attribute else t.id)
         value = self._expression(p.returns, chunk)
         return [f"{', '.join(targets)} = {value}"]
-
-    # -- the trunk ----------------------------------------------------------------------------------------------
-
-    def _trunk(self) -> list[str]:
-        r = self.recipe
-        options = [f"max_epochs={max_epochs(self.facts, r)}"]
-        if r.optimization.clip is not None:
-            clip = r.optimization.clip
-            value = clip.args[1] if len(clip.args) > 1 else clip.keywords[0].value
-            options.append(f"gradient_clip_val={self._in_trunk(value)}")
-            if r.optimization.clip_algorithm != "norm":
-                options.append(f'gradient_clip_algorithm="{r.optimization.clip_algorithm}"')
-        if self.accelerator is not None and known_in(self.accelerator, self.binder.trunk_scope, self.facts):
-            options.append(f"accelerator={self.accelerator}")
-        if self.facts.precision is not None:
-            if not known_in(self.facts.precision, self.binder.trunk_scope, self.facts):
-                raise CannotLift(r.epoch_loop, "what decides the precision is not known where the Trainer is made")
-            options.append(f"precision={self.facts.precision}")
-        norms = self.facts.sync_batchnorm
-        if norms is not None and known_in(norms, self.binder.trunk_scope, self.facts):
-            options.append(f"sync_batchnorm={norms}")
-        names = [n for n in self.variables.constructor if n not in self.configured.handled]
-        made = f"{self.name}({', '.join(names)})"
-        loaders = [] if r.reloads else [self._in_trunk(r.train.loader)]
-        if r.evaluate is not None:
-            evaluated = self._in_trunk(r.evaluate.loader)
-            loaders.append(f"val_dataloaders={evaluated}" if r.reloads else evaluated)
-        if r.reloads:
-            options.append("reload_dataloaders_every_n_epochs=1")
-        own = self._trainer_variable()
-        lines = [f"{own} = {imported_as(self.facts, 'Trainer')}({', '.join(options)})"]
-        if self.variables.results:
-            module = self._free("module")
-            lines += [f"{module} = {made}", f"{own}.fit({', '.join([module, *loaders])})"]
-            for n in self.variables.results:
-                lines.append(f"{n} = {self._result(module, Variable('', n))}")
-        else:
-            lines.append(f"{own}.fit({', '.join([made, *loaders])})")
-        if self.variables.epoch_read_after:
-            lines.append(f"{r.epoch} = {epoch_afterwards(self.facts, r).replace('trainer.', own + '.', 1)}")
-        return lines
-
-    def _result(self, module: str, var: Variable) -> str:
-        value = f"{module}.{self.variables.attributes[var]}"
-        how = self.lasting.brought.get(var, "all_reduce")
-        return f"{module}.{how}({value})" if self._is_in_part(var) else value
-
-    def _trainer_variable(self) -> str:
-        return self._free("trainer")
-
-    def _free(self, name: str) -> str:
-        """A name that the trunk does not have yet."""
-        scope = self.binder.trunk_scope
-        while (
-            name in scope.stores
-            or name in scope.params
-            or name in scope.loads
-            or name in self.facts.scopes.module.stores
-        ):
-            name = f"pt_{name}"
-        return name
-
-    def _in_trunk(self, node: ast.expr) -> str:
-        """An expression of a function as the trunk would write it, through the arguments of the call."""
-        text = self.facts.text.get(node)
-        start, _ = self.facts.text.span(node)
-        for n in sorted(
-            (x for x in walk(node) if isinstance(x, ast.Name)), key=lambda x: -x.lineno * 10000 - x.col_offset
-        ):
-            var = self.binder.variable(n)
-            a, b = self.facts.text.span(n)
-            if isinstance(var, Variable) and var.owner:
-                raise CannotLift(n, f"`{n.id}` is known only inside the training pass")
-            new = (
-                self.facts.text.get(var)
-                if isinstance(var, ast.expr)
-                else (var.name if isinstance(var, Variable) else n.id)
-            )
-            text = text[: a - start] + new + text[b - start :]
-        return text
 
 
 def _names(statements: list[ast.stmt]) -> list[ast.Name]:

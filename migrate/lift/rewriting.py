@@ -292,7 +292,7 @@ class Rewriter:
             return special
         if chunk is not None and self._is_training_loader(var, n, chunk):
             return "self.trainer.train_dataloader"
-        in_part = self._is_in_part(var)
+        in_part = self.is_in_part(var)
         if var in reduced and (isinstance(n.ctx, ast.Load) or not in_part):
             return var.name if var.name != n.id else None
         attribute = self.variables.attributes.get(var)
@@ -307,7 +307,7 @@ class Rewriter:
             return False
         return is_counter_read(self.facts, n)
 
-    def _is_in_part(self, var: Variable) -> bool:
+    def is_in_part(self, var: Variable) -> bool:
         """Whether each rank keeps its part of a value: what a method gives it goes to the attribute."""
         goes_on = any(v == var and c.reduced and c.where is Where.READ for v, c in self.counters)
         return goes_on or var in self.lasting.brought

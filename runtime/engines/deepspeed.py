@@ -123,7 +123,7 @@ class Stepping(torch.optim.Optimizer):
         self.inner = _inner(engine)
         self.__dict__.update({k: v for k, v in self.inner.__dict__.items() if k != "step"})
         self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = OrderedDict(), OrderedDict()
-        self.steps = False  # is the engine making one just now? It calls the module's optimizer then
+        self.is_called = False  # does the engine call the module's optimizer just now?
         self.waiting = False  # gradients for the next step
         self.has_loss = False  # since the last step, on any rank
         self.largest_norm: float | None = None  # of the next step's gradients
@@ -133,7 +133,7 @@ class Stepping(torch.optim.Optimizer):
         for hook in self._optimizer_step_pre_hooks.values():
             hook(self, (), {})
         if self.has_loss:
-            with self._clipping(), self._stepping():
+            with self._clipping(), self.calls():
                 self.engine.step()
         self.waiting = self.has_loss = False
         for hook in self._optimizer_step_post_hooks.values():
@@ -141,12 +141,12 @@ class Stepping(torch.optim.Optimizer):
         return loss
 
     @contextmanager
-    def _stepping(self) -> Iterator[None]:
-        self.steps = True
+    def calls(self) -> Iterator[None]:
+        self.is_called = True
         try:
             yield
         finally:
-            self.steps = False
+            self.is_called = False
 
     @contextmanager
     def _clipping(self) -> Iterator[None]:

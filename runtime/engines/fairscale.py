@@ -52,7 +52,7 @@ def _share(optimizer: torch.optim.Optimizer, groups: list[dict[str, Any]]) -> to
     """The same optimizer over fewer parameters. Copied, not constructed: what its class wants to know is in it."""
     share = object.__new__(type(optimizer))
     share.__dict__.update(optimizer.__dict__)
-    for name in ("step", "zero_grad", "state_dict"):  # wrappers, bound to the whole optimizer
+    for name in ("step", "zero_grad", "add_param_group", "state_dict"):  # wrappers, bound to the whole optimizer
         share.__dict__.pop(name, None)
     share.param_groups = groups
     mine = {parameter for group in groups for parameter in group["params"]}

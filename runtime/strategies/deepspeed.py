@@ -356,7 +356,7 @@ class DeepSpeedStrategy(Strategy):
         """DeepSpeed's own checkpoint, a file a process, in a folder; `consolidate` makes one of them. All ranks call
         this, while a fit runs.
         """
-        with self._parts.meant() if self._parts is not None else nullcontext():
+        with self._parts.meant() if self._parts is not None else nullcontext(), self.optimizer.calls():
             self.engine.save_checkpoint(str(folder), tag=tag)
 
     @staticmethod

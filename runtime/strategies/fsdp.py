@@ -257,6 +257,7 @@ class FSDPStrategy(Strategy):
         finally:
             for block in self._blocks:
                 block.set_reshard_after_forward(self.reshard_after_forward, recurse=False)
+            self._root.make_freeable()
             for part in [self._root, *self._blocks]:
                 part.reshard()
 
@@ -264,8 +265,12 @@ class FSDPStrategy(Strategy):
         def with_whole_parameters(*args: Any) -> Any:
             if self._root is None:
                 return hook(*args)
-            with self.evaluation(self._root.module), self._root.copies():
-                return hook(*args)
+            hooked = self._root.module
+            with self.evaluation(hooked):
+                outcome = hook(*args)
+                with torch.no_grad():
+                    self._root.keep_changes(hooked.trainer.optimizers if self._manual is None else ())
+                return outcome
 
         return with_whole_parameters
 

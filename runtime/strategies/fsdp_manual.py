@@ -54,6 +54,7 @@ class WholeSteps:
             if not self._inside:
                 for whole, part in self.pairs:
                     part.requires_grad_(whole.requires_grad)
+                self.root.make_freeable()
                 self.root.reshard()
 
     def _gather(self) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -55,30 +54,32 @@ class Root(torch.nn.Module):
             for each in group.fsdp_params:
                 each._post_load_hook_handle.remove()
 
-    @contextmanager
-    def copies(self) -> Iterator[None]:
-        """While parameters are whole: copies in their places, which the user's code may do anything with, also what
-        would keep their memory from being freed. Their values are the parameters' afterwards.
+    def keep_changes(self, optimizers: Iterable[Any]) -> None:
+        """What the user's code has done to whole parameters is done to this rank's parts; what it has given to the
+        optimizers there are parts, too.
         """
-        parts = {each.unsharded_param: each.sharded_param for group in self._groups() for each in group.fsdp_params}
-        own = {whole: torch.nn.Parameter(whole.detach().clone(), whole.requires_grad) for whole in parts}
-        for whole, copy in own.items():
-            copy.grad = whole.grad
-        places = [(owner, name, p) for owner in self.modules() for name, p in owner._parameters.items() if p in own]
-        for owner, name, whole in places:
-            owner._parameters[name] = own[whole]
-        try:
-            yield
-        finally:
-            with torch.no_grad():
-                for owner, name, whole in places:
-                    now = owner._parameters[name]
-                    whole.copy_(now)
-                    parts[whole].to_local().copy_(divided_as(parts[whole], now.detach()).to_local())
-                    owner._parameters[name] = whole
+        parts: dict[Any, Any] = {}
+        for group in self._groups():
+            for each in group.fsdp_params:
+                whole, part = each.unsharded_param, each.sharded_param
+                parts[whole] = part
+                part.to_local().copy_(divided_as(part, whole.detach()).to_local())
+                part.requires_grad_(whole.requires_grad)
+        for optimizer in optimizers:
+            for params in optimizer.param_groups:
+                params["params"] = [parts.get(p, p) for p in params["params"]]
+
+    def make_freeable(self) -> None:
+        """fully_shard frees parameters by giving their memory the size 0: what NumPy has seen does not take that."""
+        for group in self._groups():
+            for each in group.fsdp_params:
+                whole, gathered = each.unsharded_param, each.all_gather_outputs
+                if len(gathered) == 1 and not whole.untyped_storage().resizable():
+                    gathered[0] = gathered[0].clone()
+                    whole.data = torch.as_strided(gathered[0], whole.size(), whole.stride())
 
     def _groups(self) -> list[Any]:
-        states = [part._get_fsdp_state() for part in (self, *self._blocks)]  # type: ignore[union-attr, operator]
+        states = [part._get_fsdp_state() for part in (self, *self._blocks)]  # type: ignore[operator]
         return [group for state in states for group in state._fsdp_param_groups]
 
     def note_calls(self) -> None:

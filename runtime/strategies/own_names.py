@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..module import Module
 
 NOBODY = -1
+CALLED = ("step", "zero_grad", "add_param_group")
 
 
 class OwnNames:
@@ -28,9 +29,8 @@ class OwnNames:
         self.put: list[tuple[Any, str, Any]] = []  # optimizer, name, what its own dictionary had there
         self._offered = False
         for number, (mine, theirs) in enumerate(self.pairs):
-            if mine is not theirs and not module.automatic_optimization:
-                self._put(mine, "step", _instead(mine.step, theirs, "step"))
-                self._put(mine, "zero_grad", _instead(mine.zero_grad, theirs, "zero_grad"))
+            for name in CALLED if mine is not theirs else ():
+                self._put(mine, name, _instead(getattr(mine, name), theirs, name))
             if self._divided:
                 self._put(mine, "state_dict", partial(self._ask, number))
 
@@ -78,9 +78,12 @@ class OwnNames:
             self._offered = False
 
     def _ask(self, number: int) -> Any:
+        mine, used = self.pairs[number]
+        if _is_called(used):
+            return type(mine).state_dict(mine)
         if not self._offered:
             raise RuntimeError(
-                f"{type(self.pairs[number][0]).__name__}.state_dict: under {self.runtime.strategy.name!r} each process "
+                f"{type(mine).__name__}.state_dict: under {self.runtime.strategy.name!r} each process "
                 "has its part; take it in a hook between batches, as on_train_epoch_end, or call "
                 "trainer.save_checkpoint"
             )
@@ -101,11 +104,16 @@ class OwnNames:
         return found or {"state": {}, "param_groups": []}  # rank 0's answer is the one that counts
 
 
+def _is_called(used: Any) -> bool:
+    """Is it the engine that calls the module's optimizer, and means it?"""
+    return getattr(used, "is_called", False)
+
+
 def _instead(own: Callable[..., Any], theirs: Any, name: str) -> Callable[..., Any]:
-    """`own` where the engine calls it from within its step, its own optimizer's elsewhere."""
+    """`own` where the engine calls it, the engine's elsewhere."""
 
     @wraps(own)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return own(*args, **kwargs) if getattr(theirs, "steps", False) else getattr(theirs, name)(*args, **kwargs)
+        return own(*args, **kwargs) if _is_called(theirs) else getattr(theirs, name)(*args, **kwargs)
 
     return call

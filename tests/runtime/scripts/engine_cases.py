@@ -177,6 +177,24 @@ class Hooked(SGD):
             self.net.load_state_dict({name: value * 0.75 for name, value in state.items()})
 
 
+class Thaws(SGD):
+    """A hook lets parameters join the optimizer, by the module's own name for it."""
+
+    def __init__(self):
+        super().__init__()
+        self.net[0].requires_grad_(False)
+
+    def configure_optimizers(self):
+        self.mine = torch.optim.SGD(self.net[2].parameters(), 0.05, momentum=0.9)
+        return self.mine
+
+    def on_train_epoch_start(self):
+        if self.current_epoch == 1:
+            self.net[0].requires_grad_(True)
+            self.mine.add_param_group({"params": list(self.net[0].parameters())})
+            self.net[2].bias.requires_grad_(False)
+
+
 class Sequential(SGD):
     """The guide's module for a pipeline; its loss is logged."""
 
@@ -242,6 +260,7 @@ CASES = {
     "manual": (Two, {}),
     "own-name": (OwnName, {}),
     "hooked": (Hooked, {}),
+    "thaws": (Thaws, {}),
     "blocks": (Net, {"strategy": FSDPStrategy({torch.nn.Linear}), "accumulate_grad_batches": 2}),
     "sequential": (Sequential, {"gradient_clip_val": 0.1}),
     "pairs": (Pairs, {"strategy": PipelineStrategy([2, 3])}),

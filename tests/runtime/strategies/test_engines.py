@@ -23,9 +23,9 @@ CUT = ("pairs", "in-place")  # a pipeline of two, with a balance
 PIPELINE = ("sequential", "1f1b", "sequential+resume", "evaluate+sequential", "validate+sequential", "sequential-bf16")
 # engine -> (the package it needs, its cases)
 ENGINES = {
-    "ddp_sharded": ("fairscale", (*EVERY, "clip-value", "own-step", "manual", "bf16", "half")),
-    "horovod": ("horovod", (*EVERY, "clip-value", "own-step", "manual", "bf16", "half")),
-    "fsdp": ("torch", (*EVERY, "clip-value", "own-step", "manual", "blocks", "bf16", "half")),
+    "ddp_sharded": ("fairscale", (*EVERY, "clip-value", "own-step", "manual", "thaws", "bf16", "half")),
+    "horovod": ("horovod", (*EVERY, "clip-value", "own-step", "manual", "thaws", "bf16", "half")),
+    "fsdp": ("torch", (*EVERY, "clip-value", "own-step", "manual", "thaws", "blocks", "bf16", "half")),
     "deepspeed_stage_1": ("deepspeed", (*SAME_PARAMETERS, "temperature+resume")),
     "deepspeed": ("deepspeed", (*SAME_PARAMETERS, "temperature+resume")),
     "deepspeed_stage_3": ("deepspeed", SAME_PARAMETERS),

@@ -1,0 +1,96 @@
+"""What stands where the loop was: the Trainer, its fit, and what is read from the Module afterwards."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts.choice import known_in
+from ..facts.nodes import walk
+from .chunks import Variable
+from .epochs import epoch_afterwards, max_epochs
+from .imports import imported_as
+from .recipe import CannotLift
+from .rewriting import Rewriter
+
+
+class Trunk:
+    """`rewriter`: of the recipe; `name`: of the class; `accelerator`: the source of the Trainer's argument, if any."""
+
+    def __init__(self, rewriter: Rewriter, name: str, accelerator: str | None) -> None:
+        self.rewriter, self.name, self.accelerator = rewriter, name, accelerator
+        self.facts, self.recipe, self.variables = rewriter.facts, rewriter.recipe, rewriter.variables
+        self.scope = rewriter.binder.trunk_scope
+
+    def lines(self) -> list[str]:
+        r = self.recipe
+        names = [n for n in self.variables.constructor if n not in self.rewriter.configured.handled]
+        made = f"{self.name}({', '.join(names)})"
+        own = self._free("trainer")
+        lines = [f"{own} = {imported_as(self.facts, 'Trainer')}({', '.join(self._options())})"]
+        if self.variables.results:
+            module = self._free("module")
+            lines += [f"{module} = {made}", f"{own}.fit({', '.join([module, *self._loaders()])})"]
+            lines += [f"{n} = {self._result(module, Variable('', n))}" for n in self.variables.results]
+        else:
+            lines.append(f"{own}.fit({', '.join([made, *self._loaders()])})")
+        if self.variables.epoch_read_after:
+            lines.append(f"{r.epoch} = {epoch_afterwards(self.facts, r).replace('trainer.', own + '.', 1)}")
+        return lines
+
+    def _options(self) -> list[str]:
+        """The Trainer's arguments."""
+        r = self.recipe
+        options = [f"max_epochs={max_epochs(self.facts, r)}"]
+        if r.optimization.clip is not None:
+            clip = r.optimization.clip
+            value = clip.args[1] if len(clip.args) > 1 else clip.keywords[0].value
+            options.append(f"gradient_clip_val={self._here(value)}")
+            if r.optimization.clip_algorithm != "norm":
+                options.append(f'gradient_clip_algorithm="{r.optimization.clip_algorithm}"')
+        if self.accelerator is not None and known_in(self.accelerator, self.scope, self.facts):
+            options.append(f"accelerator={self.accelerator}")
+        if self.facts.precision is not None:
+            if not known_in(self.facts.precision, self.scope, self.facts):
+                raise CannotLift(r.epoch_loop, "what decides the precision is not known where the Trainer is made")
+            options.append(f"precision={self.facts.precision}")
+        norms = self.facts.sync_batchnorm
+        if norms is not None and known_in(norms, self.scope, self.facts):
+            options.append(f"sync_batchnorm={norms}")
+        if r.reloads:
+            options.append("reload_dataloaders_every_n_epochs=1")
+        return options
+
+    def _loaders(self) -> list[str]:
+        r = self.recipe
+        loaders = [] if r.reloads else [self._here(r.train.loader)]
+        if r.evaluate is not None:
+            evaluated = self._here(r.evaluate.loader)
+            loaders.append(f"val_dataloaders={evaluated}" if r.reloads else evaluated)
+        return loaders
+
+    def _result(self, module: str, var: Variable) -> str:
+        value = f"{module}.{self.variables.attributes[var]}"
+        how = self.rewriter.lasting.brought.get(var, "all_reduce")
+        return f"{module}.{how}({value})" if self.rewriter.is_in_part(var) else value
+
+    def _free(self, name: str) -> str:
+        """A name that nothing has here."""
+        s = self.scope
+        while any(name in taken for taken in (s.stores, s.params, s.loads, self.facts.scopes.module.stores)):
+            name = f"pt_{name}"
+        return name
+
+    def _here(self, node: ast.expr) -> str:
+        """An expression of a function as it reads here, through the arguments of the call."""
+        text = self.facts.text.get(node)
+        start, _ = self.facts.text.span(node)
+        names = [n for n in walk(node) if isinstance(n, ast.Name)]
+        for n in sorted(names, key=lambda n: (-n.lineno, -n.col_offset)):
+            var = self.rewriter.binder.variable(n)
+            a, b = self.facts.text.span(n)
+            if isinstance(var, Variable) and var.owner:
+                raise CannotLift(n, f"`{n.id}` is known only inside the training pass")
+            new = var.name if isinstance(var, Variable) else n.id
+            new = self.facts.text.get(var) if isinstance(var, ast.expr) else new
+            text = text[: a - start] + new + text[b - start :]
+        return text

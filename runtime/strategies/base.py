@@ -32,6 +32,7 @@ class Strategy(AsLightning):
 
     name: ClassVar[str] = "single"
     divides_states = False  # has each process a part of the optimizers' states?
+    replaces_optimizers = False  # do others than the module's make the steps, without calling those?
     needs_processes: ClassVar[bool] = False  # True: several processes; with one, `single` runs instead
     works_alone: ClassVar[bool] = False  # True: it has a meaning with one process too, so it is never replaced
     one_process_a_node: ClassVar[bool] = False  # True: one process drives all devices of its node (dp, ddp2)

@@ -27,7 +27,7 @@ class DDPShardedStrategy(DDPStrategy):
     packages = (
         Package("fairscale", "pip install --no-build-isolation --no-deps fairscale==0.4.13, or ptmigrate[sharded]"),
     )
-    divides_states = True
+    divides_states = replaces_optimizers = True
     refuses: ClassVar[Mapping[str, str]] = {
         "kept": "the loop has made its optimizers itself; use 'ddp'",
         "closure": "its step looks at all parameters together, and each process keeps some of them; use 'ddp'",

@@ -43,7 +43,7 @@ class DeepSpeedStrategy(Strategy):
     """
 
     works_alone = True
-    divides_states = True
+    divides_states = replaces_optimizers = True
     needs_processes = True
     packages = (Package("deepspeed", INSTALL),)
     refuses: ClassVar[Mapping[str, str]] = {

@@ -33,6 +33,7 @@ class HorovodStrategy(DDPStrategy):
     `compression="fp16"`: gradients travel in half precision.
     """
 
+    replaces_optimizers = True
     packages = (
         Package("horovod", "pip alone cannot build it; run: python -m ptmigrate.runtime.engines.build_horovod"),
     )

@@ -29,7 +29,7 @@ class OwnNames:
         self.put: list[tuple[Any, str, Any]] = []  # optimizer, name, what its own dictionary had there
         self._offered = False
         for number, (mine, theirs) in enumerate(self.pairs):
-            for name in CALLED if mine is not theirs else ():
+            for name in CALLED if runtime.strategy.replaces_optimizers and mine is not theirs else ():
                 self._put(mine, name, _instead(getattr(mine, name), theirs, name))
             if self._divided:
                 self._put(mine, "state_dict", partial(self._ask, number))

@@ -11,6 +11,7 @@ import torch
 from .callbacks import EarlyStopping, ModelCheckpoint
 from .data import length_of
 from .evaluate import as_list, at_most, filled, number_of_batches
+from .ranks import Ranks
 
 if TYPE_CHECKING:
     from .fit import FitLoop
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from .module import Module
 
 
-class Whereabouts:
+class Whereabouts(Ranks):
     """Read-only; everything here follows from the runtime, the fit loop and the logs."""
 
     runtime: Runtime
@@ -43,24 +44,8 @@ class Whereabouts:
     # -- where am I -----------------------------------------------------------------------------------------------
 
     @property
-    def is_global_zero(self) -> bool:
-        return self.runtime.is_global_zero
-
-    @property
-    def global_rank(self) -> int:
-        return self.runtime.rank
-
-    @property
-    def local_rank(self) -> int:
-        return self.runtime.place.local_rank
-
-    @property
     def node_rank(self) -> int:
         return self.runtime.place.node_rank
-
-    @property
-    def world_size(self) -> int:
-        return self.runtime.settings.world_size
 
     @property
     def num_devices(self) -> int:

@@ -5,33 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..collectives import broadcast_object
+from ..ranks import Ranks
 
 if TYPE_CHECKING:
-    from ..handle import Runtime
     from ..trainer import Trainer
 
 
-class AsLightning:
+class AsLightning(Ranks):
     """Messages among all ranks, which all of them call; in one process the very same object comes back."""
 
-    runtime: Runtime
     trainer: Trainer | None
-
-    @property
-    def global_rank(self) -> int:
-        return self.runtime.rank
-
-    @property
-    def local_rank(self) -> int:
-        return self.runtime.place.local_rank
-
-    @property
-    def world_size(self) -> int:
-        return self.runtime.world_size
-
-    @property
-    def is_global_zero(self) -> bool:
-        return self.runtime.is_global_zero
 
     @property
     def lightning_module(self) -> Any:

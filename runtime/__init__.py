@@ -31,6 +31,8 @@ _HOMES = {
     "EarlyStopping": ".callbacks",
     "LearningRateMonitor": ".callbacks",
     "ModelCheckpoint": ".callbacks",
+    "LightningDataModule": ".datamodule",
+    "LightningModule": ".module",
     "Module": ".module",
     "Runtime": ".handle",
     "Trainer": ".trainer",
@@ -45,7 +47,7 @@ _HOMES = {
     "seed_everything": ".seeding",
     "CSVLogger": ".loggers",
     "TensorBoardLogger": ".loggers",
-    **dict.fromkeys(("AdvancedProfiler", "SimpleProfiler"), ".profiler"),
+    **dict.fromkeys(("AdvancedProfiler", "SimpleProfiler"), ".profilers"),
 }
 
 __all__ = [
@@ -76,7 +78,7 @@ given_rank.on_import()
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name, ".strategies" if name.endswith(("Strategy", "Plugin")) else None)
     if home is None and name[:1].isupper():
-        home = ".callbacks"  # it has what is not here, too, and what to use instead
+        home = ".callbacks"  # where a name that is nowhere is refused, with what to use instead
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(home, __name__), name)

@@ -49,8 +49,14 @@ def attach(trainer: Trainer, module: Module, stage: str, datamodule: Any) -> Non
 
 
 def check_step(module: Module, stage: str) -> None:
-    """Raise ConfigurationError where the module lacks the step that this stage runs."""
+    """Raise ConfigurationError where the module lacks the step that this stage runs, or is another package's."""
     from .module import Module as Base
+
+    if not isinstance(module, Base):
+        raise ConfigurationError(
+            f"{stage} needs a Module of ptmigrate.runtime, and {type(module).__name__} is none: import it from there, "
+            "under this name or as LightningModule"
+        )
 
     name = {"fit": "training_step", "validate": "validation_step", "test": "test_step"}.get(stage)
     if name is not None and not overridden(module, name, Base):

@@ -19,7 +19,7 @@ class DataModule(DataHooks, HasHyperparameters):
     A Module has the same methods, so that one that brings its own data needs no DataModule.
     """
 
-    prepare_data_per_node = True
+    name: str | None = None
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -65,9 +65,21 @@ class DataModule(DataHooks, HasHyperparameters):
         return made
 
     @classmethod
-    def load_from_checkpoint(cls, checkpoint_path: Any, weights_only: bool = True, **kwargs: Any) -> Any:
-        """A new one with the hyper-parameters and the state that the checkpoint holds; `kwargs` win."""
+    def load_from_checkpoint(
+        cls,
+        checkpoint_path: Any,
+        map_location: Any = None,
+        hparams_file: Any = None,
+        weights_only: bool = True,
+        **kwargs: Any,
+    ) -> Any:
+        """A new one with the hyper-parameters (or those of `hparams_file`; `kwargs` win) and the state that the
+        checkpoint holds, its tensors on the CPU whatever `map_location` says.
+        """
         checkpoint = read(checkpoint_path, weights_only)
-        made = made_again(cls, checkpoint, "datamodule_", kwargs)
+        made = made_again(cls, checkpoint, "datamodule_", kwargs, hparams_file)
         made.load_state_dict(checkpoint.get(type(made).__qualname__, {}))
         return made
+
+
+LightningDataModule = DataModule  # as scripts for Lightning say

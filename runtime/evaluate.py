@@ -22,7 +22,7 @@ from .data.samples import telling_indices, with_indices
 from .errors import ConfigurationError
 from .hooks import overridden, step_caller, takes
 from .metrics.logs import EPOCH, Values
-from .profiler import around
+from .profilers import around
 
 if TYPE_CHECKING:
     from .module import Module

@@ -17,18 +17,19 @@ import torch
 from . import collectives, environment, optimizers
 from .batch_norm import JoinedNorms
 from .checkpoint import randomness, state
-from .data.ahead import looking_ahead
+from .data.ahead import Ahead
 from .data.borrowed import uncounted
 from .data.combined import loaders_of
 from .evaluate import EvaluationLoop, filled, number_of_batches
 from .hooks import find_hook
+from .loop_names import FitNames, Phase
 from .manual import ManualStep
 from .pace import Pace
 from .position import Position
-from .profiler import around, through
+from .profilers import around, through
 from .schedules import Schedules
 from .step import AutomaticStep, SeveralOptimizers, wants_closure
-from .stopping import Stopping
+from .stopping import Stopping, speaks_of
 from .strategies.needs import features_of_optimizers
 from .strategies.own_names import OwnNames
 from .whole import rank_zeros_draws
@@ -38,22 +39,28 @@ if TYPE_CHECKING:
     from .trainer import Trainer
 
 
-class FitLoop:
+LAST = ("is_last_batch", "batch_progress")  # where a script asks whether a batch is the last one
+
+
+class FitLoop(FitNames):
     """The state of a fit: which epoch, which batch, how many optimizer steps."""
 
     def __init__(self, trainer: Trainer):
         self.trainer = trainer
         self.epoch = 0
         self.batch_idx = -1
-        self.total_batches = 0  # before the current one, over all epochs
+        self.before_epoch = 0  # batches of the epochs before
         self.global_step = 0
         self.logged_steps = 0  # batches after which optimizers stepped: what loggers count by
         self.stepped = True  # at the batch after which validation runs; an epoch ends with a step
-        self.batches: int | None = None  # of an epoch on this rank; None while unknown
+        self.length: int | None = None  # batches of an epoch on this rank; None where they are unknown
+        self.batches: int | None = None  # the same; in the last batch of an epoch it may have become known
+        self.last = False  # is the current batch the epoch's last one, as far as is known?
+        self.ahead: Ahead | None = None  # of an epoch whose length is unknown
         self.epoch_ended = False
         self.at_epoch_end = False  # the last batch is behind
         self.norms = JoinedNorms(trainer.runtime)
-        self.epoch_complete = False  # between an epoch's last act and the next epoch
+        self.phase = Phase.BETWEEN  # of the epoch
         self.position = Position(self)
         self.own_names: OwnNames | None = None  # while a fit runs
 
@@ -65,6 +72,7 @@ class FitLoop:
         source = self.open_source(trainer.divide(trainer.train_dataloader, train=True))
         self.set_up(module)
         self.keeps_outputs = filled(module, "training_epoch_end")
+        self.asks_for_last = any(speaks_of(LAST, owner) for owner in (module, *trainer.callbacks))
         self.runner = self.choose_runner(module)
         if checkpoint is not None:
             state.resume(trainer, checkpoint)
@@ -99,10 +107,10 @@ class FitLoop:
                 trainer.logs.start(training=True)
             begun = True
             self.run_epoch(module, source)
-            self.epoch_complete = True
+            self.phase = Phase.COMPLETE
             trainer.call("on_epoch_complete")
             self.epoch += 1
-            self.epoch_complete, self.batch_idx, self.position.at_epoch_start = False, -1, None
+            self.phase, self.position.at_epoch_start = Phase.BETWEEN, None
         trainer.logs.open = False
         trainer.runtime.strategy.finish(module)
         trainer.call("on_train_end")
@@ -176,18 +184,20 @@ class FitLoop:
     def run_epoch(self, module: Module, source: Any) -> None:
         trainer = self.trainer
         self.epoch_ended = self.at_epoch_end = self.batches_over = False
-        self.batch_idx, self.batches = -1, self.length
+        self.phase, self.batches = Phase.READY, self.length
         self.outputs: list[Any] = []  # of the steps, for training_epoch_end
         for loader in loaders_of(trainer.train_dataloader):
             set_epoch(loader, self.epoch)
         trainer.call("on_train_epoch_start")
+        self.before_epoch, self.batch_idx = self.before_epoch + self.batch_idx + 1, -1
+        self.phase, self.last, self.ahead = Phase.STARTED, False, None
         accumulate = accumulation(trainer.accumulation_table, self.epoch)
         self.runner.start_epoch(accumulate)
         if trainer.progress is not None:
             trainer.progress.start(trainer)
         batches = self.position.batches(source)
-        if accumulate > 1 and self.batches is None:
-            batches = looking_ahead(iter(batches), self)
+        if self.batches is None:
+            batches = self.ahead = Ahead(iter(batches), self, accumulate > 1 or self.asks_for_last)
         self.run_batches(batches)
         trainer.runtime.forget_share()
         trainer.logs.in_step = False
@@ -210,7 +220,7 @@ class FitLoop:
         self.exhausted = False
 
         for batch_idx, batch in batches:
-            self.batch_idx, last = batch_idx, batch_idx + 1 == self.batches
+            self.batch_idx, self.last = batch_idx, (last := batch_idx + 1 == self.batches)
             if place is not None:
                 batch = place(batch)
             logs.batch, logs.in_step = batch, True
@@ -236,10 +246,9 @@ class FitLoop:
                 self.validate(last, stepped)
             if stepped and schedules.at_steps:
                 schedules.step("step", batch_idx + 1, on_metric=True)
-            self.total_batches += 1
             if stop or self.epoch_ended or self.global_step >= max_steps or stopping.now():
                 return
-        self.exhausted = True
+        self.exhausted = self.last = True
 
     def validate(self, last: bool, stepped: bool) -> None:
         """Validation inside the epoch; after its last batch, too."""
@@ -269,7 +278,7 @@ class FitLoop:
         """on_train_batch_start said -1: the epoch is over as if the batch before had been its last."""
         self.schedules.step("step", batch_idx + 1, on_metric=False)
         self.schedules.step("epoch", self.epoch + 1, on_metric=False)
-        self.at_epoch_end = True
+        self.at_epoch_end = self.last = True
 
     def end_epoch(self, module: Module) -> None:
         """What was not done at the last batch, because nobody knew that it was; the hooks; the epoch's values.
@@ -285,7 +294,7 @@ class FitLoop:
                 self.validate(last=True, stepped=True)
             reached = True
         self.end_batches()
-        self.at_epoch_end, self.batches = True, self.length
+        self.at_epoch_end, self.batches, self.phase = True, self.length, Phase.PROCESSED
         trainer.logs.in_step = False
         values = trainer.logs.reduce()
         trainer.metrics.publish(values)
@@ -308,15 +317,6 @@ class FitLoop:
             self.schedules.step("epoch", self.epoch + 1, on_metric=True)
         trainer.metrics.send({**values.logged, **late.logged}, trainer.metrics.step_now())
         trainer.logs.close()
-
-    @property
-    def max_epochs(self) -> int:
-        return self.trainer.max_epochs
-
-    @max_epochs.setter
-    def max_epochs(self, value: int) -> None:
-        """For a second `fit` that goes on."""
-        self.trainer.max_epochs = value
 
     def is_last(self, batch_idx: int) -> bool:
         """Is this the epoch's last batch? False while the loader's length is unknown."""

@@ -1,4 +1,6 @@
-"""Hooks that Lightning had once and that are not called here: filling one is refused, so that none is silently idle."""
+"""Names of Lightning's that are not here, and what to use instead: hooks that are not called, so that filling one is
+refused and none is silently idle; classes.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +36,44 @@ INSTEAD = {
     "training_end": "training_step_end",
     "validation_end": "validation_epoch_end",
 }
+
+LOGGER = (
+    "give Trainer Lightning's own, which works here, or an object with log_metrics, log_hyperparams, save, finalize"
+)
+CLASSES = {
+    "BatchSizeFinder": "try batch sizes in a loop of short fits: Trainer(max_steps=...)",
+    "Checkpoint": "use ModelCheckpoint, or a Callback that calls trainer.save_checkpoint",
+    "CometLogger": LOGGER,
+    "Fabric": "use Runtime",
+    "GPUStatsMonitor": "use DeviceStatsMonitor",
+    "LearningRateFinder": "try learning rates in a loop of short fits: Trainer(max_steps=...)",
+    "LightningCLI": "parse the arguments with argparse, and make the Module and the Trainer of them",
+    "LitLogger": LOGGER,
+    "MLFlowLogger": LOGGER,
+    "ModelPruning": "call torch.nn.utils.prune in on_train_epoch_end",
+    "NeptuneLogger": LOGGER,
+    "OnExceptionCheckpoint": "use ModelCheckpoint(save_on_exception=True)",
+    "PyTorchProfiler": "use torch.profiler around trainer.fit",
+    "QuantizationAwareTraining": "prepare and convert the model with torch.ao.quantization",
+    "SpikeDetection": "return None from training_step to skip a batch",
+    "StochasticWeightAveraging": "use WeightAveraging, and torch.optim.swa_utils.SWALR as the scheduler",
+    "ThroughputMonitor": "start the script with ptrun --monitor",
+    "Tuner": "try learning rates and batch sizes in a loop of short fits: Trainer(max_steps=...)",
+    "WandbLogger": LOGGER,
+    "XLAProfiler": "use torch_xla.debug.profiler around trainer.fit",
+    "XLAStatsMonitor": "use DeviceStatsMonitor",
+}
+
+
+class NotHere(ImportError):
+    """A class of Lightning's that is not here, with what to use instead."""
+
+
+def missing(module: str, name: str) -> Exception:
+    """For a module's `__getattr__`."""
+    if name in CLASSES:
+        return NotHere(f"{name!r} is not here: {CLASSES[name]}")
+    return AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
 def refuse_gone(owner: Any) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import copy
+import csv
 import inspect
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from types import FrameType
 from typing import Any
+
+from .errors import ConfigurationError
 
 
 class Hyperparameters(dict):
@@ -72,10 +78,12 @@ def init_arguments(frame: FrameType, owner: Any) -> dict[str, Any]:
     return found
 
 
-def made_again(cls: type, checkpoint: dict[str, Any], prefix: str, given: dict[str, Any]) -> Any:
-    """A new `cls` from the hyper-parameters in a checkpoint, among which `given` wins, there too. Names that `__init__`
-    does not take are left out.
+def made_again(cls: type, checkpoint: dict[str, Any], prefix: str, given: dict[str, Any], file: Any = None) -> Any:
+    """A new `cls` from the hyper-parameters in a checkpoint (or in `file`, which then takes their place), among which
+    `given` wins, there too. Names that `__init__` does not take are left out.
     """
+    if file is not None:
+        checkpoint[f"{prefix}hyper_parameters"] = from_file(Path(file))
     checkpoint[f"{prefix}hyper_parameters"] = {**checkpoint.get(f"{prefix}hyper_parameters", {}), **given}
     accepted = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
     kept = Hyperparameters(checkpoint[f"{prefix}hyper_parameters"])
@@ -91,6 +99,32 @@ def to_checkpoint(owner: HasHyperparameters, prefix: str) -> dict[str, Any]:
     if not owner.hparams:
         return {}
     return {f"{prefix}hyper_parameters": dict(owner.hparams), f"{prefix}hparams_name": owner._hparams_name}
+
+
+def from_file(path: Path) -> dict[str, Any]:
+    """Hyper-parameters from a logger's hparams.yaml, or from a table of keys and values. Raises ConfigurationError."""
+    if path.suffix.lower() == ".csv":
+        with path.open(newline="") as table:
+            return {key: _value(text) for key, text in list(csv.reader(table))[1:]}
+    if path.suffix.lower() not in (".yml", ".yaml"):
+        raise ConfigurationError(f"hparams_file={str(path)!r}: .yaml, .yml or .csv is needed")
+    try:
+        import yaml
+    except ImportError:
+        raise ConfigurationError(f"hparams_file={str(path)!r} needs PyYAML: pip install pyyaml") from None
+    return yaml.safe_load(path.read_text()) or {}
+
+
+def as_yaml(values: Mapping[str, Any]) -> str:
+    """A line for each; what YAML has no word for is written as text."""
+    return "".join(f"{name}: {json.dumps(value, default=str)}\n" for name, value in values.items()) or "{}\n"
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
 
 
 def _has_init(cls: type) -> bool:

@@ -10,7 +10,7 @@ import torch
 
 from .errors import ConfigurationError
 from .hooks import overridden, step_caller
-from .profiler import around
+from .profilers import around
 
 if TYPE_CHECKING:
     from .fit import FitLoop
@@ -72,7 +72,7 @@ class ManualStep:
 
     def run(self, batch: Any, batch_idx: int) -> tuple[bool, Any]:
         if self.several:
-            self.runtime.strategy.begin_batch(self.loop.total_batches)
+            self.runtime.strategy.begin_batch(self.loop.total_batch_idx)
         with self.context():
             return True, self.step(batch, batch_idx)
 

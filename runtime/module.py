@@ -215,13 +215,14 @@ class Module(torch.nn.Module, DataHooks, Exports, HasHyperparameters, Hooks):
         cls,
         checkpoint_path: Any,
         map_location: Any = None,
+        hparams_file: Any = None,
         strict: bool | None = None,
         weights_only: bool = True,
         **kwargs: Any,
     ) -> Any:
-        """A new module with the checkpoint's hyper-parameters (`kwargs` win) and weights."""
+        """A new module with the checkpoint's weights and hyper-parameters (`hparams_file`'s instead; `kwargs` win)."""
         checkpoint = read(checkpoint_path, weights_only)
-        module = made_again(cls, checkpoint, "", kwargs)
+        module = made_again(cls, checkpoint, "", kwargs, hparams_file)
         module.configure_model()
         module.on_load_checkpoint(checkpoint)
         module.load_state_dict(checkpoint["state_dict"], strict=module.strict_loading if strict is None else strict)
@@ -359,3 +360,6 @@ class Module(torch.nn.Module, DataHooks, Exports, HasHyperparameters, Hooks):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_trainer": None}
+
+
+LightningModule = Module  # as scripts for Lightning say

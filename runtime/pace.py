@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,16 @@ class Pace:
         elif interval != 1.0:
             raise ConfigurationError(f"val_check_interval={interval}: a fraction needs a loader with a length")
 
+    @property
+    def between(self) -> float | None:
+        """Batches between two validations, whether there are any or not; None where the clock decides."""
+        interval, batches = self.trainer.val_check_interval, self.loop.length
+        if self.seconds is not None:
+            return None
+        if isinstance(interval, int):
+            return interval
+        return math.inf if batches is None else max(1, int(batches * interval))
+
     def due(self, batch_idx: int, last: bool, stop: bool) -> bool:
         """Is it time, after this batch (the `last` one, as far as is known; or the fit stops here)?"""
         if not self.validates or not self.this_epoch():
@@ -51,7 +62,7 @@ class Pace:
             return self.trainer.runtime.broadcast(time.monotonic() - self.last >= self.seconds)
         if self.every is None:
             return last
-        count = (self.loop.total_batches if self.across_epochs else batch_idx) + 1
+        count = (self.loop.total_batch_idx if self.across_epochs else batch_idx) + 1
         return count % self.every == 0
 
     def due_at_end(self) -> bool:

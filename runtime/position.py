@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .checkpoint import randomness
 from .data.advance import Resume
 from .data.skip import skipping
+from .loop_names import Phase
 
 if TYPE_CHECKING:
     from .fit import FitLoop
@@ -27,12 +29,14 @@ class Position:
 
     def state(self, now: list[Any], starts: list[Any]) -> dict[str, Any]:
         """`now`: the generators of all ranks; `starts`: those when the epoch began."""
-        loop, complete = self.loop, self.loop.epoch_complete
+        loop, complete = self.loop, self.loop.phase == Phase.COMPLETE
+        begun = loop.batch_idx + 1 if loop.phase in (Phase.STARTED, Phase.PROCESSED) else 0
         return {
             "epoch": loop.epoch + complete,
-            "batches": 0 if complete else (loop.batch_idx + 1) * self.whole_batches_a_step(),
+            "batches": begun * self.whole_batches_a_step(),
             "logged_steps": loop.logged_steps,
-            "total_batches": loop.total_batches,
+            "ahead": loop.ahead.drawn_from if begun and loop.ahead is not None else None,
+            "before_epoch": loop.total_batch_idx + 1 - begun,
             "world_size": self.trainer.world_size,
             "at_epoch_start": None if complete else self.at_epoch_start,
             "starts": None if complete else starts,
@@ -67,7 +71,10 @@ class Position:
         self.restore(start)
         first = resumed["batches"] // self.whole_batches_a_step()
         self.loop.batch_idx = first - 1
-        rest = skipping(source, Resume(resumed["batches"], self.redraw(start), lambda: self.restore_now(resumed)))
+        ahead = resumed.get("ahead")
+        early = partial(randomness.restore, ahead) if ahead is not None else None
+        resume = Resume(resumed["batches"], self.redraw(start), lambda: self.restore_now(resumed), early)
+        rest = skipping(source, resume)
         return enumerate(itertools.islice(rest, None if limit is None else max(0, limit - first)), start=first)
 
     @property

@@ -12,7 +12,7 @@ import torch
 from .errors import ConfigurationError
 from .handle import checked_reduction
 from .hooks import overridden, step_caller, takes
-from .profiler import around
+from .profilers import around
 
 if TYPE_CHECKING:
     from .fit import FitLoop
@@ -201,7 +201,7 @@ class SeveralOptimizers(AutomaticStep):
         """The numbers of the optimizers that this batch is for."""
         if not self.frequencies:
             return range(len(self.trainer.optimizers))
-        place = self.loop.total_batches % sum(self.frequencies)
+        place = self.loop.total_batch_idx % sum(self.frequencies)
         for index, frequency in enumerate(self.frequencies):
             if place < frequency:
                 return range(index, index + 1)

@@ -23,7 +23,9 @@ class Stopping:
         self.started = time.monotonic()
         self.trainer.should_stop = False
         several = self.trainer.world_size > 1
-        self.votes_at_batches = several and any(map(may_stop, (self.trainer.module, *self.trainer.callbacks)))
+        self.votes_at_batches = several and any(
+            speaks_of(("should_stop",), owner) for owner in (self.trainer.module, *self.trainer.callbacks)
+        )
         self.votes_at_epochs = several
         self.seconds = self.trainer.max_time
         votes = self.votes_at_batches or self.seconds is not None
@@ -67,12 +69,13 @@ class Stopping:
         return self.loop.epoch < trainer.min_epochs or self.loop.global_step < (trainer.min_steps or 0)
 
 
-def may_stop(owner: Any) -> bool:
-    """Does the code of this object's classes, outside of this package, name should_stop?"""
+def speaks_of(names: tuple[str, ...], owner: Any) -> bool:
+    """Does the code of this object's classes, outside of this package, have one of these names?"""
     home = __name__.rpartition(".")[0]
     classes = [cls for cls in type(owner).__mro__ if not cls.__module__.startswith((home, "torch.nn.modules"))]
     functions = (getattr(member, "__code__", None) for cls in classes for member in vars(cls).values())
-    return any("should_stop" in code.co_names for function in functions if function for code in _codes(function))
+    codes = (code for function in functions if function for code in _codes(function))
+    return any(name in code.co_names for code in codes for name in names)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -27,11 +27,12 @@ from .handle import Runtime
 from .hooks import find_hook
 from .launch import watch
 from .loggers import choose_loggers
+from .loop_names import Phase
 from .metrics import Logs
 from .metrics.published import Published
 from .optimizers import SchedulerConfig
 from .options import Options
-from .profiler import around, choose_profiler
+from .profilers import around, choose_profiler
 from .summary import summary
 from .whereabouts import Whereabouts
 from .whole import draw_alike, is_whole
@@ -291,7 +292,8 @@ class Trainer(Options, Whereabouts):
         if self.state != "fit":
             return self.state
         within = "" if self.logs.training else " (validation)"
-        return f"epoch {self.current_epoch}, batch {self.fit_loop.batch_idx}{within}"
+        batch = self.fit_loop.batch_idx if self.fit_loop.phase >= Phase.STARTED else -1
+        return f"epoch {self.current_epoch}, batch {batch}{within}"
 
     def hook(self, name: str) -> Callable[..., Any] | None:
         """All bodies of a hook as one call, or None where nobody has filled it."""
@@ -344,8 +346,10 @@ class Trainer(Options, Whereabouts):
 
     @property
     def is_last_batch(self) -> bool:
-        """Is this the epoch's last training batch? False while the loader's length is unknown."""
-        return self.fit_loop.batch_idx + 1 == self.fit_loop.batches
+        """Is this the epoch's last training batch?"""
+        loop = self.fit_loop
+        asks = loop.ahead is not None and loop.phase == Phase.STARTED and loop.batch_idx >= 0
+        return loop.last or (asks and loop.ahead.ends())  # type: ignore[union-attr]
 
     @property
     def accumulate_grad_batches(self) -> int:

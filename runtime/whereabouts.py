@@ -11,6 +11,7 @@ import torch
 from .callbacks import EarlyStopping, ModelCheckpoint
 from .data import length_of
 from .evaluate import as_list, at_most, filled, number_of_batches
+from .loop_names import EvaluationNames
 from .ranks import Ranks
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Whereabouts(Ranks):
     @property
     def num_training_batches(self) -> float:
         """Batches of an epoch on this rank; infinite while unknown."""
-        return math.inf if self.fit_loop.batches is None else self.fit_loop.batches
+        return self.fit_loop.max_batches
 
     @property
     def estimated_stepping_batches(self) -> float:
@@ -94,6 +95,24 @@ class Whereabouts(Ranks):
     def num_val_batches(self) -> list[float]:
         """Of each loader, as far as its limit goes; infinite while unknown."""
         return self._evaluated("validate", self.val_dataloaders)
+
+    @property
+    def val_check_batch(self) -> float | None:
+        """Batches between two validations; infinite where an epoch's length is unknown, None before a fit."""
+        pace = getattr(self.fit_loop, "pace", None)
+        return pace.between if pace is not None else None
+
+    @property
+    def validate_loop(self) -> EvaluationNames:
+        return EvaluationNames(self, "validate")  # type: ignore[arg-type]
+
+    @property
+    def test_loop(self) -> EvaluationNames:
+        return EvaluationNames(self, "test")  # type: ignore[arg-type]
+
+    @property
+    def predict_loop(self) -> EvaluationNames:
+        return EvaluationNames(self, "predict")  # type: ignore[arg-type]
 
     @property
     def callback_metrics(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..gone import missing
 from .averaging import EMAWeightAveraging, WeightAveraging
 from .base import Callback
 from .device_stats import DeviceStatsMonitor
@@ -37,26 +38,6 @@ __all__ = [
     "WeightAveraging",
 ]
 
-INSTEAD = {
-    "BatchSizeFinder": "try batch sizes in a loop of short fits: Trainer(max_steps=...)",
-    "Checkpoint": "use ModelCheckpoint, or a Callback that calls trainer.save_checkpoint",
-    "GPUStatsMonitor": "use DeviceStatsMonitor",
-    "LearningRateFinder": "try learning rates in a loop of short fits: Trainer(max_steps=...)",
-    "ModelPruning": "call torch.nn.utils.prune in on_train_epoch_end",
-    "OnExceptionCheckpoint": "use ModelCheckpoint(save_on_exception=True)",
-    "QuantizationAwareTraining": "prepare and convert the model with torch.ao.quantization",
-    "SpikeDetection": "return None from training_step to skip a batch",
-    "StochasticWeightAveraging": "use WeightAveraging, and torch.optim.swa_utils.SWALR as the scheduler",
-    "ThroughputMonitor": "start the script with ptrun --monitor",
-    "XLAStatsMonitor": "use DeviceStatsMonitor",
-}
-
-
-class NoSuchCallback(ImportError):
-    """A callback of Lightning's that is not here, with what to use instead."""
-
 
 def __getattr__(name: str) -> Any:
-    if name in INSTEAD:
-        raise NoSuchCallback(f"callback {name!r} is not here: {INSTEAD[name]}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise missing(__name__, name)

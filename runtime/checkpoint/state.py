@@ -131,5 +131,5 @@ def resume(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
         trainer.runtime.precision.scaler.load_state_dict(checkpoint["scaler"])
     trainer.fit_loop.global_step = checkpoint["global_step"]
     trainer.fit_loop.logged_steps = progress.get("logged_steps", checkpoint["global_step"])
-    trainer.fit_loop.total_batches = progress.get("total_batches", 0)
+    trainer.fit_loop.before_epoch, trainer.fit_loop.batch_idx = progress.get("before_epoch", 0), -1
     trainer.fit_loop.position.load(progress)

@@ -8,11 +8,14 @@ from typing import NamedTuple
 
 
 class Resume(NamedTuple):
-    """`used`: how many of the script's batches are behind; what to do before they are drawn again, and after."""
+    """`used`: how many of the script's batches are behind; what to do before they are drawn again, and after. `early`:
+    what to do before one more is drawn, where one had been drawn ahead.
+    """
 
     used: int
     before: Callable[[], None]
     then: Callable[[], None]
+    early: Callable[[], None] | None = None
 
 
 def after(batches: Iterator, resume: Resume) -> Iterator:
@@ -20,5 +23,10 @@ def after(batches: Iterator, resume: Resume) -> Iterator:
     resume.before()
     for _ in itertools.islice(batches, resume.used):
         pass
+    ahead = []
+    if resume.early is not None:
+        resume.early()
+        ahead = list(itertools.islice(batches, 1))
     resume.then()
+    yield from ahead
     yield from batches

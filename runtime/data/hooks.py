@@ -10,7 +10,10 @@ from .move import move_to
 
 
 class DataHooks:
-    """Override what you need; the rest is empty."""
+    """Override what you need; the rest is empty. `prepare_data_per_node`: else on one process of all."""
+
+    prepare_data_per_node = True
+    allow_zero_length_dataloader_with_multiple_devices = True  # Lightning's name; here a loader may always be empty
 
     def prepare_data(self) -> None: ...
     def train_dataloader(self) -> Any: ...

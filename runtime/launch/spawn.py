@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 GRACE = 3.0  # seconds between asking a process to end and ending it
 TRAINER = ("should_stop", "stop_agreed")
 METRICS = ("callback", "logged", "bar")
-LOOP = ("epoch", "batch_idx", "total_batches", "global_step", "logged_steps", "batches", "epoch_complete")
+LOOP = ("epoch", "batch_idx", "before_epoch", "global_step", "logged_steps", "batches", "length", "phase")
 PLAIN = (int, float, str, bool, type(None), list, dict, tuple, set, torch.Tensor, Best)
 
 

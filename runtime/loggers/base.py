@@ -6,6 +6,9 @@ import os
 import re
 from typing import Any
 
+from ..checkpoint.write import write_atomically
+from ..hparams import as_yaml
+
 
 class Logger:
     """Subclasses write; `log_metrics` gets plain numbers. The trainer calls all of this on rank 0 only."""
@@ -39,6 +42,12 @@ class Logger:
 
     def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
         raise NotImplementedError
+
+    def write_hyperparams(self, params: Any) -> None:
+        """As hparams.yaml, beside the values."""
+        os.makedirs(self.log_dir, exist_ok=True)
+        text = as_yaml(dict(params)).encode()
+        write_atomically(os.path.join(self.log_dir, "hparams.yaml"), lambda file: file.write(text))
 
     def log_hyperparams(self, params: Any, *args: Any) -> None: ...
     def save(self) -> None: ...

@@ -41,9 +41,7 @@ class CSVLogger(Logger):
             self.save()
 
     def log_hyperparams(self, params: Any, *args: Any) -> None:
-        os.makedirs(self.log_dir, exist_ok=True)
-        lines = "".join(f"{name}: {value!r}\n" for name, value in dict(params).items())
-        write_atomically(os.path.join(self.log_dir, "hparams.yaml"), lambda file: file.write(lines.encode()))
+        self.write_hyperparams(params)
 
     def save(self) -> None:
         """Bring the file up to date."""

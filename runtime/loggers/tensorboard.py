@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from ..errors import ConfigurationError
@@ -40,6 +41,7 @@ class TensorBoardLogger(Logger):
             self.experiment.add_scalar(f"{self.prefix}-{name}" if self.prefix else name, value, step)
 
     def log_hyperparams(self, params: Any, *args: Any) -> None:
+        self.write_hyperparams(params)
         if params:
             text = "\n".join(f"    {name}: {value!r}" for name, value in dict(params).items())
             self.experiment.add_text("hyper-parameters", text, 0)
@@ -49,6 +51,8 @@ class TensorBoardLogger(Logger):
             self._writer.flush()
 
     def finalize(self, status: str) -> None:
+        if not os.path.exists(os.path.join(self.log_dir, "hparams.yaml")):
+            self.write_hyperparams({})
         if self._writer is not None:
             self._writer.close()
             self._writer = None

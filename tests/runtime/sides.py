@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from ptmigrate import runtime
 from ptmigrate.runtime import callbacks as our_callbacks
+from ptmigrate.runtime import loggers as our_loggers
 from ptmigrate.runtime.loggers import CSVLogger
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -34,6 +35,7 @@ OURS = SimpleNamespace(
     CombinedLoader=runtime.CombinedLoader,
     CSVLogger=CSVLogger,
     callbacks=our_callbacks,
+    loggers=our_loggers,
 )
 THEIRS = SimpleNamespace(
     Module=lightning.LightningModule,
@@ -46,6 +48,7 @@ THEIRS = SimpleNamespace(
     CombinedLoader=CombinedLoader,
     CSVLogger=their_loggers.CSVLogger,
     callbacks=their_callbacks,
+    loggers=their_loggers,
 )
 QUIET = {
     "logger": False,

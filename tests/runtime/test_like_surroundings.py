@@ -99,6 +99,27 @@ def made_again_from_the_one_argument_that_was_kept(side):
 
 
 @case
+def hyperparameters_from_the_file_of_a_logger(side):
+    class Kept(watched(side)):
+        def __init__(self, lr=0.1, act=None, name="a: b", on=True):
+            super().__init__()
+            self.save_hyperparameters()
+
+    side_loggers = [side.CSVLogger("."), side.loggers.TensorBoardLogger("t")]
+    module = Kept(0.3)
+    trainer = side.Trainer(**{**QUIET, "logger": side_loggers, "max_epochs": 1})
+    trainer.fit(module, DataLoader(data(9), 4))
+    trainer.save_checkpoint("kept.ckpt")
+    with open("table.csv", "w") as table:
+        table.write("key,value\nlr,0.7\nname,free\non,False\n")
+    written = glob.glob("**/hparams.yaml", recursive=True)
+    files = [*sorted(written), "table.csv"]
+    made = [Kept.load_from_checkpoint("kept.ckpt", hparams_file=path, act=3) for path in files]
+    there = sorted(path for path in glob.glob("**/*", recursive=True) if "events" not in path)
+    return plain([there, *(dict(each.hparams) for each in made)])
+
+
+@case
 def hyperparameters_for_loggers(side):
     logged = []
 

@@ -107,7 +107,7 @@ def test_each_of_lightnings_is_here_or_says_what_to_use(name):
     if name in callbacks.__all__:
         assert getattr(runtime, name) is getattr(callbacks, name)
         return
-    with pytest.raises(ImportError, match=f"callback '{name}' is not here: .+"):
+    with pytest.raises(ImportError, match=f"'{name}' is not here: .+"):
         getattr(runtime, name)
 
 

@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from .errors import ConfigurationError, unknown_name
+from .gone import missing
 
 
 class Profiler:
@@ -114,6 +115,10 @@ class AdvancedProfiler(Profiler):
             pstats.Stats(profile, stream=text).strip_dirs().sort_stats("cumulative").print_stats(self.lines)
             texts.append(f"Profile of {name}:\n{text.getvalue().rstrip()}")
         return "\n".join(texts)
+
+
+def __getattr__(name: str) -> Any:
+    raise missing(__name__, name)
 
 
 NAMES: dict[str, type[Profiler]] = {"simple": SimpleProfiler, "advanced": AdvancedProfiler}

@@ -77,7 +77,7 @@ class BaguaStrategy(DDPStrategy):
         if self.by_package:
             from ..engines import bagua
 
-            forward = TrainingStep(module, self.step(module, "training_step"), anchored=False)
+            forward = TrainingStep(module, self.step(module, "training_step"))
             used = self.trainer.optimizers if self.trainer is not None else []
             self._package = bagua.wrapped(forward, used, self.algorithm_name, self.algorithm_options, self.flatten)
             return self._package

@@ -19,7 +19,7 @@ from ..errors import ConfigurationError, unknown_name
 from . import comm_hooks
 from .averaging import GradientAverager, average_weights, averaged
 from .base import Strategy
-from .left_out import LeftOut, leaves_of, sparse_parameters
+from .left_out import LeftOut, has_functions, leaves_of, sparse_parameters
 from .registry import register
 
 if TYPE_CHECKING:
@@ -35,32 +35,38 @@ DDP_OPTIONS = ("bucket_cap_mb", "broadcast_buffers", "gradient_as_bucket_view", 
 class TrainingStep(torch.nn.Module):
     """`training_step`, and its `_step_end`, as a forward, which is where DistributedDataParallel looks.
 
-    `anchor` is a parameter that no step uses: it lets DDP take modules whose parameters are all frozen, spares the
-    warning that looking for unused parameters found none, and carries `LeftOut`'s flags. `may_skip`: the strategy's
-    `skip` does what is to do where the step gives None.
+    `anchor` is a parameter that no step uses: it lets DDP take modules whose parameters are all frozen, and spares the
+    warning that looking for unused parameters found none. `left_out` does without. `may_skip`: the strategy's `skip`
+    does what is to do where the step gives None.
     """
 
     def __init__(
-        self, module: Module, step: Callable[..., Any], anchored: bool, flagged: bool = False, may_skip: bool = False
+        self,
+        module: Module,
+        step: Callable[..., Any],
+        anchored: bool = False,
+        left_out: LeftOut | None = None,
+        may_skip: bool = False,
     ):
         super().__init__()
         self.step, self.norms = step, module.trainer.fit_loop.norms
-        self.flagged, self.may_skip = flagged, may_skip
-        trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        self.left_out, self.may_skip = left_out, may_skip
         if anchored:  # first: DDP's buckets begin with what comes last
-            self.anchor = torch.nn.Parameter(torch.zeros(max(len(trained), 1), device=module.device))
+            self.anchor = torch.nn.Parameter(torch.zeros((), device=module.device))
         self.module = module
-        self.left_out = LeftOut(trained, sparse_parameters(module), self.anchor) if flagged else None
 
     def forward(self, *args: Any) -> Any:
         outputs = self.step(*args)
         if outputs is not None or self.may_skip:
             return outputs
-        if not hasattr(self, "anchor"):
-            raise RuntimeError("training_step gave None: on several processes this needs find_unused_parameters=True")
         # a rank that skips its batch takes part all the same, with gradients of zero
-        nothing = self.anchor.detach().requires_grad_() if self.flagged else self.anchor
-        return nothing.sum() * 0.0 + self.norms.absent()
+        if self.left_out is not None:
+            nothing = torch.zeros((), device=self.module.device, requires_grad=True)
+        elif hasattr(self, "anchor"):
+            nothing = self.anchor
+        else:
+            raise RuntimeError("training_step gave None: on several processes this needs find_unused_parameters=True")
+        return nothing * 0.0 + self.norms.absent()
 
     def train(self, mode: bool = True) -> TrainingStep:
         """Which submodules train is the user's affair; DDP calls this on the whole tree."""
@@ -114,6 +120,7 @@ class DDPStrategy(Strategy):
         self._checked = False  # whether a backward has shown that every parameter is used
         self._on_trial = False  # whether a backward is still to show how far DDP sees
         self._plain_step: Any = None
+        self._functions = False  # whether the graph on trial has functions of Python's
         self._manual = False
         self._seen: set[int] = set()  # the leaves that the graphs of losses have shown
         self._frozen: list[torch.nn.Parameter] = []  # when DDP was made, so that it does not know them
@@ -151,12 +158,13 @@ class DDPStrategy(Strategy):
 
     def wrap(self, module: Module) -> Callable[..., Any]:
         step = self.step(module, "training_step")
-        if not self.find_unused and not any(p.requires_grad for p in module.parameters()):
+        trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        if not self.find_unused and not trained:
             return step
-        flagged = self.find_unused and self._can_flag(module)
-        forward = TrainingStep(module, step, anchored=self.find_unused, flagged=flagged)
-        self._left_out = forward.left_out
-        self._wrapped = self.wrapper(forward)
+        if self.find_unused and trained and self._can_look(module):
+            self._left_out = LeftOut(trained, sparse_parameters(module))
+        anchored = self.find_unused and self._left_out is None
+        self._wrapped = self.wrapper(TrainingStep(module, step, anchored, self._left_out))
         if self.hook is not None:
             state, function = comm_hooks.resolve(self.hook, self.hook_state, self.hook_wrapper, self.hook_options)
             self._wrapped.register_comm_hook(state, function)
@@ -169,7 +177,7 @@ class DDPStrategy(Strategy):
             return self._forward_on_trial
         return self._wrapped if self._checked else self._forward
 
-    def _can_flag(self, module: Module) -> bool:
+    def _can_look(self, module: Module) -> bool:
         """Can LeftOut do what the search for unused parameters does? It has to see each backward, on plain DDP."""
         own = type(self).backward is Strategy.backward and type(self).wrapper is DDPStrategy.wrapper
         plain = own and not self.searches and self.hook is None and not self.ddp
@@ -231,6 +239,7 @@ class DDPStrategy(Strategy):
             self._averager.expects = True
         if self._on_trial:
             self._seen |= leaves_of(loss.grad_fn)
+            self._functions = has_functions(loss.grad_fn)
         elif self._left_out is not None and self._syncs:
             self._left_out.note(loss)
 
@@ -255,15 +264,22 @@ class DDPStrategy(Strategy):
     def _end_trial(self) -> None:
         """The first backward, or a later one where that has used nothing: all ranks go the same way."""
         used = {id(p) for p in self.averager.touched}
-        answers = torch.tensor([bool(used), not used <= self._seen], dtype=torch.uint8)
+        answers = torch.tensor([bool(used), not used <= self._seen, self._functions], dtype=torch.uint8)
         dist.all_reduce(answers, dist.ReduceOp.MAX, group=self.runtime.group)
-        any_used, hidden = answers.tolist()
+        any_used, hidden, functions = answers.tolist()
         self.averager.average()
         self._on_trial = not any_used
         if hidden:
             self._wrapped = None
         elif any_used:
             self._release_averager()
+            if functions and self._left_out is not None:
+                self._search()
+
+    def _search(self) -> None:
+        """DDP with torch's search for unused parameters in the place of one without."""
+        self._left_out, self._wrapped = None, None
+        self._wrapped = self.wrapper(TrainingStep(self._plain_step.module, self._plain_step.step, anchored=True))
 
     def _check_all_used(self) -> None:
         assert self._wrapped is not None

@@ -56,7 +56,7 @@ class DDPShardedStrategy(DDPStrategy):
             return super().wrap(module)
         from ..engines import fairscale
 
-        step = TrainingStep(module, self.step(module, "training_step"), anchored=False, may_skip=True)
+        step = TrainingStep(module, self.step(module, "training_step"), may_skip=True)
         self._sharded = fairscale.OrderedShardedDataParallel(step, self._optimizers, self.runtime.group)
         share_scaler(self.runtime)
         return self._sharded

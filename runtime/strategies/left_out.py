@@ -2,24 +2,26 @@
 
 DistributedDataParallel waits for every gradient; `find_unused_parameters` looks through the graph before each backward
 and sends one message more after it. Here a rank looks after the backward which gradients are new, and brings zeros for
-the others. Whether any rank has a gradient travels in a parameter of its own, among those of the last bucket.
+the others: a step that uses everything costs a look.
 """
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import torch
+import torch.distributed as dist
+
+_numbers = count()  # of the runs of this process: the same on all ranks
 
 
 class LeftOut:
-    """`flags`: a parameter with an element for each of `parameters`, registered with DDP before them. `sparse`: the ids
-    of those whose gradients are sparse.
-    """
+    """`parameters`: what DDP trains. `sparse`: the ids of those whose gradients are sparse."""
 
-    def __init__(self, parameters: list[torch.nn.Parameter], sparse: set[int], flags: torch.nn.Parameter):
-        self.parameters, self.sparse, self.flags = parameters, sparse, flags
-        self.all_there = torch.ones_like(flags)
+    def __init__(self, parameters: list[torch.nn.Parameter], sparse: set[int]):
+        self.parameters, self.sparse = parameters, sparse
+        self.lists = Lists()
         self.before: list[Any] = []
         self.graph: Any = None  # of the loss
         self.suspects: dict[int, Any] = {}  # what was missing once, with our hooks
@@ -40,25 +42,34 @@ class LeftOut:
             for index, (parameter, before) in enumerate(zip(self.parameters, self.before, strict=True))
             if (parameter.grad is None if before is None else _untouched(parameter.grad, before))
         ]
+        self.lists.step += 1
         if missing:
             self._suspect(missing)
-        self.before, self.flags.grad, self.graph = [], None, None
-        if not missing:
-            torch.autograd.backward(self.flags, self.all_there)  # no loss: whoever counts Tensor.backward sees none
-            return
-        there = torch.tensor([float(p.grad is not None) for p in self.parameters], device=self.flags.device)
+            self._bring_zeros(missing)
+        self.before, self.graph = [], None
+
+    def _bring_zeros(self, missing: list[int]) -> None:
         without = [index for index in missing if self.parameters[index].grad is None]
+        if without:
+            self._meet()
+            self.lists.tell(without)
         left_out = [self.parameters[index] for index in missing if index not in self.reached]
         frozen = [parameter for parameter in left_out if not parameter.requires_grad]
         for parameter in frozen:
             parameter.requires_grad_(True)
-        torch.autograd.backward([self.flags, *left_out], [there, *map(self._nothing, left_out)])
+        if left_out:  # no loss: whoever counts Tensor.backward sees none
+            torch.autograd.backward(left_out, [self._nothing(parameter) for parameter in left_out])
         for parameter in frozen:
             parameter.requires_grad_(False)
-        anywhere = self.flags.grad.tolist()  # type: ignore[attr-defined]
-        for index in without:
-            if not anywhere[index]:
+        if without:
+            self._meet()
+            for index in self.lists.common(without):
                 self.parameters[index].grad = None
+
+    def _meet(self) -> None:
+        """Until the others have come through the last backward, too: on a CPU that itself waits for them."""
+        if self.parameters[0].device.type != "cpu":
+            torch.accelerator.synchronize(self.parameters[0].device)
 
     def _suspect(self, missing: list[int]) -> None:
         """A backward may come to a parameter and bring it no gradient: DDP then has zeros for it already."""
@@ -83,18 +94,57 @@ class LeftOut:
         return torch.sparse_coo_tensor(no_rows, parameter.new_zeros(0, *parameter.shape[1:]), parameter.shape)
 
 
+class Lists:
+    """What ranks have no gradient for, in the store of the process group. A rank tells it before it sends its zeros, so
+    whoever has come through the backward that needs them can read it; who misses nothing says nothing.
+    """
+
+    def __init__(self) -> None:
+        self.step = 0
+        self.store: Any = dist.distributed_c10d._get_default_store()
+        self.run = f"ptmigrate/left_out/{next(_numbers)}"
+
+    def tell(self, indices: list[int]) -> None:
+        key = self._key(dist.get_rank())
+        self.store.set(key, f"{self.step}:{','.join(map(str, indices))}")
+        self.store.check([key])  # set does not wait until the store has it; this answer comes after it
+
+    def common(self, indices: list[int]) -> set[int]:
+        """Those of this rank's `indices` that every rank has told of in this step."""
+        keys = [self._key(rank) for rank in range(dist.get_world_size())]
+        if not self.store.check(keys):
+            return set()
+        told = [value.decode().split(":") for value in self.store.multi_get(keys)]
+        if any(int(step) != self.step for step, _ in told):
+            return set()
+        return set(indices).intersection(*({int(i) for i in listed.split(",") if i} for _, listed in told))
+
+    def _key(self, rank: int) -> str:
+        """Two for each rank in turn: nobody comes to the next step but one before all have read this one's."""
+        return f"{self.run}/{rank}/{self.step % 2}"
+
+
 def leaves_of(graph: Any) -> set[int]:
     """The ids of the parameters that autograd's graph ends at, as far as it is there before backward."""
-    found: set[int] = set()
-    seen, left = set(), [graph]
+    return {id(getattr(node, "variable", None)) for node in nodes_of(graph)}
+
+
+def has_functions(graph: Any) -> bool:
+    """Are there functions of Python's in autograd's graph? Such a one may come to a parameter with no gradient for it;
+    DDP has sent zeros by the time that shows, and only torch's search tells them from gradients.
+    """
+    return any(isinstance(node, torch.autograd.function.BackwardCFunction) for node in nodes_of(graph))
+
+
+def nodes_of(graph: Any) -> set[Any]:
+    seen: set[Any] = set()
+    left = [graph]
     while left:
         node = left.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        found.add(id(getattr(node, "variable", None)))
-        left += [following for following, _ in node.next_functions]
-    return found
+        if node is not None and node not in seen:
+            seen.add(node)
+            left += [following for following, _ in node.next_functions]
+    return seen
 
 
 def sparse_parameters(module: torch.nn.Module) -> set[int]:

@@ -61,6 +61,7 @@ class Options:
     checkpoint: tuple[str, ...] = ()  # attributes of modules whose activations are computed again in backward
     framework: str = "ptmigrate"  # or lightning: which package a lifted result imports
     in_place: bool = False  # the files themselves change: others beside them may import from them
+    of_lifted: bool = False  # the file is one that a lifted script imports: its output is rank 0's too
 
     def wants(self, code: str) -> bool:
         return (not self.select or any(code.startswith(s) for s in self.select)) and not any(
@@ -236,6 +237,8 @@ def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
         result.plan = "loop" if is_script else "definitions" if result.edits or _defines(facts) else "none"
         return result
     changes = _device_changes(facts, options)
+    if options.of_lifted and options.wants(Once.code):
+        changes = outermost(facts, [*changes, *Once(waits=False).plan(facts)])
     plan = "definitions" if changes or _defines(facts) else "none"
     text = _with_names(apply(facts, changes), facts.text.text)
     return Result(text, plan, [c.edit for c in changes if c.told], seen(facts, changes, options.wants))

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from .bring_in import bring_in
 from .codemods.mend_async import mend, renamed
+from .codemods.once import Once
 from .elsewhere import Elsewhere, of_projects
+from .facts.script import Facts
 from .facts.source import Source, SourceError, mentions_torch, parse, read_bytes, read_source
 from .joined import Brought
-from .migrate import Options, Result, migrate_text, what_is_there
+from .migrate import Options, Result, already_migrated, migrate_text, what_is_there
 from .report import Edit, FileReport, Note
 from .sources import Imports, followed, python_files
 
@@ -122,14 +124,38 @@ def migrate_all(
         else:
             keeps = path in kept or (loop and not is_script)
             m = migrate_file(path, root, is_script, options, keeps, elsewhere.get(path), left.get(key))
-        if key in told:
-            m.report.edits += told[key].edits
-            m.report.attention += told[key].attention
-            m.report.plan = "definitions" if m.report.plan == "none" else m.report.plan
+        _add_told(m.report, told.get(key))
         if is_script:
             refused, loop = m.report.plan == "refused", m.report.plan == "loop" or _carried(m)
         done.append(m)
+    again = replace(options, of_lifted=True)
+    for i in _with_output_of_lifted(done, options, imports):
+        (path, root, is_script), key = files[i], _key(files[i][0])
+        done[i] = migrate_file(path, root, is_script, again, False, elsewhere.get(path), left.get(key))
+        _add_told(done[i].report, told.get(key))
     return done
+
+
+def _with_output_of_lifted(done: list[Migrated], options: Options, imports: Imports) -> list[int]:
+    """Files that print or save below a script that was lifted now: every process runs them."""
+    lifted = [m.path for m in done if m.report.plan in ("module", "manual") and m.report.changed]
+    if not lifted or options.framework != "ptmigrate" or not options.wants(Once.code):
+        return []
+    below = set().union(*(imports.project(path) for path in lifted))
+    found = []
+    for i, m in enumerate(done):
+        text = m.result.text if m.result is not None and m.report.plan in ("none", "definitions") else ""
+        if "torch" in text and _key(m.path) in below and not already_migrated(facts := Facts(text)):
+            found += [i] if any(True for _ in Once(waits=False).plan(facts)) else []
+    return found
+
+
+def _add_told(report: FileReport, more: FileReport | None) -> None:
+    """What came from a file into a script is told of that file too."""
+    if more is not None:
+        report.edits += more.edits
+        report.attention += more.attention
+        report.plan = "definitions" if report.plan == "none" else report.plan
 
 
 def _joined(

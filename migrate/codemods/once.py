@@ -9,6 +9,8 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.nodes import walk
+from ..facts.own_files import saves_its_own
 from ..facts.script import Facts
 from ..report import Note
 from ._loaded_again import can_wait, loaded_again
@@ -48,17 +50,18 @@ class Once(Codemod):
     code = "PTM410"
     name = "rank-zero-output"
 
-    def __init__(self, writers: bool = True) -> None:
+    def __init__(self, writers: bool = True, waits: bool = True) -> None:
         self.writers = writers  # whether the result may import what keeps the other ranks' writers silent
+        self.waits = waits  # whether every rank comes to a save, and may wait there until the file is written
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         files = set()
-        for holder in facts.walk(ast.With):
+        for holder in facts.walk(ast.With) if self.waits else ():
             if (call := self._saved_to_open_file(facts, holder)) is not None:
                 files.add(call)
                 says = f"`{facts.short(holder)}` became `{SAVE}`: rank 0 alone writes the file, whole or not at all"
                 yield Change(holder, self.edit(facts, holder, says), _saved(call))
-        for branch in facts.walk(ast.If) if self.writers else ():
+        for branch in facts.walk(ast.If) if self.writers and self.waits else ():
             if loaded_again(facts, branch) and can_wait(facts, branch):
                 says = f"`{facts.short(branch.body[0])}` became `{SAVE}`: no rank goes on before the file is there"
                 yield Change(branch, self.edit(facts, branch, says), _unguarded)
@@ -106,9 +109,11 @@ class Once(Codemod):
             return PRINT if where is None or ast.unparse(where) in ("sys.stdout", "sys.stderr") else None
         if facts.names.resolve(call.func) == "torch.save" and isinstance(facts.scopes.parents.get(call), ast.Expr):
             reached = facts.alone.reached_by(call)
-            if reached == {True, False} and self.writers:
+            if saves_its_own(facts, call) or (not self.waits and _into_open_file(facts, call)):
+                return None
+            if self.writers and reached == ({True, False} if self.waits else {False}):
                 return f"{ONLY}({facts.text.get(call.func)})"
-            return SAVE if reached == {False} else None
+            return SAVE if self.waits and reached == {False} else None
         full = facts.names.resolve(call.func)
         stands_alone = isinstance(facts.scopes.parents.get(call), ast.Expr)
         writes = full in WRITERS or (full in WRITES and stands_alone)
@@ -119,6 +124,14 @@ class Once(Codemod):
     def _saves_once(self, facts: Facts, call: ast.Call) -> bool:
         """Not where a rank guard of the script, or of the lift, stands around it already."""
         return facts.alone.reached_by(call) == {False}
+
+
+def _into_open_file(facts: Facts, call: ast.Call) -> bool:
+    """Below `with open(path, "wb") as f:`, which every rank opens."""
+    names = {n.id for a in call.args[1:] for n in walk(a) if isinstance(n, ast.Name)}
+    held = (up for up in facts.scopes.ancestors(call) if isinstance(up, ast.With))
+    opened = (i.optional_vars for up in held for i in up.items)
+    return any(isinstance(v, ast.Name) and v.id in names for v in opened)
 
 
 def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] | None:

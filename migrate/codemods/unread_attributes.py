@@ -10,6 +10,7 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change
+from .unread_options import read_by_trainer
 
 if TYPE_CHECKING:
     from .remove_unused_devices import RemoveUnusedDevices
@@ -24,8 +25,9 @@ NAMED = ("getattr", "hasattr", "setattr", "delattr", "vars")
 
 def unread_attributes(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
     """Assignments of attributes that held devices, and whose every read is gone."""
+    asked = read_by_trainer(facts) if facts.lifting else set()
     for c, name, stores in _lost(facts, gone):
-        if facts.is_library or _kept_by(facts, c, name, gone) is not None:
+        if name in asked or facts.is_library or _kept_by(facts, c, name, gone) is not None:
             continue
         statements = [facts.scopes.parents.get(s) for s in stores]
         if all(s in gone or _only_chooses(codemod, facts, s) for s in statements):
@@ -37,8 +39,9 @@ def unread_attributes(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.
 
 def attributes_still_read(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST]) -> Iterator[Note]:
     """Attributes that held devices and lost a reader, and stay all the same."""
+    asked = read_by_trainer(facts) if facts.lifting else set()
     for c, name, stores in _lost(facts, gone):
-        left = [s for s in stores if facts.scopes.parents.get(s) not in gone]
+        left = [] if name in asked else [s for s in stores if facts.scopes.parents.get(s) not in gone]
         if not left or not any(_only_chooses(codemod, facts, facts.scopes.parents.get(s)) for s in left):
             continue
         reader = _kept_by(facts, c, name, gone)

@@ -25,7 +25,7 @@ def unread_options(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST
     lost = {a.attr for a in facts.walk(ast.Attribute) if a in gone and _is_option(a) and isinstance(a.ctx, ast.Load)}
     if not lost:
         return
-    lost -= _read_by_trainer(facts) | facts.read_elsewhere
+    lost -= read_by_trainer(facts) | facts.read_elsewhere
     loads = [a for a in facts.walk(ast.Attribute) if isinstance(a.ctx, ast.Load) and a not in gone]
     left = {a.attr for a in loads if facts.names.resolve(a) is None}
     declared = {n for call in facts.walk(ast.Call) if option_name(call) for n in walk(call)}
@@ -54,7 +54,7 @@ def _is_option(a: ast.Attribute) -> bool:
     return isinstance(a.value, ast.Name) and bool(OPTIONS.match(a.value.id)) and a.value.id != "self"
 
 
-def _read_by_trainer(facts: Facts) -> set[str]:
+def read_by_trainer(facts: Facts) -> set[str]:
     """What the Trainer's `accelerator=` is going to read."""
     chosen = accelerator(facts)
     tree = ast.parse(chosen, mode="eval") if chosen else ast.Module([], [])

@@ -153,7 +153,21 @@ def _fold(facts: Facts, node: ast.expr, depth: int) -> Truth:
         if isinstance(asked, bool):
             return _fold(facts, node.body if asked else node.orelse, depth + 1)
         return f"({ast.unparse(node)})"
+    if isinstance(node, ast.Attribute):
+        made = _given_once(facts, node)
+        only_asks = _fold(facts, made, depth + 1) if made is not None else None
+        return only_asks if isinstance(only_asks, bool) else ast.unparse(node)
     return ast.unparse(node)
+
+
+def _given_once(facts: Facts, a: ast.Attribute) -> ast.expr | None:
+    """What an object of this file gives its own attribute, where one statement does: `self.cuda = is_available()`."""
+    if not (isinstance(a.value, ast.Name) and a.value.id == "self"):
+        return None
+    stores = [n for n in facts.walk(ast.Attribute) if n.attr == a.attr and not isinstance(n.ctx, ast.Load)]
+    s = facts.scopes.parents.get(stores[0]) if len(stores) == 1 else None
+    plain = isinstance(s, ast.Assign) and s.targets == stores
+    return s.value if plain and isinstance(stores[0].value, ast.Name) and stores[0].value.id == "self" else None
 
 
 def _fold_bool(facts: Facts, node: ast.BoolOp, depth: int) -> Truth:

@@ -118,10 +118,20 @@ class Binder:
                         name = called.value if isinstance(called, ast.Attribute) and known else called
                     elif isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
                         written.add(n.id)
-                    if isinstance(name, ast.Name) and self.facts.scopes.scope_of(name).lookup(name.id) is module:
-                        found.add(name.id)
+                    if isinstance(name, ast.Name):
+                        name = self._given_name(name)
+                        found |= {name.id} if self.facts.scopes.scope_of(name).lookup(name.id) is module else set()
         found -= {*self.trunk_scope.stores, *self.trunk_scope.params, *written}
         return {n for n in found if module.stores.get(n) and self._is_variable(module, n)}
+
+    def _given_name(self, name: ast.Name) -> ast.Name:
+        """The caller's own name for what it gives a parameter."""
+        home = self.facts.scopes.scope_of(name).lookup(name.id)
+        function = home.node if home is not None else None
+        if not isinstance(function, ast.FunctionDef) or home is None or name.id in home.stores:
+            return name
+        given = self._given.get(function.name, {}).get(name.id)
+        return given if isinstance(given, ast.Name) else name
 
     def variable(self, name: ast.Name) -> Variable | ast.expr | None:
         """The variable of a name in a chunk, the expression its parameter is given, or None for globals, builtins."""
@@ -239,7 +249,7 @@ def _place(
     v.epoch_read_after = recipe.epoch in read_after
     taken: set[str] = set()
     for var in dict.fromkeys([*needs, *writes]):
-        in_trunk = var.owner == "" and _bound_before(binder, recipe, var.name)
+        in_trunk = var.owner == "" and bound_before(binder, recipe, var.name)
         at, to = writes.get(var, set()), needs.get(var, set())
         if var.owner == "" and var.name == recipe.epoch:
             continue
@@ -308,7 +318,7 @@ def _defines(s: ast.stmt, name: str) -> bool:
     return isinstance(s, ast.For | ast.While) and any(isinstance(n, ast.Name) and n.id == name for n in walk(s))
 
 
-def _bound_before(binder: Binder, recipe: Recipe, name: str) -> bool:
+def bound_before(binder: Binder, recipe: Recipe, name: str) -> bool:
     """Whether the trunk binds the name before the epoch loop."""
     if name in binder.trunk_scope.params or name in binder.adopted:
         return True

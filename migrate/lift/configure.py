@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..facts.nodes import walk
 from ..facts.placed import MAKES_TENSORS
 from ..facts.script import Facts
-from .chunks import RESERVED, Binder, Variable, Variables, surely_bound
+from .chunks import RESERVED, Binder, Variable, Variables, bound_before, surely_bound
 from .optimizers import is_scheduler
 from .recipe import CannotLift, Recipe
 from .splice import Splice
@@ -95,14 +95,14 @@ def _plateau(facts: Facts, binder: Binder, name: str, written: str) -> str:
 
 
 def _schedulers_by_hand(facts: Facts, recipe: Recipe, binder: Binder) -> list[str]:
-    """The trunk names of the schedules that a manual step, or its epoch, steps itself."""
+    """The trunk names of the schedules that a manual step, or its epoch, steps itself; not those the epoch makes."""
     found: dict[str, None] = {}
     functions = [p.function for p in (recipe.train, recipe.evaluate) if p is not None and p.function is not None]
     for root in (recipe.epoch_loop, *functions):
         for n in walk(root):
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and is_scheduler(facts, n, n.id):
                 var = binder.variable(n)
-                if isinstance(var, Variable) and not var.owner:
+                if isinstance(var, Variable) and not var.owner and bound_before(binder, recipe, var.name):
                     found[var.name] = None
     return list(found)
 

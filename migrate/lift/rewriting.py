@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..facts.nodes import walk
+from ..facts.own_files import saves_its_own
 from ..facts.script import Facts
 from .carried import check_carried
 from .chunks import Binder, Chunk, Variable, Variables, chunks_of, resolve_variables
@@ -168,7 +169,8 @@ class Rewriter:
         found[(stop, stop)] = ")"
 
     def _is_save(self, value: ast.expr) -> bool:
-        return isinstance(value, ast.Call) and self.facts.names.resolve(value.func) == "torch.save"
+        saves = isinstance(value, ast.Call) and self.facts.names.resolve(value.func) == "torch.save"
+        return saves and not saves_its_own(self.facts, value)  # type: ignore[arg-type]
 
     def _opens_for_saving(self, s: ast.With) -> bool:
         """`with open(path, "wb") as f:` around saves, and prints: on rank 0 alone, or ranks cut each other's file."""

@@ -213,7 +213,8 @@ def test_nor_one_of_a_lifted_script_beside_a_module_with_a_loop_of_its_own(tmp_p
     (tmp_path / "other.py").write_text("import torch\n\n\ndef shows(x):\n    print(torch.sum(x))\n")
     (tmp_path / "train.py").write_text(LIFTED)
     done = migrate_all(collect([tmp_path / "train.py"]), Options())
-    assert [m.report.plan for m in done][:2] == ["module", "loop"] and not done[2].report.changed
+    assert [m.report.plan for m in done][:2] == ["module", "loop"]
+    assert "rank_zero_print(torch.sum(x))" in done[2].result.text
     for m in done:
         m.path.write_bytes(m.data)
     assert not any(m.report.changed for m in migrate_all(collect([tmp_path / "train.py"]), Options()))
@@ -229,3 +230,79 @@ def test_a_file_is_read_once_for_the_imports_of_all(tmp_path, monkeypatch):
     done = migrate_all(collect([tmp_path]), Options())
     assert len(done) == 20
     assert sorted(read) == sorted(f"m{i}.py" for i in range(20))
+
+
+SAVER = """import io
+import shutil
+import torch
+
+
+def save_checkpoint(state, is_best, name):
+    print('saving', name)
+    torch.save(state, name)
+    if is_best:
+        shutil.copyfile(name, 'best.pt')
+
+
+def copied(state):
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    return torch.load(io.BytesIO(buffer.getvalue()))
+
+
+class Data(torch.utils.data.Dataset):
+    def __init__(self, n):
+        print(f'{n} samples')
+        self.x = torch.arange(n * 4.0).view(n, 4) / 40
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        return self.x[i], self.x[i].sum().round().long() % 3
+"""
+TRAINS = """import torch
+from saver import Data, copied, save_checkpoint
+
+torch.manual_seed(0)
+loader = torch.utils.data.DataLoader(Data(20), batch_size=4)
+net = torch.nn.Linear(4, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in loader:
+        loss = torch.nn.functional.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    save_checkpoint({'net': copied(net.state_dict())}, epoch == 1, f'{epoch}.pt')
+"""
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["the script", "the folder"])
+def test_what_modules_of_a_lifted_script_print_and_save_is_of_rank_0(tmp_path, whole):
+    write(tmp_path, **{"train.py": TRAINS, "saver.py": SAVER})
+    done = migrate_all(collect([tmp_path if whole else tmp_path / "train.py"]), Options())
+    texts = {m.path.name: m.result.text for m in done}
+    assert {m.path.name: m.report.plan for m in done} == {"train.py": "module", "saver.py": "definitions"}
+    assert "    on_rank_zero(torch.save)(state, name)" in texts["saver.py"] and "    print(" not in texts["saver.py"]
+    assert "    torch.save(state, buffer)" in texts["saver.py"]
+    write(tmp_path, **texts)
+    assert not any(m.report.changed for m in migrate_all(collect([tmp_path / "train.py"]), Options()))
+    command = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2"]
+    p = subprocess.run([*command, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert p.returncode == 0, p.stderr
+    assert p.stdout.splitlines() == ["20 samples", "saving 0.pt", "saving 1.pt"] and (tmp_path / "best.pt").exists()
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("loss.backward()", "accelerator.backward(loss)"),  # another library carries it
+        ("        loss.backward()\n", ""),
+    ],
+)
+def test_without_a_lifted_script_they_stay(tmp_path, old, new):
+    head = "from accelerate import Accelerator\naccelerator = Accelerator()\n" if "accelerator" in new else ""
+    write(tmp_path, **{"train.py": head + TRAINS.replace(old, new), "saver.py": SAVER})
+    done = migrate_all(collect([tmp_path / "train.py"]), Options())
+    assert [m.result.text for m in done if m.path.name == "saver.py"] == [SAVER]

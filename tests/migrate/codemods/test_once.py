@@ -47,6 +47,8 @@ def test_rank_0_does_it(before, after):
         "from rich import print\nprint(1)",
         "logger.print(1)",
         "map(print, xs)",
+        "import io, torch\nkept = io.BytesIO()\ntorch.save(a, kept)",
+        "import io, torch\ntorch.save(a, f=io.BytesIO())",
         "import torch\nf(torch.save(a, b))",
         "import torch\nif trainer.is_global_zero:\n    torch.save(a, b)",
         "import numpy\nnumpy.save(a, b)",

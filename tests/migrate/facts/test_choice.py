@@ -28,6 +28,16 @@ AUTO = None
         ("if torch.cuda.is_available():\n    model.cuda()", AUTO),
         ("device = torch.device(args.device)", "torch.device(args.device).type"),
         ("model.cuda()", AUTO),
+        (
+            "class A:\n    def __init__(self):\n        self.gpu = torch.cuda.is_available()\n"
+            "        self.device = 'cuda' if self.gpu else 'cpu'",
+            AUTO,
+        ),
+        (
+            "class A:\n    def __init__(self):\n        self.gpu = torch.cuda.is_available()\n"
+            "        self.device = 'cuda' if self.gpu else 'cpu'\na.gpu = False",
+            '"auto" if self.gpu else "cpu"',
+        ),
         ("for k, v in state.items():\n    if torch.is_tensor(v):\n        state[k] = v.to('cuda')", AUTO),
         ("for m in models:\n    if m:\n        m.cuda()", AUTO),
         ("y = x.to('cuda') if isinstance(x, torch.Tensor) else x", AUTO),

@@ -75,7 +75,12 @@ main()
 """
 )
 
+HANDED_ON = MADE_IN_MAIN.replace("def train(epoch):", "def train(loader, opt, net, epoch):")
+HANDED_ON = HANDED_ON.replace("train(epoch)\n", "train(train_loader, opt, net, epoch)\n")
+HANDED_ON = HANDED_ON.replace("in train_loader", "in loader")
+
 CASES = {
+    "made global in main(), and given to the pass": (HANDED_ON, "module"),
     "the model and its optimizer, made in main()": (MADE_IN_MAIN, "module"),
     "read before the function that declares it, counted in the step": (READ_BEFORE_THE_PASS, "module"),
     "declared under a condition": (
@@ -90,8 +95,9 @@ def test_globals_keep_their_values(text, plan):
     check_same(text, plan)
 
 
-def test_the_module_holds_the_model_that_main_makes_global():
-    result = check_same(MADE_IN_MAIN, "module")
+@pytest.mark.parametrize("text", [MADE_IN_MAIN, HANDED_ON], ids=["read", "given to the pass"])
+def test_the_module_holds_the_model_that_main_makes_global(text):
+    result = check_same(text, "module")
     assert "self.net" in result and "divide_batches" not in result
     assert "global best" in result and "global net, opt" in result
 

@@ -1,6 +1,7 @@
 """The object that has the loop: what its constructor makes, by itself or by a method, is the Module's own."""
 
 import pytest
+from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.running import check_same
 
@@ -52,6 +53,25 @@ def test_a_network_that_a_method_of_the_constructor_makes():
 def test_a_constructor_that_makes_it_in_one_of_two_ways():
     ways = "if lr > 1:\n            self.build_model()\n        else:\n            self.build_model()\n"
     assert "self.net = net" in check_same(SOLVER.replace("self.build_model()\n", ways, 1), "module")
+
+
+ASKED = SOLVER.replace(
+    "        self.device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n",
+    "        self.cuda = USED torch.cuda.is_available()\n"
+    "        self.device = torch.device('cuda' if self.cuda else 'cpu')\n",
+).replace("def __init__(self, loader, lr)", "def __init__(self, loader, lr, gpu=False)")
+
+
+def test_a_flag_of_its_own_that_only_asks_the_machine_goes():
+    result = check_same(ASKED.replace("USED", ""), "module")
+    assert "accelerator=" not in result and "cuda" not in result
+
+
+def test_a_flag_of_its_own_that_the_user_sets_is_read_by_the_trainer():
+    text = ASKED.replace("USED", "gpu and")
+    result = check_same(text, "module")
+    assert 'accelerator="auto" if self.cuda else "cpu"' in result and "self.cuda = gpu and" in result
+    assert not [n for n in migrate_text(text).attention if "stays" in n.message]
 
 
 ELSEWHERE = {

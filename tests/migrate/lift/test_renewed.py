@@ -7,7 +7,7 @@ from ptmigrate.migrate.lift.shape.renewed import keep_one_optimizer
 from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.lift.test_same_run import HEAD
-from tests.migrate.running import run
+from tests.migrate.running import check_same, run
 
 BARE = HEAD[: HEAD.index("optimizer = ")]
 IN_A_FUNCTION = (
@@ -69,6 +69,13 @@ def test_above_the_epochs_it_has_what_is_plain_there():
     text = IN_A_FUNCTION.replace("args.lr / 100", "args.lr")
     shaped = keep_one_optimizer(Facts(text))
     assert "\noptimizer = torch.optim.SGD(model.parameters(), momentum=0.9, weight_decay=args.lr)\nfor epoch" in shaped
+
+
+def test_a_schedule_of_the_epoch_is_none_of_the_constructors():
+    text = IN_PLACE.replace("    total = 0.\n", "    total = 0.\n    decay = StepLR(optimizer, 1)\n")
+    text = text.replace("        optimizer.step()\n", "        optimizer.step()\n        decay.step()\n")
+    text = text.replace("        loss.backward()\n", "        total = total * 0.9\n        loss.backward()\n")
+    assert "super().__init__()" in (result := check_same(text, "manual")) and "self.decay = decay" not in result
 
 
 LOCAL = "    parts = list(model.parameters())\n    optimizer = "

@@ -96,7 +96,11 @@ def attribute_values(facts: Facts, a: ast.Attribute) -> list[ast.expr]:
         if not isinstance(parent, ast.Assign) or store not in parent.targets:
             return []
         values += _through_constructor(facts, owner, parent.value)
-    return values
+    return [v for v in values if not is_none(v)] or values  # None stands for what comes later
+
+
+def is_none(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
 
 
 def _through_constructor(facts: Facts, owner: ast.ClassDef, value: ast.expr) -> list[ast.expr]:

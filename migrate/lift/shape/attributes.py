@@ -1,7 +1,7 @@
 """Attributes that the loop of a class works with become names of the method that holds the loop.
 
 `for x, y in self.loader:` becomes `loader = self.loader` above the epoch loop and `for x, y in loader:` in it. Only
-attributes that nothing sets but the constructor, and the methods that it alone calls.
+attributes that nothing sets while the loop runs: the constructor does, or a method that is called before the loop.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def name_attributes(facts: Facts) -> str | None:
     models = _models(facts)
     for n in walk(loop):
         for a in _worked_with(n, models):
-            if _is_set_once(facts, a):
+            if _is_set_before(facts, a, loop):
                 wanted.setdefault(ast.unparse(a), a)
     if not wanted:
         return None
@@ -94,26 +94,37 @@ def _worked_with(n: ast.AST, models: set[str]) -> list[ast.Attribute]:
     return [a for a in found if isinstance(a, ast.Attribute) and isinstance(a.value, ast.Name)]
 
 
-def _is_set_once(facts: Facts, a: ast.Attribute) -> bool:
-    """Whether the object is one of a class of this file, whose constructor alone sets it, itself or by methods."""
+def _is_set_before(facts: Facts, a: ast.Attribute, loop: ast.AST) -> bool:
+    """Whether the object is one of a class of this file, and nothing sets its attribute from the loop on."""
     assert isinstance(a.value, ast.Name)
     owner = _owner(facts, a.value)
     if owner is None or any(isinstance(s, ast.FunctionDef | ast.ClassDef) and s.name == a.attr for s in owner.body):
         return False
     stores = [n for n in facts.walk(ast.Attribute) if n.attr == a.attr and not isinstance(n.ctx, ast.Load)]
-    return bool(stores) and all(_sets_up(facts, store) for store in stores)
+    return bool(stores) and all(_sets_up(facts, store, loop) for store in stores)
 
 
-def _sets_up(facts: Facts, node: ast.AST, depth: int = 0) -> bool:
-    """Whether a node is in a constructor, or in a method that nothing but constructors calls: `self.build_model()`."""
+def _sets_up(facts: Facts, node: ast.AST, loop: ast.AST, depth: int = 0) -> bool:
+    """Whether a node runs before the loop: in a constructor, or in a method that only these and the statements above
+    the loop call: `self.build_model()`.
+    """
     f = next((up for up in facts.scopes.ancestors(node) if isinstance(up, ast.FunctionDef)), None)
     if f is None or depth > 4:
         return False
-    if f.name == "__init__":
+    if f.name == "__init__" or (depth and _is_above(facts, node, loop)):
         return True
     uses = [n for n in facts.walk(ast.Attribute) if n.attr == f.name]
     own = all(isinstance(n.value, ast.Name) and n.value.id == "self" and _called(facts, n) for n in uses)
-    return bool(uses) and own and all(_sets_up(facts, n, depth + 1) for n in uses)
+    return bool(uses) and own and all(_sets_up(facts, n, loop, depth + 1) for n in uses)
+
+
+def _is_above(facts: Facts, node: ast.AST, loop: ast.AST) -> bool:
+    """Whether a node is in a statement of the loop's own block, above it."""
+    up, parent = node, facts.scopes.parents.get(node)
+    while parent is not None and parent is not facts.scopes.parents.get(loop):
+        up, parent = parent, facts.scopes.parents.get(parent)
+    block = getattr(parent, "body", ())
+    return up in block and loop in block and block.index(up) < block.index(loop)
 
 
 def _called(facts: Facts, method: ast.Attribute) -> bool:

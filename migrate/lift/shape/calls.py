@@ -7,6 +7,9 @@ import ast
 from ...facts.script import Facts
 from ..loaders import values_of
 
+MODES = ("train", "eval")
+OF_NETWORKS = ("parameters", "named_parameters", "state_dict", "load_state_dict")
+
 
 def only_call(facts: Facts, f: ast.FunctionDef) -> ast.Call | None:
     """The one call of a function or method; None where there are others, or where it is handed on as a value."""
@@ -27,12 +30,35 @@ def all_calls(facts: Facts, f: ast.FunctionDef) -> list[ast.Call]:
     for named in facts.walk(ast.Attribute):
         if named.attr == f.name:
             call = facts.scopes.parents.get(named)
-            if isinstance(call, ast.Call) and call.func is named and not _fits(call, f):
-                continue  # a method of another object: `model.train()` is no call of `train(self, loader)`
+            if isinstance(call, ast.Call) and call.func is named and _of_another(facts, call, named, f):
+                continue
             if not isinstance(call, ast.Call) or call.func is not named or receiver(facts, call, f) is None:
                 return []
             calls.append(call)
     return calls
+
+
+def _of_another(facts: Facts, call: ast.Call, named: ast.Attribute, f: ast.FunctionDef) -> bool:
+    """Whether it is the method of another object: `model.train()` is no call of `train(self, loader)`, nor of a
+    trainer's `train(self)`.
+    """
+    return not _fits(call, f) or (f.name in MODES and _is_network(facts, named.value, f))
+
+
+def _is_network(facts: Facts, node: ast.expr, f: ast.FunctionDef) -> bool:
+    """Whether an object is asked for what modules have, and the class of the method does not."""
+    owner = facts.scopes.scope_of(f).node
+    if not isinstance(owner, ast.ClassDef) or owner.bases and not _of_object(owner):
+        return False
+    if any(isinstance(s, ast.FunctionDef) and s.name in OF_NETWORKS for s in owner.body):
+        return False
+    text = ast.unparse(node)
+    asked = (c.func for c in facts.walk(ast.Call) if isinstance(c.func, ast.Attribute) and c.func.attr in OF_NETWORKS)
+    return any(ast.unparse(a.value) == text for a in asked)
+
+
+def _of_object(owner: ast.ClassDef) -> bool:
+    return all(isinstance(b, ast.Name) and b.id == "object" for b in owner.bases)
 
 
 def _fits(call: ast.Call, f: ast.FunctionDef) -> bool:

@@ -55,6 +55,77 @@ def test_a_constructor_that_makes_it_in_one_of_two_ways():
     assert "self.net = net" in check_same(SOLVER.replace("self.build_model()\n", ways, 1), "module")
 
 
+# made in a method that the run begins with, under placeholders, and with a pass that is named like the switch of modes
+LATE = """
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Solver(object):
+    def __init__(self, loader, epochs):
+        self.net = None
+        self.opt = None
+        self.loader, self.epochs = loader, epochs
+
+    def build_model(self):
+        self.net = torch.nn.Linear(4, 2).cuda() if torch.cuda.is_available() else torch.nn.Linear(4, 2)
+        self.opt = torch.optim.Adam(self.net.parameters(), 0.01)
+
+    def train(self):
+        self.net.train()
+        total = 0
+        for x, y in self.loader:
+            loss = F.cross_entropy(self.net(x), y)
+            self.opt.zero_grad()
+            loss.backward()
+            self.opt.step()
+            total += loss.item()
+        print(f'{total:.4f}')
+
+    def run(self):
+        self.build_model()
+        for epoch in range(self.epochs):
+            self.train()
+
+
+torch.manual_seed(0)
+x = torch.randn(30, 4)
+solver = Solver(DataLoader(TensorDataset(x, (x[:, 0] > 0).long()), batch_size=8, shuffle=True), 3)
+solver.run()
+print(f'{solver.net.weight.sum().item():.6f}')
+"""
+
+
+def test_a_network_that_a_method_makes_above_the_loop():
+    result = check_same(LATE, "module")
+    assert "Trainer(max_epochs=self.epochs)" in result and "divide_batches = False" not in result
+
+
+NOT_BEFORE = {
+    "under a condition, below the loop": (
+        "            self.train()\n",
+        "            self.train()\n        if self.epochs > 9:\n            self.build_model()\n",
+    ),
+    "in the loop": ("            self.train()\n", "            self.train()\n            self.build_model()\n"),
+    "in the pass": ("        self.net.train()\n", "        self.build_model()\n        self.net.train()\n"),
+    "by the script": ("solver.run()\n", "solver.build_model()\nsolver.run()\n"),
+}
+
+
+@pytest.mark.parametrize("old, new", NOT_BEFORE.values(), ids=NOT_BEFORE.keys())
+def test_a_network_that_is_made_elsewhere_too_is_not_lifted(old, new):
+    assert "runtime.backward(loss)" in check_same(LATE.replace(old, new, 1), "loop")
+
+
+def test_a_network_of_the_solver_s_own_class_keeps_its_loop():
+    """`self.net.train()` is then a call of the pass."""
+    text = LATE.replace("class Solver(object)", "class Solver(torch.nn.Module)").replace(
+        "        self.net = None\n", "        super().__init__()\n        self.net = None\n"
+    )
+    assert "Trainer(max_epochs=self.epochs)" not in migrate_text(text).text
+
+
 ASKED = SOLVER.replace(
     "        self.device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n",
     "        self.cuda = USED torch.cuda.is_available()\n"

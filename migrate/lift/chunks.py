@@ -274,8 +274,13 @@ def _place(
     v.constructor = sorted(dict.fromkeys(v.constructor), key=lambda n: order.get(n, 0))
 
 
+def free_name(name: str) -> str:
+    """The attribute of the Module for a name: not one that modules have of their own."""
+    return "owner" if name == "self" else name + "_" if name in RESERVED else name
+
+
 def attribute_name(name: str, owner: str, taken: set[str]) -> str:
-    free = "owner" if name == "self" else name + "_" if name in RESERVED else name
+    free = free_name(name)
     return free if free not in taken else f"{owner or 'epoch'}_{free}"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..facts.nodes import walk
 from ..facts.placed import MAKES_TENSORS
 from ..facts.script import Facts
-from .chunks import RESERVED, Binder, Variable, Variables, bound_before, surely_bound
+from .chunks import Binder, Variable, Variables, bound_before, free_name, surely_bound
 from .optimizers import is_scheduler
 from .recipe import CannotLift, Recipe
 from .splice import Splice
@@ -175,7 +175,7 @@ def need_names(
 def _hand_over(variables: Variables, name: str) -> None:
     if name not in variables.constructor:
         variables.constructor.append(name)
-    variables.attributes.setdefault(Variable("", name), name + "_" if name in RESERVED else name)
+    variables.attributes.setdefault(Variable("", name), free_name(name))
 
 
 def _training_loader(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, c: Configured) -> None:

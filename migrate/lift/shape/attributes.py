@@ -2,6 +2,7 @@
 
 `for x, y in self.loader:` becomes `loader = self.loader` above the epoch loop and `for x, y in loader:` in it. Only
 attributes that nothing sets while the loop runs: the constructor does, or a method that is called before the loop.
+What the constructor sets gets its name where the method reads it first, so that the optimizer is made with that name.
 """
 
 from __future__ import annotations
@@ -40,13 +41,40 @@ def name_attributes(facts: Facts) -> str | None:
             name += "_"
         taken.add(name)
         names[text] = name
-    first = facts.text.line_of(facts.text.span(loop)[0])
-    by = facts.text.margin(loop)
-    edits.replace_lines(first, first - 1, [f"{by}{name} = {text}" for text, name in names.items()])
-    for n in walk(loop):
-        if isinstance(n, ast.Attribute) and ast.unparse(n) in names and isinstance(n.ctx, ast.Load):
-            edits.replace_node(n, names[ast.unparse(n)])
+    block = _block_of(facts, loop)
+    at = block.index(loop)
+    lines: dict[int, list[str]] = {}
+    reads = [_reads(s, {a.attr for a in wanted.values()}) for s in block[: at + 1]]
+    for text, name in names.items():
+        first = next((i for i in range(at) if text in reads[i]), at) if _lasts(facts, wanted[text]) else at
+        lines.setdefault(first, []).append(f"{facts.text.margin(loop)}{name} = {text}")
+        for read in reads[first:]:
+            for n in read.get(text, ()):
+                edits.replace_node(n, name)
+    for i, new in lines.items():
+        first = facts.text.line_of(facts.text.span(block[i])[0])
+        edits.replace_lines(first, first - 1, new)
     return edits.done()
+
+
+def _block_of(facts: Facts, s: ast.stmt) -> list[ast.stmt]:
+    parent = facts.scopes.parents[s]
+    return next(block for name in ("body", "orelse", "finalbody") if s in (block := getattr(parent, name, ())))
+
+
+def _reads(s: ast.stmt, names: set[str]) -> dict[str, list[ast.Attribute]]:
+    """The attributes of these names that a statement reads, by their text."""
+    found: dict[str, list[ast.Attribute]] = {}
+    for n in walk(s):
+        if isinstance(n, ast.Attribute) and n.attr in names and isinstance(n.ctx, ast.Load):
+            found.setdefault(ast.unparse(n), []).append(n)
+    return found
+
+
+def _lasts(facts: Facts, a: ast.Attribute) -> bool:
+    """Whether what an attribute holds is the constructor's, so that the method has it from its first line on."""
+    stores = [n for n in facts.walk(ast.Attribute) if n.attr == a.attr and not isinstance(n.ctx, ast.Load)]
+    return all(_sets_up(facts, store, None) for store in stores)
 
 
 def _outer_loop(facts: Facts) -> ast.For | ast.While | None:
@@ -104,7 +132,7 @@ def _is_set_before(facts: Facts, a: ast.Attribute, loop: ast.AST) -> bool:
     return bool(stores) and all(_sets_up(facts, store, loop) for store in stores)
 
 
-def _sets_up(facts: Facts, node: ast.AST, loop: ast.AST, depth: int = 0) -> bool:
+def _sets_up(facts: Facts, node: ast.AST, loop: ast.AST | None, depth: int = 0) -> bool:
     """Whether a node runs before the loop: in a constructor, or in a method that only these and the statements above
     the loop call: `self.build_model()`.
     """
@@ -118,8 +146,10 @@ def _sets_up(facts: Facts, node: ast.AST, loop: ast.AST, depth: int = 0) -> bool
     return bool(uses) and own and all(_sets_up(facts, n, loop, depth + 1) for n in uses)
 
 
-def _is_above(facts: Facts, node: ast.AST, loop: ast.AST) -> bool:
+def _is_above(facts: Facts, node: ast.AST, loop: ast.AST | None) -> bool:
     """Whether a node is in a statement of the loop's own block, above it."""
+    if loop is None:
+        return False
     up, parent = node, facts.scopes.parents.get(node)
     while parent is not None and parent is not facts.scopes.parents.get(loop):
         up, parent = parent, facts.scopes.parents.get(parent)

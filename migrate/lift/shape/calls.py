@@ -48,7 +48,7 @@ def _of_another(facts: Facts, call: ast.Call, named: ast.Attribute, f: ast.Funct
 def _is_network(facts: Facts, node: ast.expr, f: ast.FunctionDef) -> bool:
     """Whether an object is asked for what modules have, and the class of the method does not."""
     owner = facts.scopes.scope_of(f).node
-    if not isinstance(owner, ast.ClassDef) or owner.bases and not _of_object(owner):
+    if not isinstance(owner, ast.ClassDef) or (owner.bases and not _of_object(owner)):
         return False
     if any(isinstance(s, ast.FunctionDef) and s.name in OF_NETWORKS for s in owner.body):
         return False

@@ -102,6 +102,15 @@ def test_a_network_that_a_method_makes_above_the_loop():
     assert "Trainer(max_epochs=self.epochs)" in result and "divide_batches = False" not in result
 
 
+def test_an_optimizer_that_the_method_makes_of_the_network():
+    made = "        self.opt = torch.optim.Adam(self.net.parameters(), self.lr)\n"
+    text = SOLVER.replace(made, "        pass\n").replace(
+        "        for epoch in range(3):\n", f"{made.replace('self.opt', 'opt')}        for epoch in range(3):\n"
+    )
+    result = check_same(text.replace("self.opt.", "opt."), "module")
+    assert "torch.optim.Adam(self.net.parameters(), self.owner.lr)" in result
+
+
 NOT_BEFORE = {
     "under a condition, below the loop": (
         "            self.train()\n",

@@ -70,7 +70,7 @@ class EvaluationLoop:
         modes = {part: part.training for part in module.modules()}
         self.keeps_outputs = self.stage == "predict" or filled(module, f"{self.word}_epoch_end")
         alone = (trainer.fit_loop.norms.apart(), trainer.runtime.strategy.evaluation(module))
-        with evaluation_mode(trainer), self.restoring(module, modes), alone[0], alone[1]:
+        with evaluation_mode(trainer), self.restoring(module, modes), self.repeating(), alone[0], alone[1]:
             getattr(module, f"on_{self.word}_model_eval")()
             trainer.call(f"on_{self.word}_start")
             trainer.call(f"on_{self.word}_epoch_start")
@@ -168,6 +168,16 @@ class EvaluationLoop:
             metrics.send({**values.logged, **late.logged}, metrics.step_now())
             self.has_run = True
         return per_loader(values, late, len(outputs))
+
+    @contextlib.contextmanager
+    def repeating(self) -> Iterator[None]:
+        """What the ranks bring together meanwhile is rank 0's, where all of them evaluate everything."""
+        runtime = self.trainer.runtime
+        before, runtime.repeated = runtime.repeated, runtime.repeated or self.trainer.validates_whole
+        try:
+            yield
+        finally:
+            runtime.repeated = before
 
     @contextlib.contextmanager
     def restoring(self, module: Module, modes: dict[Any, bool]) -> Iterator[None]:

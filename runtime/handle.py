@@ -62,6 +62,7 @@ class Runtime:
         self._models: list[torch.nn.Module] = []
         self.part: tuple[int, int] | None = None  # samples here and in all of the current global batch
         self.last_share: float | None = None  # of the batch before, once there is no current one
+        self.repeated = False  # every rank has all of the data, so that rank 0's is the whole
         self._group: Any = None
         self._parts: list[int] | None = None  # for each part of the data, the first rank that has it
         placed.latest = self
@@ -231,6 +232,8 @@ class Runtime:
 
     def distinct(self, gathered: list[Any]) -> list[Any]:
         """Of what all ranks gave, one for each part of the data, in the order of the parts."""
+        if self.repeated:
+            return gathered[:1]
         if self._parts is None:
             places = collectives.gather_objects(
                 self.strategy.data_place(), self.group, self.world_size, "its part of the data"

@@ -117,6 +117,8 @@ def manual_backward(trainer: Trainer, loss: torch.Tensor, *args: Any, **kwargs: 
 
     module, runtime = trainer.module, trainer.runtime
     assert module is not None
+    if trainer.cuts_batches:
+        trainer.logs.step_losses()[1].append(loss.detach())
     if runtime.precision.scaler is not None:
         loss = runtime.precision.scaler.scale(loss)
     before, after = trainer.hook("on_before_backward"), trainer.hook("on_after_backward")

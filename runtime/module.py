@@ -283,8 +283,8 @@ class Module(torch.nn.Module, DataHooks, Exports, HasHyperparameters, Hooks):
 
         In one process the very same object comes back.
         """
-        if self._trainer is None or self._trainer.whole:
-            return value  # with whole batches every rank has it all
+        if self._trainer is None or self._trainer.runtime.repeated:
+            return value  # every rank has it all
         self._trainer.logs.check_even("all_reduce")
         return self._trainer.runtime.all_reduce(value, op)
 

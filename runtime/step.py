@@ -33,6 +33,7 @@ class AutomaticStep:
         self.reduction = checked_reduction(module.loss_reduction)
         self.accumulate = 1
         self.weighs = self.runtime.world_size > 1
+        self.cuts = trainer.cuts_batches
         self.norms = loop.norms if loop.norms.parts else None
         self.optimizer = trainer.optimizers[0] if trainer.optimizers else None
         self.runtime.follow_buffers(module)
@@ -89,6 +90,8 @@ class AutomaticStep:
             if self.weighs:
                 self.skip()
             return None
+        if self.cuts:
+            self.trainer.logs.step_losses()[1].append(loss.detach())
         if self.accumulate > 1:
             loss = loss / self.accumulate
         if self.weighs:

@@ -181,6 +181,7 @@ class Trainer(Options, Whereabouts):
         if self.train_dataloader is None:
             raise ConfigurationError("fit needs a loader: pass train_dataloaders or define train_dataloader")
         self.whole = is_whole(model, self.train_dataloader)
+        self.runtime.repeated = self.whole
         draw_alike(self.runtime, self.whole)
         if self.overfit_batches:
             self.train_dataloader = in_order(self.train_dataloader)
@@ -305,6 +306,16 @@ class Trainer(Options, Whereabouts):
         found = self.hook(name)
         return found(*args) if found is not None else None
 
+    @property
+    def cuts_batches(self) -> bool:
+        """Has each rank a part of every training batch?"""
+        return self.runtime.global_batch and self.world_size > 1 and not self.whole
+
+    @property
+    def validates_whole(self) -> bool:
+        """Does every rank validate with every batch, in a fit?"""
+        return self.divides and self.state == "fit" and self.module is not None and not self.module.divide_validation
+
     def reload_train_dataloader(self) -> Any:
         """This epoch's own loader, from the module or datamodule where it has it; divided for this rank."""
         if "train_dataloader" in self._made_loaders:
@@ -324,7 +335,7 @@ class Trainer(Options, Whereabouts):
         """`loader` for this rank. `train`: by the rule for training; else by that for evaluation."""
         if not self.divides or self.whole:
             return as_combined(loader, self.multiple_trainloader_mode) or loader
-        if not train and self.state == "fit" and self.module is not None and not self.module.divide_validation:
+        if not train and self.validates_whole:
             self.runtime.sync_buffers()
             return loader
         combined = as_combined(loader, self.multiple_trainloader_mode)

@@ -17,6 +17,7 @@ from ..collectives import broadcast_object, gather_objects
 from ..data.move import batch_size_of
 from ..errors import ConfigurationError, RanksDiffer, unknown_name
 from .entry import Entry, joined
+from .parts import Part, PartEntry, together
 
 if TYPE_CHECKING:
     from ..trainer import Trainer
@@ -117,6 +118,7 @@ class Logs:
         self.dataloader_idx: int | None = None
         self.published = False  # the epoch's values are known
         self.batches: Counter = Counter()  # how many of each loader
+        self.losses: tuple[int, list[torch.Tensor]] = (-1, [])
 
     def start(self, training: bool) -> Any:
         """A loop begins; returns what belongs to the loop around it, for `resume`."""
@@ -154,13 +156,15 @@ class Logs:
             known.entry.add(value, self._weight() if batch_size is None else batch_size)  # type: ignore[union-attr]
 
     def _of_all_ranks(self, name: str, value: float) -> float:
-        """The mean of a step's values. The name goes along as a number, so that ranks do not mix two names."""
-        runtime, number = self.trainer.runtime, zlib.crc32(name.encode())
-        mean, others = runtime.all_reduce([value, float(number)], "mean")
-        if others != number:
+        """The mean over the batch of a step's values. The name goes along as a number, so that ranks do not mix two
+        names.
+        """
+        runtime, number, weight = self.trainer.runtime, zlib.crc32(name.encode()), float(self._weight())
+        total, weights, others = runtime.all_reduce([value * weight, weight, float(number)])
+        if others != number * self.trainer.world_size:
             names = gather_objects(name, runtime.group, self.trainer.world_size, "the name of a value")
             raise RanksDiffer(f"at the same place the ranks logged {names}, in the order of ranks; log alike on all")
-        return mean
+        return total / weights if weights else value
 
     def first(
         self,
@@ -213,11 +217,20 @@ class Logs:
         reduce = FUNCTIONS.get(reduce_fx, reduce_fx) if callable(reduce_fx) else REDUCE.get(str(reduce_fx).lower())
         if reduce is None:
             raise unknown_name("reduce_fx", reduce_fx, REDUCE)
-        known.entry = Entry(reduce, sync_dist)
         several = self.trainer.world_size > 1
+        cut = several and self.in_step and self.training and self.trainer.cuts_batches
+        plain = reduce == "mean" and getattr(self.trainer.module, "loss_reduction", None) == "mean"  # exact as it is
+        known.entry = PartEntry(reduce, self) if cut and sync_dist and not plain else Entry(reduce, sync_dist)
         known.step_sync = sync_dist and on_step and not on_epoch and several and self.training
         self.names[(name, index)] = known
         return known
+
+    def step_losses(self) -> tuple[int, list[torch.Tensor]]:
+        """The number of the current step of training, over all epochs, and its losses so far: a list that is filled."""
+        step = self.trainer.fit_loop.total_batch_idx
+        if self.losses[0] != step:
+            self.losses = (step, [])
+        return self.losses
 
     def _weight(self) -> float:
         """How many samples the current batch has here; outside of a batch, 1."""
@@ -288,6 +301,8 @@ class Logs:
         for key, state in _all_states(every).items():
             mine = every if state.sync else [own]
             totals = [report.states[key].total for report in mine if key in report.states]
+            if totals and isinstance(totals[0][0], Part):
+                totals = [together(state.reduce, [part for part, _ in totals], self.trainer.module.loss_reduction)]  # type: ignore[union-attr]
             value = joined(state.reduce, totals) if state.reduce else self._by_function(key, totals, every)
             if value is not None:
                 _put(values, key, state.epoch_key, value, state.bar, state.logger, state.source)

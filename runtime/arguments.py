@@ -26,7 +26,7 @@ INSTEAD = {
     "ipus": "IPUs are not supported; use accelerator='gpu' or 'cpu'",
     "log_gpu_memory": "start the script with ptrun --monitor",
     "model_registry": "use callbacks=[ModelCheckpoint(dirpath=...)]",
-    "stochastic_weight_avg": "use torch.optim.swa_utils in a callback",
+    "stochastic_weight_avg": "use callbacks=[StochasticWeightAveraging(...)]",
     "terminate_on_nan": "use detect_anomaly=True",
     "track_grad_norm": "log the norm in on_before_optimizer_step",
     "truncated_bptt_steps": "cut the batch in training_step and optimize manually",

@@ -76,7 +76,6 @@ class FitLoop(FitNames):
         self.runner = self.choose_runner(module)
         if checkpoint is not None:
             state.resume(trainer, checkpoint)
-        self.schedules = Schedules(trainer)
         self.validation = EvaluationLoop(trainer, "validate")
         self.pace = Pace(self, trainer.enable_validation)
         tell_once(trainer)
@@ -191,6 +190,7 @@ class FitLoop(FitNames):
         trainer.call("on_train_epoch_start")
         self.before_epoch, self.batch_idx = self.before_epoch + self.batch_idx + 1, -1
         self.phase, self.last, self.ahead = Phase.STARTED, False, None
+        self.schedules = Schedules(trainer)  # a callback may have brought one
         accumulate = accumulation(trainer.accumulation_table, self.epoch)
         self.runner.start_epoch(accumulate)
         if trainer.progress is not None:

@@ -56,7 +56,6 @@ CLASSES = {
     "PyTorchProfiler": "use torch.profiler around trainer.fit",
     "QuantizationAwareTraining": "prepare and convert the model with torch.ao.quantization",
     "SpikeDetection": "return None from training_step to skip a batch",
-    "StochasticWeightAveraging": "use WeightAveraging, and torch.optim.swa_utils.SWALR as the scheduler",
     "ThroughputMonitor": "start the script with ptrun --monitor",
     "Tuner": "try learning rates and batch sizes in a loop of short fits: Trainer(max_steps=...)",
     "WandbLogger": LOGGER,

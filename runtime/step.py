@@ -168,6 +168,11 @@ class AutomaticStep:
         loss = loss.detach() / self.accumulate if self.accumulate > 1 else loss.detach().clone()
         return {**outputs, "loss": loss} if isinstance(outputs, Mapping) else {"loss": loss}
 
+    def only_forward(self) -> None:
+        """From here on losses are computed, and no gradients."""
+        self.backward, self.before_backward, self.after_backward = (lambda loss: None), None, None
+        self.zero_grad = lambda batch_idx: None  # type: ignore[method-assign]
+
     def rest(self) -> None: ...
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from .lr_monitor import LearningRateMonitor
 from .model_checkpoint import ModelCheckpoint
 from .prediction_writer import BasePredictionWriter
 from .small import GradientAccumulationScheduler, LambdaCallback, ModelSummary, ProgressBar
+from .stochastic_averaging import StochasticWeightAveraging
 from .timer import Timer
 
 RichModelSummary = ModelSummary
@@ -33,6 +34,7 @@ __all__ = [
     "ProgressBar",
     "RichModelSummary",
     "RichProgressBar",
+    "StochasticWeightAveraging",
     "TQDMProgressBar",
     "Timer",
     "WeightAveraging",

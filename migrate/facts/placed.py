@@ -34,9 +34,20 @@ class Placed:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self._asked: set[tuple[int, str]] = set()
+        self._cuts = 0  # how often a name was asked for while its value was being found
+        self._known: dict[tuple[ast.expr, int], bool] = {}
 
     def by_runtime(self, node: ast.expr) -> bool:
         """Whether the runtime moves this value itself."""
+        key, cuts = (node, len(self.facts.buffers)), self._cuts
+        if key not in self._known:
+            found = self._shows(node)
+            if self._cuts != cuts:
+                return found  # which may be another when it is asked by itself
+            self._known[key] = found
+        return self._known[key]
+
+    def _shows(self, node: ast.expr) -> bool:
         if self.facts.tensors.made(node):
             return False
         if isinstance(node, ast.Call):
@@ -107,6 +118,7 @@ class Placed:
             return True
         key = (id(scope), node.id)
         if key in self._asked:
+            self._cuts += 1
             return True  # what a value is computed from itself says nothing
         self._asked.add(key)
         try:

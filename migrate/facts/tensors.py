@@ -47,6 +47,8 @@ class Tensors:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self._asked: set[object] = set()
+        self._cuts = 0  # how often a value was asked for while it was being found
+        self._known: dict[tuple[ast.AST, bool, int], bool] = {}
 
     def made(self, node: ast.AST | None) -> bool:
         """Whether an expression is a tensor made here, or is computed from one; `torch.load` counts to these."""
@@ -57,6 +59,22 @@ class Tensors:
         return self._is(node, True)
 
     def _is(self, node: ast.AST | None, kept: bool) -> bool:
+        if not isinstance(node, ast.Call | ast.Name | ast.Attribute):
+            return self._shows(node, kept)
+        key, cuts = (node, kept, len(self.facts.buffers)), self._cuts
+        if key not in self._known:
+            found = self._shows(node, kept)
+            if self._cuts != cuts:
+                return found  # which may be another when it is asked by itself
+            self._known[key] = found
+        return self._known[key]
+
+    def _again(self, key: object) -> bool:
+        again = key in self._asked
+        self._cuts += again
+        return again
+
+    def _shows(self, node: ast.AST | None, kept: bool) -> bool:
         if isinstance(node, ast.Call):
             return self._call(node, kept)
         if isinstance(node, ast.BinOp):
@@ -125,7 +143,7 @@ class Tensors:
             f = given.value if isinstance(given, ast.Assign) and isinstance(given.value, ast.Lambda) else f
         if isinstance(f, ast.Lambda):
             return [f.body]
-        if not isinstance(f, ast.FunctionDef) or f in self._asked or any(isinstance(n, ast.Yield) for n in walk(f)):
+        if not isinstance(f, ast.FunctionDef) or self._again(f) or any(isinstance(n, ast.Yield) for n in walk(f)):
             return None
         self._asked.add(f)
         try:
@@ -148,7 +166,7 @@ class Tensors:
         if scope is None:
             return False
         key = (node, kept)
-        if key in self._asked:
+        if self._again(key):
             return True  # computed from itself: what it began as decides
         values = self._reaching(node, scope)
         self._asked.add(key)
@@ -218,7 +236,7 @@ class Tensors:
         if not _is_self(node) or holder is None:
             return False
         key = (holder, node.attr, kept)
-        if key in self._asked:
+        if self._again(key):
             return False
         self._asked.add(key)
         try:

@@ -6,7 +6,7 @@ import ast
 
 from ..facts.scopes import Scope
 from ..facts.script import Facts
-from .nodes import local_function, walk_here
+from .nodes import local_function, returned
 from .recipe import CannotLift
 
 
@@ -63,8 +63,8 @@ def is_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         if isinstance(node.func, ast.Name):
             f = local_function(facts, node.func)
             if f is not None:
-                returned = [n.value for n in walk_here(f) if isinstance(n, ast.Return) and n.value is not None]
-                return bool(returned) and all(is_loader(facts, r, depth + 1) for r in returned)
+                values = returned(facts, f)
+                return bool(values) and all(is_loader(facts, r, depth + 1) for r in values)
         return False
     if isinstance(node, ast.IfExp):
         return is_loader(facts, node.body, depth + 1) and is_loader(facts, node.orelse, depth + 1)
@@ -80,14 +80,14 @@ def is_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     scope = facts.scopes.scope_of(node).lookup(node.id)
     if scope is None:
         return False
-    values = values_of(facts, node.id, scope, depth)
+    values = values_of(facts, node.id, scope)
     return bool(values) and all(is_loader(facts, v, depth + 1) for v in values)
 
 
 def _all_values(facts: Facts, name: ast.Name, depth: int) -> bool:
     """Whether a dictionary holds nothing but loaders: `{"train": DataLoader(...), "val": DataLoader(...)}`."""
     scope = facts.scopes.scope_of(name).lookup(name.id)
-    kinds = values_of(facts, name.id, scope, depth) if scope is not None else []
+    kinds = values_of(facts, name.id, scope) if scope is not None else []
     found = []
     for kind in kinds:
         if isinstance(kind, ast.Dict):
@@ -101,9 +101,8 @@ def _all_values(facts: Facts, name: ast.Name, depth: int) -> bool:
     return bool(found) and all(found)
 
 
-def values_of(facts: Facts, name: str, scope: object, depth: int) -> list[ast.expr]:
-
-    assert isinstance(scope, Scope)
+def values_of(facts: Facts, name: str, scope: Scope) -> list[ast.expr]:
+    """What a name of a scope is given; nothing where one of its bindings does not show it."""
     values: list[ast.expr] = []
     for store in scope.stores.get(name, ()):
         parent = facts.scopes.parents.get(store)
@@ -129,9 +128,9 @@ def _unpacked(facts: Facts, target: ast.Tuple, store: ast.AST) -> list[ast.expr]
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
         f = local_function(facts, value.func)
         if f is not None:
-            returned = [n.value for n in walk_here(f) if isinstance(n, ast.Return) and n.value is not None]
-            if all(isinstance(r, ast.Tuple) and len(r.elts) == len(target.elts) for r in returned):
-                return [r.elts[place] for r in returned]  # type: ignore[attr-defined]
+            values = returned(facts, f)
+            if all(isinstance(r, ast.Tuple) and len(r.elts) == len(target.elts) for r in values):
+                return [r.elts[place] for r in values]  # type: ignore[attr-defined]
     return []
 
 
@@ -148,12 +147,11 @@ def batch_sizes(facts: Facts, node: ast.expr, depth: int = 0) -> set[str]:
             if isinstance(given, ast.Name | ast.Attribute):
                 found.add(ast.unparse(given))
         elif isinstance(node.func, ast.Name) and (f := local_function(facts, node.func)) is not None:
-            for n in walk_here(f):
-                if isinstance(n, ast.Return) and n.value is not None:
-                    found |= batch_sizes(facts, n.value, depth + 1)
+            for value in returned(facts, f):
+                found |= batch_sizes(facts, value, depth + 1)
     elif isinstance(node, ast.Name):
         scope = facts.scopes.scope_of(node).lookup(node.id)
         if scope is not None:
-            for v in values_of(facts, node.id, scope, depth):
+            for v in values_of(facts, node.id, scope):
                 found |= batch_sizes(facts, v, depth + 1)
     return found

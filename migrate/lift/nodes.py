@@ -23,6 +23,13 @@ def walk_here(node: ast.AST) -> Iterator[ast.AST]:
         stack += children(n)
 
 
+def returned(facts: Facts, f: ast.FunctionDef) -> list[ast.expr]:
+    """The values that a function returns, the functions inside of it aside."""
+    if f not in facts.returned:
+        facts.returned[f] = [n.value for n in walk_here(f) if isinstance(n, ast.Return) and n.value is not None]
+    return facts.returned[f]
+
+
 def method_call(s: ast.stmt, method: str) -> tuple[str, ast.Call] | None:
     """(name, call) for the statement `name.method(...)`."""
     if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Attribute):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .loaders import values_of
-from .nodes import is_call_of, local_function, walk_here
+from .nodes import is_call_of, local_function, returned
 
 OPTIMIZERS = (
     "torch.optim.",
@@ -36,7 +36,7 @@ def _is(facts: Facts, at: ast.AST, name: str, test: Test, unknown: bool = False,
     scope = facts.scopes.scope_of(at).lookup(name)
     if scope is None or depth > 6:
         return False
-    values = values_of(facts, name, scope, 0)
+    values = values_of(facts, name, scope)
     if not values:
         return unknown
     made = [_makes(facts, v, test, unknown, depth) for v in values]
@@ -67,8 +67,8 @@ def _call_makes(facts: Facts, call: ast.Call, test: Test, unknown: bool, depth: 
     if isinstance(f, ast.Name):
         inner = local_function(facts, f)
         if inner is not None:
-            returned = [n.value for n in walk_here(inner) if isinstance(n, ast.Return) and n.value is not None]
-            return bool(returned) and depth < 6 and all(_makes(facts, r, test, unknown, depth + 1) for r in returned)
+            values = returned(facts, inner)
+            return bool(values) and depth < 6 and all(_makes(facts, r, test, unknown, depth + 1) for r in values)
         if test(f.id):
             return True
     return unknown and not _is_local_class(facts, f)
@@ -146,13 +146,13 @@ def trains_loose_tensors(facts: Facts, at: ast.AST, name: str) -> bool:
     from ..facts.placed import MAKES_TENSORS
 
     scope = facts.scopes.scope_of(at).lookup(name)
-    for value in values_of(facts, name, scope, 0) if scope is not None else []:
+    for value in values_of(facts, name, scope) if scope is not None else []:
         if not isinstance(value, ast.Call) or not value.args:
             continue
         first = value.args[0]
         for part in first.elts if isinstance(first, ast.List | ast.Tuple) else [first]:
             home = facts.scopes.scope_of(part).lookup(part.id) if isinstance(part, ast.Name) else None
-            for made in values_of(facts, part.id, home, 0) if isinstance(part, ast.Name) and home is not None else []:
+            for made in values_of(facts, part.id, home) if isinstance(part, ast.Name) and home is not None else []:
                 if isinstance(made, ast.Call):
                     root = made.func.value if is_call_of(made, "requires_grad_") else made  # type: ignore[attr-defined]
                     if isinstance(root, ast.Call) and facts.names.resolve(root.func) in MAKES_TENSORS:

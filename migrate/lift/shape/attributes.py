@@ -59,7 +59,8 @@ def name_attributes(facts: Facts) -> str | None:
 
 def _block_of(facts: Facts, s: ast.stmt) -> list[ast.stmt]:
     parent = facts.scopes.parents[s]
-    return next(block for name in ("body", "orelse", "finalbody") if s in (block := getattr(parent, name, ())))
+    blocks: list[list[ast.stmt]] = [getattr(parent, name, []) for name in ("body", "orelse", "finalbody")]
+    return next(block for block in blocks if s in block)
 
 
 def _reads(s: ast.stmt, names: set[str]) -> dict[str, list[ast.Attribute]]:

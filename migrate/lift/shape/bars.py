@@ -46,7 +46,7 @@ def _named_bar(facts: Facts, loop: ast.For) -> str | None:
     if not isinstance(at, ast.Name):
         return None
     scope = facts.scopes.scope_of(at).lookup(at.id)
-    values = values_of(facts, at.id, scope, 0) if scope is not None and at.id not in scope.params else []
+    values = values_of(facts, at.id, scope) if scope is not None and at.id not in scope.params else []
     made = values[0] if len(values) == 1 else None
     if not (isinstance(made, ast.Call) and is_progress(facts, made) and made.args):
         return None

@@ -85,7 +85,7 @@ def receiver(facts: Facts, call: ast.Call, f: ast.FunctionDef) -> ast.Name | Non
 def class_of(facts: Facts, name: ast.Name) -> ast.ClassDef | None:
     """The class of this file that a name is made an instance of, in its only assignment."""
     scope = facts.scopes.scope_of(name).lookup(name.id)
-    values = values_of(facts, name.id, scope, 0) if scope is not None else []
+    values = values_of(facts, name.id, scope) if scope is not None else []
     if len(values) != 1 or not isinstance(values[0], ast.Call) or not isinstance(values[0].func, ast.Name):
         return None
     home = facts.scopes.scope_of(values[0].func).lookup(values[0].func.id)

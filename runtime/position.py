@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from .checkpoint import randomness
 from .data.advance import Resume
+from .data.loaders import parts_of
 from .data.skip import skipping
 from .loop_names import Phase
 
@@ -24,6 +27,7 @@ class Position:
         self.at_epoch_start: dict[str, Any] | None = None
         self.resumed: dict[str, Any] | None = None  # until the first epoch after a resume has begun
         self.continued = False
+        self.own: list[torch.Generator] = []  # of this rank's own loaders
 
     # -- for checkpoints ------------------------------------------------------------------------------------------
 
@@ -59,6 +63,7 @@ class Position:
         """(number, batch) of the epoch; after a resume in its middle, without those that are behind."""
         resumed, self.resumed = self.resumed, None
         limit = self.loop.limit
+        self.own = [part.own_generator for part in parts_of(source) if part.own_generator is not None]
         if resumed is None or not resumed["batches"]:
             if resumed is not None and resumed.get("now"):
                 randomness.restore_loader(self.trainer.train_dataloader, resumed["loader"])
@@ -86,7 +91,17 @@ class Position:
         return (lambda: self.restore(start)) if self.loop.epoch and self.persistent else (lambda: None)
 
     def capture(self) -> dict[str, Any]:
-        return {"all": randomness.capture(), "loader": randomness.capture_loader(self.trainer.train_dataloader)}
+        return {"all": self.now(), "loader": randomness.capture_loader(self.trainer.train_dataloader)}
+
+    def now(self) -> randomness.State:
+        """This rank's generators, those of its own loaders with them."""
+        own = {"own": [generator.get_state() for generator in self.own]} if self.own else {}
+        return {**randomness.capture(), **own}
+
+    def restore_rank(self, state: randomness.State) -> None:
+        randomness.restore(state)
+        for generator, own in zip(self.own, state.get("own", ())):  # noqa: B905  other loaders may have been given
+            generator.set_state(own)
 
     def own_start(self, resumed: dict[str, Any]) -> dict[str, Any]:
         """The generators as this rank's epoch began. Rank 0 draws the batches; the others' count for their workers,
@@ -96,16 +111,16 @@ class Position:
         if resumed.get("starts") and resumed["world_size"] == trainer.world_size:
             own = resumed["starts"][trainer.global_rank]
         else:
-            own = start["all"] if trainer.is_global_zero or trainer.whole else randomness.capture()
+            own = start["all"] if trainer.is_global_zero or trainer.whole else self.now()
         return {"all": own, "loader": start["loader"]}
 
     def restore(self, start: dict[str, Any]) -> None:
         randomness.restore_loader(self.trainer.train_dataloader, start["loader"])
-        randomness.restore(start["all"])
+        self.restore_rank(start["all"])
 
     def restore_now(self, resumed: dict[str, Any]) -> None:
         """Generators as when the checkpoint was written: this rank's, or rank 0's where the world has changed."""
         if resumed["world_size"] == self.trainer.world_size:
-            randomness.restore(resumed["now"][self.trainer.global_rank])
+            self.restore_rank(resumed["now"][self.trainer.global_rank])
         elif self.trainer.is_global_zero:
             randomness.restore(resumed["now"][0])

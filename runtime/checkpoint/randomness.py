@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ..accelerators.tpu import running
+from ..data.combined import loaders_of
 
 State = dict[str, Any]
 
@@ -44,10 +45,12 @@ def restore(state: State) -> None:
 
 
 def generators_of(loader: Any) -> list[torch.Generator]:
-    """The generators that a loader and its samplers have of their own, each once."""
-    batch_sampler = getattr(loader, "batch_sampler", None)
-    owners = (loader, getattr(loader, "sampler", None), batch_sampler, getattr(batch_sampler, "sampler", None))
-    found = [getattr(owner, "generator", None) for owner in owners]
+    """The generators that a loader (or several together) and their samplers have of their own, each once."""
+    found = []
+    for each in loaders_of(loader):
+        batch_sampler = getattr(each, "batch_sampler", None)
+        owners = (each, getattr(each, "sampler", None), batch_sampler, getattr(batch_sampler, "sampler", None))
+        found += [getattr(owner, "generator", None) for owner in owners]
     return list({id(g): g for g in found if isinstance(g, torch.Generator)}.values())
 
 

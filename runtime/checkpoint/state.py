@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from ..collectives import gather_objects
 from ..errors import ConfigurationError
 from ..hparams import to_checkpoint
-from . import randomness
 from .write import write_atomically
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def named(callbacks: list[Any]) -> Iterator[tuple[str, Any]]:
 def _progress(trainer: Trainer) -> dict[str, Any]:
     runtime = trainer.runtime
     position = trainer.fit_loop.position
-    own = (randomness.capture(), (position.at_epoch_start or {}).get("all"))
+    own = (position.now(), (position.at_epoch_start or {}).get("all"))
     every = [own]
     if runtime.world_size > 1:
         every = gather_objects(own, runtime.group, runtime.world_size, "its part of a checkpoint (save_checkpoint)")

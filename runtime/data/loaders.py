@@ -19,6 +19,7 @@ from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
 from ..collectives import broadcast_object
 from ..seeding import rank_seed
 from .advance import Resume, after
+from .combined import loaders_of
 from .divide import Part, bounds, parts, steps
 from .indices import SharedBatches
 from .move import batch_size_of, move_to, slice_batch
@@ -155,6 +156,11 @@ class IndexedLoader(DividedLoader):
         self.sampler_parts = _Parts(shared, self.rule, rank, world, limit)
         self.own = rebuilt(loader, self.sampler_parts, None if rank == 0 else rank_seed(rank))
 
+    @property
+    def own_generator(self) -> torch.Generator | None:
+        """What seeds this rank's workers, where it is not the user's generator."""
+        return self.own.generator if self.own.generator is not self.loader.generator else None
+
     skip: Resume | None = None
 
     def without(self, resume: Resume) -> DividedLoader:
@@ -172,6 +178,11 @@ class IndexedLoader(DividedLoader):
         noted = self.sampler_parts.noted
         pairs = ((noted.popleft(), batch) for batch in batches)
         return pairs if self.skip is None else after(pairs, self.skip)
+
+
+def parts_of(source: Any) -> list[IndexedLoader]:
+    """The loaders of this rank's own in what `divide_loader` gave, or several of it together."""
+    return [part for part in loaders_of(source) if isinstance(part, IndexedLoader)]
 
 
 def rebuilt(loader: DataLoader, batch_sampler: Any, seed: int | None) -> DataLoader:

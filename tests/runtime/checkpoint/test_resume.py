@@ -4,11 +4,14 @@ import json
 from functools import cache
 
 import pytest
+import torch
 from launching import SCRIPTS, ptrun
+from ptmigrate.runtime import Callback, Module, Trainer
+from torch.utils.data import DataLoader
 
 LOADERS = {  # the first one's ranks draw apart; those after it are seeded alike
     1: ("noisy workers", "shuffled", "generator", "workers", "lazy"),
-    2: ("noisy workers", "shuffled", "generator", "workers", "stream"),
+    2: ("noisy workers", "shuffled", "generator", "workers", "stream", "own generator"),
 }
 
 
@@ -52,3 +55,33 @@ def test_on_another_number_of_processes(tmp_path_factory, before, after):
     )
     assert first["losses"] + rest["losses"] == pytest.approx(whole["losses"], rel=1e-5)
     assert rest["weights"] == pytest.approx(whole["weights"], rel=1e-4)
+
+
+def test_several_loaders_with_generators_of_their_own(tmp_path):
+    class Sums(Module):
+        def __init__(self):
+            super().__init__()
+            self.weight, self.seen = torch.nn.Parameter(torch.zeros(())), []
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+        def training_step(self, batch, batch_idx):
+            self.seen.append({name: part.tolist() for name, part in batch.items()})
+            return self.weight * batch["one"].float().mean()
+
+    class Saves(Callback):
+        def on_train_batch_end(self, trainer, module, *_):
+            if trainer.global_step == 6:
+                trainer.save_checkpoint(tmp_path / "six.ckpt")
+
+    def train(seed, **given):
+        module, loaders = Sums(), {}
+        for name, size in (("one", 11), ("two", 7)):
+            generator = torch.Generator().manual_seed(seed)
+            loaders[name] = DataLoader(range(size), 3, shuffle=True, generator=generator)
+        Trainer(max_epochs=3, accelerator="cpu", callbacks=[Saves()]).fit(module, loaders, **given)
+        return module.seen
+
+    whole = train(4)
+    assert train(5, ckpt_path=tmp_path / "six.ckpt") == whole[6:]

@@ -64,7 +64,12 @@ def train(name):
     if what == "resume":
         random.seed(99)
         torch.manual_seed(99)  # whatever the second run begins with must not matter
-    every = {**loaders(data), "noisy workers": lambda: DataLoader(Noisy(data), 8, shuffle=True, num_workers=2)}
+    noisy = {"shuffle": True, "num_workers": 2}
+    every = {
+        **loaders(data),
+        "noisy workers": lambda: DataLoader(Noisy(data), 8, **noisy),
+        "own generator": lambda: DataLoader(Noisy(data), 8, generator=torch.Generator().manual_seed(5), **noisy),
+    }
     net, losses, path = Net(), recording.record(), f"{folder}/{name}.ckpt"
     trainer = Trainer(max_epochs=3, callbacks=[StopHere(path)] if what == "stop" else [])
     trainer.fit(net, every[name](), ckpt_path=path if what == "resume" else None)

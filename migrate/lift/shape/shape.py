@@ -15,6 +15,7 @@ from .modes import switch_in_place
 from .parameters import name_given
 from .phases import write_out_phases
 from .renewed import keep_one_optimizer
+from .returns import return_below
 from .stops import stop_before
 from .sums import add_in_place
 from .walrus import name_before
@@ -30,6 +31,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     open_bars,
     hoist_passes,
     inline_step,
+    return_below,
     count_whiles,
     end_whiles,
     stop_before,

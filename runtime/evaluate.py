@@ -46,7 +46,9 @@ class EvaluationLoop:
         """As `trainer.validate` and its like: the results, one a loader; None where nothing was to be predicted."""
         if ckpt_path is not None:
             self.trainer.ckpt_path = self.trainer.checkpoint_path(ckpt_path)
-            load_weights(self.trainer, read(self.trainer.ckpt_path, weights_only))
+            checkpoint = read(self.trainer.ckpt_path, weights_only)
+            module.on_load_checkpoint(checkpoint)
+            load_weights(self.trainer, checkpoint)
         self.trainer.runtime.follow_buffers(module)
         results = self.run(module, loaders)
         if self.stage == "predict":

@@ -27,6 +27,12 @@ class Profiler:
 
     def __init__(self, dirpath: Any = None, filename: str | None = None):
         self.dirpath, self.filename = dirpath, filename
+        self.stage: str | None = None
+        self.log_dir: str | None = None
+
+    def setup(self, stage: str | None = None, local_rank: int | None = None, log_dir: str | None = None) -> None:
+        """A run begins; `log_dir`: where a file goes that has no folder."""
+        self.stage, self.log_dir = stage, log_dir
 
     def start(self, action_name: str) -> None: ...
     def stop(self, action_name: str) -> None: ...
@@ -40,9 +46,10 @@ class Profiler:
     def describe(self) -> None:
         """The summary, to the file that was named or to the terminal."""
         text = self.summary()
-        if text and (self.dirpath or self.filename):
-            os.makedirs(self.dirpath or ".", exist_ok=True)
-            with open(os.path.join(self.dirpath or ".", f"{self.filename or 'profile'}.txt"), "w") as file:
+        if text and self.filename:
+            folder = self.dirpath or self.log_dir or "."
+            os.makedirs(folder, exist_ok=True)
+            with open(os.path.join(folder, "-".join(filter(None, (self.stage, self.filename))) + ".txt"), "w") as file:
                 file.write(text + "\n")
         elif text:
             print(text, file=sys.stderr)

@@ -172,6 +172,7 @@ class Trainer(Options, Whereabouts):
         checkpoint = read(self.ckpt_path, weights_only) if self.ckpt_path is not None else None
         if checkpoint is not None:
             state.resume_data(self, checkpoint)
+            self.runtime.strategy.place(model)  # what on_load_checkpoint has made
         source = self._loaders_of = datamodule if datamodule is not None else model
         self._made_loaders = [
             name for name, given in (("train_dataloader", train), ("val_dataloaders", val_dataloaders)) if given is None
@@ -263,6 +264,8 @@ class Trainer(Options, Whereabouts):
     def _run(self, stage: str, body: Callable[..., Any], *args: Any) -> Any:
         """`body`, and after it what has to be done however it ended."""
         self.metrics.clear()
+        if getattr(self.profiler, "measures", True) and hasattr(self.profiler, "setup"):
+            self.profiler.setup(stage=stage, local_rank=self.local_rank, log_dir=self.log_dir)
         ended = "success"
         try:
             with torch.autograd.set_detect_anomaly(self.detect_anomaly or torch.is_anomaly_enabled()):

@@ -39,6 +39,7 @@ class EarlyStopping(Callback):
         self.best = WORST[mode]
         self.wait_count = 0
         self.stopped_epoch = 0
+        self.stopping_reason_message: str | None = None
 
     @property
     def state_key(self) -> str:
@@ -49,11 +50,13 @@ class EarlyStopping(Callback):
         return torch.tensor(self.best)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"wait_count": self.wait_count, "stopped_epoch": self.stopped_epoch, "best_score": self.best}
+        counted = {"wait_count": self.wait_count, "stopped_epoch": self.stopped_epoch, "patience": self.patience}
+        return {**counted, "best_score": self.best, "stopping_reason_message": self.stopping_reason_message}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.wait_count, self.best = state_dict["wait_count"], float(state_dict["best_score"])
-        self.stopped_epoch = state_dict["stopped_epoch"]
+        self.stopped_epoch, self.patience = state_dict["stopped_epoch"], state_dict.get("patience", self.patience)
+        self.stopping_reason_message = state_dict.get("stopping_reason_message")
 
     def _after_training(self, trainer: Any) -> bool:
         asked = self.check_on_train_epoch_end
@@ -76,8 +79,9 @@ class EarlyStopping(Callback):
         if reason:
             trainer.should_stop = trainer.stop_agreed = True
             self.stopped_epoch = trainer.current_epoch
+            self.stopping_reason_message = f"early stopping: {self.monitor} {reason}"
             if self.verbose:
-                trainer.print(f"early stopping: {self.monitor} {reason}")
+                trainer.print(self.stopping_reason_message)
 
     def verdict(self, value: float) -> str | None:
         """Why to stop at this value, or None."""

@@ -26,6 +26,8 @@ class LearningRateMonitor(Callback):
         self.logging_interval = logging_interval
         self.log_momentum, self.log_weight_decay = log_momentum, log_weight_decay
         self.lrs: dict[str, list[float]] = {}
+        self.last_momentum_values: dict[str, float] = {}
+        self.last_weight_decay_values: dict[str, float] = {}
 
     def on_train_start(self, trainer: Any, module: Any) -> None:
         if not trainer.loggers:
@@ -55,9 +57,11 @@ class LearningRateMonitor(Callback):
         found = {name: float(group["lr"])}
         self.lrs.setdefault(name, []).append(found[name])
         if self.log_momentum:
-            found[f"{name}-momentum"] = float(group["betas"][0] if "betas" in group else group.get("momentum", 0))
+            momentum = float(group["betas"][0] if "betas" in group else group.get("momentum", 0))
+            found[f"{name}-momentum"] = self.last_momentum_values[f"{name}-momentum"] = momentum
         if self.log_weight_decay:
-            found[f"{name}-weight_decay"] = float(group["weight_decay"])
+            decay = float(group["weight_decay"])
+            found[f"{name}-weight_decay"] = self.last_weight_decay_values[f"{name}-weight_decay"] = decay
         return found
 
 

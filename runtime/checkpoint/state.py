@@ -86,13 +86,14 @@ def save(trainer: Trainer, path: Any, weights_only: bool = False) -> None:
 def load_weights(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
     """The module's weights."""
     assert trainer.module is not None
-    trainer.module.on_load_checkpoint(checkpoint)
     strategy = trainer.runtime.strategy
     strategy.load_state_dict(trainer.module, checkpoint["state_dict"], trainer.module.strict_loading)
 
 
 def resume_data(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
-    """What loaders may be made by: the data module as it was, the epoch and the step."""
+    """What loaders and optimizers may be made by: the module's and the data module's own states, epoch and step."""
+    assert trainer.module is not None
+    trainer.module.on_load_checkpoint(checkpoint)
     trainer.fit_loop.epoch = progress_of(checkpoint)["epoch"]
     trainer.fit_loop.global_step = checkpoint.get("global_step", 0)
     key = type(trainer.datamodule).__qualname__

@@ -224,6 +224,57 @@ def nothing_of_the_sanity_check_is_shown_afterwards(side):
     return outcome(*fit(side, Looks, {"num_sanity_val_steps": 2}))
 
 
+@case
+def a_head_that_a_checkpoint_brings(side):
+    """What on_load_checkpoint adds to a module is trained by the optimizer."""
+
+    class Grows(common(side)):
+        grown = False
+
+        def __init__(self):
+            super().__init__()
+            self.net[1].p = 0.0  # a resume goes on with the generators' states here
+
+        def add_head(self):
+            self.grown = True
+            self.head = torch.nn.Linear(3, 3)
+            torch.nn.init.eye_(self.head.weight)
+
+        def forward(self, x):
+            return self.head(self.net(x)) if self.grown else self.net(x)
+
+        def on_load_checkpoint(self, checkpoint):
+            self.note(list(self.trainer.optimizers), self.current_epoch)
+            if "head.weight" in checkpoint["state_dict"]:
+                self.add_head()
+
+    module = Grows()
+    module.add_head()
+    trainer = side.Trainer(**{**QUIET, "max_epochs": 1})
+    torch.manual_seed(4)
+    trainer.fit(module, DataLoader(data(20), 8))
+    trainer.save_checkpoint("grown.ckpt")
+    again = Grows()
+    trainer = side.Trainer(**{**QUIET, "max_epochs": 2})
+    trainer.fit(again, DataLoader(data(20), 8), ckpt_path="grown.ckpt")
+    return plain([again.calls[0], dict(again.state_dict()), again.head.weight.flatten().tolist()])
+
+
+@case
+def rates_that_a_monitor_has_seen(side):
+    class Groups(common(side)):
+        def configure_optimizers(self):
+            first, last = self.net[0].parameters(), self.net[3].parameters()
+            groups = [{"params": first, "name": "first"}, {"params": last, "lr": 0.3, "name": "last"}]
+            return torch.optim.SGD(groups, lr=0.1, momentum=0.9, weight_decay=0.01)
+
+    monitor = side.LearningRateMonitor("epoch", log_momentum=True, log_weight_decay=True)
+    stops = side.EarlyStopping("loss", patience=2)
+    fit(side, Groups, {"callbacks": [monitor], "logger": side.CSVLogger("."), "max_epochs": 1})
+    kept = {name: value for name, value in stops.state_dict().items() if name in ("patience", "wait_count")}
+    return plain([monitor.lrs, monitor.last_momentum_values, monitor.last_weight_decay_values, kept])
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_same(name, tmp_path, monkeypatch):
     check(CASES[name], tmp_path, monkeypatch)

@@ -159,7 +159,7 @@ def test_profilers_tell_of_each_part(profiler, capsys):
 
 def test_a_profile_to_a_file(tmp_path):
     run(profiler=runtime.SimpleProfiler(dirpath=tmp_path, filename="times"))
-    row = next(line for line in (tmp_path / "times.txt").read_text().splitlines() if line.startswith("backward"))
+    row = next(line for line in (tmp_path / "fit-times.txt").read_text().splitlines() if line.startswith("backward"))
     assert row.split()[2] == "3"
 
 

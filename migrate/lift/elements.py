@@ -268,13 +268,24 @@ class Sums:
                 return value
 
     def made(self, name: ast.Name) -> ast.expr | None:
-        """The one value that the step gives a name; None where there is no such."""
-        made = self.given.get(name.id, [])
-        only = made[0] if len(made) == 1 else None
+        """The value that the step has given a name where it is read; None where there is no one such."""
+        made = self._above(name)
+        only = made[-1] if made else None
         plain = isinstance(only, ast.Assign) and len(only.targets) == 1 and isinstance(only.targets[0], ast.Name)
         if not plain or any(isinstance(n, ast.Name) and n.id == name.id for n in walk(only.value)):  # type: ignore[union-attr]
             return None
         return only.value  # type: ignore[union-attr]
+
+    def _above(self, name: ast.Name) -> list[ast.stmt]:
+        """The statements of the step that give the name a value before it is read; all where it is read further on."""
+        made = self.given.get(name.id, [])
+        if len(made) < 2:
+            return made
+        ups = {name, *self.facts.scopes.ancestors(name)} if name in self.facts.scopes.parents else set()
+        at = next((i for i, s in enumerate(self.body) if s in ups), None)
+        if at is None or self.body[at] in made:
+            return []
+        return [s for s in made if self.body.index(s) < at]
 
     def is_size(self, value: ast.expr) -> bool:
         """`len(x)`, `x.size(0)`, `x.shape[0]`, `x.numel()` of something of the step."""

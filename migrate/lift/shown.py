@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cached_property
+from typing import TypeGuard
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
@@ -97,6 +98,12 @@ class Shown:
             if kind is not None and not (kind == "mean" and _is_cut(node)):
                 yield node, kind
                 return
+        if _computes(node) and not self._all_brought(node):
+            # a size of the whole batch beside what is of this process's part would be a number of nothing
+            yield from (
+                (e, kind) for side in (node.left, node.right) for e, kind in self._largest(side) if kind == "mean"
+            )
+            return
         below: list[ast.AST] = list(ast.iter_child_nodes(node))
         if isinstance(node, ast.IfExp) and not self.sums.alike(node.test):
             below = [node.test]
@@ -104,6 +111,13 @@ class Shown:
             below = below[:2]
         for child in below:
             yield from self._largest(child)
+
+    def _all_brought(self, node: ast.BinOp) -> bool:
+        """Whether both sides of a computation are the same on every rank, or brought together as a whole."""
+        return all(
+            self.sums.alike(e) or self.sums.kind(e) is not None or (_computes(e) and self._all_brought(e))
+            for e in (node.left, node.right)
+        )
 
     def _names_itself(self, node: ast.FormattedValue) -> bool:
         """`{loss=}`: its text is shown too."""
@@ -178,6 +192,11 @@ def _is_one_of(e: ast.AST, texts: set[str]) -> bool:
 
 def _is_text(e: ast.expr) -> bool:
     return isinstance(e, ast.JoinedStr) or (isinstance(e, ast.Constant) and isinstance(e.value, str))
+
+
+def _computes(node: ast.AST) -> TypeGuard[ast.BinOp]:
+    """Arithmetic, and no text that is formatted or put together."""
+    return isinstance(node, ast.BinOp) and not any(_is_text(e) for e in (node.left, node.right))
 
 
 def _is_cut(e: ast.expr) -> bool:

@@ -135,6 +135,13 @@ PIECES = {
         "",
     ),
     "the last mean": ("pass", "worst = (out - 1).abs().mean()", "print(worst.item())", ""),
+    "a name of the step that is given another value below its line": (
+        "pass",
+        "n = len(x)\n        v = loss.item(); print(v, v * n / n, 2 * v)\n        "
+        "if i == 3:\n            v = 7; print(v)",
+        "pass",
+        "",
+    ),
     "a best value": ("total = 0.0", "total += loss.item()", "best = min(best, total)", "print(best, total)"),
 }
 SCRIPTS = {
@@ -283,6 +290,13 @@ def test_what_one_process_alone_prints_in_a_step_is_not_brought_together():
     ("shown", "brought"),
     [
         ("print(out.max().item())", "self.print(out.max().item())"),
+        ("print(out.max().item() / len(x))", "self.print(out.max().item() / len(x))"),
+        ("print(1 + (out.max().item() - len(x)) * 2)", "self.print(1 + (out.max().item() - len(x)) * 2)"),
+        (
+            "print('%d %f' % (len(y), out.max() / len(x)))",
+            "self.print('%d %f' % (self.all_reduce(len(y)), out.max() / len(x)))",
+        ),
+        ("v = loss.item()\n        if i:\n            v = 1\n        print(v / len(x))", "self.print(v / len(x))"),
         ("print(out.pow(2).mean().sqrt().item())", "self.print(self.batch_mean(out.pow(2).mean()).sqrt().item())"),
         ("print(out[y == 1].mean().item())", "self.print(out[y == 1].mean().item())"),
         ("few = out[:3]; print(few.mean().item())", "self.print(few.mean().item())"),

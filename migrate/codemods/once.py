@@ -32,6 +32,8 @@ WRITERS = {
     "comet_ml.Experiment",
     "comet_ml.start",
     "visdom.Visdom",
+    "logging.FileHandler",
+    *(f"logging.handlers.{n}Handler" for n in ("RotatingFile", "TimedRotatingFile", "WatchedFile")),
 }
 # statements that write, or take files away: nothing reads what they give back
 WRITES = {
@@ -43,7 +45,10 @@ WRITES = {
     *(f"wandb.{n}" for n in "log watch finish save alert define_metric log_artifact".split()),
     *(f"mlflow.{n}" for n in "log_metric log_metrics log_param log_params log_artifact end_run set_experiment".split()),
     *(f"tensorboard_logger.{n}" for n in ("configure", "log_value", "log_images")),
+    # without a handler of the script's own a logger says its warnings and errors on every rank, and nothing else
+    *(f"logging.{n}" for n in ("basicConfig", "config.dictConfig", "config.fileConfig")),
 }
+HANDLES = "addHandler"  # of a logger, whatever it is called
 
 
 class Once(Codemod):
@@ -116,7 +121,8 @@ class Once(Codemod):
             return SAVE if self.waits and reached == {False} else None
         full = facts.names.resolve(call.func)
         stands_alone = isinstance(facts.scopes.parents.get(call), ast.Expr)
-        writes = full in WRITERS or (full in WRITES and stands_alone)
+        handles = full is None and isinstance(call.func, ast.Attribute) and call.func.attr == HANDLES
+        writes = full in WRITERS or ((full in WRITES or handles) and stands_alone)
         if self.writers and writes and self._saves_once(facts, call) and not facts.in_formatted_string(call):
             return f"{ONLY}({facts.text.get(call.func)})"
         return None
@@ -144,7 +150,8 @@ def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] |
         full = facts.names.resolve(c.node.func)
         old = facts.text.text[start:stop]
         held = facts.alone.reached_by(c.node) == {False}
-        found.append((start, stop, SAVE if full == "torch.save" and held else f"{ONLY}({old})" if full else PRINT))
+        new = PRINT if isinstance(c.node.func, ast.Name) and full is None else f"{ONLY}({old})"
+        found.append((start, stop, SAVE if full == "torch.save" and held else new))
     return found
 
 

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import textwrap
 
 import pytest
@@ -30,6 +32,20 @@ def once(source: str) -> str:
             "import torchvision.utils as v\nv.save_image(x, 'a.png')",
             "import torchvision.utils as v\non_rank_zero(v.save_image)(x, 'a.png')",
         ),
+        (
+            "import logging\nlogging.basicConfig(level=logging.INFO)",
+            "import logging\non_rank_zero(logging.basicConfig)(level=logging.INFO)",
+        ),
+        (
+            "import logging\nlog = logging.getLogger(__name__)\nh = logging.FileHandler('a.log')\nlog.addHandler(h)",
+            "import logging\nlog = logging.getLogger(__name__)\nh = on_rank_zero(logging.FileHandler)('a.log')\n"
+            "on_rank_zero(log.addHandler)(h)",
+        ),
+        (
+            "from logging.handlers import RotatingFileHandler as R\nself.log.addHandler(R('a'))",
+            "from logging.handlers import RotatingFileHandler as R\non_rank_zero(self.log.addHandler)"
+            "(on_rank_zero(R)('a'))",
+        ),
         ("import torch as t\nif x:\n    t.save(a, b)", "import torch as t\nif x:\n    rank_zero_save(a, b)"),
     ],
 )
@@ -47,6 +63,9 @@ def test_rank_0_does_it(before, after):
         "from rich import print\nprint(1)",
         "logger.print(1)",
         "map(print, xs)",
+        "import logging\nlogging.getLogger(__name__).setLevel(logging.INFO)\nlogging.info('a')",
+        "import logging\nif rank == 0:\n    logging.basicConfig(level=logging.INFO)",
+        "found = log.addHandler(h)",
         "import io, torch\nkept = io.BytesIO()\ntorch.save(a, kept)",
         "import io, torch\ntorch.save(a, f=io.BytesIO())",
         "import torch\nf(torch.save(a, b))",
@@ -136,3 +155,39 @@ def test_a_save_that_is_loaded_again_at_once_is_waited_for(after, waits):
     text = migrate_text(f"{loop}p = 'a.pt'\nfor epoch in range(2):\n{textwrap.indent(epochs, '    ')}").text
     assert ("rank_zero_save(self.model.state_dict(), self.p)" in text) is waits
     assert ("is_global_zero" in text) is not waits
+
+
+LOGS = """
+import logging
+import torch
+
+logging.basicConfig(format='%(message)s', level=logging.INFO)
+log = logging.getLogger('own')
+log.addHandler(logging.FileHandler('own.log', mode='w'))
+torch.manual_seed(0)
+net = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for x in torch.utils.data.DataLoader(torch.ones(8, 4), batch_size=4):
+        loss = net(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    log.info('epoch %d: %.5f', epoch, net.bias.item())
+"""
+
+
+def test_what_a_lifted_script_logs_is_logged_once(tmp_path):
+    result = migrate_text(LOGS)
+    assert (
+        result.plan == "module" and "\non_rank_zero(log.addHandler)(on_rank_zero(logging.FileHandler)(" in result.text
+    )
+    said = []
+    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2", "--global-batch"]
+    for text, command in ((LOGS, [sys.executable]), (result.text, ptrun)):
+        (tmp_path / "train.py").write_text(text)
+        p = subprocess.run([*command, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert p.returncode == 0, p.stderr
+        lines = [line for line in p.stderr.splitlines() if line.startswith("epoch ")]
+        said.append((lines, (tmp_path / "own.log").read_text()))
+    assert said[0] == said[1] and len(said[0][0]) == 2

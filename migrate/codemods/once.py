@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts.nodes import walk
-from ..facts.own_files import saves_its_own
+from ..facts.own_files import is_own, saves_its_own
 from ..facts.script import Facts
 from ..report import Note
 from ._loaded_again import can_wait, loaded_again
@@ -112,6 +112,8 @@ class Once(Codemod):
                 return None
             where = next((k.value for k in call.keywords if k.arg == "file"), None)
             return PRINT if where is None or ast.unparse(where) in ("sys.stdout", "sys.stderr") else None
+        if _adds_to_file(facts, call):
+            return f"{ONLY}(open)" if self.writers and self._saves_once(facts, call) else None
         if facts.names.resolve(call.func) == "torch.save" and isinstance(facts.scopes.parents.get(call), ast.Expr):
             reached = facts.alone.reached_by(call)
             if saves_its_own(facts, call) or (not self.waits and _into_open_file(facts, call)):
@@ -132,6 +134,17 @@ class Once(Codemod):
         return facts.alone.reached_by(call) == {False}
 
 
+def _adds_to_file(facts: Facts, call: ast.Call) -> bool:
+    """`open(path, "a")` of one file for all ranks: each of them would add the same lines."""
+    if not (isinstance(call.func, ast.Name) and call.func.id == "open" and call.args):
+        return False
+    mode = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "mode"), None)
+    adds = isinstance(mode, ast.Constant) and isinstance(mode.value, str) and "a" in mode.value
+    if not adds or facts.scopes.scope_of(call.func).lookup("open") is not None:
+        return False
+    return "rank" not in ast.unparse(call.args[0]).lower() and not is_own(facts, call.args[0])
+
+
 def _into_open_file(facts: Facts, call: ast.Call) -> bool:
     """Below `with open(path, "wb") as f:`, which every rank opens."""
     names = {n.id for a in call.args[1:] for n in walk(a) if isinstance(n, ast.Name)}
@@ -150,7 +163,7 @@ def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] |
         full = facts.names.resolve(c.node.func)
         old = facts.text.text[start:stop]
         held = facts.alone.reached_by(c.node) == {False}
-        new = PRINT if isinstance(c.node.func, ast.Name) and full is None else f"{ONLY}({old})"
+        new = PRINT if old == "print" else f"{ONLY}({old})"
         found.append((start, stop, SAVE if full == "torch.save" and held else new))
     return found
 

@@ -18,17 +18,17 @@ OWN = ("uuid.", "tempfile.", "os.getpid")
 def saves_its_own(facts: Facts, call: ast.Call) -> bool:
     """Whether `torch.save(x, to)` is no file that the ranks would write one over the other."""
     to = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "f"), None)
-    return to is not None and _is_own(facts, to, 0)
+    return to is not None and is_own(facts, to)
 
 
-def _is_own(facts: Facts, node: ast.expr, depth: int) -> bool:
+def is_own(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     """Whether the value, or a part of it, comes from what gives every process another."""
     for n in walk(node):
         full = (facts.names.resolve(n.func) or "") if isinstance(n, ast.Call) else ""
         if full in MEMORY or full.startswith(OWN):
             return True
         made = _made(facts, n) if depth < 4 else None
-        if made and all(_is_own(facts, v, depth + 1) for v in made):
+        if made and all(is_own(facts, v, depth + 1) for v in made):
             return True
     return False
 

@@ -31,9 +31,11 @@ def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables
     optimizers = list(dict.fromkeys(_trunk_name(binder, recipe, n, o.losses[0]) for n in o.optimizers))
     if o.manual and recipe.whole is not None:  # one that is not always made is stepped by its global name
         optimizers = [n for n in optimizers if surely_bound(facts, recipe, binder, n)]
+    stepped = {_trunk_name(binder, recipe, n, o.losses[0]) for n in o.optimizers if _every_batch_reads(recipe, n)}
     for n in optimizers:
         # a step that every batch takes would end the script as the constructor's call does: by a NameError
-        if not surely_bound(facts, recipe, binder, n) and (o.manual or n not in binder.trunk_scope.stores):
+        taken = n in binder.trunk_scope.stores and (not o.manual or n in stepped)
+        if not taken and not surely_bound(facts, recipe, binder, n):
             raise CannotLift(recipe.epoch_loop, f"`{n}` may have no value when the loop begins")
     schedulers = [(_trunk_name(binder, recipe, n, call), "epoch") for n, call in recipe.schedulers]
     if o.batch_scheduler is not None:
@@ -84,6 +86,17 @@ def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables
     order = [n for n in variables.constructor if n not in c.handled]
     variables.constructor = sorted(set(order), key=order.index)
     return c
+
+
+def _every_batch_reads(recipe: Recipe, name: str) -> bool:
+    """Whether the step comes by the name under no condition, before anything may leave it."""
+    for s in recipe.train.body:
+        if isinstance(s, ast.If | ast.For | ast.While | ast.Try | ast.Match):
+            if any(isinstance(n, ast.Break | ast.Continue | ast.Return) for n in walk(s)):
+                return False
+        elif any(isinstance(n, ast.Name) and n.id == name for n in walk(s)):
+            return True
+    return False
 
 
 def _plateau(facts: Facts, binder: Binder, name: str, written: str) -> str:

@@ -46,6 +46,11 @@ def once(source: str) -> str:
             "from logging.handlers import RotatingFileHandler as R\non_rank_zero(self.log.addHandler)"
             "(on_rank_zero(R)('a'))",
         ),
+        ("f = open('log.txt', 'a')", "f = on_rank_zero(open)('log.txt', 'a')"),
+        (
+            "import csv\nwith open(p, mode='a+') as f:\n    csv.writer(f).writerow([1])",
+            "import csv\nwith on_rank_zero(open)(p, mode='a+') as f:\n    csv.writer(f).writerow([1])",
+        ),
         ("import torch as t\nif x:\n    t.save(a, b)", "import torch as t\nif x:\n    rank_zero_save(a, b)"),
     ],
 )
@@ -63,6 +68,12 @@ def test_rank_0_does_it(before, after):
         "from rich import print\nprint(1)",
         "logger.print(1)",
         "map(print, xs)",
+        "open('log.txt', 'w')",
+        "open('a')",
+        "open(f'{rank}.txt', 'a')",
+        "import os\nopen(str(os.getpid()), 'a')",
+        "from gzip import open\nf = open('log.txt', 'a')",
+        "if is_master:\n    f = open('log.txt', 'a')",
         "import logging\nlogging.getLogger(__name__).setLevel(logging.INFO)\nlogging.info('a')",
         "import logging\nif rank == 0:\n    logging.basicConfig(level=logging.INFO)",
         "found = log.addHandler(h)",
@@ -158,6 +169,8 @@ def test_a_save_that_is_loaded_again_at_once_is_waited_for(after, waits):
 
 
 LOGS = """
+import csv
+import json
 import logging
 import torch
 
@@ -174,6 +187,10 @@ for epoch in range(2):
         loss.backward()
         optimizer.step()
     log.info('epoch %d: %.5f', epoch, net.bias.item())
+    with open('epochs.csv', 'a') as f:
+        csv.writer(f).writerow([epoch, 1])
+        print('more', file=f)
+        json.dump([1], f)
 """
 
 
@@ -189,5 +206,6 @@ def test_what_a_lifted_script_logs_is_logged_once(tmp_path):
         p = subprocess.run([*command, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
         assert p.returncode == 0, p.stderr
         lines = [line for line in p.stderr.splitlines() if line.startswith("epoch ")]
-        said.append((lines, (tmp_path / "own.log").read_text()))
+        said.append((lines, (tmp_path / "own.log").read_text(), (tmp_path / "epochs.csv").read_text()))
+        (tmp_path / "epochs.csv").unlink()
     assert said[0] == said[1] and len(said[0][0]) == 2

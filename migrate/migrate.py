@@ -231,9 +231,9 @@ def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
             says = f"the loop is kept: lifting it failed ({type(fault).__name__}: {fault})"
             return _kept(facts, options, [Note(1, 1, "PTM701", says)])
     if trains:
-        return _kept(facts, options, [], is_script)
+        return _kept(facts, options, [])
     if kept and not facts.classes.run_by_trainer:
-        result = _kept(facts, options, [], is_script)
+        result = _kept(facts, options, [])
         result.plan = "loop" if is_script else "definitions" if result.edits or _defines(facts) else "none"
         return result
     changes = _device_changes(facts, options)
@@ -359,7 +359,7 @@ def _on_lightning(text: str, names: list[str], original: Facts) -> tuple[str, li
     return new, [replace(n, line=line(n.line)) for n in notes]
 
 
-def _kept(facts: Facts, options: Options, attention: list[Note], is_script: bool = True) -> Result:
+def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
     """The loop as it is written, on Runtime: each process computes every batch whole."""
     name = "runtime"
     while any(name in s.stores or name in s.params for s in facts.scopes.by_node.values()):
@@ -373,10 +373,8 @@ def _kept(facts: Facts, options: Options, attention: list[Note], is_script: bool
     kept = Facts(text)
     names = names_read(kept)
     if keep or names:
-        handle = is_script or name in {n.id for n in kept.walk(ast.Name)}  # a script's says that it is carried
-        after = f"{name} = Runtime.shared()" if handle else ""
-        imported = ["Runtime", *names] if handle else names
-        at, _, new = import_edit(kept.tree, kept.text, "ptmigrate.runtime", imported, after)
+        after = f"{name} = Runtime.shared()"
+        at, _, new = import_edit(kept.tree, kept.text, "ptmigrate.runtime", ["Runtime", *names], after)
         text = text[:at] + new + text[at:]
     first = next((c.edit for c in keep), None) if _trains(facts) else None
     if first is not None:

@@ -8,19 +8,20 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Chunk
 from .nodes import walk_here
-from .reads import exposed, stored
+from .reads import chosen_once, exposed, stored
 from .recipe import CannotLift, Recipe
 
 
 def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
     """Raise for a value that is carried from batch to batch and is no counter (a hidden state)."""
-    names = exposed(chunk.statements) & stored(chunk.statements)
+    names = (exposed(chunk.statements) & stored(chunk.statements)) - chosen_once(facts, chunk.statements)
     passing = chunk.passing
     if passing is not None:
         names -= {n.id for n in walk(passing.target) if isinstance(n, ast.Name)} | {passing.index or ""}
     own = stored(chunk.statements)  # of the samples, for all that is known here
     if passing is not None:
         own |= {n.id for n in walk(passing.target) if isinstance(n, ast.Name)}
+    _check_room(chunk, own)
     for s in chunk.statements:
         for n in () if isinstance(s, ast.FunctionDef) else walk_here(s):
             if isinstance(n, ast.Assign):
@@ -32,6 +33,24 @@ def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
                 if isinstance(n.op, ast.Add | ast.Sub):
                     continue
                 raise CannotLift(n, f"`{n.target.id}` is carried from batch to batch")
+
+
+def _check_room(chunk: Chunk, own: set[str]) -> None:
+    """Raise for a tensor made before the batches, with room for one: a share would be spread over all of it."""
+    resized = set()
+    for n in (n for s in chunk.statements for n in walk_here(s)):
+        if not (isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)):
+            continue
+        root: ast.expr = n.func.value
+        while isinstance(root, ast.Attribute | ast.Subscript):
+            root = root.value
+        if not isinstance(root, ast.Name) or root.id in own:
+            continue
+        if n.func.attr.startswith("resize"):
+            resized.add(root.id)
+        given = {x.id for a in n.args for x in walk(a) if isinstance(x, ast.Name)}
+        if n.func.attr == "copy_" and given & own and root.id not in resized:
+            raise CannotLift(n, f"`{root.id}` has room for a whole batch")
 
 
 def _accept_carried(facts: Facts, assign: ast.Assign, name: str, own: set[str]) -> None:

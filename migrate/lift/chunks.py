@@ -15,7 +15,7 @@ from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .late import apart
 from .nodes import is_mode_call, names_of
-from .reads import exposed, names_in, stored, sure_of, sure_stores
+from .reads import chosen_once, exposed, names_in, stored, sure_of, sure_stores
 from .recipe import DataPass, Recipe
 
 LIBRARIES = ("torch", "torchvision", "torchinfo", "torchsummary", "wandb", "copy")  # leave a model's mode as it is
@@ -186,7 +186,7 @@ def resolve_variables(
     writes: dict[Variable, set[int]] = {}
     needs: dict[Variable, set[int]] = {}
     for i, chunk in enumerate(chunks):
-        open_reads = exposed(chunk.statements)
+        open_reads = exposed(chunk.statements) - chosen_once(facts, chunk.statements)
         if i == 1 and recipe.reloads:
             _needed_by_loader(recipe, binder, chunks, needs)
         if chunk.hook.endswith("_step") and chunk.passing is not None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from ..facts.nodes import walk
+from ..facts.script import Facts
 from .nodes import names_of
 
 
@@ -40,6 +41,37 @@ def exposed(statements: list[ast.stmt], under: Mapping[str, set[str]] = MappingP
         if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Import | ast.ImportFrom):
             sure |= stores
     return open_reads
+
+
+def chosen_once(facts: Facts, statements: list[ast.stmt]) -> set[str]:
+    """Names that branches of one `if`, and nothing else, give a value: its tests have one answer in every round.
+
+    Where no branch is taken none ever is, and what reads the name has no value in the first round already.
+    """
+    changed = {n.id for s in statements for n in walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    changed |= {ast.unparse(n) for s in statements for n in walk(s) if isinstance(n, ast.Attribute) and _is_set(n)}
+    found: set[str] = set()
+    for s in statements:
+        blocks: list[list[ast.stmt]] = []
+        branch: ast.stmt = s
+        while (
+            isinstance(branch, ast.If) and _is_steady(branch.test) and not _reads_any(ast.unparse(branch.test), changed)
+        ):
+            blocks.append(branch.body)
+            if len(branch.orelse) != 1:
+                break
+            branch = branch.orelse[0]
+        if not blocks or not isinstance(branch, ast.If) or branch.orelse:
+            continue
+        inside = set(walk(s))
+        for name in stored([s]):
+            giving = [b for b in blocks if name in stored(b)]
+            sure = all(name in (sure_stores(b) or ()) and name not in exposed(b) for b in giving)
+            node = next(n for n in walk(s) if isinstance(n, ast.Name) and n.id == name)
+            home = facts.scopes.scope_of(node).lookup(name)
+            if sure and home is not None and all(store in inside for store in home.stores.get(name, ())):
+                found |= {name} - set(home.params)
+    return found
 
 
 def _is_steady(test: ast.expr) -> bool:

@@ -20,6 +20,7 @@ from .nodes import walk_here
 from .own_device import own_device
 from .reads import stored
 from .recipe import CannotLift, Recipe
+from .sample_gradients import check_gradients
 from .shown import Shown, is_print, keeps, of_the_batch, reads_part, shows
 from .splice import Splice
 from .totals import Where
@@ -65,6 +66,8 @@ class Rewriter:
                 continue
             try:
                 check_carried(self.facts, self.recipe, chunk)
+                if chunk.passing is self.recipe.train:
+                    check_gradients(self.facts, self.recipe.train)
             except CannotLift as why:
                 if chunk.passing is self.recipe.train:
                     self.recipe.whole = self.recipe.whole or why

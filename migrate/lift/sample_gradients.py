@@ -1,0 +1,84 @@
+"""Gradients of the samples themselves: of a mean over a share they are longer than of the mean over the whole batch."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..facts.nodes import walk
+from ..facts.script import Facts
+from .nodes import is_call_of, walk_here
+from .recipe import CannotLift, DataPass
+from .shown import of_the_batch
+
+THE_SAME = ("detach", "clone", "data", "cpu")
+GRADIENT = "torch.autograd.grad"
+
+
+def check_gradients(facts: Facts, train: DataPass) -> None:
+    """Raise for a gradient of what the batch gives that is used for more than its sign."""
+    part = of_the_batch(train, set(), {})
+    for n in (n for s in train.body for n in walk_here(s)):
+        taken = isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load) and _of(n.value, part)
+        if not taken and not (isinstance(n, ast.Call) and _differentiates_mean(facts, train, n, part)):
+            continue
+        if any(not _only_sign(facts, use) for use in _uses(facts, train, n)):
+            raise CannotLift(n, f"`{facts.short(n)}` is the gradient of a mean over the batch")
+
+
+def _of(node: ast.AST, names: set[str]) -> bool:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in names
+
+
+def _differentiates_mean(facts: Facts, train: DataPass, call: ast.Call, part: set[str]) -> bool:
+    """`torch.autograd.grad(loss, x)`: not of values that stand for themselves, nor of their sum."""
+    if facts.names.resolve(call.func) != GRADIENT or any(k.arg == "grad_outputs" for k in call.keywords):
+        return False
+    given = {k.arg: k.value for k in call.keywords}
+    outputs, inputs = (given.get(k, call.args[i] if len(call.args) > i else None) for i, k in enumerate(OF))
+    if outputs is None or inputs is None or len(call.args) > len(OF):
+        return False
+    made = [outputs]
+    if isinstance(outputs, ast.Name):
+        assigned = (n for s in train.body for n in walk_here(s) if isinstance(n, ast.Assign))
+        made = [n.value for n in assigned if any(ast.unparse(t) == outputs.id for t in n.targets)]
+    summed = bool(made) and all(is_call_of(v, "sum") or _resolves(facts, v, "torch.sum") for v in made)
+    return not summed and any(_of(x, part) for x in walk(inputs) if isinstance(x, ast.Name))
+
+
+OF = ("outputs", "inputs")
+
+
+def _resolves(facts: Facts, node: ast.expr, full: str) -> bool:
+    return isinstance(node, ast.Call) and facts.names.resolve(node.func) == full
+
+
+def _uses(facts: Facts, train: DataPass, node: ast.AST) -> Iterator[ast.AST]:
+    """The places where the value is used, through the names of the step that are given it."""
+    up = facts.scopes.parents.get(node)
+    while isinstance(up, ast.Subscript) or (isinstance(up, ast.Attribute) and up.attr in THE_SAME):
+        node, up = up, facts.scopes.parents.get(up)
+        if isinstance(up, ast.Call) and up.func is node:
+            node, up = up, facts.scopes.parents.get(up)
+    names = {t.id for t in up.targets if isinstance(t, ast.Name)} if isinstance(up, ast.Assign) else set()
+    if not names or len(names) < len(up.targets):  # type: ignore[union-attr]
+        yield node
+        return
+    for n in (n for s in train.body for n in walk_here(s)):
+        if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load):
+            yield n
+
+
+def _only_sign(facts: Facts, use: ast.AST) -> bool:
+    """`x.grad.sign()`, `torch.sign(grad)`, `x.grad.zero_()`, `x.grad is None`."""
+    up = facts.scopes.parents.get(use)
+    if isinstance(up, ast.Attribute) and up.attr in ("sign", "zero_", "shape", "dtype", "device"):
+        return True
+    if isinstance(up, ast.Attribute) and up.attr in THE_SAME:
+        call = facts.scopes.parents.get(up)
+        return _only_sign(facts, call if isinstance(call, ast.Call) and call.func is up else up)
+    if isinstance(up, ast.Call) and facts.names.resolve(up.func) == "torch.sign":
+        return True
+    return isinstance(up, ast.Compare) and isinstance(up.ops[0], ast.Is | ast.IsNot)

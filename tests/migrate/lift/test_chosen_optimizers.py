@@ -1,0 +1,45 @@
+"""An optimizer that an option chooses, with no branch for what else the user may say: lifted, run before and after."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.lift.test_same_run import HEAD
+from tests.migrate.running import check_same
+
+CHOSEN = HEAD.replace(
+    "parser.add_argument('--lr'", "parser.add_argument('--opt', default='adam')\nparser.add_argument('--lr'"
+)
+CHOSEN = CHOSEN[: CHOSEN.index("optimizer = ")] + (
+    "if args.opt == 'adam':\n    optimizer = torch.optim.Adam(model.parameters(), lr=args.lr)\n"
+    "elif args.opt == 'sgd':\n    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)\n"
+)
+LOOP = """
+for epoch in range(args.epochs):
+    for i, (x, y) in enumerate(train_loader):
+        FIRST
+        loss = criterion(model(x), y)
+        if i % 2 == 0:
+            loss.backward()
+            optimizer.step()
+    print(epoch, f'{loss.item():.6f}')
+"""
+
+
+def script(first):
+    return CHOSEN + LOOP.replace("FIRST", first)
+
+
+@pytest.mark.parametrize(
+    "first", ["optimizer.zero_grad()", "if x is None:\n            print('none')\n        optimizer.zero_grad()"]
+)
+@pytest.mark.parametrize("option", ["adam", "sgd"])
+def test_one_that_every_batch_works_with(first, option):
+    assert "optimizer may" not in check_same(script(first), "manual", "--opt", option)
+
+
+@pytest.mark.parametrize(
+    "first", ["model.zero_grad()", "if i > 3:\n            continue\n        optimizer.zero_grad()"]
+)
+def test_one_that_a_batch_may_do_without_stays(first):
+    (note,) = (n for n in migrate_text(script(first)).attention if n.code == "PTM701")
+    assert "`optimizer` may have no value" in note.message

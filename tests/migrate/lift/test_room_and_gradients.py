@@ -1,0 +1,105 @@
+"""What a share of a batch is too small for, or has another gradient of: run before and after, and on two processes."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.running import check_same
+
+HEAD = """
+import argparse
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+parser = argparse.ArgumentParser()
+parser.add_argument('--attack', default='signed')
+args = parser.parse_args()
+torch.manual_seed(0)
+xs = torch.randn(16, 4)
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(xs, (xs.sum(1) > 0).long()), batch_size=4)
+net = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+room = torch.zeros(4, 4)
+for epoch in range(2):
+    for x, y in loader:
+        STEP
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        print(f'{loss.item():.6f}')
+"""
+ATTACK = "x = x.clone().requires_grad_(True)\n        F.cross_entropy(net(x), y).backward()\n        "
+GRAD = "x = x.clone().requires_grad_(True)\n        first = F.cross_entropy(net(x), y)\n        "
+SIGNS = """if args.attack == 'signed':
+            delta = 0.1 * torch.ones_like(x)
+            delta = delta.detach()
+        elif args.attack == 'none':
+            delta = torch.zeros_like(x)
+        x = x + delta"""
+WHOLE = {
+    "the gradient itself": ATTACK + "x = (x + 0.5 * x.grad).detach()",
+    "through a name": ATTACK
+    + "g = x.grad.detach()\n        print(f'{g.abs().sum().item():.6f}')\n        x = x.detach()",
+    "autograd.grad": GRAD + "x = (x + torch.autograd.grad(first, x)[0]).detach()",
+    "a tensor with room for a batch": "room.copy_(x)\n        x = room.clone() * len(x)",
+    "its data": "room.data.copy_(x)\n        x = room * len(x)",
+}
+DIVIDED = {
+    "its sign": ATTACK + "x = (x + 0.5 * x.grad.sign()).detach()",
+    "the sign of a name": ATTACK + "g = x.grad.data\n        x = (x + 0.5 * torch.sign(g)).detach()",
+    "of a sum": GRAD.replace("y)", "y, reduction='sum')")
+    + "x = (x + torch.autograd.grad(net(x).sum(), x)[0]).detach()",
+    "a tensor that takes the size": "room.resize_(x.size()).copy_(x)\n        x = room + 1",
+    "parameters": "with torch.no_grad():\n            for p in net.parameters():\n                p.copy_(p * 0.9)",
+    "what an option chooses": SIGNS,
+}
+
+
+def plan(step):
+    return "manual" if ".backward()" in step else "module"
+
+
+@pytest.mark.parametrize("step", WHOLE.values(), ids=WHOLE.keys())
+def test_whole_batches(step):
+    assert "divide_batches = False" in check_same(HEAD.replace("STEP", step), plan(step))
+
+
+@pytest.mark.parametrize("step", DIVIDED.values(), ids=DIVIDED.keys())
+def test_shares(step):
+    result = check_same(HEAD.replace("STEP", step), plan(step))
+    assert "divide_batches" not in result and "self.delta" not in result
+
+
+ALL = """
+import os, runpy, sys
+
+for i in range(COUNT):
+    if os.environ.get("RANK", "0") == "0":
+        print(f"@ {i}")
+    kept, sys.argv = sys.argv, sys.argv[:1]
+    runpy.run_path(f"{kept[1]}_{i}.py", run_name="__main__")
+    sys.argv = kept
+"""
+
+
+def test_two_processes_print_what_one_does(tmp_path):
+    steps = [*WHOLE.values(), *DIVIDED.values()]
+    for i, step in enumerate(steps):
+        text = HEAD.replace("STEP", step)
+        (tmp_path / f"old_{i}.py").write_text(text)
+        (tmp_path / f"new_{i}.py").write_text(migrate_text(text).text)
+    (tmp_path / "all.py").write_text(ALL.replace("COUNT", str(len(steps))))
+    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2", "--global-batch"]
+    said = []
+    for command in ([sys.executable, "all.py", "old"], [*ptrun, "all.py", "new"]):
+        p = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+        assert p.returncode == 0, p.stderr[-3000:]
+        said.append([re.findall(r"^\d+\.\d+$", part, re.M) for part in p.stdout.split("@ ")[1:]])
+    for step, *numbers in zip(steps, *said, strict=True):
+        one, two = ([float(n) for n in found] for found in numbers)
+        assert one and two == pytest.approx(one, abs=2e-6), step

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...facts.script import Facts
+from .appends import append_in_place
 from .attributes import name_attributes
 from .bars import open_bars
 from .flags import write_out_flags
@@ -25,6 +26,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     name_given,
     switch_in_place,
     add_in_place,
+    append_in_place,
     name_before,
     write_out_flags,
     write_out_phases,

@@ -116,7 +116,8 @@ class RemoveDeviceCalls(Codemod):
         if receiver is None:
             yield from self._made_there(facts, call)
             return
-        if not facts.placed.by_runtime(receiver) and not _kept_by_loss(facts, call):
+        placed = facts.placed.by_runtime(receiver) or facts.placed.becomes_module(call)
+        if not placed and not _kept_by_loss(facts, call):
             return
         kept = _what_stays(facts, call)
         says = f"`{facts.short(call)}`: {WHY}"

@@ -131,6 +131,22 @@ class Placed:
             return True
         return self.is_called(name, scope)
 
+    def becomes_module(self, call: ast.Call) -> bool:
+        """Whether a name that is asked for what only modules have keeps what a call gives: `net = make().cuda()`."""
+        s, f = self.facts.scopes.parents.get(call), call.func
+        made = f.value if isinstance(f, ast.Attribute) else None
+        if not (isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)):
+            return False
+        if not isinstance(made, ast.Call) or (self.facts.names.resolve(made.func) or "").startswith(
+            ("torch.", "numpy.")
+        ):
+            return False
+        scope = self.facts.scopes.scope_of(s.targets[0]).lookup(s.targets[0].id)
+        ups = (
+            (self.facts.scopes.parents.get(r) for r in self.facts.scopes.reads(s.targets[0].id, scope)) if scope else ()
+        )
+        return any(isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS for up in ups)
+
     def is_called(self, name: str, scope: Scope) -> bool:
         """Whether a name is used as a module or a function is, and no tensor."""
         if name in MODULE_NAME:

@@ -23,9 +23,18 @@ class Configured:
     model_class: str | None = None
     optimizers: list[str] = field(default_factory=list)
     tensors: set[str] = field(default_factory=set)  # trunk names of tensors: they become buffers
+    plain: list[ast.Call] = field(default_factory=list)  # calls that moved such tensors: buffers move with the Module
 
 
-def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables) -> Configured:
+def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, places: bool = True) -> Configured:
+    """`places`: tensors that the script puts on a device by name go where the Module is."""
+    c = _configured(facts, recipe, binder, variables)
+    if places:
+        _moved_tensors(facts, recipe, binder, variables, c)
+    return c
+
+
+def _configured(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables) -> Configured:
     o = recipe.optimization
     c = Configured()
     optimizers = list(dict.fromkeys(_trunk_name(binder, recipe, n, o.losses[0]) for n in o.optimizers))
@@ -222,6 +231,28 @@ def _devices(facts: Facts, binder: Binder, variables: Variables, c: Configured) 
             variables.attributes.pop(Variable("", name), None)
         elif values and all(_is_tensor(facts, v) for v in values):
             c.tensors.add(name)
+
+
+def _moved_tensors(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, c: Configured) -> None:
+    """`noise = torch.randn(64, 8).cuda()` that only lifted code reads: it moves with the Module."""
+    passes = {p.function for p in (recipe.train, recipe.evaluate) if p is not None and p.function is not None}
+    lifted = {recipe.epoch_loop, *(f for f in passes if len(facts.devices.uses_of_function(f)) == 1)}
+    for name in set(variables.constructor) - c.handled - c.tensors:
+        values = facts.devices.assigned(name, binder.trunk_scope) or []
+        moved = [v for v in values if isinstance(v, ast.Call) and _only_moves(facts, v)]
+        if not moved or name in binder.trunk_scope.params or len(values) > 1:
+            continue
+        if all(lifted & set(facts.scopes.ancestors(r)) for r in facts.scopes.reads(name, binder.trunk_scope)):
+            c.tensors.add(name)
+            c.plain += moved
+
+
+def _only_moves(facts: Facts, call: ast.Call) -> bool:
+    """`torch.zeros(3).cuda()`, `torch.zeros(3).to(device)` with nothing else."""
+    made = facts.devices.moved(call)
+    if made is None or not _is_tensor(facts, made):
+        return False
+    return len(call.args) + len(call.keywords) < 2 and not any(k.arg == "device" for k in made.keywords)  # type: ignore[attr-defined]
 
 
 def _is_tensor(facts: Facts, value: ast.expr) -> bool:

@@ -56,6 +56,8 @@ def _assemble(facts: Facts, recipe: Recipe, lifted: Lifted) -> str:
     for s in lifted.configured.moved:
         first, last = splice.with_comments(s, _block_floor(recipe, s))
         edits.append((*facts.text.line_span(first, last), ""))
+    for call in lifted.configured.plain:
+        edits.append((facts.text.span(call.func.value)[1], facts.text.span(call)[1], ""))  # type: ignore[attr-defined]
     for line, lines in _bound_first(facts, recipe, lifted.unbound):
         at, _ = facts.text.line_span(line, line)
         edits.append((at, at, newline.join(lines) + newline))
@@ -106,7 +108,9 @@ def _before_trunk(facts: Facts, recipe: Recipe, text: str, newline: str) -> tupl
     assert isinstance(holder, ast.stmt)
     first, _ = Splice(facts.text).with_comments(holder)
     a, _ = facts.text.line_span(first, first)
-    return a, a, text + newline * 3
+    above = facts.text.text[:a].split("\n")[:-1]
+    blank = next((i for i, line in enumerate(reversed(above)) if line.strip()), 2)
+    return a, a, newline * max(2 - blank, 0) + text + newline * 3
 
 
 def _with_blank_lines(facts: Facts, stop: int) -> int:

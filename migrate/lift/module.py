@@ -103,6 +103,8 @@ class ModuleBuilder(Rewriter):
             if f is not None and f not in removed:
                 continue  # it stands in the script too, where it stays told of
             self._say(call, f"`{self.facts.short(call)}` goes where the Module is: `{OWN}`", PLACED)
+        for call in self.configured.plain:
+            self._say(call, f"`{self.facts.short(call)}` goes where the Module is: a buffer of it", PLACED)
         for s in self.own_device.dropped:
             self._say(s, f"`{self.facts.short(s)}` removed: nothing reads it any more", UNREAD)
 

@@ -20,6 +20,8 @@ def lines(body: str) -> str:
     [
         ("x = net.cuda().half()", "x = net.half()"),
         ("net.train().cuda(0)\n", "net.train()\n"),
+        ("from nets import make\nn = make(3).cuda()\no = t.optim.SGD(n.parameters(), 1)", "from nets import make\nn = make(3)\no = t.optim.SGD(n.parameters(), 1)"),
+        ("def make():\n    return nn.Linear(1, 1)\nn = make().to('cuda')\nn.eval()", "def make():\n    return nn.Linear(1, 1)\nn = make()\nn.eval()"),
         ("def f(x, c):\n    if c:\n        x = x.cuda();\n    return x", "def f(x, c):\n    return x"),
         ("def f(x, c):\n    if c: x = x.cuda();\n    return x", "def f(x, c):\n    if c: pass\n    return x"),
         ("def f(x, c):\n    if c:\n        x = x.cuda(); y = 1;\n    return x", "def f(x, c):\n    if c:\n        y = 1;\n    return x"),

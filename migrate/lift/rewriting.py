@@ -12,6 +12,7 @@ from .chunks import Binder, Chunk, Variable, Variables, chunks_of, resolve_varia
 from .collected import collected
 from .configure import configure, need_names
 from .counters import Counters, alike, all_ranks_pass, counter_of, counters_of, is_counter_read
+from .decisions import check_decisions
 from .epochs import free_epoch_name
 from .functions import check_functions
 from .lasting import lasting
@@ -67,6 +68,7 @@ class Rewriter:
             try:
                 check_carried(self.facts, self.recipe, chunk)
                 if chunk.passing is self.recipe.train:
+                    check_decisions(self.facts, self.recipe.train)
                     check_gradients(self.facts, self.recipe.train)
             except CannotLift as why:
                 if chunk.passing is self.recipe.train:

@@ -6,9 +6,10 @@ import ast
 
 from ..facts.choice import known_in
 from ..facts.nodes import walk
-from .chunks import Variable
+from .chunks import Variable, bound_before
 from .epochs import epoch_afterwards, max_epochs
 from .imports import imported_as
+from .reads import stored, sure_of
 from .recipe import CannotLift
 from .rewriting import Rewriter
 
@@ -70,8 +71,21 @@ class Trunk:
 
     def _result(self, module: str, var: Variable) -> str:
         value = f"{module}.{self.variables.attributes[var]}"
+        if not self._surely_set(var.name):  # it has no value after the loop where no epoch gave it one
+            value = f'getattr({module}, "{self.variables.attributes[var]}", None)'
         how = self.rewriter.lasting.brought.get(var, "all_reduce")
         return f"{module}.{how}({value})" if self.rewriter.is_in_part(var) else value
+
+    def _surely_set(self, name: str) -> bool:
+        """Whether an epoch gives the name a value under no condition, or something above the loop does."""
+        r = self.recipe
+        if name in self.variables.constructor or bound_before(self.rewriter.binder, r, name):
+            return True
+        passes = [p for p in (r.train, r.evaluate) if p is not None]
+        given = {n.id for p in passes if p.result is not None for n in walk(p.result) if isinstance(n, ast.Name)}
+        given |= {n.id for p in passes for n in walk(p.loop.target) if isinstance(n, ast.Name)}
+        given |= {p.index for p in passes if p.index is not None}
+        return name in given or any(name in _stored_surely(c.statements) for c in self.rewriter.chunks)
 
     def _free(self, name: str) -> str:
         """A name that nothing has here."""
@@ -94,3 +108,15 @@ class Trunk:
             new = self.facts.text.get(var) if isinstance(var, ast.expr) else new
             text = text[: a - start] + new + text[b - start :]
         return text
+
+
+def _stored_surely(statements: list[ast.stmt]) -> set[str]:
+    """What statements give a value under no condition; those below a way out of the loop are come by too."""
+    found: set[str] = set()
+    for s in statements:
+        found |= sure_of(s) or set()
+        if isinstance(s, ast.FunctionDef | ast.ClassDef):
+            found.add(s.name)
+        elif isinstance(s, ast.For | ast.While | ast.Try):
+            found |= stored([s])
+    return found

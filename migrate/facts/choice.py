@@ -166,8 +166,9 @@ def _given_once(facts: Facts, a: ast.Attribute) -> ast.expr | None:
         return None
     stores = [n for n in facts.walk(ast.Attribute) if n.attr == a.attr and not isinstance(n.ctx, ast.Load)]
     s = facts.scopes.parents.get(stores[0]) if len(stores) == 1 else None
-    plain = isinstance(s, ast.Assign) and s.targets == stores
-    return s.value if plain and isinstance(stores[0].value, ast.Name) and stores[0].value.id == "self" else None
+    if not isinstance(s, ast.Assign) or s.targets != stores:
+        return None
+    return s.value if isinstance(stores[0].value, ast.Name) and stores[0].value.id == "self" else None
 
 
 def _fold_bool(facts: Facts, node: ast.BoolOp, depth: int) -> Truth:

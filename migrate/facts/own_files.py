@@ -57,7 +57,12 @@ def _class_around(facts: Facts, node: ast.AST) -> ast.ClassDef | None:
 def _given(facts: Facts, value: ast.expr, c: ast.ClassDef | None) -> list[ast.expr]:
     """What the calls of a class give a parameter of its constructor."""
     f = facts.classes.methods(c).get("__init__") if c is not None else None
-    if c is None or f is None or not isinstance(value, ast.Name) or value.id not in facts.scopes.by_node[f].params:
+    if (
+        c is None
+        or not isinstance(f, ast.FunctionDef)
+        or not isinstance(value, ast.Name)
+        or value.id not in facts.scopes.by_node[f].params
+    ):
         return []
     calls = [x for x in facts.walk(ast.Call) if isinstance(x.func, ast.Name) and x.func.id == c.name]
     return [v for call in calls if (v := argument(call, f, value.id, True)) is not None]

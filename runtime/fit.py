@@ -21,7 +21,7 @@ from .data.ahead import Ahead
 from .data.borrowed import uncounted
 from .data.combined import loaders_of
 from .evaluate import EvaluationLoop, filled, number_of_batches
-from .hooks import find_hook
+from .hooks import AT_BATCHES, BETWEEN_BATCHES, WITH_GRADIENTS, find_hook, with_gradients
 from .loop_names import FitNames, Phase
 from .manual import ManualStep
 from .pace import Pace
@@ -138,11 +138,16 @@ class FitLoop(FitNames):
         self.own_names = OwnNames(trainer.runtime, module, made, trainer.optimizers)
         trainer.lr_scheduler_configs = schedulers
 
-    def around_hook(self, hook: Callable[..., Any]) -> Callable[..., Any]:
-        """The module's own hook between batches, as the strategy wants it called."""
+    def around_hook(self, name: str, hook: Callable[..., Any]) -> Callable[..., Any]:
+        """The user's own hook of this name, as the strategy wants it called."""
+        strategy = self.trainer.runtime.strategy
         if self.own_names is None:
             return hook
-        return self.trainer.runtime.strategy.around_hook(self.own_names.around_hook(hook))
+        if name in BETWEEN_BATCHES:
+            return strategy.around_hook(self.own_names.around_hook(hook))
+        if name in WITH_GRADIENTS:
+            return with_gradients(strategy, hook)
+        return strategy.around_batch_hook(hook) if name in AT_BATCHES else hook
 
     def joins_norms(self) -> bool:
         """Does batch norm measure the batches of all processes together? (Not in a proof's run without batch norm.)"""

@@ -14,10 +14,20 @@ from .errors import ConfigurationError
 
 # where the module's own code may do anything with its weights, and has the time to gather them
 BETWEEN_BATCHES = (
-    *("on_train_start", "on_train_epoch_start", "on_train_batches_end", "on_train_epoch_end", "training_epoch_end"),
+    *(
+        "on_fit_start",
+        "on_train_start",
+        "on_train_epoch_start",
+        "on_train_batches_end",
+        "on_train_epoch_end",
+        "training_epoch_end",
+    ),
     *("on_sanity_check_start", "on_sanity_check_end", "on_validation_start", "on_validation_end"),
     *("on_validation_epoch_start", "on_validation_epoch_end"),
 )
+AT_BATCHES = ("on_train_batch_start", "on_train_batch_end", "on_before_zero_grad")
+WITH_GRADIENTS = ("on_after_backward", "on_before_optimizer_step")
+OURS = f"{__package__}.callbacks."
 
 
 class Hooks:
@@ -72,10 +82,16 @@ def overridden(owner: Any, name: str, base: type) -> bool:
 
 def find_hook(name: str, trainer: Any, callbacks: Sequence[Any], module: Any) -> Callable[..., Any] | None:
     """All of the hook's bodies as one call (callbacks first, then the module, whose answer is returned), or None."""
-    calls = [partial(getattr(cb, name), trainer, trainer.module) for cb in callbacks if overridden(cb, name, Hooks)]
+    around = trainer.fit_loop.around_hook
+    calls = []
+    for callback in callbacks:
+        if overridden(callback, name, Hooks):
+            call = partial(getattr(callback, name), trainer, trainer.module)
+            ours = str(getattr(call.func, "__module__", "")).startswith(OURS)
+            calls.append(call if ours else around(name, call))
     of_module = getattr(module, name) if module is not None and overridden(module, name, Hooks) else None
-    if of_module is not None and name in BETWEEN_BATCHES:
-        of_module = trainer.fit_loop.around_hook(of_module)
+    if of_module is not None:
+        of_module = around(name, of_module)
     if not calls:
         return of_module
 
@@ -85,6 +101,16 @@ def find_hook(name: str, trainer: Any, callbacks: Sequence[Any], module: Any) ->
         return of_module(*args) if of_module is not None else None
 
     return call_all
+
+
+def with_gradients(strategy: Any, hook: Callable[..., Any]) -> Callable[..., Any]:
+    """The user's own `hook` between backward and step."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with strategy.gradients():
+            return hook(*args, **kwargs)
+
+    return call
 
 
 def takes(function: Callable[..., Any], name: str, count: int | None = None) -> bool:

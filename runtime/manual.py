@@ -56,7 +56,9 @@ class ManualStep:
                 self.handles.append(optimizer.register_step_pre_hook(lambda *_: check(optimizer)))
             if self.before_step is not None:
                 hook = self.before_step
-                self.handles.append(optimizer.register_step_pre_hook(lambda *_: hook(optimizer)))
+                first = optimizer.register_step_pre_hook(lambda *_: hook(optimizer))  # before an engine divides
+                optimizer._optimizer_step_pre_hooks.move_to_end(first.id, last=False)
+                self.handles.append(first)
 
     def count(self, *_: Any) -> None:
         """global_step is the number of steps of all optimizers."""

@@ -11,7 +11,7 @@ import torch
 
 from .errors import ConfigurationError
 from .handle import checked_reduction
-from .hooks import overridden, step_caller, takes
+from .hooks import overridden, step_caller, takes, with_gradients
 from .profilers import around
 
 if TYPE_CHECKING:
@@ -47,7 +47,10 @@ class AutomaticStep:
         self.closure = self.own_step or loop.wants_closure
         self.own_zero = overridden(module, "optimizer_zero_grad", Base)
         self.zero_takes_turn = takes(module.optimizer_zero_grad, "optimizer_idx")
-        self.clips = bool(trainer.gradient_clip_val) or overridden(module, "configure_gradient_clipping", Base)
+        own_clip = overridden(module, "configure_gradient_clipping", Base)
+        self.clips = bool(trainer.gradient_clip_val) or own_clip
+        clip = module.configure_gradient_clipping
+        self.clip = with_gradients(self.strategy, clip) if own_clip else clip
         hooks = (trainer.hook(name) for name in STEP_HOOKS)
         self.before_zero, self.before_backward, self.after_backward, self.before_step = hooks
         self.scaler = self.runtime.precision.scaler
@@ -138,7 +141,7 @@ class AutomaticStep:
             self.before_step(self.optimizer)
         if self.clips:
             trainer = self.trainer
-            self.module.configure_gradient_clipping(
+            self.clip(
                 self.optimizer,
                 gradient_clip_val=trainer.gradient_clip_val,
                 gradient_clip_algorithm=trainer.gradient_clip_algorithm,
@@ -155,7 +158,9 @@ class AutomaticStep:
             loss = loss_of(outputs[0])
             return loss / self.accumulate if loss is not None and self.accumulate > 1 else loss
 
-        call_optimizer_step(self.module, self.loop.epoch, batch_idx, self.optimizer, self.turn, closure)
+        self.strategy.around_own_step(call_optimizer_step)(
+            self.module, self.loop.epoch, batch_idx, self.optimizer, self.turn, closure
+        )
         self.loop.global_step += 1
         return outputs[0] if outputs else None
 

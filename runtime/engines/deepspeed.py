@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -26,6 +26,8 @@ from deepspeed.utils import (
     safe_set_full_optimizer_state,
     safe_set_local_optimizer_state,
 )
+
+from .deepspeed_whole import Adopted, padded_part
 
 
 def version() -> str:
@@ -123,8 +125,10 @@ class Stepping(torch.optim.Optimizer):
         self.inner = _inner(engine)
         self.__dict__.update({k: v for k, v in self.inner.__dict__.items() if k != "step"})
         self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = OrderedDict(), OrderedDict()
+        self.adopted = Adopted(engine)
         self.is_called = False  # does the engine call the module's optimizer just now?
         self.waiting = False  # gradients for the next step
+        self.is_due = False  # a step, of gradients that are complete
         self.has_loss = False  # since the last step, on any rank
         self.largest_norm: float | None = None  # of the next step's gradients
 
@@ -133,9 +137,10 @@ class Stepping(torch.optim.Optimizer):
         for hook in self._optimizer_step_pre_hooks.values():
             hook(self, (), {})
         if self.has_loss:
+            self.adopted.adopt()
             with self._clipping(), self.calls():
                 self.engine.step()
-        self.waiting = self.has_loss = False
+        self.waiting = self.has_loss = self.is_due = False
         for hook in self._optimizer_step_post_hooks.values():
             hook(self, (), {})
         return loss
@@ -158,6 +163,20 @@ class Stepping(torch.optim.Optimizer):
         yield
         config.gradient_clipping, optimizer.clip_grad = before
         self.largest_norm = None
+
+    @contextmanager
+    def with_parameters(self) -> Iterator[None]:
+        """Inside, the groups have the module's parameters, where DeepSpeed has rows of numbers."""
+        of_rows = self.param_groups
+        self.param_groups = [
+            {**row, "params": group["params"]} for row, group in zip(of_rows, self.groups, strict=True)
+        ]
+        try:
+            yield
+        finally:
+            for row, group in zip(of_rows, self.param_groups, strict=True):
+                row.update(_options(group))
+            self.param_groups = of_rows
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """The engine does it, after its steps; gradients that no step has used cannot be taken back."""
@@ -255,44 +274,9 @@ def _set_state(engine: Any, parameter: torch.nn.Parameter, name: str, value: tor
         _inner(engine).state[parameter][name] = value
     elif engine.zero_optimization_stage() < 3:
         safe_set_full_optimizer_state(parameter, value, name)
-    else:  # parts have one size, so the last one may be padded
+    else:
         size = safe_get_local_optimizer_state(parameter, name).numel()
-        padded = torch.nn.functional.pad(value.flatten(), (0, size * dist.get_world_size() - value.numel()))
-        safe_set_local_optimizer_state(parameter, padded[dist.get_rank() * size :][:size], name)
-
-
-@contextmanager
-def whole(engine: Any, changes: bool = False) -> Iterator[None]:
-    """Stage 3: all parameters on every rank, and no messages from within the forward passes. `changes`: what rank 0
-    does to them stays.
-    """
-    offload = engine.optimizer.parameter_offload
-    parameters = list(engine.module.parameters())
-    with deepspeed.zero.GatheredParameters(parameters, modifier_rank=0 if changes else None):
-        offload._remove_module_hooks()
-        try:
-            yield
-        finally:
-            offload.setup_zero_stage3_hooks()
-
-
-@contextmanager
-def keeping_changes(engine: Any) -> Iterator[None]:
-    """What is done to the parameters inside is done to the float32 ones that the next step is made on. Those stay what
-    they are where nothing was done: bfloat16 would round them.
-    """
-    parameters = list(engine.module.parameters())
-    with whole(engine, True) if engine.zero_optimization_stage() == 3 else nullcontext():
-        before = [p.detach().clone() for p in parameters]
-        yield
-        changed = not all(map(torch.equal, before, parameters))
-    if changed and engine.zero_optimization_stage():
-        engine.optimizer.refresh_fp32_params()
-
-
-def is_part(parameter: Any) -> bool:
-    """Stage 3: has this rank only its part of a parameter just now?"""
-    return getattr(parameter, "ds_numel", parameter.numel()) != parameter.numel()
+        safe_set_local_optimizer_state(parameter, padded_part(value, size), name)
 
 
 def load(engine: Any, module: torch.nn.Module, state: Mapping[str, Any], strict: bool) -> None:
@@ -314,13 +298,3 @@ def whole_weights(folder: Any, tag: str | None) -> dict[str, torch.Tensor]:
     except (FileNotFoundError, ValueError) as error:
         raise ConfigurationError(f"no checkpoint of DeepSpeed's in {str(folder)!r}: {error}") from None
     return {name.removeprefix("module."): value.detach().clone() for name, value in state.items()}
-
-
-def undivide(engine: Any, module: torch.nn.Module) -> None:
-    """Stage 3: plain parameters again."""
-    offload = engine.optimizer.parameter_offload
-    offload._remove_module_hooks()
-    for parameter in module.parameters():
-        with deepspeed.zero.GatheredParameters([parameter]):
-            value = parameter.detach().clone()
-        parameter.data = value

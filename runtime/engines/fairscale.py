@@ -6,7 +6,8 @@ Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Paramete
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -151,3 +152,22 @@ class OrderedShardedDataParallel(ShardedDataParallel):
         dist.all_reduce(used, dist.ReduceOp.MAX, group=self._mask_group)
         for index in (used == 0).nonzero().flatten().tolist():
             self._trainable_params[index].grad = None  # as in one process: nobody has used it
+
+    @contextmanager
+    def whole_gradients(self) -> Iterator[None]:
+        """Inside, every rank has the gradients that their owners have; what is done to them, the owners keep."""
+        mine = dist.get_rank()
+        owner = [self._trainable_param_to_rank[p] for p in self._trainable_params]
+        there = torch.tensor([p.grad is not None for p in self._trainable_params], dtype=torch.uint8)
+        dist.all_reduce(there, dist.ReduceOp.MAX, group=self._mask_group)
+        for parameter, rank, is_there in zip(self._trainable_params, owner, there.tolist(), strict=True):
+            if is_there:
+                gradient = torch.empty_like(parameter) if rank != mine else parameter.grad.contiguous()
+                dist.broadcast(gradient, rank)
+                parameter.grad = gradient
+        try:
+            yield
+        finally:
+            for parameter, rank in zip(self._trainable_params, owner, strict=True):
+                if rank != mine:
+                    parameter.grad = None

@@ -249,6 +249,22 @@ class Strategy(AsLightning):
         """
         return hook
 
+    def gradients(self) -> AbstractContextManager:
+        """Around the user's own code between backward and step, which all ranks run: inside, every rank has gradients
+        and parameters whole; what is done to them stays.
+        """
+        return nullcontext()
+
+    def around_batch_hook(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        """The user's own `hook` at the beginning or the end of a batch, which all ranks call: as `around_hook`, but
+        parameters are gathered only where it looks at one.
+        """
+        return hook
+
+    def around_own_step(self, step: Callable[..., Any]) -> Callable[..., Any]:
+        """The module's own `optimizer_step`, which all ranks call, and in which it may use its parameters."""
+        return step
+
     # -- checkpoints: whole on every number of processes ------------------------------------------------------------
 
     def state_dict(self, module: Module) -> dict[str, Any]:

@@ -84,6 +84,10 @@ class DDPShardedStrategy(DDPStrategy):
         mine = [p for group in optimizer.optim.param_groups for p in group["params"] if p.grad is not None]
         optimizer.clip_grad_norm(value, filter_params_fn=lambda _: mine)
 
+    def gradients(self) -> AbstractContextManager:
+        divided = self._sharded is not None and not self._sharded._should_accumulate_grads
+        return self._sharded.whole_gradients() if divided else super().gradients()
+
     def optimizer_state(self, module: Module, optimizer: Any) -> dict[str, Any]:
         optimizer.consolidate_state_dict(recipient_rank=0)
         return optimizer.state_dict() if self.runtime.rank == 0 else {}

@@ -7,12 +7,10 @@ and momentum still move it), because DeepSpeed steps all of a partition.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -20,18 +18,20 @@ import torch.distributed as dist
 
 from ..collectives import broadcast_tensors
 from ..errors import ConfigurationError
+from ..hooks import WITH_GRADIENTS, Hooks, overridden
 from .averaging import GradientAverager, refuse_own, zero_of
 from .base import Strategy
+from .deepspeed_config import check_stage, completed, read_config
 from .needs import Package
 from .parts import Parts
 from .registry import register
+from .when_asked import WhenAsked
 
 if TYPE_CHECKING:
     from ..module import Module
     from ..trainer import Trainer
 
 VARIABLES = ("PTMIGRATE_DEEPSPEED_CONFIG_PATH", "PL_DEEPSPEED_CONFIG_PATH")
-SECTIONS = ("zero_optimization", "optimizer", "scheduler", "fp16", "bf16")
 INSTALL = "DS_BUILD_OPS=0 pip install --no-build-isolation deepspeed (and ninja), or ptmigrate[deepspeed]"
 
 
@@ -96,6 +96,8 @@ class DeepSpeedStrategy(Strategy):
         self._together: Any = None  # stage 3: tells whether ranks use the same layers
         self._ranks: Any = None  # has nothing to average, and tells ranks apart that are elsewhere
         self._parts: Parts | None = None
+        self._when_asked: WhenAsked | None = None  # stage 3
+        self._handed_out: Any = None  # stage 3
         self._accumulating = False
         self._gathered = False  # stage 3: are all parameters on every rank just now?
 
@@ -117,6 +119,12 @@ class DeepSpeedStrategy(Strategy):
 
     def check_run(self, trainer: Trainer, module: Module, stage: str, resumes: bool) -> None:
         super().check_run(trainer, module, stage, resumes)
+        hook = next((name for name in WITH_GRADIENTS if overridden(module, name, Hooks)), None)
+        if stage == "fit" and not module.automatic_optimization and hook is not None:
+            raise ConfigurationError(
+                f"strategy 'deepspeed' cannot call {hook} under manual optimization: its gradients come about in the "
+                "step; use 'fsdp' or 'ddp_sharded'"
+            )
         number = next((name for name, p in module.named_parameters() if p.ndim == 0), None)
         if stage == "fit" and self.stage == 3 and number is not None:
             raise ConfigurationError(
@@ -157,7 +165,7 @@ class DeepSpeedStrategy(Strategy):
 
     def setup_optimizers(self, module: Module, optimizers: list[Any]) -> list[Any]:
         """Everything is handed to DeepSpeed's engine. An optimizer in its config takes the place of the module's."""
-        from ..engines import deepspeed
+        from ..engines import deepspeed, deepspeed_whole
 
         if self.runtime.world_size > 1:
             broadcast_tensors([*module.parameters(), *module.buffers()])
@@ -170,7 +178,9 @@ class DeepSpeedStrategy(Strategy):
         loaded = {} if own else deepspeed.taken_state(optimizers[0])
         self.manual = not module.automatic_optimization
         self.frozen = [p for p in module.parameters() if not p.requires_grad]
-        self.engine = deepspeed.engine(module, None if own else optimizers[0], self._complete())
+        self.engine = deepspeed.engine(
+            module, None if own else optimizers[0], completed(self.config, self.manual, self.runtime)
+        )
         self.optimizer = deepspeed.Stepping(self.engine, groups)
         if loaded:
             self.optimizer.load_state_dict(loaded)
@@ -178,39 +188,24 @@ class DeepSpeedStrategy(Strategy):
             self._ranks = GradientAverager(self.runtime.world_size, self.runtime.group)
             self.optimizer.register_step_pre_hook(lambda *_: self._ranks.meet(0))
         if self.stage == 3:
-            self._parts = Parts(module, deepspeed.is_part, "DeepSpeed's stage 3")
+            self._parts = Parts(module, deepspeed_whole.is_part, "DeepSpeed's stage 3")
+            self._when_asked = WhenAsked(module, self._whole)
         if self.runtime.world_size > 1:
             meet = partial(self._ranks.meet, 1) if self.manual else None
             self._together = deepspeed.keep_together(self.engine, self.runtime.group, meet)
         return [self.optimizer]
 
-    def _complete(self) -> dict[str, Any]:
-        """The config with what the run decides."""
-        config = json.loads(json.dumps(self.config))
-        if self.manual:
-            config["managed_gradient_accumulation"] = False  # a step is made when the user makes it
-        if int(config.get("gradient_accumulation_steps", 1)) != 1:
-            raise ConfigurationError("gradient_accumulation_steps in DeepSpeed's config: give accumulate_grad_batches=")
-        config.pop("train_batch_size", None)
-        config["gradient_accumulation_steps"] = 1
-        config.setdefault("train_micro_batch_size_per_gpu", 1)  # the loader decides; DeepSpeed only prints it
-        config.setdefault("steps_per_print", 2**31)
-        config.setdefault("zero_force_ds_cpu_optimizer", False)
-        config.setdefault("gradient_clipping", 0.0)  # its own default cuts every gradient to a norm of 1
-        precision = self.runtime.precision
-        if precision.dtype is torch.bfloat16:
-            config.setdefault("bf16", {"enabled": True})
-        elif precision.autocast_dtype is torch.bfloat16:
-            config.setdefault("torch_autocast", {"enabled": True, "dtype": "bfloat16"})
-        elif precision.name.startswith("16"):
-            config.setdefault("fp16", {"enabled": True})
-            precision.scaler = None  # DeepSpeed scales the loss
-        optimizer = config.get("optimizer", {})
-        if self.runtime.on_cpu and str(optimizer.get("type", "")).lower() in ("adam", "adamw"):
-            given = optimizer.setdefault("params", {})
-            given.setdefault("torch_adam", True)  # FusedAdam is compiled for minutes
-            given.setdefault("weight_decay", 0.0)  # as FusedAdam; torch's AdamW has another default
-        return config
+    def step(self, module: Module, name: str) -> Callable[..., Any]:
+        step = super().step(module, name)
+        if name != "training_step" or self.stage < 3:
+            return step
+        from ..engines import deepspeed_whole
+
+        self._handed_out = deepspeed_whole.HandedOut(module, self._together)
+        return self._handed_out.around(step)
+
+    def around_own_step(self, step: Callable[..., Any]) -> Callable[..., Any]:
+        return self._handed_out.around(step) if self._handed_out is not None else step
 
     def wrap(self, module: Module) -> Callable[..., Any]:
         if "optimizer" in self.config and module.trainer.lr_scheduler_configs:
@@ -270,6 +265,8 @@ class DeepSpeedStrategy(Strategy):
             self.optimizer.waiting = self.optimizer.has_loss = True
         elif self._accumulating:
             self.engine.step()
+        else:
+            self.optimizer.is_due = True
 
     def check_step(self, optimizer: Any) -> None:
         if not self.optimizer.waiting:
@@ -300,7 +297,11 @@ class DeepSpeedStrategy(Strategy):
         self.optimizer.largest_norm = value
 
     def zero_grad(self, optimizer: Any) -> None:
-        """The engine does it, after its steps."""
+        """The engine does it, after its steps; an optimizer_step of the module's own may have left one out."""
+        if self.stage == 3 and self.optimizer.is_due:
+            from ..engines import deepspeed_whole
+
+            deepspeed_whole.forget_gradients(self.engine)
 
     # -- evaluation and checkpoints --------------------------------------------------------------------------------
 
@@ -309,29 +310,53 @@ class DeepSpeedStrategy(Strategy):
         if self.engine is None or self._gathered or self.engine.zero_optimization_stage() < 3:
             yield
             return
-        from ..engines import deepspeed
+        from ..engines import deepspeed_whole
 
         self._gathered = True
         try:
-            with deepspeed.whole(self.engine):
+            with deepspeed_whole.whole(self.engine):
                 yield
         finally:
             self._gathered = False
 
     def around_hook(self, hook: Callable[..., Any]) -> Callable[..., Any]:
         def keeping_changes(*args: Any) -> Any:
-            if self.engine is None or self._gathered:
+            with self._whole():
                 return hook(*args)
-            from ..engines import deepspeed
 
-            self._gathered = True
-            try:
-                with deepspeed.keeping_changes(self.engine):
-                    return hook(*args)
-            finally:
-                self._gathered = False
+        return keeping_changes if self.stage == 3 else hook
 
-        return keeping_changes
+    def around_batch_hook(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        return self._when_asked.around(hook) if self._when_asked is not None else hook
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Stage 3: what is done to parameters inside stays."""
+        if self.engine is None or self._gathered:
+            yield
+            return
+        from ..engines import deepspeed_whole
+
+        self._gathered = True
+        try:
+            with deepspeed_whole.whole(self.engine, True):
+                yield
+        finally:
+            self._gathered = False
+
+    @contextmanager
+    def gradients(self) -> Iterator[None]:
+        if self.engine is None or self._gathered or self._accumulating or self.manual or not self.stage:
+            yield
+            return
+        from ..engines import deepspeed_whole
+
+        self._gathered = True
+        try:
+            with deepspeed_whole.gradients(self.engine, self.optimizer):
+                yield
+        finally:
+            self._gathered = False
 
     def state_dict(self, module: Module) -> dict[str, Any]:
         with self.evaluation(module):
@@ -357,6 +382,7 @@ class DeepSpeedStrategy(Strategy):
         this, while a fit runs.
         """
         with self._parts.meant() if self._parts is not None else nullcontext(), self.optimizer.calls():
+            self.optimizer.adopted.adopt()
             self.engine.save_checkpoint(str(folder), tag=tag)
 
     @staticmethod
@@ -374,49 +400,15 @@ class DeepSpeedStrategy(Strategy):
 
     def finish(self, module: Module) -> None:
         if self.engine is not None and self.engine.zero_optimization_stage() == 3:
-            from ..engines import deepspeed
+            from ..engines import deepspeed_whole
 
-            deepspeed.undivide(self.engine, module)
+            deepspeed_whole.undivide(self.engine, module)
 
     def teardown(self) -> None:
         if self._parts is not None:
             self._parts.release()
-        self._parts = None
+        self._parts = self._when_asked = self._handed_out = None
         self.engine = self._ranks = self._together = None
-
-
-def read_config(given: Any) -> dict[str, Any]:
-    """A dict of its own, from a dict or a JSON file. Raises ConfigurationError that names the file."""
-    if isinstance(given, dict):
-        return checked(json.loads(json.dumps(given)), "DeepSpeed's config")
-    if not isinstance(given, (str, os.PathLike)):
-        raise ConfigurationError(f"DeepSpeed's config: a dict or the path of a JSON file is needed, not {given!r}")
-    path = Path(given)
-    name = f"DeepSpeed's config {str(path)!r}"
-    if not path.is_file():
-        raise ConfigurationError(f"{name} is a folder" if path.is_dir() else f"{name} was not found")
-    try:
-        config = json.loads(path.read_text())
-    except ValueError as error:
-        raise ConfigurationError(f"{name} is not JSON: {error}") from None
-    return checked(config, name)
-
-
-def checked(config: Any, name: str) -> dict[str, Any]:
-    """`config`, where it is what DeepSpeed reads; else ConfigurationError that begins with `name`."""
-    if not isinstance(config, dict):
-        raise ConfigurationError(f"{name}: an object is needed, as {{...}}")
-    for section in SECTIONS:
-        if not isinstance(config.get(section, {}), dict):
-            raise ConfigurationError(f"{name}: {section!r} is an object, as {{...}}, not {config[section]!r}")
-    check_stage(config.get("zero_optimization", {}).get("stage", 0), f"{name}: ")
-    return config
-
-
-def check_stage(stage: Any, where: str = "") -> None:
-    if stage not in (0, 1, 2, 3):
-        told = f"stage={stage!r}: ZeRO has stages 1, 2 and 3 (0: everything on every process)"
-        raise ConfigurationError(where + told)
 
 
 DeepSpeedPlugin = DeepSpeedStrategy  # the guide's name

@@ -8,7 +8,7 @@ memory, so there the module itself works on the pieces, one after another and in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,6 +18,7 @@ from .base import Strategy, with_step_end
 from .ddp import DDPStrategy
 from .pieces import Piece, Recorder, gather, is_number, replay, scatter, whole_loss
 from .registry import register
+from .unchanged import Unchanged
 
 if TYPE_CHECKING:
     from ..module import Module
@@ -53,11 +54,13 @@ class _OverDevices(Strategy):
         reduction = module.loss_reduction
         devices = self.devices[:1] if self._whole(module, name) else self.devices
         ends = overridden(module, f"{name}_end", Base)
+        unchanged = Unchanged(module, name, "runs once on every device")
 
         def on_all_devices(batch: Any, *rest: Any) -> Any:
             pieces = scatter(batch, devices)
             recorders = [Recorder(piece.size) for piece in pieces]
-            outputs = run_pieces(module, name, pieces, rest, recorders)
+            with unchanged.checked(several=len(pieces) > 1):
+                outputs = run_pieces(module, name, pieces, rest, recorders)
             replay(recorders, module.log)
             sizes[:] = [piece.size for piece in pieces]
             gathered = gather(outputs, devices[0])
@@ -114,20 +117,14 @@ def run_pieces(
     module: Module, name: str, pieces: Sequence[Piece], rest: tuple, recorders: Sequence[Recorder]
 ) -> list[Any]:
     """The outputs of `module.name(piece, *rest)` on every piece's device."""
-    if pieces[0].device.type == "cpu":
-        return [
-            _run_here(module, name, piece, rest, recorder, first=number == 0)
-            for number, (piece, recorder) in enumerate(zip(pieces, recorders, strict=True))
-        ]
-    return _run_on_gpus(module, name, pieces, rest, recorders)
-
-
-def _run_here(module: Module, name: str, piece: Piece, rest: tuple, recorder: Recorder, first: bool) -> Any:
-    with standing_for(module, piece, recorder):
-        if first:
-            return getattr(module, name)(piece.batch, *rest)
-        with own_buffers(module):
-            return getattr(module, name)(piece.batch, *rest)
+    if pieces[0].device.type != "cpu":
+        return _run_on_gpus(module, name, pieces, rest, recorders)
+    begun = [buffer.clone() for buffer in module.buffers()] if len(pieces) > 1 else []
+    outputs = []
+    for number, (piece, recorder) in enumerate(zip(pieces, recorders, strict=True)):
+        with standing_for(module, piece, recorder), own_buffers(module, begun) if number else nullcontext():
+            outputs.append(getattr(module, name)(piece.batch, *rest))
+    return outputs
 
 
 @contextmanager
@@ -141,8 +138,11 @@ def standing_for(module: Module, piece: Piece, recorder: Recorder) -> Iterator[N
 
 
 @contextmanager
-def own_buffers(module: torch.nn.Module) -> Iterator[None]:
-    """Inside, buffers (running statistics) are copies: those of the first device are kept, as with GPUs."""
+def own_buffers(module: torch.nn.Module, begun: Sequence[torch.Tensor] | None = None) -> Iterator[None]:
+    """Inside, buffers (running statistics) are copies: those of the first device are kept, as with GPUs. `begun`: what
+    `module.buffers()` were when the step began, where that is not what they are.
+    """
+    values = dict(zip(module.buffers(), begun, strict=True)) if begun is not None else {}
     kept = [
         (part._buffers, name, buffer)
         for part in module.modules()
@@ -150,7 +150,7 @@ def own_buffers(module: torch.nn.Module) -> Iterator[None]:
         if buffer is not None
     ]
     for buffers, name, buffer in kept:
-        buffers[name] = buffer.clone()
+        buffers[name] = values.get(buffer, buffer).clone()
     try:
         yield
     finally:

@@ -25,6 +25,7 @@ from .fsdp_root import Root, divided_as, is_divided
 from .parts import Parts
 from .registry import register
 from .together import Together
+from .when_asked import WhenAsked
 
 if TYPE_CHECKING:
     from ..module import Module
@@ -86,6 +87,7 @@ class FSDPStrategy(Strategy):
 
         broadcast_tensors([*module.parameters(), *module.buffers()])
         self._manual = None
+        own = {name: p for name, p in module.named_parameters() if p._backward_hooks or p._post_accumulate_grad_hooks}
         self._whole = {
             (owner, name): p for owner in module.modules() for name, p in owner._parameters.items() if p is not None
         }
@@ -100,8 +102,10 @@ class FSDPStrategy(Strategy):
             fully_shard(block, reshard_after_forward=self.reshard_after_forward, **options)
         self._root = fully_shard(Root(module, self._blocks, Together("fully_shard", self.runtime.group)), **options)
         self._root.leave_states_alone()
+        self._hang_hooks(own)
         self._root.note_calls()
         self._parts = Parts(module, is_divided, "strategy 'fsdp'")
+        self._when_asked = WhenAsked(module, self._kept_whole)
         parts = {whole: owner._parameters[name] for (owner, name), whole in self._whole.items()}
         self._divided = {whole: part for whole, part in parts.items() if whole is not part}
         if numbers and module.automatic_optimization:
@@ -113,6 +117,15 @@ class FSDPStrategy(Strategy):
         self._outside = [(name, p) for name, p in module.named_parameters() if id(p) not in inside]
         for whole in self._divided:
             whole.data = whole.data.new_empty(0)  # the memory goes; the object comes back in `teardown`
+
+    def _hang_hooks(self, own: dict[str, torch.nn.Parameter]) -> None:
+        """The user's hooks on parameters of his, `own`, are called for those that steps see."""
+        parts = [self._root, *self._blocks] if own else ()
+        for part in parts:
+            part.unshard()
+        self._root.hang_hooks(own)
+        for part in parts:
+            part.reshard()
 
     def setup_optimizers(self, module: Module, optimizers: list[Any]) -> list[Any]:
         """Optimizers that were made before the module was divided get the parts."""
@@ -263,16 +276,41 @@ class FSDPStrategy(Strategy):
 
     def around_hook(self, hook: Callable[..., Any]) -> Callable[..., Any]:
         def with_whole_parameters(*args: Any) -> Any:
-            if self._root is None:
+            with self._kept_whole():
                 return hook(*args)
-            hooked = self._root.module
-            with self.evaluation(hooked):
-                outcome = hook(*args)
-                with torch.no_grad():
-                    self._root.keep_changes(hooked.trainer.optimizers if self._manual is None else ())
-                return outcome
 
         return with_whole_parameters
+
+    def around_batch_hook(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        return self._when_asked.around(hook)
+
+    @contextmanager
+    def gradients(self) -> Iterator[None]:
+        if self._accumulating or self._manual is not None or self._root is None:
+            yield
+            return
+        optimizers = self._root.module.trainer.optimizers
+        with self._kept_whole():
+            self._root.exchange(optimizers)
+            yield
+
+    @contextmanager
+    def _kept_whole(self) -> Iterator[None]:
+        """Parameters, and gradients, whole; what is done to them stays."""
+        if self._root is None or self._gathered:
+            yield
+            return
+        root, automatic = self._root, self._manual is None
+        with self.evaluation(root.module):
+            if automatic:
+                root.take_gradients()
+            try:
+                yield
+            finally:
+                with torch.no_grad():
+                    root.keep_changes(root.module.trainer.optimizers if automatic else ())
+                    if automatic:
+                        root.give_gradients()
 
     # -- checkpoints -----------------------------------------------------------------------------------------------
 

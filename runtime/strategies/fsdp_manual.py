@@ -54,6 +54,7 @@ class WholeSteps:
             if not self._inside:
                 for whole, part in self.pairs:
                     part.requires_grad_(whole.requires_grad)
+                self.root.keep_step()
                 self.root.make_freeable()
                 self.root.reshard()
 
@@ -75,6 +76,7 @@ class WholeSteps:
                 loss = closure()
             args, kwargs = (args[0], lambda: loss), {}
         self.averager.meet(self.number[id(optimizer)])
+        self.root.keep_step()
         self._exchange(optimizer, self.part_of)
         for part in (p for group in optimizer.param_groups for p in group["params"] if p in self.whole_of):
             gradient = self.whole_of[part].grad

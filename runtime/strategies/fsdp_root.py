@@ -40,6 +40,7 @@ class Root(torch.nn.Module):
         try:
             outputs = step(*args)
             self._idle = outputs is None
+            self.keep_step()
             outputs = self._nothing() if self._idle else outputs
         finally:
             self._steps = False
@@ -68,6 +69,54 @@ class Root(torch.nn.Module):
         for optimizer in optimizers:
             for params in optimizer.param_groups:
                 params["params"] = [parts.get(p, p) for p in params["params"]]
+
+    @torch.no_grad()
+    def keep_step(self) -> None:
+        """What a step has done to parameters (a teacher that moves, weights that are normed) is done to this rank's
+        parts, before they are gathered again.
+        """
+        for group in self._groups():
+            for each in group.fsdp_params if group.is_unsharded else ():
+                each.sharded_param.to_local().copy_(local_rows(each, each.unsharded_param.detach()))
+                self._put_back(each)
+
+    @staticmethod
+    def _put_back(each: Any) -> None:
+        """The user's code may have given a parameter another tensor: fully_shard gathers into its own."""
+        whole, gathered = each.unsharded_param, each.all_gather_outputs
+        if len(gathered) == 1 and whole.untyped_storage().data_ptr() != gathered[0].untyped_storage().data_ptr():
+            whole.data = torch.as_strided(gathered[0], whole.size(), whole.stride()).copy_(whole.data)
+
+    def hang_hooks(self, own: dict[str, torch.nn.Parameter]) -> None:
+        """Parameters, whole just now, call the hooks of the user's own, by their names."""
+        for name, parameter in self.module.named_parameters() if own else ():
+            for hook in (getattr(own.get(name), "_backward_hooks", None) or {}).values():
+                parameter.register_hook(hook)
+            for hook in (getattr(own.get(name), "_post_accumulate_grad_hooks", None) or {}).values():
+                parameter.register_post_accumulate_grad_hook(hook)
+
+    def take_gradients(self) -> None:
+        """Parameters are whole: so are gradients."""
+        for group in self._groups():
+            for each in group.fsdp_params:
+                part = each.sharded_param
+                each.unsharded_param.grad = None if part.grad is None else part.grad.full_tensor()
+
+    def give_gradients(self) -> None:
+        """What the user's code has done to whole gradients is done to this rank's parts."""
+        for group in self._groups():
+            for each in group.fsdp_params:
+                part, whole = each.sharded_param, each.unsharded_param
+                part.grad = None if whole.grad is None else divided_as(part, whole.grad)
+                whole.grad = None
+
+    def exchange(self, optimizers: Iterable[Any]) -> None:
+        """Whole parameters in the optimizers' groups, where parts are; `keep_changes` puts parts back."""
+        pairs = [(each.sharded_param, each.unsharded_param) for group in self._groups() for each in group.fsdp_params]
+        wholes = dict(pairs)
+        for optimizer in optimizers:
+            for params in optimizer.param_groups:
+                params["params"] = [wholes.get(p, p) for p in params["params"]]
 
     def make_freeable(self) -> None:
         """fully_shard frees parameters by giving their memory the size 0: what NumPy has seen does not take that."""
@@ -126,6 +175,14 @@ class Root(torch.nn.Module):
     def _note_use(self, name: str, parameter: torch.Tensor) -> None:
         if parameter.grad is not None and not self._idle:  # torch also tells of a backward that brings none
             self.used.add(name)
+
+
+def local_rows(each: Any, whole: torch.Tensor) -> torch.Tensor:
+    """This rank's rows of a whole parameter of fully_shard's, as it divides them."""
+    part = each.sharded_param
+    rows = -(-whole.size(0) // part.device_mesh.size())
+    first = min(part.device_mesh.get_local_rank() * rows, whole.size(0))
+    return whole[first : first + rows]
 
 
 def divided_as(part: Any, value: torch.Tensor) -> Any:

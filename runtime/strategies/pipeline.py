@@ -19,9 +19,12 @@ import torch.distributed as dist
 from ..collectives import broadcast_object, broadcast_tensors, gather_objects
 from ..data.move import batch_size_of, slice_batch
 from ..errors import ConfigurationError, unknown_name
+from ..hooks import with_gradients
 from . import stages
 from .base import Strategy
 from .registry import register
+from .unchanged import Unchanged
+from .when_asked import WhenAsked
 
 if TYPE_CHECKING:
     from ..module import Module
@@ -78,6 +81,8 @@ class PipelineStrategy(Strategy):
         self._stages: stages.Stages | None = None
         self._pending: dict[torch.nn.Parameter, torch.Tensor] = {}
         self._leaf: torch.Tensor | None = None
+        self._gathered = False  # are all parameters on every rank just now?
+        self._when_asked: WhenAsked | None = None
 
     def check_run(self, trainer: Trainer, module: Module, stage: str, resumes: bool) -> None:
         super().check_run(trainer, module, stage, resumes)
@@ -128,8 +133,10 @@ class PipelineStrategy(Strategy):
 
     def setup_module(self, module: Module) -> None:
         broadcast_tensors([*module.parameters(), *module.buffers()])
+        self._when_asked = WhenAsked(module, self.gradients)
 
     def wrap(self, module: Module) -> Callable[..., Any]:
+        self._unchanged = Unchanged(module, "training_step", "runs several times a batch")
         return lambda batch, batch_idx: self._train(module, batch, batch_idx)
 
     def _cut(self, module: Module, taken: torch.Tensor) -> stages.Stages:
@@ -154,14 +161,16 @@ class PipelineStrategy(Strategy):
 
     def _train(self, module: Module, batch: Any, batch_idx: int) -> Any:
         """Forward and backward of all micro-batches; gradients wait in `_pending` until `backward`."""
-        taken = stages.taken_by(module, batch, batch_idx)
+        with self._unchanged.checked():
+            taken = stages.taken_by(module, batch, batch_idx)
         if taken is None:  # on all ranks, which have the same batch
             return None
         cut = self._cut(module, taken)
         held = {p: p.grad for p in cut.parameters}
         for parameter in cut.parameters:
             parameter.grad = None
-        out = self._run_schedule(cut, taken, module, batch, batch_idx)
+        with self._unchanged.checked():
+            out = self._run_schedule(cut, taken, module, batch, batch_idx)
         self._pending = {p: p.grad for p in cut.parameters if p.grad is not None}
         for parameter, gradient in held.items():
             parameter.grad = gradient
@@ -171,6 +180,11 @@ class PipelineStrategy(Strategy):
         if loss is None:
             self._pending = {}
             return None
+        if loss.requires_grad:
+            raise ConfigurationError(
+                f"training_step uses parameters besides calling self.{stages.NAME}: in a pipeline each process has "
+                "those of its stage alone; take weight decay from the optimizer, or use 'ddp'"
+            )
         self._leaf = loss.detach().clone().requires_grad_()
         whole = self._leaf * 1.0
         return {**outputs, "loss": whole} if isinstance(outputs, dict) else whole
@@ -220,8 +234,9 @@ class PipelineStrategy(Strategy):
             return
         gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         square = torch.zeros(1, device=self.runtime.device)
-        for gradient in gradients:
-            square += gradient.detach().float().pow(2).sum()
+        for parameter in self._stages.parameters if self._stages is not None else ():
+            if parameter.grad is not None:
+                square += parameter.grad.detach().float().pow(2).sum()
         dist.all_reduce(square)
         scale = (value / (square.sqrt() + 1e-6)).clamp(max=1.0)
         for gradient in gradients:
@@ -238,6 +253,26 @@ class PipelineStrategy(Strategy):
         self._stages.spread_buffers()
         with self._stages.answering(self._stages.forward):
             yield
+
+    @contextmanager
+    def gradients(self) -> Iterator[None]:
+        """All ranks have all parameters and gradients; each keeps what is done to its own."""
+        if self._stages is None or self._gathered:
+            yield
+            return
+        self._gathered = True
+        try:
+            with self._stages.whole():
+                yield
+        finally:
+            self._gathered = False
+
+    def around_hook(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        return with_gradients(self, hook)
+
+    def around_batch_hook(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        assert self._when_asked is not None
+        return self._when_asked.around(hook)
 
     def state_dict(self, module: Module) -> dict[str, Any]:
         if self._stages is None:

@@ -115,6 +115,36 @@ class Stages:
             for buffer in layer.buffers():
                 dist.broadcast(buffer, self.owner[number])
 
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Inside, every rank has all parameters, gradients and buffers, and calls the layers itself; what is done to
+        those of its stage stays.
+        """
+        answer = self.sequential.__dict__.pop("forward", None)
+        self.spread_buffers()
+        emptied = set(self.emptied)
+        for number, layer in enumerate(self.sequential):
+            for parameter in layer.parameters():
+                self._spread(parameter, self.owner[number], parameter in emptied)
+        try:
+            yield
+        finally:
+            for parameter in self.emptied:
+                parameter.grad = None
+                parameter.data = parameter.data.new_empty(0)
+            if answer is not None:
+                self.sequential.forward = answer  # type: ignore[method-assign]
+
+    def _spread(self, parameter: torch.nn.Parameter, owner: int, is_empty: bool) -> None:
+        mine = (tuple(parameter.shape), parameter.grad is not None)
+        shape, has_gradient = broadcast_object(mine, self.runtime.group, self.rank, owner)
+        if is_empty:
+            parameter.data = parameter.data.new_empty(shape)
+            parameter.grad = torch.empty_like(parameter) if has_gradient else None
+        dist.broadcast(parameter.data, owner)
+        if parameter.grad is not None:
+            dist.broadcast(parameter.grad, owner)
+
     def fill(self, module: torch.nn.Module, state: dict[str, Any]) -> None:
         """All parameters on this rank again."""
         emptied = {id(p) for p in self.emptied}

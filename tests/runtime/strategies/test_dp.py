@@ -181,6 +181,40 @@ def test_running_statistics_of_the_first_device():
     assert int(module.net[1].num_batches_tracked) == trainer.global_step == 6
 
 
+def test_pieces_begin_with_the_same_buffers():
+    """Spectral norm moves its vectors at every call, and divides by what they give."""
+
+    class Normed(Net):
+        def __init__(self):
+            super().__init__()
+            self.net[0] = torch.nn.utils.parametrizations.spectral_norm(self.net[0])
+
+    one, two = trained(Normed(), 1)[0], trained(Normed(), 3)[0]
+    for name, value in one.state_dict().items():
+        assert torch.allclose(value, two.state_dict()[name], atol=1e-6), name
+
+
+class Moves(Net):
+    """In place, which leaves a trace, or by `.data`, which leaves none."""
+
+    def __init__(self, traceless):
+        super().__init__()
+        self.traceless = traceless
+
+    def training_step(self, batch, batch_idx):
+        last = self.net[2].bias
+        with torch.no_grad():
+            (last.data if self.traceless else last).mul_(0.9)
+        return super().training_step(batch, batch_idx)
+
+
+@pytest.mark.parametrize("traceless", [False, True])
+def test_a_step_that_changes_parameters_would_do_so_once_a_device(traceless):
+    with pytest.raises(ConfigurationError, match=r"changes the parameter 'net\.2\.bias'"):
+        trained(Moves(traceless), 2)
+    assert trained(Moves(traceless), 1)[1].global_step == 6
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

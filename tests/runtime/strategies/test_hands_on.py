@@ -1,0 +1,56 @@
+"""Users' own code that reads weights and gradients, or changes them: each engine trains as one process does, or says
+that it cannot.
+"""
+
+import importlib.util
+import json
+from functools import cache
+
+import pytest
+from engine_matrix import numbers
+from launching import SCRIPTS, ptrun
+
+SCRIPT = str(SCRIPTS / "hands_on.py")
+CASES = (
+    "reads clamps_after clamps_before clamps_in_its_step clamps_by_hand norms teaches reads_gradients "
+    "changes_gradients changes_by_hand clips clips_half hooked skips averages penalized"
+).split()
+IN_STEP = dict.fromkeys(("norms", "teaches"), "training_step changes the parameter")
+BY_HAND = dict.fromkeys(("clamps_by_hand", "changes_by_hand"), "manual optimization")
+# engine -> what it refuses, and the word that stands for the reason
+ENGINES = {
+    "ddp": {},
+    "dp": {**IN_STEP, **BY_HAND},
+    "bagua": {},
+    "horovod": {},
+    "ddp_sharded": {},
+    "fsdp": {},
+    **{f"deepspeed{stage}": {"changes_by_hand": "come about in the step"} for stage in ("_stage_1", "", "_stage_3")},
+    "pipeline": {**IN_STEP, **BY_HAND, "penalized": "besides calling"},
+}
+PACKAGES = {"ddp_sharded": "fairscale", "horovod": "horovod"}
+
+
+@cache
+def found(engine, processes=2):
+    options = ["--accelerator", "cpu", "--devices", str(processes), "--global-batch"]
+    zero3 = {"PERSISTS": "0"} if engine == "deepspeed_stage_3" else {}
+    named = ["--strategy", "deepspeed" if zero3 else engine] if engine else []
+    done = ptrun(*options, *named, SCRIPT, *CASES, limit=280, **zero3)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("engine", "case"), [(engine, case) for engine in ENGINES for case in CASES])
+def test_two_processes_train_as_one(engine, case):
+    package = PACKAGES.get(engine, "deepspeed" if engine.startswith("deepspeed") else "torch")
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+    mine, wanted = found(engine)[case], found(None, 1)[case]
+    if case in ENGINES[engine]:
+        assert ENGINES[engine][case] in mine["refused"]
+    else:
+        assert "refused" not in mine, mine["refused"]
+        assert numbers(mine) == pytest.approx(numbers(wanted), abs=1e-6)

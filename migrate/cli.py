@@ -122,8 +122,8 @@ def command(
 
     A script is followed into the local modules that it imports; a runnable copy is written to `migrated/`.
     """
-    from .migrate import Options
     from .project import collect, migrate_all
+    from .result import Options
 
     script_args: list[str] = list(ctx.obj or ())
     _check_usage(paths, output, in_place, verify, script_args)

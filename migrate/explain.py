@@ -91,7 +91,8 @@ def _more(code: str) -> Iterator[str]:
 
 
 def _example(code: str) -> Iterator[str]:
-    from .migrate import Options, migrate_text
+    from .migrate import migrate_text
+    from .result import Options
 
     before = EXAMPLES[code]
     select = () if code == "PTM102" else (code,)

@@ -3,82 +3,35 @@
 from __future__ import annotations
 
 import ast
-import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from .codemods.base import Change, NotFound, apply
+from .codemods.base import NotFound, apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.keep_loop import KeepLoop
 from .codemods.mend_async import mend
 from .codemods.old_idioms import DataZero
-from .codemods.once import NAMES, Once, names_read, renames
+from .codemods.once import NAMES, Once, names_read
 from .codemods.plain_branches import PlainBranches
-from .codemods.precision_of_loops import PrecisionOfLoops
 from .codemods.split_steps import SplitSteps
 from .codemods.synced_norms import told as told_norms
 from .collection import uncollected
 from .elsewhere import Elsewhere
-from .facts.choice import accelerator
 from .facts.distribution import Distribution, mentions_processes
 from .facts.nodes import walk
 from .facts.refusals import carrier, refusal
 from .facts.script import Facts
 from .facts.synced_norms import asked
 from .left_over import left_over
-from .lift.imports import add_imports, as_import, import_edit, imported_as
-from .lift.lightning import lost, to_lightning
+from .lift.imports import add_imports, import_edit
+from .lift.lightning import lost
 from .lift.recipe import CannotLift
+from .lifted import FAULTS, lifted, with_precision
 from .line_map import line_map
 from .report import Edit, Note
+from .result import Options, Result
 from .unread_devices import still_read, without_unread_devices
 from .unread_imports import without_unread_imports
 from .unread_parameters import without_unread_parameters
-
-MODULE_NAMES = ("Module", "Trainer")
-# what is known of a script from elsewhere, and stays known of its text after edits
-CARRIED = (
-    "by_hand",
-    "wrapped",
-    "checkpoint",
-    "elsewhere",
-    "samplers_gone",
-    "guarded_elsewhere",
-    "given_wrapped",
-    "read_elsewhere",
-    "defined_elsewhere",
-    "ours",
-    "sync_batchnorm",
-)
-
-
-@dataclass
-class Options:
-    """What the user asked for: which codes to apply, and whether a loop may be lifted."""
-
-    plan: str = "auto"
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    checkpoint: tuple[str, ...] = ()  # attributes of modules whose activations are computed again in backward
-    framework: str = "ptmigrate"  # or lightning: which package a lifted result imports
-    in_place: bool = False  # the files themselves change: others beside them may import from them
-    of_lifted: bool = False  # the file is one that a lifted script imports: its output is rank 0's too
-
-    def wants(self, code: str) -> bool:
-        return (not self.select or any(code.startswith(s) for s in self.select)) and not any(
-            code.startswith(i) for i in self.ignore
-        )
-
-
-@dataclass
-class Result:
-    """The new text of a file; `text` is the old one when nothing had to change."""
-
-    text: str
-    plan: str
-    edits: list[Edit] = field(default_factory=list)
-    attention: list[Note] = field(default_factory=list)
-    reason: str = ""  # why there is nothing to do
-    framework: str = "ptmigrate"  # what the result runs on
 
 
 def migrate_text(
@@ -203,9 +156,7 @@ def _plain(facts: Facts, options: Options) -> tuple[Facts, list[Edit], list[Note
     changes = outermost(facts, list(branches.plan(facts))) if facts.by_hand else []
     if not changes:
         return facts, [], []
-    plain = Facts(apply(facts, changes))
-    for name in CARRIED:
-        setattr(plain, name, getattr(facts, name))
+    plain = facts.after(apply(facts, changes))
     return plain, [c.edit for c in changes if c.told], list(branches.notes(facts))
 
 
@@ -224,10 +175,10 @@ def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
     trains = _trains(facts) and not facts.classes.run_by_trainer  # there the Trainer has the loop
     if trains and is_script and options.plan != "loop" and options.wants("PTM700"):
         try:
-            return _with_precision(facts, options) or _lifted(facts, options)
+            return with_precision(facts, options) or lifted(facts, options)
         except CannotLift as why:
             return _kept(facts, options, [] if why.node is None else [_decided(why)])
-        except (SyntaxError, LookupError, TypeError, ValueError, AssertionError, AttributeError) as fault:
+        except FAULTS as fault:
             says = f"the loop is kept: lifting it failed ({type(fault).__name__}: {fault})"
             return _kept(facts, options, [Note(1, 1, "PTM701", says)])
     if trains:
@@ -236,37 +187,12 @@ def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
         result = _kept(facts, options, [])
         result.plan = "loop" if is_script else "definitions" if result.edits or _defines(facts) else "none"
         return result
-    changes = _device_changes(facts, options)
+    changes = plan_all(facts, options.wants)
     if options.of_lifted and options.wants(Once.code):
         changes = outermost(facts, [*changes, *Once(waits=False).plan(facts)])
     plan = "definitions" if changes or _defines(facts) else "none"
     text = _with_names(apply(facts, changes), facts.text.text)
     return Result(text, plan, [c.edit for c in changes if c.told], seen(facts, changes, options.wants))
-
-
-def _with_precision(facts: Facts, options: Options) -> Result | None:
-    """The lift with autocast and scaler as the Trainer's precision; None where the script has to keep them."""
-    if not options.wants(PrecisionOfLoops.code) or "autocast" not in facts.text.text:
-        return None
-    codemod = PrecisionOfLoops()
-    mixed = codemod.changes(facts)
-    if mixed is None:
-        return None
-    changes = outermost(facts, mixed[0])
-    full = Facts(apply(facts, changes))
-    for name in CARRIED:
-        setattr(full, name, getattr(facts, name))
-    full.precision = mixed[1]
-    try:
-        result = _lifted(full, options)
-    except (CannotLift, SyntaxError, LookupError, TypeError, ValueError, AssertionError, AttributeError):
-        return None
-    if result.plan != "module" and not (result.plan == "manual" and codemod.by_hand):
-        return None
-    line = line_map(full.text.text, facts.text.text)
-    result.edits[:] = [*(c.edit for c in changes), *(replace(e, line=line(e.line)) for e in result.edits)]
-    result.attention[:] = [replace(n, line=line(n.line)) for n in result.attention]
-    return result
 
 
 def _with_names(text: str, before: str) -> str:
@@ -287,76 +213,6 @@ def _in_autograd_function(facts: Facts, node: ast.AST) -> bool:
         isinstance(up, ast.ClassDef) and any(facts.names.resolve(b) == "torch.autograd.Function" for b in up.bases)
         for up in facts.scopes.ancestors(node)
     )
-
-
-def _device_changes(facts: Facts, options: Options) -> list[Change]:
-    return plan_all(facts, options.wants)
-
-
-def _lifted(facts: Facts, options: Options) -> Result:
-    from .lift.lift import lift
-    from .lift.own_device import CODE as PLACED
-    from .lift.own_device import settled
-    from .lift.shape.shape import shaped
-
-    facts.lifting = True
-    changes = _device_changes(facts, options)
-    facts.lifting = False
-    plain = shaped(Facts(apply(facts, changes)))
-    plain.precision, plain.sync_batchnorm, plain.ours = facts.precision, facts.sync_batchnorm, facts.ours
-    line = line_map(plain.text.text, facts.text.text)
-    try:
-        text, plan, more, attention = lift(plain, accelerator(facts), options.wants(PLACED))
-    except CannotLift as why:
-        if why.node is not None:
-            why.line = line(getattr(why.node, "lineno", 1))
-        raise
-    left = seen(facts, changes, options.wants)
-    left, more = settled(left, [replace(e, line=line(e.line)) for e in more], text)
-    edits = [c.edit for c in changes if c.told] + more
-    attention = [replace(n, line=line(n.line)) for n in attention]
-    attention += [n for n in left if n.code != "PTM301"]  # the lift logs those
-    names = [as_import(n, imported_as(plain, n)) for n in MODULE_NAMES]
-    text, finishing, told = _finished(Facts(text), names, facts, options)
-    compiles(text)
-    return Result(text, plan, edits + finishing, attention + told, framework=options.framework)
-
-
-def _finished(lifted: Facts, names: list[str], original: Facts, options: Options) -> tuple[str, list[Edit], list[Note]]:
-    """A lifted text with its imports, what rank 0 alone does, and loops that stay on the device; edits told of it."""
-    from .lift.placing import NAME as ON_DEVICE
-    from .lift.placing import place_batches
-    from .lift.shape.edits import Edits
-
-    on_lightning = options.framework == "lightning"
-    once = list(Once(not on_lightning).plan(lifted)) if options.wants(Once.code) else []
-    line = line_map(lifted.text.text, original.text.text)
-    races = [replace(n, line=line(n.line)) for n in Once().notes(lifted)] if options.wants(Once.code) else []
-    told = [replace(c.edit, line=line(c.edit.line)) for c in once]
-    renamed = renames(lifted, once)
-    if renamed is None:
-        lifted, renamed = Facts(apply(lifted, once)), []
-        line = line_map(lifted.text.text, original.text.text)
-    edits = Edits(lifted, renamed)
-    read = names_read(lifted)
-    names = [*names, *(n for n in NAMES if n in read or any(n in e[2] for e in renamed))]
-    if on_lightning:
-        text, notes = _on_lightning(edits.done(), names, original)
-        return text, told, [*notes, *races]
-    placed = place_batches(lifted, edits)
-    names = [*names, ON_DEVICE] if placed else names
-    edits.replace(*import_edit(lifted.tree, lifted.text, "ptmigrate.runtime", names))
-    return edits.done(), [replace(e, line=line(e.line)) for e in placed] + told, races
-
-
-def _on_lightning(text: str, names: list[str], original: Facts) -> tuple[str, list[Note]]:
-    try:
-        new, notes = to_lightning(text, names)
-    except CannotLift as why:
-        why.line = line_map(text, original.text.text)(why.line)
-        raise
-    line = line_map(new, original.text.text)
-    return new, [replace(n, line=line(n.line)) for n in notes]
 
 
 def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
@@ -381,13 +237,6 @@ def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
         says = "every process computes every batch whole: a kept loop's data is not divided over processes"
         attention = [*attention, Note(first.line, first.column, "PTM703", says)]
     return Result(text, "loop", [c.edit for c in changes if c.told], attention)
-
-
-def compiles(text: str) -> None:
-    """SyntaxError where a text parses and yet is no program: a `continue` outside a loop, a `return` in a class."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the original's own, such as invalid escapes
-        compile(text, "<result>", "exec", dont_inherit=True)
 
 
 def _decided(why: CannotLift) -> Note:

@@ -15,8 +15,9 @@ from .elsewhere import Elsewhere, of_projects
 from .facts.script import Facts
 from .facts.source import Source, SourceError, mentions_torch, parse, read_bytes, read_source
 from .joined import Brought
-from .migrate import Options, Result, already_migrated, migrate_text, what_is_there
+from .migrate import already_migrated, migrate_text, what_is_there
 from .report import Edit, FileReport, Note
+from .result import Options, Result
 from .sources import Imports, followed, python_files
 
 

@@ -26,6 +26,22 @@ if TYPE_CHECKING:
 N = TypeVar("N", bound=ast.AST)
 
 
+# what is known of a script from elsewhere, and stays known of its text after edits
+CARRIED = (
+    "by_hand",
+    "wrapped",
+    "checkpoint",
+    "elsewhere",
+    "samplers_gone",
+    "guarded_elsewhere",
+    "given_wrapped",
+    "read_elsewhere",
+    "defined_elsewhere",
+    "ours",
+    "sync_batchnorm",
+)
+
+
 class Facts:
     """The facts of one file, from `ast` alone."""
 
@@ -54,6 +70,13 @@ class Facts:
         self.returned: dict[ast.AST, list[ast.expr]] = {}  # what functions return, as far as that was asked
         self.lifting = False  # whether the loop is to become a Module, whose steps log instead of adding up
         self.tree = tree if tree is not None else ast.parse(text)
+
+    def after(self, text: str) -> Facts:
+        """The facts of the file's text after edits; what other files say of it stays known."""
+        facts = Facts(text)
+        for name in CARRIED:
+            setattr(facts, name, getattr(self, name))
+        return facts
 
     @cached_property
     def names(self) -> Names:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from ptmigrate.migrate.facts.source import SourceError, mentions_torch, parse, read_source
-from ptmigrate.migrate.migrate import Result, compiles, migrate_text
+from ptmigrate.migrate.lifted import compiles
+from ptmigrate.migrate.migrate import Result, migrate_text
 
 PACKAGES = ["torch", "torchvision", "sklearn", "libcst"]
 if os.environ.get("FUZZ"):  # `make fuzz`: whatever else is installed here and speaks of torch

@@ -30,7 +30,7 @@ def return_below(facts: Facts) -> str | None:
     if len(says) != 1 or not all(_may_wait(facts, n, epochs, batches) for n in returns):
         return None
     inner = [n for n in returns if nearest_loop(facts, n) is batches]
-    if inner and (batches not in epochs.body or batches.orelse):  # type: ignore[union-attr]
+    if inner and (batches not in epochs.body or batches.orelse):
         return None
     below = f.body[f.body.index(epochs) + 1 :]
     ends = [_source(facts, s) if isinstance(s, ast.Return) else "" for s in below[:1]] or ["return"]

@@ -1,0 +1,119 @@
+"""A script's text with its loop lifted: the edits of the codemods, the lift, and what rank 0 alone does after it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+from .codemods.base import apply
+from .codemods.every import outermost, plan_all, seen
+from .codemods.once import NAMES, Once, names_read, renames
+from .codemods.precision_of_loops import PrecisionOfLoops
+from .facts.choice import accelerator
+from .facts.script import Facts
+from .lift.imports import as_import, import_edit, imported_as
+from .lift.lightning import to_lightning
+from .lift.recipe import CannotLift
+from .line_map import line_map
+from .report import Edit, Note
+from .result import Options, Result
+
+MODULE_NAMES = ("Module", "Trainer")
+# what a lift may raise that did not foresee a script: its loop is kept, and that is told
+FAULTS = (SyntaxError, LookupError, TypeError, ValueError, AssertionError, AttributeError)
+
+
+def with_precision(facts: Facts, options: Options) -> Result | None:
+    """The lift with autocast and scaler as the Trainer's precision; None where the script has to keep them."""
+    if not options.wants(PrecisionOfLoops.code) or "autocast" not in facts.text.text:
+        return None
+    codemod = PrecisionOfLoops()
+    mixed = codemod.changes(facts)
+    if mixed is None:
+        return None
+    changes = outermost(facts, mixed[0])
+    full = facts.after(apply(facts, changes))
+    full.precision = mixed[1]
+    try:
+        result = lifted(full, options)
+    except (CannotLift, *FAULTS):
+        return None
+    if result.plan != "module" and not (result.plan == "manual" and codemod.by_hand):
+        return None
+    line = line_map(full.text.text, facts.text.text)
+    result.edits[:] = [*(c.edit for c in changes), *(replace(e, line=line(e.line)) for e in result.edits)]
+    result.attention[:] = [replace(n, line=line(n.line)) for n in result.attention]
+    return result
+
+
+def lifted(facts: Facts, options: Options) -> Result:
+    from .lift.lift import lift
+    from .lift.own_device import CODE as PLACED
+    from .lift.own_device import settled
+    from .lift.shape.shape import shaped
+
+    facts.lifting = True
+    changes = plan_all(facts, options.wants)
+    facts.lifting = False
+    plain = shaped(Facts(apply(facts, changes)))
+    plain.precision, plain.sync_batchnorm, plain.ours = facts.precision, facts.sync_batchnorm, facts.ours
+    line = line_map(plain.text.text, facts.text.text)
+    try:
+        text, plan, more, attention = lift(plain, accelerator(facts), options.wants(PLACED))
+    except CannotLift as why:
+        if why.node is not None:
+            why.line = line(getattr(why.node, "lineno", 1))
+        raise
+    left = seen(facts, changes, options.wants)
+    left, more = settled(left, [replace(e, line=line(e.line)) for e in more], text)
+    edits = [c.edit for c in changes if c.told] + more
+    attention = [replace(n, line=line(n.line)) for n in attention]
+    attention += [n for n in left if n.code != "PTM301"]  # the lift logs those
+    names = [as_import(n, imported_as(plain, n)) for n in MODULE_NAMES]
+    text, finishing, told = _finished(Facts(text), names, facts, options)
+    compiles(text)
+    return Result(text, plan, edits + finishing, attention + told, framework=options.framework)
+
+
+def _finished(lifted: Facts, names: list[str], original: Facts, options: Options) -> tuple[str, list[Edit], list[Note]]:
+    """A lifted text with its imports, what rank 0 alone does, and loops that stay on the device; edits told of it."""
+    from .lift.placing import NAME as ON_DEVICE
+    from .lift.placing import place_batches
+    from .lift.shape.edits import Edits
+
+    on_lightning = options.framework == "lightning"
+    once = list(Once(not on_lightning).plan(lifted)) if options.wants(Once.code) else []
+    line = line_map(lifted.text.text, original.text.text)
+    races = [replace(n, line=line(n.line)) for n in Once().notes(lifted)] if options.wants(Once.code) else []
+    told = [replace(c.edit, line=line(c.edit.line)) for c in once]
+    renamed = renames(lifted, once)
+    if renamed is None:
+        lifted, renamed = Facts(apply(lifted, once)), []
+        line = line_map(lifted.text.text, original.text.text)
+    edits = Edits(lifted, renamed)
+    read = names_read(lifted)
+    names = [*names, *(n for n in NAMES if n in read or any(n in e[2] for e in renamed))]
+    if on_lightning:
+        text, notes = _on_lightning(edits.done(), names, original)
+        return text, told, [*notes, *races]
+    placed = place_batches(lifted, edits)
+    names = [*names, ON_DEVICE] if placed else names
+    edits.replace(*import_edit(lifted.tree, lifted.text, "ptmigrate.runtime", names))
+    return edits.done(), [replace(e, line=line(e.line)) for e in placed] + told, races
+
+
+def _on_lightning(text: str, names: list[str], original: Facts) -> tuple[str, list[Note]]:
+    try:
+        new, notes = to_lightning(text, names)
+    except CannotLift as why:
+        why.line = line_map(text, original.text.text)(why.line)
+        raise
+    line = line_map(new, original.text.text)
+    return new, [replace(n, line=line(n.line)) for n in notes]
+
+
+def compiles(text: str) -> None:
+    """SyntaxError where a text parses and yet is no program: a `continue` outside a loop, a `return` in a class."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the original's own, such as invalid escapes
+        compile(text, "<result>", "exec", dont_inherit=True)

@@ -309,16 +309,6 @@ class Trainer(Options, Whereabouts):
         found = self.hook(name)
         return found(*args) if found is not None else None
 
-    @property
-    def cuts_batches(self) -> bool:
-        """Has each rank a part of every training batch?"""
-        return self.runtime.global_batch and self.world_size > 1 and not self.whole
-
-    @property
-    def validates_whole(self) -> bool:
-        """Does every rank validate with every batch, in a fit?"""
-        return self.divides and self.state == "fit" and self.module is not None and not self.module.divide_validation
-
     def reload_train_dataloader(self) -> Any:
         """This epoch's own loader, from the module or datamodule where it has it; divided for this rank."""
         if "train_dataloader" in self._made_loaders:

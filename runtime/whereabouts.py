@@ -34,6 +34,8 @@ class Whereabouts(Ranks):
     state: str
     metrics: Published
     limits: dict[str, Any]
+    divides: bool
+    whole: bool
     num_sanity_val_steps: int
     sanity_checking: bool
     progress: Any
@@ -95,6 +97,16 @@ class Whereabouts(Ranks):
     def num_val_batches(self) -> list[float]:
         """Of each loader, as far as its limit goes; infinite while unknown."""
         return self._evaluated("validate", self.val_dataloaders)
+
+    @property
+    def cuts_batches(self) -> bool:
+        """Has each rank a part of every training batch?"""
+        return self.runtime.global_batch and self.world_size > 1 and not self.whole
+
+    @property
+    def validates_whole(self) -> bool:
+        """Does every rank validate with every batch, in a fit?"""
+        return self.divides and self.state == "fit" and self.module is not None and not self.module.divide_validation
 
     @property
     def val_check_batch(self) -> float | None:

@@ -10,6 +10,7 @@ CODES = {
         "types that name a device (torch.cuda.FloatTensor, set_default_tensor_type) become a dtype and a place",
     ),
     "PTM109": ("load-on-cpu", "a state is loaded on the CPU, and goes from there to its module"),
+    "PTM112": ("ask-for-cuda", "what raises without CUDA is called where there is CUDA: torch.cuda.synchronize()"),
     "PTM201": ("name-lambdas", "a lambda that meets pickling becomes a named function"),
     "PTM202": ("name-local-functions", "a function made inside of another that meets pickling moves to the module"),
     "PTM301": ("item-in-hot-loop", "a total stays a tensor while it is summed; other `.item()` at every step are told"),

@@ -23,6 +23,19 @@ class _Empty(cst.Pass):
     """Stands in a block that has nothing left."""
 
 
+class Under(cst.Pass):
+    """Stands where a small statement was that gets a condition around it, until its line is closed."""
+
+    test: cst.BaseExpression
+    statement: cst.BaseSmallStatement
+    unit: str
+
+    def __init__(self, test: cst.BaseExpression, statement: cst.BaseSmallStatement, unit: str) -> None:
+        super().__init__()
+        for name, value in (("test", test), ("statement", statement), ("unit", unit)):
+            object.__setattr__(self, name, value)
+
+
 def rewritten(text: str, wanted: Mapping[Key, list[Change]]) -> str:
     """The text with its planned nodes rewritten; NotFound where it has no such nodes."""
     module = cst.parse_module(text)
@@ -84,7 +97,11 @@ class Pass(cst.CSTTransformer):
 
     def leave_SimpleStatementLine(
         self, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine
-    ) -> cst.SimpleStatementLine:
+    ) -> cst.BaseStatement:
+        under: Any = updated.body[0]
+        if isinstance(under, Under):
+            line = updated.with_changes(body=[under.statement], leading_lines=())
+            return cst.If(under.test, cst.IndentedBlock([line], indent=under.unit), leading_lines=updated.leading_lines)
         kept = [s for s in updated.body if not isinstance(s, _Gone)]
         if len(kept) == len(updated.body):
             return updated

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from ..facts.script import Facts
 from ..report import Note
 from .amp_in_modules import AmpInModules
+from .ask_for_cuda import AskForCuda
 from .base import Change, Codemod
 from .checkpoint_activations import CheckpointActivations
 from .detach_totals import CopiedToRead, DetachTotals
@@ -47,6 +48,7 @@ ALWAYS: tuple[type[Codemod], ...] = (
     SyncLogging,
     SyncedNorms,
     EmptyCache,
+    AskForCuda,
     CopiedToRead,
     DetachTotals,
     ShardedNeedsZeros,

@@ -104,6 +104,8 @@ class DDPStrategy(Strategy):
         for name in ddp:
             if name not in DDP_OPTIONS:
                 raise unknown_name(f"argument of {type(self).__name__}", name, [*DDP_OPTIONS, *ARGUMENTS])
+        if (ddp.get("bucket_cap_mb") or 0) < 0:
+            raise ConfigurationError(f"bucket_cap_mb={ddp['bucket_cap_mb']}: MiB of gradients a message, torch's is 25")
         self.find_unused = not static_graph if find_unused_parameters is None else find_unused_parameters
         self.static_graph = static_graph
         self.ddp = ddp

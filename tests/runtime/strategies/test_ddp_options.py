@@ -60,6 +60,7 @@ def test_unused_parameters_are_named(two, case, names):
         ({"ddp_comm_hook": "quantization_pertensor"}, "bytegrad"),
         ({"ddp_comm_hook": "powerSGD"}, "gloo can stop for good"),
         ({"ddp_comm_hook": "fp16", "ddp_comm_wrapper": "fp8"}, "unknown wrapper"),
+        ({"bucket_cap_mb": -1}, "bucket_cap_mb=-1: MiB of gradients a message"),
         ({"find_unused_parameter": True}, "did you mean 'find_unused_parameters'"),
     ],
 )

@@ -1,0 +1,66 @@
+import pytest
+from helpers import check, check_unchanged
+
+
+def test_a_wait_for_the_device():
+    check(
+        """
+        import torch
+        def timed(f):
+            # all that was asked for is done
+            torch.cuda.synchronize()  # waits
+            return f()
+        """,
+        """
+        import torch
+        def timed(f):
+            # all that was asked for is done
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()  # waits
+            return f()
+        """,
+        ["PTM112 line 4: `torch.cuda.synchronize()` raises without CUDA"],
+        select="PTM112",
+    )
+
+
+@pytest.mark.parametrize(
+    ("imports", "call"),
+    [
+        ("import torch as t", "t.cuda.reset_peak_memory_stats(0)"),
+        ("from torch import cuda", "cuda.synchronize()"),
+        ("import torch.cuda", "torch.cuda.ipc_collect()"),
+    ],
+)
+def test_by_any_name(imports, call):
+    module = call.rsplit(".", 1)[0]
+    source = f"{imports}\nfor i in range(3):\n    {call}\n"
+    asked = f"{imports}\nfor i in range(3):\n    if {module}.is_available():\n        {call}\n"
+    check(source, asked, ["PTM112 line 3"], select="PTM112")
+
+
+def test_at_the_top_of_a_file():
+    check(
+        "import torch\ntorch.cuda.synchronize()\nif x:\n  y()\n",
+        "import torch\nif torch.cuda.is_available():\n  torch.cuda.synchronize()\nif x:\n  y()\n",
+        select="PTM112",
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch\nif torch.cuda.is_available():\n    torch.cuda.synchronize()\n",
+        "import torch\nif args.use_cuda:\n    torch.cuda.synchronize()\n",
+        "import torch\nif device.type == 'x':\n    for x in y:\n        torch.cuda.synchronize()\n",
+        "import torch\ntry:\n    torch.cuda.synchronize()\nexcept Exception:\n    pass\n",
+        "import torch\ntorch.cuda.empty_cache()\ntorch.cuda.manual_seed_all(1)\n",
+        "import torch\npeak = torch.cuda.reset_peak_memory_stats()\n",
+        "import torch\nx = 1; torch.cuda.synchronize()\n",
+        "import torch\nwait = torch.cuda.synchronize\nwait()\n",
+        "import torch\nclock.cuda.synchronize()\nsynchronize()\n",
+        "import torch\ntext = 'torch.cuda.synchronize()'  # torch.cuda.synchronize()\n",
+    ],
+)
+def test_what_stays(source):
+    check_unchanged(source, [], select="PTM112")

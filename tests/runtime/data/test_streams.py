@@ -7,6 +7,7 @@ import pytest
 from tests.runtime.launching import MANY, answers
 
 COUNTS = ("seen", "ends")
+pytestmark = pytest.mark.slow  # some twenty runs on each number of processes
 
 
 @pytest.mark.parametrize("processes", [2, *MANY])

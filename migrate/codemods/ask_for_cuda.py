@@ -42,7 +42,7 @@ def _stands_alone(facts: Facts, s: ast.stmt) -> bool:
 def _asked(facts: Facts, s: ast.stmt) -> bool:
     """Whether a condition around a statement tells of devices, or a `try` is ready for what is raised."""
     for up in facts.scopes.ancestors(s):
-        if isinstance(up, ast.Try):
+        if isinstance(up, ast.Try) and up.handlers:
             return True
         for n in walk(up.test) if isinstance(up, ast.If | ast.While) else ():
             name = n.id if isinstance(n, ast.Name) else n.attr if isinstance(n, ast.Attribute) else ""

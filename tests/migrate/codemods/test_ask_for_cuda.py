@@ -39,6 +39,12 @@ def test_by_any_name(imports, call):
     check(source, asked, ["PTM112 line 3"], select="PTM112")
 
 
+def test_a_try_that_catches_nothing():
+    before = "import torch\ntry:\n    f()\nfinally:\n    torch.cuda.synchronize()\n"
+    after = before.replace("    torch.cuda.s", "    if torch.cuda.is_available():\n        torch.cuda.s")
+    check(before, after, ["PTM112 line 5"], select="PTM112")
+
+
 def test_at_the_top_of_a_file():
     check(
         "import torch\ntorch.cuda.synchronize()\nif x:\n  y()\n",

@@ -113,7 +113,7 @@ class StochasticWeightAveraging(Callback):
         for rate, group in zip(rates, optimizer.param_groups, strict=True):
             group["initial_lr"] = rate
         last = trainer.max_epochs if self.annealing_strategy == "cos" else -1
-        self.schedule = SWALR(optimizer, rates, self.annealing_epochs, self.annealing_strategy, last)  # type: ignore
+        self.schedule = SWALR(optimizer, rates, self.annealing_epochs, self.annealing_strategy, last)  # type: ignore[arg-type]
         trainer.lr_scheduler_configs[:] = [SchedulerConfig(self.schedule)]
 
     def update(self, module: Any) -> None:

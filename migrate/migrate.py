@@ -24,7 +24,7 @@ from .facts.synced_norms import asked
 from .left_over import left_over
 from .lift.imports import add_imports, import_edit
 from .lift.lightning import lost
-from .lift.recipe import CannotLift
+from .lift.recipe import LIFTED_FROM, CannotLift
 from .lifted import FAULTS, lifted, with_precision
 from .line_map import line_map
 from .report import Edit, Note
@@ -245,7 +245,11 @@ def _decided(why: CannotLift) -> Note:
 
 
 def already_migrated(facts: Facts) -> bool:
-    return any(isinstance(s, ast.ImportFrom) and s.module == "ptmigrate.runtime" for s in facts.walk(ast.ImportFrom))
+    """The file imports the runtime, or has a class that a loop was lifted to (for Lightning it has no such import)."""
+    if any(s.module == "ptmigrate.runtime" for s in facts.walk(ast.ImportFrom)):
+        return True
+    trained = facts.classes.run_by_trainer if LIFTED_FROM in facts.text.text else ()
+    return any((ast.get_docstring(c) or "").startswith(LIFTED_FROM) for c in trained)
 
 
 def _defines(facts: Facts) -> bool:

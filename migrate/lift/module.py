@@ -22,7 +22,7 @@ from .imports import imported_as
 from .nodes import is_mode_call, names_of, walk_here
 from .own_device import CODE as PLACED
 from .own_device import OWN
-from .recipe import CannotLift, Recipe
+from .recipe import LIFTED_FROM, CannotLift, Recipe
 from .rewriting import Rewriter
 from .settings import settings_of
 from .splice import indent
@@ -62,7 +62,7 @@ class ModuleBuilder(Rewriter):
     def build(self) -> Lifted:
         lines = [
             f"class {self.name}({imported_as(self.facts, 'Module')}):",
-            f'{self.unit}"""Lifted from {self._sources()}."""',
+            f'{self.unit}"""{LIFTED_FROM} {self._sources()}."""',
         ]
         settings, told = settings_of(
             self.facts, self.recipe, self.collected, self.lasting, self.parts, self._sample_sums(), self.reduction

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+LIFTED_FROM = "Lifted from"  # begins the docstring of a lifted class, by which a result is known again
+
 
 class CannotLift(Exception):
     """The facts do not show that the lift is the same program."""

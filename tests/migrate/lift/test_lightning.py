@@ -48,6 +48,19 @@ def test_it_trains_to_the_same_losses_on_lightning(text):
         assert torch.equal(a, b)
 
 
+def test_a_second_run_leaves_what_stands_beside_the_class():
+    """Functions that the lift left alone, and moves within the class, are the first run's."""
+    other = "def total(net, loader):\n    n = 0.0\n    for x, y in loader:\n        loss = F.mse_loss(net(x), y)\n"
+    other += "        n += loss.item()\n    return n\n\n\n"
+    first = migrate_text(FUNCTIONS.replace("def train", other + "def train", 1), LIGHTNING)
+    assert first.plan == "module" and other in first.text
+    for options in (LIGHTNING, Options()):
+        again = migrate_text(first.text, options)
+        assert again.text == first.text and again.plan == "none"
+    by_hand = first.text.replace('"""Lifted from', '"""Written by hand from')
+    assert "loss.detach()" in migrate_text(by_hand, LIGHTNING).text
+
+
 def test_what_its_modules_lack_is_written_into_the_class():
     text = migrate_text(FUNCTIONS, LIGHTNING).text
     assert "def share(self):" in text and "def all_reduce(self, value):" in text

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.gradients import Gradients
 from ..facts.nodes import walk
 from ..facts.normalised import Normalised
 from ..facts.script import Facts
@@ -24,6 +25,7 @@ TORCH_WRAPPER = "torch.distributed.algorithms._checkpoint.checkpoint_wrapper.che
 WRAPPERS = {"fairscale.nn.checkpoint_wrapper", TORCH_WRAPPER}
 LISTS = {"torch.nn.ModuleList", "torch.nn.ModuleDict"}
 IMPORT = "from fairscale.nn import checkpoint_wrapper"
+HOW = ("use_reentrant", "preserve_rng_state", "determinism_check", "debug", "early_stop", "segments")
 ONCE, OWN_SEGMENTS = NAMES = ("batch_norm_once", "checkpoint_segments")
 
 
@@ -43,18 +45,30 @@ class CheckpointActivations(Codemod):
             if full not in (CHECKPOINT, SEGMENTS, TORCH_WRAPPER) or facts.in_formatted_string(call):
                 continue
             if any(k.arg is None for k in call.keywords) or (given and isinstance(given[0], ast.Starred)):
-                self._tell(facts, call, "its arguments are not seen: use_reentrant=False goes with any strategy")
+                self._tell_unseen(facts, call, given)
             elif full == TORCH_WRAPPER:
                 yield from self._torch_wrapper(facts, call, given)
             else:
                 yield from self._own_checkpoint(facts, call, full, given)
+        for kind in (ast.Name, ast.Attribute):
+            for n in facts.walk(kind):
+                if facts.names.resolve(n) in (CHECKPOINT, SEGMENTS) and self._is_handed_on(facts, n):
+                    self._tell(facts, n, "where it is called is not seen: use_reentrant=False goes with any strategy")
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
 
-    def _tell(self, facts: Facts, call: ast.Call, says: str) -> None:
-        line, column, _, _ = facts.text.key(call)
-        self.left.append(Note(line, column + 1, self.code, f"`{facts.short(call)}`: {says}"))
+    def _tell(self, facts: Facts, node: ast.AST, says: str) -> None:
+        line, column, _, _ = facts.text.key(node)
+        self.left.append(Note(line, column + 1, self.code, f"`{facts.short(node)}`: {says}"))
+
+    def _tell_unseen(self, facts: Facts, call: ast.Call, given: list[ast.expr]) -> None:
+        """A call whose arguments are not all written there."""
+        how = next((k.value for k in call.keywords if k.arg == "use_reentrant"), None)
+        if how is None or not _is_false(how):
+            self._tell(facts, call, "its arguments are not seen: use_reentrant=False goes with any strategy")
+        elif Normalised(facts).may_have(given[0] if given else facts.tree):
+            self._tell(facts, call, "its arguments are not seen: without context_fn batch norm counts twice in it")
 
     # -- the wrapper that is asked for by name -------------------------------------------------------------------
 
@@ -94,6 +108,15 @@ class CheckpointActivations(Codemod):
             return facts.names.resolve(call.args[0]), call.args[1:]
         return full, call.args
 
+    def _is_handed_on(self, facts: Facts, n: ast.AST) -> bool:
+        """Read, and neither called there nor given a name that is resolved where that is called."""
+        up = facts.scopes.parents.get(n)
+        if not isinstance(getattr(n, "ctx", None), ast.Load) or (isinstance(up, ast.Call) and up.func is n):
+            return False
+        if isinstance(up, ast.Call) and facts.names.resolve(up.func) == "functools.partial" and up.args[0] is n:
+            return False
+        return not (isinstance(up, ast.Assign) and all(isinstance(t, ast.Name) for t in up.targets))
+
     def _own_checkpoint(self, facts: Facts, call: ast.Call, full: str, given: list[ast.expr]) -> Iterator[Change]:
         of = "functions" if full == SEGMENTS else "function"
         part = next((k.value for k in call.keywords if k.arg == of), given[0] if given else None)
@@ -101,20 +124,32 @@ class CheckpointActivations(Codemod):
         if "context_fn" in keywords:
             return
         counts = Normalised(facts).may_have(part if part is not None else facts.tree)
+        how = keywords.get("use_reentrant", given[3] if full == SEGMENTS and len(given) > 3 else None)
+        stays = how is not None and (_is_false(how) or not (counts and facts.ours))
+        inputs = [*given[2 if full == SEGMENTS else 1 :], *(v for k, v in keywords.items() if k not in (of, *HOW))]
+        if counts and facts.ours and self._means_something_else(facts, call, full):
+            return
+        if not stays and not any(Gradients(facts).needed(v) for v in inputs):
+            says = "where no input of it needs a gradient, its parameters had none so far; now they have"
+            self._tell(facts, call, says)
         if counts and facts.ours:
             yield from self._counted_once(facts, call, full)
             return
         if counts:
             self._tell(facts, call, "batch norm counts its statistics twice; use FairScale's checkpoint_wrapper")
-        if "use_reentrant" not in keywords and not (full == SEGMENTS and len(given) > 3):
+        if how is None:
             says = f"`{facts.short(call)}`: use_reentrant=False, which goes with DistributedDataParallel"
             yield Change(call, self.edit(facts, call, says), set_keyword("use_reentrant", "False"))
 
+    def _means_something_else(self, facts: Facts, call: ast.Call, full: str) -> bool:
+        name = OWN_SEGMENTS if full == SEGMENTS else ONCE
+        if facts.scopes.scope_of(call).lookup(name) is None:
+            return False
+        self._tell(facts, call, f"batch norm counts its statistics twice; `{name}` means something else here")
+        return True
+
     def _counted_once(self, facts: Facts, call: ast.Call, full: str) -> Iterator[Change]:
         name = OWN_SEGMENTS if full == SEGMENTS else ONCE
-        if facts.scopes.scope_of(call).lookup(name) is not None:
-            self._tell(facts, call, f"batch norm counts its statistics twice; `{name}` means something else here")
-            return
         if full == SEGMENTS:
             says = f"`{facts.short(call)}`: {name}, in which batch norm counts its statistics once"
             func = call.args[0] if facts.names.resolve(call.func) != SEGMENTS else call.func
@@ -138,6 +173,10 @@ class CheckpointActivations(Codemod):
             return
         says = f"`{facts.short(call)}`: batch norm counts its statistics once"
         yield Change(call, self.edit(facts, call, says), set_keyword("context_fn", ONCE))
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
 
 
 def _own(node: ast.AST) -> str:

@@ -168,14 +168,14 @@ class Tensors:
         key = (node, kept)
         if self._again(key):
             return True  # computed from itself: what it began as decides
-        values = self._reaching(node, scope)
+        values = self.reaching(node, scope)
         self._asked.add(key)
         try:
             return bool(values) and all(v is not None and self._is(v, kept) for v in values or ())
         finally:
             self._asked.discard(key)
 
-    def _reaching(self, node: ast.Name, scope: Scope) -> list[ast.expr | None] | None:
+    def reaching(self, node: ast.Name, scope: Scope) -> list[ast.expr | None] | None:
         """The values that a name may have where it is read; None among them for what does not show."""
         parents = self.facts.scopes.parents
         stores = [s for s in scope.stores.get(node.id, ()) if not isinstance(parents.get(s), ast.AugAssign)]
@@ -188,7 +188,7 @@ class Tensors:
         for s in stores:
             statement = self.facts.scopes.statement_of(s)
             before = statement is not here and statement.lineno <= node.lineno
-            if before and isinstance(statement, ast.Assign | ast.AnnAssign) and self._governs(statement, above):
+            if before and isinstance(statement, ast.Assign | ast.AnnAssign) and self.governs(statement, above):
                 last = statement if last is None or statement.lineno >= last.lineno else last
         if last is None and node.id in scope.params:
             return None
@@ -209,7 +209,7 @@ class Tensors:
         """A node and what holds it."""
         return set() if node is None else {node, *self.facts.scopes.ancestors(node)}
 
-    def _governs(self, statement: ast.stmt, above: list[ast.AST]) -> bool:
+    def governs(self, statement: ast.stmt, above: list[ast.AST]) -> bool:
         """Whether a statement has run wherever what is below these nodes runs."""
         up = self.facts.scopes.parents.get(statement)
         blocks = [getattr(up, field, None) for field in ("body", "orelse", "finalbody")]

@@ -106,7 +106,10 @@ def test_for_lightning_it_is_told():
     source = net(f"self.block = {BLOCK}", "return checkpoint(self.block, x)")
     result = migrate_text(source, Options(framework="lightning", ignore=("PTM690",)), is_script=False)
     assert "ptmigrate" not in result.text and "checkpoint(self.block, x, use_reentrant=False)" in result.text
-    assert [n.code for n in result.attention] == ["PTM520"]
+    assert [n.message.split(": ")[1][:20] for n in sorted(result.attention)] == [
+        "batch norm counts it",
+        "where no input of it",
+    ]
 
 
 def test_without_batch_norm_checkpoint_stays_and_does_not_reenter():
@@ -161,6 +164,68 @@ def test_arguments_that_are_not_seen_are_told(called):
 def test_a_name_of_the_script_is_kept():
     source = net(f"self.block = {BLOCK}", "return checkpoint(self.block, x)") + "\n\nbatch_norm_once = 1\n"
     check_unchanged(source, ["PTM520 line 11"], select="PTM520")
+
+
+def notes(called: str, made: str = "self.block = nn.Linear(4, 4)", more: str = "") -> list[str]:
+    source = HEAD + more + net(made, called).removeprefix(HEAD)
+    return [n.message for n in migrated(source, "PTM520").attention]
+
+
+@pytest.mark.parametrize(
+    "called",
+    [
+        "return checkpoint(self.block, x)",
+        "return checkpoint(self.block, self.block(x).detach())",
+        "x = x.float()\n        return checkpoint(self.block, x)",
+        "y = torch.ones(4)\n        return checkpoint(self.block, x, y)",
+        "for part in self.parts:\n            x = checkpoint(part, x)",
+    ],
+)
+def test_parameters_that_had_no_gradient_so_far_are_told(called):
+    (told,) = notes(called)
+    assert told.endswith("where no input of it needs a gradient, its parameters had none so far; now they have")
+
+
+@pytest.mark.parametrize(
+    "called",
+    [
+        "return checkpoint(self.block, x, use_reentrant=False)",
+        "return checkpoint(self.block, x, use_reentrant=True)",
+        "return checkpoint(self.block, self.block(x))",
+        "x = self.block(x).relu()\n        return checkpoint(self.block, x)",
+        "x = self.block(x)\n        for part in self.parts:\n            x = checkpoint(part, x)",
+        "x = checkpoint(self.block, x, use_reentrant=False)\n        return checkpoint(self.block, x + 1)",
+        "x.requires_grad_()\n        return checkpoint(self.block, x)",
+        "x.requires_grad = True\n        return checkpoint(self.block, x)",
+        "dummy = torch.ones(1, requires_grad=True)\n        return checkpoint(self.run, x, dummy)",
+    ],
+)
+def test_an_input_that_needs_a_gradient_is_no_news(called):
+    assert notes(called) == []
+
+
+def test_weights_that_are_frozen_show_no_gradient():
+    frozen = "self.block = nn.Linear(4, 4)\n        self.block.requires_grad_(False)"
+    assert notes("return checkpoint(self.block, self.block(x))", frozen)
+    assert notes(
+        "return checkpoint(self.body, self.stem(x))", "self.stem = Stem()", "class Stem(nn.Module):\n    pass\n\n\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "more", ["RUN = {'yes': checkpoint}\n", "use(checkpoint)\n", "class A:\n    run = [checkpoint]\n"]
+)
+def test_a_checkpoint_that_is_handed_on_is_told(more):
+    (told,) = notes("return x", more=more)
+    assert told.startswith("`checkpoint`: where it is called is not seen")
+    assert notes("return x", more="again = checkpoint\n") == []
+
+
+def test_arguments_that_are_not_seen_and_do_not_reenter():
+    asked = "return checkpoint(self.block, x, use_reentrant=False, **how)"
+    assert notes(asked) == []
+    (told,) = notes(asked, f"self.block = {BLOCK}")
+    assert "without context_fn batch norm counts twice" in told
 
 
 MANY = "nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.5)) for _ in range(3)])"

@@ -57,7 +57,7 @@ class Exports:
         """
         module: Any = self
         modes, trainer = {part: part.training for part in module.modules()}, module._trainer
-        module._trainer = SimpleNamespace()
+        module._trainer = SimpleNamespace(runtime=SimpleNamespace(device=module.device))
         module.eval()
         try:
             with torch.no_grad():

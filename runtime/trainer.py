@@ -204,14 +204,22 @@ class Trainer(Options, Whereabouts):
                         "leave one out with save_hyperparameters(ignore=..., logger=False)"
                     )
                 given[name] = value
-        if given and self.is_global_zero and self.enable_autolog_hparams:
-            for logger in self.loggers:
+        if not (self.is_global_zero and self.enable_autolog_hparams):
+            return
+        for logger in self.loggers:
+            if given:
                 logger.log_hyperparams(given)
+            if hasattr(logger, "log_graph"):
+                logger.log_graph(model)
+            if hasattr(logger, "save"):
+                logger.save()
 
     def validate(
         self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None, **more: Any
     ) -> list[dict]:
-        """Evaluate with validation_step; the metrics, one dict a loader. `more`: datamodule, weights_only, verbose."""
+        """Evaluate with validation_step; the metrics, one dict a loader. `more`: datamodule, weights_only, and verbose
+        (by default the metrics are printed).
+        """
         return self._launch_evaluation("validate", model, dataloaders, ckpt_path, **more)
 
     def test(

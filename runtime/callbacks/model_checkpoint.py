@@ -104,7 +104,7 @@ class ModelCheckpoint(Callback):
 
     def setup(self, trainer: Any, module: Any, stage: str) -> None:
         if self.dirpath is None:
-            folder = getattr(trainer.logger, "log_dir", None) or trainer.default_root_dir
+            folder = folder_of(trainer.logger, trainer.default_root_dir)
             self.dirpath = os.path.join(trainer.runtime.broadcast(os.path.abspath(folder)), "checkpoints")
 
     def on_train_start(self, trainer: Any, module: Any) -> None:
@@ -219,11 +219,18 @@ class ModelCheckpoint(Callback):
             link(trainer, self._saved, self.last_model_path)
         else:
             trainer.save_checkpoint(self.last_model_path, self.save_weights_only)
+            self._tell_loggers(trainer)
         self._remove(trainer, before, self.last_model_path)
 
     def _write(self, trainer: Any, path: str) -> None:
         trainer.save_checkpoint(path, self.save_weights_only)
         self._saved_at, self._saved = trainer.global_step, path
+        self._tell_loggers(trainer)
+
+    def _tell_loggers(self, trainer: Any) -> None:
+        for logger in trainer.loggers if trainer.is_global_zero else ():
+            if hasattr(logger, "after_save_checkpoint"):
+                logger.after_save_checkpoint(self)
 
     def _remove(self, trainer: Any, path: str | None, successor: str) -> None:
         """Only what lies in our folder, and is not what the fit was resumed from."""
@@ -239,6 +246,17 @@ class ModelCheckpoint(Callback):
         name = stem(filename or self.filename, metrics, self.auto_insert_metric_name)
         version = "" if ver is None else f"-v{ver}"
         return os.path.join(str(self.dirpath or ""), f"{name}{version}{self.FILE_EXTENSION}")
+
+
+def folder_of(logger: Any, root: str) -> str:
+    """Where a logger writes, or would by its name and version; `root` where there is none."""
+    if logger is None or getattr(logger, "log_dir", None):
+        return root if logger is None else logger.log_dir
+    name, version = getattr(logger, "name", None), getattr(logger, "version", None)
+    if name is None or version is None:
+        return root
+    version = version if isinstance(version, str) else f"version_{version}"
+    return os.path.join(getattr(logger, "save_dir", None) or root, str(name), version)
 
 
 def link(trainer: Any, target: str, path: str) -> None:

@@ -11,7 +11,11 @@ from ..hparams import as_yaml
 
 
 class Logger:
-    """Subclasses write; `log_metrics` gets plain numbers. The trainer calls all of this on rank 0 only."""
+    """Subclasses write; `log_metrics` gets plain numbers. The trainer calls all of this on rank 0 only: `save` at the
+    start of a fit, and after `log_metrics` where the logger does not say `saves_itself`.
+    """
+
+    saves_itself = False
 
     def __init__(self, save_dir: Any, name: str | None = "lightning_logs", version: int | str | None = None):
         self.save_dir = os.fspath(save_dir)
@@ -50,5 +54,7 @@ class Logger:
         write_atomically(os.path.join(self.log_dir, "hparams.yaml"), lambda file: file.write(text))
 
     def log_hyperparams(self, params: Any, *args: Any) -> None: ...
+    def log_graph(self, model: Any) -> None: ...
+    def after_save_checkpoint(self, checkpoint_callback: Any) -> None: ...
     def save(self) -> None: ...
     def finalize(self, status: str) -> None: ...

@@ -15,6 +15,7 @@ class CSVLogger(Logger):
     """Lines are added as they come; a column that is new makes the file be written again, whole or not at all."""
 
     NAME = "metrics.csv"
+    saves_itself = True
 
     def __init__(
         self,
@@ -44,10 +45,10 @@ class CSVLogger(Logger):
         self.write_hyperparams(params)
 
     def save(self) -> None:
-        """Bring the file up to date."""
+        """Bring the file up to date; the folder is there in any case."""
+        os.makedirs(self.log_dir, exist_ok=True)
         if self.written == len(self.rows):
             return
-        os.makedirs(self.log_dir, exist_ok=True)
         found = {name: None for row in self.rows[self.written :] for name in row}
         new = [name for name in found if name not in self.columns]
         if new or not self.written:

@@ -71,3 +71,5 @@ class Published:
         if self.trainer.is_global_zero:
             for logger in self.trainer.loggers:
                 logger.log_metrics(numbers, step)
+                if not getattr(logger, "saves_itself", False) and hasattr(logger, "save"):
+                    logger.save()

@@ -52,6 +52,11 @@ def check_step(module: Module, stage: str) -> None:
     """Raise ConfigurationError where the module lacks the step that this stage runs, or is another package's."""
     from .module import Module as Base
 
+    if isinstance(getattr(module, "_orig_mod", None), Base):
+        raise ConfigurationError(
+            f"{stage} needs the Module itself, and torch.compile has put another around it: compile what it holds, "
+            "self.net = torch.compile(self.net)"
+        )
     if not isinstance(module, Base):
         raise ConfigurationError(
             f"{stage} needs a Module of ptmigrate.runtime, and {type(module).__name__} is none: import it from there, "

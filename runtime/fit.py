@@ -20,6 +20,7 @@ from .checkpoint import randomness, state
 from .data.ahead import Ahead
 from .data.borrowed import uncounted
 from .data.combined import loaders_of
+from .errors import ConfigurationError
 from .evaluate import EvaluationLoop, filled, number_of_batches
 from .hooks import AT_BATCHES, BETWEEN_BATCHES, WITH_GRADIENTS, find_hook, with_gradients
 from .loop_names import FitNames, Phase
@@ -126,7 +127,8 @@ class FitLoop(FitNames):
         held = set(module.parameters())  # also what a strategy puts others in the place of
         strategy.setup_module(module)
         self.norms = JoinedNorms(trainer.runtime, module if self.joins_norms() else None)
-        read = optimizers.read(module.configure_optimizers(), module.automatic_optimization)
+        configured = module.configure_optimizers()
+        read = optimizers.read(configured, module.automatic_optimization)
         made, schedulers, trainer.optimizer_frequencies = read
         optimizers.follow_parameters(made)
         self.wants_closure = any(map(wants_closure, made))  # asked before an engine wraps them
@@ -134,6 +136,8 @@ class FitLoop(FitNames):
         if trainer.runtime.world_size > 1 and not trainer.whole:
             optimizers.check_held(module, held, made)
         trainer.optimizers = strategy.setup_optimizers(module, made)
+        if module.automatic_optimization and not trainer.optimizers:
+            tell_without_optimizer(trainer, configured)
         optimizers.rebind(schedulers, made, trainer.optimizers)
         self.own_names = OwnNames(trainer.runtime, module, made, trainer.optimizers)
         trainer.lr_scheduler_configs = schedulers
@@ -347,6 +351,16 @@ def tell_once(trainer: Trainer) -> None:
         print(line, file=sys.stderr)
 
 
+def tell_without_optimizer(trainer: Trainer, configured: Any) -> None:
+    """None is what a module gives that wants none. Raises ConfigurationError for anything else with none in it."""
+    if configured is not None:
+        raise ConfigurationError(
+            f"configure_optimizers returned {configured!r}, which has no optimizer in it: return None to run the steps "
+            "without one"
+        )
+    trainer.print("configure_optimizers returned None: no optimizer steps in this fit", file=sys.stderr)
+
+
 def accumulation(table: dict[int, int], epoch: int) -> int:
     """Batches a step in `epoch`, from {first epoch: batches}."""
     return table[max(first for first in table if first <= epoch)]
@@ -376,8 +390,10 @@ def known_length(source: Any, limit: int | None) -> int | None:
 
 
 def set_epoch(loader: Any, epoch: int) -> None:
-    """Samplers that want to know the epoch are told."""
-    for sampler in (getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)):
+    """Samplers that want to know the epoch are told; a batch sampler's own too."""
+    batch_sampler = getattr(loader, "batch_sampler", None)
+    samplers = (getattr(loader, "sampler", None), batch_sampler, getattr(batch_sampler, "sampler", None))
+    for sampler in {id(sampler): sampler for sampler in samplers}.values():
         if sampler is not None and hasattr(sampler, "set_epoch"):
             with contextlib.suppress(NotImplementedError):
                 sampler.set_epoch(epoch)

@@ -1,6 +1,8 @@
-"""A module in one table: `Trainer(enable_model_summary=True)`."""
+"""Tables: of a module, `Trainer(enable_model_summary=True)`, and of what an evaluation gave."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 
@@ -17,3 +19,20 @@ def summary(module: torch.nn.Module, depth: int = 1) -> str:
 
 def size(module: torch.nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
+
+
+def metrics_table(stage: str, results: list[dict[str, Any]]) -> str:
+    """A line a metric, a column a loader."""
+    names = list({name: None for result in results for name in result})
+    heads = [f"loader {index}" for index in range(len(results))] if len(results) > 1 else [""]
+    columns = [
+        [head, *(f"{result[name]:.6g}" if name in result else "" for name in names)]
+        for head, result in zip(heads, results, strict=True)
+    ]
+    first = [f"{stage} metric", *names]
+    width = max(map(len, first))
+    lines = [
+        f"{line[0]:{width}}" + "".join(f"  {cell:>12}" for cell in line[1:])
+        for line in zip(first, *columns, strict=True)
+    ]
+    return "\n".join(lines)

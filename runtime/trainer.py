@@ -33,7 +33,7 @@ from .metrics.published import Published
 from .optimizers import SchedulerConfig
 from .options import Options
 from .profilers import around, choose_profiler
-from .summary import summary
+from .summary import metrics_table, summary
 from .whereabouts import Whereabouts
 from .whole import draw_alike, is_whole
 
@@ -252,7 +252,10 @@ class Trainer(Options, Whereabouts):
         strategy = self.runtime.strategy
         strategy.check_run(self, model, stage, resumes=ckpt_path is not None)
         given = (stage, model, loaders, ckpt_path, datamodule, weights_only)
-        return strategy.launch(self._run, stage, self._evaluate, *given)
+        results = strategy.launch(self._run, stage, self._evaluate, *given)
+        if stage != "predict" and more.get("verbose") is not False and any(results):
+            self.print(metrics_table(stage, results))
+        return results
 
     def _evaluate(
         self, stage: str, model: Module, loaders: Any, ckpt_path: Any, datamodule: Any, weights_only: bool

@@ -16,6 +16,10 @@ class DamagedCheckpoint(ConfigurationError):
     """A checkpoint that cannot be read: its name, what is wrong, and the last good one beside it."""
 
 
+class NoCheckpoint(DamagedCheckpoint, FileNotFoundError):
+    """There is no such file."""
+
+
 def problem(path: Path) -> str | None:
     """What is wrong with the file, or None. Every record of torch's zip format carries a checksum; all are compared."""
     if not path.is_file():
@@ -35,7 +39,8 @@ def read(path: Any, weights_only: bool = True) -> dict[str, Any]:
     if wrong:
         good = last_good(file)
         hint = f"; the last good one there is {str(good)!r}" if good else ""
-        raise DamagedCheckpoint(f"checkpoint {str(file)!r}: {wrong}{hint}")
+        kind = DamagedCheckpoint if file.is_file() else NoCheckpoint
+        raise kind(f"checkpoint {str(file)!r}: {wrong}{hint}")
     try:
         return torch.load(file, map_location="cpu", weights_only=weights_only)
     except pickle.UnpicklingError as error:

@@ -6,6 +6,7 @@ that also shows whether the ranks logged the same names.
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable
@@ -242,7 +243,7 @@ class Logs:
                 return part[0]
         if self.sized is not self.batch:
             size = batch_size_of(self.batch)
-            self.sized, self.size = self.batch, 1 if size is None else size
+            self.sized, self.size = self.batch, alike(self.batch) if size is None else size
         return self.size
 
     # -- what it comes to -----------------------------------------------------------------------------------------
@@ -350,6 +351,17 @@ class Logs:
             if not isinstance(value, torch.Tensor) or value.numel() != 1:
                 raise ValueError(f"log({key!r}): the metric's compute() gave {value!r}; one number is needed")
             _put(values, key, epoch_key, value, bar, logger, source)
+
+
+def alike(batch: Any) -> int:
+    """The weight of a batch that does not tell its size."""
+    if batch is not None and not isinstance(batch, (int, float)):
+        warnings.warn(
+            f"a batch of type {type(batch).__name__} does not tell how many samples it has, so that in the mean of an "
+            "epoch each batch counts alike: give log(..., batch_size=...)",
+            stacklevel=5,
+        )
+    return 1
 
 
 def _state(known: Name) -> State:

@@ -20,6 +20,8 @@ class AsLightning(Ranks):
     def lightning_module(self) -> Any:
         return self.trainer.module if self.trainer is not None else None
 
+    model = lightning_module
+
     def barrier(self, name: str | None = None) -> None:
         self.runtime.barrier()
 

@@ -275,6 +275,24 @@ def rates_that_a_monitor_has_seen(side):
     return plain([monitor.lrs, monitor.last_momentum_values, monitor.last_weight_decay_values, kept])
 
 
+@case
+def a_batch_sampler_s_own_sampler_hears_of_the_epoch(side):
+    class Turns(torch.utils.data.Sampler):
+        epoch = 0
+
+        def set_epoch(self, epoch):
+            self.epoch = epoch
+
+        def __iter__(self):
+            return iter([(i + 3 * self.epoch) % 20 for i in range(20)])
+
+        def __len__(self):
+            return 20
+
+    batches = torch.utils.data.BatchSampler(Turns(), 6, drop_last=False)
+    return outcome(*fit(side, common(side), {}, (DataLoader(data(20), batch_sampler=batches),)))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_same(name, tmp_path, monkeypatch):
     check(CASES[name], tmp_path, monkeypatch)

@@ -40,15 +40,37 @@ class ZeroedByTrainer(Codemod):
             step = facts.classes.methods(c).get("training_step")
             if step is None or self._by_hand(c):
                 continue
-            for s in step.body:
-                call = s.value if isinstance(s, ast.Expr) else None
-                if (
-                    isinstance(call, ast.Call)
-                    and isinstance(call.func, ast.Attribute)
-                    and call.func.attr == "zero_grad"
-                ):
-                    says = f"`{facts.short(call)}` removed: the Trainer zeroes the gradients of its steps"
-                    yield Change(s, self.edit(facts, call, says), None, (s,))
+            gone = [s for s in step.body if self._zeroes(facts, s)]
+            for s in gone:
+                says = f"`{facts.short(s)}` removed: the Trainer zeroes the gradients of its steps"
+                yield Change(s, self.edit(facts, s, says), None, (s,))
+            for s in step.body if gone else ():
+                if self._only_for(facts, s, gone):
+                    says = f"`{facts.short(s)}` removed: nothing reads it any more"
+                    yield Change(s, self.edit(facts, s, says), None, (s,))
+
+    def _zeroes(self, facts: Facts, s: ast.stmt) -> bool:
+        """`zero_grad()` of what may be an optimizer or a module."""
+        func = s.value.func if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) else None
+        if not (isinstance(func, ast.Attribute) and func.attr == "zero_grad"):
+            return False
+        of = func.value
+        given = facts.devices.attribute_values.get(of.attr, ()) if isinstance(of, ast.Attribute) else ()
+        made = {v.func.id for v in given if isinstance(v, ast.Call) and isinstance(v.func, ast.Name)}
+        others = {c.name for c in facts.walk(ast.ClassDef) if not c.bases}
+        return not made & others  # a plain class of this file has a zero_grad of its own
+
+    def _only_for(self, facts: Facts, s: ast.stmt, gone: list[ast.stmt]) -> bool:
+        """`opt = self.optimizers()`, which only what goes read."""
+        call = s.value if isinstance(s, ast.Assign) else None
+        if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "self.optimizers" and len(s.targets) == 1):  # type: ignore[attr-defined]
+            return False
+        names = [n for n in walk(s.targets[0]) if isinstance(n, ast.Name)]  # type: ignore[attr-defined]
+        scope = facts.scopes.scope_of(s)
+        inside = {n for g in gone for n in walk(g)}
+        reads = [r for n in names for r in facts.scopes.reads(n.id, scope)]
+        alone = all(len(scope.stores[n.id]) == 1 for n in names)
+        return alone and bool(reads) and all(r in inside for r in reads)
 
     def _by_hand(self, c: ast.ClassDef) -> bool:
         """Manual optimization, gradients kept over several steps, or a zeroing of the module's own."""

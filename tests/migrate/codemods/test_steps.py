@@ -50,6 +50,28 @@ def test_zero_grad_goes_from_an_automatic_step():
     check(LIT + step.format("self.opt.zero_grad()\n        "), LIT + step.format(""), ["PTM505 line 5"])
 
 
+def test_the_name_of_the_optimizer_goes_with_its_last_use():
+    step = "    def training_step(self, batch, i):\n        {}return self(batch)\n"
+    taken = "opt = self.optimizers()\n        "
+    zeroed = "opt.zero_grad()\n        "
+    check(LIT + step.format(taken + zeroed), LIT + step.format(""), ["PTM505 line 5", "PTM505 line 6"])
+    pair = "a, b = self.optimizers()\n        a.zero_grad()\n        b.zero_grad()\n        "
+    check(LIT + step.format(pair), LIT + step.format(""))
+    read = "self.log('lr', opt.param_groups[0]['lr'])\n        "
+    check(LIT + step.format(taken + zeroed + read), LIT + step.format(taken + read), ["PTM505 line 6"])
+    other = "opt = self.other()\n        "
+    check(LIT + step.format(other + zeroed), LIT + step.format(other), ["PTM505 line 6"])
+    check_unchanged(LIT + step.format(taken))
+
+
+def test_a_zero_grad_of_an_own_class_stays():
+    made = "class Meter:\n    def zero_grad(self):\n        self.v = 0\n"
+    step = "    def __init__(self):\n        super().__init__()\n        self.meter = Meter()\n"
+    step += "    def training_step(self, batch, i):\n        self.meter.zero_grad()\n        return self(batch)\n"
+    check_unchanged(LIT + step + made)
+    check(LIT + step, LIT + step.replace("        self.meter.zero_grad()\n", ""))  # of a class that is not seen
+
+
 @pytest.mark.parametrize(
     "source",
     [

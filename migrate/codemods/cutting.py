@@ -76,6 +76,7 @@ class _Cutter:
         self.me, self.batch, self.others = parameters[0], batch, set(parameters[1:]) - {batch}
         self.taken = {n.id for n in walk(step) if isinstance(n, ast.Name)}
         self.values = dict(flow.after[self.before[-1]]) if self.before else {}
+        self.mixed = _derived(self.before, flow)
         self.done: set[str] = set()
 
     def cut(self, call: ast.Call | None) -> Cut:
@@ -93,6 +94,8 @@ class _Cutter:
             self.done.add(name)
             pending += self._bring(name)
         self._logs()
+        if call is None and not self.found.hoisted and self._only_of_mixed():
+            raise Crossing("the model is only called with what it gives, and would run on one device alone")
         self.found.behind.sort()
         self.found.gone = {i for i in self.found.behind if not self._needed_before(i)}
         if not self.found.crossing:
@@ -131,6 +134,8 @@ class _Cutter:
             return []
         if not stores:
             raise Crossing(f"`{name}` is needed behind the cut, and is not of the batch")
+        if name in self.mixed:
+            return self._again(name, stores)
         value = self.values.get(name, Value())
         if value.kind == "batch" and value.dim == 0 and value.views == 1:
             self.found.crossing.append(name)
@@ -224,6 +229,15 @@ class _Cutter:
 
     # -- model calls -----------------------------------------------------------------------------------------
 
+    def _only_of_mixed(self) -> bool:
+        """No model is called before the cut, and one behind it with what was mixed."""
+        if any(self._is_model(n) for s in self.before for n in walk(s)):
+            return False
+        mixes, mixed = set(self.flow.mixes), _derived(self.after, self.flow)
+        calls = [n for s in self.after for n in walk(s) if self._is_model(n)]
+        inside = [n for c in calls for n in walk(c) if n is not c]
+        return any(n in mixes or (isinstance(n, ast.Name) and n.id in mixed) for n in inside)
+
     def _hoist(self, s: ast.stmt, at: int) -> None:
         """The largest values per sample in a statement that a model is called for."""
         if isinstance(s, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return | ast.AugAssign) and s.value is not None:
@@ -283,6 +297,31 @@ def calls_model(facts: Facts, c: ast.ClassDef, method: ast.FunctionDef) -> bool:
     """Whether a method calls a model of its class."""
     cutter = _Cutter(facts, c, method, Flow(), 0, "", False)
     return any(cutter._is_model(n) for n in walk(method))
+
+
+def _derived(block: list[ast.stmt], flow: Flow) -> set[str]:
+    """The names of a block that are given what mixes the samples, or what follows from that."""
+    mixes, found = set(flow.mixes), set[str]()
+    for s in block:
+        if any(n in mixes or (isinstance(n, ast.Name) and n.id in found) for n in walk(s)):
+            found |= _stored([s])
+    return found
+
+
+def behind_models(facts: Facts, c: ast.ClassDef, step: ast.FunctionDef, flow: Flow, at: int) -> int:
+    """The place of a later cut: behind model calls that nothing mixed goes into; `at` where there is none."""
+    is_model = _Cutter(facts, c, step, flow, at, "", False)._is_model
+    mixes, found = set(flow.mixes), at
+    for i, s in enumerate(step.body[at:], at):
+        if any(isinstance(n, ast.Call) and RANDOM.search(_last(n.func)) for n in walk(s)):
+            return found  # what is drawn is drawn before the model draws
+        if not any(is_model(n) for n in walk(s)):
+            continue
+        mixed = _derived(step.body[at:i], flow)
+        if any(n in mixes or (isinstance(n, ast.Name) and n.id in mixed) for n in walk(s)):
+            return found
+        found = i + 1
+    return found
 
 
 def _joins(s: ast.stmt, listed: str) -> bool:

@@ -19,7 +19,7 @@ from ..facts.nodes import walk, walk_own
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
-from .cutting import Crossing, Cut, calls_model, cut
+from .cutting import Crossing, Cut, behind_models, calls_model, cut
 from .cutting_rewrites import Marks, hoisted, split
 
 PARTS = ("dp", "ddp2")
@@ -77,12 +77,15 @@ class SplitSteps(Codemod):
     def _step(self, facts: Facts, place: _Place, asked: str | None) -> Iterator[Change]:
         why = _not_to_be_cut(facts, place, asked)
         if why is None:
-            try:
-                found = cut(facts, place.c, place.f, place.flow, place.at, place.batch)
-                yield from self._cut(facts, place, found)
-                return
-            except Crossing as crossing:
-                why = str(crossing)
+            later = behind_models(facts, place.c, place.f, place.flow, place.at)
+            for at in dict.fromkeys((later, place.at)):
+                try:
+                    found = cut(facts, place.c, place.f, place.flow, at, place.batch)
+                    yield from self._cut(facts, place, found)
+                    return
+                except Crossing as crossing:
+                    why = str(crossing)
+        assert why is not None
         self._leave(facts, place, why)
 
     def _leave(self, facts: Facts, place: _Place, why: str) -> None:

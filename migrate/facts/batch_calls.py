@@ -15,6 +15,8 @@ from .batch_operations import (
     LOSS,
     NO_VALUES,
     NOT_ADDED_UP,
+    OF_A_SAMPLE,
+    ORDERS,
     PAIRED,
     PAIRS,
     PARTS,
@@ -44,6 +46,8 @@ class BatchCall:
     def value(self) -> Value:
         func, run = self.call.func, self.run
         everything = [*self.args, *self.keywords.values()]
+        if isinstance(func, ast.Attribute) and func.attr.endswith("_"):
+            run.keep(self.call, func.value, run.joined(everything))  # self.bank.index_copy_(0, y, z)
         if isinstance(func, ast.Attribute) and self.full is None and not self._of_self(func):
             owner = run.value(func.value)
             if owner.kind == "batch" or owner.kind == "reduced":
@@ -99,7 +103,7 @@ class BatchCall:
         if full in PER_SAMPLE_LOSS:
             return REDUCED
         separate = any(k.arg == "reduction" and _is_text(k.value, "none") for k in made.keywords)
-        return of_batch if separate else self._by_name(full, of_batch)
+        return replace(of_batch, flat=kind in OF_A_SAMPLE) if separate else self._by_name(full, of_batch)
 
     def _by_name(self, name: str, of_batch: Value) -> Value:
         last = name.rpartition(".")[2]
@@ -149,7 +153,7 @@ class BatchCall:
             return moved
         if LOSS.search(name) and offset:
             separate = any(k.arg == "reduction" and _is_text(k.value, "none") for k in self.call.keywords)
-            return of if separate else REDUCED
+            return replace(of, flat=name in OF_A_SAMPLE) if separate else REDUCED
         for other in others:
             of = self.run.combine(self.call, of, other)
         return of
@@ -170,6 +174,12 @@ class BatchCall:
     def _along_dimension(self, name: str, of: Value, offset: int) -> Value:
         place = KEEPS_SHAPE.get(name, REDUCES.get(name, 0)) + offset
         dims = self._dims(place)
+        if of.flat:
+            if name in LAST_BY_DEFAULT or name in ORDERS:
+                return self._mixes(of)
+            dims = (
+                None if dims in ([0], [-1]) and name in REDUCES else [0 if d == -1 else d for d in dims or []] or None
+            )
         if name in KEEPS_SHAPE:
             if name == "normalize" and dims is None:
                 dims = [1]
@@ -251,7 +261,11 @@ class BatchCall:
         if name == "permute" and of.dim in args:
             return replace(of, dim=args.index(of.dim))
         if name == "unsqueeze" and args:
-            return replace(of, dim=of.dim + (0 <= args[0] <= of.dim))
+            return replace(of, dim=of.dim + (0 <= args[0] <= of.dim), flat=False)
+        if (name in ("view", "reshape") and args == [-1]) or (name in ("flatten", "ravel") and not args):
+            return replace(of, flat=of.dim == 0)
+        if name in ("view", "reshape", "unflatten", "expand", "stack"):
+            return replace(of, flat=False)
         if name == "repeat" and args and args[0] > 1 and of.dim == 0:
             return replace(of, views=args[0] if of.views == 1 else 0)
         return None

@@ -28,6 +28,7 @@ PAIRED = {
 }
 # these work along the last dimension where none is given
 LAST_BY_DEFAULT = {"topk", "kthvalue", "mode"}
+ORDERS = {"sort", "argsort", "msort"}
 # a mean of the parts' means, or a sum of their sums, is that of the whole: not so with these
 NOT_ADDED_UP = {
     "std", "var", "prod", "max", "min", "amax", "amin", "argmax", "argmin", "median", "nanmedian", "norm", "quantile",
@@ -45,6 +46,8 @@ SIZE_ATTRIBUTES = {"shape", "device", "dtype", "ndim", "is_cuda", "requires_grad
 
 # losses of torch itself: a mean or a sum over the samples, one number
 LOSS = re.compile(r"loss|cross_entropy|nll|criterion|kl_div|objective|(^|_)(mse|bce|mae|l1|huber)($|_)", re.IGNORECASE)
+# with reduction="none" these give a number per sample, but for dense targets, of which nobody asks the largest of a row
+OF_A_SAMPLE = {"cross_entropy", "nll_loss", "CrossEntropyLoss", "NLLLoss"}
 MEASURE = re.compile(r"metric|acc(uracy)?($|_)|auroc|f1|precision|recall|psnr|ssim|iou|dice", re.IGNORECASE)
 # losses that compare every sample of a batch with every other
 CONTRASTIVE = re.compile(

@@ -21,6 +21,7 @@ class Value:
     holds: bool = False  # a tuple, list or dictionary of such values
     order: bool = False  # a random order, as of randperm
     vector: bool = False  # one number per sample, as after `.sum(1)`: its mean is that of the parts, weighted
+    flat: bool = False  # no other dimension, as after `.view(-1)`: its last is its first
     listed: str = ""  # the name of the list that the views came from, where their number is not known
 
 

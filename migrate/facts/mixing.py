@@ -71,10 +71,13 @@ class Run:
             value = self.value(s.value)
             for t in s.targets:
                 self.bind(t, value, s.value)
+                self.keep(t, t, value)
         elif isinstance(s, ast.AnnAssign) and s.value is not None:
             self.bind(s.target, self.value(s.value), s.value)
         elif isinstance(s, ast.AugAssign):
-            self.bind(s.target, self.combine(s, self.value(s.target), self.value(s.value), s.op), s.value)
+            value = self.value(s.value)
+            self.bind(s.target, self.combine(s, self.value(s.target), value, s.op), s.value)
+            self.keep(s.target, s.target, value)
         elif isinstance(s, ast.Return):
             self.flow.returned.append(self.value(s.value) if s.value is not None else PLAIN)
         elif isinstance(s, ast.For | ast.AsyncFor):
@@ -108,6 +111,15 @@ class Run:
             for i, t in enumerate(target.elts):
                 part = source.elts[i] if same else None  # type: ignore[union-attr]
                 self.bind(t, self.value(part) if part is not None else replace(value, holds=False), part)
+
+    def keep(self, at: ast.AST, kept: ast.expr, value: Value) -> None:
+        """A buffer of the module that is given values of the samples: a device has its own, with those of its part."""
+        while isinstance(kept, ast.Subscript | ast.Call) or (isinstance(kept, ast.Attribute) and not _is_own(kept)):
+            kept = kept.func if isinstance(kept, ast.Call) else kept.value
+        if value.kind == "plain" or self.holder is None or not isinstance(kept, ast.Attribute):
+            return
+        if kept.attr in self.facts.tensors.registered(self.holder) or (self.holder, kept.attr) in self.facts.buffers:
+            self.flow.mixes.append(at)
 
     # -- expressions -----------------------------------------------------------------------------------------
 
@@ -195,13 +207,13 @@ class Run:
                 return self._indexed(e, value, part, new, nth, orders)
             whole = isinstance(part, ast.Slice)
             at, new = at + 1, new + whole
-        return replace(value, dim=new + value.dim - at)
+        return replace(value, dim=new + value.dim - at, flat=value.flat and not new)
 
     def _indexed(self, e: ast.Subscript, value: Value, part: ast.expr, new: int, nth: int, orders: list[bool]) -> Value:
         """The dimension of the samples itself is indexed."""
         if isinstance(part, ast.Slice):
             cut = part.lower is not None or part.upper is not None
-            return replace(value, dim=new, views=1 if cut else value.views)
+            return replace(value, dim=new, views=1 if cut else value.views, flat=value.flat and not new)
         if isinstance(part, ast.Constant) or (isinstance(part, ast.UnaryOp) and isinstance(part.operand, ast.Constant)):
             return Value("plain") if isinstance(getattr(part, "value", 0), str) else REDUCED
         if any(orders):
@@ -234,3 +246,7 @@ class Run:
         if left.kind == "batch" and left.dim == 1:
             self.flow.mixes.append(e)
         return left if left.kind == "batch" else right
+
+
+def _is_own(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id == "self"

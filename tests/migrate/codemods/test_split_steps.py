@@ -163,6 +163,9 @@ MIXED = [
     "x, y = batch\nviews = [x, x * 2, x * 3]\nxs = torch.cat(views)\nz = self(xs)\nreturn (z @ z.t()).triu(7).sum()",
     "x, y = batch\nl = F.cross_entropy(self(x), y)\nz = self(x)\nreturn l + torch.mm(z, z.t()).softmax(1).pow(2).sum()",
     "x, y = batch\nif (z := self(x)) is not None:\n    z = z - z.mean(0)\nreturn z.pow(2).mean()",
+    "x, y = batch\nlosses = F.cross_entropy(self(x), y, reduction='none')\nk = int(losses.numel() * 0.7)\n"
+    "return losses.topk(k)[0].pow(2).mean()",
+    "z = self(batch[0]).pow(2).view(-1)\nbest, _ = z.sort(descending=True)\nreturn best[:3].sum()",
     "x, y = batch\nz = self(x)\noutputs = z * 2\nk = z.shape[1]\nreturn (outputs.cumsum(0)[0] * z.mean(0)).sum() / k",
 ]
 
@@ -209,6 +212,37 @@ def _gathered(outputs):
     return torch.cat(outputs)
 
 
+BANK = '        self.register_buffer("bank", torch.zeros(5, 40))\n\n    def forward('
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "self.bank = torch.cat([self.bank[:, len(z):], z.t()], dim=1)",
+        "self.bank[:, :len(z)] = z.t()",
+        "self.bank += z.sum()",
+        "self.bank[0].copy_(z)",
+    ],
+)
+def test_a_buffer_gets_the_whole_batch(kept):
+    head = HEAD.replace("\n    def forward(", BANK)
+    check(
+        head + step(f"z = self(batch)\n{kept}\nreturn z.mean()"),
+        head + step("z = self(batch)\nreturn z") + end(f"{kept}\nreturn z.mean()", "z"),
+    )
+    check_unchanged(HEAD + step(f"z = self(batch)\n{kept}\nreturn z.mean()"), [], select="PTM430")
+
+
+def test_a_model_that_nothing_mixed_goes_into_stays_in_the_step():
+    given = 'y = outputs["y"]\nz = outputs["z"]\n'
+    last = "same = y[None] == y[:, None]\nreturn (z @ z.t())[same].sum()"
+    source = HEAD + step("x, y = batch\nsame = y[None] == y[:, None]\nz = self(x)\nreturn (z @ z.t())[same].sum()")
+    after = HEAD + step('x, y = batch\nz = self(x)\nreturn {"y": y, "z": z}') + end(given + last, "outputs")
+    assert migrated(source).text == after
+    drawn = source.replace("self(x)", "self(x) * torch.rand(1)")  # before which nothing else may be drawn
+    assert "z = self(x) * torch.rand(1)\n        return (z" in migrated(drawn).text
+
+
 def test_a_loss_of_the_class_that_scales_by_a_parameter_calls_no_model():
     loss = "    def nce(self, a, b):\n        return ((a @ b.t()) * self.scale.exp()).softmax(1).mean()\n\n"
     text = migrated(HEAD + loss + step("a, b = batch\nza, zb = self(a), self(b)\nreturn self.nce(za, zb)")).text
@@ -247,6 +281,10 @@ def test_a_step_that_a_class_below_goes_on_with_is_told():
         "x, y = batch\nbest = self(x).max(dim=1)\nreturn (best.indices == y).float().mean() + best.values.mean()",
         "x, y = batch\nreturn F.mse_loss(self.rnn(x)[0], y) + (self.rnn(x)[0] * y).mean()",
         "x, y = batch\nleft = torch.unbind(self(x), 1)[0]\nreturn (left * y).mean()",
+        "x, y = batch\nreturn (self(x) - y).pow(2).view(-1).mean(0)",
+        "x, y = batch\nreturn (self(x) - y).topk(2)[0].sort()[0].mean()",
+        "x, y = batch\nl = F.cross_entropy(self(x), y, reduction='none')\nself.last = l\nreturn (l * (l > 1)).mean()",
+        "x, y = batch\nself.bank = self.bank + len(x)\nself.bank.add_(1)\nreturn self(x).view(-1).abs().mean(-1)",
     ],
 )
 def test_a_step_that_mixes_nothing_is_left_alone(body):
@@ -258,6 +296,8 @@ def test_a_step_that_mixes_nothing_is_left_alone(body):
     [
         (HEAD + step("x, y = batch\nif batch_idx == 0:\n    return None\nreturn self(x).softmax(0).mean()"), "line 20"),
         (HEAD + step("z = self(batch)\nz = z.softmax(0)\nself.manual_backward(z.sum())"), "by hand"),
+        (HEAD + step("x, y = batch\nx = x[torch.randperm(len(x))]\nreturn self(x).mean()"), "one device alone"),
+        (HEAD + step("return self.encoder(batch - batch.mean(0)).mean()"), "one device alone"),
         (HEAD + step("z = self(batch).softmax(0)\nif batch_idx % 9 == 0:\n    self.log('z', z.sum())"), "`batch_idx`"),
         (
             HEAD + step("z = self(batch)\nn = torch.randn(3)\nz = z + n\nz = z.softmax(0)\nreturn (z * n).sum()"),

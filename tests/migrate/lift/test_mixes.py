@@ -21,6 +21,9 @@ MIXES = {
     "a mean that is subtracted": NESTED.replace(LOSS, "        loss = criterion(out - out.mean(0), y)\n"),
     "distances": NESTED.replace(LOSS, "        loss = torch.cdist(out, out).mean() + criterion(out, y)\n"),
     "in a helper": NESTED.replace("\nfor epoch in", HELPER).replace(LOSS, "        loss = nt_xent(out, y)\n"),
+    "the hardest of the batch": NESTED.replace(
+        LOSS, "        l = F.cross_entropy(out, y, reduction='none')\n        loss = l.topk(3)[0].mean()\n"
+    ),
     "in the order of the batch": NESTED.replace(LOSS, "        loss = criterion(out.sort(dim=0)[0], y)\n"),
 }
 MIXES_NOT = {

@@ -52,6 +52,11 @@ class Position:
         self.loop.epoch = state["epoch"]
         self.resumed, self.continued = state, True
 
+    @property
+    def in_the_middle(self) -> bool:
+        """Does the epoch that is about to begin go on where a checkpoint stands?"""
+        return self.resumed is not None and bool(self.resumed["batches"])
+
     def whole_batches_a_step(self) -> int:
         """How many of the script's batches form one step."""
         runtime = self.trainer.runtime

@@ -130,10 +130,11 @@ class StochasticWeightAveraging(Callback):
             current.data.copy_(mine.data)
 
     def measure(self, trainer: Any, module: Any) -> None:
-        """This epoch is no training: batch norm measures the averaged weights."""
+        """This epoch is no training: batch norm measures the averaged weights, and goes on with it after a resume."""
         for part in module.modules():
             if isinstance(part, _BatchNorm):
-                part.reset_running_stats()
+                if not trainer.fit_loop.position.in_the_middle:
+                    part.reset_running_stats()
                 self.measured[part], part.momentum = part.momentum, None
         module.zero_grad()  # the step that ends the epoch changes nothing
         trainer.fit_loop.runner.only_forward()

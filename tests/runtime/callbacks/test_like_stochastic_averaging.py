@@ -104,19 +104,29 @@ def test_measuring_batch_norm_changes_no_weight():
         torch.testing.assert_close(parameter.data, mean)
 
 
+MEASURING = 99  # in the epoch after the last, which steps no more
+
+
 @pytest.mark.parametrize("scheduled", [False, True])
-@pytest.mark.parametrize("steps", [33, 37, 44])
+@pytest.mark.parametrize("steps", [33, 37, 44, MEASURING])
 def test_a_run_that_goes_on_is_the_same_run(steps, scheduled, tmp_path):
+    class Measures(OURS.Callback):
+        def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx):
+            if trainer.current_epoch == 5 and batch_idx == 3:
+                trainer.save_checkpoint(tmp_path / f"step={MEASURING}.ckpt")
+
     def train(**given):
         module = classifier(OURS, scheduled=scheduled)()
         averaging = OURS.callbacks.StochasticWeightAveraging(0.02, swa_epoch_start=3, annealing_epochs=2)
         keeps = ModelCheckpoint(tmp_path, "{step}", save_top_k=-1, every_n_train_steps=1)
-        trainer = Trainer(**{**QUIET, "callbacks": [averaging, keeps], "max_epochs": 5})
+        trainer = Trainer(**{**QUIET, "callbacks": [averaging, keeps, Measures()], "max_epochs": 5})
         torch.manual_seed(6)
         trainer.fit(module, DataLoader(data(), 8, shuffle=True), **given)
         return module.state_dict(), trainer.max_epochs
 
     whole, epochs = train()
+    if steps == MEASURING:
+        assert torch.load(tmp_path / f"step={steps}.ckpt", weights_only=True)["epoch"] == 5
     rest, same = train(ckpt_path=tmp_path / f"step={steps}.ckpt")
     torch.testing.assert_close(rest, whole, rtol=0, atol=0)
     assert (epochs, same) == (5, 5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -73,6 +74,17 @@ def _first_list(batch: Any) -> int | None:
     if isinstance(batch, Mapping):
         return next((len(item) for item in batch.values() if isinstance(item, (list, tuple))), None)
     return len(batch) if isinstance(batch, (list, tuple)) else None
+
+
+def weight_of_unknown(batch: Any) -> int:
+    """In means, of a batch that does not tell its size."""
+    if batch is not None and not isinstance(batch, (int, float)):
+        warnings.warn(
+            f"a batch of type {type(batch).__name__} does not tell how many samples it has, so that in the mean of an "
+            "epoch each batch counts alike: give log(..., batch_size=...)",
+            stacklevel=5,
+        )
+    return 1
 
 
 def slice_batch(batch: Any, start: int, stop: int) -> Any:

@@ -6,7 +6,7 @@ that also shows whether the ranks logged the same names.
 
 from __future__ import annotations
 
-import warnings
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from ..collectives import broadcast_object, gather_objects
-from ..data.move import batch_size_of
+from ..data.move import batch_size_of, weight_of_unknown
 from ..errors import ConfigurationError, RanksDiffer, unknown_name
 from .entry import Entry, joined
-from .parts import Part, PartEntry, together
+from .parts import DOUBT, Part, PartEntry, in_doubt, together
 
 if TYPE_CHECKING:
     from ..trainer import Trainer
@@ -120,6 +120,7 @@ class Logs:
         self.published = False  # the epoch's values are known
         self.batches: Counter = Counter()  # how many of each loader
         self.losses: tuple[int, list[torch.Tensor]] = (-1, [])
+        self.doubted: set[str] = set()  # names that were told to be in doubt
 
     def start(self, training: bool) -> Any:
         """A loop begins; returns what belongs to the loop around it, for `resume`."""
@@ -243,7 +244,7 @@ class Logs:
                 return part[0]
         if self.sized is not self.batch:
             size = batch_size_of(self.batch)
-            self.sized, self.size = self.batch, alike(self.batch) if size is None else size
+            self.sized, self.size = self.batch, weight_of_unknown(self.batch) if size is None else size
         return self.size
 
     # -- what it comes to -----------------------------------------------------------------------------------------
@@ -303,13 +304,19 @@ class Logs:
             mine = every if state.sync else [own]
             totals = [report.states[key].total for report in mine if key in report.states]
             if totals and isinstance(totals[0][0], Part):
-                totals = [together(state.reduce, [part for part, _ in totals], self.trainer.module.loss_reduction)]  # type: ignore[union-attr]
+                totals = [self._together(key, state.reduce, [part for part, _ in totals])]
             value = joined(state.reduce, totals) if state.reduce else self._by_function(key, totals, every)
             if value is not None:
                 _put(values, key, state.epoch_key, value, state.bar, state.logger, state.source)
         self._metric_values(every, values)
         self.names, self.batches, self.published = {}, Counter(), True
         return values
+
+    def _together(self, key: str, reduce: str | None, parts: list[Part]) -> tuple[Any, float]:
+        if in_doubt(reduce, parts) and key not in self.doubted:
+            self.doubted.add(key)
+            self.trainer.print(DOUBT.format(key, reduce or "a function"), file=sys.stderr)
+        return together(reduce, parts, self.trainer.module.loss_reduction)  # type: ignore[union-attr]
 
     def close(self) -> None:
         """The epoch is over; nothing can be logged until the next one begins."""
@@ -351,17 +358,6 @@ class Logs:
             if not isinstance(value, torch.Tensor) or value.numel() != 1:
                 raise ValueError(f"log({key!r}): the metric's compute() gave {value!r}; one number is needed")
             _put(values, key, epoch_key, value, bar, logger, source)
-
-
-def alike(batch: Any) -> int:
-    """The weight of a batch that does not tell its size."""
-    if batch is not None and not isinstance(batch, (int, float)):
-        warnings.warn(
-            f"a batch of type {type(batch).__name__} does not tell how many samples it has, so that in the mean of an "
-            "epoch each batch counts alike: give log(..., batch_size=...)",
-            stacklevel=5,
-        )
-    return 1
 
 
 def _state(known: Name) -> State:

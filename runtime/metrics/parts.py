@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 REDUCE: dict[str, Callable[[list[float]], float]] = {"sum": sum, "min": min, "max": max}
 
+DOUBT = (
+    "{0!r} is not the loss: reduce_fx={1} takes each process's part of a batch by itself, which is right of sums over "
+    "samples, their smallest and their largest, and not of means; log means with reduce_fx='mean'"
+)
+
 
 class Row(NamedTuple):
     """One value: of which step, how it counts in a mean, and which part of the batch's samples it is of."""
@@ -78,6 +83,14 @@ def together(reduce: str | None, parts: list[Part], loss_reduction: str) -> tupl
     if reduce == "mean":
         return (sum(row.value * row.weight for row in rows) if rows else None), weight
     return (REDUCE[reduce](values) if rows else None), weight
+
+
+def in_doubt(reduce: str | None, parts: list[Part]) -> bool:
+    """May one process have another value? Means of parts, under any other reduction, are not those of batches, and
+    nothing tells a mean from a sum. (What are whole numbers are counts.)
+    """
+    numbers = [row.value for part in parts for row in part.rows if row.fraction < 1]
+    return reduce != "mean" and not all(part.losses for part in parts) and not all(map(float.is_integer, numbers))
 
 
 def whole_batches(rows: list[Row], loss_reduction: str) -> list[Row]:

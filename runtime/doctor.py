@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
+
+from .installed import installed
 
 ENGINES = ("torch", "fairscale", "deepspeed", "horovod", "torch_xla", "bagua", "tensorboard", "lightning")
 CLUSTER = (
@@ -31,7 +32,7 @@ def report() -> str:
 
 
 def found(name: str) -> str:
-    if importlib.util.find_spec(name) is None:
+    if not installed(name):
         return "not installed"
     try:
         return version(name)
@@ -41,7 +42,7 @@ def found(name: str) -> str:
 
 def devices() -> list[str]:
     """The devices, and what `auto` means with its reason."""
-    if importlib.util.find_spec("torch") is None:
+    if not installed("torch"):
         return ["devices: torch is not installed, so none can be used: pip install 'ptmigrate[runtime]'"]
     import torch
 

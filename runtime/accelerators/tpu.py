@@ -5,11 +5,12 @@ PJRT_DEVICE=CPU makes torch_xla run the same path on the CPU, one device a proce
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 from functools import cache
 from typing import Any
+
+from ..installed import installed
 
 INSTALL = (
     "each torch_xla is built for the torch of its own number, so it wants an environment of its own: "
@@ -31,7 +32,7 @@ def cores() -> int | None:
 @cache
 def absent() -> str | None:
     """Why there are none, or None. Looks without starting the device, which belongs to the processes that run on it."""
-    if importlib.util.find_spec("torch_xla") is None:
+    if not installed("torch_xla"):
         return f"torch_xla is not installed; {INSTALL}"
     os.environ["PJRT_SELECT_DEFAULT_DEVICE"] = "0"  # else importing it chooses the CPU where there is no TPU
     try:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import torch
 
 from ..errors import ConfigurationError
+from ..installed import installed
 from .base import Callback
 
 
@@ -26,7 +26,7 @@ class DeviceStatsMonitor(Callback):
             raise ConfigurationError("DeviceStatsMonitor needs a logger: Trainer(logger=True)")
         on_cpu = trainer.runtime.on_cpu and self.cpu_stats is not False
         self.reads_cpu = bool(self.cpu_stats) or on_cpu
-        if self.reads_cpu and importlib.util.find_spec("psutil") is None:
+        if self.reads_cpu and not installed("psutil"):
             raise ConfigurationError("DeviceStatsMonitor needs psutil on the CPU: pip install psutil")
 
     def on_train_batch_start(self, trainer: Any, module: Any, *_: Any) -> None:

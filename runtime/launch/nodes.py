@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 from ..errors import ConfigurationError, unknown_name
+from ..installed import installed
 
 BACKENDS = ("c10d", "static", "etcd", "etcd-v2")
 
@@ -32,7 +31,7 @@ def check_meeting(least: int, nodes: int, rdzv: str | None, backend: str | None,
             f"--nodes {least}:{nodes}: machines that come and go have no fixed number; leave out --node-rank, and use "
             "--rdzv-backend c10d or etcd"
         )
-    if backend in ("etcd", "etcd-v2") and importlib.util.find_spec("etcd") is None:
+    if backend in ("etcd", "etcd-v2") and not installed("etcd"):
         raise ConfigurationError(
             f"--rdzv-backend {backend} needs python-etcd, which is not installed: pip install python-etcd, and start a "
             "server with `etcd --enable-v2`; c10d needs neither"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 from ..errors import ConfigurationError
+from ..installed import installed
 from .csv import CSVLogger
 from .tensorboard import TensorBoardLogger
 
@@ -15,7 +15,7 @@ def choose_loggers(logger: Any, folder: str) -> list[Any]:
     if logger is None or logger is False:
         return []
     if logger is True:
-        there = importlib.util.find_spec("tensorboard") is not None
+        there = installed("tensorboard")
         return [TensorBoardLogger(folder) if there else CSVLogger(folder)]
     chosen = list(logger) if isinstance(logger, (list, tuple)) else [logger]
     for item in chosen:

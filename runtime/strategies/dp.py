@@ -16,12 +16,14 @@ import torch
 from ..hooks import overridden
 from .base import Strategy, with_step_end
 from .ddp import DDPStrategy
+from .needs import features_of
 from .pieces import Piece, Recorder, gather, is_number, replay, scatter, whole_loss
 from .registry import register
 from .unchanged import Unchanged
 
 if TYPE_CHECKING:
     from ..module import Module
+    from ..trainer import Trainer
 
 
 class _OverDevices(Strategy):
@@ -99,7 +101,14 @@ class DataParallelStrategy(_OverDevices):
     refuses = {  # noqa: RUF012
         **_OverDevices.refuses,
         "nodes": "it is one process on one machine; use ddp2 or ddp",
+        "manual": f"{_OverDevices.refuses['manual']}, or divide_batches = False in the module: the first device then "
+        "computes whole batches",
     }
+
+    def check_run(self, trainer: Trainer, module: Module, stage: str, resumes: bool) -> None:
+        features = features_of(trainer, module, stage, resumes)
+        divided = module.divide_batches is not False  # else the step runs once
+        self.check({**features, "manual": features.get("manual", False) and divided})
 
 
 @register("ddp2")

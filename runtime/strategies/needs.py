@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigurationError
+from ..installed import installed
 
 if TYPE_CHECKING:
     from ..module import Module
@@ -55,13 +55,6 @@ def require(name: str, packages: Iterable[Package]) -> None:
             raise ConfigurationError(
                 f"strategy {name!r} needs {package.module}, which is not installed; {package.install}"
             )
-
-
-def installed(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):
-        return False
 
 
 def refuse(name: str, refuses: Mapping[str, str], features: Mapping[str, bool]) -> None:

@@ -231,8 +231,31 @@ def test_refused_before_it_starts(options, says):
 def test_manual_optimization_is_refused():
     module = Net()
     module.automatic_optimization = False
-    with pytest.raises(ConfigurationError, match=r"manual optimization.*use ddp"):
+    with pytest.raises(ConfigurationError, match=r"manual optimization.*use ddp, or divide_batches = False"):
         trained(module, 2)
+
+
+class ByHand(Net):
+    """Two optimizers that the step itself steps, on whole batches."""
+
+    automatic_optimization = divide_batches = False
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.net[0].parameters(), 0.1), torch.optim.Adam(self.net[2].parameters(), 0.01)
+
+    def training_step(self, batch, batch_idx):
+        loss = super().training_step(batch, batch_idx)
+        for optimizer in self.optimizers():
+            optimizer.zero_grad()
+        self.manual_backward(loss)
+        for optimizer in self.optimizers():
+            optimizer.step()
+
+
+def test_manual_optimization_of_whole_batches():
+    (one, t1), (two, t2) = trained(ByHand(), 1), trained(ByHand(), 2)
+    assert all(a.equal(b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
+    assert (two.seen, t2.global_step, t2.callback_metrics) == (one.seen, t1.global_step, t1.callback_metrics)
 
 
 def test_scatter_and_gather():

@@ -55,6 +55,17 @@ def test_what_to_install(given):
         Trainer(**given)
 
 
+def test_a_finder_that_will_not_look_for_it(monkeypatch):
+    class Raises:
+        @staticmethod
+        def find_spec(name, *more):
+            if name == "torch_xla":
+                raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr("sys.meta_path", [Raises])
+    assert tpu.absent.__wrapped__().startswith("torch_xla is not installed")
+
+
 @without_xla
 def test_ptrun_says_what_to_install(tmp_path):
     script = tmp_path / "never.py"

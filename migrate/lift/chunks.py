@@ -15,8 +15,9 @@ from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .late import apart
 from .nodes import is_mode_call, names_of
-from .reads import chosen_once, exposed, names_in, stored, sure_of, sure_stores
+from .reads import chosen_once, exposed, names_in, stored, sure_of, sure_stores, surely_read
 from .recipe import DataPass, Recipe
+from .shape.known import LEAVES
 
 LIBRARIES = ("torch", "torchvision", "torchinfo", "torchsummary", "wandb", "copy")  # leave a model's mode as it is
 WORKED_WITH = ("train", "eval", "parameters", "state_dict", "step", "zero_grad")
@@ -296,8 +297,13 @@ def _bound_order(binder: Binder, recipe: Recipe) -> list[str]:
 
 
 def surely_bound(facts: Facts, recipe: Recipe, binder: Binder, name: str) -> bool:
-    """Whether the name has a value in any case when the epoch loop begins: written above it in no branch, or in all."""
+    """Whether the name has a value in any case when the epoch loop begins: written above it in no branch, or in all.
+
+    Or what stands above reads it in any case, or every step does: without a value the script gets no further either.
+    """
     if name in binder.trunk_scope.params or name in binder.adopted:
+        return True
+    if _in_every_step(recipe, binder, name):
         return True
     at: ast.AST = recipe.epoch_loop
     while at is not binder.trunk_scope.node:
@@ -306,12 +312,22 @@ def surely_bound(facts: Facts, recipe: Recipe, binder: Binder, name: str) -> boo
             block = getattr(up, field_name, None)
             if isinstance(block, list) and at in block:
                 for s in block[: block.index(at)]:
-                    if name in (sure_of(s) or ()) or _defines(s, name):
+                    if name in (sure_of(s) or ()) or _defines(s, name) or name in surely_read(s):
                         return True
         if isinstance(up, ast.With) and name in (sure_of(up) or ()):
             return True
         at = up
     return False
+
+
+def _in_every_step(recipe: Recipe, binder: Binder, name: str) -> bool:
+    """Whether every step reads the name, to which no epoch gives a value."""
+    body = recipe.train.body
+    if name in stored([recipe.epoch_loop]):  # type: ignore[list-item]
+        return False
+    leaves = (i for i, s in enumerate(body) if any(isinstance(n, LEAVES) for n in walk(s)))
+    read = {n for s in body[: next(leaves, None)] if name in surely_read(s) for n in names_of(s) if n.id == name}
+    return bool(read) and name not in stored(body) and all(binder.variable(n) == Variable("", name) for n in read)
 
 
 def _defines(s: ast.stmt, name: str) -> bool:

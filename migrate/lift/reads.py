@@ -121,6 +121,31 @@ def sure_of(s: ast.stmt) -> set[str] | None:
     return set()
 
 
+LATER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def surely_read(s: ast.stmt) -> set[str]:
+    """The names that a statement reads whenever it runs: none of its branches, nor of what it may call later."""
+    if isinstance(s, ast.With):
+        opened = {n for item in s.items for n in _at_once(item.context_expr)}
+        return opened.union(*(surely_read(inner) for inner in s.body))
+    return set(_at_once(s)) if isinstance(s, ast.Expr | ast.Assign | ast.AnnAssign | ast.AugAssign) else set()
+
+
+def _at_once(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield node.id
+    if isinstance(node, ast.BoolOp):
+        yield from _at_once(node.values[0])
+    elif isinstance(node, ast.IfExp):
+        yield from _at_once(node.test)
+    elif isinstance(node, ast.Compare):  # `a < b < c` reads c only where a < b
+        yield from [*_at_once(node.left), *_at_once(node.comparators[0])]
+    elif not isinstance(node, LATER):
+        for child in ast.iter_child_nodes(node):
+            yield from _at_once(child)
+
+
 def _either(a: set[str] | None, b: set[str] | None) -> set[str] | None:
     if a is None or b is None:
         return a if b is None else b

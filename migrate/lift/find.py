@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from .fixed_sizes import fixed_size
 from .loaders import counts_with_bar, is_loader, is_progress, iterates_loader
 from .manual import manual_optimization
 from .mixes import mixes_samples
@@ -263,6 +264,7 @@ def _whole(facts: Facts, train: DataPass, step: Optimization) -> CannotLift | No
     return (
         _no_loader(facts, train)
         or whole_batches(facts, train)
+        or fixed_size(facts, train)
         or loose_tensors(facts, train, step)
         or mixes_samples(facts, train)
     )

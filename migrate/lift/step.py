@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from .fixed_sizes import BATCH_SIZE
 from .holders import reaches_modules
 from .loaders import batch_sizes
 from .manual import manual_optimization
@@ -15,7 +15,6 @@ from .optimizers import is_optimizer, is_scheduler, trains_loose_tensors
 from .reads import stored
 from .recipe import CannotLift, DataPass, Optimization
 
-BATCH_SIZE = re.compile(r"(train_|training_)?(batch_?size|bs|bsz)", re.IGNORECASE)
 CLIP_NORM = {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm"}
 CLIP_VALUE = {"torch.nn.utils.clip_grad_value_"}
 

@@ -1,0 +1,105 @@
+"""Networks that know the size of a batch from elsewhere than the batch: `x.view(batch_size, -1)`, of which a share has
+another.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..facts.nodes import walk
+from ..facts.scopes import Scope
+from ..facts.script import Facts
+from .loaders import batch_sizes
+from .nodes import local_function
+from .recipe import CannotLift, DataPass
+
+BATCH_SIZE = re.compile(r"(train_|training_)?(batch_?size|bs|bsz)", re.IGNORECASE)
+PLACES = ("cuda", "to", "double", "float", "half", "train")
+
+
+def fixed_size(facts: Facts, train: DataPass) -> CannotLift | None:
+    """Why the step needs whole batches: what it calls names the loader's batch size rather than asking the batch."""
+    known = batch_sizes(facts, train.loader)
+    for f in (*_methods(facts), *_called(facts, train)):
+        for n in walk(f):
+            if _names_size(n, known) and _from_outside(facts, n, f) and not _harmless(facts, n):
+                return CannotLift(n, f"`{ast.unparse(n)}` is taken for the size of a batch")
+    for call in _made_elsewhere(facts, train):
+        if any(_names_size(a, known) for a in (*call.args, *(k.value for k in call.keywords))):
+            return CannotLift(call, f"`{facts.short(call)}` is told the size of a batch, which another file may go by")
+    return None
+
+
+def _names_size(n: ast.AST, known: set[str]) -> bool:
+    if not isinstance(n, ast.Name | ast.Attribute) or not isinstance(n.ctx, ast.Load):
+        return False
+    return ast.unparse(n) in known or bool(BATCH_SIZE.fullmatch(n.attr if isinstance(n, ast.Attribute) else n.id))
+
+
+def _methods(facts: Facts) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for c in facts.classes.modules:
+        yield from (f for name, f in facts.classes.methods(c).items() if name != "__init__")
+
+
+def _called(facts: Facts, train: DataPass) -> list[ast.FunctionDef]:
+    """The functions of this file that the step calls, and those that these call."""
+    found: list[ast.FunctionDef] = []
+    pending: list[ast.AST] = list(train.body)
+    while pending:
+        for n in walk(pending.pop()):
+            f = local_function(facts, n.func) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) else None
+            if f is not None and f not in found:
+                found.append(f)
+                pending.append(f)
+    return found
+
+
+def _from_outside(facts: Facts, n: ast.AST, f: ast.AST) -> bool:
+    """A global, or an attribute that only the constructor sets: neither follows the batch."""
+    root: ast.AST = n
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name):
+        return False
+    home: Scope | None = facts.scopes.scope_of(root).lookup(root.id)
+    if home is facts.scopes.module:
+        return True
+    if root.id != "self" or not isinstance(n, ast.Attribute):
+        return False
+    stores = [a for a in facts.walk(ast.Attribute) if a.attr == n.attr and not isinstance(a.ctx, ast.Load)]
+    return bool(stores) and all(_in_constructor(facts, a) for a in stores)
+
+
+def _in_constructor(facts: Facts, node: ast.AST) -> bool:
+    f = next((up for up in facts.scopes.ancestors(node) if isinstance(up, ast.FunctionDef)), None)
+    return f is not None and f.name == "__init__"
+
+
+def _harmless(facts: Facts, node: ast.AST) -> bool:
+    """What a print shows and what a loader is made with do no harm."""
+    for up in facts.scopes.ancestors(node):
+        if isinstance(up, ast.Call):
+            last = _last(up.func) or ""
+            if last == "print" or last.endswith("DataLoader"):
+                return True
+    return False
+
+
+def _made_elsewhere(facts: Facts, train: DataPass) -> Iterator[ast.Call]:
+    """The calls of other files' classes that make the networks of the step: `model = LSTM(batch_size, ...)`."""
+    called = {_last(n.func) for s in train.body for n in walk(s) if isinstance(n, ast.Call)}
+    called |= {_last(n.value) for n in facts.walk(ast.Attribute) if n.attr == "parameters"}
+    for s in facts.walk(ast.Assign):
+        value = s.value
+        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in PLACES:
+            value = value.func.value
+        if isinstance(value, ast.Call) and any(_last(t) in called for t in s.targets if _last(t) is not None):
+            full = facts.names.resolve(value.func)
+            if full is not None and full.split(".")[0] not in ("torch", "torchvision", "numpy"):
+                yield value
+
+
+def _last(node: ast.AST) -> str | None:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None

@@ -1,0 +1,81 @@
+"""Networks that name the size of a batch: a share of one has another."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.running import check_same
+
+TEXT = """
+import torch
+from torch import nn
+
+batch_size = 4
+torch.manual_seed(0)
+xs = torch.randn(16, 2, 2)
+loader = torch.utils.data.DataLoader(xs, batch_size=batch_size, shuffle=True)
+
+class Net(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.n, self.batch_size = n, batch_size
+        self.code = nn.Linear(4, 4)
+
+    def flat(self, x):
+        return x.view(-1, 4)
+
+    def forward(self, x):
+        return self.code(self.flat(x))
+
+def scaled(loss):
+    return loss * 2
+
+net = Net(batch_size)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for x in loader:
+        optimizer.zero_grad()
+        out = net(x)
+        loss = scaled((out - x.flatten(1)).pow(2).mean())
+        loss.backward()
+        optimizer.step()
+    print(epoch, f'{loss.item():.5f}')
+"""
+FIXED = {
+    "a global": ("x.view(-1, 4)", "x.view(batch_size, -1)"),
+    "an attribute that the constructor sets": ("x.view(-1, 4)", "x.view(self.batch_size, -1)"),
+    "a function that the step calls": ("loss * 2", "loss * 2 / batch_size"),
+}
+FREE = {
+    "nothing asks": ("loss * 2", "loss * 2"),
+    "a local of that name": ("return x.view(-1, 4)", "batch_size = x.size(0)\n        return x.view(batch_size, -1)"),
+    "an attribute that follows the batch": (
+        "return x.view(-1, 4)",
+        "self.batch_size = x.size(0)\n        return x.view(self.batch_size, -1)",
+    ),
+    "only shown": ("return x.view", "print(batch_size)\n        return x.view"),
+    "a loader that the network makes": (
+        "    def forward",
+        "    def data(self):\n        return torch.utils.data.DataLoader(xs, batch_size=batch_size)\n\n    def forward",
+    ),
+}
+FROM_ELSEWHERE = TEXT.replace("import torch\n", "import torch\nfrom model import Net, Other\n", 1)
+FROM_ELSEWHERE = (
+    FROM_ELSEWHERE[: FROM_ELSEWHERE.index("class Net")] + FROM_ELSEWHERE[FROM_ELSEWHERE.index("def scaled") :]
+)
+
+
+@pytest.mark.parametrize(("old", "new"), FIXED.values(), ids=FIXED.keys())
+def test_a_size_that_does_not_follow_the_batch_asks_for_whole_ones(old, new):
+    assert "divide_batches = False" in check_same(TEXT.replace(old, new), "module")
+
+
+@pytest.mark.parametrize(("old", "new"), FREE.values(), ids=FREE.keys())
+def test_one_that_follows_it_or_does_no_harm_does_not(old, new):
+    assert "divide_batches" not in check_same(TEXT.replace(old, new), "module")
+
+
+def test_a_network_of_another_file_that_is_told_the_size_may_go_by_it():
+    assert "divide_batches = False" in migrate_text(FROM_ELSEWHERE).text
+    assert "divide_batches" not in migrate_text(FROM_ELSEWHERE.replace("Net(batch_size)", "Net(4)")).text
+    told = FROM_ELSEWHERE.replace("Net(batch_size)", "Net(4)\nmeter = Other(batch_size)")
+    assert "divide_batches" not in migrate_text(told).text

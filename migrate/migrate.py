@@ -48,7 +48,7 @@ def migrate_text(
     Raises SyntaxError when the text does not parse.
     """
     options = options or Options()
-    if "torch" not in text:
+    if "torch" not in text and not options.of_lifted:
         return Result(text, "none")
     with uncollected():
         return _migrated(text, options, is_script, kept, elsewhere)

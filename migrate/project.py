@@ -80,7 +80,7 @@ def migrate_file(
     report = FileReport(str(path))
     try:
         source = read_source(path)
-        if not mentions_torch(source.raw):
+        if not (mentions_torch(source.raw) or options.of_lifted):
             return Migrated(path, root, source, Result(source.text, "none"), report)
         if mend(source.text)[0] == source.text:
             tried = renamed(source.text)[0]
@@ -138,7 +138,7 @@ def migrate_all(
 
 
 def _with_output_of_lifted(done: list[Migrated], options: Options, imports: Imports) -> list[int]:
-    """Files that print or save below a script that was lifted now: every process runs them."""
+    """Files that print or save below a script that was lifted now, without torch too: every process runs them."""
     lifted = [m.path for m in done if m.report.plan in ("module", "manual") and m.report.changed]
     if not lifted or options.framework != "ptmigrate" or not options.wants(Once.code):
         return []
@@ -146,7 +146,7 @@ def _with_output_of_lifted(done: list[Migrated], options: Options, imports: Impo
     found = []
     for i, m in enumerate(done):
         text = m.result.text if m.result is not None and m.report.plan in ("none", "definitions") else ""
-        if "torch" in text and _key(m.path) in below and not already_migrated(facts := Facts(text)):
+        if text and _key(m.path) in below and not already_migrated(facts := Facts(text)):
             found += [i] if any(True for _ in Once(waits=False).plan(facts)) else []
     return found
 

@@ -263,6 +263,7 @@ class Data(torch.utils.data.Dataset):
 """
 TRAINS = """import torch
 from saver import Data, copied, save_checkpoint
+from shown import progress
 
 torch.manual_seed(0)
 loader = torch.utils.data.DataLoader(Data(20), batch_size=4)
@@ -274,16 +275,25 @@ for epoch in range(2):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        progress(epoch)
     save_checkpoint({'net': copied(net.state_dict())}, epoch == 1, f'{epoch}.pt')
+"""
+WITHOUT_TORCH = """import sys
+
+
+def progress(epoch):
+    sys.stdout.write('.' * (epoch + 1))
+    print('')
 """
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["the script", "the folder"])
 def test_what_modules_of_a_lifted_script_print_and_save_is_of_rank_0(tmp_path, whole):
-    write(tmp_path, **{"train.py": TRAINS, "saver.py": SAVER})
+    write(tmp_path, **{"train.py": TRAINS, "saver.py": SAVER, "shown.py": WITHOUT_TORCH})
     done = migrate_all(collect([tmp_path if whole else tmp_path / "train.py"]), Options())
     texts = {m.path.name: m.result.text for m in done}
-    assert {m.path.name: m.report.plan for m in done} == {"train.py": "module", "saver.py": "definitions"}
+    plans = {"train.py": "module", "saver.py": "definitions", "shown.py": "definitions"}
+    assert {m.path.name: m.report.plan for m in done} == plans
     assert "    on_rank_zero(torch.save)(state, name)" in texts["saver.py"] and "    print(" not in texts["saver.py"]
     assert "    torch.save(state, buffer)" in texts["saver.py"]
     write(tmp_path, **texts)
@@ -291,7 +301,8 @@ def test_what_modules_of_a_lifted_script_print_and_save_is_of_rank_0(tmp_path, w
     command = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2"]
     p = subprocess.run([*command, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert p.returncode == 0, p.stderr
-    assert p.stdout.splitlines() == ["20 samples", "saving 0.pt", "saving 1.pt"] and (tmp_path / "best.pt").exists()
+    told = ["20 samples", *["."] * 3, "saving 0.pt", *[".."] * 3, "saving 1.pt"]
+    assert p.stdout.splitlines() == told and (tmp_path / "best.pt").exists()
 
 
 @pytest.mark.parametrize(
@@ -303,6 +314,6 @@ def test_what_modules_of_a_lifted_script_print_and_save_is_of_rank_0(tmp_path, w
 )
 def test_without_a_lifted_script_they_stay(tmp_path, old, new):
     head = "from accelerate import Accelerator\naccelerator = Accelerator()\n" if "accelerator" in new else ""
-    write(tmp_path, **{"train.py": head + TRAINS.replace(old, new), "saver.py": SAVER})
+    write(tmp_path, **{"train.py": head + TRAINS.replace(old, new), "saver.py": SAVER, "shown.py": WITHOUT_TORCH})
     done = migrate_all(collect([tmp_path / "train.py"]), Options())
-    assert [m.result.text for m in done if m.path.name == "saver.py"] == [SAVER]
+    assert [m.result.text for m in done if m.path.name != "train.py"] == [SAVER, WITHOUT_TORCH]

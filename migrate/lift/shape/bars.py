@@ -1,6 +1,7 @@
 """A progress bar that has a name: the loop goes over what is under the bar, and the bar is moved by hand.
 
-`with tqdm(loader) as bar: for batch in bar:` becomes `bar = tqdm(loader)`, a loop over `loader` and `bar.close()`.
+`with tqdm(loader) as bar: for batch in bar:` becomes `bar = tqdm(loader)`, a loop over `loader` and `bar.close()`;
+`bar = trange(n)` counts epochs as `range(n)` does.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import ast
 
 from ...facts.nodes import walk
 from ...facts.script import Facts
-from ..loaders import is_progress, values_of
+from ..loaders import counts_with_bar, is_progress, values_of
 from ..nodes import walk_here
 from ..splice import indent
 from .edits import Edits, block_lines
@@ -19,7 +20,7 @@ def open_bars(facts: Facts) -> str | None:
     """The text with one progress bar taken apart; None where there is none."""
     for statement in facts.walk(ast.With):
         made, name = statement.items[0].context_expr, statement.items[0].optional_vars
-        if len(statement.items) > 1 or not (isinstance(made, ast.Call) and is_progress(facts, made)):
+        if len(statement.items) > 1 or not (isinstance(made, ast.Call) and _is_bar(facts, made)):
             continue
         if isinstance(name, ast.Name) and any(isinstance(n, ast.For) for n in walk_here(statement)):
             return _without_with(facts, statement, made, name.id)
@@ -39,7 +40,7 @@ def _without_with(facts: Facts, s: ast.With, made: ast.Call, name: str) -> str:
 
 
 def _named_bar(facts: Facts, loop: ast.For) -> str | None:
-    """`for x in bar:`, or over enumerate(bar), where `bar = tqdm(loader)`."""
+    """`for x in bar:`, or over enumerate(bar), where `bar = tqdm(loader)` or `bar = tqdm(range(n))`."""
     at = loop.iter
     if isinstance(at, ast.Call) and isinstance(at.func, ast.Name) and at.func.id == "enumerate" and at.args:
         at = at.args[0]
@@ -48,13 +49,40 @@ def _named_bar(facts: Facts, loop: ast.For) -> str | None:
     scope = facts.scopes.scope_of(at).lookup(at.id)
     values = values_of(facts, at.id, scope) if scope is not None and at.id not in scope.params else []
     made = values[0] if len(values) == 1 else None
-    if not (isinstance(made, ast.Call) and is_progress(facts, made) and made.args):
-        return None
-    under = made.args[0]
-    if not isinstance(under, ast.Name | ast.Attribute) or any(isinstance(n, ast.Continue) for n in walk(loop)):
+    under = _under(facts, made) if isinstance(made, ast.Call) and made.args else None
+    if under is None or any(isinstance(n, ast.Continue) for n in walk(loop)):
         return None
     edits = Edits(facts)
-    edits.replace_node(at, facts.text.get(under))
+    edits.replace_node(at, under)
     last = loop.body[-1].end_lineno or loop.lineno
     edits.replace_lines(last + 1, last, [f"{facts.text.margin(loop.body[0])}{at.id}.update()"])
     return edits.done()
+
+
+def _is_bar(facts: Facts, made: ast.Call) -> bool:
+    return is_progress(facts, made) or counts_with_bar(facts, made)
+
+
+def _under(facts: Facts, made: ast.Call) -> str | None:
+    """The source of what the bar goes over, where it is the same when the loop asks for it itself."""
+    if counts_with_bar(facts, made):
+        return f"range({', '.join(map(facts.text.get, made.args))})" if _is_steady(facts, made.args) else None
+    if not is_progress(facts, made):
+        return None
+    under = made.args[0]
+    counts = isinstance(under, ast.Call) and isinstance(under.func, ast.Name) and under.func.id == "range"
+    if counts and not (under.keywords or not _is_steady(facts, under.args)):  # type: ignore[attr-defined]
+        return facts.text.get(under)
+    return facts.text.get(under) if isinstance(under, ast.Name | ast.Attribute) else None
+
+
+def _is_steady(facts: Facts, counts: list[ast.expr]) -> bool:
+    """Numbers and names that are given one value: they count the same where the bar is made and where the loop is."""
+    for n in (n for count in counts for n in walk(count)):
+        if isinstance(n, ast.Name):
+            scope = facts.scopes.scope_of(n).lookup(n.id)
+            if scope is not None and len(scope.stores.get(n.id, ())) + (n.id in scope.params) > 1:
+                return False
+        elif not isinstance(n, ast.Attribute | ast.Constant | ast.BinOp | ast.operator | ast.expr_context):
+            return False
+    return True

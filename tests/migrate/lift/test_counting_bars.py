@@ -34,6 +34,23 @@ CASES = {
     "through tqdm": EPOCHS.replace("from tqdm import tqdm, trange", "import tqdm").replace("trange(", "tqdm.trange("),
 }  # fmt: skip
 
+NAMED_EPOCHS = EPOCHS.replace("for epoch in trange(1, 3, ", "bar = BAR(").replace(
+    "epochs', disable=True):", "e', disable=True)"
+)
+NAMED_EPOCHS = NAMED_EPOCHS.replace("    for x, y", "for epoch in bar:\n    total = 0.\n    for x, y", 1)
+NAMED_EPOCHS = NAMED_EPOCHS.replace(
+    "        optimizer.step()\n", "        optimizer.step()\n        total += loss.item()\n"
+)
+NAMED_EPOCHS += "    bar.set_postfix(loss=total / len(train_loader))\nprint(bar.n)\n"
+OPENED = NAMED_EPOCHS.replace("bar = BAR(desc='e', disable=True)", "with BAR(desc='e', disable=True) as bar:")
+OPENED = OPENED[: OPENED.index("for epoch")] + OPENED[OPENED.index("for epoch") :].replace("\n", "\n    ")
+OPENED = OPENED.replace("for epoch", "    for epoch").rstrip(" ")
+CASES |= {
+    "epochs of a bar with a name": NAMED_EPOCHS.replace("BAR(", "tqdm(range(1, n), "),
+    "of one that counts": NAMED_EPOCHS.replace("BAR(", "trange(n, "),
+    "of one that is opened": OPENED.replace("BAR(", "trange(n, "),
+}
+
 
 @pytest.mark.parametrize("text", CASES.values(), ids=CASES.keys())
 def test_the_loop_is_lifted_and_runs_the_same(text):
@@ -42,3 +59,9 @@ def test_the_loop_is_lifted_and_runs_the_same(text):
 
 def test_steps_that_are_counted_are_no_batches_to_divide():
     assert "divide_batches = False" in check_same(STEPS, "module")
+
+
+@pytest.mark.parametrize("goes_on", ["    if epoch > 9:\n        continue\n", "    n = epoch\n"])
+def test_a_bar_of_epochs_stays_where_it_may_be_passed_by_or_count_otherwise(goes_on):
+    text = NAMED_EPOCHS.replace("BAR(", "tqdm(range(n), ").replace("    total = 0.\n", "    total = 0.\n" + goes_on)
+    check_same(text, "loop")

@@ -11,7 +11,6 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from ..facts.devices import is_index
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.script import Facts
@@ -100,22 +99,8 @@ def _device_texts(facts: Facts) -> Iterator[ast.expr]:
             continue
         yield from (p for p in places if facts.devices.is_number(p))  # `.to(rank)`: a number is an accelerator's
         for node in places:
-            if facts.devices.is_device(node) and _is_text(facts, node) and not _all_cpu(node):
+            if facts.devices.is_device(node) and facts.devices.is_text(node) and not _all_cpu(node):
                 yield node
-
-
-def _is_text(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
-    if isinstance(node, ast.Constant | ast.JoinedStr):
-        return True
-    if isinstance(node, ast.IfExp):
-        return _is_text(facts, node.body, depth) or _is_text(facts, node.orelse, depth)
-    if isinstance(node, ast.Name) and depth < 6:
-        scope = facts.scopes.scope_of(node).lookup(node.id)
-        values = (facts.devices.assigned(node.id, scope) or []) if scope is not None else []
-        if scope is not None and node.id in scope.params:
-            values = values + (facts.devices.given(scope, node.id) or [])
-        return any(_is_text(facts, v, depth + 1) for v in values)
-    return is_index(node)
 
 
 def _makes_device(facts: Facts, node: ast.expr) -> bool:

@@ -253,6 +253,29 @@ class Devices:
             return bool(values) and all(not isinstance(v, ast.Name) and self.is_host(v) for v in values or ())
         return False
 
+    def is_text(self, node: ast.expr) -> bool:
+        """Whether a device may be given as a text or a number: "cuda:0", a rank, a name that is given those."""
+        return bool(self.texts(node)) or any(is_index(v) for v in self._made_of(node, 0))
+
+    def texts(self, node: ast.expr) -> list[str]:
+        """The texts that a device may be; empty where it is none."""
+        made = self._made_of(node, 0)
+        return [str(v.value) for v in made if isinstance(v, ast.Constant) and isinstance(v.value, str)] + [
+            ast.unparse(v) for v in made if isinstance(v, ast.JoinedStr)
+        ]
+
+    def _made_of(self, node: ast.expr, depth: int) -> list[ast.expr]:
+        """What an expression may be, through choices and names."""
+        if isinstance(node, ast.IfExp):
+            return [*self._made_of(node.body, depth), *self._made_of(node.orelse, depth)]
+        if isinstance(node, ast.Name) and depth < 6:
+            scope = self.scopes.scope_of(node).lookup(node.id)
+            values = (self.assigned(node.id, scope) or []) if scope is not None else []
+            if scope is not None and node.id in scope.params:
+                values = values + (self.given(scope, node.id) or [])
+            return [m for v in values for m in self._made_of(v, depth + 1)]
+        return [node]
+
     @cached_property
     def _names_others(self) -> bool:
         """Whether the file names a device that is not the CPU."""

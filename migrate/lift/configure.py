@@ -10,6 +10,7 @@ from ..facts.placed import MAKES_TENSORS
 from ..facts.script import Facts
 from .chunks import Binder, Variable, Variables, bound_before, free_name, surely_bound
 from .optimizers import is_scheduler
+from .own_device import OWN
 from .recipe import CannotLift, Recipe
 from .splice import Splice
 
@@ -23,6 +24,7 @@ class Configured:
     model_class: str | None = None
     optimizers: list[str] = field(default_factory=list)
     tensors: set[str] = field(default_factory=set)  # trunk names of tensors: they become buffers
+    texts: dict[str, str] = field(default_factory=dict)  # trunk names of devices that are texts -> such a text
     plain: list[ast.Call] = field(default_factory=list)  # calls that moved such tensors: buffers move with the Module
 
 
@@ -227,7 +229,10 @@ def _devices(facts: Facts, binder: Binder, variables: Variables, c: Configured) 
             values = [*(values or []), *(facts.devices.given(binder.trunk_scope, name) or [])]
         if values and all(facts.devices.is_device(v) for v in values):
             c.handled.add(name)
-            c.reads[name] = "self.device"
+            c.reads[name] = OWN
+            texts = [t for v in values for t in facts.devices.texts(v)]
+            if texts:
+                c.texts[name] = f"str({OWN})" if any(":" in t for t in texts) else f"{OWN}.type"
             variables.attributes.pop(Variable("", name), None)
         elif values and all(_is_tensor(facts, v) for v in values):
             c.tensors.add(name)

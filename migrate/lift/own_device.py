@@ -8,15 +8,18 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field, replace
 
+from ..codemods.amp_in_modules import AUTOCAST
 from ..codemods.place_like_inputs import PlaceLikeInputs
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
+from ..facts.scalers import SCALER
 from ..facts.script import Facts
 from ..report import Edit, Note
 from .chunks import Chunk
 
 CODE = PlaceLikeInputs.code
 OWN = "self.device"
+SHOWS = {"print", "str", "format", "len"}
 
 
 @dataclass
@@ -78,6 +81,16 @@ def _made_there(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, lis
 
 def _at(facts: Facts, where: ast.expr) -> tuple[tuple[int, int], str, list[ast.AST]]:
     return facts.text.span(where), OWN, [where]
+
+
+def as_text(facts: Facts, read: ast.Name) -> bool:
+    """Whether a device is read as the text that it is: `device == "cpu"`, `autocast(device)`, f"{device}"."""
+    up = facts.scopes.parents.get(read)
+    up = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
+    if isinstance(up, ast.Call):
+        full = facts.names.resolve(up.func)
+        return full in AUTOCAST | SCALER or (isinstance(up.func, ast.Name) and up.func.id in SHOWS)
+    return isinstance(up, ast.Compare | ast.Attribute | ast.BinOp | ast.FormattedValue | ast.Subscript)
 
 
 def _in_class(facts: Facts, call: ast.Call, s: ast.AST) -> bool:

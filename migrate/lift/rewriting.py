@@ -18,7 +18,7 @@ from .functions import check_functions
 from .lasting import lasting
 from .loss import loss_reduction
 from .nodes import walk_here
-from .own_device import own_device
+from .own_device import as_text, own_device
 from .reads import stored
 from .recipe import CannotLift, Recipe
 from .sample_gradients import check_gradients
@@ -296,7 +296,11 @@ class Rewriter:
         if special is not None and self._has_optimizer_lines(chunk) and var.name in self.configured.optimizers:
             return var.name if var.name != n.id else None
         if special is not None and chunk is not None:
-            return special
+            return (
+                self.configured.texts[var.name]
+                if var.name in self.configured.texts and as_text(self.facts, n)
+                else special
+            )
         if chunk is not None and self._is_training_loader(var, n, chunk):
             return "self.trainer.train_dataloader"
         in_part = self.is_in_part(var)

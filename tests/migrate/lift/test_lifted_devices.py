@@ -260,3 +260,48 @@ def test_the_batches_of_an_evaluation_that_stays_go_where_the_model_is(loop, pla
         text = text.replace("            total", "            x, _ = pairs[0]\n            total")
     result = check_same(text, "module")
     assert f"for {loop.split(' in ')[0]} in {placed}:" in result, result
+
+
+NAMED = (
+    HEAD.replace("model = ", "device = 'cuda' if torch.cuda.is_available() else 'cpu'\nmodel = ").replace(
+        "nn.CrossEntropyLoss()", "nn.CrossEntropyLoss().to(device)"
+    )
+    + """
+for epoch in range(2):
+    for x, y in train_loader:
+        x, y = x.to(device), y.to(device)
+        {before}
+        loss = criterion(model(x), y){more}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(epoch, loss.item())
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "more", "after"),
+    [
+        ("scale = 2.0 if device == 'cpu' else 1.0", " * scale", "2.0 if self.device.type == 'cpu' else 1.0"),
+        ("scale = 2.0 if 'cuda' in device else 3.0", " * scale", "2.0 if 'cuda' in self.device.type else 3.0"),
+        ("scale = 2.0 if device.startswith('c') else 3.0", " * scale", "self.device.type.startswith('c')"),
+        ("print('on ' + device)", "", "'on ' + self.device.type"),
+        ("print(device)", "", "self.print(self.device.type)"),
+        ("noise = torch.zeros(3, device=device)", " + noise.sum()", "torch.zeros(3, device=x.device)"),
+    ],
+)
+def test_a_device_that_is_a_text_is_read_as_one(before, more, after):
+    """`self.device` is no text: `torch.device("cpu") == "cpu"` is False."""
+    assert after in check_same(NAMED.format(before=before, more=more), "module")
+
+
+def test_a_text_that_names_a_card():
+    text = NAMED.replace("'cuda' if", "'cuda:0' if").format(before="here = device == 'cuda:0'", more=" * (2 - here)")
+    assert "here = str(self.device) == 'cuda:0'" in check_same(text, "module")
+
+
+def test_a_device_that_is_none_is_read_as_it_is():
+    made = NAMED.replace("= 'cuda' if torch.cuda.is_available() else 'cpu'", "= torch.device('cpu')")
+    text = made.format(before="scale = 2.0 if device == torch.device('cpu') else 1.0", more=" * scale")
+    assert "self.device == torch.device('cpu')" in check_same(text, "module")

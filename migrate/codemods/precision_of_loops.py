@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..facts.choice import _fold
-from ..facts.devices import default_of
+from ..facts.choice import _fold, accelerator
+from ..facts.devices import argument_at, default_of
 from ..facts.nodes import walk
 from ..facts.scalers import Scalers, Unfollowed
 from ..facts.script import Facts
@@ -48,7 +49,7 @@ class PrecisionOfLoops(Codemod):
         return self.methods.count("step") <= len(self.scalers.made) and "unscale_" not in self.methods
 
     def plan(self, facts: Facts) -> Iterator[Change]:
-        self.asked: set[str] = set()  # the precisions that autocast asks for
+        self.asked: set[tuple[str, str]] = set()  # the precisions that autocast asks for, on CUDA and without
         self.conditions: set[str] = set()
         self.methods: list[str] = []  # what the script has its scalers do
         self.scalers = self._scalers(facts)
@@ -120,12 +121,34 @@ class PrecisionOfLoops(Codemod):
                 continue
             texts = [n.value for n in walk(call) if isinstance(n, ast.Constant)]
             kinds = [n.attr for n in walk(call) if isinstance(n, ast.Attribute) and "float" in n.attr]
-            if len(s.items) > 1 or "cpu" in texts or (full not in ON_CUDA and "cuda" not in texts):
+            anywhere = full not in ON_CUDA and self._is_own_type(facts, argument_at(call, "device_type", 0))
+            if len(s.items) > 1 or "cpu" in texts or (full not in ON_CUDA and "cuda" not in texts and not anywhere):
                 raise Mixed
-            if any(k.arg == "dtype" for k in call.keywords) and not kinds:
+            given = len(call.args) > 1 or any(k.arg == "dtype" for k in call.keywords)
+            if given and (not kinds or (anywhere and kinds != ["bfloat16"])):
                 raise Mixed
             self._enabled(facts, call, self.scalers)
-            self.asked.add('"bf16-mixed"' if "bfloat16" in kinds else '"16-mixed"')
+            on_cuda = '"bf16-mixed"' if "bfloat16" in kinds else '"16-mixed"'
+            self.asked.add((on_cuda, '"bf16-mixed"' if anywhere else '"32-true"'))  # on the CPU autocast takes bfloat16
+
+    def _is_option(self, facts: Facts, when: str, names: list[ast.Name]) -> bool:
+        """Whether a condition is the user's alone, and asks for no device: `args.amp`, a name that is True or False."""
+        if not names:
+            return re.fullmatch(r"\w+\.\w+", when) is not None
+        scope = facts.scopes.scope_of(names[0]).lookup(when)
+        values = facts.devices.assigned(when, scope) if scope is not None and when not in scope.params else None
+        return bool(values) and all(isinstance(v, ast.Constant) for v in values or ())
+
+    def _is_own_type(self, facts: Facts, where: ast.expr | None) -> bool:
+        """`device.type`, or a device that is a text: CUDA where there is one, which the Trainer takes too."""
+        if isinstance(where, ast.Attribute) and where.attr == "type":
+            where = where.value
+        elif where is not None and not facts.devices.texts(where):
+            return False
+        if where is None or isinstance(where, ast.Constant) or not facts.devices.is_device(where):
+            return False
+        others = [n.value for n in facts.walk(ast.Constant) if n.value in ("mps", "xpu", "hpu")]
+        return not others and not facts.devices.is_host(where) and accelerator(facts) is None
 
     def _is_autocast(self, facts: Facts, s: ast.With) -> bool:
         call = s.items[0].context_expr
@@ -207,11 +230,18 @@ class PrecisionOfLoops(Codemod):
         if len(self.asked) > 1 or len(self.conditions) > 1:
             raise Mixed
         torch = next((a.asname or a.name for i in facts.walk(ast.Import) for a in i.names if a.name == "torch"), None)
-        asked, when = next(iter(self.asked)), next(iter(self.conditions), "")
+        (asked, other), when = next(iter(self.asked)), next(iter(self.conditions), "")
         if torch is None or "\n" in when:
             raise Mixed
         there = f"{torch}.cuda.is_available()"
         names = [n for n in facts.walk(ast.Name) if n.id == when and isinstance(n.ctx, ast.Load)]
+        if other != '"32-true"':
+            asked = asked if asked == other else f"{asked} if {there} else {other}"
+            if not when:
+                return asked
+            if not self._is_option(facts, when, names):
+                raise Mixed  # it may be off on the CPU
+            return f'{asked} if {when} else "32-true"' if " if " not in asked else f'({asked}) if {when} else "32-true"'
         if when and there in when.split(" and "):
             there = when
         elif when and not (names and _fold(facts, names[0], 0) is True):  # more than whether there is a card

@@ -41,7 +41,8 @@ def record(log: str, rank: str) -> Callable[[], None]:
     ordered = _one_order()
 
     def watched_backward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        journal.write({"loss": float(self.detach().double().sum())})
+        loss = self.__dict__.get("_before_scaling", self)
+        journal.write({"loss": float(loss.detach().double().sum())})
         return backward(self, *args, **kwargs)
 
     def watched_init(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -53,6 +54,16 @@ def record(log: str, rank: str) -> Callable[[], None]:
             journal.write({"parameters": _parameters(optimizers), "stilled": sorted(stilled), "ordered": bool(ordered)})
             journal.close()
 
+    scale = torch.amp.GradScaler.scale
+
+    def watched_scale(self: Any, outputs: Any) -> Any:
+        """A Trainer's precision= may scale by another factor, or none: the loss is what was scaled."""
+        scaled = scale(self, outputs)
+        if isinstance(scaled, torch.Tensor) and scaled is not outputs:
+            scaled._before_scaling = outputs  # type: ignore[attr-defined]
+        return scaled
+
+    torch.amp.GradScaler.scale = watched_scale  # type: ignore[method-assign]
     torch.Tensor.backward = watched_backward  # type: ignore[method-assign]
     torch.optim.Optimizer.__init__ = watched_init  # type: ignore[method-assign]
     _follow_spawn(log)

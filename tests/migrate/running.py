@@ -24,10 +24,18 @@ def run(text: str, *args: str) -> Ran:
     losses: list[float] = []
     optimizers: list[torch.optim.Optimizer] = []
     backward, init, argv = torch.Tensor.backward, torch.optim.Optimizer.__init__, sys.argv
+    scale = torch.amp.GradScaler.scale
 
     def watched_backward(self, *a, **k):
-        losses.append(float(self.detach().double().sum()))
+        loss = self.__dict__.get("_before_scaling", self)
+        losses.append(float(loss.detach().double().sum()))
         return backward(self, *a, **k)
+
+    def watched_scale(self, outputs):
+        scaled = scale(self, outputs)
+        if isinstance(scaled, torch.Tensor) and scaled is not outputs:
+            scaled._before_scaling = outputs
+        return scaled
 
     def watched_init(self, *a, **k):
         init(self, *a, **k)
@@ -42,11 +50,13 @@ def run(text: str, *args: str) -> Ran:
         watched_init,
         ["script.py", *args],
     )
+    torch.amp.GradScaler.scale = watched_scale
     try:
         with contextlib.redirect_stdout(out):
             exec(compile(text, "script.py", "exec"), {"__name__": "__main__"})
     finally:
         torch.Tensor.backward, torch.optim.Optimizer.__init__, sys.argv = backward, init, argv
+        torch.amp.GradScaler.scale = scale
     parameters = [p.detach().clone() for o in optimizers for g in o.param_groups for p in g["params"]]
     return Ran(losses, parameters, out.getvalue())
 

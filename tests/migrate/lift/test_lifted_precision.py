@@ -99,6 +99,62 @@ def test_the_trainers(before, step, precision):
     assert ours.losses == theirs.losses and all(map(lambda p, q: p.equal(q), ours.parameters, theirs.parameters))
 
 
+DEVICE = "where = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
+NAMED = "where = 'cuda' if torch.cuda.is_available() else 'cpu'\n"
+ANYWHERE = '"16-mixed" if torch.cuda.is_available() else "bf16-mixed"'
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "precision"),
+    [
+        (DEVICE + "scaler = torch.amp.GradScaler(where.type)", "device_type=where.type", ANYWHERE),
+        (DEVICE + "scaler = GradScaler()", "where.type", ANYWHERE),
+        (NAMED + "scaler = torch.amp.GradScaler(where)", "device_type=where", ANYWHERE),
+        (NAMED + "scaler = torch.amp.GradScaler(device=where)", "where, dtype=torch.bfloat16", '"bf16-mixed"'),
+        (
+            DEVICE + "use_amp = True\nscaler = torch.amp.GradScaler(enabled=use_amp)",
+            "device_type=where.type, enabled=use_amp",
+            f'({ANYWHERE}) if use_amp else "32-true"',
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_the_type_of_the_scripts_own_device(before, asked, precision):
+    """On the CPU, too, autocast computes in bfloat16: the same losses, bit for bit."""
+    step = "a, b = a.to(where), b.to(where)\n" + SCALED.format(on="").replace("autocast()", f"torch.autocast({asked})")
+    source = script(before, step)
+    result = migrate_text(source)
+    assert result.plan == "module" and f"precision={precision})" in result.text, result.text
+    assert "where" not in result.text and not result.attention, result.attention
+    ours, theirs = run(result.text), run(source)
+    assert ours.losses == theirs.losses and all(map(lambda p, q: p.equal(q), ours.parameters, theirs.parameters))
+    full = source.replace(f"torch.autocast({asked})", "torch.autocast('cpu', enabled=False)")
+    assert ours.losses != run(full).losses
+
+
+@pytest.mark.parametrize(
+    ("before", "asked"),
+    [
+        (DEVICE, "where.type, torch.float16"),
+        (DEVICE, "where.type, dtype=kind"),
+        (DEVICE.replace("else 'cpu'", "else 'mps' if torch.backends.mps.is_available() else 'cpu'"), "where.type"),
+        (DEVICE.replace("torch.cuda.is_available()", "flag"), "where.type"),
+        (DEVICE, "kinds[0]"),
+        (NAMED, "where, dtype=torch.bfloat16 if where == 'cpu' else torch.float16"),
+        (DEVICE + "use_amp = torch.cuda.is_available()\n", "where.type, enabled=use_amp"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_another_type_of_device_stays_and_is_told(before, asked):
+    before = "flag, kind, kinds = False, torch.bfloat16, ['cpu']\n" + before
+    step = f"a, b = a.to(where), b.to(where)\nwith torch.autocast({asked}):\n"
+    source = script(before, step + "    loss = (net(a) - b).pow(2).mean()\nloss.backward()\noptimizer.step()")
+    result = migrate_text(source)
+    assert result.plan == "module" and "precision=" not in result.text
+    assert [n for n in result.attention if n.code == "PTM605"]
+    assert run(result.text).losses == run(source).losses
+
+
 @pytest.mark.parametrize(
     ("before", "step"),
     [

@@ -81,6 +81,23 @@ def test_a_result_that_trains_differently_is_caught(tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_a_loss_that_the_script_scales_is_compared_unscaled(tmp_path):
+    """A GradScaler scales on the CPU too; the Trainer's bf16-mixed, which takes its place, does not."""
+    step = """        with torch.autocast(device.type):
+            loss = torch.nn.functional.cross_entropy(model(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+    begun = "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
+    begun += "scaler = torch.amp.GradScaler(device.type)\nfor epoch"
+    text = SMALL[: SMALL.index("        loss =")].replace("for epoch", begun) + step
+    original, result = migrated(tmp_path, text)
+    assert "scaler" not in result.read_text(encoding="utf-8")
+    assert results(climb(original, result, [])) == {"parses": "yes", "runs": "yes", "same losses": "yes"}
+
+
+@pytest.mark.slow
 def test_a_result_whose_losses_agree_but_whose_parameters_do_not_is_caught(tmp_path):
     original, result = migrated(tmp_path)
     result.write_text(result.read_text(encoding="utf-8") + "\ntorch.nn.init.ones_(model[0].bias)\n", encoding="utf-8")

@@ -88,7 +88,7 @@ def apply(facts: Facts, changes: Iterable[Change]) -> str:
     for c in changes:
         if c.insertion is not None:
             insertions.append(c.insertion)
-        wanted.setdefault((_kind(c.node), *facts.text.key(c.node)), []).append(c)
+        wanted.setdefault((_kind(facts, c.node), *facts.text.key(c.node)), []).append(c)
     if not wanted:
         return facts.text.text
     from ._insertions import added_lines, with_added
@@ -118,8 +118,10 @@ LIBCST_NAMES = {
 }
 
 
-def _kind(node: ast.AST) -> str:
+def _kind(facts: Facts, node: ast.AST) -> str:
     """The libcst class that an `ast` node is found as."""
+    if isinstance(node, ast.JoinedStr) and facts.text.is_concatenated(node):
+        return "ConcatenatedString"
     if isinstance(node, ast.Constant):
         return {int: "Integer", float: "Float", str: "SimpleString"}.get(type(node.value), "Name")
     name = type(node).__name__

@@ -50,12 +50,19 @@ class PlainNumbers(Codemod):
                     continue
                 whole = up
             says = f"`{facts.short(whole)}` is `{facts.short(left)}` in a plain script: {WHY}"
-            if isinstance(node.op, ast.Mult) and RATE.search(ast.unparse(holder)):
+            if isinstance(node.op, ast.Mult) and (RATE.search(ast.unparse(holder)) or self._is_rate(facts, node)):
                 at = facts.text.key(node)
                 told = f"`{facts.short(node)}`: the rate was scaled with the number of processes; it is that of one now"
                 self.left.append(Note(at[0], at[1] + 1, self.code, told))
             new = facts.text.get(left)
             yield Change(whole, self.edit(facts, whole, says), source(f"({new})" if "\n" in new else new), (part,))
+
+    def _is_rate(self, facts: Facts, node: ast.BinOp) -> bool:
+        """`SGD(model.parameters(), 0.1 * world_size)`"""
+        above = [node, *facts.scopes.ancestors(node)]
+        made = [u for u in above if isinstance(u, ast.Call)]
+        made = [c for c in made if (facts.names.resolve(c.func) or "").startswith("torch.optim.")]
+        return any(len(c.args) > 1 and c.args[1] in above for c in made)
 
     def _neutral(self, facts: Facts, node: ast.BinOp) -> ast.expr | None:
         """What is left of a product or sum in which one side is the world of one process, or its rank."""

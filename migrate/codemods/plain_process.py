@@ -16,6 +16,7 @@ from ..facts.effects import only_asks
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod, assigns_itself
+from .in_strings import InStrings
 from .rewrites import source, statement, take_argument, take_branch, take_value
 
 REDUCES = {f"torch.distributed.{n}" for n in ("all_reduce", "reduce", "broadcast", "barrier")}
@@ -51,6 +52,7 @@ class PlainProcess(Codemod):
         yield from self._empty_functions(facts, removed)
         yield from self._values(facts, found, removed)
         yield from self._spawns(facts, found)
+        yield from self._in_strings(facts, found, removed)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
@@ -63,7 +65,8 @@ class PlainProcess(Codemod):
 
     def _wrappers(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         facts.unwrapped = {c: inner for c in found.wrapped if (inner := argument_at(c, "module", 0)) is not None}
-        facts.unwrapped |= {a: a.value for a in found.module_attributes()}
+        attributes = [a for a in found.module_attributes() if not facts.in_formatted_string(a)]
+        facts.unwrapped |= {a: a.value for a in attributes}
         facts.unwrapped |= {choice: getattr(choice, field) for choice, field in found.unwrapping_choices()}
         yield from self._to_themselves(facts, found)
         for call in found.wrapped:
@@ -75,7 +78,7 @@ class PlainProcess(Codemod):
         for choice, field in found.unwrapping_choices():
             says = f"`{facts.short(choice)}`: nothing wraps the model"
             yield Change(choice, self.edit(facts, choice, says), take_branch(field), (choice.test,))
-        for attribute in found.module_attributes():
+        for attribute in attributes:
             says = f"`{facts.short(attribute)}`: nothing wraps the model"
             yield Change(attribute, self.edit(facts, attribute, says), take_value)
 
@@ -158,11 +161,25 @@ class PlainProcess(Codemod):
             says = f"`{facts.short(node)}` is {value} in a plain script: {WHY}"
             yield Change(node, self.edit(facts, node, says), source(value), tuple(ast.iter_child_nodes(node)))
 
+    def _in_strings(self, facts: Facts, found: Distribution, removed: set[ast.AST]) -> Iterator[Change]:
+        """`f"{dist.get_rank()}: {model.module.bias}"`"""
+        strings = InStrings(facts, self)
+        values: list[tuple[ast.AST, str | None]] = [(a, ast.unparse(a.value)) for a in found.module_attributes()]
+        values += found.constants()
+        values += [(c, found.alone(c)) for c, full in found.full.items() if full in ALONE or full in ALONE_VALUES]
+        for node, value in values:
+            if not facts.in_formatted_string(node) or any(up in removed for up in facts.scopes.ancestors(node)):
+                continue
+            if value is not None:
+                strings.add(node, value)
+        yield from strings.changes(WHY)
+
     def _spawns(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         for call in found.spawns:
             target = argument_at(call, "fn", 0)
             given = argument_at(call, "args", 1)
-            arguments = [facts.text.get(e) for e in given.elts] if isinstance(given, ast.Tuple | ast.List) else []
+            elements = given.elts if isinstance(given, ast.Tuple | ast.List) else []
+            arguments = ["1" if found.is_world_of(call, i) else facts.text.get(e) for i, e in enumerate(elements)]
             assert target is not None
             if given is not None and not isinstance(given, ast.Tuple | ast.List):
                 arguments = [f"*{facts.text.get(given)}"]

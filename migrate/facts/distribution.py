@@ -146,7 +146,7 @@ class Distribution:
                 and isinstance(a.ctx, ast.Load)
                 and _last(a.value) in self.wrapped_names
                 and a not in inside
-            ) and not self.facts.in_formatted_string(a):
+            ):
                 yield a
 
     def asks_if_wrapped(self, test: ast.expr) -> bool:
@@ -287,12 +287,27 @@ class Distribution:
             and self.facts.names.resolve(where) == "os.environ"
         )
 
+    def is_world_of(self, spawn: ast.Call, place: int) -> bool:
+        """Whether an argument that spawned functions get is how many there are: `world_size`, given as nprocs too."""
+        fn, given, n = (argument_at(spawn, name, i) for i, name in enumerate(("fn", "args", "nprocs")))
+        scope = self.facts.scopes.scope_of(spawn).lookup(fn.id) if isinstance(fn, ast.Name) else None
+        made = scope.stores.get(fn.id, []) if scope is not None and isinstance(fn, ast.Name) else []
+        if n is None or len(made) != 1 or not isinstance(made[0], ast.FunctionDef):
+            return False
+        names = [a.arg for a in (*made[0].args.posonlyargs, *made[0].args.args)][1:]
+        alike = isinstance(given, ast.Tuple | ast.List) and ast.unparse(given.elts[place]) == ast.unparse(n)
+        return alike and place < len(names) and WORLD_NAME.match(names[place]) is not None
+
     def _gives_world(self, c: ast.Call) -> bool:
         """`ngpus_per_node = torch.cuda.device_count()`"""
         up = self.facts.scopes.parents.get(c)
         if isinstance(up, ast.keyword):
             return up.arg == "nprocs"
-        return isinstance(up, ast.Assign) and any(WORLD_NAME.match(_last(t)) for t in up.targets)
+        started = {ast.unparse(n) for s in self.spawns if (n := argument_at(s, "nprocs", 2)) is not None}
+        if isinstance(up, ast.Tuple | ast.List):  # mp.spawn(run, args=(torch.cuda.device_count(),), nprocs=...)
+            return any(argument_at(s, "args", 1) is up for s in self.spawns) and ast.unparse(c) in started
+        targets = up.targets if isinstance(up, ast.Assign) else []
+        return any(WORLD_NAME.match(_last(t)) or ast.unparse(t) in started for t in targets)
 
 
 def _as_int(source: str | None) -> str | None:

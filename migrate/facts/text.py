@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from bisect import bisect_right
 from functools import cached_property
 
@@ -59,6 +61,18 @@ class Text:
     def get(self, node: ast.AST) -> str:
         start, stop = self.span(node)
         return self.text[start:stop]
+
+    def is_concatenated(self, string: ast.JoinedStr) -> bool:
+        """Whether several strings one after another make it: one node to `ast`, another kind of node to libcst."""
+        depth = count = 0
+        try:
+            for token in tokenize.generate_tokens(io.StringIO(f"({self.get(string)})").readline):
+                name = tokenize.tok_name[token.type]
+                count += depth == 0 and name in ("STRING", "FSTRING_START")
+                depth += (name == "FSTRING_START") - (name == "FSTRING_END")
+        except (tokenize.TokenError, SyntaxError):
+            return False
+        return count > 1
 
     def key(self, node: ast.AST) -> tuple[int, int, int, int]:
         """(line, column, end line, end column) in characters, as libcst's PositionProvider tells them."""

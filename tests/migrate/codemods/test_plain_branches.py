@@ -105,6 +105,10 @@ def test_a_rate_that_was_scaled_is_told():
     result = migrated(HEAD + INIT + "opt(lr=0.1 * dist.get_world_size())\n", select="PTM420")
     assert result.text.endswith("opt(lr=0.1)\n")
     assert [n.message.split(":")[0] for n in result.attention] == ["`0.1 * dist.get_world_size()`"]
+    by_place = "torch.optim.SGD(ps, 0.1 * dist.get_world_size())\n"
+    assert len(migrated(HEAD + INIT + by_place, select="PTM420").attention) == 1
+    other = "f(ps, 0.1 * dist.get_world_size())\ntorch.optim.SGD(ps * dist.get_world_size(), 0.1)\n"
+    assert migrated(HEAD + INIT + other, select="PTM420").attention == []
 
 
 LOOP = "for x in xs:\n    loss = f(x)\n    loss.backward()\n    {}\n"

@@ -1,0 +1,58 @@
+"""Edits of what stands in f-strings: before Python 3.12 `ast` does not tell the places there, but the string's own.
+
+The whole string is planned, and what is to change in it is found by its source, which means the same all over it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ..facts.script import Facts
+from .base import Change, Codemod
+
+
+class InStrings:
+    """What a codemod changes in f-strings, one change a string."""
+
+    def __init__(self, facts: Facts, codemod: Codemod) -> None:
+        self.facts, self.codemod = facts, codemod
+        self.new: dict[ast.JoinedStr, dict[str, str]] = {}
+        self.nodes: dict[ast.JoinedStr, list[ast.AST]] = {}
+
+    def add(self, node: ast.AST, new: str) -> None:
+        """Plan the new source of an expression in an f-string."""
+        string = [u for u in self.facts.scopes.ancestors(node) if isinstance(u, ast.JoinedStr)][-1]
+        if new.startswith(("'", '"')):  # before Python 3.12 not with the quotes of the string
+            own = self.facts.text.get(string).lstrip("fFrR")[0]
+            quote = "'" if own == '"' else '"'
+            new = f"{quote}{new[1:-1]}{quote}"
+        self.new.setdefault(string, {})[ast.unparse(node)] = new
+        self.nodes.setdefault(string, []).append(node)
+
+    def changes(self, why: str) -> list[Change]:
+        found = []
+        for string, new in self.new.items():
+            said = ", ".join(f"`{before}` is `{after}`" for before, after in new.items())
+            gone = tuple(child for n in self.nodes[string] for child in ast.iter_child_nodes(n))
+            found.append(Change(string, self.codemod.edit(self.facts, string, f"{said}: {why}"), _within(new), gone))
+        return found
+
+
+def _within(new: dict[str, str]) -> Any:
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        class Replaced(cst.CSTTransformer):
+            def on_leave(self, before: Any, after: Any) -> Any:
+                if not isinstance(before, cst.BaseExpression):
+                    return after
+                try:
+                    text = new.get(ast.unparse(ast.parse(cst.Module([]).code_for_node(before).strip(), mode="eval")))
+                except SyntaxError:
+                    return after
+                return after if text is None else cst.parse_expression(text)
+
+        return updated.visit(Replaced())
+
+    return rewrite

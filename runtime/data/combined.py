@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ class Joined:
         self.iterables, self.mode = iterables, mode
         self.batches_a_step = 1  # of the script's, where each loader is divided
         self.runtime: Any = None
+        self.told = False
 
     @property
     def flattened(self) -> list[Any]:
@@ -71,11 +73,24 @@ class Joined:
                     else:
                         batch = None
                 batches.append(batch)
-                if index == 0 and self.runtime is not None:
-                    share = self.runtime.part
+                if self.runtime is not None and batch is not None:
+                    share = self.runtime.part if index == 0 else self._alike(share)
             if self.runtime is not None:
                 self.runtime.part = share  # losses are weighted by the first loader's batches
             yield rebuilt(self.iterables, iter(batches))
+
+    def _alike(self, first: tuple[int, int] | None) -> tuple[int, int] | None:
+        """The share of the first loader's batch, which weighs the loss; told where others may have another."""
+        part, parts = self.runtime.part, self.runtime.strategy.data_place()[1]
+        sizes = [share[1] for share in (first, part) if share is not None]
+        if len(set(sizes)) > 1 and any(size % parts for size in sizes) and not self.told:
+            self.told = True
+            self.runtime.print(
+                f"a step has batches of {sizes[0]} and {sizes[1]} samples of several loaders: each process's parts of "
+                "them are other fractions, and losses are weighted by the first; batches of one size are exact",
+                file=sys.stderr,
+            )
+        return first
 
 
 class CombinedLoader(Joined):

@@ -99,10 +99,12 @@ class DividedLoader(PlacedLoader):
         return steps(whole, self.rule, self.part, self.parts)
 
     def __iter__(self) -> Iterator:
-        runtime, device = self.runtime, self.runtime.device
         if not self.train:
-            runtime.sync_buffers()
-        pairs = self.pairs()
+            self.runtime.sync_buffers()
+        return self._placed(self.pairs())  # begins now: beside other loaders, draws come in the order of one process
+
+    def _placed(self, pairs: Iterator[tuple[Part, Any]]) -> Iterator:
+        runtime, device = self.runtime, self.runtime.device
         try:
             for part, batch in pairs:
                 if self.train:
@@ -235,8 +237,11 @@ class SentLoader(DividedLoader):
         return rest
 
     def _sent(self) -> Iterator:
+        """The source begins now, for rank 0."""
+        return self._messages(itertools.islice(self.loader, self.limit) if self.runtime.rank == 0 else None)
+
+    def _messages(self, source: Iterator | None) -> Iterator:
         rank, group = self.runtime.rank, self.runtime.group
-        source: Iterator | None = itertools.islice(self.loader, self.limit) if rank == 0 else None
         if self.skip is not None:
             source = after(source, self.skip) if source is not None else self.skip.then()
         while True:

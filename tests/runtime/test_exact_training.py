@@ -18,6 +18,7 @@ CASES = [
         "subset-mean",
     ),
     *("eager-mean", "lazy-mean", "tiny-mean", "workers-mean", "stream-mean", "unbatched-mean", "list-mean"),
+    "several-mean",
     *("shuffled-sum", "tiny-sum"),
 ]
 

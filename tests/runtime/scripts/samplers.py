@@ -72,6 +72,11 @@ def loaders(data):
         "stream": lambda: DataLoader(Stream(data), BATCH),
         "unbatched": lambda: DataLoader(data, None, sampler=BatchSampler(SequentialSampler(data), 10, False)),
         "list": lambda: [data[i : i + 9] for i in range(0, 60, 9)],
+        "several": lambda: {
+            "one": DataLoader(data, BATCH, shuffle=True),
+            "two": DataLoader(data, BATCH, sampler=WeightedRandomSampler(weights, SAMPLES)),
+            "three": DataLoader(Stream(data), BATCH, drop_last=True),
+        },
     }
 
 
@@ -89,6 +94,8 @@ class Net(Module):
         return torch.optim.SGD(self.parameters(), lr=0.1 if self.loss_reduction == "mean" else 0.01, momentum=0.9)
 
     def training_step(self, batch, batch_idx):
+        if isinstance(batch, dict):
+            return sum(self.training_step(each, batch_idx) for each in batch.values())
         x, y = batch
         self.seen += len(x) * (self.share > 0)
         return F.cross_entropy(self(x), y, reduction=self.loss_reduction)
@@ -97,7 +104,10 @@ class Net(Module):
 def by_hand(net, loader):
     optimizer = net.configure_optimizers()
     for _ in range(EPOCHS):
-        for batch_idx, batch in enumerate(loader):
+        batches = zip(*loader.values(), strict=False) if isinstance(loader, dict) else loader
+        for batch_idx, batch in enumerate(batches):
+            if isinstance(loader, dict):
+                batch = dict(zip(loader, batch, strict=True))
             optimizer.zero_grad()
             loss = net.training_step(batch, batch_idx)
             loss.backward()
@@ -118,7 +128,7 @@ def main(plain):
             by_hand(net, loader)
             total = losses
         else:
-            Trainer(max_epochs=EPOCHS).fit(net, loader)
+            Trainer(max_epochs=EPOCHS, multiple_trainloader_mode="min_size").fit(net, loader)
             total = net.all_reduce(losses, "mean")
         after = torch.rand(()).item() if net.global_rank == 0 else 0.0
         weights = [p.double().sum().item() for p in net.parameters()]

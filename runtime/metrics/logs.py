@@ -151,9 +151,7 @@ class Logs:
             return
         if isinstance(value, torch.Tensor):
             value = value.detach().clone()
-        if known.step_sync:
-            value = self._of_all_ranks(name, float(value))
-        known.last = value
+        known.last = self._of_all_ranks(name, float(value)) if known.step_sync else value
         if known.on_epoch:
             known.entry.add(value, self._weight() if batch_size is None else batch_size)  # type: ignore[union-attr]
 
@@ -223,7 +221,7 @@ class Logs:
         cut = several and self.in_step and self.training and self.trainer.cuts_batches
         plain = reduce == "mean" and getattr(self.trainer.module, "loss_reduction", None) == "mean"  # exact as it is
         known.entry = PartEntry(reduce, self) if cut and sync_dist and not plain else Entry(reduce, sync_dist)
-        known.step_sync = sync_dist and on_step and not on_epoch and several and self.training
+        known.step_sync = sync_dist and on_step and several and self.training
         self.names[(name, index)] = known
         return known
 

@@ -38,6 +38,7 @@ class Net(Module):
         self.log("least", batch[0].min(), reduce_fx="min", **EPOCH)
         self.log("most", batch[0].max().item(), reduce_fx="max", **EPOCH)
         self.log("at the step", loss, on_step=True, on_epoch=False, sync_dist=True)
+        self.log("both", loss, on_step=True, on_epoch=True, sync_dist=True)
         if not self.automatic_optimization:
             optimizer = self.optimizers()
             optimizer.zero_grad()
@@ -85,7 +86,7 @@ def train(samples, kind=Watched, **how):
     trainer.fit(net, DataLoader(TensorDataset(x, y), 8, shuffle=True), held_out if isinstance(net, Whole) else None)
     found = {name: float(value) for name, value in sorted(trainer.callback_metrics.items())}
     if how.get("reduction") == "sum":
-        del found["at the step"]  # the mean of the ranks' parts, whatever they are
+        del found["at the step"], found["both_step"]  # the mean of the ranks' parts, whatever they are
         return found
     if isinstance(net, Whole):
         found["predicted"] = trainer.predict(net, held_out)

@@ -10,6 +10,7 @@ from .codemods.every import outermost, plan_all, seen
 from .codemods.once import NAMES, Once, names_read, renames
 from .codemods.precision_of_loops import PrecisionOfLoops
 from .facts.choice import accelerator
+from .facts.copies import copies_of_weights
 from .facts.script import Facts
 from .lift.imports import as_import, import_edit, imported_as
 from .lift.lightning import to_lightning
@@ -46,6 +47,16 @@ def with_precision(facts: Facts, options: Options) -> Result | None:
     return result
 
 
+def _copies(facts: Facts) -> list[Note]:
+    """What is kept of weights before the Trainer has placed them."""
+    notes = []
+    for copy in copies_of_weights(facts):
+        line, column, _, _ = facts.text.key(copy)
+        says = f"`{facts.short(copy)}`: a copy of weights that the Trainer has not placed yet stays on the CPU"
+        notes.append(Note(line, column + 1, "PTM105", f"{says}: on a GPU, make it, or move it, when training begins"))
+    return notes
+
+
 def lifted(facts: Facts, options: Options) -> Result:
     from .lift.lift import lift
     from .lift.own_device import CODE as PLACED
@@ -64,7 +75,7 @@ def lifted(facts: Facts, options: Options) -> Result:
         if why.node is not None:
             why.line = line(getattr(why.node, "lineno", 1))
         raise
-    left = seen(facts, changes, options.wants)
+    left = seen(facts, changes, options.wants) + (_copies(facts) if options.wants("PTM105") else [])
     left, more = settled(left, [replace(e, line=line(e.line)) for e in more], text)
     edits = [c.edit for c in changes if c.told] + more
     attention = [replace(n, line=line(n.line)) for n in attention]

@@ -59,6 +59,7 @@ class RegisterBuffers(Codemod):
         facts.buffers.clear()
         facts.buffered.clear()
         for c in facts.classes.modules:
+            self._of_class(facts, c)
             init = facts.classes.methods(c).get("__init__")
             if init is None:
                 continue
@@ -246,6 +247,19 @@ class RegisterBuffers(Codemod):
                     self._tell(facts, s, f"`{facts.text.get(t.value)}` {says}")
                 elif _is_self(t):
                     self._tell(facts, s, f"`{facts.text.get(t)}` is a tensor that does not move with the module")
+        elif isinstance(s, ast.Assign) and isinstance(s.value, ast.Tuple):  # self.a, self.b = x.sqrt(), y.sqrt()
+            for t in (t for t in s.targets if isinstance(t, ast.Tuple) and len(t.elts) == len(s.value.elts)):
+                for one, value in zip(t.elts, s.value.elts, strict=True):
+                    if _is_self(one) and facts.tensors.is_tensor(value):
+                        self._tell(facts, s, f"`{facts.text.get(one)}` is a tensor that does not move with the module")
+
+    def _of_class(self, facts: Facts, c: ast.ClassDef) -> None:
+        """`mask = torch.ones(3)` in the class body, read as `self.mask`."""
+        read = {n.attr for n in walk(c) if isinstance(n, ast.Attribute) and _is_self(n)}
+        for s in c.body:
+            names = [t.id for t in s.targets if isinstance(t, ast.Name)] if isinstance(s, ast.Assign) else []
+            if read & set(names) and facts.tensors.is_tensor(s.value):  # type: ignore[attr-defined]
+                self._tell(facts, s, f"`{names[0]}` of the class is a tensor that does not move with the module")
 
 
 def _assignments(facts: Facts, c: ast.ClassDef) -> dict[str, list[Given | None]]:

@@ -240,3 +240,21 @@ def test_what_else_is_given_by_name(init):
 )
 def test_by_a_name_that_may_be_no_buffers_it_is_told(init):
     assert any("keeps a tensor" in n.message for n in check_unchanged(module(init), select="PTM105").attention)
+
+
+def test_several_at_once_and_those_of_the_class_are_told():
+    told = check_unchanged(
+        "import torch\nimport torch.nn as nn\nclass Net(nn.Module):\n    mask = torch.ones(3)\n    kinds = ['a']\n"
+        "    def __init__(self, n):\n        super().__init__()\n        self.a, self.b = torch.ones(n), n\n"
+        "    def forward(self, x):\n        return x * self.mask * self.a\n",
+        ["PTM105 line 4: `mask` of the class", "PTM105 line 8: `self.a` is a tensor"],
+        select="PTM105",
+    )
+    assert not told.edits
+    check_unchanged(
+        "import torch\nimport torch.nn as nn\nclass Net(nn.Module):\n    unread = torch.ones(3)\n"
+        "    def __init__(self, n, m):\n        super().__init__()\n        self.a, self.b = n, m\n        c, d = torch.ones(3), 1\n"
+        "class Other:\n    mask = torch.ones(3)\n    def get(self):\n        return self.mask\n",
+        [],
+        select="PTM105",
+    )

@@ -1,0 +1,82 @@
+"""Copies that a script keeps of a model's weights before it trains: an average's, those of the start.
+
+A script places its model first, and the copies are there too; a Trainer places it when it trains, and the copies stay.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from .nodes import walk
+from .script import Facts
+
+OF_MODULES = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
+
+
+def copies_of_weights(facts: Facts) -> Iterator[ast.expr]:
+    """The expressions that copy weights, one after another, to be kept, where they run before the training loop."""
+    for loop in facts.walk(ast.For):
+        if _of_weights(loop.iter):
+            yield from (c for c in _copied(loop) if _is_kept(facts, c) and _before_training(facts, loop, 0))
+    comprehensions = [*facts.walk(ast.ListComp), *facts.walk(ast.DictComp), *facts.walk(ast.SetComp)]
+    for made in comprehensions:
+        if any(_of_weights(g.iter) for g in made.generators):
+            copied = _copied(made.value if isinstance(made, ast.DictComp) else made.elt)
+            if copied and not _only_loaded(facts, made) and _before_training(facts, made, 0):
+                yield made
+
+
+def _of_weights(node: ast.expr) -> bool:
+    return any(isinstance(n, ast.Call) and _last(n.func) in OF_MODULES for n in walk(node))
+
+
+def _copied(node: ast.AST) -> list[ast.Call]:
+    """`p.data.clone()`, where nothing says that it goes to the CPU, or anywhere."""
+    calls = [n for n in walk(node) if isinstance(n, ast.Call)]
+    return (
+        [c for c in calls if _last(c.func) == "clone"] if not any(_last(c.func) in ("cpu", "to") for c in calls) else []
+    )
+
+
+def _is_kept(facts: Facts, call: ast.Call) -> bool:
+    """`self.shadow[name] = p.clone()`, `kept.append(p.clone())`"""
+    for up in facts.scopes.ancestors(call):
+        if isinstance(up, ast.Call) and _last(up.func) == "append":
+            return True
+        if isinstance(up, ast.stmt):
+            return isinstance(up, ast.Assign) and any(isinstance(t, ast.Subscript) for t in up.targets)
+    return False
+
+
+def _only_loaded(facts: Facts, made: ast.expr) -> bool:
+    """`model.load_state_dict(best)` copies from wherever that is."""
+    up = facts.scopes.parents.get(made)
+    target = up.targets[0] if isinstance(up, ast.Assign) and len(up.targets) == 1 else None
+    scope = facts.scopes.scope_of(made).lookup(target.id) if isinstance(target, ast.Name) else None
+    if scope is None or not isinstance(target, ast.Name):
+        return isinstance(up, ast.Return | ast.Call)
+    users = [facts.scopes.parents.get(r) for r in facts.scopes.reads(target.id, scope)]
+    return all(isinstance(u, ast.Call) and _last(u.func) == "load_state_dict" for u in users)
+
+
+def _before_training(facts: Facts, node: ast.AST, depth: int) -> bool:
+    """Whether it runs above a training loop: there, or in a function that is called there."""
+    above = list(facts.scopes.ancestors(node))
+    f = next((u for u in above if isinstance(u, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)), None)
+    if any(isinstance(u, ast.For | ast.While) and not (isinstance(u, ast.For) and _of_weights(u.iter)) for u in above):
+        return False
+    trained = [loop for loop in facts.loops.hot_loops if f is None or f in facts.scopes.ancestors(loop)]
+    if trained:
+        return node.lineno < min(loop.lineno for loop in trained)  # type: ignore[attr-defined]
+    if f is None:
+        return bool(facts.loops.hot_loops)
+    if depth > 3 or isinstance(f, ast.Lambda):
+        return False
+    holder = facts.classes.holder(f)
+    name = holder.name if holder is not None and f.name == "__init__" else f.name
+    return any(_before_training(facts, c, depth + 1) for c in facts.walk(ast.Call) if _last(c.func) == name)
+
+
+def _last(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")

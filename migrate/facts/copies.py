@@ -19,10 +19,10 @@ def copies_of_weights(facts: Facts) -> Iterator[ast.expr]:
     for loop in facts.walk(ast.For):
         if _of_weights(loop.iter):
             yield from (c for c in _copied(loop) if _is_kept(facts, c) and _before_training(facts, loop, 0))
-    comprehensions = [*facts.walk(ast.ListComp), *facts.walk(ast.DictComp), *facts.walk(ast.SetComp)]
-    for made in comprehensions:
+    lists, sets, dicts = facts.walk(ast.ListComp), facts.walk(ast.SetComp), facts.walk(ast.DictComp)
+    for made, element in [*((m, m.elt) for m in lists), *((m, m.elt) for m in sets), *((m, m.value) for m in dicts)]:
         if any(_of_weights(g.iter) for g in made.generators):
-            copied = _copied(made.value if isinstance(made, ast.DictComp) else made.elt)
+            copied = _copied(element)
             if copied and not _only_loaded(facts, made) and _before_training(facts, made, 0):
                 yield made
 

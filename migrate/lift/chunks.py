@@ -254,11 +254,12 @@ def _place(
         at, to = writes.get(var, set()), needs.get(var, set())
         if var.owner == "" and var.name == recipe.epoch:
             continue
-        if in_trunk and to and not surely_bound(facts, recipe, binder, var.name):
+        given = in_trunk and bool(to | (at if var.name in read_after else set()))
+        if given and not surely_bound(facts, recipe, binder, var.name):
             if binder.trunk_scope.node is facts.tree and not at:
                 continue  # a global that is only read stays one, bound or not
             v.unbound.append(var.name)
-        if in_trunk and to | (at if var.name in read_after else set()):
+        if given:
             v.constructor.append(var.name)
         shared = bool(at) and (bool(to) or (var.owner == "" and var.name in read_after))
         if shared and not in_trunk and to and at == to and len(at) == 1:
@@ -323,7 +324,7 @@ def surely_bound(facts: Facts, recipe: Recipe, binder: Binder, name: str) -> boo
 def _in_every_step(recipe: Recipe, binder: Binder, name: str) -> bool:
     """Whether every step reads the name, to which no epoch gives a value."""
     body = recipe.train.body
-    if name in stored([recipe.epoch_loop]):  # type: ignore[list-item]
+    if name in stored([recipe.epoch_loop]):
         return False
     leaves = (i for i, s in enumerate(body) if any(isinstance(n, LEAVES) for n in walk(s)))
     read = {n for s in body[: next(leaves, None)] if name in surely_read(s) for n in names_of(s) if n.id == name}

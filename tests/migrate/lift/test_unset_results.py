@@ -40,3 +40,29 @@ def test_one_that_no_epoch_gave_a_value_has_none(asked):
 
 def test_one_that_is_given_a_value_above_is_read_as_it_is():
     assert "\nbest = module.best\n" in check_same(TEXT.replace("for epoch", "best = {}\nfor epoch"), "module")
+
+
+IN_A_FUNCTION = (
+    TEXT[: TEXT.index("for epoch")]
+    + """
+def train(early):
+    if early:
+        best = None
+    for epoch in range(2):
+        for x in loader:
+            loss = (net(x) - x).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        if loss.item() < 10:
+            best = {k: v.clone() for k, v in net.state_dict().items()}
+    return best
+
+print(sorted(train(args.early)))
+"""
+)
+
+
+@pytest.mark.parametrize("asked", [[], ["--early"]])
+def test_one_that_only_some_runs_give_a_value_above_the_loop_may_have_none_there(asked):
+    assert "\n    best = None\n    if early" in check_same(IN_A_FUNCTION, "module", *asked)

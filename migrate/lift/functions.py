@@ -8,12 +8,16 @@ from collections.abc import Iterator
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
+from .epochs import free_epoch_name
 from .nodes import local_function
 from .recipe import CannotLift, Recipe
 
 
-def check_functions(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk], variables: Variables) -> None:
-    """Raise where a function that stays sees the trunk's own variable, and the loop's is an attribute by now."""
+def check_functions(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk], variables: Variables) -> bool:
+    """Raise where a function that stays sees the trunk's own variable, and the loop's is an attribute by now.
+
+    Gives back whether one reads the number of the epoch, which a Module can leave the global that it was.
+    """
     lifted = {p.function for p in (recipe.train, recipe.evaluate) if p is not None and p.function is not None}
     changed = {recipe.epoch}
     for chunk in chunks:
@@ -21,12 +25,16 @@ def check_functions(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[C
             var = binder.variable(n)
             if isinstance(var, Variable) and not var.owner and not isinstance(n.ctx, ast.Load):
                 changed.add(var.name)
+    stays = binder.trunk_scope is facts.scopes.module and not recipe.reloads
+    shown = recipe.epoch if stays and free_epoch_name(facts, recipe) == recipe.epoch else None
+    epoch_seen = False
     seen: set[ast.FunctionDef] = set(lifted)
     for chunk in chunks:
         for n in _names(chunk):
             f = local_function(facts, n)
             if f is not None and recipe.epoch_loop not in facts.scopes.ancestors(f):
-                _check(facts, binder, f, n, changed, variables, seen)
+                epoch_seen |= shown in _check(facts, binder, f, n, changed - {shown}, variables, seen)
+    return epoch_seen
 
 
 def _names(chunk: Chunk) -> Iterator[ast.Name]:
@@ -44,18 +52,22 @@ def _check(
     changed: set[str],
     variables: Variables,
     seen: set[ast.FunctionDef],
-) -> None:
+) -> set[str]:
+    """The names of the trunk that the function reads, and those that it calls."""
+    read: set[str] = set()
     if f in seen:
-        return
+        return read
     seen.add(f)
     for n in walk(f):
         if not isinstance(n, ast.Name):
             continue
         if facts.scopes.scope_of(n).lookup(n.id) is binder.trunk_scope:
+            read |= {n.id} if isinstance(n.ctx, ast.Load) else set()
             if isinstance(n.ctx, ast.Load) and n.id in changed:
                 raise CannotLift(at, f"{f.name}() reads `{n.id}`, which the loop changes")
             if not isinstance(n.ctx, ast.Load) and Variable("", n.id) in variables.attributes:
                 raise CannotLift(at, f"{f.name}() changes `{n.id}`, which the loop reads")
         inner = local_function(facts, n)
         if inner is not None:
-            _check(facts, binder, inner, at, changed, variables, seen)
+            read |= _check(facts, binder, inner, at, changed, variables, seen)
+    return read

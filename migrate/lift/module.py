@@ -198,6 +198,10 @@ class ModuleBuilder(Rewriter):
             if self._reads_epoch_in(names_of(self.recipe.train.loader)):
                 used_epoch.add("train_dataloader")
         self._mode_hooks(bodies)
+        if self.epoch_seen:  # by functions that stay: every epoch sets the global, which the other methods read too
+            bodies.setdefault("on_train_epoch_start", [])
+            used_epoch = {"on_train_epoch_start"}
+            declared.setdefault("on_train_epoch_start", set()).add(self.epoch_name)
         methods = []
         for hook in order:
             if hook in bodies:

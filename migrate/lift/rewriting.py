@@ -45,7 +45,7 @@ class Rewriter:
             need_names(self.binder, self.variables, recipe.first_epoch)
         self.reduction = self._reduction()
         self.counters: Counters = counters_of(facts, recipe, self.binder, self.chunks, self.variables, self.reduction)
-        check_functions(facts, recipe, self.binder, self.chunks, self.variables)
+        self.epoch_seen = check_functions(facts, recipe, self.binder, self.chunks, self.variables)
         self.shown: dict[ast.AST, str] = {}  # brought together where it is shown: a mean or a sum over the samples
         self.parts: list[ast.Call] = []  # calls that show what this process has of the batch
         self._find_shown()

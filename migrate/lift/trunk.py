@@ -34,7 +34,7 @@ class Trunk:
             lines += [f"{n} = {self._result(module, Variable('', n))}" for n in self.variables.results]
         else:
             lines.append(f"{own}.fit({', '.join([made, *self._loaders()])})")
-        if self.variables.epoch_read_after:
+        if self.variables.epoch_read_after and not self.rewriter.epoch_seen:
             lines.append(f"{r.epoch} = {epoch_afterwards(self.facts, r).replace('trainer.', own + '.', 1)}")
         return lines
 

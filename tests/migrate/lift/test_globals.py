@@ -79,7 +79,41 @@ HANDED_ON = MADE_IN_MAIN.replace("def train(epoch):", "def train(loader, opt, ne
 HANDED_ON = HANDED_ON.replace("train(epoch)\n", "train(train_loader, opt, net, epoch)\n")
 HANDED_ON = HANDED_ON.replace("in train_loader", "in loader")
 
+READS_THE_EPOCH = (
+    HEAD
+    + """
+def told(name, value):
+    print(f'{name} in epoch {epoch}: {value:.6f}')
+
+def test():
+    right = sum((model(x).argmax(1) == y).sum().item() for x, y in test_loader)
+    told('right', right)
+
+for epoch in range(1, args.epochs + 1):
+    for i, (x, y) in enumerate(train_loader):
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if i % 2 == 0:
+            told(f'step {i} of {epoch}', loss.item())
+    test()
+print(epoch)
+"""
+)
+IN_THE_GUARD = READS_THE_EPOCH.replace("for epoch", "if __name__ == '__main__':\n  for epoch").replace(
+    "\nprint(", "\n  print("
+)
+IN_THE_GUARD = IN_THE_GUARD.replace("    for i,", "      for i,").replace("    test()", "      test()")
+IN_THE_GUARD = IN_THE_GUARD.replace("\n        ", "\n          ")
+ENCLOSED = (
+    "def main():\n" + "".join(f"    {line}\n" for line in READS_THE_EPOCH[len(HEAD) :].splitlines()) + "\nmain()\n"
+)
+
 CASES = {
+    "a function reads the epoch": (READS_THE_EPOCH, "module"),
+    "a function reads the epoch of the main guard": (IN_THE_GUARD, "module"),
+    "a function reads the epoch of the function around it": (HEAD + ENCLOSED, "loop"),
     "made global in main(), and given to the pass": (HANDED_ON, "module"),
     "the model and its optimizer, made in main()": (MADE_IN_MAIN, "module"),
     "read before the function that declares it, counted in the step": (READ_BEFORE_THE_PASS, "module"),
@@ -129,3 +163,9 @@ def test_an_assignment_belongs_to_the_scope_that_its_declaration_names():
     assert len(scopes.module.stores["g"]) == 1 and "g" not in outer.stores
     assert "inner_made" in outer.stores and "inner_made" not in scopes.module.stores
     assert "inner_made" in inner.stores and inner.lookup("inner_made") is outer  # nonlocal: written where it stands
+
+
+def test_every_epoch_sets_the_number_that_a_function_reads():
+    result = check_same(READS_THE_EPOCH, "module")
+    assert "        global epoch\n        epoch = self.current_epoch + 1\n" in result
+    assert result.count("self.current_epoch") == 1 and "trainer.current_epoch" not in result

@@ -13,7 +13,7 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from .fixed_sizes import fixed_size
 from .loaders import counts_with_bar, is_loader, is_progress, iterates_loader
-from .manual import manual_optimization
+from .manual import given_gradient, manual_optimization
 from .mixes import mixes_samples
 from .networks import check_networks
 from .nodes import is_call_of, local_function
@@ -265,6 +265,7 @@ def _whole(facts: Facts, train: DataPass, step: Optimization) -> CannotLift | No
         _no_loader(facts, train)
         or whole_batches(facts, train)
         or fixed_size(facts, train)
+        or given_gradient(facts, train)
         or loose_tensors(facts, train, step)
         or mixes_samples(facts, train)
     )

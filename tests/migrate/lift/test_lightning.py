@@ -85,7 +85,7 @@ def test_an_epoch_left_before_its_validation_keeps_the_loop():
 
 
 def test_a_kept_loop_stays_on_runtime_and_says_so():
-    result = migrate_text(KEPT["a gradient is given"], LIGHTNING)
+    result = migrate_text(KEPT["the epochs are no numbers that count up"], LIGHTNING)
     assert result.plan == "loop" and "from ptmigrate.runtime import Runtime" in result.text
     assert any(n.code == "PTM705" and "Lightning's Trainer cannot run it" in n.message for n in result.attention)
 

@@ -218,7 +218,6 @@ MANUAL = {
 }
 
 KEPT = {
-    "a gradient is given": NESTED.replace("loss.backward()", "loss.backward(torch.tensor(1.0))"),
     "the epochs are no numbers that count up": NESTED.replace("range(args.epochs)", "(3, 1)"),
     "a function sees what the loop changes": NESTED.replace(
         "for epoch in", "def name():\n    return loss.dtype\n\nfor epoch in"

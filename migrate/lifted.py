@@ -61,6 +61,7 @@ def lifted(facts: Facts, options: Options) -> Result:
     from .lift.lift import lift
     from .lift.own_device import CODE as PLACED
     from .lift.own_device import settled
+    from .lift.placing import moving_loops
     from .lift.shape.shape import shaped
 
     facts.lifting = True
@@ -81,13 +82,18 @@ def lifted(facts: Facts, options: Options) -> Result:
     attention = [replace(n, line=line(n.line)) for n in attention]
     attention += [n for n in left if n.code != "PTM301"]  # the lift logs those
     names = [as_import(n, imported_as(plain, n)) for n in MODULE_NAMES]
-    text, finishing, told = _finished(Facts(text), names, facts, options)
+    text, finishing, told = _finished(Facts(text), names, facts, options, moving_loops(facts, changes))
     compiles(text)
     return Result(text, plan, edits + finishing, attention + told, framework=options.framework)
 
 
-def _finished(lifted: Facts, names: list[str], original: Facts, options: Options) -> tuple[str, list[Edit], list[Note]]:
-    """A lifted text with its imports, what rank 0 alone does, and loops that stay on the device; edits told of it."""
+def _finished(
+    lifted: Facts, names: list[str], original: Facts, options: Options, moving: set[int]
+) -> tuple[str, list[Edit], list[Note]]:
+    """A lifted text with its imports, what rank 0 alone does, and loops that stay on the device; edits told of it.
+
+    `moving`: the lines of loops in the original that moved their batches themselves.
+    """
     from .lift.placing import NAME as ON_DEVICE
     from .lift.placing import place_batches
     from .lift.shape.edits import Edits
@@ -107,7 +113,7 @@ def _finished(lifted: Facts, names: list[str], original: Facts, options: Options
     if on_lightning:
         text, notes = _on_lightning(edits.done(), names, original)
         return text, told, [*notes, *races]
-    placed = place_batches(lifted, edits)
+    placed = place_batches(lifted, edits, lambda loop: line(loop.lineno) in moving)
     names = [*names, ON_DEVICE] if placed else names
     edits.replace(*import_edit(lifted.tree, lifted.text, "ptmigrate.runtime", names))
     return edits.done(), [replace(e, line=line(e.line)) for e in placed] + told, races

@@ -13,7 +13,7 @@ from typing import Any
 from ..facts.devices import AVAILABILITY
 from ..facts.nodes import walk
 from ..facts.script import Facts
-from .base import Change, Codemod
+from .base import Change, Codemod, Insertion
 
 NAMES = "synchronize reset_peak_memory_stats reset_max_memory_allocated reset_max_memory_cached ipc_collect init"
 RAISE = {f"torch.cuda.{name}" for name in f"{NAMES} reset_accumulated_memory_stats".split()}
@@ -26,12 +26,34 @@ class AskForCuda(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         for call in facts.walk(ast.Call):
-            if not isinstance(call.func, ast.Attribute) or facts.names.resolve(call.func) not in RAISE:
+            if facts.names.resolve(call.func) not in RAISE:
                 continue
+            asks = _question(facts, call.func)
             s = facts.scopes.parents.get(call)
-            if isinstance(s, ast.Expr) and _stands_alone(facts, s) and not _asked(facts, s):
+            if asks is not None and isinstance(s, ast.Expr) and _stands_alone(facts, s) and not _asked(facts, s):
                 says = f"`{facts.short(call)}` raises without CUDA, which is asked for first"
-                yield Change(s, self.edit(facts, s, says), _under_a_question(facts.indentation))
+                more = (
+                    None
+                    if facts.scopes.module.stores.get(asks.partition(".")[0])
+                    else Insertion(1, "", ["import torch"])
+                )
+                yield Change(s, self.edit(facts, s, says), _under_a_question(asks, facts.indentation), (), more)
+
+
+def _question(facts: Facts, func: ast.expr) -> str | None:
+    """The source of `torch.cuda.is_available`, for a function of that module or one that was imported from it."""
+    if isinstance(func, ast.Attribute):
+        return f"{facts.text.get(func.value)}.is_available"
+    home = facts.scopes.scope_of(func).lookup(func.id) if isinstance(func, ast.Name) else None
+    if home is not facts.scopes.module or not all(isinstance(s, ast.alias) for s in home.stores[func.id]):  # type: ignore[attr-defined]
+        return None
+    return "torch.cuda.is_available" if _is_torch(facts, home.stores.get("torch", [])) else None
+
+
+def _is_torch(facts: Facts, stores: list[ast.AST]) -> bool:
+    """Whether the name `torch` is free, or is the package."""
+    plain = all(isinstance(s, ast.alias) and s.name.partition(".")[0] == "torch" for s in stores)
+    return plain and all("torch" not in (*scope.params, *scope.stores) for scope in facts.scopes.module.children)
 
 
 def _stands_alone(facts: Facts, s: ast.stmt) -> bool:
@@ -51,12 +73,12 @@ def _asked(facts: Facts, s: ast.stmt) -> bool:
     return False
 
 
-def _under_a_question(unit: str) -> Any:
+def _under_a_question(asks: str, unit: str) -> Any:
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 
         from ._pass import Under
 
-        return Under(cst.Call(cst.Attribute(updated.value.func.value, cst.Name("is_available"))), updated, unit)
+        return Under(cst.parse_expression(f"{asks}()"), updated, unit)
 
     return rewrite

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.classes import STEPS
-from ..facts.devices import argument_at
+from ..facts.devices import OPTIONS, argument_at
 from ..facts.floats import is_floating
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
@@ -260,15 +260,8 @@ class PlaceLikeInputs(Codemod):
             for s in scope.stores.get(name, ())
         ):
             return False
-        for n in walk(f):
-            if (
-                isinstance(n, ast.Attribute)
-                and isinstance(n.value, ast.Name)
-                and n.value.id == name
-                and n.attr in TENSOR_USE
-            ):
-                return True
-        return False
+        uses = TENSOR_USE - {"device", "dtype"} if OPTIONS.match(name) else TENSOR_USE  # `cfg.device` is an option
+        return any(isinstance(n, ast.Attribute) and n.attr in uses and _named(n.value, name) for n in walk(f))
 
     def _still_tensor(self, facts: Facts, store: ast.AST, name: str) -> bool:
         up = facts.scopes.parents.get(store)

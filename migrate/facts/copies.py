@@ -20,8 +20,13 @@ def copies_of_weights(facts: Facts) -> Iterator[ast.expr]:
         if _of_weights(loop.iter):
             yield from (c for c in _copied(loop) if _is_kept(facts, c) and _before_training(facts, loop, 0))
     lists, sets, dicts = facts.walk(ast.ListComp), facts.walk(ast.SetComp), facts.walk(ast.DictComp)
-    for made, element in [*((m, m.elt) for m in lists), *((m, m.elt) for m in sets), *((m, m.value) for m in dicts)]:
-        if any(_of_weights(g.iter) for g in made.generators):
+    generated: list[tuple[ast.expr, ast.expr, list[ast.comprehension]]] = [
+        *((a, a.elt, a.generators) for a in lists),
+        *((b, b.elt, b.generators) for b in sets),
+        *((c, c.value, c.generators) for c in dicts),
+    ]
+    for made, element, generators in generated:
+        if any(_of_weights(g.iter) for g in generators):
             copied = _copied(element)
             if copied and not _only_loaded(facts, made) and _before_training(facts, made, 0):
                 yield made

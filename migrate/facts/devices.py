@@ -139,7 +139,7 @@ class Devices:
 
     def _is_device_attribute(self, node: ast.Attribute) -> bool:
         """`args.device`, `self.device`: an option or an attribute that is only ever given devices."""
-        if not (isinstance(node.value, ast.Name) and OPTIONS.match(node.value.id)) or self.names.resolve(node):
+        if self.names.resolve(node) or not self._holds_options(node.value):
             return False
         values = self.attribute_values.get(node.attr)
         if values is None:
@@ -155,11 +155,21 @@ class Devices:
         finally:
             self._asked.discard(id(node))
 
+    def _holds_options(self, node: ast.expr) -> bool:
+        """`args`, `self`, and what options hold in their parts: `cfg.training`, `config["train"]`."""
+        if isinstance(node, ast.Name):
+            return OPTIONS.match(node.id) is not None
+        while isinstance(node, ast.Attribute | ast.Subscript):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id not in ("self", "cls", "c") and self._holds_options(node)
+
     def _is_device_entry(self, node: ast.Subscript) -> bool:
         """`config["device"]`: an entry of a dictionary that is written down here, or of what holds the options."""
         key, holder = getattr(node.slice, "value", None), node.value
-        if not isinstance(key, str) or not isinstance(holder, ast.Name):
+        if not isinstance(key, str):
             return False
+        if not isinstance(holder, ast.Name):
+            return key in DEVICE_ATTRIBUTES and self._holds_options(holder)
         scope = self.scopes.scope_of(holder).lookup(holder.id)
         written = self.assigned(holder.id, scope) if scope is not None and holder.id not in scope.params else None
         entries = [entry(w, key) for w in written or ()]

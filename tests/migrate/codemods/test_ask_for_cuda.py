@@ -70,3 +70,23 @@ def test_at_the_top_of_a_file():
 )
 def test_what_stays(source):
     check_unchanged(source, [], select="PTM112")
+
+
+@pytest.mark.parametrize("imported", ["import torch\n", "import torch\nimport torch.nn as nn\n", ""])
+def test_by_a_name_that_was_imported(imported):
+    source = imported + "from torch.cuda import synchronize as wait\nf()\nwait()\n"
+    after = source.replace("wait()\n", "if torch.cuda.is_available():\n    wait()\n")
+    check(source, after if imported else "import torch\n" + after, ["PTM112 line "], select="PTM112")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from torch.cuda import synchronize\nimport mine as torch\nsynchronize()\n",
+        "from clock import synchronize\nimport torch\nsynchronize()\n",
+        "import torch\nfrom torch.cuda import synchronize\nsynchronize = print\nsynchronize()\n",
+        "import torch\nfrom torch.cuda import synchronize, is_available\nif is_available():\n    synchronize()\n",
+    ],
+)
+def test_other_names_and_questions_that_are_asked(source):
+    check_unchanged(source, [], select="PTM112")

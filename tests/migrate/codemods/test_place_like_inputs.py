@@ -1,6 +1,6 @@
 # ruff: noqa: E501
 import pytest
-from helpers import check, check_unchanged
+from helpers import check, check_unchanged, migrated
 from ptmigrate.migrate.migrate import migrate_text
 
 
@@ -259,3 +259,12 @@ def test_new_tensors_that_stay(made):
 def test_what_nothing_here_places_is_told(made):
     told = check_unchanged(NET.format(made), select="PTM104").attention
     assert [n.message for n in told if "names a device" in n.message]
+
+
+def test_options_that_hold_a_device_are_no_tensor():
+    made = "import torch\ndef f(cfg, net, loader):\n    for x, y in loader:\n        w = torch.zeros(3, device={})\n        net(x.to(cfg.device), w)\n"
+    for where in ("cfg.device", "cfg.train.device", 'cfg["train"]["device"]'):
+        text = migrated(made.format(where), "PTM101,PTM104").text
+        assert "torch.zeros(3, device=x.device)" in text and "net(x, w)" in text, text
+    kept = "import torch\ndef f(c, x):\n    return torch.zeros(3, device=c.device) + c.sum() + x\n"
+    check_unchanged(kept, [], select="PTM104")

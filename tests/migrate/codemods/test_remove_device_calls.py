@@ -200,3 +200,19 @@ def test_library_helpers_stay():
         "import torch\ndef to_gpu(x):\n    return x\n",
         ["PTM101 line 3: `x.cuda()`: the runtime places"],
     )
+
+
+@pytest.mark.parametrize("where", ["cfg.train.device", 'config["train"]["device"]', 'cfg.hw["device"]'])
+def test_options_within_options(where):
+    body = "import torch\ndef f(cfg, config, net, loader):\n    for x, y in loader:\n        net({})\n"
+    check(body.format(f"x.to({where})"), body.format("x"), select="PTM101")
+
+
+@pytest.mark.parametrize(
+    "where", ["self.model.device", "other.train.device", 'table["x"]["device"]', "cfg.train.dtype"]
+)
+def test_what_holds_no_options(where):
+    body = (
+        "import torch\ndef f(self, cfg, other, table, net, loader):\n    for x, y in loader:\n        net(x.to({}))\n"
+    )
+    check_unchanged(body.format(where), select="PTM101")

@@ -82,15 +82,21 @@ class NameLambdas(Codemod):
 
     def _place(self, facts: Facts, node: ast.expr, depth: int) -> str | None:
         """What to call a function that stands at a node, by itself or in what holds it; None where nothing pickles."""
+        below: ast.AST = node
         up = facts.scopes.parents.get(node)
-        while isinstance(up, HOLDERS):
-            up = facts.scopes.parents.get(up)
+        while isinstance(up, HOLDERS) or _is_chosen(below, up):
+            assert up is not None
+            below, up = up, facts.scopes.parents.get(up)
         if isinstance(up, ast.keyword):
             if up.arg in KEYWORDS:
                 return f"_{up.arg}"
             up = facts.scopes.parents.get(up)
         if isinstance(up, ast.Call) and up.func is not node:
             full = facts.names.resolve(up.func) or ""
+            if full == "functools.partial" and up.args[0] is node:
+                return self._place(facts, up, depth)
+            if isinstance(up.func, ast.Name) and up.func.id == "setattr" and _is_kept_by(facts, up, node):
+                return "_kept"
             if full in TAKES:
                 return "_lr_lambda" if "lr_scheduler" in full else "_transform"
             if _is_data_set(facts, _class_named(facts, up.func)):
@@ -198,6 +204,18 @@ class NameLambdas(Codemod):
             last = up
         decorators = getattr(last, "decorator_list", None)
         return min([last.lineno, *(d.lineno for d in decorators or [])])  # type: ignore[attr-defined]
+
+
+def _is_chosen(node: ast.AST, up: ast.AST | None) -> bool:
+    """`{"relu": f, "none": lambda x: x}[name]`"""
+    return isinstance(up, ast.Subscript) and up.value is node and isinstance(node, ast.Dict | ast.List | ast.Tuple)
+
+
+def _is_kept_by(facts: Facts, call: ast.Call, node: ast.expr) -> bool:
+    """`setattr(self, name, node)` in a module or a data set."""
+    holder = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.ClassDef)), None)
+    own = isinstance(call.args[0], ast.Name) and call.args[0].id == "self" and call.args[-1] is node
+    return own and (holder in facts.classes.modules or _is_data_set(facts, holder))
 
 
 def _is_data_set(facts: Facts, c: ast.ClassDef | None) -> bool:

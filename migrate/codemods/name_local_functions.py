@@ -70,7 +70,10 @@ class NameLocalFunctions(Codemod):
         return any(self._meets_pickling(facts, r) for r in facts.scopes.reads(f.name, scope))
 
     def _meets_pickling(self, facts: Facts, read: ast.Name) -> bool:
-        up = facts.scopes.parents.get(read)
+        up: ast.AST | None = facts.scopes.parents.get(read)
+        given: ast.AST = read
+        if isinstance(up, ast.Call) and facts.names.resolve(up.func) == "functools.partial" and up.args[0] is read:
+            given, up = up, facts.scopes.parents.get(up)  # collate_fn=functools.partial(collate, pad=0)
         if isinstance(up, ast.List):
             up = facts.scopes.parents.get(up)
         if isinstance(up, ast.keyword):
@@ -79,7 +82,7 @@ class NameLocalFunctions(Codemod):
             up = facts.scopes.parents.get(up)
         if isinstance(up, ast.Call):
             full = facts.names.resolve(up.func)
-            return full in TAKES or (full == LOADER and argument_at(up, "collate_fn", 6) is read)
+            return full in TAKES or (full == LOADER and argument_at(up, "collate_fn", 6) is given)
         if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Attribute):
             holder = next((u for u in facts.scopes.ancestors(up) if isinstance(u, ast.ClassDef)), None)
             t = up.targets[0].value

@@ -143,3 +143,31 @@ def test_lambdas_that_do_not(source):
 def test_a_lambda_of_a_loop_in_a_list_is_told():
     body = "    tf = []\n    for g in gs:\n        tf.append(lambda x: x * g)\n    return transforms.Compose(tf)\n"
     check_unchanged(HEAD + "def f(gs):\n" + body, ["PTM201 line 10"], select="PTM201")
+
+
+def test_one_that_is_chosen_of_several_and_in_a_partial():
+    body = "class N(torch.nn.Module):\n    def __init__(self, key):\n        super().__init__()\n        self.act = {'a': torch.relu, 'b': lambda x: x}[key]\n"
+    check(
+        HEAD + body,
+        HEAD + "def _act(x):\n    return x\n\n\n" + body.replace("lambda x: x", "_act"),
+        ["PTM201 line 10"],
+        select="PTM201",
+    )
+    given = "import functools\nloader = DataLoader(d, collate_fn=functools.partial({}, k=1))\n"
+    text = migrate_text(HEAD + given.format("lambda b, k: b[k]"), Options(select=("PTM201",)), is_script=False).text
+    assert "collate_fn=functools.partial(_collate_fn, k=1)" in text
+
+
+def test_one_that_setattr_keeps():
+    body = "class N(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        for i in range(3):\n            setattr(self, f'f{i}', lambda x: x * i)\n"
+    check_unchanged(HEAD + body, ["PTM201 line 11"], select="PTM201")
+    check_unchanged(HEAD + body.replace("torch.nn.Module", "Plain"), [], select="PTM201")
+    check_unchanged(HEAD + body.replace("setattr(self", "setattr(other"), [], select="PTM201")
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["x = {'a': lambda v: v}['a'](1)", "y = functools.partial(lambda v, k: v, k=1)(2)", "sort(key=[lambda v: v][0])"],
+)
+def test_chosen_and_called_at_once(source):
+    check_unchanged(HEAD + "import functools\n" + source + "\n", [], select="PTM201")

@@ -20,6 +20,10 @@ HEAD = "import functools\nimport torch\nfrom torch.utils.data import DataLoader\
             "def collate(b):\n    return b\n\n\ndef f(d):\n    return DataLoader(d, collate_fn=collate)",
         ),
         (
+            "def f(d, k):\n    def collate(b, k):\n        return b[k]\n    return DataLoader(d, collate_fn=functools.partial(collate, k=k))",
+            "def collate(b, k):\n    return b[k]\n\n\ndef f(d, k):\n    return DataLoader(d, collate_fn=functools.partial(collate, k=k))",
+        ),
+        (
             "def f(d, pad):\n    # pads\n    def collate(b, *, n=1):\n        # all\n        x = b + pad  # one\n        return x\n    return DataLoader(d, 4, False, None, None, 0, collate)",
             "def _collate(b, *, n=1, pad):\n    # all\n    x = b + pad  # one\n    return x\n\n\ndef f(d, pad):\n    # pads\n    collate = functools.partial(_collate, pad=pad)\n    return DataLoader(d, 4, False, None, None, 0, collate)",
         ),
@@ -103,3 +107,8 @@ def test_a_comprehension_binds_its_own_names(value):
     check(
         before, head + function + "\n\ndef build(ds):\n    return DataLoader(ds, collate_fn=collate)\n", select="PTM202"
     )
+
+
+def test_a_partial_that_meets_no_pickling():
+    source = "def f(d, k):\n    def first(b, k):\n        return b[k]\n    return sorted(d, key=functools.partial(first, k=k))\n"
+    check_unchanged(HEAD + source, [], select="PTM202")

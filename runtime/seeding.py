@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import sys
+from typing import Any
 
 import torch
 
@@ -15,6 +16,7 @@ from .accelerators.tpu import running
 _STEP = 0x9E3779B97F4A7C15  # 2**64 divided by the golden ratio: neighbouring ranks get seeds far apart
 _SEED_RANGE = 2**63 - 1
 _separated = False
+_own: list[dict[str, Any]] = []  # this rank's streams, while it draws what rank 0 does
 
 
 def rank_seed(rank: int) -> int:
@@ -23,12 +25,24 @@ def rank_seed(rank: int) -> int:
 
 
 def separate_ranks(rank: int) -> None:
-    """Give this rank streams of its own, once a process; rank 0 is left as it is."""
+    """Give this rank streams of its own, those that it had before where it had some; rank 0 is left as it is."""
     global _separated
+    if rank != 0 and _own:
+        from .checkpoint.randomness import restore
+
+        restore(_own.pop())
     if rank == 0 or _separated:
         return
     _separated = True
     seed_generators(rank_seed(rank))
+
+
+def keep_streams(rank: int) -> None:
+    """Keep this rank's streams for the next run: until then it draws what rank 0 draws."""
+    from .checkpoint.randomness import capture
+
+    if rank != 0 and _separated:
+        _own[:] = [capture()]
 
 
 def seed_generators(seed: int) -> None:

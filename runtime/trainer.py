@@ -35,7 +35,7 @@ from .options import Options
 from .profilers import around, choose_profiler
 from .summary import metrics_table, summary
 from .whereabouts import Whereabouts
-from .whole import draw_alike, is_whole
+from .whole import draw_alike, draw_alike_again, is_whole
 
 if TYPE_CHECKING:
     from .module import Module
@@ -191,6 +191,7 @@ class Trainer(Options, Whereabouts):
         if self.summarizes:
             self.print(summary(model))
         self.fit_loop.run(model, checkpoint)
+        draw_alike_again(self.runtime)
 
     def log_hyperparameters(self, model: Module) -> None:
         """As they were when they were kept. Raises ConfigurationError where module and datamodule do not agree."""

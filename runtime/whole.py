@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 from .checkpoint import randomness
 from .errors import ConfigurationError, unknown_name
 from .kept import adopt_random_state
-from .seeding import separate_ranks
+from .seeding import keep_streams, separate_ranks
 
 if TYPE_CHECKING:
     from .handle import Runtime
@@ -42,6 +42,13 @@ def draw_alike(runtime: Runtime, whole: bool) -> None:
         adopt_random_state(runtime)
     else:
         separate_ranks(runtime.rank)
+
+
+def draw_alike_again(runtime: Runtime) -> None:
+    """After a fit: what the script draws next, to split data or to choose some, is one thing on every rank."""
+    if runtime.world_size > 1 and runtime.strategy.name == "ddp":
+        keep_streams(runtime.rank)
+        adopt_random_state(runtime)
 
 
 @contextmanager

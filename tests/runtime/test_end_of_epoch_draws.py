@@ -1,9 +1,15 @@
-"""An evaluation that a module goes through by itself at an epoch's end has one order on all ranks: rank 0's."""
+"""An evaluation that a module goes through by itself at an epoch's end has one order on all ranks: rank 0's.
+
+What a script draws between two fits, such as the halves of its data, is rank 0's too; what a step draws, each rank's.
+"""
 
 import subprocess
 import sys
 
 TEXT = """
+import random
+
+import numpy
 import torch
 from ptmigrate.runtime import Module, Trainer
 
@@ -14,6 +20,8 @@ class Net(Module):
         self.layer = torch.nn.Linear(2, 1)
 
     def training_step(self, batch, batch_idx):
+        with open(f'own_{self.global_rank}', 'a') as file:
+            print(torch.randperm(50).tolist(), random.random(), numpy.random.rand(), file=file)
         return torch.dropout(self.layer(batch), 0.5, True).sum()
 
     def on_train_epoch_end(self):
@@ -24,18 +32,21 @@ class Net(Module):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
-trainer = Trainer(max_epochs=2)
-trainer.fit(Net(), torch.utils.data.DataLoader(torch.ones(9, 2), batch_size=2))
-with open(f'own_{trainer.global_rank}', 'w') as file:
-    print(torch.randperm(50).tolist(), file=file)
+for _ in range(2):
+    trainer = Trainer(max_epochs=2)
+    trainer.fit(Net(), torch.utils.data.DataLoader(torch.ones(9, 2), batch_size=2))
+    with open(f'between_{trainer.global_rank}', 'a') as file:
+        print(torch.randperm(50).tolist(), random.random(), numpy.random.rand(), file=file)
 """
 
 
-def test_ranks_draw_alike_at_the_end_of_an_epoch_only(tmp_path):
+def test_ranks_draw_alike_at_the_end_of_an_epoch_and_between_fits_only(tmp_path):
     (tmp_path / "script.py").write_text(TEXT)
     command = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2", "script.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    drawn = [(tmp_path / f"drawn_{rank}").read_text().splitlines() for rank in (0, 1)]
-    assert drawn[0] == drawn[1] and drawn[0][0] != drawn[0][1]
-    assert (tmp_path / "own_0").read_text() != (tmp_path / "own_1").read_text()
+    lines = {p.name: p.read_text().splitlines() for p in tmp_path.glob("*_[01]")}
+    for kind, count in (("drawn", 4), ("between", 2)):
+        assert lines[f"{kind}_0"] == lines[f"{kind}_1"] and len(set(lines[f"{kind}_0"])) == count
+    steps = [*lines["own_0"], *lines["own_1"]]
+    assert len(steps) == 2 * 2 * 2 * 3 and len(set(steps)) == len(steps)  # in the second fit too, and no stream again

@@ -133,6 +133,9 @@ def rebind(schedulers: list[SchedulerConfig], made: list[Any], used: list[Any]) 
         if new is not None:
             config.scheduler.optimizer = new
             _tell_of_steps(new)
+    for new in used:
+        if not hasattr(getattr(new, "step", None), "__func__"):  # torch's schedulers take methods only: later ones too
+            _tell_of_steps(new)
 
 
 def _tell_of_steps(optimizer: Any) -> None:

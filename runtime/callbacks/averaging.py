@@ -5,11 +5,13 @@ Izmailov et al., Averaging Weights Leads to Wider Optima and Better Generalizati
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import torch
-from torch.optim.swa_utils import AveragedModel, get_ema_avg_fn
+from torch.optim.swa_utils import AveragedModel
 
 from ..errors import ConfigurationError
 from .base import Callback
@@ -46,11 +48,7 @@ class WeightAveraging(Callback):
         self.average.to(self.device or trainer.strategy.root_device)
 
     def on_fit_start(self, trainer: Any, module: Any) -> None:
-        for mine, current in self.pairs(module):
-            if type(mine) is not type(current) or mine.shape != current.shape:
-                raise ConfigurationError(
-                    f"{type(self).__name__} needs whole parameters, and strategy {trainer.strategy.name!r} divides them"
-                )
+        check_whole(self, self.pairs(module), trainer)
 
     def on_train_batch_end(self, trainer: Any, module: Any, *_: Any) -> None:
         steps = trainer.global_step
@@ -126,7 +124,9 @@ class EMAWeightAveraging(WeightAveraging):
         update_starting_at_epoch: int | None = None,
         **kwargs: Any,
     ):
-        super().__init__(device, use_buffers, avg_fn=get_ema_avg_fn(decay), **kwargs)
+        if not 0 <= decay <= 1:
+            raise ConfigurationError(f"decay={decay}: a share from 0 to 1 is needed")
+        super().__init__(device, use_buffers, avg_fn=partial(moving_average, decay=decay), **kwargs)
         self.update_every_n_steps, self.update_starting_at_step = update_every_n_steps, update_starting_at_step
         self.update_starting_at_epoch = update_starting_at_epoch
 
@@ -135,3 +135,15 @@ class EMAWeightAveraging(WeightAveraging):
             every, first = self.update_every_n_steps, self.update_starting_at_step or 0
             return every > 0 and step_idx >= first and step_idx % every == 0
         return self.update_starting_at_epoch is not None and epoch_idx >= self.update_starting_at_epoch  # type: ignore
+
+
+def moving_average(average: torch.Tensor, current: torch.Tensor, averaged: Any, decay: float) -> torch.Tensor:
+    return decay * average + (1 - decay) * current
+
+
+def check_whole(callback: Any, pairs: Iterable[tuple[Any, Any]], trainer: Any) -> None:
+    """Raise ConfigurationError where one of `pairs`, of a copy's parameters and the module's, is an engine's part."""
+    if any(type(mine) is not type(current) or mine.shape != current.shape for mine, current in pairs):
+        raise ConfigurationError(
+            f"{type(callback).__name__} needs whole parameters, and strategy {trainer.strategy.name!r} divides them"
+        )

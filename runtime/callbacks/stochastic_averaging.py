@@ -15,6 +15,7 @@ from torch.optim.swa_utils import SWALR
 
 from ..errors import ConfigurationError
 from ..optimizers import SchedulerConfig
+from .averaging import check_whole
 from .base import Callback
 
 
@@ -67,10 +68,7 @@ class StochasticWeightAveraging(Callback):
         if len(trainer.optimizers) != 1 or len(trainer.lr_scheduler_configs) > 1:
             raise ConfigurationError("StochasticWeightAveraging needs one optimizer, and one scheduler at most")
         pairs = zip(self.average.parameters(), module.parameters(), strict=True)
-        if any(mine.shape != current.shape for mine, current in pairs):
-            raise ConfigurationError(
-                f"StochasticWeightAveraging needs whole parameters, and strategy {trainer.strategy.name!r} divides them"
-            )
+        check_whole(self, pairs, trainer)
         self.max_epochs = trainer.max_epochs
         if isinstance(self.start, float):
             if self.max_epochs == -1:

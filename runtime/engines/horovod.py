@@ -119,7 +119,12 @@ def _unreachable() -> str | None:
 def broadcast(named: Iterable[tuple[str, torch.Tensor]]) -> None:
     """Overwrite tensors with those of rank 0; torch takes those whose kinds Horovod does not know."""
     tensors = [(name, tensor.detach()) for name, tensor in named]
-    hvd.broadcast_parameters([pair for pair in tensors if pair[1].dtype in KINDS], root_rank=0)
+    mine = [pair for pair in tensors if pair[1].dtype in KINDS]
+    sent = [(name, tensor.contiguous()) for name, tensor in mine]  # all that Horovod takes
+    hvd.broadcast_parameters(sent, root_rank=0)
+    for (_, tensor), (_, received) in zip(mine, sent, strict=True):
+        if received is not tensor:
+            tensor.copy_(received)
     broadcast_tensors([tensor for _, tensor in tensors if tensor.dtype not in KINDS])
 
 
@@ -182,7 +187,7 @@ def synchronize(optimizer: Any, used: Sequence[torch.nn.Parameter]) -> None:
     for number, parameter in enumerate(late):
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
-        hvd.allreduce_(parameter.grad, name=f"late.{number}")
+        parameter.grad.copy_(hvd.allreduce(parameter.grad.contiguous(), name=f"late.{number}"))
 
 
 class Compression:
@@ -190,11 +195,21 @@ class Compression:
 
     @staticmethod
     def compress(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:
-        return (tensor.float(), tensor.dtype) if tensor.dtype is torch.bfloat16 else (tensor, None)
+        if tensor.dtype is torch.bfloat16:
+            return tensor.float().contiguous(), tensor.dtype
+        return tensor.contiguous(), None
 
     @staticmethod
     def decompress(tensor: torch.Tensor, dtype: Any) -> torch.Tensor:
         return tensor if dtype is None else tensor.to(dtype)
+
+
+class Halves(hvd.Compression.fp16):
+    """Gradients as float16."""
+
+    @staticmethod
+    def compress(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:
+        return hvd.Compression.fp16.compress(tensor.contiguous())
 
 
 class Averager(GradientAverager):

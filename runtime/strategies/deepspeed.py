@@ -23,7 +23,7 @@ from .averaging import GradientAverager, refuse_own, zero_of
 from .base import Strategy
 from .deepspeed_config import check_stage, completed, read_config
 from .needs import Package
-from .parts import Parts
+from .parts import Parts, make_contiguous
 from .registry import register
 from .when_asked import WhenAsked
 
@@ -169,6 +169,8 @@ class DeepSpeedStrategy(Strategy):
 
         if self.runtime.world_size > 1:
             broadcast_tensors([*module.parameters(), *module.buffers()])
+        if self.stage == 3:
+            make_contiguous(module)
         own = "optimizer" in self.config
         if not own and not optimizers:
             raise ConfigurationError(

@@ -22,7 +22,7 @@ from .base import Strategy
 from .ddp_sharded import share_scaler
 from .fsdp_manual import WholeSteps
 from .fsdp_root import Root, divided_as, is_divided
-from .parts import Parts
+from .parts import Parts, make_contiguous
 from .registry import register
 from .together import Together
 from .when_asked import WhenAsked
@@ -95,6 +95,7 @@ class FSDPStrategy(Strategy):
             "mesh": init_device_mesh(self.runtime.device.type, (self.runtime.world_size,)),
             "offload_policy": CPUOffloadPolicy() if self.cpu_offload else OffloadPolicy(),
         }
+        make_contiguous(module)
         numbers = {p for p in self._whole.values() if p.ndim == 0}  # fully_shard takes none
         options["ignored_params"] = numbers
         self._blocks = blocks(module, self.classes) if module.automatic_optimization else []

@@ -57,13 +57,11 @@ class HorovodStrategy(DDPStrategy):
         horovod.meet(settings, super().init_group)
 
     def setup_optimizers(self, module: Module, optimizers: list[Any]) -> list[Any]:
-        import horovod.torch as hvd
-
         from ..engines import horovod
 
         horovod.broadcast(itertools.chain(module.named_parameters(), module.named_buffers()))
         names = {p: name for name, p in module.named_parameters()}
-        compression = hvd.Compression.fp16 if self.compression else horovod.Compression
+        compression = horovod.Halves if self.compression else horovod.Compression
         self._manual = not module.automatic_optimization
         self._optimizers = [
             horovod.distributed(optimizer, number, names, compression) for number, optimizer in enumerate(optimizers)

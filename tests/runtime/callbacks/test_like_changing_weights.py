@@ -1,9 +1,12 @@
 """Callbacks that freeze layers and let them join, or average the weights: as Lightning's, and through a resume."""
 
+import pickle
+
 import pytest
 import torch
 import torch.nn.functional as F
 from ptmigrate.runtime import ModelCheckpoint, Trainer, callbacks
+from ptmigrate.runtime.errors import ConfigurationError
 from sides import OURS, QUIET, check, common, data, fit, outcome
 from torch.utils.data import DataLoader
 
@@ -136,3 +139,22 @@ def test_parameters_that_are_there_already_are_told():
         assert callbacks.BaseFinetuning.filter_on_optimizer(optimizer, layer.parameters()) == []
     twin = torch.nn.Parameter(layer.weight.detach().clone())  # equal values are another parameter
     assert callbacks.BaseFinetuning.filter_on_optimizer(optimizer, [twin]) == [twin]
+
+
+def test_averages_are_sent_to_spawned_processes():
+    averaging = pickle.loads(pickle.dumps(OURS.callbacks.EMAWeightAveraging(decay=0.5)))
+    assert averaging.options["avg_fn"](torch.tensor(1.0), torch.tensor(3.0), 1) == 2.0
+
+
+@pytest.mark.parametrize("callback", [callbacks.EMAWeightAveraging(), callbacks.StochasticWeightAveraging(0.1)])
+def test_parts_of_parameters_are_refused(callback):
+    class Part(torch.nn.Parameter):
+        """As fully_shard's: it has the shape of the whole."""
+
+    class Cut(common(OURS)):
+        def configure_optimizers(self):
+            self.net[0].weight = Part(self.net[0].weight.detach())
+            return super().configure_optimizers()
+
+    with pytest.raises(ConfigurationError, match="needs whole parameters"):
+        fit(OURS, Cut, {"callbacks": [callback]})

@@ -37,6 +37,27 @@ class Net(Module):
         self.log("val_loss", F.cross_entropy(self(batch[0]), batch[1]), sync_dist=True)
 
 
+class Transposed(Net):
+    """Weights that lie in memory in another order (as channels_last, and as an orthogonal parametrization's)."""
+
+    def __init__(self):
+        super().__init__()
+        for layer in (self.body, self.head):
+            layer.weight.data = layer.weight.data.t().contiguous().t()
+
+
+class ScheduledLate(Net):
+    """A schedule that is made when the fit has begun."""
+
+    def on_train_epoch_start(self):
+        if self.current_epoch:
+            self.rates = torch.optim.lr_scheduler.LambdaLR(self.optimizers(), lambda step: 0.5**step)
+
+    def on_train_batch_end(self, outputs, batch, batch_idx):
+        if self.current_epoch:
+            self.rates.step()
+
+
 class Shared(Net):
     """One layer used three times, and a parameter that is a single number."""
 
@@ -309,6 +330,8 @@ CASES = {
     "words_by_hand": lambda: trained(WordsByHand),
     "kept_words": kept_words,
     "best": best,
+    "transposed": lambda: trained(Transposed),
+    "scheduled_late": lambda: trained(ScheduledLate),
 }
 
 

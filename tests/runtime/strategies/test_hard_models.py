@@ -11,7 +11,7 @@ from launching import SCRIPTS, ptrun
 SCRIPT = str(SCRIPTS / "hard_models.py")
 CASES = (
     "shared buffers recomputed reentrant thawed thawed_by_hand renewed accumulating gan penalized in_turn trunk "
-    "closure rows words words_by_hand kept_words best"
+    "closure rows words words_by_hand kept_words best transposed scheduled_late"
 ).split()
 # engine -> what it refuses, and the word that stands for the reason
 LOOPS = {"kept_words": "kept"}

@@ -29,6 +29,7 @@ RESERVED = frozenset(
     children type half float double to cpu cuda state_dict training_step validation_step test_step predict_step
     configure_optimizers automatic_optimization loss_reduction toggle_model fabric hparams example_input_array
     buffers apply zero_grad share_memory call_super_init
+    train_dataloader val_dataloader test_dataloader predict_dataloader
     """.split()
 )
 

@@ -162,3 +162,23 @@ def test_the_model_of_an_agent_is_the_modules_own():
     """What the module does not hold has no gradients averaged over processes."""
     text = check_same(AGENT, "module")
     assert "self.policy = policy\n" in text and "self.policy.evaluate(" in text
+
+
+def test_a_loader_of_a_hooks_name_hides_no_hook():
+    text = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+train_dataloader = val_dataloader = torch.utils.data.DataLoader(torch.randn(8, 4), batch_size=4)
+net = nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for x in train_dataloader:
+        loss = (net(x) - x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(epoch, len(val_dataloader), f'{loss.item():.5f}')
+"""
+    assert "self.val_dataloader_ = val_dataloader" in check_same(text, "module")

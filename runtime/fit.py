@@ -20,6 +20,7 @@ from .checkpoint import randomness, state
 from .data.ahead import Ahead
 from .data.borrowed import uncounted
 from .data.combined import loaders_of
+from .draws import OneStream
 from .errors import ConfigurationError
 from .evaluate import EvaluationLoop, filled, number_of_batches
 from .hooks import AT_BATCHES, BETWEEN_BATCHES, WITH_GRADIENTS, find_hook, with_gradients
@@ -62,6 +63,7 @@ class FitLoop(FitNames):
         self.at_epoch_end = False  # the last batch is behind
         self.norms = JoinedNorms(trainer.runtime)
         self.phase = Phase.BETWEEN  # of the epoch
+        self.draws = OneStream(trainer)
         self.position = Position(self)
         self.own_names: OwnNames | None = None  # while a fit runs
 
@@ -74,6 +76,7 @@ class FitLoop(FitNames):
         self.set_up(module)
         self.keeps_outputs = filled(module, "training_epoch_end")
         self.asks_for_last = any(speaks_of(LAST, owner) for owner in (module, *trainer.callbacks))
+        self.draws.open(module)
         self.runner = self.choose_runner(module)
         if checkpoint is not None:
             state.resume(trainer, checkpoint)
@@ -90,6 +93,7 @@ class FitLoop(FitNames):
             assert self.own_names is not None
             self.own_names.close()
             self.own_names = None
+            self.draws.close()
             self.runner.close()
             self.norms.close()
 
@@ -204,6 +208,7 @@ class FitLoop(FitNames):
         self.runner.start_epoch(accumulate)
         if trainer.progress is not None:
             trainer.progress.start(trainer)
+        self.draws.forget()
         batches = self.position.batches(source)
         if self.batches is None:
             batches = self.ahead = Ahead(iter(batches), self, accumulate > 1 or self.asks_for_last)
@@ -215,7 +220,9 @@ class FitLoop(FitNames):
     def run_batches(self, batches: Any) -> None:
         """The step loop."""
         trainer, logs, finished = self.trainer, self.trainer.logs, self.runner.finished
-        run_step = uncounted(around(trainer.profiler, "run_training_batch", self.runner.run), trainer)
+        run_step = self.draws.around(
+            uncounted(around(trainer.profiler, "run_training_batch", self.runner.run), trainer)
+        )
         batches = through(trainer.profiler, "train_dataloader_next", batches)
         batch_start, batch_end = trainer.hook("on_train_batch_start"), trainer.hook("on_train_batch_end")
         if self.keeps_outputs:
@@ -274,6 +281,7 @@ class FitLoop(FitNames):
         if stepped and module.automatic_optimization:
             module.on_validation_model_zero_grad()
         self.validation.run(module, trainer.val_dataloaders)
+        self.draws.forget()
         trainer.logs.in_step = self.stepped = True
         self.pace.last = time.monotonic()
 

@@ -101,12 +101,13 @@ class Position:
     def now(self) -> randomness.State:
         """This rank's generators, those of its own loaders with them."""
         own = {"own": [generator.get_state() for generator in self.own]} if self.own else {}
-        return {**randomness.capture(), **own}
+        return {**randomness.capture(), **own, "steps": self.loop.draws.state()}
 
     def restore_rank(self, state: randomness.State) -> None:
         randomness.restore(state)
         for generator, own in zip(self.own, state.get("own", ())):  # noqa: B905  other loaders may have been given
             generator.set_state(own)
+        self.loop.draws.load(state.get("steps"))
 
     def own_start(self, resumed: dict[str, Any]) -> dict[str, Any]:
         """The generators as this rank's epoch began. Rank 0 draws the batches; the others' count for their workers,

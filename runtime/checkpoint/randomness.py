@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,32 +17,63 @@ State = dict[str, Any]
 
 def capture() -> State:
     """torch's default generators (CPU and, where used, CUDA and XLA), random's, and NumPy's where it is loaded."""
-    state: State = {"torch": torch.get_rng_state(), "random": random.getstate()}
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        state["cuda"] = torch.cuda.get_rng_state()
-    xla = running()
-    if xla is not None:
-        state["xla"] = xla.drawn()
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        name, keys, position, has_gauss, gauss = numpy.random.get_state()
-        state["numpy"] = (name, keys.tolist(), int(position), int(has_gauss), float(gauss))
-    return state
+    return {kind: state for kind, (read, _) in KINDS.items() if (state := read()) is not None}
 
 
 def restore(state: State) -> None:
-    torch.set_rng_state(state["torch"])
-    version, numbers, gauss = state["random"]
-    random.setstate((version, tuple(numbers), gauss))
-    if "cuda" in state and torch.cuda.is_available():
-        torch.cuda.set_rng_state(state["cuda"])
+    for kind, (_, write) in KINDS.items():
+        if kind in state:
+            write(state[kind])
+
+
+def _read_cuda() -> Any:
+    return torch.cuda.get_rng_state() if torch.cuda.is_available() and torch.cuda.is_initialized() else None
+
+
+def _write_cuda(state: Any) -> None:
+    if torch.cuda.is_available():
+        torch.cuda.set_rng_state(state)
+
+
+def _read_xla() -> Any:
     xla = running()
-    if xla is not None and "xla" in state:
-        xla.seed(state["xla"])
+    return xla.drawn() if xla is not None else None
+
+
+def _write_xla(state: Any) -> None:
+    xla = running()
+    if xla is not None:
+        xla.seed(state)
+
+
+def _write_random(state: Any) -> None:
+    version, numbers, gauss = state
+    random.setstate((version, tuple(numbers), gauss))
+
+
+def _read_numpy() -> Any:
     numpy = sys.modules.get("numpy")
-    if numpy is not None and "numpy" in state:
-        name, keys, *rest = state["numpy"]
+    if numpy is None:
+        return None
+    name, keys, position, has_gauss, gauss = numpy.random.get_state()
+    return (name, keys.tolist(), int(position), int(has_gauss), float(gauss))
+
+
+def _write_numpy(state: Any) -> None:
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        name, keys, *rest = state
         numpy.random.set_state((name, numpy.array(keys, dtype="uint32"), *rest))
+
+
+# what reads a generator's state (None: not in use here), and what sets it
+KINDS: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
+    "torch": (torch.get_rng_state, torch.set_rng_state),
+    "random": (random.getstate, _write_random),
+    "cuda": (_read_cuda, _write_cuda),
+    "xla": (_read_xla, _write_xla),
+    "numpy": (_read_numpy, _write_numpy),
+}
 
 
 def generators_of(loader: Any) -> list[torch.Generator]:

@@ -1,0 +1,9 @@
+"""Random numbers under `--global-batch`: those of one process, each rank keeps the rows of its own samples.
+
+`stream.py`: within a step every rank draws from rank 0's stream. `rows.py`: which rows of what is drawn are a rank's.
+`tensors.py` and `arrays.py`: torch's and NumPy's draws, for the whole batch.
+"""
+
+from .stream import OneStream
+
+__all__ = ["OneStream"]

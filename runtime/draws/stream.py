@@ -1,0 +1,148 @@
+"""Within a training step every rank draws from rank 0's stream of random numbers, which is the one process's.
+
+Rank 0's state goes to the others when an epoch begins and after a validation; from there on all ranks draw as much, so
+that it stays the same. Between the steps each rank has a stream of its own: a data set's items are not the others'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..checkpoint.randomness import KINDS, State, capture
+from ..collectives import broadcast_object
+from ..data.divide import bounds
+from .arrays import WholeArrays
+from .rows import Rows
+from .tensors import WholeDraws
+
+if TYPE_CHECKING:
+    from ..module import Module
+    from ..strategies.base import Strategy
+    from ..trainer import Trainer
+
+TENSORS = ("torch", "cuda")  # cheap to exchange at every step; the others are when a step has drawn from them
+
+
+class OneStream:
+    """Of one trainer. Where batches are not cut it does nothing, and each rank draws what its own stream gives."""
+
+    def __init__(self, trainer: Trainer):
+        self.trainer, self.runtime, self.rank = trainer, trainer.runtime, trainer.runtime.rank
+        self.used = False  # by the current fit
+        self.shared: State | None = None  # the stream as the last step left it; None: rank 0 has to be asked
+        self.own: State = {}  # this rank's, while a step runs
+        self.drawn: set[str] = set()  # the kinds that a step has drawn from
+        self.running = False
+        self.rows = Rows()
+        self.arrays = WholeArrays(self.rows, self.enter_arrays)
+
+    def open(self, module: Module) -> None:
+        """A fit begins."""
+        self.rank = self.runtime.rank
+        self.used = self.trainer.cuts_batches and _suits(self.runtime.strategy) and not _compiled(module)
+        self.shared, self.drawn = None, set()
+        if self.used:
+            self.mode = WholeDraws(self.rows, self.rank, {parameter.shape for parameter in module.parameters()})
+            self.arrays.open()
+
+    def close(self) -> None:
+        self.used = False
+        self.arrays.close()
+
+    def forget(self) -> None:
+        """Rank 0 may have drawn since the last step. All ranks say so at the same places."""
+        self.shared = None
+
+    def state(self) -> dict[str, Any] | None:
+        """For a checkpoint: the stream, where it is known."""
+        return None if self.shared is None else {"shared": dict(self.shared), "drawn": sorted(self.drawn)}
+
+    def load(self, state: dict[str, Any] | None) -> None:
+        self.shared, drawn = (state["shared"], state["drawn"]) if state else (None, ())
+        self.drawn.update(drawn)
+
+    def around(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """`run`, a training step."""
+        if not self.used:
+            return run
+
+        def run_alike(batch: Any, batch_idx: int) -> Any:
+            first = self.begin()
+            try:
+                if not first and self.drawn.isdisjoint(TENSORS):
+                    return run(batch, batch_idx)
+                with self.mode:
+                    return run(batch, batch_idx)
+            finally:
+                self.end()
+
+        return run_alike
+
+    def begin(self) -> bool:
+        """True in a step that asks rank 0, where it is not known from what will be drawn."""
+        first, self.running = self.shared is None, True
+        if self.runtime.part is None:
+            self.rows.set(0, 1, 1)
+        else:
+            total = self.runtime.part[1]
+            self.rows.set(*bounds(total, *self.runtime.strategy.data_place()), total)
+        if first:
+            self.arrays.open()  # where NumPy has only now been imported
+            state = capture() if self.rank == 0 else None
+            self.shared = broadcast_object(state, self.runtime.group, self.rank)
+        for kind in KINDS if first else (*TENSORS, *self.drawn):
+            self.enter(kind)
+        return first
+
+    def enter(self, kind: str) -> None:
+        """From here on the step draws from the shared stream of this kind. Rank 0's own is that one."""
+        assert self.shared is not None
+        if kind in self.own or kind not in self.shared or (self.rank == 0 and kind not in TENSORS):
+            return
+        read, write = KINDS[kind]
+        own = read()
+        if own is not None:
+            self.own[kind] = own
+            if self.rank:
+                write(self.shared[kind])
+
+    def enter_arrays(self) -> bool:
+        if self.running:
+            self.enter("numpy")
+        return self.running
+
+    def end(self) -> None:
+        assert self.shared is not None
+        self.running = False
+        for kind, own in self.own.items():
+            read, write = KINDS[kind]
+            now = read()
+            if kind not in self.drawn and _differ(now, self.shared[kind] if self.rank else own):
+                self.drawn.add(kind)
+            if self.rank:
+                self.shared[kind] = now
+                write(own)
+        self.own = {}
+
+
+def _differ(a: Any, b: Any) -> bool:
+    return not torch.equal(a, b) if isinstance(a, torch.Tensor) else bool(a != b)
+
+
+def _suits(strategy: Strategy) -> bool:
+    """Has every process its own part of a batch, on a CPU or a GPU?"""
+    part = strategy.data_place()[1] == strategy.runtime.world_size
+    return part and not strategy.one_process_a_node and strategy.runtime.device.type in ("cpu", "cuda")
+
+
+def _compiled(module: Module) -> bool:
+    """Compiled code draws where no one sees it."""
+    return any(
+        isinstance(part, torch.jit.ScriptModule)
+        or type(part).__name__ == "OptimizedModule"
+        or getattr(part, "_compiled_call_impl", None) is not None
+        for part in module.modules()
+    )

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -29,6 +29,9 @@ from .data.move import batch_size_of, slice_batch
 from .errors import unknown_name
 from .precision import choose_precision
 from .seeding import separate_ranks
+
+if TYPE_CHECKING:
+    from .draws import OneStream
 
 REDUCTIONS = ("mean", "sum")
 
@@ -63,6 +66,7 @@ class Runtime:
         self.part: tuple[int, int] | None = None  # samples here and in all of the current global batch
         self.last_share: float | None = None  # of the batch before, once there is no current one
         self.repeated = False  # every rank has all of the data, so that rank 0's is the whole
+        self.stream: OneStream | None = None  # of random numbers, in a fit whose batches are cut
         self._group: Any = None
         self._parts: list[int] | None = None  # for each part of the data, the first rank that has it
         placed.latest = self

@@ -26,6 +26,15 @@ def restore(state: State) -> None:
             write(state[kind])
 
 
+def differs(a: State, b: State) -> bool:
+    """Has one of the kinds that both hold drawn in between?"""
+    return any(kind_differs(a[kind], b[kind]) for kind in a.keys() & b.keys())
+
+
+def kind_differs(a: Any, b: Any) -> bool:
+    return not torch.equal(a, b) if isinstance(a, torch.Tensor) else bool(a != b)
+
+
 def _read_cuda() -> Any:
     return torch.cuda.get_rng_state() if torch.cuda.is_available() and torch.cuda.is_initialized() else None
 

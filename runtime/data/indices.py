@@ -7,7 +7,7 @@ epoch is enough. Any other sampler may look at the world between two batches and
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch.distributed as dist
@@ -40,13 +40,21 @@ class SharedBatches:
     """The batches of one process, alike on every rank.
 
     `sampler` is the loader's index sampler: it gives lists of indices, or single indices where the loader does not
-    batch. With `ahead`, everything is drawn and shared at the start (evaluation: no messages between batches).
+    batch. With `ahead`, everything is drawn and shared at the start (evaluation: no messages between batches). `drew`
+    is called where rank 0 may have drawn between two batches.
     """
 
     def __init__(
-        self, sampler: Any, group: dist.ProcessGroup, rank: int, ahead: bool = False, limit: int | None = None
+        self,
+        sampler: Any,
+        group: dist.ProcessGroup,
+        rank: int,
+        ahead: bool = False,
+        limit: int | None = None,
+        drew: Callable[[], None] = lambda: None,
     ):
         self.sampler, self.group, self.rank, self.ahead, self.limit = sampler, group, rank, ahead, limit
+        self.drew = drew
 
     def __len__(self) -> int:
         return len(self.sampler)
@@ -70,4 +78,5 @@ class SharedBatches:
             batch = broadcast_object(batch, self.group, self.rank)
             if isinstance(batch, str) and batch == _END:
                 return
+            self.drew()
             yield batch

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from ..seeding import rank_seed
 from .advance import Resume, after
 from .combined import loaders_of
 from .divide import Part, bounds, parts, steps
+from .drawing import DrawnSamples
 from .indices import SharedBatches
 from .move import batch_size_of, move_to, slice_batch
 
@@ -115,6 +116,11 @@ class DividedLoader(PlacedLoader):
             if self.train:
                 runtime.forget_share()
 
+    def forget_stream(self) -> None:
+        """Rank 0 may have drawn."""
+        if self.train and self.runtime.stream is not None:
+            self.runtime.stream.forget()
+
     def without(self, resume: Resume) -> DividedLoader:
         """This loader for one epoch without the script's batches that are behind; see skip.py."""
         raise NotImplementedError
@@ -131,6 +137,7 @@ class _Parts:
         self.noted: deque[Part] = deque()
         self.skip: Resume | None = None
         self.keeps_indices = False  # of the samples, for who asks which they are
+        self.drawn: DrawnSamples | None = None  # who has to know the whole batch
 
     def __iter__(self) -> Iterator:
         self.noted = deque()
@@ -142,9 +149,17 @@ class _Parts:
         return self._draw(batches, self.noted)
 
     def _draw(self, batches: Iterator, noted: deque[Part]) -> Iterator:
+        if self.drawn is not None:
+            batches = map(self._noting_whole, batches)
         for part in parts(batches, self.rule, self.rank, self.world):
             noted.append(part if self.keeps_indices else part._replace(items=None))
             yield part.items
+
+    def _noting_whole(self, batch: Sequence) -> Sequence:
+        assert self.drawn is not None
+        start, stop = bounds(len(batch), self.rank, self.world)
+        self.drawn.batch, self.drawn.own = batch, slice(start, stop) if stop > start else slice(0, 1)
+        return batch
 
 
 class IndexedLoader(DividedLoader):
@@ -154,8 +169,11 @@ class IndexedLoader(DividedLoader):
         super().__init__(loader, runtime, train, limit)
         rank, world = runtime.rank, runtime.world_size
         ahead = not train
-        shared = SharedBatches(loader.batch_sampler, runtime.group, rank, ahead, limit if ahead else None)
+        most = limit if ahead else None
+        shared = SharedBatches(loader.batch_sampler, runtime.group, rank, ahead, most, self.forget_stream)
         self.sampler_parts = _Parts(shared, self.rule, rank, world, limit)
+        if self.rule == "slice" and not loader.num_workers:
+            self.sampler_parts.drawn = DrawnSamples(loader.dataset, loader.collate_fn, runtime)
         self.own = rebuilt(loader, self.sampler_parts, None if rank == 0 else rank_seed(rank))
 
     @property
@@ -204,11 +222,12 @@ def rebuilt(loader: DataLoader, batch_sampler: Any, seed: int | None) -> DataLoa
         )
     if loader.pin_memory_device:
         settings["pin_memory_device"] = loader.pin_memory_device
+    drawn = getattr(batch_sampler, "drawn", None)
     return DataLoader(
-        loader.dataset,
+        loader.dataset if drawn is None else drawn,
         batch_sampler=batch_sampler,
         num_workers=loader.num_workers,
-        collate_fn=loader.collate_fn,
+        collate_fn=loader.collate_fn if drawn is None else drawn.collate,
         pin_memory=loader.pin_memory,
         timeout=loader.timeout,
         worker_init_fn=loader.worker_init_fn,
@@ -249,6 +268,7 @@ class SentLoader(DividedLoader):
             message = broadcast_object(message, group, rank)
             if message is None:
                 return
+            self.forget_stream()
             yield message[0]
 
     def _cut(self, batch: Any) -> tuple[Part, Any]:

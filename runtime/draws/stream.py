@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..checkpoint.randomness import KINDS, State, capture
+from ..checkpoint.randomness import KINDS, State, capture, kind_differs
 from ..collectives import broadcast_object
 from ..data.divide import bounds
 from .arrays import WholeArrays
@@ -44,12 +44,13 @@ class OneStream:
         self.rank = self.runtime.rank
         self.used = self.trainer.cuts_batches and _suits(self.runtime.strategy) and not _compiled(module)
         self.shared, self.drawn = None, set()
+        self.runtime.stream = self if self.used else None
         if self.used:
             self.mode = WholeDraws(self.rows, self.rank, {parameter.shape for parameter in module.parameters()})
             self.arrays.open()
 
     def close(self) -> None:
-        self.used = False
+        self.used, self.runtime.stream = False, None
         self.arrays.close()
 
     def forget(self) -> None:
@@ -81,10 +82,12 @@ class OneStream:
 
         return run_alike
 
-    def begin(self) -> bool:
-        """True in a step that asks rank 0, where it is not known from what will be drawn."""
+    def begin(self, whole: bool = False) -> bool:
+        """From here to `end` this rank draws from the shared stream; `whole`: for all samples one by one. True where
+        rank 0 was asked, and nobody knows yet from what will be drawn.
+        """
         first, self.running = self.shared is None, True
-        if self.runtime.part is None:
+        if self.runtime.part is None or whole:
             self.rows.set(0, 1, 1)
         else:
             total = self.runtime.part[1]
@@ -120,16 +123,12 @@ class OneStream:
         for kind, own in self.own.items():
             read, write = KINDS[kind]
             now = read()
-            if kind not in self.drawn and _differ(now, self.shared[kind] if self.rank else own):
+            if kind not in self.drawn and kind_differs(now, self.shared[kind] if self.rank else own):
                 self.drawn.add(kind)
             if self.rank:
                 self.shared[kind] = now
                 write(own)
         self.own = {}
-
-
-def _differ(a: Any, b: Any) -> bool:
-    return not torch.equal(a, b) if isinstance(a, torch.Tensor) else bool(a != b)
 
 
 def _suits(strategy: Strategy) -> bool:

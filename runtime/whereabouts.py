@@ -106,7 +106,9 @@ class Whereabouts(Ranks):
     @property
     def validates_whole(self) -> bool:
         """Does every rank validate with every batch, in a fit?"""
-        return self.divides and self.state == "fit" and self.module is not None and not self.module.divide_validation
+        if not self.divides or self.state != "fit" or self.module is None:
+            return False
+        return not self.module.divide_validation or (self.module.validation_draws and self.cuts_batches)
 
     @property
     def val_check_batch(self) -> float | None:

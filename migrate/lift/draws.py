@@ -1,8 +1,9 @@
-"""Random numbers that a step draws for its batch: a process that has a part of the batch draws for that part."""
+"""Random numbers that a script draws for its batches: what several processes draw otherwise than one is told of."""
 
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from ..facts.nodes import walk
@@ -14,27 +15,56 @@ CODE = "PTM706"
 TORCH = {
     f"torch.{name}"
     for name in (
-        "randn", "rand", "randint", "randperm", "normal", "bernoulli", "multinomial", "poisson", "randn_like",
-        "rand_like", "randint_like",
+        "randn", "rand", "randint", "randperm", "normal", "bernoulli", "multinomial", "poisson", "binomial",
+        "randn_like", "rand_like", "randint_like",
     )
 }  # fmt: skip
 IN_PLACE = {"normal_", "uniform_", "bernoulli_", "exponential_", "random_", "log_normal_", "cauchy_", "geometric_"}
 MODULES = ("numpy.random.", "random.")
 NO_DRAW = {"seed", "get_state", "set_state", "getstate", "setstate", "default_rng", "RandomState", "Random"}
+TRANSFORMS = ("torchvision.transforms.", "torchvision.transforms.v2.")
+AUGMENTS = {"ColorJitter", "AutoAugment", "RandAugment", "TrivialAugmentWide", "AugMix", "ElasticTransform"}
+BY_VALUE = {"torch.poisson", "torch.binomial"}  # how much they draw depends on what they are given
+BY_COUNT = {"shuffle", "permutation", "permuted", "choices", "sample", "multivariate_normal", "dirichlet"}
+ONE_BY_ONE = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.For, ast.While)
+NOT_IN_USE = ("__init__", "reset", "init", "sample", "generate")  # methods that an evaluation's pass does not run
 
 
 def drawn(facts: Facts, train: DataPass) -> list[Note]:
-    """A note for each call that draws random numbers in the step, in what it calls, and in a data set of this file."""
+    """A note for each call whose numbers are other ones on several processes, with the global batch kept: what the step
+    draws in another way than for the batch at once, and what data sets draw in a loader's workers.
+    """
     notes = []
+    for call in dict.fromkeys(_calls(facts, train.body, set())):
+        if _draws(facts, call) and not _whole(facts, call, train):
+            says = "draws for this process's part of the batch: on several processes other numbers than one draws"
+            notes.append(_note(facts, call, says))
+    if not _with_workers(facts):
+        return notes
     items = [f for f in facts.walk(ast.FunctionDef) if f.name == "__getitem__"]
-    for call in dict.fromkeys(_calls(facts, [*train.body, *items], set())):
-        if _draws(facts, call):
-            line, column, _, _ = facts.text.key(call)
-            says = (
-                f"`{facts.short(call)}` draws for this process's part of the batch: on several processes other numbers"
-            )
-            notes.append(Note(line, column + 1, CODE, f"{says} than one process draws"))
+    calls = [call for call in _calls(facts, list(items), set()) if _draws(facts, call)]
+    calls += [call for call in facts.walk(ast.Call) if _augments(facts, call)]
+    for call in dict.fromkeys(calls):
+        says = "draws in a loader's workers: on several processes other numbers than in one; without workers the same"
+        notes.append(_note(facts, call, says))
     return notes
+
+
+def draws_in_evaluation(facts: Facts, evaluate: DataPass) -> ast.Call | None:
+    """A call that draws random numbers for what is evaluated: in the pass, or in a module of this file.
+
+    What a module draws in training alone stands under `self.training`.
+    """
+    bodies: list[ast.stmt] = list(evaluate.body)
+    for c in facts.classes.modules:
+        bodies += [f for name, f in facts.classes.methods(c).items() if not name.startswith(NOT_IN_USE)]
+    found = (call for call in _calls(facts, bodies, set()) if _draws(facts, call))
+    return next((call for call in found if not _in_training(facts, call)), None)
+
+
+def _note(facts: Facts, call: ast.Call, says: str) -> Note:
+    line, column, _, _ = facts.text.key(call)
+    return Note(line, column + 1, CODE, f"`{facts.short(call)}` {says}")
 
 
 def _draws(facts: Facts, call: ast.Call) -> bool:
@@ -44,6 +74,44 @@ def _draws(facts: Facts, call: ast.Call) -> bool:
     if full.startswith(MODULES):
         return full.rsplit(".", 1)[-1] not in NO_DRAW
     return not full and isinstance(call.func, ast.Attribute) and call.func.attr in IN_PLACE
+
+
+def _whole(facts: Facts, call: ast.Call, train: DataPass) -> bool:
+    """Does the runtime draw it for the whole batch, or alike on all processes?"""
+    full = facts.names.resolve(call.func) or ""
+    if not full.startswith(MODULES):
+        return full not in BY_VALUE
+    name = full.rsplit(".", 1)[-1]
+    if name in BY_COUNT or (name == "choice" and len(call.args) + len(call.keywords) > 1):
+        return False
+    if full.startswith("numpy") and (call.args or call.keywords):
+        return isinstance(call.func, ast.Attribute)  # a name of its own is not seen at work
+    around = itertools.takewhile(lambda up: up is not train.loop, facts.scopes.ancestors(call))
+    return not any(isinstance(up, ONE_BY_ONE) for up in around)
+
+
+def _in_training(facts: Facts, call: ast.Call) -> bool:
+    tests = [up.test for up in facts.scopes.ancestors(call) if isinstance(up, (ast.If, ast.IfExp))]
+    return any(isinstance(n, ast.Attribute) and n.attr == "training" for test in tests for n in walk(test))
+
+
+def _augments(facts: Facts, call: ast.Call) -> bool:
+    """Is it one of torchvision's transforms that draw?"""
+    full = facts.names.resolve(call.func) or ""
+    name = full.rsplit(".", 1)[-1]
+    return full.startswith(TRANSFORMS) and (name.startswith("Random") or name in AUGMENTS)
+
+
+def _with_workers(facts: Facts) -> bool:
+    """May a loader of this file have workers?"""
+    for call in facts.walk(ast.Call):
+        if facts.names.resolve(call.func) != "torch.utils.data.DataLoader":
+            continue
+        workers = next((k.value for k in call.keywords if k.arg == "num_workers"), None)
+        opened = any(k.arg is None for k in call.keywords) or len(call.args) > 5
+        if opened or not (workers is None or (isinstance(workers, ast.Constant) and workers.value == 0)):
+            return True
+    return False
 
 
 def _calls(facts: Facts, body: list[ast.stmt], seen: set[str]) -> Iterator[ast.Call]:

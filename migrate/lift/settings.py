@@ -7,6 +7,7 @@ import ast
 from ..facts.script import Facts
 from ..report import Note
 from .collected import Collected
+from .draws import draws_in_evaluation
 from .lasting import Lasting
 from .recipe import CannotLift, Recipe
 
@@ -48,6 +49,8 @@ def settings_of(
         if recipe.whole_evaluation is not None:
             lines.append("divide_validation = False")
             told.append((recipe.whole_evaluation, "every process evaluates every batch"))
+        elif facts.ours and recipe.evaluate is not None and draws_in_evaluation(facts, recipe.evaluate) is not None:
+            lines.append("validation_draws = True")
     if recipe.unlifted is not None:
         says = "the evaluation stays as it is written, and every process runs all of it"
         told.append((recipe.unlifted, says))

@@ -1,7 +1,7 @@
 """Samples that are drawn at random as they are loaded (crops, flips, masks), in the process that trains.
 
 One process draws for all samples of a batch, one after the other. Where batches are cut each rank therefore loads the
-whole batch, keeps its own samples and collates those. Where nothing is drawn, and in workers, a rank loads only its own.
+whole batch, keeps its own samples and collates those. In workers, and where nothing is drawn, it loads only its own.
 """
 
 from __future__ import annotations

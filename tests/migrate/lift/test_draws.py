@@ -1,41 +1,93 @@
-"""What a step draws for its part of the batch is told of; what it draws for no batch of its own is not."""
+"""What several processes draw otherwise than one is told of; what they draw alike, or each its part of, is not."""
 
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
-from tests.migrate.lift.test_same_run import NESTED
+from tests.migrate.lift.test_same_run import FUNCTIONS, NESTED
 
 AT = "        out = model(x)\n"
-HELPER = "\ndef noisy(x):\n    return x + torch.randn_like(x)\n\nfor epoch in"
 
-DRAWS = {
-    "noise": NESTED.replace(AT, "        out = model(x + torch.randn(x.size(0), 5))\n"),
-    "in place": NESTED.replace(AT, "        out = model(x + torch.empty_like(x).normal_())\n"),
-    "numpy": NESTED.replace(AT, "        out = model(x) * np.random.rand()\n").replace(
-        "import time", "import time\nimport numpy as np"
+
+def step(line, before="", imports=""):
+    text = NESTED.replace(AT, f"        {line}\n").replace("\nfor epoch in", f"\n{before}\nfor epoch in")
+    return text.replace("import time", f"import time\n{imports}")
+
+
+def data(items, **loader):
+    text = NESTED.replace(
+        "\nfor epoch in", f"\nclass Data:\n    def __getitem__(self, i):\n        {items}\n\nfor epoch in"
+    )
+    options = "".join(f", {name}={value}" for name, value in loader.items())
+    return text.replace("shuffle=True)", f"shuffle=True{options})")
+
+
+TRANSFORM = ("from torchvision import transforms", "crop = transforms.RandomCrop(32)")
+TOLD = {
+    "by value": step("out = model(x + torch.poisson(x.abs()))"),
+    "by count": step("out = model(x) * np.random.permutation(x.size(0))[0]", imports="import numpy as np"),
+    "by its own name": step("out = model(x) * normal(0, 1, x.size(0))[0]", imports="from numpy.random import normal"),
+    "one by one": step("out = model(x) * sum(random.random() for _ in x)", imports="import random"),
+    "in workers": data("return xs[i] + torch.rand(5), ys[i]", num_workers=2),
+    "in workers, perhaps": data("return xs[i] + torch.rand(5), ys[i]", num_workers="args.epochs"),
+    "a transform in workers": step("out = model(x)", TRANSFORM[1], TRANSFORM[0]).replace(
+        "shuffle=True)", "shuffle=True, num_workers=2)"
     ),
-    "in a helper": NESTED.replace("\nfor epoch in", HELPER).replace(AT, "        out = model(noisy(x))\n"),
 }
-DATASET = "\nclass Data:\n    def __getitem__(self, i):\n        return xs[i] + torch.rand(5), ys[i]\n\nfor epoch in"
-DRAWS["in the data set"] = NESTED.replace("\nfor epoch in", DATASET)
-DRAWS_NOT = {
+NOT_TOLD = {
     "nothing": NESTED,
-    "before the loop": NESTED.replace("\nfor epoch in", "\nw = torch.randn(5)\nfor epoch in"),
-    "a generator of its own": NESTED.replace(AT, "        out = model(x + torch.rand(5, generator=g))\n").replace(
-        "\nfor epoch in", "\ng = torch.Generator().manual_seed(1)\nfor epoch in"
+    "before the loop": step("out = model(x)", "w = torch.randn(5)"),
+    "a generator of its own": step(
+        "out = model(x + torch.rand(5, generator=g))", "g = torch.Generator().manual_seed(1)"
     ),
-    "whole batches": NESTED.replace(AT, "        out = model(x + torch.randn(5))\n        out = out.softmax(0)\n"),
+    "whole batches": step("out = model(x + torch.randn(5)).softmax(0)"),
+    "noise": step("out = model(x + torch.randn(x.size(0), 5))"),
+    "in place": step("out = model(x + torch.empty_like(x).normal_())"),
+    "in a helper": step("out = model(noisy(x))", "def noisy(x):\n    return x + torch.randn_like(x)\n"),
+    "numpy": step("out = model(x + np.random.normal(0, 1, (x.size(0), 5)))", imports="import numpy as np"),
+    "a coin": step("out = model(x if random.random() < 0.5 else -x)", imports="import random"),
+    "without workers": data("return xs[i] + torch.rand(5), ys[i]"),
+    "without workers, said": data("return xs[i] + torch.rand(5), ys[i]", num_workers=0),
+    "a transform without workers": step("out = model(x)", TRANSFORM[1], TRANSFORM[0]),
+    "a fixed transform": step("out = model(x)", "crop = transforms.CenterCrop(32)", TRANSFORM[0]).replace(
+        "shuffle=True)", "shuffle=True, num_workers=2)"
+    ),
 }
 
 
-@pytest.mark.parametrize("text", DRAWS.values(), ids=DRAWS.keys())
+@pytest.mark.parametrize("text", TOLD.values(), ids=TOLD.keys())
 def test_told(text):
     result = migrate_text(text)
     (note,) = [n for n in result.attention if n.code == "PTM706"]
     assert result.plan in ("module", "manual") and "on several processes other numbers" in note.message
-    assert text.splitlines()[note.line - 1].count("rand") or "normal_" in text.splitlines()[note.line - 1]
 
 
-@pytest.mark.parametrize("text", DRAWS_NOT.values(), ids=DRAWS_NOT.keys())
+@pytest.mark.parametrize("text", NOT_TOLD.values(), ids=NOT_TOLD.keys())
 def test_not_told(text):
     assert not [n for n in migrate_text(text).attention if n.code == "PTM706"]
+
+
+NET = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.noise = torch.randn(3)
+
+    def forward(self, x):
+        {}
+        return x
+
+scheduler"""
+
+
+def evaluated(line):
+    return migrate_text(FUNCTIONS.replace("\nscheduler", NET.format(line), 1)).text
+
+
+@pytest.mark.parametrize("line", ["x = x + torch.randn_like(x)", "x = torch.bernoulli(x)"])
+def test_an_evaluation_that_draws_leaves_no_batch_out(line):
+    assert "    validation_draws = True\n" in evaluated(line)
+
+
+@pytest.mark.parametrize("line", ["x = F.relu(x)", "x = x + torch.randn_like(x) if self.training else x"])
+def test_an_evaluation_that_draws_nothing_is_divided(line):
+    assert "validation_draws" not in evaluated(line)

@@ -215,6 +215,7 @@ class FitLoop(FitNames):
         self.run_batches(batches)
         trainer.runtime.forget_share()
         trainer.logs.in_step = False
+        self.draws.learns = False
         self.end_epoch(module)
 
     def run_batches(self, batches: Any) -> None:

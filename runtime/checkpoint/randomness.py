@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -24,6 +25,16 @@ def restore(state: State) -> None:
     for kind, (_, write) in KINDS.items():
         if kind in state:
             write(state[kind])
+
+
+@contextmanager
+def untouched() -> Iterator[None]:
+    """What is drawn inside is not drawn from the user's generators."""
+    before = capture()
+    try:
+        yield
+    finally:
+        restore(before)
 
 
 def differs(a: State, b: State) -> bool:

@@ -29,16 +29,17 @@ class Rows:
     def set(self, start: int, stop: int, whole: int) -> None:
         self.start, self.stop, self.whole = start, max(stop, start + 1), whole
 
-    def place(self, shape: Sequence[int], flat: bool = False) -> Place | None:
+    def place(self, shape: Sequence[int], flat: bool = False, heads: bool = False) -> Place | None:
         """Where the batch is in `shape`; None where it is not: what has its own number of rows is alike on all ranks.
 
         The first dimension that is as long as this rank has samples. With `flat` also n·k rows of the first one, k for
-        each sample (the heads of an attention).
+        each sample; with `heads` there are as many as an attention has, even if that makes them as many as one process
+        has samples.
         """
         count = self.stop - self.start
-        if not shape or count == self.whole or shape[0] == self.whole:
+        if not shape or count == self.whole or (shape[0] == self.whole and not heads):
             return None
-        if count in shape:
+        if count in shape[: 1 if heads else None]:
             return Place(list(shape).index(count), self.whole, self.start, self.stop)
         times, rest = divmod(shape[0], count)
         if not flat or rest or not times:

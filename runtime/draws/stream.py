@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..trainer import Trainer
 
 TENSORS = ("torch", "cuda")  # cheap to exchange at every step; the others are when a step has drawn from them
+LEARNED = (*TENSORS, "random")  # in a fit's first epoch; NumPy's draws are seen when they happen
 
 
 class OneStream:
@@ -36,6 +37,7 @@ class OneStream:
         self.own: State = {}  # this rank's, while a step runs
         self.drawn: set[str] = set()  # the kinds that a step has drawn from
         self.running = False
+        self.learns = False  # a fit's first epoch, where a step may draw that has not drawn before
         self.rows = Rows()
         self.arrays = WholeArrays(self.rows, self.enter_arrays)
 
@@ -43,7 +45,7 @@ class OneStream:
         """A fit begins."""
         self.rank = self.runtime.rank
         self.used = self.trainer.cuts_batches and _suits(self.runtime.strategy) and not _compiled(module)
-        self.shared, self.drawn = None, set()
+        self.shared, self.drawn, self.learns = None, set(), True
         self.runtime.stream = self if self.used else None
         if self.used:
             self.mode = WholeDraws(self.rows, self.rank, {parameter.shape for parameter in module.parameters()})
@@ -71,9 +73,9 @@ class OneStream:
             return run
 
         def run_alike(batch: Any, batch_idx: int) -> Any:
-            first = self.begin()
+            asked = self.begin()
             try:
-                if not first and self.drawn.isdisjoint(TENSORS):
+                if not (asked or self.learns) and self.drawn.isdisjoint(TENSORS):
                     return run(batch, batch_idx)
                 with self.mode:
                     return run(batch, batch_idx)
@@ -83,22 +85,22 @@ class OneStream:
         return run_alike
 
     def begin(self, whole: bool = False) -> bool:
-        """From here to `end` this rank draws from the shared stream; `whole`: for all samples one by one. True where
-        rank 0 was asked, and nobody knows yet from what will be drawn.
+        """From here to `end` this rank draws from the shared stream; `whole`: for all samples one by one. Was rank 0
+        asked for it? Then nobody knows yet from what will be drawn.
         """
-        first, self.running = self.shared is None, True
+        asked, self.running = self.shared is None, True
         if self.runtime.part is None or whole:
             self.rows.set(0, 1, 1)
         else:
             total = self.runtime.part[1]
             self.rows.set(*bounds(total, *self.runtime.strategy.data_place()), total)
-        if first:
+        if asked:
             self.arrays.open()  # where NumPy has only now been imported
             state = capture() if self.rank == 0 else None
             self.shared = broadcast_object(state, self.runtime.group, self.rank)
-        for kind in KINDS if first else (*TENSORS, *self.drawn):
+        for kind in KINDS if asked else (*(LEARNED if self.learns else TENSORS), *self.drawn):
             self.enter(kind)
-        return first
+        return asked
 
     def enter(self, kind: str) -> None:
         """From here on the step draws from the shared stream of this kind. Rank 0's own is that one."""

@@ -57,7 +57,8 @@ class WholeDraws(TorchFunctionMode):
             self.again = self.again or _drawn_again()
         if not whole:
             return func(*args, **kwargs)
-        with self.operators:
+        with self.operators as operators:
+            operators.heads = name == "multi_head_attention_forward"
             return func(*args, **kwargs)
 
     def __enter__(self) -> Any:
@@ -75,7 +76,7 @@ class WholeDraws(TorchFunctionMode):
 class _WholeOperators(TorchDispatchMode):
     def __init__(self, rows: Rows, rank: int):
         super().__init__()
-        self.rows, self.rank = rows, rank
+        self.rows, self.rank, self.heads = rows, rank, False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -113,7 +114,7 @@ class _WholeOperators(TorchDispatchMode):
         """What is drawn for each element of a tensor, or for each row."""
         tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
         shape = max((tensor.shape for tensor in tensors), key=len)
-        place = self.rows.place(shape, flat=True)
+        place = self.rows.place(shape, True, self.heads)
         if place is None:
             return func(*args, **kwargs)
         if _numbers(place.shape(shape)) > LARGEST:

@@ -14,6 +14,7 @@ import torch.distributed as dist
 from horovod.torch.optimizer import _DistributedOptimizer
 
 from .. import environment
+from ..checkpoint.randomness import untouched
 from ..collectives import broadcast_tensors
 from ..errors import ConfigurationError
 from ..launch.script import free_port
@@ -39,8 +40,9 @@ def meet(settings: Settings, init_group: Callable[[Settings], None]) -> None:
         init_group(settings)
         return
     init_group(settings)
-    _tell_horovod()
-    hvd.init()
+    with untouched():  # Horovod looks for its port at random
+        _tell_horovod()
+        hvd.init()
 
 
 def _tell_torch() -> None:

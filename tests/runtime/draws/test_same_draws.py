@@ -1,0 +1,31 @@
+"""With the global batch kept, several processes draw what one draws: in steps, in validation, and for samples."""
+
+import json
+
+import pytest
+from launching import MANY, SCRIPTS, answers, ptrun
+
+CASES = "step late manual validated validation samples collated lazy streamed".split()
+
+
+@pytest.fixture(scope="module", params=[2, *MANY])
+def several(request):
+    return answers("draws.py", request.param)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_process_s_run(several, case):
+    expected, found = answers("draws.py", 1)[case], several[case]
+    assert found["losses"] == pytest.approx(expected["losses"], rel=1e-5, abs=1e-5)
+    assert found["weights"] == pytest.approx(expected["weights"], rel=1e-4, abs=1e-5)
+    assert found["drawn"] == expected["drawn"], "rank 0 must have drawn what one process draws"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["ddp_spawn", "fsdp", "horovod", "ddp_sharded", "deepspeed_stage_2", "bagua"])
+def test_with_every_engine(strategy):
+    options = ["--accelerator", "cpu", "--devices", "2", "--global-batch", "--strategy", strategy]
+    done = ptrun(*options, str(SCRIPTS / "draws.py"), "step", "samples")
+    assert done.returncode == 0, done.stderr[-4000:]
+    for case, answer in json.loads(done.stdout.splitlines()[-1]).items():
+        assert answer["losses"] == pytest.approx(answers("draws.py", 1)[case]["losses"], rel=1e-5, abs=1e-5)

@@ -1,0 +1,125 @@
+"""Steps and data that draw at random from every generator; prints the losses of global batches, and the weights."""
+
+import json
+import random
+import sys
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from ptmigrate.runtime import Module, Trainer, rank_zero_print
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
+
+CASES = "step late manual validated validation samples collated lazy streamed".split()
+SAMPLES, QUIET = 103, {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
+
+
+class Net(Module):
+    def __init__(self, manual=False, late=False):
+        super().__init__()
+        dropout = 0.0 if late else 0.5
+        layers = (torch.nn.Linear(6, 16), torch.nn.ReLU(), torch.nn.Dropout(dropout), torch.nn.Linear(16, 3))
+        self.net = torch.nn.Sequential(*layers)
+        self.automatic_optimization = not manual
+        self.late, self.losses = late, []
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1, momentum=0.9)
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        if not self.late or batch_idx % 5 == 3:  # in some steps only, and not in an epoch's first
+            x = x + torch.randn_like(x) + torch.as_tensor(np.random.normal(0, 0.1, (len(x), 6)), dtype=x.dtype)
+            x = x * 2 if random.random() < 0.5 else x
+        loss = F.cross_entropy(self.net(x), y)
+        if not self.automatic_optimization:
+            optimizer = self.optimizers()
+            optimizer.zero_grad()
+            self.manual_backward(loss)
+            optimizer.step()
+        self.losses.append(float(self.batch_mean(loss.detach())))
+        return loss
+
+    def validation_step(self, batch, batch_idx):
+        self.log("loss", F.cross_entropy(self.net(batch[0]), batch[1]), sync_dist=True)
+
+
+class DrawsInValidation(Net):
+    validation_draws = True
+
+    def validation_step(self, batch, batch_idx):
+        self.log("loss", F.cross_entropy(self.net(batch[0] + torch.randn_like(batch[0])), batch[1]), sync_dist=True)
+
+
+class Flipped(Dataset):
+    """Draws for each sample."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __len__(self):
+        return len(self.data)
+
+    def __getitem__(self, index):
+        x, y = self.data[index]
+        x = x.flip(0) if random.random() < 0.5 else x
+        return x + torch.rand(1) + float(np.random.rand()), y
+
+
+class Stream(IterableDataset):
+    def __init__(self, data):
+        self.data = data
+
+    def __iter__(self):
+        return (self.data[index] for index in range(SAMPLES))
+
+
+class Lazy:
+    """A sampler that draws as it goes."""
+
+    def __len__(self):
+        return SAMPLES
+
+    def __iter__(self):
+        return (int(torch.randint(0, SAMPLES, ())) for _ in range(SAMPLES))
+
+
+def masked(samples):
+    """Draws for each batch."""
+    x, y = default_collate(samples)
+    return x * torch.bernoulli(torch.full(x.shape, 0.7)), y
+
+
+def cases(data):
+    loader = DataLoader(data, 8, shuffle=True)
+    flipped = Flipped(data)
+    return {
+        "step": lambda: (Net(), loader),
+        "late": lambda: (Net(late=True), loader),
+        "manual": lambda: (Net(manual=True), loader),
+        "validated": lambda: (Net(), loader, DataLoader(data, 16, shuffle=True)),
+        "validation": lambda: (DrawsInValidation(), loader, DataLoader(data, 16)),
+        "samples": lambda: (Net(), DataLoader(flipped, 8, shuffle=True)),
+        "collated": lambda: (Net(), DataLoader(flipped, 8, shuffle=True, collate_fn=masked)),
+        "lazy": lambda: (Net(), DataLoader(flipped, 8, sampler=Lazy())),
+        "streamed": lambda: (Net(), DataLoader(Stream(flipped), 8)),
+    }
+
+
+def main(names):
+    answers = {}
+    for name in names or CASES:
+        random.seed(0)
+        np.random.seed(0)
+        torch.manual_seed(0)
+        data = TensorDataset(torch.randn(SAMPLES, 6), torch.randint(0, 3, (SAMPLES,)))
+        net, *loaders = cases(data)[name]()
+        Trainer(max_epochs=2, num_sanity_val_steps=0, **QUIET).fit(net, *loaders)
+        weights = torch.cat([parameter.detach().flatten() for parameter in net.parameters()])
+        drawn = [torch.rand(()).item(), random.random(), np.random.rand()] if net.global_rank == 0 else []
+        answers[name] = {"losses": net.losses, "weights": weights.tolist(), "drawn": drawn}
+    rank_zero_print(json.dumps(answers))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,6 +1,7 @@
 """Seeds. Rank 0 keeps the user's random state untouched; the other ranks get streams of their own.
 
-What is drawn on rank 0 is therefore what one process draws, and dropout or augmentation differs from rank to rank.
+What is drawn on rank 0 is therefore what one process draws, and dropout or augmentation differs from rank to rank. With
+the global batch kept, draws/ has every rank draw from rank 0's stream within a step, and keep the rows of its samples.
 """
 
 from __future__ import annotations

@@ -70,7 +70,9 @@ class SharedBatches:
 
     def _once(self, sampler: Iterable | None, limit: int | None = None) -> Iterator:
         drawn = list(itertools.islice(sampler, limit)) if self.rank == 0 and sampler is not None else None
-        yield from broadcast_object(drawn, self.group, self.rank)
+        indices = broadcast_object(drawn, self.group, self.rank)
+        self.drew()
+        yield from indices
 
     def _one_by_one(self, drawn: Iterator | None) -> Iterator:
         while True:

@@ -194,7 +194,8 @@ class IndexedLoader(DividedLoader):
         return rest
 
     def pairs(self) -> Iterator[tuple[Part, Any]]:
-        batches = iter(self.own)
+        batches = iter(self.own)  # draws a seed for workers; among several loaders one may begin again at any step
+        self.forget_stream()
         noted = self.sampler_parts.noted
         pairs = ((noted.popleft(), batch) for batch in batches)
         return pairs if self.skip is None else after(pairs, self.skip)

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from ptmigrate.runtime import Module, Trainer, rank_zero_print
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
 
-CASES = "step late manual validated validation samples collated lazy streamed".split()
+CASES = "step late manual validated validation samples collated lazy streamed together".split()
 SAMPLES, QUIET = 103, {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
 
 
@@ -27,7 +27,7 @@ class Net(Module):
         return torch.optim.SGD(self.parameters(), lr=0.1, momentum=0.9)
 
     def training_step(self, batch, batch_idx):
-        x, y = batch
+        x, y = batch["long"] if isinstance(batch, dict) else batch
         if not self.late or batch_idx % 5 == 3:  # in some steps only, and not in an epoch's first
             x = x + torch.randn_like(x) + torch.as_tensor(np.random.normal(0, 0.1, (len(x), 6)), dtype=x.dtype)
             x = x * 2 if random.random() < 0.5 else x
@@ -102,6 +102,7 @@ def cases(data):
         "samples": lambda: (Net(), DataLoader(flipped, 8, shuffle=True)),
         "collated": lambda: (Net(), DataLoader(flipped, 8, shuffle=True, collate_fn=masked)),
         "lazy": lambda: (Net(), DataLoader(flipped, 8, sampler=Lazy())),
+        "together": lambda: (Net(), {"long": loader, "short": DataLoader(data, 40, shuffle=True)}),
         "streamed": lambda: (Net(), DataLoader(Stream(flipped), 8)),
     }
 

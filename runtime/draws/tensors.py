@@ -36,6 +36,7 @@ MAY_DRAW = {
 BACKWARD = {"gradient", "retain_graph", "create_graph", "inputs"}  # what Tensor.backward hands on
 DIFFERENTIATE = ("backward", "grad")
 LARGEST = 2**28  # numbers drawn at once for a whole batch; what needs more is drawn for the rank's own rows
+WATCHED = {*MAY_DRAW, *DIFFERENTIATE}
 
 
 class WholeDraws(TorchFunctionMode):
@@ -47,7 +48,10 @@ class WholeDraws(TorchFunctionMode):
         self.again = False  # an activation checkpoint draws the step's numbers once more, in backward
 
     def __torch_function__(self, func: Callable, types: Any, args: Sequence = (), kwargs: Any = None) -> Any:
-        kwargs, name = kwargs or {}, getattr(func, "__name__", "")
+        name = getattr(func, "__name__", "")
+        if not kwargs and name not in WATCHED:  # most of them
+            return func(*args)
+        kwargs = kwargs or {}
         if kwargs.keys() >= BACKWARD:  # a tensor's method, which who watches it may have replaced: not a second time
             func, name, args = torch.autograd.backward, "backward", (args[0], kwargs["gradient"])
             kwargs = {key: value for key, value in kwargs.items() if key != "gradient"}
@@ -77,6 +81,10 @@ class _WholeOperators(TorchDispatchMode):
     def __init__(self, rows: Rows, rank: int):
         super().__init__()
         self.rows, self.rank, self.heads = rows, rank, False
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing is compiled here; torch's guard against that costs as much as all else
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -120,7 +128,10 @@ class _WholeOperators(TorchDispatchMode):
         if _numbers(place.shape(shape)) > LARGEST:
             with self.apart():
                 return func(*args, **kwargs)
-        whole = [_widened(arg, place) if isinstance(arg, torch.Tensor) and arg.shape == shape else arg for arg in args]
+        fill = len(tensors) > 1 or func.overloadpacket.__name__ not in IN_PLACE  # does it read the values?
+        whole = [
+            _widened(arg, place, fill) if isinstance(arg, torch.Tensor) and arg.shape == shape else arg for arg in args
+        ]
         drawn = func(*whole, **kwargs)
         return tuple(_kept(each, place) for each in drawn) if isinstance(drawn, tuple) else _kept(drawn, place)
 
@@ -158,13 +169,18 @@ def _drops(name: str, args: Sequence, kwargs: Any) -> bool:
     return (fused and bool(given)) or name in ("_cudnn_rnn", "miopen_rnn")
 
 
-def _widened(own: torch.Tensor, place: Place) -> torch.Tensor:
-    """As one process would hold it, in the same order of memory: this rank's rows, around them copies of its first."""
+def _widened(own: torch.Tensor, place: Place, fill: bool) -> torch.Tensor:
+    """As one process would hold it, in the same order of memory; with `fill` this rank's rows, around them copies of its
+    first.
+    """
     shape = place.shape(own.shape)
     order = sorted(range(own.dim()), key=own.stride, reverse=True)
-    whole = own.new_empty([shape[dim] for dim in order]).permute([order.index(dim) for dim in range(own.dim())])
-    whole.copy_(own.narrow(place.dim, 0, 1).expand(shape))
-    whole.narrow(place.dim, place.start, place.stop - place.start).copy_(own)
+    whole = own.new_empty([shape[dim] for dim in order])
+    if order != list(range(own.dim())):
+        whole = whole.permute([order.index(dim) for dim in range(own.dim())])
+    if fill:
+        whole.copy_(own.narrow(place.dim, 0, 1).expand(shape))
+        whole.narrow(place.dim, place.start, place.stop - place.start).copy_(own)
     return whole
 
 

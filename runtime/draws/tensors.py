@@ -170,8 +170,8 @@ def _drops(name: str, args: Sequence, kwargs: Any) -> bool:
 
 
 def _widened(own: torch.Tensor, place: Place, fill: bool) -> torch.Tensor:
-    """As one process would hold it, in the same order of memory; with `fill` this rank's rows, around them copies of its
-    first.
+    """As one process would hold it, in the same order of memory; with `fill` this rank's rows, and copies of its first
+    around them.
     """
     shape = place.shape(own.shape)
     order = sorted(range(own.dim()), key=own.stride, reverse=True)

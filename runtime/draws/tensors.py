@@ -121,6 +121,8 @@ class _WholeOperators(TorchDispatchMode):
     def like(self, func: Any, args: Sequence, kwargs: Any) -> Any:
         """What is drawn for each element of a tensor, or for each row."""
         tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+        if any(tensor.is_nested or tensor.layout is not torch.strided for tensor in tensors):
+            return func(*args, **kwargs)
         shape = max((tensor.shape for tensor in tensors), key=len)
         place = self.rows.place(shape, True, self.heads)
         if place is None:

@@ -148,6 +148,14 @@ def test_what_cannot_be_drawn_whole_differs_by_rank(draw):
     assert not torch.equal(first[:3], second)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+def test_nested_tensors_are_let_through(layout):
+    made = lambda x: torch.nested.nested_tensor([x[0], x[0, :2]], layout=layout)  # noqa: E731
+    first, second = several(lambda x: F.dropout(made(x), 0.5), torch.ones(SAMPLES, 5, 6), 2)[0]
+    assert first.is_nested and len(first.unbind()) == len(second.unbind()) == 2
+
+
 def test_a_batch_too_large_is_drawn_in_parts(monkeypatch):
     monkeypatch.setattr(tensors, "LARGEST", 10)
     parts, ends = several(lambda x: F.dropout(x, 0.5), torch.ones(SAMPLES, 50), 2)

@@ -22,14 +22,17 @@ if TYPE_CHECKING:
 class DrawnSamples(Dataset):
     """A map-style data set for a rank's own DataLoader without workers; `collate` is that loader's collate_fn.
 
-    `batch` and `own`: the indices of the current batch, and where this rank's are in it.
+    `batch` and `own`: the indices of the current batch, and where this rank's are in it. With the first batch the ranks
+    learn whether samples are drawn, with the second whether collating them draws; who does neither is left alone.
     """
 
     def __init__(self, dataset: Any, collate_fn: Any, runtime: Runtime):
         self.dataset, self.collate_fn, self.runtime = dataset, collate_fn, runtime
         self.batch: Sequence = ()
         self.own = slice(0)
-        self.draws: bool | None = None  # does loading draw? Known with the first batch
+        self.samples_draw: bool | None = None
+        self.draws: bool | None = None  # the samples or their collating
+        self.agreed = False  # do the ranks know of each other's collating?
         self.open: OneStream | None = None  # between loading and collating
 
     def __len__(self) -> int:
@@ -39,18 +42,29 @@ class DrawnSamples(Dataset):
         stream = self.runtime.stream
         if stream is None:
             return self.load(indices)
-        if self.draws is None:
-            self.draws = self.drawn(indices)
-        if not self.draws:
+        if self.draws is not None and not self.agreed:
+            self.draws, self.agreed = self.on_any_rank(self.draws), True
+        if self.draws is False:
             return self.load(indices)
         stream.begin(whole=True)
         try:
-            samples = self.load(self.batch)[self.own]
+            samples = self.drawn(indices)
         except BaseException:
             stream.end()
             raise
         self.open = stream
         return samples
+
+    def drawn(self, indices: list) -> list:
+        """This rank's samples, from the shared stream."""
+        if self.samples_draw is None:
+            before = randomness.capture()
+            samples = self.load(indices)
+            self.samples_draw = self.on_any_rank(randomness.differs(before, randomness.capture()))
+            if not self.samples_draw:
+                return samples
+            randomness.restore(before)
+        return self.load(self.batch)[self.own] if self.samples_draw else self.load(indices)
 
     def load(self, indices: Sequence) -> list:
         several = getattr(self.dataset, "__getitems__", None)
@@ -62,15 +76,14 @@ class DrawnSamples(Dataset):
             return self.collate_fn(samples)
         try:
             stream.rows.set(self.own.start, self.own.stop, len(self.batch))
+            before = randomness.capture() if self.draws is None else None
             with stream.mode:
-                return self.collate_fn(samples)
+                batch = self.collate_fn(samples)
+            if before is not None:
+                self.draws = bool(self.samples_draw) or randomness.differs(before, randomness.capture())
+            return batch
         finally:
             stream.end()
 
-    def drawn(self, indices: list) -> bool:
-        """Does loading these samples, or those of another rank, draw from the generators that all share?"""
-        before = randomness.capture()
-        self.collate_fn(self.load(indices))
-        drew = randomness.differs(before, randomness.capture())
-        randomness.restore(before)
-        return any(gather_objects(drew, self.runtime.group, self.runtime.world_size, "whether its samples are drawn"))
+    def on_any_rank(self, here: bool) -> bool:
+        return any(gather_objects(here, self.runtime.group, self.runtime.world_size, "whether samples are drawn"))

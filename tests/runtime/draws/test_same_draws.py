@@ -5,7 +5,7 @@ import json
 import pytest
 from launching import MANY, SCRIPTS, answers, ptrun
 
-CASES = "step late manual validated validation samples collated lazy streamed together".split()
+CASES = "step late manual validated validation samples collated masked lazy streamed together".split()
 
 
 @pytest.fixture(scope="module", params=[2, *MANY])
@@ -19,6 +19,13 @@ def test_one_process_s_run(several, case):
     assert found["losses"] == pytest.approx(expected["losses"], rel=1e-5, abs=1e-5)
     assert found["weights"] == pytest.approx(expected["weights"], rel=1e-4, abs=1e-5)
     assert found["drawn"] == expected["drawn"], "rank 0 must have drawn what one process draws"
+
+
+@pytest.mark.parametrize("case", ["step", "manual", "masked"])
+def test_samples_that_are_not_drawn_are_loaded_once(several, case):
+    expected = answers("draws.py", 1)[case]["loads"]
+    borrowed = several[case]["loads"] - expected
+    assert expected == 2 * 103 and 0 <= borrowed <= 2, "a rank without a sample borrows one"
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from ptmigrate.runtime import Module, Trainer, rank_zero_print
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
 
-CASES = "step late manual validated validation samples collated lazy streamed together".split()
+CASES = "step late manual validated validation samples collated masked lazy streamed together".split()
 SAMPLES, QUIET = 103, {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
 
 
@@ -51,17 +51,25 @@ class DrawsInValidation(Net):
         self.log("loss", F.cross_entropy(self.net(batch[0] + torch.randn_like(batch[0])), batch[1]), sync_dist=True)
 
 
-class Flipped(Dataset):
-    """Draws for each sample."""
+class Counted(Dataset):
+    """Draws nothing."""
 
     def __init__(self, data):
-        self.data = data
+        self.data, self.loads = data, 0
 
     def __len__(self):
         return len(self.data)
 
     def __getitem__(self, index):
-        x, y = self.data[index]
+        self.loads += 1
+        return self.data[index]
+
+
+class Flipped(Counted):
+    """Draws for each sample."""
+
+    def __getitem__(self, index):
+        x, y = super().__getitem__(index)
         x = x.flip(0) if random.random() < 0.5 else x
         return x + torch.rand(1) + float(np.random.rand()), y
 
@@ -101,6 +109,7 @@ def cases(data):
         "validation": lambda: (DrawsInValidation(), loader, DataLoader(data, 16)),
         "samples": lambda: (Net(), DataLoader(flipped, 8, shuffle=True)),
         "collated": lambda: (Net(), DataLoader(flipped, 8, shuffle=True, collate_fn=masked)),
+        "masked": lambda: (Net(), DataLoader(data, 8, shuffle=True, collate_fn=masked)),
         "lazy": lambda: (Net(), DataLoader(flipped, 8, sampler=Lazy())),
         "together": lambda: (Net(), {"long": loader, "short": DataLoader(data, 40, shuffle=True)}),
         "streamed": lambda: (Net(), DataLoader(Stream(flipped), 8)),
@@ -113,12 +122,13 @@ def main(names):
         random.seed(0)
         np.random.seed(0)
         torch.manual_seed(0)
-        data = TensorDataset(torch.randn(SAMPLES, 6), torch.randint(0, 3, (SAMPLES,)))
+        data = Counted(TensorDataset(torch.randn(SAMPLES, 6), torch.randint(0, 3, (SAMPLES,))))
         net, *loaders = cases(data)[name]()
         Trainer(max_epochs=2, num_sanity_val_steps=0, **QUIET).fit(net, *loaders)
         weights = torch.cat([parameter.detach().flatten() for parameter in net.parameters()])
         drawn = [torch.rand(()).item(), random.random(), np.random.rand()] if net.global_rank == 0 else []
-        answers[name] = {"losses": net.losses, "weights": weights.tolist(), "drawn": drawn}
+        loads = net.trainer.runtime.all_reduce(data.loads)
+        answers[name] = {"losses": net.losses, "weights": weights.tolist(), "drawn": drawn, "loads": loads}
     rank_zero_print(json.dumps(answers))
 
 

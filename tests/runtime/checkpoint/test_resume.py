@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 
 LOADERS = {  # the first one's ranks draw apart; those after it are seeded alike
     1: ("noisy workers", "shuffled", "generator", "workers", "lazy"),
-    2: ("noisy workers", "shuffled", "generator", "workers", "stream", "own generator"),
+    2: ("noisy workers", "shuffled", "generator", "workers", "stream", "own generator", "noisy"),
 }
 
 
@@ -46,11 +46,12 @@ def test_same_run(folder, processes, loader):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 3)])
-def test_on_another_number_of_processes(tmp_path_factory, before, after):
+@pytest.mark.parametrize("loader", ["shuffled", "noisy"])
+def test_on_another_number_of_processes(tmp_path_factory, before, after, loader):
     folder = tmp_path_factory.mktemp("another")
-    whole = train(1, ("shuffled",), "whole", "", "0")["shuffled"]
+    whole = train(1, (loader,), "whole", "", "0.5")[loader]
     first, rest = (
-        train(processes, ("shuffled",), what, folder, "0")["shuffled"]
+        train(processes, (loader,), what, folder, "0.5")[loader]
         for processes, what in ((before, "stop"), (after, "resume"))
     )
     assert first["losses"] + rest["losses"] == pytest.approx(whole["losses"], rel=1e-5)

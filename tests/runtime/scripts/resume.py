@@ -59,15 +59,18 @@ class Noisy(Dataset):
 
 def train(name):
     random.seed(3)
+    numpy.random.seed(3)
     torch.manual_seed(3)
     data = TensorDataset(torch.randn(103, 4), torch.randint(0, 3, (103,)))
     if what == "resume":
         random.seed(99)
+        numpy.random.seed(99)
         torch.manual_seed(99)  # whatever the second run begins with must not matter
     noisy = {"shuffle": True, "num_workers": 2}
     every = {
         **loaders(data),
         "noisy workers": lambda: DataLoader(Noisy(data), 8, **noisy),
+        "noisy": lambda: DataLoader(Noisy(data), 8, shuffle=True),
         "own generator": lambda: DataLoader(Noisy(data), 8, generator=torch.Generator().manual_seed(5), **noisy),
     }
     net, losses, path = Net(), recording.record(), f"{folder}/{name}.ckpt"

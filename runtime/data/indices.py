@@ -41,7 +41,7 @@ class SharedBatches:
 
     `sampler` is the loader's index sampler: it gives lists of indices, or single indices where the loader does not
     batch. With `ahead`, everything is drawn and shared at the start (evaluation: no messages between batches). `drew`
-    is called where rank 0 may have drawn between two batches.
+    is called where rank 0 may have drawn: before every batch?
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class SharedBatches:
         rank: int,
         ahead: bool = False,
         limit: int | None = None,
-        drew: Callable[[], None] = lambda: None,
+        drew: Callable[[bool], None] = lambda often: None,
     ):
         self.sampler, self.group, self.rank, self.ahead, self.limit = sampler, group, rank, ahead, limit
         self.drew = drew
@@ -71,7 +71,7 @@ class SharedBatches:
     def _once(self, sampler: Iterable | None, limit: int | None = None) -> Iterator:
         drawn = list(itertools.islice(sampler, limit)) if self.rank == 0 and sampler is not None else None
         indices = broadcast_object(drawn, self.group, self.rank)
-        self.drew()
+        self.drew(False)
         yield from indices
 
     def _one_by_one(self, drawn: Iterator | None) -> Iterator:
@@ -80,5 +80,5 @@ class SharedBatches:
             batch = broadcast_object(batch, self.group, self.rank)
             if isinstance(batch, str) and batch == _END:
                 return
-            self.drew()
+            self.drew(True)
             yield batch

@@ -116,10 +116,10 @@ class DividedLoader(PlacedLoader):
             if self.train:
                 runtime.forget_share()
 
-    def forget_stream(self) -> None:
-        """Rank 0 may have drawn."""
+    def forget_stream(self, often: bool) -> None:
+        """Rank 0 may have drawn, before each batch if it does so `often`."""
         if self.train and self.runtime.stream is not None:
-            self.runtime.stream.forget()
+            self.runtime.stream.forget(often)
 
     def without(self, resume: Resume) -> DividedLoader:
         """This loader for one epoch without the script's batches that are behind; see skip.py."""
@@ -195,7 +195,7 @@ class IndexedLoader(DividedLoader):
 
     def pairs(self) -> Iterator[tuple[Part, Any]]:
         batches = iter(self.own)  # draws a seed for workers; among several loaders one may begin again at any step
-        self.forget_stream()
+        self.forget_stream(often=False)
         noted = self.sampler_parts.noted
         pairs = ((noted.popleft(), batch) for batch in batches)
         return pairs if self.skip is None else after(pairs, self.skip)
@@ -269,7 +269,7 @@ class SentLoader(DividedLoader):
             message = broadcast_object(message, group, rank)
             if message is None:
                 return
-            self.forget_stream()
+            self.forget_stream(often=True)
             yield message[0]
 
     def _cut(self, batch: Any) -> tuple[Part, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..checkpoint.randomness import KINDS, State, capture, kind_differs
+from ..checkpoint.randomness import KINDS, State, capture, differs, kind_differs
 from ..collectives import broadcast_object
 from ..data.divide import bounds
 from .arrays import WholeArrays
@@ -33,7 +33,10 @@ class OneStream:
     def __init__(self, trainer: Trainer):
         self.trainer, self.runtime, self.rank = trainer, trainer.runtime, trainer.runtime.rank
         self.used = False  # by the current fit
-        self.shared: State | None = None  # the stream as the last step left it; None: rank 0 has to be asked
+        self.shared: State | None = None  # the stream as the last step left it; None before the first one
+        self.stale = True  # rank 0 may have drawn since then, and has to be asked
+        self.left: State | None = None  # rank 0's generators after the last step, where it is asked before each
+        self.often = False  # is it? A loader is that draws between the steps
         self.own: State = {}  # this rank's, while a step runs
         self.drawn: set[str] = set()  # the kinds that a step has drawn from
         self.running = False
@@ -46,6 +49,7 @@ class OneStream:
         self.rank = self.runtime.rank
         self.used = self.trainer.cuts_batches and _suits(self.runtime.strategy) and not _compiled(module)
         self.shared, self.drawn, self.learns = None, set(), True
+        self.stale, self.often, self.left = True, False, None
         self.runtime.stream = self if self.used else None
         if self.used:
             self.mode = WholeDraws(self.rows, self.rank, {parameter.shape for parameter in module.parameters()})
@@ -55,16 +59,19 @@ class OneStream:
         self.used, self.runtime.stream = False, None
         self.arrays.close()
 
-    def forget(self) -> None:
-        """Rank 0 may have drawn since the last step. All ranks say so at the same places."""
-        self.shared = None
+    def forget(self, often: bool = False) -> None:
+        """Rank 0 may have drawn since the last step. All ranks say so at the same places; `often`: at every step."""
+        self.stale, self.often = True, self.often or often
 
     def state(self) -> dict[str, Any] | None:
         """For a checkpoint: the stream, where it is known."""
-        return None if self.shared is None else {"shared": dict(self.shared), "drawn": sorted(self.drawn)}
+        if self.shared is None or self.stale:
+            return None
+        return {"shared": dict(self.shared), "drawn": sorted(self.drawn)}
 
     def load(self, state: dict[str, Any] | None) -> None:
         self.shared, drawn = (state["shared"], state["drawn"]) if state else (None, ())
+        self.stale = state is None
         self.drawn.update(drawn)
 
     def around(self, run: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,9 +80,9 @@ class OneStream:
             return run
 
         def run_alike(batch: Any, batch_idx: int) -> Any:
-            asked = self.begin()
+            new = self.begin()
             try:
-                if not (asked or self.learns) and self.drawn.isdisjoint(TENSORS):
+                if not (new or self.learns) and self.drawn.isdisjoint(TENSORS):
                     return run(batch, batch_idx)
                 with self.mode:
                     return run(batch, batch_idx)
@@ -85,22 +92,32 @@ class OneStream:
         return run_alike
 
     def begin(self, whole: bool = False) -> bool:
-        """From here to `end` this rank draws from the shared stream; `whole`: for all samples one by one. Was rank 0
-        asked for it? Then nobody knows yet from what will be drawn.
+        """From here to `end` this rank draws from the shared stream; `whole`: for all samples one by one. True where it
+        is another than the last step left, or the first: nobody knows yet from what will be drawn.
         """
-        asked, self.running = self.shared is None, True
+        self.running = True
         if self.runtime.part is None or whole:
             self.rows.set(0, 1, 1)
         else:
             total = self.runtime.part[1]
             self.rows.set(*bounds(total, *self.runtime.strategy.data_place()), total)
-        if asked:
-            self.arrays.open()  # where NumPy has only now been imported
-            state = capture() if self.rank == 0 else None
-            self.shared = broadcast_object(state, self.runtime.group, self.rank)
-        for kind in KINDS if asked else (*(LEARNED if self.learns else TENSORS), *self.drawn):
+        new = self.stale and self.ask()
+        for kind in KINDS if new else (*(LEARNED if self.learns else TENSORS), *self.drawn):
             self.enter(kind)
-        return asked
+        return new
+
+    def ask(self) -> bool:
+        """Rank 0's stream, on every rank; was it another?"""
+        self.arrays.open()  # where NumPy has only now been imported
+        state = None
+        if self.rank == 0:
+            state = capture()
+            if self.left is not None and not differs(state, self.left):
+                state = None
+        state = broadcast_object(state, self.runtime.group, self.rank)
+        self.stale, self.left = False, None
+        self.shared = self.shared if state is None else state
+        return state is not None
 
     def enter(self, kind: str) -> None:
         """From here on the step draws from the shared stream of this kind. Rank 0's own is that one."""
@@ -131,6 +148,8 @@ class OneStream:
                 self.shared[kind] = now
                 write(own)
         self.own = {}
+        if self.rank == 0 and self.often:
+            self.left = capture()
 
 
 def _suits(strategy: Strategy) -> bool:

@@ -41,7 +41,7 @@ class SharedBatches:
 
     `sampler` is the loader's index sampler: it gives lists of indices, or single indices where the loader does not
     batch. With `ahead`, everything is drawn and shared at the start (evaluation: no messages between batches). `drew`
-    is called where rank 0 may have drawn: before every batch?
+    is called where rank 0 may have drawn; with True where it may at every batch.
     """
 
     def __init__(

@@ -9,6 +9,7 @@ from functools import cached_property
 from ptmigrate.migrate.facts.loops import Loops
 from ptmigrate.migrate.facts.names import Names
 from ptmigrate.migrate.facts.nodes import FUNCTIONS, LOOPS, Nodes
+from ptmigrate.migrate.facts.scopes import Comprehension, binding
 
 LOSS_FUNCTION = re.compile(r"(criterion|loss(_?fn|_?func|_?function)?)\w*$|_loss$|^cross_entropy$", re.IGNORECASE)
 # methods of a tensor that give a tensor
@@ -177,12 +178,15 @@ class Tensors:
 
     def comes_from_loader(self, name: ast.Name) -> bool:
         """Whether a name has up to here only been the target of a loop: what the loader gave, still on the host."""
+        part: ast.AST | None = None
+        child: ast.AST = name
         for up in self.nodes.ancestors(name):
-            for generator in getattr(up, "generators", ()):
-                if any(isinstance(t, ast.Name) and t.id == name.id for t in ast.walk(generator.target)):
-                    return self._is_of_batch(generator.iter)
+            generator = binding(up, name.id, child, part) if isinstance(up, Comprehension) else None
+            if generator is not None:
+                return self._is_of_batch(generator.iter)
             if isinstance(up, ast.stmt):
                 break
+            part, child = child, up
         targets = [n for n in self._stores.get(self.scope(name), ()) if n.id == name.id]
         before = [t for t in targets if t.lineno < name.lineno]
         return bool(before) and all(self._is_loop_target(t) for t in before)

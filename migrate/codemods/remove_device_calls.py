@@ -150,6 +150,10 @@ class RemoveDeviceCalls(Codemod):
                 continue
             plain_body = body is choice.body
             says = f"`{facts.short(choice)}`: {WHY}"
+            holder = facts.scopes.parents.get(choice)
+            if isinstance(holder, ast.Expr) and isinstance(body, ast.Name | ast.Attribute):
+                yield Change(holder, self.edit(facts, choice, says), None, (holder,))  # `x.cuda() if use_cuda else x`
+                continue
             parts = (choice.test, choice.orelse if plain_body else choice.body)
             yield Change(choice, self.edit(facts, choice, says), take_branch("body" if plain_body else "orelse"), parts)
 

@@ -36,6 +36,8 @@ DEVICE_ATTRIBUTES = DEVICE_PARAMETERS | {"DEVICE"}
 OPTIONS = re.compile(
     r"(args?|opts?|options|flags|cfgs?|conf|config|hparams|params|settings|c|self|cls)\Z", re.IGNORECASE
 )
+# an object keeps options under these: `self.args.device`; `self.params` are a module's
+KEPT = re.compile(r"_?(args?|opts?|options|flags|cfgs?|conf|config|hparams|settings)\Z", re.IGNORECASE)
 # `.to(rank)`: a number says which device
 INDEX_NAME = re.compile(
     r"((local|global)?_?rank|gpu(_?(id|idx|index|num))?|device_?(id|idx|index)|dev_?id)\Z", re.IGNORECASE
@@ -156,10 +158,12 @@ class Devices:
             self._asked.discard(id(node))
 
     def _holds_options(self, node: ast.expr) -> bool:
-        """`args`, `self`, and what options hold in their parts: `cfg.training`, `config["train"]`."""
+        """`args`, `self`, and what options hold in their parts: `cfg.training`, `config["train"]`, `self.args`."""
         if isinstance(node, ast.Name):
             return OPTIONS.match(node.id) is not None
         while isinstance(node, ast.Attribute | ast.Subscript):
+            if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self" and KEPT.match(node.attr):
+                return True
             node = node.value
         return isinstance(node, ast.Name) and node.id not in ("self", "cls", "c") and self._holds_options(node)
 

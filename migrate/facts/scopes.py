@@ -13,6 +13,7 @@ from typing import Any
 
 from .nodes import ALL_FIELDS, children, walk
 
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 NOTHING: frozenset[str] = frozenset()
 # what more is to be known of than its parent
@@ -21,6 +22,21 @@ _SPECIAL = {
     ast.GeneratorExp, ast.Global, ast.Nonlocal, ast.alias, ast.ExceptHandler,
 }  # fmt: skip
 ScopeNode = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+
+
+def binding(whole: Comprehension, name: str, child: ast.AST, part: ast.AST | None) -> ast.comprehension | None:
+    """The `for` of a comprehension that a name is the target of, for a read in `child` of it, and in `part` of that.
+
+    What a `for` goes through is not in reach of its own target: in `[f(x) for x in x]` the last x is another.
+    """
+    reached = whole.generators
+    if isinstance(child, ast.comprehension):
+        at = reached.index(child)
+        reached = reached[: at if part is child.iter else at + 1]
+    for g in reversed(reached):
+        if any(isinstance(n, ast.Name) and n.id == name for n in walk(g.target)):
+            return g
+    return None
 
 
 class Scope:
@@ -57,6 +73,9 @@ class Scope:
         return None
 
 
+Part = tuple[ast.AST, Scope, frozenset[str]]  # a node to read, its scope, and the names that a comprehension hides
+
+
 class Scopes:
     """All scopes of a tree, the parent of every node, and the reads of a binding wherever they stand."""
 
@@ -71,9 +90,7 @@ class Scopes:
 
     def _fill(self, root: ast.AST, scope: Scope) -> None:
         parents, fields = self.parents, ALL_FIELDS
-        stack: list[tuple[ast.AST, Scope, frozenset[str]]] = [
-            (child, scope, NOTHING) for child in reversed(self._adopt(root))
-        ]
+        stack: list[Part] = [(child, scope, NOTHING) for child in reversed(self._adopt(root))]
         while stack:
             node, scope, hidden = stack.pop()
             kind = node.__class__
@@ -99,8 +116,8 @@ class Scopes:
                     stack.append((node.body, self._scope(node, scope), NOTHING))
                     continue
                 if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-                    own = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
-                    hidden = hidden | own
+                    stack.extend(self._parts_of(node, scope, hidden))
+                    continue
                 self._note(node, scope)
             for field in reversed(fields[kind]):
                 value = getattr(node, field, None)
@@ -113,6 +130,21 @@ class Scopes:
                     parents[value] = node
                     if value.__class__ is not ast.Constant:
                         stack.append((value, scope, hidden))
+
+    def _parts_of(self, node: Comprehension, scope: Scope, hidden: frozenset[str]) -> list[Part]:
+        """The parts of a comprehension, last first. What it goes through first is read outside: `[f(x) for x in x]`."""
+        parents, first = self.parents, node.generators[0].iter
+        own = hidden | {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
+        parts: list[Part] = []
+        for g in reversed(node.generators):
+            parents[g] = node
+            for part in (*reversed(g.ifs), g.iter, g.target):
+                parents[part] = g
+                parts.append((part, scope, hidden if part is first else own))
+        for part in (node.value, node.key) if isinstance(node, ast.DictComp) else (node.elt,):
+            parents[part] = node
+            parts.append((part, scope, own))
+        return parts
 
     def _home(self, name: str, scope: Scope) -> Scope:
         """The scope that an assignment to a declared name belongs to; a nonlocal one stays where it is written."""
@@ -171,14 +203,18 @@ class Scopes:
 
     def generator_of(self, node: ast.Name) -> ast.comprehension | None:
         """The `for` of a comprehension that binds the name where it is read."""
+        part: ast.AST | None = None
+        child: ast.AST = node
         for up in self.ancestors(node):
             if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 return None
             if isinstance(up, ast.Lambda) and node.id in self.by_node[up].params:
                 return None
-            for g in reversed(getattr(up, "generators", ())):
-                if any(isinstance(n, ast.Name) and n.id == node.id for n in walk(g.target)):
+            if isinstance(up, Comprehension):
+                g = binding(up, node.id, child, part)
+                if g is not None:
                     return g
+            part, child = child, up
         return None
 
     def reads(self, name: str, scope: Scope) -> Iterator[ast.Name]:

@@ -93,7 +93,12 @@ def names_of(node: ast.AST) -> Iterator[ast.Name]:
             hidden = hidden | _locals(n)
         elif kind in COMPREHENSIONS:
             own = {x.id for g in n.generators for x in walk(g.target) if isinstance(x, ast.Name)}  # type: ignore[attr-defined]
+            first = n.generators[0]  # type: ignore[attr-defined]
+            stack.append((first.iter, hidden))  # it is read outside
             hidden = hidden | own
+            stack += [(c, hidden) for c in children(n) if c is not first]
+            stack += [(c, hidden) for c in (first.target, *first.ifs)]
+            continue
         stack += [(c, hidden) for c in children(n)]
 
 

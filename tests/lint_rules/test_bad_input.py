@@ -168,6 +168,12 @@ def test_a_long_generated_file(folder):
     assert done.stdout == "long.py:50002:5: PTM101 `net.cuda()` places by hand, and on CUDA only\n"
 
 
+def test_a_comprehension_that_goes_through_its_own_name(folder):
+    (folder / "own.py").write_text("import torch\ndef f(x):\n    return [x.cuda() for x in x]\n")
+    done = ptlint("--select", "PTM101", "own.py", cwd=folder)
+    assert done.stdout == "own.py:3:13: PTM101 `x.cuda()` places by hand, and on CUDA only\n"
+
+
 @pytest.mark.slow
 def test_ten_thousand_files(folder):
     for i in range(100):

@@ -28,6 +28,8 @@ def moved(source: str) -> bool:
         "c = {'device': 'cuda', 'lr': 1}\nx.to(c['device'])",
         "c = dict(where='cuda')\nx.to(c['where'])",
         "config = load()\nx.to(config['device'])",
+        "x.to(self.cfg.device)",
+        "x.to(self.hparams['device'])",
     ],
 )
 def test_a_device(source):
@@ -55,6 +57,9 @@ def test_a_device(source):
         "c = {'device': torch.half}\nx.to(c['device'])",
         "batch = load()\nx.to(batch['device'])",
         "config = load()\nx.to(config['dtype'])",
+        "x.to(self.model.device)",
+        "x.to(self.cfg.dtype)",
+        "x.to(self.data['device'])",
     ],
 )
 def test_something_else(source):

@@ -1,0 +1,43 @@
+"""What a comprehension goes through first is read outside of it, where its own targets are not in reach."""
+
+import ast
+
+import pytest
+from ptmigrate.migrate.facts.scopes import Scopes
+from ptmigrate.migrate.lift.nodes import names_of
+
+
+@pytest.mark.parametrize(
+    ("source", "outer"),
+    [
+        ("[x for x in x]", 1),
+        ("{x: y for x, y in x.items()}", 1),
+        ("[x for y in x for x in y]", 1),
+        ("[x for y in z for x in x]", 0),
+        ("[x for x in [x for x in x]]", 1),
+        ("[x for x in range(3)]", 0),
+        ("[y for y in z if x]", 1),
+    ],
+)
+def test_reads_from_outside_of_a_comprehension(source, outer):
+    tree = ast.parse(f"x = 1\n{source}")
+    scopes = Scopes(tree)
+    assert len(list(scopes.reads("x", scopes.module))) == outer
+    assert sum(n.id == "x" for n in names_of(tree.body[1])) == outer
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("[x for x in x]", None),
+        ("[y for x in z for y in x]", 0),
+        ("[y for y in z for x in x]", None),
+        ("[y for x in z for y in z if x]", 0),
+    ],
+)
+def test_the_for_that_binds_the_last_x(source, target):
+    tree = ast.parse(source)
+    whole = tree.body[0].value
+    last = max((n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "x"), key=lambda n: n.col_offset)
+    found = Scopes(tree).generator_of(last)
+    assert found is (None if target is None else whole.generators[target])

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ..facts.batch_values import BATCH, Flow
+from ..facts.classes import STEPS
 from ..facts.devices import argument_at
 from ..facts.nodes import walk, walk_own
 from ..facts.script import Facts
@@ -42,6 +43,7 @@ class SplitSteps(Codemod):
         for c in facts.classes.run_by_trainer:
             methods = facts.classes.methods(c)
             helpers: dict[str, list[_Place]] = {}
+            alone: list[_Place] = []
             for kind in ("training", "validation", "test"):
                 step = methods.get(f"{kind}_step")
                 if not isinstance(step, ast.FunctionDef) or f"{kind}_step_end" in methods:
@@ -53,6 +55,9 @@ class SplitSteps(Codemod):
                 if helper is not None:
                     helpers.setdefault(helper, []).append(place)
                 else:
+                    alone.append(place)
+            for place in alone:
+                if place.f.name not in helpers:  # a step that another one calls is cut with it
                     yield from self._step(facts, place, asked)
             for name, places in helpers.items():
                 yield from self._with_helper(facts, c, name, places, asked)
@@ -128,7 +133,8 @@ class SplitSteps(Codemod):
         try:
             inner, cuts, calls = self._halves(facts, c, method, places, asked)
         except Crossing as crossing:
-            for place in places:
+            own = self._place(facts, c, method, None) if name in STEPS else None
+            for place in [*places, *([own] if own is not None else [])]:
                 self._leave(facts, place, str(crossing))
             return
         for place, found, again in zip(places, cuts, calls, strict=True):
@@ -151,7 +157,7 @@ class SplitSteps(Codemod):
             why = _not_to_be_cut(facts, place, asked)
             if why is not None:
                 raise Crossing(why)
-        found = cut(facts, c, method, inner.flow, inner.at, batch, passes=True)
+        found = cut(facts, c, method, inner.flow, inner.at, batch, passes=method.name not in STEPS)
         again, cuts = [], []
         for place, call in zip(places, calls, strict=True):
             outer = cut(facts, c, place.f, place.flow, place.at, place.batch, call)

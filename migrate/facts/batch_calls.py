@@ -253,7 +253,8 @@ class BatchCall:
 
     def _moved(self, name: str, of: Value, offset: int) -> Value | None:
         """What changes the order of the dimensions; None for all else."""
-        args = [n for a in self.call.args[offset:] for n in _numbers(a)]
+        given = self.call.args[offset:]
+        args = [n for a in given for n in _numbers(a)]
         if name == "t":
             return replace(of, dim=1 - of.dim) if of.dim < 2 else of
         if name in ("transpose", "swapaxes", "swapdims") and len(args) == 2:
@@ -262,12 +263,14 @@ class BatchCall:
             return replace(of, dim=args.index(of.dim))
         if name == "unsqueeze" and args:
             return replace(of, dim=of.dim + (0 <= args[0] <= of.dim), flat=False)
-        if (name in ("view", "reshape") and args == [-1]) or (name in ("flatten", "ravel") and not args):
-            return replace(of, flat=of.dim == 0)
+        if (name in ("view", "reshape") and args == [-1] and len(given) == 1) or (
+            name in ("flatten", "ravel") and not given and not self.call.keywords
+        ):
+            return replace(of, flat=of.dim == 0)  # not `x.view(x.size(0), -1)`
         if name in ("view", "reshape", "unflatten", "expand", "stack"):
             return replace(of, flat=False)
-        if name == "repeat" and args and args[0] > 1 and of.dim == 0:
-            return replace(of, views=args[0] if of.views == 1 else 0)
+        if name == "repeat" and given and of.dim == 0 and (times := _numbers(given[0])[:1]) != [1]:
+            return replace(of, views=times[0] if times and of.views == 1 else 0)
         return None
 
 

@@ -255,6 +255,25 @@ def test_a_step_that_a_class_below_goes_on_with_is_told():
     check_unchanged(source, ["PTM430 line "], select="PTM430")
 
 
+def test_a_step_that_another_one_calls_is_cut_with_it():
+    mixing = 'z = self(batch)\nloss = z.softmax(0).pow(2).mean()\nreturn {"loss": loss}'
+    check(
+        HEAD + step(mixing, "validation") + "\n" + step("return self.validation_step(batch, batch_idx)", "test"),
+        HEAD
+        + step("z = self(batch)\nreturn z", "validation")
+        + end('loss = z.softmax(0).pow(2).mean()\nreturn {"loss": loss}', "z", "validation")
+        + "\n"
+        + step("return self.validation_step(batch, batch_idx)", "test")
+        + end("return self.validation_step_end(outputs)", "outputs", "test"),
+    )
+
+
+def test_a_step_that_another_one_calls_and_that_cannot_be_cut_is_told_with_it():
+    mixing = "z = self(batch)\nreturn z.softmax(0).mean() * batch_idx"
+    source = HEAD + step(mixing, "validation") + step("return self.validation_step(batch, batch_idx)", "test")
+    check_unchanged(source, ["PTM430 line 19: `z.softmax(0)` in val", "PTM430 line 21: `self.validation_step(batch"])
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -284,6 +303,9 @@ def test_a_step_that_a_class_below_goes_on_with_is_told():
         "x, y = batch\nreturn (self(x) - y).pow(2).view(-1).mean(0)",
         "x, y = batch\nreturn (self(x) - y).topk(2)[0].sort()[0].mean()",
         "x, y = batch\nl = F.cross_entropy(self(x), y, reduction='none')\nself.last = l\nreturn (l * (l > 1)).mean()",
+        "x, y = batch\nx = x.view(x.size(0), -1)\nreturn (self(x).argmax(-1) == y).float().mean()",
+        "x, y = batch\nx = torch.flatten(x, start_dim=1)\nreturn F.nll_loss(self(x).log_softmax(-1), y)",
+        "x, y = batch\nx = x.repeat(1, n)\nreturn F.mse_loss(self(x).reshape(-1, n, 2).softmax(-1), y)",
         "x, y = batch\nself.bank = self.bank + len(x)\nself.bank.add_(1)\nreturn self(x).view(-1).abs().mean(-1)",
     ],
 )

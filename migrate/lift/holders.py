@@ -52,7 +52,8 @@ def _is_set(a: ast.Attribute) -> bool:
     return isinstance(a.ctx, ast.Store)
 
 
-def _methods(facts: Facts, name: str) -> list[ast.FunctionDef]:
+def methods_of(facts: Facts, name: str) -> list[ast.FunctionDef]:
+    """The methods of that name, of all classes of this file."""
     return [f for f in facts.walk(ast.FunctionDef) if f.name == name and facts.scopes.scope_of(f).is_class]
 
 
@@ -61,7 +62,7 @@ def _reads_modules(facts: Facts, method: str, modules: set[str], seen: set[str])
     if method in seen:
         return False
     seen.add(method)
-    for f in _methods(facts, method):
+    for f in methods_of(facts, method):
         for n in walk(f):
             if not isinstance(n, ast.Attribute):
                 continue
@@ -79,6 +80,6 @@ def _module_attributes(facts: Facts) -> set[str]:
     for c in facts.walk(ast.Call):
         called = c.func
         of_self = isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "self"
-        if of_self and not _methods(facts, called.attr):  # type: ignore[attr-defined]
+        if of_self and not methods_of(facts, called.attr):  # type: ignore[attr-defined]
             found.add(called.attr)  # type: ignore[attr-defined]
     return found

@@ -7,23 +7,58 @@ from collections.abc import Iterator
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
-from .nodes import is_call_of, walk_here
+from .holders import methods_of
+from .nodes import is_call_of, local_function, walk_here
 from .recipe import CannotLift, DataPass
-from .shown import of_the_batch
+from .shown import of_the_batch, reads_part, spread
 
 THE_SAME = ("detach", "clone", "data", "cpu")
 GRADIENT = "torch.autograd.grad"
 
 
 def check_gradients(facts: Facts, train: DataPass) -> None:
-    """Raise for a gradient of what the batch gives that is used for more than its sign."""
-    part = of_the_batch(train, set(), {})
-    for n in (n for s in train.body for n in walk_here(s)):
+    """Raise for a gradient of what the batch gives that is used for more than its sign, in the step or what it calls."""
+    named = [n.attr for n in facts.walk(ast.Attribute)] + [n.name for n in facts.walk(ast.alias)]
+    if "grad" in named:
+        _check(facts, train.body, of_the_batch(train, set(), {}), frozenset())
+
+
+def _check(facts: Facts, body: list[ast.stmt], part: set[str], inside: frozenset[ast.AST]) -> None:
+    """`part`: the names that hold what the batch gives; `inside`: the functions that are being looked into."""
+    for n in (n for s in body for n in walk_here(s)):
         taken = isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load) and _of(n.value, part)
-        if not taken and not (isinstance(n, ast.Call) and _differentiates_mean(facts, train, n, part)):
-            continue
-        if any(not _only_sign(facts, use) for use in _uses(facts, train, n)):
-            raise CannotLift(n, f"`{facts.short(n)}` is the gradient of a mean over the batch")
+        if taken or (isinstance(n, ast.Call) and _differentiates_mean(facts, body, n, part)):
+            if any(not _only_sign(facts, use) for use in _uses(facts, body, n)):
+                raise CannotLift(n, f"`{facts.short(n)}` is the gradient of a mean over the batch")
+        elif isinstance(n, ast.Call):
+            for f, given in _called(facts, n, part):
+                if f not in inside:
+                    _check(facts, f.body, spread(f.body, given, set(), {}), inside | {f})
+
+
+def _called(facts: Facts, call: ast.Call, part: set[str]) -> Iterator[tuple[ast.FunctionDef, set[str]]]:
+    """The functions of this file that a call may run, with the parameters that are given what the batch gives."""
+    for f in _functions(facts, call.func):
+        names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
+        static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in f.decorator_list)
+        if facts.scopes.scope_of(f).is_class and not static:
+            names = names[1:]
+        args = {k.arg or "": k.value for k in call.keywords} | dict(zip(names, call.args, strict=False))
+        given = {name for name, e in args.items() if reads_part(e, part, {}) is not None}
+        if given:
+            spread_out = "" in given or any(isinstance(a, ast.Starred) for a in call.args)
+            yield f, set(names) if spread_out else given
+
+
+def _functions(facts: Facts, called: ast.expr) -> list[ast.FunctionDef]:
+    """A function by its name; else the methods of that name, or what a call of an object runs."""
+    f = local_function(facts, called) if isinstance(called, ast.Name) else None
+    if f is not None:
+        return [f]
+    if (facts.names.resolve(called) or "").startswith("torch."):
+        return []
+    methods = methods_of(facts, called.attr) if isinstance(called, ast.Attribute) else []
+    return methods or [m for name in ("forward", "__call__") for m in methods_of(facts, name)]
 
 
 def _of(node: ast.AST, names: set[str]) -> bool:
@@ -32,7 +67,7 @@ def _of(node: ast.AST, names: set[str]) -> bool:
     return isinstance(node, ast.Name) and node.id in names
 
 
-def _differentiates_mean(facts: Facts, train: DataPass, call: ast.Call, part: set[str]) -> bool:
+def _differentiates_mean(facts: Facts, body: list[ast.stmt], call: ast.Call, part: set[str]) -> bool:
     """`torch.autograd.grad(loss, x)`: not of values that stand for themselves, nor of their sum."""
     if facts.names.resolve(call.func) != GRADIENT or any(k.arg == "grad_outputs" for k in call.keywords):
         return False
@@ -42,7 +77,7 @@ def _differentiates_mean(facts: Facts, train: DataPass, call: ast.Call, part: se
         return False
     made = [outputs]
     if isinstance(outputs, ast.Name):
-        assigned = (n for s in train.body for n in walk_here(s) if isinstance(n, ast.Assign))
+        assigned = (n for s in body for n in walk_here(s) if isinstance(n, ast.Assign))
         made = [n.value for n in assigned if any(ast.unparse(t) == outputs.id for t in n.targets)]
     summed = bool(made) and all(is_call_of(v, "sum") or _resolves(facts, v, "torch.sum") for v in made)
     return not summed and any(_of(x, part) for x in walk(inputs) if isinstance(x, ast.Name))
@@ -55,7 +90,7 @@ def _resolves(facts: Facts, node: ast.expr, full: str) -> bool:
     return isinstance(node, ast.Call) and facts.names.resolve(node.func) == full
 
 
-def _uses(facts: Facts, train: DataPass, node: ast.AST) -> Iterator[ast.AST]:
+def _uses(facts: Facts, body: list[ast.stmt], node: ast.AST) -> Iterator[ast.AST]:
     """The places where the value is used, through the names of the step that are given it."""
     up = facts.scopes.parents.get(node)
     while isinstance(up, ast.Subscript) or (isinstance(up, ast.Attribute) and up.attr in THE_SAME):
@@ -66,7 +101,7 @@ def _uses(facts: Facts, train: DataPass, node: ast.AST) -> Iterator[ast.AST]:
     if not names or len(names) < len(up.targets):  # type: ignore[union-attr]
         yield node
         return
-    for n in (n for s in train.body for n in walk_here(s)):
+    for n in (n for s in body for n in walk_here(s)):
         if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load):
             yield n
 

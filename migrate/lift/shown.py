@@ -153,11 +153,15 @@ def _gives_number(sums: Sums, call: ast.Call) -> bool:
 
 def of_the_batch(train: DataPass, whole: set[str], brought: dict[ast.AST, str]) -> set[str]:
     """Names of a step that hold what the batch gives. `whole`: what is brought together wherever it is read."""
-    found = {n.id for n in walk(train.target) if isinstance(n, ast.Name)} - {train.index}
-    size = -1
+    return spread(train.body, {n.id for n in walk(train.target) if isinstance(n, ast.Name)} - {train.index}, whole, brought)
+
+
+def spread(body: list[ast.stmt], names: set[str], whole: set[str], brought: dict[ast.AST, str]) -> set[str]:
+    """The names, and those that the statements give a value by them."""
+    found, size = set(names), -1
     while size != len(found):
         size = len(found)
-        for s in train.body:
+        for s in body:
             for n in walk_here(s):
                 value = n.iter if isinstance(n, ast.For) else getattr(n, "value", None)
                 if not isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.NamedExpr | ast.For):

@@ -24,6 +24,28 @@ loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(xs, (xs.sum(
 net = nn.Linear(4, 2)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
 room = torch.zeros(4, 4)
+
+
+def nudge(model, x, y):
+    x = x.clone().requires_grad_(True)
+    moved = torch.autograd.grad(F.cross_entropy(model(x), y), x)[0]
+    return (x + 0.5 * moved).detach()
+
+
+class Attack:
+    def __init__(self, model):
+        self.model = model
+
+    def push(self, x, y):
+        return nudge(self.model, x, y)
+
+    def sign(self, x, y):
+        x = x.clone().requires_grad_(True)
+        moved = torch.autograd.grad(F.cross_entropy(self.model(x), y), [x])[0]
+        return x.detach() + 0.5 * torch.sign(moved.detach())
+
+
+attack = Attack(net)
 for epoch in range(2):
     for x, y in loader:
         STEP
@@ -46,12 +68,14 @@ WHOLE = {
     "through a name": ATTACK
     + "g = x.grad.detach()\n        print(f'{g.abs().sum().item():.6f}')\n        x = x.detach()",
     "autograd.grad": GRAD + "x = (x + torch.autograd.grad(first, x)[0]).detach()",
+    "in a function of a method": "x = attack.push(x, y)",
     "a tensor with room for a batch": "room.copy_(x)\n        x = room.clone() * len(x)",
     "its data": "room.data.copy_(x)\n        x = room * len(x)",
 }
 DIVIDED = {
     "its sign": ATTACK + "x = (x + 0.5 * x.grad.sign()).detach()",
     "the sign of a name": ATTACK + "g = x.grad.data\n        x = (x + 0.5 * torch.sign(g)).detach()",
+    "its sign, in a method": "x = attack.sign(x, y)",
     "of a sum": GRAD.replace("y)", "y, reduction='sum')")
     + "x = (x + torch.autograd.grad(net(x).sum(), x)[0]).detach()",
     "a tensor that takes the size": "room.resize_(x.size()).copy_(x)\n        x = room + 1",

@@ -15,6 +15,7 @@ from .elsewhere import Elsewhere, of_projects
 from .facts.script import Facts
 from .facts.source import Source, SourceError, mentions_torch, parse, read_bytes, read_source
 from .joined import Brought
+from .lifted import FAULTS
 from .migrate import already_migrated, migrate_text, what_is_there
 from .report import Edit, FileReport, Note
 from .result import Options, Result
@@ -92,6 +93,10 @@ def migrate_file(
         return Migrated(path, root, None, None, report)
     except SourceError as e:
         report.error, report.plan = str(e), "refused"
+        return Migrated(path, root, None, None, report)
+    except FAULTS as fault:  # one of ours: the other files go on, and this one keeps its bytes
+        report.error = f"{path}:1:1: migrating it failed ({type(fault).__name__}: {fault}); please report this"
+        report.plan = "refused"
         return Migrated(path, root, None, None, report)
     report.plan, report.edits, report.attention = result.plan, result.edits, result.attention
     report.changed = result.text != source.text

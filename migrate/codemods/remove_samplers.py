@@ -18,12 +18,11 @@ from ..facts.samplers import own_samplers
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
-from .restored_shuffle import by_branch, by_phase, evaluates, said_by, without_sampler
+from .restored_shuffle import by_branch, by_phase, by_training, evaluates, said_by, without_sampler
 from .rewrites import change_call, change_dict, else_only, first_gone, source
 from .sampler_arguments import SAMPLER
+from .sampler_entries import WHY, entry_changes, told_off, without
 from .sampler_uses import Use, is_none, is_text, use_of, uses_of_attribute, uses_of_name
-
-WHY = "the runtime divides the batches"
 
 
 class RemoveSamplers(Codemod):
@@ -157,7 +156,7 @@ class RemoveSamplers(Codemod):
             return
         gone_tests: set[ast.AST] = set()
         said = {said_by(facts, call) for call in use.made}
-        shuffle = next(iter(said)) if len(said) == 1 and not use.alternatives else None
+        shuffle = next(iter(said)) if len(said) == 1 and not use.alternatives else by_training(facts, use)
         if len(said) > 1:
             shuffle = by_branch(facts, use)
             if shuffle is None:
@@ -180,31 +179,16 @@ class RemoveSamplers(Codemod):
             yield Change(
                 read, self.edit(facts, read, f"`{facts.short(read)}` is None now: {WHY}"), source("None"), (read,)
             )
-        for s in [*use.statements, *self._told_off(facts, use)]:
-            says = f"`{facts.short(s)}` removed: {WHY}"
-            yield Change(s, self.edit(facts, s, says), None, (s,))
-
-    def _told_off(self, facts: Facts, use: Use) -> Iterator[ast.stmt]:
-        """`shuffle = False` beside the sampler, because a DataLoader refuses to shuffle beside one."""
-        holders = [facts.scopes.parents.get(r) for r in use.handed]
-        calls = [facts.scopes.parents.get(h) if isinstance(h, ast.keyword) else h for h in holders]
-        named = {ast.unparse(a) for c in calls if isinstance(c, ast.Call) and (a := argument_at(c, "shuffle", 2))}
-        for s in use.statements:
-            up = facts.scopes.parents.get(s)
-            for beside in up.body if isinstance(up, ast.If) and s in up.body else ():
-                if (
-                    isinstance(beside, ast.Assign)
-                    and isinstance(beside.value, ast.Constant)
-                    and beside.value.value is False
-                    and {ast.unparse(t) for t in beside.targets} <= named
-                ):
-                    yield beside
+        yield from without(self, facts, [*use.statements, *told_off(facts, use)], shuffle or next(iter(said), None))
 
     def _handed(
         self, facts: Facts, read: ast.expr, shuffle: str | None, use: Use, gone_tests: set[ast.AST]
     ) -> Iterator[Change]:
         up = facts.scopes.parents[read]
         holder = facts.scopes.parents[up] if isinstance(up, ast.keyword) else up
+        if isinstance(holder, ast.Assign):
+            yield from entry_changes(self, facts, holder, shuffle)
+            return
         for_evaluation = evaluates(facts, holder)
         given = None
         if isinstance(holder, ast.Call):

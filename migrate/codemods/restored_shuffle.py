@@ -12,6 +12,9 @@ from .sampler_uses import Use
 
 EVALUATES = re.compile(r"(^|[^a-z])(val|valid|validation|test|eval|evaluation|dev|predict|inference)([^a-z]|$)")
 
+# conditions that ask for the phase, not for the processes: `if is_train:`, `if split == "train" and distributed:` is none
+TRAINS = re.compile(r"^(?!.*(dist|ddp|world|rank|gpu|multi)).*(^|[^a-z])(is_?)?train(ing)?([^a-z]|$)", re.IGNORECASE)
+
 
 def said_by(facts: Facts, call: ast.Call) -> str | None:
     """What the sampler said about shuffling: the source of `shuffle=`, None when it keeps the order."""
@@ -44,6 +47,22 @@ def by_branch(facts: Facts, use: Use) -> str | None:
         plain = isinstance(test, ast.Name | ast.Attribute)
         return f"not {source}" if plain else f"not ({source})"
     return f"{said[0] or False} if {source} else {said[1] or False}"
+
+
+def by_training(facts: Facts, use: Use) -> str | None:
+    """`shuffle=` where only training has a sampler: `s = DistributedSampler(d) if is_train else None`."""
+    if len(use.made) != 1 or said_by(facts, use.made[0]) != "True" or use.tests:
+        return None
+    child: ast.AST = use.made[0]
+    chooser = facts.scopes.parents.get(child)
+    if isinstance(chooser, ast.Assign):
+        child, chooser = chooser, facts.scopes.parents.get(chooser)
+        chosen = isinstance(chooser, ast.If) and child in chooser.body
+    else:
+        chosen = isinstance(chooser, ast.IfExp) and child is chooser.body
+    if not chosen or not TRAINS.search(ast.unparse(chooser.test)) or not _stays_as_it_is(facts, chooser.test):  # type: ignore[union-attr]
+        return None
+    return facts.text.get(chooser.test)  # type: ignore[union-attr]
 
 
 def by_phase(facts: Facts, holder: ast.AST) -> str | None:

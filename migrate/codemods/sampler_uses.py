@@ -40,7 +40,8 @@ def use_of(facts: Facts, call: ast.Call) -> Use:
         top, up = up, facts.scopes.parents[up]
     if isinstance(up, ast.Assign) and len(up.targets) == 1:
         target = up.targets[0]
-        use.statements.append(up)
+        if isinstance(target, ast.Name | ast.Attribute):
+            use.statements.append(up)
         if isinstance(target, ast.Name):
             uses_of_name(facts, target, use)
         elif isinstance(target, ast.Attribute):
@@ -102,6 +103,8 @@ def _read(facts: Facts, read: ast.expr, use: Use) -> None:
         isinstance(up, ast.Call) and facts.names.resolve(up.func) == LOADER and argument_at(up, "sampler", 3) is read
     ) or (_in_dict(up, read) and _reaches_loader(facts, up)):
         use.handed.append(read)
+    elif isinstance(up, ast.Assign) and up.value is read and _is_entry(up) and goes_to_loader(facts, up):
+        use.handed.append(read)
     elif isinstance(up, ast.Attribute) and up.attr == "set_epoch":
         call = parents[up]
         holder = parents[call]
@@ -138,14 +141,45 @@ def _reaches_loader(facts: Facts, made: ast.AST) -> bool:
     if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name):
         scope = facts.scopes.scope_of(up.targets[0]).lookup(up.targets[0].id)
         reads = list(facts.scopes.reads(up.targets[0].id, scope)) if scope is not None else []
-        return any(_spread_into_loader(facts, r) for r in reads)
-    return _spread_into_loader(facts, made)
+        return any(_spread_into_loader(facts, r) is not None for r in reads)
+    return _spread_into_loader(facts, made) is not None
 
 
-def _spread_into_loader(facts: Facts, node: ast.AST) -> bool:
+def _is_entry(s: ast.Assign) -> bool:
+    """`options["sampler"] = ...`"""
+    t = s.targets[0]
+    return len(s.targets) == 1 and isinstance(t, ast.Subscript) and is_text(t.slice, "sampler")
+
+
+def goes_to_loader(facts: Facts, s: ast.Assign) -> bool:
+    """Whether the dictionary that a statement gives an entry is only spread into DataLoaders."""
+    target = s.targets[0]
+    if not (isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name)):
+        return False
+    return bool(loaders_of(facts, target.value))
+
+
+def loaders_of(facts: Facts, held: ast.expr) -> list[ast.Call]:
+    """The DataLoaders that a dictionary is spread into by its name; none where it is read for more than that."""
+    scope = facts.scopes.scope_of(held).lookup(held.id) if isinstance(held, ast.Name) else None
+    if scope is None or not isinstance(held, ast.Name) or held.id in scope.params:
+        return []
+    found: list[ast.Call] = []
+    for read in facts.scopes.reads(held.id, scope):
+        up = facts.scopes.parents.get(read)
+        if isinstance(up, ast.Subscript) and isinstance(up.ctx, ast.Store):
+            continue
+        call = _spread_into_loader(facts, read)
+        if call is None:
+            return []
+        found.append(call)
+    return found
+
+
+def _spread_into_loader(facts: Facts, node: ast.AST) -> ast.Call | None:
     k = facts.scopes.parents.get(node)
     call = facts.scopes.parents.get(k) if isinstance(k, ast.keyword) and k.arg is None else None
-    return isinstance(call, ast.Call) and facts.names.resolve(call.func) == LOADER
+    return call if isinstance(call, ast.Call) and facts.names.resolve(call.func) == LOADER else None
 
 
 def _branches(value: ast.expr) -> list[ast.expr]:

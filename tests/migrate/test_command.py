@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from ptmigrate.migrate import project
 from ptmigrate.migrate.cli import command
 
 DIGITS = Path(__file__).parents[2] / "fixtures" / "plain" / "digits.py"
@@ -110,6 +111,20 @@ def test_a_bad_file_is_one_line_with_its_place_and_the_others_go_on(folder, cont
     assert done.exit_code == 2
     lines = [line for line in done.stderr.splitlines() if line.startswith("bad.py:")]
     assert len(lines) == 1
+    assert (folder / "migrated" / "digits.py").exists() and not (folder / "migrated" / "bad.py").exists()
+
+
+def test_a_fault_of_ours_in_one_file_is_its_line_and_the_others_go_on(folder, monkeypatch):
+    whole = project.migrate_text
+
+    def faulty(text, *args):
+        return None.text if text.startswith("# this one") else whole(text, *args)
+
+    monkeypatch.setattr(project, "migrate_text", faulty)
+    (folder / "bad.py").write_text("# this one\nimport torch\n")
+    done = run("bad.py", "digits.py")
+    assert done.exit_code == 2 and "Traceback" not in done.output
+    assert "bad.py:1:1: migrating it failed (AttributeError: 'NoneType'" in done.output
     assert (folder / "migrated" / "digits.py").exists() and not (folder / "migrated" / "bad.py").exists()
 
 

@@ -40,6 +40,15 @@ from torch.utils.data.distributed import DistributedSampler
         ("all = {x: DataLoader(d[x], sampler=DistributedSampler(d[x])) for x in ('val', 'test')}", "all = {x: DataLoader(d[x]) for x in ('val', 'test')}"),
         ("for x in ('a', 'b', 'test'):\n    all[x] = DataLoader(d[x], sampler=DistributedSampler(d[x]))", "for x in ('a', 'b', 'test'):\n    all[x] = DataLoader(d[x], shuffle=x in ('a', 'b'))"),
         ("all = [DataLoader(d[x], sampler=DistributedSampler(d[x])) for x in ('a', 'b')]", "all = [DataLoader(d[x], shuffle=True) for x in ('a', 'b')]"),
+        ("o = dict(batch_size=2)\no['sampler'] = DistributedSampler(d)\ntrain = DataLoader(d, **o)", "o = dict(batch_size=2)\no[\"shuffle\"] = True\ntrain = DataLoader(d, **o)"),
+        ("o = {}\nif many:\n    o['sampler'] = DistributedSampler(d)\nelse:\n    o['shuffle'] = True\ntrain = DataLoader(d, **o)", "o = {}\no['shuffle'] = True\ntrain = DataLoader(d, **o)"),
+        ("o = {'shuffle': True}\nif many:\n    s = DistributedSampler(d)\n    o['sampler'] = s\n    o['shuffle'] = False\ntrain = DataLoader(d, **o)", "o = {'shuffle': True}\ntrain = DataLoader(d, **o)"),
+        ("def val(d):\n    o = {}\n    o['sampler'] = DistributedSampler(d)\n    return DataLoader(d, **o)", "def val(d):\n    o = {}\n    return DataLoader(d, **o)"),
+        ("if many:\n    s = DistributedSampler(d)\n    shuffle = False\nelse:\n    s = None\n    shuffle = True\ntrain = DataLoader(d, 2, shuffle, s)", "shuffle = True\ntrain = DataLoader(d, 2, shuffle)"),
+        ("if many:\n    s = DistributedSampler(d)\n    shuffle = False\n    go()\nelse:\n    s = None\n    shuffle = True\ntrain = DataLoader(d, 2, shuffle, s)", "if many:\n    shuffle = True\n    go()\nelse:\n    shuffle = True\ntrain = DataLoader(d, 2, shuffle)"),
+        ("def f(d, is_train):\n    s = DistributedSampler(d) if is_train else None\n    return DataLoader(d, sampler=s)", "def f(d, is_train):\n    return DataLoader(d, shuffle=is_train)"),
+        ("def f(d, mode):\n    s = None\n    if mode == 'train':\n        s = DistributedSampler(d)\n    return DataLoader(d, sampler=s)", "def f(d, mode):\n    return DataLoader(d, shuffle=mode == 'train')"),
+        ("def f(d, train_many):\n    s = DistributedSampler(d) if train_many and dist else None\n    return DataLoader(d, sampler=s)", "def f(d, train_many):\n    return DataLoader(d)"),
         ("train = DataLoader(\n    d,\n    batch_size=4,  # small\n    sampler=DistributedSampler(d),\n)", "train = DataLoader(\n    d,\n    batch_size=4,  # small\n    shuffle=True,\n)"),
     ],
 )  # fmt: skip
@@ -61,6 +70,10 @@ def test_samplers_go(before, after):
         "train.sampler.set_epoch(3)",
         "class MySampler(DistributedSampler):\n    pass\nDataLoader(d, sampler=MySampler(d))",
         "isinstance(s, DistributedSampler)",
+        "o = {}\no['sampler'] = RandomSampler(d)\nDataLoader(d, **o)",
+        "o = {}\nif many:\n    o['sampler'] = WeightedRandomSampler(w, 3)\n    o['shuffle'] = False\nDataLoader(d, **o)",
+        "if many:\n    s = RandomSampler(d)\n    shuffle = False\nelse:\n    s, shuffle = None, True\nDataLoader(d, 2, shuffle, s)",
+        "def f(d, is_train):\n    return DataLoader(d, sampler=RandomSampler(d) if is_train else None)",
         "DataLoader(d, sampler=DistributedSampler(d))\nTrainer(replace_sampler_ddp=False)",
     ],
 )  # fmt: skip
@@ -80,6 +93,8 @@ def test_unchanged(source):
         "if a:\n    s = DistributedSampler(d)\nelif b:\n    s = DistributedSampler(d, shuffle=False)\nelse:\n    s = None\nDataLoader(d, sampler=s)",
         "def f(a):\n    s = DistributedSampler(d) if a else DistributedSampler(d, shuffle=False)\n    a = 3\n    DataLoader(d, sampler=s)",
         "def make(d):\n    return DistributedSampler(d)",
+        "o = {}\no['sampler'] = DistributedSampler(d)\nDataLoader(d, **o)\nprint(o)",
+        "def f(o):\n    o['sampler'] = DistributedSampler(d)\n    DataLoader(d, **o)",
     ],
 )
 def test_used_for_more_it_draws_every_sample_and_is_told(source):

@@ -1,0 +1,110 @@
+"""T4: a sampler put into the keywords of a DataLoader, and what stands beside it because of it.
+
+`options["sampler"] = DistributedSampler(d)` becomes `options["shuffle"] = True`. Under a condition it goes, with the
+branch where nothing else is left of it: that was the branch of several processes, and the other one is the plain script's.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..facts.devices import argument_at
+from ..facts.effects import only_asks
+from ..facts.script import Facts
+from .base import Change, Codemod
+from .restored_shuffle import TRAINS, evaluates
+from .rewrites import first_gone, source
+from .sampler_uses import Use, goes_to_loader, loaders_of
+
+WHY = "the runtime divides the batches"
+
+
+def entry_changes(codemod: Codemod, facts: Facts, s: ast.Assign, shuffle: str | None) -> Iterator[Change]:
+    """`options["sampler"] = ...`: the entry becomes `shuffle`, or goes."""
+    branch = _branch_of(facts, s)
+    assert isinstance(s.targets[0], ast.Subscript)
+    loaders = loaders_of(facts, s.targets[0].value)
+    plain = branch is None or TRAINS.search(ast.unparse(branch.test))
+    beside = [t for t in _block(facts, s) if _is_entry(t, s.targets[0].value, "shuffle") and goes_to_loader(facts, t)]
+    if shuffle is not None and plain and not any(evaluates(facts, c) for c in (s, *loaders)):
+        says = f"`{facts.short(s)}`: sampler removed, shuffle={shuffle} restored: {WHY}"
+        target = f'{facts.text.get(s.targets[0].value)}["shuffle"]'
+        yield Change(s.targets[0], codemod.edit(facts, s, says), source(target), told=False)
+        yield Change(s.value, codemod.edit(facts, s, says), source(shuffle), (s.value,))
+        gone: list[ast.stmt] = [*beside]
+    else:
+        gone = [s, *beside]
+    yield from without(codemod, facts, gone, "True" if shuffle is not None else None)
+
+
+def told_off(facts: Facts, use: Use) -> list[ast.stmt]:
+    """`shuffle = False` beside the sampler, because a DataLoader refuses to shuffle beside one."""
+    holders = [facts.scopes.parents.get(r) for r in use.handed]
+    calls = [facts.scopes.parents.get(h) if isinstance(h, ast.keyword) else h for h in holders]
+    named = {ast.unparse(a) for c in calls if isinstance(c, ast.Call) and (a := argument_at(c, "shuffle", 2))}
+    return [
+        beside
+        for s in use.statements
+        for beside in (_block(facts, s) if _branch_of(facts, s) is not None else [])
+        if isinstance(beside, ast.Assign)
+        and isinstance(beside.value, ast.Constant)
+        and beside.value.value is False
+        and {ast.unparse(t) for t in beside.targets} <= named
+    ]
+
+
+def without(codemod: Codemod, facts: Facts, gone: list[ast.stmt], shuffle: str | None) -> Iterator[Change]:
+    """Statements go; the branch with them where nothing is left of it and the other one says what they said.
+
+    A name that the other branch gives too has to have a value in this one: `shuffle`, where more is left of the branch.
+    """
+    branches = list(dict.fromkeys(b for s in gone if (b := _branch_of(facts, s)) is not None))
+    taken: set[ast.stmt] = set()
+    for branch in branches:
+        given = {ast.unparse(t) for s in branch.orelse if isinstance(s, ast.Assign) for t in s.targets}
+        own = [s for s in branch.body if s in gone]
+        said = [s for s in own if isinstance(s, ast.Assign) and _turns_off(s)]
+        if not any(ast.unparse(t) in given for s in said for t in s.targets) and not _entry_else(own, branch):
+            continue
+        up = facts.scopes.parents.get(branch)
+        chained = isinstance(up, ast.If) and up.orelse == [branch]
+        if own == branch.body and not chained and only_asks(facts.names, branch.test):
+            taken.update(own)
+            says = f"`if {facts.short(branch.test)}:` and its DistributedSampler removed: {WHY}"
+            yield Change(branch, codemod.edit(facts, branch, says), first_gone, (branch.test, *branch.body))
+            continue
+        for s in said:
+            taken.add(s)
+            if shuffle is not None:
+                says = f"`{facts.short(s)}`: shuffle={shuffle} restored: {WHY}"
+                yield Change(s.value, codemod.edit(facts, s, says), source(shuffle), (s.value,))
+    for s in gone:
+        if s not in taken:
+            yield Change(s, codemod.edit(facts, s, f"`{facts.short(s)}` removed: {WHY}"), None, (s,))
+
+
+def _entry_else(own: list[ast.stmt], branch: ast.If) -> bool:
+    """`options["sampler"] = ...` in one branch, `options["shuffle"] = True` in the other."""
+    held = [s.targets[0].value for s in own if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Subscript)]
+    return any(_is_entry(s, h, "shuffle") for s in branch.orelse for h in held)
+
+
+def _turns_off(s: ast.Assign) -> bool:
+    return isinstance(s.value, ast.Constant) and s.value.value is False
+
+
+def _is_entry(s: ast.stmt, holder: ast.expr, key: str) -> bool:
+    t = s.targets[0] if isinstance(s, ast.Assign) else None
+    named = isinstance(t, ast.Subscript) and isinstance(t.slice, ast.Constant) and t.slice.value == key
+    return named and ast.unparse(t.value) == ast.unparse(holder)  # type: ignore[union-attr]
+
+
+def _branch_of(facts: Facts, s: ast.stmt) -> ast.If | None:
+    up = facts.scopes.parents.get(s)
+    return up if isinstance(up, ast.If) and s in up.body else None
+
+
+def _block(facts: Facts, s: ast.stmt) -> list[ast.stmt]:
+    up = facts.scopes.parents.get(s)
+    return next((b for f in ("body", "orelse", "finalbody") if s in (b := getattr(up, f, None) or [])), [])

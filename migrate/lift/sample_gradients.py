@@ -17,7 +17,7 @@ GRADIENT = "torch.autograd.grad"
 
 
 def check_gradients(facts: Facts, train: DataPass) -> None:
-    """Raise for a gradient of what the batch gives that is used for more than its sign, in the step or what it calls."""
+    """Raise for a gradient of what the batch gives that is used for more than its sign, there or in what is called."""
     named = [n.attr for n in facts.walk(ast.Attribute)] + [n.name for n in facts.walk(ast.alias)]
     if "grad" in named:
         _check(facts, train.body, of_the_batch(train, set(), {}), frozenset())

@@ -153,7 +153,8 @@ def _gives_number(sums: Sums, call: ast.Call) -> bool:
 
 def of_the_batch(train: DataPass, whole: set[str], brought: dict[ast.AST, str]) -> set[str]:
     """Names of a step that hold what the batch gives. `whole`: what is brought together wherever it is read."""
-    return spread(train.body, {n.id for n in walk(train.target) if isinstance(n, ast.Name)} - {train.index}, whole, brought)
+    given = {n.id for n in walk(train.target) if isinstance(n, ast.Name)} - {train.index}
+    return spread(train.body, given, whole, brought)
 
 
 def spread(body: list[ast.stmt], names: set[str], whole: set[str], brought: dict[ast.AST, str]) -> set[str]:

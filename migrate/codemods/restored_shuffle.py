@@ -12,7 +12,7 @@ from .sampler_uses import Use
 
 EVALUATES = re.compile(r"(^|[^a-z])(val|valid|validation|test|eval|evaluation|dev|predict|inference)([^a-z]|$)")
 
-# conditions that ask for the phase, not for the processes: `if is_train:`, `if split == "train" and distributed:` is none
+# conditions that ask for the phase: `if is_train:`; not for the processes: `if split == "train" and distributed:`
 TRAINS = re.compile(r"^(?!.*(dist|ddp|world|rank|gpu|multi)).*(^|[^a-z])(is_?)?train(ing)?([^a-z]|$)", re.IGNORECASE)
 
 

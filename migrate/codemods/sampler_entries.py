@@ -1,7 +1,7 @@
 """T4: a sampler put into the keywords of a DataLoader, and what stands beside it because of it.
 
 `options["sampler"] = DistributedSampler(d)` becomes `options["shuffle"] = True`. Under a condition it goes, with the
-branch where nothing else is left of it: that was the branch of several processes, and the other one is the plain script's.
+branch where nothing else is left of it: that was the one of several processes, and the other is the plain script's.
 """
 
 from __future__ import annotations

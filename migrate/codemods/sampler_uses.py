@@ -99,11 +99,7 @@ def _read(facts: Facts, read: ast.expr, use: Use) -> None:
     up = parents[read]
     if isinstance(up, ast.keyword):
         up = parents[up]
-    if (
-        isinstance(up, ast.Call) and facts.names.resolve(up.func) == LOADER and argument_at(up, "sampler", 3) is read
-    ) or (_in_dict(up, read) and _reaches_loader(facts, up)):
-        use.handed.append(read)
-    elif isinstance(up, ast.Assign) and up.value is read and _is_entry(up) and goes_to_loader(facts, up):
+    if _is_handed(facts, up, read):
         use.handed.append(read)
     elif isinstance(up, ast.Attribute) and up.attr == "set_epoch":
         call = parents[up]
@@ -133,6 +129,15 @@ def _read(facts: Facts, read: ast.expr, use: Use) -> None:
                 _read(facts, r, use)
     else:
         use.other.append(read)
+
+
+def _is_handed(facts: Facts, up: ast.AST, read: ast.expr) -> bool:
+    """Whether a DataLoader gets it, at once or with its other keywords."""
+    if isinstance(up, ast.Assign):
+        return up.value is read and _is_entry(up) and goes_to_loader(facts, up)
+    if _in_dict(up, read):
+        return _reaches_loader(facts, up)
+    return isinstance(up, ast.Call) and facts.names.resolve(up.func) == LOADER and argument_at(up, "sampler", 3) is read
 
 
 def _reaches_loader(facts: Facts, made: ast.AST) -> bool:

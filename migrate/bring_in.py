@@ -7,6 +7,7 @@ the same program afterwards: every name that the function reads means in the scr
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from pathlib import Path
 
 from .facts.nodes import walk
@@ -17,10 +18,13 @@ from .joined import Brought, Definition, JoinedScript, LocalModule, asked, names
 from .sources import Imports
 
 
-def bring_in(path: Path, text: str, imports: Imports, readers: list[Path]) -> Brought | None:
+def bring_in(
+    path: Path, text: str, imports: Imports, readers: list[Path], beside: Iterable[Path] = ()
+) -> Brought | None:
     """The script with the loops that it imports; None where there are none, or they have to stay where they are.
 
-    `readers`: other files, which may import the same definitions.
+    `readers`: other files, which may import the same definitions. `beside`: files of other programs, which go on
+    finding them where they are.
     """
     try:
         facts = Facts(text)
@@ -31,10 +35,13 @@ def bring_in(path: Path, text: str, imports: Imports, readers: list[Path]) -> Br
             m.stars = starred(m.facts, m.package, lambda name: imports.module(path, tuple(name.split("."))))
         if not any(_trains(m, d) for m in coming for d in m.comes.values()):
             return None
-        others = [p for p in readers if imports.real(p) != imports.real(path)]
-        _only_here(path, coming, imports, others)
-        coming = [m for m in coming if m.comes]
         silent = {m.path for m in coming if all(_does_nothing(p) for p in (m.path, *imports.followed(m.path)))}
+        others = [p for p in readers if imports.real(p) != imports.real(path)]
+        for m in coming:
+            alone = m.path in silent and _alone(path, facts, m, imports, others)
+            m.stays = alone and any(_read_by(p, path, m, imports) & set(m.comes) for p in beside)
+            _only_here(path, m, imports, others if alone else [*others, *beside])
+        coming = [m for m in coming if m.comes]
         stars = starred(facts, [], lambda name: imports.module(path, tuple(name.split("."))))
         return JoinedScript(facts, coming, silent, stars).joined()
     except (Stays, SyntaxError, SourceError, OSError, RecursionError):
@@ -92,20 +99,33 @@ def _evaluates(d: Definition) -> bool:
     return modes and any(isinstance(n, ast.For) for n in nodes)
 
 
-def _only_here(script: Path, modules: list[LocalModule], imports: Imports, readers: list[Path]) -> None:
+def _only_here(script: Path, m: LocalModule, imports: Imports, readers: Iterable[Path]) -> None:
     """An evaluation that another file reads stays; raise for a loop that one reads: it is to be found where it was."""
-    for m in modules:
-        rest = [s for s in m.facts.tree.body if not any(s is d for d in m.comes.values())]
-        read = set().union(*(names_in(s) for s in rest))
-        for reader in readers:
-            itself = imports.real(reader) == imports.real(m.path)
-            if itself or imports.real(m.path) not in imports.direct(reader, script):
-                continue
-            tree = Facts(read_source(reader).text).tree
-            read |= set(m.comes) if any(_stars(s) for s in tree.body) else names_in(tree)
-        if any(_trains(m, d) for name, d in m.comes.items() if name in read):
-            raise Stays(m.name)
-        m.comes = {name: d for name, d in m.comes.items() if name not in read}
+    rest = [s for s in m.facts.tree.body if not any(s is d for d in m.comes.values())]
+    read = set().union(*(names_in(s) for s in rest), *(_read_by(p, script, m, imports) for p in readers))
+    if any(_trains(m, d) for name, d in m.comes.items() if name in read):
+        raise Stays(m.name)
+    m.comes = {name: d for name, d in m.comes.items() if name not in read}
+
+
+def _read_by(reader: Path, script: Path, m: LocalModule, imports: Imports) -> set[str]:
+    """What another file may read of a module."""
+    itself = imports.real(reader) == imports.real(m.path)
+    if itself or imports.real(m.path) not in imports.direct(reader, script):
+        return set()
+    tree = Facts(read_source(reader).text).tree
+    return set(m.comes) if any(_stars(s) for s in tree.body) else names_in(tree)
+
+
+def _alone(script: Path, facts: Facts, m: LocalModule, imports: Imports, others: list[Path]) -> bool:
+    """Whether the script, without what comes, has no more to do with the module: that may be left as it is."""
+    given = {(s.module, a.name) for s in facts.walk(ast.ImportFrom) for a in s.names}
+    full = [a.name for s in facts.walk(ast.Import) for a in s.names]
+    full += [f"{module}.{name}" for module, name in given if module != m.name or name not in m.comes]
+    rest = {n for s in m.facts.tree.body if not any(s is d for d in m.comes.values()) for n in names_in(s)}
+    if rest & set(m.comes) or any(f"{name}.".startswith(f"{m.name}.") for name in full):
+        return False
+    return not any(imports.real(m.path) in imports.direct(p, script) for p in others)
 
 
 def _stars(s: ast.AST) -> bool:

@@ -33,13 +33,16 @@ class Place:
 
 @dataclass
 class Brought:
-    """`text`: the script with what came; `left`: the other files without it; `names`: what came from where."""
+    """`text`: the script with what came; `left`: the other files without it; `names`: what came from where;
+    `untouched`: files that other programs read, which the script has no more to do with.
+    """
 
     text: str
     left: dict[Path, str]
     places: list[Place]
     names: list[tuple[int, str, Path]]  # line of the script's import, name, file
     line: Callable[[int], int]  # of the script, for one of the new text
+    untouched: frozenset[Path] = frozenset()
 
 
 @dataclass
@@ -54,6 +57,7 @@ class LocalModule:
     own: dict[str, Definition] = field(default_factory=dict)
     comes: dict[str, Definition] = field(default_factory=dict)
     here: dict[str, str] = field(default_factory=dict)  # its names that have others in the script
+    stays: bool = False  # as it is, for other programs: what comes is a copy
 
     def __post_init__(self) -> None:
         self.own = {s.name: s for s in self.facts.tree.body if isinstance(s, ast.FunctionDef | ast.ClassDef)}
@@ -94,8 +98,10 @@ class JoinedScript:
         self.edits.replace_lines(at, at - 1, lines)
         text = self.edits.done()
         Facts(text)
-        left = {m.path: _without(m) for m in self.modules}
-        return Brought(text, left, _placed(text, starts), self.brought, line_map(text, self.facts.text.text))
+        left = {m.path: m.facts.text.text if m.stays else _without(m) for m in self.modules}
+        back = line_map(text, self.facts.text.text)
+        untouched = frozenset(m.path for m in self.modules if m.stays)
+        return Brought(text, left, _placed(text, starts), self.brought, back, untouched)
 
     def _check(self, m: LocalModule, d: Definition) -> None:
         scopes = self.facts.scopes

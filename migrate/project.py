@@ -113,6 +113,7 @@ def migrate_all(
     elsewhere = of_projects([path for path, _, _ in files], imports)
     told: dict[Path, FileReport] = {}  # of other files, what came from them into a script
     left: dict[Path, str] = {}  # and their texts without it
+    untouched: set[Path] = set()
     for path, root, is_script in files:
         if tick is not None:
             tick(path)
@@ -123,8 +124,11 @@ def migrate_all(
         if joined is not None:
             m, brought = joined
             left.update({_key(p): text for p, text in brought.left.items()})
+            untouched |= {_key(p) for p in brought.untouched}
             _share_out(m.report, brought, told)
             kept -= {p for p, _, _ in files if _key(p) in imports.project(path)}
+        elif key in untouched:
+            m = _untouched(path, root)
         elif refused and not is_script:
             m = _as_it_is(path, root, options)
         else:
@@ -137,6 +141,8 @@ def migrate_all(
     again = replace(options, of_lifted=True)
     for i in _with_output_of_lifted(done, options, imports):
         (path, root, is_script), key = files[i], _key(files[i][0])
+        if key in untouched:
+            continue
         done[i] = migrate_file(path, root, is_script, again, False, elsewhere.get(path), left.get(key))
         _add_told(done[i].report, told.get(key))
     return done
@@ -175,10 +181,10 @@ def _joined(
         source = read_source(path)
     except SourceError:
         return None
-    beside = python_files(root) if options.in_place else ()
-    brought = bring_in(
-        path, source.text, imports, list({_key(p): p for p in (*(p for p, _, _ in files), *beside)}.values())
-    )
+    readers = {_key(p): p for p, _, _ in files}
+    beside = {_key(p): p for p in python_files(root)} if options.in_place else {}
+    others = [p for key, p in beside.items() if key not in readers]
+    brought = bring_in(path, source.text, imports, list(readers.values()), others)
     if brought is None or before & {_key(p) for p in brought.left}:
         return None
     m = migrate_file(path, root, True, options, False, elsewhere, brought.text)
@@ -254,6 +260,12 @@ def _as_it_is(path: Path, root: Path, options: Options) -> Migrated:
     if mentions_torch(source.raw):
         report.attention = what_is_there(source.text, options)
     return Migrated(path, root, source, Result(source.text, "none"), report)
+
+
+def _untouched(path: Path, root: Path) -> Migrated:
+    """A file that the migrated script does not read any more, and others do."""
+    source = read_source(path)
+    return Migrated(path, root, source, Result(source.text, "none"), FileReport(str(path)))
 
 
 def note_nothing(m: Migrated) -> str | None:

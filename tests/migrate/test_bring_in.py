@@ -259,10 +259,41 @@ def test_a_loop_that_another_file_of_the_project_runs_stays(tmp_path):
     assert migrated(written(tmp_path, files))["train.py"].report.plan == "loop"
 
 
-@pytest.mark.parametrize("in_place", [True, False])
-def test_a_script_beside_it_matters_where_files_change_in_place(tmp_path, in_place):
-    done = migrated(written(tmp_path, {**FILES, "more.py": OTHER}), in_place=in_place)
-    assert (done["train.py"].report.plan == "loop") is in_place
+def test_a_script_beside_it_finds_the_loop_where_it_was(tmp_path):
+    """In place the loop is copied, and its file is left to the other script; a second run changes nothing."""
+    written(tmp_path, {**FILES, "more.py": OTHER})
+    done = migrated(tmp_path, in_place=True)
+    engine = done["engine.py"]
+    assert done["train.py"].report.plan == "module" and "engine" not in done["train.py"].result.text
+    assert engine.result.text == ENGINE and not engine.report.changed
+    assert "train_one_epoch" not in migrated(tmp_path)["engine.py"].result.text  # a copy of the project is its own
+    (tmp_path / "train.py").write_text(done["train.py"].result.text)
+    assert not any(m.report.changed for m in migrated(tmp_path, in_place=True).values())
+
+
+BESIDE = {
+    "the script reads more of its file": (
+        "train.py",
+        "import evaluate, train_one_epoch",
+        "import RATE, evaluate, train_one_epoch",
+    ),
+    "another file of the script reads its file": (
+        "helpers.py",
+        "class Meter",
+        "from engine import RATE\n\n\nclass Meter",
+    ),
+    "its file does something": ("engine.py", "RATE = 1\n", "RATE = 1\nprint(RATE)\n"),
+}
+
+
+@pytest.mark.parametrize("name, old, new", BESIDE.values(), ids=BESIDE.keys())
+def test_a_file_that_the_script_still_runs_keeps_its_loop_in_place(tmp_path, name, old, new):
+    engine = ENGINE.replace("from helpers import Meter\n", "").replace("def train", "RATE = 1\n\n\ndef train", 1)
+    engine = engine.replace("    meter = Meter()", "    from helpers import Meter\n\n    meter = Meter()")
+    files = {**FILES, "engine.py": engine, "more.py": OTHER}
+    assert migrated(written(tmp_path, files), in_place=True)["train.py"].report.plan == "module"
+    written(tmp_path, {name: files[name].replace(old, new, 1)})
+    assert migrated(tmp_path, in_place=True)["train.py"].report.plan == "loop"
 
 
 def test_a_script_that_finds_the_file_by_its_own_path_matters_too(tmp_path):
@@ -272,8 +303,11 @@ def test_a_script_that_finds_the_file_by_its_own_path_matters_too(tmp_path):
     files["tests/more.py"] = found + OTHER.replace("from engine", "from lib.engine")
     written(tmp_path, files)
     done = migrate_all(collect([tmp_path / "tools" / "train.py"]), Options(in_place=True))
-    assert done[0].report.plan == "loop"
-    assert migrate_all(collect([tmp_path / "tools" / "train.py"]), Options())[0].report.plan == "module"
+    texts = {m.path.name: m.result.text for m in done}
+    assert done[0].report.plan == "module" and texts["engine.py"] == files["lib/engine.py"]
+    done = migrate_all(collect([tmp_path / "tools" / "train.py"]), Options())
+    texts = {m.path.name: m.result.text for m in done}
+    assert done[0].report.plan == "module" and "def train_one_epoch" not in texts["engine.py"]
 
 
 def test_asked_for_the_loop_it_stays(tmp_path):

@@ -155,7 +155,7 @@ class FitLoop(FitNames):
             return strategy.around_hook(self.own_names.around_hook(hook))
         if name in WITH_GRADIENTS:
             return with_gradients(strategy, hook)
-        return strategy.around_batch_hook(hook) if name in AT_BATCHES else hook
+        return strategy.around_batch_hook(self.draws.around_hook(hook)) if name in AT_BATCHES else hook
 
     def joins_norms(self) -> bool:
         """Does batch norm measure the batches of all processes together? (Not in a proof's run without batch norm.)"""
@@ -215,7 +215,7 @@ class FitLoop(FitNames):
         self.run_batches(batches)
         trainer.runtime.forget_share()
         trainer.logs.in_step = False
-        self.draws.learns = False
+        self.draws.learned()
         self.end_epoch(module)
 
     def run_batches(self, batches: Any) -> None:
@@ -229,6 +229,8 @@ class FitLoop(FitNames):
         if self.keeps_outputs:
             batch_end = keeping(batch_end, self.outputs)
         place = trainer.placer()
+        if place not in (None, trainer.runtime.place_batch):
+            place = self.draws.around_hook(place)  # hooks of the user's own
         every = trainer.log_every_n_steps if trainer.loggers else 0
         schedules, pace, stopping = self.schedules, self.pace, self.stopping
         max_steps = trainer.max_steps if trainer.max_steps != -1 else math.inf

@@ -2,49 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+from .readings import Reading, Readings
 
 
 class Place(NamedTuple):
-    """In dimension `dim` of a tensor that one process would draw, `whole` long, a rank's rows are start..stop."""
+    """In dimension `dim` of a tensor that one process would draw, `whole` long, a rank's rows are start..stop; `views`
+    times one after another, where the tensor holds so many views of the batch.
+    """
 
     dim: int
     whole: int
     start: int
     stop: int
+    views: int = 1
 
     def shape(self, own: Sequence[int]) -> tuple[int, ...]:
         """The shape for the whole batch, from that for this rank's samples."""
-        return (*own[: self.dim], self.whole, *own[self.dim + 1 :])
+        return (*own[: self.dim], self.views * self.whole, *own[self.dim + 1 :])
+
+    @property
+    def pieces(self) -> list[tuple[int, int]]:
+        """(start, length) of this rank's rows."""
+        return [(view * self.whole + self.start, self.stop - self.start) for view in range(self.views)]
 
 
 class Rows:
     """A rank's samples start..stop of a global batch of `whole`; a rank that only borrows a sample has the first."""
 
-    def __init__(self) -> None:
+    def __init__(self, fixed: Iterable[Sequence[int]] = ()) -> None:
+        self.readings = Readings(fixed)
+        self.found = False  # has a step drawn for samples? Also from a generator of the script's own
+        self.moved = False  # has a step put the batch behind another dimension?
         self.set(0, 1, 1)
-        self.flattened: set[tuple[int, ...]] = set()  # shapes behind n·k rows, with k, that were met where n > 1
 
     def set(self, start: int, stop: int, whole: int) -> None:
-        self.start, self.stop, self.whole = start, max(stop, start + 1), whole
+        self.start, self.stop, self.whole = (start, stop, whole) if stop > start else (0, 1, whole)
+        self.count = self.stop - self.start
+        self.views: set[int] = set()  # how many views of the batch the step has put one behind the other
+        self.singles: dict[str, int] = {}  # how often the step has drawn a single number
 
-    def place(self, shape: Sequence[int], flat: bool = False, heads: bool = False) -> Place | None:
-        """Where the batch is in `shape`; None where it is not: what has its own number of rows is alike on all ranks.
+    @property
+    def divided(self) -> bool:
+        return self.count != self.whole
 
-        The first dimension that is as long as this rank has samples. With `flat` also n·k rows of the first one, k for
-        each sample; with `heads` there are as many as an attention has, even if that makes them as many as one process
-        has samples.
+    def place(self, shape: Sequence[int], name: str = "", flat: bool = False, only: int | None = None) -> Place | None:
+        """Where the batch is in `shape`, drawn by `name`; None where it is not: what has its own number of rows is
+        alike on all ranks.
+
+        `flat`: of an activation, which may also have n·k rows, k for each sample; `only`: the batch's dimension, where
+        it is known.
         """
-        count = self.stop - self.start
-        if not shape or count == self.whole or (shape[0] == self.whole and not heads):
+        if not shape or not self.divided:
             return None
-        if count in shape[: 1 if heads else None]:
-            return Place(list(shape).index(count), self.whole, self.start, self.stop)
-        times, rest = divmod(shape[0], count)
-        if not flat or rest or not times:
+        reading = self.readings.read(name, tuple(shape), self, flat, only)
+        if reading is None:
             return None
-        kind = (times, *shape[1:])
-        if count > 1:
-            self.flattened.add(kind)
-        return Place(0, *(times * n for n in (self.whole, self.start, self.stop))) if kind in self.flattened else None
+        dim, times = reading
+        self.found, self.moved = True, self.moved or dim > 0
+        if times in self.views and times > 1:
+            return Place(dim, self.whole, self.start, self.stop, times)
+        return Place(dim, *(times * n for n in (self.whole, self.start, self.stop)))
+
+    def single(self, name: str) -> None:
+        """The step has drawn one number."""
+        self.singles[name] = self.singles.get(name, 0) + 1
+
+
+__all__ = ["Place", "Reading", "Rows"]

@@ -6,16 +6,19 @@ that it stays the same. Between the steps each rank has a stream of its own: a d
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import torch
 
 from ..checkpoint.randomness import KINDS, State, capture, differs, kind_differs
-from ..collectives import broadcast_object
+from ..collectives import broadcast_object, gather_objects
 from ..data.divide import bounds
 from .arrays import WholeArrays
 from .rows import Rows
+from .telling import OwnGenerators, Telling
 from .tensors import WholeDraws
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 TENSORS = ("torch", "cuda")  # cheap to exchange at every step; the others are when a step has drawn from them
 LEARNED = (*TENSORS, "random")  # in a fit's first epoch; NumPy's draws are seen when they happen
+WORDS = 624  # of a state of Python's generator, which the last one counts
 
 
 class OneStream:
@@ -33,35 +37,47 @@ class OneStream:
     def __init__(self, trainer: Trainer):
         self.trainer, self.runtime, self.rank = trainer, trainer.runtime, trainer.runtime.rank
         self.used = False  # by the current fit
+        self.watches = False  # a step that draws where no one sees it
         self.shared: State | None = None  # the stream as the last step left it; None before the first one
+        self.after: State = {}  # what the steps since rank 0 was asked have drawn from, as they left it
         self.stale = True  # rank 0 may have drawn since then, and has to be asked
+        self.compares = False  # are all ranks asked, then, whether they have drawn as much?
         self.left: State | None = None  # rank 0's generators after the last step, where it is asked before each
         self.often = False  # is it? A loader is that draws between the steps
         self.own: State = {}  # this rank's, while a step runs
         self.drawn: set[str] = set()  # the kinds that a step has drawn from
         self.running = False
         self.learns = False  # a fit's first epoch, where a step may draw that has not drawn before
+        self.steps = 0
         self.rows = Rows()
         self.arrays = WholeArrays(self.rows, self.enter_arrays)
 
     def open(self, module: Module) -> None:
         """A fit begins."""
         self.rank = self.runtime.rank
-        self.used = self.trainer.cuts_batches and _suits(self.runtime.strategy) and not _compiled(module)
-        self.shared, self.drawn, self.learns = None, set(), True
-        self.stale, self.often, self.left = True, False, None
+        cuts, compiled = self.trainer.cuts_batches and _suits(self.runtime.strategy), _compiled(module)
+        self.used, self.watches = cuts and not compiled, cuts and compiled
+        self.shared, self.after, self.drawn, self.learns, self.steps = None, {}, set(), True, 0
+        self.stale, self.compares, self.often, self.left = True, False, False, None
         self.runtime.stream = self if self.used else None
+        self.telling = Telling(self.runtime)
         if self.used:
-            self.mode = WholeDraws(self.rows, self.rank, {parameter.shape for parameter in module.parameters()})
+            parameters = list(module.parameters())
+            self.rows = Rows(parameter.shape for parameter in parameters)
+            self.mode = WholeDraws(self.rows, self.rank, parameters)
+            self.arrays = WholeArrays(self.rows, self.enter_arrays)
             self.arrays.open()
+            self.generators = OwnGenerators(module)
 
     def close(self) -> None:
-        self.used, self.runtime.stream = False, None
+        self.used = self.watches = False
+        self.runtime.stream = None
         self.arrays.close()
 
     def forget(self, often: bool = False) -> None:
         """Rank 0 may have drawn since the last step. All ranks say so at the same places; `often`: at every step."""
         self.stale, self.often = True, self.often or often
+        self.compares = self.compares or not often
 
     def state(self) -> dict[str, Any] | None:
         """For a checkpoint: the stream, where it is known."""
@@ -76,20 +92,63 @@ class OneStream:
 
     def around(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """`run`, a training step."""
+        if self.watches:
+            return self.watched(run)
         if not self.used:
             return run
 
         def run_alike(batch: Any, batch_idx: int) -> Any:
-            new = self.begin()
+            self.mode.batch = batch
             try:
-                if not (new or self.learns) and self.drawn.isdisjoint(TENSORS):
-                    return run(batch, batch_idx)
-                with self.mode:
-                    return run(batch, batch_idx)
+                return self.run(run, batch, batch_idx)
             finally:
-                self.end()
+                self.mode.batch = None
+                self.steps += 1
+                if self.steps == 1:
+                    self.forget()  # what the ranks have learned of shapes in it, each with its own number of samples
+                    self.telling.of_generators(self.generators)
 
         return run_alike
+
+    def around_hook(self, hook: Callable[..., Any]) -> Callable[..., Any]:
+        """The user's own `hook` at the beginning or the end of a batch, which all ranks call."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if not self.used or self.running:
+                return hook(*args, **kwargs)
+            return self.run(hook, *args, **kwargs)
+
+        return call
+
+    def run(self, run: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        new = self.begin()
+        try:
+            if not (new or self.learns) and self.drawn.isdisjoint(TENSORS):
+                return run(*args, **kwargs)
+            with self.mode:
+                return run(*args, **kwargs)
+        finally:
+            self.end()
+
+    def watched(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """`run`, which is compiled: it is told, once, that it draws."""
+
+        def call(*args: Any) -> Any:
+            if not self.learns:
+                return run(*args)
+            before = capture()
+            outputs = run(*args)
+            if differs(before, capture()):
+                self.telling.certain("compiled or scripted code of the module, which draws on each process for itself")
+            return outputs
+
+        return call
+
+    def learned(self) -> None:
+        """A fit's first epoch is over: all that a step draws has been met."""
+        if self.used and self.learns:
+            self.telling.doubts(self.rows.readings.mistaken())
+        self.learns = False
 
     def begin(self, whole: bool = False) -> bool:
         """From here to `end` this rank draws from the shared stream; `whole`: for all samples one by one. True where it
@@ -109,6 +168,8 @@ class OneStream:
     def ask(self) -> bool:
         """Rank 0's stream, on every rank; was it another?"""
         self.arrays.open()  # where NumPy has only now been imported
+        if self.compares:
+            self.compare()
         state = None
         if self.rank == 0:
             state = capture()
@@ -119,10 +180,22 @@ class OneStream:
         self.shared = self.shared if state is None else state
         return state is not None
 
+    def compare(self) -> None:
+        """Have all ranks drawn as much since they were last asked? What shapes mean they learn together."""
+        mine = {kind: crc32(pickle.dumps(_plain(state))) for kind, state in self.after.items()}
+        here = (mine, self.rows.readings.counts)
+        found = gather_objects(here, self.runtime.group, self.runtime.world_size, "what its steps have drawn")
+        apart = {kind for other, _ in found for kind in mine.keys() & other.keys() if mine[kind] != other[kind]}
+        if apart:
+            self.telling.apart(apart)
+        for _, counts in found:
+            self.rows.readings.learn(counts)
+        self.compares, self.left, self.after = False, None, {}
+
     def enter(self, kind: str) -> None:
         """From here on the step draws from the shared stream of this kind. Rank 0's own is that one."""
         assert self.shared is not None
-        if kind in self.own or kind not in self.shared or (self.rank == 0 and kind not in TENSORS):
+        if kind in self.own or kind not in self.shared:
             return
         read, write = KINDS[kind]
         own = read()
@@ -142,14 +215,36 @@ class OneStream:
         for kind, own in self.own.items():
             read, write = KINDS[kind]
             now = read()
-            if kind not in self.drawn and kind_differs(now, self.shared[kind] if self.rank else own):
-                self.drawn.add(kind)
+            before = self.shared[kind] if self.rank else own
+            if self.learns or kind not in self.drawn:
+                self.note(kind, before, now)
+            self.after[kind] = now
             if self.rank:
                 self.shared[kind] = now
                 write(own)
         self.own = {}
+        if self.rows.found:
+            self.drawn.add("torch")
+        readings = self.rows.readings
+        if self.learns and self.rows.divided:
+            for name, numbers in self.rows.singles.items():
+                readings.looped(name, numbers, self.rows.count)
+        for why in readings.reasons:
+            self.telling.certain(why, readings.reasons[why])
         if self.rank == 0 and self.often:
             self.left = capture()
+
+    def note(self, kind: str, before: Any, now: Any) -> None:
+        if not kind_differs(now, before):
+            return
+        self.drawn.add(kind)
+        if kind == "random" and self.rows.divided:
+            words = (now[1][-1] - before[1][-1]) % WORDS
+            self.rows.readings.looped("random", words, self.rows.count)
+
+
+def _plain(state: Any) -> Any:
+    return state.numpy().tobytes() if isinstance(state, torch.Tensor) else state
 
 
 def _suits(strategy: Strategy) -> bool:

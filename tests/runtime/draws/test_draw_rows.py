@@ -47,15 +47,28 @@ def test_one_sample_has_the_heads_that_were_met_before():
 def test_as_many_heads_as_ranks():
     made = rows(0, 4, 8)
     assert made.place((8, 5, 5), flat=True) is None, "eight samples are the whole batch"
-    assert made.place((8, 5, 5), flat=True, heads=True) == Place(0, 16, 0, 8)
-    assert made.place((8, 4, 4), flat=True, heads=True) == Place(0, 16, 0, 8), "four steps of time"
-    assert made.place((4, 2, 5, 5), flat=True, heads=True) == Place(0, 8, 0, 4)
+    assert made.place((8, 5, 5), flat=True, only=0) == Place(0, 16, 0, 8)
+    assert made.place((8, 4, 4), flat=True, only=0) == Place(0, 16, 0, 8), "four steps of time"
+    assert made.place((4, 2, 5, 5), flat=True, only=0) == Place(0, 8, 0, 4)
 
 
 def test_a_borrowed_sample_is_the_first():
     made = rows(7, 7, 7)
     made.set(0, 0, 3)
     assert made.place((1, 5)) == Place(0, 3, 0, 1)
+
+
+def test_who_borrows_behind_the_last_sample_has_the_first():
+    made = rows(2, 2, 2)
+    assert made.place((1, 5)) == Place(0, 2, 0, 1)
+
+
+def test_views_of_the_batch_lie_one_behind_the_other():
+    made = rows(4, 7, 7)
+    made.views.add(2)
+    place = made.place((6, 5), flat=True)
+    assert place == Place(0, 7, 4, 7, 2)
+    assert place.shape((6, 5)) == (14, 5) and place.pieces == [(4, 3), (11, 3)]
 
 
 def test_a_batch_of_one_sample_is_drawn_as_it_is():

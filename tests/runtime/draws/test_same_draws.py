@@ -5,7 +5,7 @@ import json
 import pytest
 from launching import MANY, SCRIPTS, answers, ptrun
 
-CASES = "step late manual validated validation samples collated masked lazy streamed together".split()
+CASES = "step late manual validated validation samples collated masked lazy streamed together hooks".split()
 
 
 @pytest.fixture(scope="module", params=[2, *MANY])
@@ -26,6 +26,22 @@ def test_samples_that_are_not_drawn_are_loaded_once(several, case):
     expected = answers("draws.py", 1)[case]["loads"]
     borrowed = several[case]["loads"] - expected
     assert expected == 2 * 103 and 0 <= borrowed <= 2, "a rank without a sample borrows one"
+
+
+@pytest.mark.slow
+def test_fewer_samples_than_processes():
+    assert answers("draws.py", 3, "few")["few"]["losses"] == pytest.approx(
+        answers("draws.py", 1, "few")["few"]["losses"]
+    )
+
+
+@pytest.mark.slow
+def test_what_differs_is_told():
+    options = ["--accelerator", "cpu", "--devices", "2", "--global-batch"]
+    done = ptrun(*options, str(SCRIPTS / "draws.py"), "told", "step")
+    assert done.returncode == 0, done.stderr[-4000:]
+    told = [line for line in done.stderr.splitlines() if line.startswith("random numbers")]
+    assert len(told) == 2 and "has drawn more numbers from torch" in told[1] and "one sample after the other" in told[0]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from ptmigrate.runtime.data.divide import bounds
 from ptmigrate.runtime.draws import tensors
 from ptmigrate.runtime.draws.rows import Rows
 from ptmigrate.runtime.draws.tensors import WholeDraws
-from torch.distributions import Categorical, Normal
+from torch.distributions import Beta, Categorical, Normal
 from torch.utils.checkpoint import checkpoint
 
 SAMPLES = 8
@@ -29,6 +29,15 @@ def recomputed(x, reentrant, differentiate):
         return torch.autograd.grad(loss, y)[0]
     loss.backward()
     return y.grad
+
+
+def packed(x):
+    return nn.utils.rnn.pack_padded_sequence(x, [5, 4, 2, 1], batch_first=True)
+
+
+def frozen(run):
+    with torch.no_grad():
+        return run()
 
 
 DRAWS = {
@@ -67,6 +76,11 @@ DRAWS = {
     "attention without weights": lambda x: ATTENTION(x, x, x, need_weights=False)[0],
     "scaled dot product": lambda x: F.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None], dropout_p=0.4),
     "transformer": ENCODER,
+    "views": lambda x: F.dropout(torch.cat([x, x]), 0.5).view(2, -1, 5, 6).transpose(0, 1),
+    "a beta": lambda x: Beta(2.0, 3.0).sample((len(x), 1)),
+    "poisson of one rate": lambda x: torch.poisson(torch.tensor(3.0).expand(len(x), 2)),
+    "chosen by one row of weights": lambda x: torch.multinomial(torch.ones(6), len(x), replacement=True),
+    "dropout of a teacher": lambda x: frozen(lambda: F.dropout(LINEAR(x[:, 0, :]), 0.5)),
     "a checkpoint": lambda x: recomputed(x, False, False),
     "a reentrant checkpoint": lambda x: recomputed(x, True, False),
     "a checkpoint and grad": lambda x: recomputed(x, False, True),
@@ -74,12 +88,14 @@ DRAWS = {
 TIME = {
     "dropout": lambda x: F.dropout(x, 0.5),
     "lstm": lambda x: LSTM_TIME_FIRST(x)[0],
+    "lstm as long as there are samples": lambda x: LSTM_TIME_FIRST(x[:4])[0],
     "attention": lambda x: TIME_FIRST(x, x, x)[0],
 }
 ALIKE = {
     "a coin": lambda x: torch.rand(1),
     "noise of a size of its own": lambda x: torch.randn(64, 100),
     "noise for all samples": lambda x: torch.randn(SAMPLES, 2),
+    "one beta": lambda x: Beta(2.0, 3.0).sample(),
     "a parameter": lambda x: torch.randn_like(nn.Parameter(torch.ones(4, 9))),
     "dropped weights": lambda x: F.dropout(nn.Parameter(torch.ones(4, 9)), 0.5),
 }
@@ -93,7 +109,7 @@ def several(draw, x, world, dim=0):
         start, stop = bounds(SAMPLES, rank, world)
         rows.set(start, stop, SAMPLES)
         torch.manual_seed(0)
-        with WholeDraws(rows, rank, set()):
+        with WholeDraws(rows, rank, []):
             found.append(draw(x.narrow(dim, start, stop - start)))
         ends.append(torch.get_rng_state())
     return found, ends
@@ -138,7 +154,7 @@ def test_noise_for_weights_is_drawn_alike():
     torch.manual_seed(0)
     alone = torch.randn_like(weight)
     torch.manual_seed(0)
-    with WholeDraws(rows, 0, {weight.shape}), torch.no_grad():
+    with WholeDraws(rows, 0, [weight]), torch.no_grad():
         assert torch.equal(torch.randn_like(weight), alone)
 
 
@@ -146,6 +162,39 @@ def test_noise_for_weights_is_drawn_alike():
 def test_what_cannot_be_drawn_whole_differs_by_rank(draw):
     first, second = several(draw, torch.ones(SAMPLES, 50), 2)[0]
     assert not torch.equal(first[:3], second)
+
+
+@pytest.mark.parametrize(
+    ("draw", "why"),
+    [
+        (lambda x: torch.poisson(x.abs()), "poisson, depending on values"),
+        (lambda x: x[torch.randperm(len(x))], "randperm of the samples"),
+        (lambda x: LSTM(packed(x))[0].data, "lstm, of sequences of several lengths"),
+        (lambda x: F.dropout(x, 0.5), ""),
+        (lambda x: x[:, torch.randperm(5)], ""),
+        (lambda x: LSTM.eval()(packed(x))[0].data, ""),
+    ],
+)
+def test_what_is_not_drawn_as_one_process_does_is_noted(draw, why):
+    LSTM.train()
+    rows = Rows()
+    rows.set(0, 4, SAMPLES)
+    with WholeDraws(rows, 0, []):
+        draw(torch.ones(4, 5, 6))
+    LSTM.train()
+    reasons = rows.readings.reasons
+    assert [reason.startswith(why) for reason in reasons] == [True] * bool(why)
+    assert all(line.startswith("test_whole_draws.py:") for line in reasons.values())
+
+
+def test_one_sample_s_memory_is_laid_out_as_several_samples_is():
+    x = torch.randn(5, 3, 6, generator=torch.Generator().manual_seed(1))  # time first, seen batch first
+    whole, _ = one(lambda x: F.dropout(x.transpose(0, 1), 0.5), x)
+    rows = Rows()
+    rows.set(2, 3, 3)
+    torch.manual_seed(0)
+    with WholeDraws(rows, 2, []):
+        assert torch.equal(F.dropout(x[:, 2:].transpose(0, 1), 0.5), whole[2:])
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -168,6 +217,6 @@ def test_a_method_that_somebody_watches_is_called_once(monkeypatch):
     rows = Rows()
     rows.set(0, 4, 8)
     x = torch.ones(4, requires_grad=True)
-    with WholeDraws(rows, 0, set()):
+    with WholeDraws(rows, 0, []):
         F.dropout(x, 0.5).sum().backward(retain_graph=True)
     assert calls == [1] and x.grad is not None

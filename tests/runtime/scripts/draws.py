@@ -8,9 +8,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from ptmigrate.runtime import Module, Trainer, rank_zero_print
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, default_collate
 
-CASES = "step late manual validated validation samples collated masked lazy streamed together".split()
+CASES = "step late manual validated validation samples collated masked lazy streamed together hooks".split()
 SAMPLES, QUIET = 103, {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
 
 
@@ -42,6 +42,23 @@ class Net(Module):
 
     def validation_step(self, batch, batch_idx):
         self.log("loss", F.cross_entropy(self.net(batch[0]), batch[1]), sync_dist=True)
+
+
+class Hooks(Net):
+    def on_after_batch_transfer(self, batch, dataloader_idx):
+        return [batch[0] + torch.randn_like(batch[0]), batch[1]] if self.trainer.training else batch
+
+    def on_train_batch_start(self, batch, batch_idx):
+        batch[0].mul_(torch.rand(len(batch[0]), 1))
+
+    def on_train_batch_end(self, outputs, batch, batch_idx):
+        torch.randn(5, 7)  # pictures, now and then: the next step goes on behind them
+
+
+class OneByOne(Net):
+    def training_step(self, batch, batch_idx):
+        x = torch.stack([row.roll(int(torch.randint(0, 6, ()))) for row in batch[0]])
+        return super().training_step((x, batch[1]), batch_idx)
 
 
 class DrawsInValidation(Net):
@@ -112,6 +129,9 @@ def cases(data):
         "masked": lambda: (Net(), DataLoader(data, 8, shuffle=True, collate_fn=masked)),
         "lazy": lambda: (Net(), DataLoader(flipped, 8, sampler=Lazy())),
         "together": lambda: (Net(), {"long": loader, "short": DataLoader(data, 40, shuffle=True)}),
+        "hooks": lambda: (Hooks(), loader),
+        "told": lambda: (OneByOne(), loader),
+        "few": lambda: (Net(), DataLoader(Subset(data, range(10)), 8)),
         "streamed": lambda: (Net(), DataLoader(Stream(flipped), 8)),
     }
 

@@ -71,9 +71,9 @@ class WholeArrays:
                 drawn = function(*args[:at], place.shape(shape), *args[at + 1 :], **kwargs)
             else:
                 drawn = function(*args, **{**kwargs, "size": place.shape(shape)})
-            before = (slice(None),) * place.dim
-            pieces = [drawn[(*before, slice(start, start + length))] for start, length in place.pieces]
-            return sys.modules["numpy"].concatenate(pieces, place.dim)
+            numpy = sys.modules["numpy"]
+            pieces = [numpy.take(drawn, range(start, start + length), place.dim) for start, length in place.pieces]
+            return numpy.concatenate(pieces, place.dim)
 
         return draw
 

@@ -98,6 +98,18 @@ class HandedOut:
         return iter(found)
 
 
+@contextmanager
+def backward_of_parts() -> Iterator[None]:
+    """Around stage 3's backward: an error in it names what parts are too little for."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"{error} (in stage 3; if the loss holds gradients, of torch.autograd.grad with create_graph=True, theirs "
+            "need parameters that are parts again by then: use 'deepspeed_stage_2', 'fsdp' or 'ddp')"
+        ) from error
+
+
 # -- what is done to parameters -----------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -98,6 +98,7 @@ class DeepSpeedStrategy(Strategy):
         self._parts: Parts | None = None
         self._when_asked: WhenAsked | None = None  # stage 3
         self._handed_out: Any = None  # stage 3
+        self._in_backward: Callable[[], AbstractContextManager] = nullcontext
         self._accumulating = False
         self._gathered = False  # stage 3: are all parameters on every rank just now?
 
@@ -190,6 +191,7 @@ class DeepSpeedStrategy(Strategy):
             self._ranks = GradientAverager(self.runtime.world_size, self.runtime.group)
             self.optimizer.register_step_pre_hook(lambda *_: self._ranks.meet(0))
         if self.stage == 3:
+            self._in_backward = deepspeed_whole.backward_of_parts
             self._parts = Parts(module, deepspeed_whole.is_part, "DeepSpeed's stage 3")
             self._when_asked = WhenAsked(module, self._whole)
         if self.runtime.world_size > 1:
@@ -249,7 +251,8 @@ class DeepSpeedStrategy(Strategy):
             self.before_backward(loss)
         if self.manual:
             loss = self.engine(lambda: loss)  # its forward tells it of the backward that comes
-        self.engine.backward(loss, *args, **kwargs)
+        with self._in_backward():
+            self.engine.backward(loss, *args, **kwargs)
         if not self.own:
             self.after_backward()
 

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 from engine_matrix import numbers
-from launching import answers
+from launching import answers, ptrun
 from ptmigrate.runtime import DeepSpeedStrategy
 from ptmigrate.runtime.errors import ConfigurationError
 
@@ -34,3 +34,34 @@ def test_its_own_checkpoint_has_a_file_of_optimizer_states_a_process(case):
 def test_a_folder_without_a_checkpoint_is_named(tmp_path):
     with pytest.raises(ConfigurationError, match=f"no checkpoint of DeepSpeed's in '{tmp_path}'"):
         DeepSpeedStrategy.consolidate(tmp_path, tmp_path / "whole.ckpt")
+
+
+PENALTY = """
+import torch
+from ptmigrate.runtime import Module, Trainer
+
+class Net(Module):
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.1)
+
+    def training_step(self, batch, batch_idx):
+        x = batch.requires_grad_()
+        return torch.autograd.grad(self.net(x).sum(), x, create_graph=True)[0].pow(2).mean()
+
+loader = torch.utils.data.DataLoader(torch.ones(8, 4), 4)
+Trainer(max_epochs=1, logger=False, enable_checkpointing=False).fit(Net(), loader)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", [2, 3])
+def test_gradients_of_gradients_in_stage_3_name_the_way_out(stage, tmp_path):
+    (tmp_path / "penalty.py").write_text(PENALTY)
+    strategy = f"deepspeed_stage_{stage}"
+    done = ptrun("--accelerator", "cpu", "--devices", "2", "--strategy", strategy, str(tmp_path / "penalty.py"))
+    assert (done.returncode == 0) == (stage == 2), done.stderr[-4000:]
+    assert ("use 'deepspeed_stage_2'" in done.stderr) == (stage == 3)

@@ -36,10 +36,8 @@ def with_precision(facts: Facts, options: Options) -> Result | None:
     full = facts.after(apply(facts, changes))
     full.precision = mixed[1]
     try:
-        result = lifted(full, options)
+        result = lifted(full, options, by_hand=codemod.by_hand)
     except (CannotLift, *FAULTS):
-        return None
-    if result.plan != "module" and not (result.plan == "manual" and codemod.by_hand):
         return None
     line = line_map(full.text.text, facts.text.text)
     result.edits[:] = [*(c.edit for c in changes), *(replace(e, line=line(e.line)) for e in result.edits)]
@@ -57,7 +55,8 @@ def _copies(facts: Facts) -> list[Note]:
     return notes
 
 
-def lifted(facts: Facts, options: Options) -> Result:
+def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
+    """The result with the loop lifted; CannotLift where it cannot be, or `by_hand` is False and its steps must be."""
     from .lift.lift import lift
     from .lift.own_device import CODE as PLACED
     from .lift.own_device import settled
@@ -71,7 +70,7 @@ def lifted(facts: Facts, options: Options) -> Result:
     plain.precision, plain.sync_batchnorm, plain.ours = facts.precision, facts.sync_batchnorm, facts.ours
     line = line_map(plain.text.text, facts.text.text)
     try:
-        text, plan, more, attention = lift(plain, accelerator(facts), options.wants(PLACED))
+        text, plan, more, attention = lift(plain, accelerator(facts), options.wants(PLACED), by_hand)
     except CannotLift as why:
         if why.node is not None:
             why.line = line(getattr(why.node, "lineno", 1))

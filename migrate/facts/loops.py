@@ -274,7 +274,7 @@ class Loops:
         }
 
     def _hot_function(self, function: Function) -> Hot | None:
-        """The hot loop that a function's body runs in, when it is called from nowhere else."""
+        """The hot loop that a function's body runs in, one that trains first, when it is called from nowhere else."""
         if function not in self._of_function:
             self._of_function[function] = None  # a recursive call is no other caller
             self._of_function[function] = self._callers_loop(function)
@@ -291,7 +291,7 @@ class Loops:
             if hot is None:
                 return None
             found.append(hot)
-        return next((h for h in found if not h.guarded), found[0] if found else None)
+        return min(found, key=lambda h: (h.guarded, h.kind != TRAINS, h.line), default=None)
 
     # -- what stands around a node -------------------------------------------------------------------------------------
 

@@ -27,12 +27,21 @@ class Names:
         self._given = nodes
         self._simple: dict[str, str | None] = {}
         self._resolving: set[ast.AST] = set()
+        self._known: dict[ast.AST, str | None] = {}
 
     @cached_property
     def nodes(self) -> Nodes:
         return self._given or Nodes(self.tree)
 
     def resolve(self, node: ast.AST) -> str | None:
+        if node in self._known:
+            return self._known[node]
+        found = self._resolved(node)
+        if not self._resolving:
+            self._known[node] = found
+        return found
+
+    def _resolved(self, node: ast.AST) -> str | None:
         attributes: list[str] = []
         while node.__class__ is ast.Attribute:
             attributes.append(node.attr)

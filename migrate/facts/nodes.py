@@ -6,11 +6,13 @@ Every other fact that lint needs starts from these lists, so that a file is walk
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from functools import cached_property, wraps
 from typing import TypeVar, cast
+from weakref import WeakKeyDictionary
 
 N = TypeVar("N", bound=ast.AST)
+T = TypeVar("T")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -53,9 +55,25 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def walk(node: ast.AST) -> list[ast.AST]:
-    """A node and all below it in the order of `ast.walk`, in a third of its time; see `children`."""
-    found, fields = [node], ALL_FIELDS
+def once_a_node(question: Callable[[ast.AST], T]) -> Callable[[ast.AST], T]:
+    """Keeps the answer about a node as long as the node lives: trees do not change. It may not hold the node itself."""
+    answers: WeakKeyDictionary[ast.AST, T] = WeakKeyDictionary()
+
+    @wraps(question)
+    def asked(node: ast.AST) -> T:
+        try:
+            return answers[node]
+        except KeyError:
+            answer = answers[node] = question(node)
+            return answer
+
+    return asked
+
+
+@once_a_node
+def below(node: ast.AST) -> list[ast.AST]:
+    """All nodes below one, in the order of `ast.walk`, in a third of its time."""
+    found, fields = children(node), ALL_FIELDS
     for n in found:  # which grows meanwhile
         for field in fields[n.__class__]:
             value = getattr(n, field, None)
@@ -66,14 +84,25 @@ def walk(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def walk(node: ast.AST) -> list[ast.AST]:
+    """A node and all below it in the order of `ast.walk`; see `children`."""
+    return [node, *below(node)]
+
+
 class Nodes:
     """All nodes of a tree; the lists by type are in no particular order."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(
+        self,
+        tree: ast.Module,
+        parents: dict[ast.AST, ast.AST] | None = None,
+        by_type: dict[type, list[ast.AST]] | None = None,
+    ) -> None:
         self.tree = tree
-        self.parents: dict[ast.AST, ast.AST] = {}
-        self.by_type: dict[type, list[ast.AST]] = {}
-        self._fill()
+        self.parents: dict[ast.AST, ast.AST] = {} if parents is None else parents
+        self.by_type: dict[type, list[ast.AST]] = {} if by_type is None else by_type
+        if parents is None:
+            self._fill()
 
     def _fill(self) -> None:
         by_type, parents, fields = self.by_type, self.parents, _FIELDS

@@ -13,7 +13,7 @@ from .devices import Devices
 from .loops import Loops
 from .mixing import Mixing
 from .names import Names
-from .nodes import walk
+from .nodes import Nodes, walk
 from .placed import Placed
 from .scopes import Scopes
 from .tensors import Tensors
@@ -80,7 +80,7 @@ class Facts:
 
     @cached_property
     def names(self) -> Names:
-        return Names(self.tree)
+        return Names(self.tree, Nodes(self.tree, self.scopes.parents, self._by_type))
 
     @cached_property
     def scopes(self) -> Scopes:

@@ -15,10 +15,13 @@ from .splice import Splice, indent
 ATTEMPTS = ((True, True), (False, True), (True, False), (False, False))  # (lift the evaluation, automatic steps)
 
 
-def lift(facts: Facts, accelerator: str | None = None, places: bool = True) -> tuple[str, str, list[Edit], list[Note]]:
+def lift(
+    facts: Facts, accelerator: str | None = None, places: bool = True, by_hand: bool = True
+) -> tuple[str, str, list[Edit], list[Note]]:
     """The lifted text, its plan (module or manual), edits and notes; CannotLift where it is not shown to be right.
 
-    `places`: tensors that the script puts on a device by name go to the Module's own.
+    `places`: tensors that the script puts on a device by name go to the Module's own. `by_hand`: whether the Module may
+    step its optimizers itself.
     """
     first: CannotLift | None = None
     tried: list[tuple[bool, bool]] = []
@@ -29,6 +32,8 @@ def lift(facts: Facts, accelerator: str | None = None, places: bool = True) -> t
         try:
             recipe = find(facts, loops, evaluates, automatic)
             tried += _also(recipe, evaluates, automatic)
+            if recipe.optimization.manual and not by_hand:
+                raise CannotLift(None, "its steps are by hand")
             lifted = ModuleBuilder(facts, recipe, accelerator, places).build()
         except CannotLift as why:
             first = first or why

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
-from ..facts.nodes import children, walk
+from ..facts.nodes import children, once_a_node, walk
 from ..facts.script import Facts
 
 OWN_SCOPE = {ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef}
 COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
 
 
-def walk_here(node: ast.AST) -> Iterator[ast.AST]:
+def walk_here(node: ast.AST) -> list[ast.AST]:
     """ast.walk without the bodies of nested functions and classes."""
-    stack = [node]
+    return [node, *_below_here(node)]
+
+
+@once_a_node
+def _below_here(node: ast.AST) -> list[ast.AST]:
+    found: list[ast.AST] = []
+    stack = children(node)
     while stack:
         n = stack.pop()
-        yield n
-        if n.__class__ in OWN_SCOPE and n is not node:
-            continue
-        stack += children(n)
+        found.append(n)
+        if n.__class__ not in OWN_SCOPE:
+            stack += children(n)
+    return found
 
 
 def returned(facts: Facts, f: ast.FunctionDef) -> list[ast.expr]:
@@ -79,15 +84,21 @@ def names_below(facts: Facts, f: ast.FunctionDef, seen: frozenset[str] = frozens
     return found
 
 
-def names_of(node: ast.AST) -> Iterator[ast.Name]:
+def names_of(node: ast.AST) -> list[ast.Name]:
     """The names of a statement that belong to its own scope: the locals of functions nested in it are left out."""
+    return [node] if isinstance(node, ast.Name) else _names_below(node)
+
+
+@once_a_node
+def _names_below(node: ast.AST) -> list[ast.Name]:
+    found: list[ast.Name] = []
     stack: list[tuple[ast.AST, frozenset[str]]] = [(node, frozenset())]
     while stack:
         n, hidden = stack.pop()
         kind = n.__class__
         if kind is ast.Name:
             if n.id not in hidden:  # type: ignore[attr-defined]
-                yield n  # type: ignore[misc]
+                found.append(n)  # type: ignore[arg-type]
             continue
         if kind in OWN_SCOPE and isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             hidden = hidden | _locals(n)
@@ -100,6 +111,7 @@ def names_of(node: ast.AST) -> Iterator[ast.Name]:
             stack += [(c, hidden) for c in (first.target, *first.ifs)]
             continue
         stack += [(c, hidden) for c in children(n)]
+    return found
 
 
 def _locals(f: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
-from ..facts.nodes import walk
+from ..facts.nodes import children, once_a_node, walk
 from ..facts.script import Facts
 from .nodes import names_of
 
@@ -124,7 +124,8 @@ def sure_of(s: ast.stmt) -> set[str] | None:
 LATER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def surely_read(s: ast.stmt) -> set[str]:
+@once_a_node
+def surely_read(s: ast.AST) -> set[str]:
     """The names that a statement reads whenever it runs: none of its branches, nor of what it may call later."""
     if isinstance(s, ast.With):
         opened = {n for item in s.items for n in _at_once(item.context_expr)}
@@ -142,7 +143,7 @@ def _at_once(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.Compare):  # `a < b < c` reads c only where a < b
         yield from [*_at_once(node.left), *_at_once(node.comparators[0])]
     elif not isinstance(node, LATER):
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             yield from _at_once(child)
 
 

@@ -27,6 +27,16 @@ STEP = "loss = criterion(model(x), y); loss.backward(); optimizer.step()"
         (f"for e in range(9):\n  for x, y in loader:\n    {STEP}\n    here()", (2, "trains", False)),
         (f"for e in range(9):\n  {STEP}\n  here()", (1, "trains", False)),  # full batch
         (f"while True:\n  {STEP}\n  here()", (1, "trains", False)),
+        (  # called by both, in either order: the one that trains
+            "def f(): here()\ndef test():\n  for x in val_loader:\n    model(x)\n    f()\n"
+            f"for x, y in loader:\n  {STEP}\n  f()",
+            (6, "trains", False),
+        ),
+        (
+            f"def f(): here()\nfor x, y in loader:\n  {STEP}\n  f()\n"
+            "for x in val_loader:\n  with torch.no_grad():\n    model(x)\n    f()",
+            (2, "trains", False),
+        ),
         ("for x in loader:\n  loss = f(x)\n  scaler.scale(loss).backward()\n  here()", (1, "trains", False)),
         ("for x in loader:\n  for m in models:\n    m(x).backward()\n  here()", (1, "trains", False)),
         ("for x in loader:\n  optimizer.step(closure)\n  here()", (1, "trains", False)),

@@ -1,13 +1,14 @@
 """The statements that a pass has to read: libcst gets these alone, and every byte around them stays as it is.
 
-A compound statement of which only inner statements change is not read itself, as long as each of its blocks keeps one.
+A compound statement of which only inner statements change is not read itself, as long as each of its blocks keeps one;
+of one whose head changes the head is read, above a stub of a body.
 """
 
 from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..facts.script import Facts
@@ -16,25 +17,31 @@ Place = tuple[int, int, int, int]  # as facts.text.key tells them
 Group = list[ast.stmt]  # one statement, or those that semicolons keep on its lines
 COMMENT = "#"
 FEED = "\f"  # columns are counted from it
+HEADS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.AsyncFor, ast.While, ast.If, ast.With)
 
 
 @dataclass(frozen=True)
 class Region:
-    """Lines `first` to `last` of a block: statements with the comments above them, and up to the next statement."""
+    """Lines `first` to `last` of a block: statements with the comments above them, and up to the next statement.
+
+    Or the head of a statement, with the one line `stub` for its body.
+    """
 
     first: int
     last: int
     margin: str
+    stub: str = ""
 
 
-def regions_of(facts: Facts, places: Iterable[Place]) -> list[Region]:
-    """The regions that hold all of the places, in the order of the text."""
-    return _Cut(facts, sorted(places)).block(facts.tree.body, keeps_one=False) or []
+def regions_of(facts: Facts, places: Iterable[Place], heads: Collection[Place] = ()) -> list[Region]:
+    """The regions that hold all of the places, in the order of the text; of the statements `heads` the heads change."""
+    return _Cut(facts, sorted(places), heads).block(facts.tree.body, keeps_one=False) or []
 
 
 class _Cut:
-    def __init__(self, facts: Facts, places: list[Place]) -> None:
+    def __init__(self, facts: Facts, places: list[Place], heads: Collection[Place]) -> None:
         self.facts = facts
+        self.whole = set(places).difference(heads)
         self.starts = [place[:2] for place in places]
         text = facts.text
         self.lines = [text.text[a:b].strip() for a, b in zip(text.starts, [*text.starts[1:], None], strict=True)]
@@ -73,9 +80,14 @@ class _Cut:
         if not count:
             return []
         blocks = list(_blocks(group[0]))
-        if len(group) > 1 or sum(map(self.inside, blocks)) < count:
-            return None  # its head changes, or it has no blocks
         found: list[Region] = []
+        if len(group) > 1:
+            return None
+        if sum(map(self.inside, blocks)) < count:
+            head = self.head(group[0])
+            if head is None:
+                return None
+            found.append(head)
         for block in filter(self.inside, blocks):
             if self.facts.text.margin(block[0]).strip():
                 return None  # on the line of the head
@@ -84,6 +96,18 @@ class _Cut:
                 return None
             found += inner
         return found
+
+    def head(self, s: ast.stmt) -> Region | None:
+        """The lines of a head above its block; None where more changes than the head."""
+        if not isinstance(s, HEADS) or self.facts.text.key(s) in self.whole or self.is_elif([s]):
+            return None
+        margins = [self.facts.text.margin(n).rpartition(FEED)[2] for n in (s, s.body[0])]
+        last = _first_line(s.body[0]) - 1
+        if margins[1].strip() or last < s.lineno:
+            return None  # on the line of the head
+        while self.is_blank(last):
+            last -= 1
+        return Region(_first_line(s), last, margins[0], f"{margins[1]}pass")
 
     def is_elif(self, block: list[ast.stmt]) -> bool:
         start, _ = self.facts.text.span(block[0])

@@ -40,12 +40,18 @@ def rewritten_regions(
         more = [(facts.text.line_of(at), new.count(newline)) for at, _, new in edits if start <= at < stop]
         for key in keys[bisect_left(starts, region.first) : bisect_left(starts, region.last + 1)]:
             kind, first, column, last, end = key
-            a, b = (n + line - region.first + sum(new for at, new in more if at <= n) for n in (first, last))
-            own[kind, a, feeds.column(first, column), b, feeds.column(last, end)] = wanted[key]
-        between = "" if body.endswith(("\n", "\r")) else newline
+            inside = last <= region.last  # or it ends with the block, for which the stub stands
+            a, b = (
+                n + line - region.first + sum(new for at, new in more if at <= n)
+                for n in (first, min(last, region.last))
+            )
+            stop = (b, feeds.column(last, end)) if inside else (b + 1, len(region.stub))
+            own[(kind, a, feeds.column(first, column), *stop)] = wanted[key]
+        between = f"{region.stub}{newline}" if region.stub else "" if body.endswith(("\n", "\r")) else newline
         sheet += [body, f"{between}{margin}{mark}{newline}"]
         pieces.append((marks, len(between) + len(margin)))
-        line, marks = line + region.last - region.first + 2 + sum(new for _, new in more), marks + 1
+        line += region.last - region.first + 2 + sum(new for _, new in more) + bool(region.stub)
+        marks += 1
     written = rewritten("".join(sheet), own).split(mark)
     return [feeds.back(written[n][len(newline) : len(written[n]) - rest]) for n, rest in pieces]
 

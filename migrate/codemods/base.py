@@ -44,6 +44,7 @@ class Change:
     gone: tuple[ast.AST, ...] = ()  # the parts of the node that are no longer evaluated afterwards
     insertion: Insertion | None = None
     told: bool = True  # False for a part of a change that is told of as a whole
+    head: bool = False  # whether `rewrite` looks at nothing below the head of a compound statement
 
 
 class NotFound(Exception):
@@ -97,7 +98,8 @@ def apply(facts: Facts, changes: Iterable[Change]) -> str:
 
     text = facts.text.text
     added = added_lines(facts, insertions) if insertions else []
-    regions = regions_of(facts, (key[1:] for key in wanted))
+    heads = [key[1:] for key, own in wanted.items() if all(c.head for c in own)]
+    regions = regions_of(facts, (key[1:] for key in wanted), heads)
     out, at = [], 0
     for region, new in zip(regions, rewritten_regions(facts, regions, wanted, added), strict=True):
         start, stop = facts.text.line_span(region.first, region.last)

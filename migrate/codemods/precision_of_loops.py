@@ -202,7 +202,7 @@ class PrecisionOfLoops(Codemod):
             arg = facts.scopes.by_node[f].params[name]
             default = default_of(f, name)
             parts = (arg,) if default is None else (arg, default)
-            yield Change(f, self.edit(facts, arg, says), without_parameter(name), parts)
+            yield Change(f, self.edit(facts, arg, says), without_parameter(name), parts, head=True)
         for call, given in self.scalers.arguments.items():
             for f, value in given:
                 place = next(i for i, a in enumerate([*call.args, *call.keywords]) if value in (a, _value(a)))

@@ -200,7 +200,7 @@ def parameter_changes(codemod: Codemod, facts: Facts, f: ast.FunctionDef, arg: a
     reads = list(facts.scopes.reads(arg.arg, facts.scopes.by_node[f]))
     parts: list[ast.AST] = [arg, *([default] if default is not None else []), *reads]
     says = f"parameter `{arg.arg}` of {f.name}() removed: {why}"
-    changes = [Change(f, codemod.edit(facts, arg, says), without_parameter(arg.arg), tuple(parts))]
+    changes = [Change(f, codemod.edit(facts, arg, says), without_parameter(arg.arg), tuple(parts), head=True)]
     of = c.name if makes and c is not None else f.name
     for call in calls:
         value = argument(call, f, arg.arg, makes)

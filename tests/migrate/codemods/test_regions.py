@@ -31,6 +31,12 @@ SOURCES = [
     "y()\nmodel.cuda()\n\n# the end\n\n",
     "async def f():\n    async with a:\n        x = await y.cuda()\n        async for z in x:\n"
     "            z = z.cuda()\n            y()\n",
+    "@d\ndef f(  # of a\n    x=y.cuda(),\n    # and no more\n):  # head\n\n    # body\n    '''s'''\n    y()\n\n\ny()\n",
+    "for a in x.cuda():\n\n    # body\n    a = a.cuda()\n    y()\nelse:\n    y()\n",
+    "class C(a.cuda()):\n\ty()\n\n\twhile a.cuda() \\\n\t\t  and b:\n\t\t\tx = x.cuda()\n\t\t\ty()\n",
+    "with a.cuda() as b, \\\n     c:\n    # body\n    y()\nif x.cuda(): y()\nwhile x.cuda():\n  y(); z()\n",
+    "def f(a, use_cuda):\n    # body\n    y(a)\n    if use_cuda:\n        a.cuda()\n    y()\n\n\nf(1, use_cuda)\n",
+    "if x.cuda():\n    y()\nelif b:\n    y()\nelse:\n    y()\n",
     "while a:\n    y()\n    # moved\n    x.cuda(); model.cuda()\n    # end\n\n    # of it\n\ny()\n",
 ]
 
@@ -42,7 +48,7 @@ def test_the_same_as_with_the_whole_file(source, newline, monkeypatch):
     changes = plan_all(facts, lambda code: True)
     assert changes
     result = apply(facts, changes)
-    monkeypatch.setattr(_regions, "regions_of", lambda facts, places: [Region(1, len(facts.text.starts), "")])
+    monkeypatch.setattr(_regions, "regions_of", lambda facts, places, heads: [Region(1, len(facts.text.starts), "")])
     assert result == apply(facts, changes)
     assert result != facts.text.text
     ast.parse(result)
@@ -64,12 +70,17 @@ def regions(text: str, *names: str) -> list[str]:
         ("def f():\n    a\n    x\n", ["    x\n"]),
         ("def f():\n    x\n", ["def f():\n    x\n"]),  # nothing may be left of its body
         ("def f():\n    if a:\n        b\n        x\n    c\nd\n", ["        x\n"]),
-        ("def f():\n    if x:\n        b\n    c\nd\n", ["    if x:\n        b\n"]),
+        ("def f():\n    if x:\n        b\n    c\nd\n", ["    if x:\n"]),
         ("if a:\n    b\nelif c:\n    x\n    d\n", ["    x\n"]),
         ("if a:\n    b\nelif c:\n    x\n", ["if a:\n    b\nelif c:\n    x\n"]),
         ("if a: x\nb\n", ["if a: x\n"]),
         ("a; x\nb\n", ["a; x\n"]),
-        ("@x\ndef f():\n    a\n", ["@x\ndef f():\n    a\n"]),
+        ("@x\ndef f():\n    a\n", ["@x\ndef f():\n"]),
+        ("def f(\n    a=x,\n):\n\n    # b\n    b\n\n\nc\n", ["def f(\n    a=x,\n):\n"]),
+        ("for a in x:\n    b\n    x\n    c\nelse:\n    d\n", ["for a in x:\n", "    x\n"]),
+        ("for a in x:\n    x\n", ["for a in x:\n    x\n"]),
+        ("while x: b\nc\n", ["while x: b\n"]),
+        ("if a:\n    b\nelif x:\n    c\n", ["if a:\n    b\nelif x:\n    c\n"]),
         ("a\n", []),
     ],
 )

@@ -45,8 +45,8 @@ def rewritten_regions(
                 n + line - region.first + sum(new for at, new in more if at <= n)
                 for n in (first, min(last, region.last))
             )
-            stop = (b, feeds.column(last, end)) if inside else (b + 1, len(region.stub))
-            own[(kind, a, feeds.column(first, column), *stop)] = wanted[key]
+            b, end = (b, feeds.column(last, end)) if inside else (b + 1, len(region.stub))
+            own[kind, a, feeds.column(first, column), b, end] = wanted[key]
         between = f"{region.stub}{newline}" if region.stub else "" if body.endswith(("\n", "\r")) else newline
         sheet += [body, f"{between}{margin}{mark}{newline}"]
         pieces.append((marks, len(between) + len(margin)))

@@ -15,7 +15,7 @@ from ..facts.plain import VARIABLE, is_bare_variable
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import change_call, take_argument
+from .rewrites import change_call, source, take_argument
 
 SCALAR_NAME = re.compile(r"loss|err|cost|(^|_)(acc|accuracy|norm|kl|nll|correct|total)")
 REDUCES = {"sum", "mean", "norm", "item", "max", "min"}
@@ -48,6 +48,7 @@ class RemoveVariables(Codemod):
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
         gone: set[ast.AST] = set()
+        yield from self._types(facts)
         if not any(facts.names.resolve(c.func) == VARIABLE for c in facts.walk(ast.Call)):
             return
         for call in facts.walk(ast.Call):
@@ -66,6 +67,19 @@ class RemoveVariables(Codemod):
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
+
+    def _types(self, facts: Facts) -> Iterator[Change]:
+        """`type(h) == Variable`, which no tensor's type is since torch 0.4."""
+        for test in facts.walk(ast.Compare):
+            left, right, op = test.left, test.comparators[0], test.ops[0]
+            asked = isinstance(left, ast.Call) and _is_type_of(facts, left) and len(test.ops) == 1
+            if not asked or facts.names.resolve(right) != VARIABLE or facts.in_formatted_string(test):
+                continue
+            if isinstance(op, ast.Eq | ast.Is | ast.NotEq | ast.IsNot):
+                no = "not " if isinstance(op, ast.NotEq | ast.IsNot) else ""
+                new = f"{no}isinstance({facts.text.get(left.args[0])}, {facts.text.get(right)})"  # type: ignore[attr-defined]
+                says = f"`{facts.short(test)}` became `{new}`: a tensor is its own Variable, of another type"
+                yield Change(test, self.edit(facts, test, says), source(new), (left.func, *test.ops))  # type: ignore[attr-defined]
 
     def _tell_volatile(self, facts: Facts, call: ast.Call) -> None:
         """What volatile= once did: no graph behind what is computed from it."""
@@ -100,6 +114,12 @@ class RemoveVariables(Codemod):
         )
 
 
+def _is_type_of(facts: Facts, call: ast.Call) -> bool:
+    f = call.func
+    plain = isinstance(f, ast.Name) and f.id == "type" and facts.scopes.scope_of(f).lookup("type") is None
+    return plain and len(call.args) == 1 and not call.keywords
+
+
 class DataZero(Codemod):
     code = "PTM604"
     name = "data-zero"
@@ -112,7 +132,10 @@ class DataZero(Codemod):
                 yield Change(sub, self.edit(facts, sub, says), _item, (sub.slice,))
 
     def _reads_scalar(self, facts: Facts, sub: ast.Subscript) -> bool:
-        """`loss.data[0]`; not `x.data[0]`, which may be a row."""
+        """`loss.data[0]`; not `x.data[0]`, which may be a row, nor what is asked for as a tensor is."""
+        up = facts.scopes.parents.get(sub)
+        if isinstance(up, ast.Attribute) or (isinstance(up, ast.Subscript) and up.value is sub):
+            return False  # `loss.data[0].item()`
         if not (isinstance(sub.ctx, ast.Load) and isinstance(sub.slice, ast.Constant) and sub.slice.value == 0):
             return False
         data = sub.value

@@ -12,13 +12,14 @@ from collections.abc import Iterator
 
 from ..facts.classes import STEPS
 from ..facts.devices import OPTIONS, argument_at
+from ..facts.effects import only_asks
 from ..facts.floats import is_floating
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import change_argument, change_call, change_method, drop_arguments, set_keyword
+from .rewrites import change_argument, change_call, change_method, drop_arguments, set_keyword, take_branch
 
 FLOATS = {
     f"torch.{n}"
@@ -30,7 +31,8 @@ TAKES_DEVICE = {
     for n in "zeros ones full empty rand randn randint randperm arange linspace logspace eye tensor".split()
 }
 MOVES = {"to", "cuda", "cpu", "type_as", "item", "tolist", "numpy", "type", "device"}
-ON_CPU = {"pack_padded_sequence", "int", "float", "bool", "range", "print", "list", "from_numpy"}
+ON_CPU = {"pack_padded_sequence", "from_numpy"}
+READ = {"int", "float", "bool", "range", "print", "list", *ON_CPU}  # functions; `.float()` of a tensor reads nothing
 TENSOR_USE = {
     "size", "shape", "view", "device", "dtype", "dim", "float", "mean", "sum", "unsqueeze", "squeeze", "reshape",
     "permute", "cuda", "to", "new_zeros", "new_ones", "transpose", "t", "contiguous", "clone", "detach", "type_as",
@@ -67,9 +69,24 @@ class PlaceLikeInputs(Codemod):
                     self._tell(facts, call)
             elif full is None and isinstance(call.func, ast.Attribute) and call.func.attr.startswith("new_"):
                 yield from self._made_from(facts, call, call.func.value)
+        yield from self._choices(facts)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
+
+    def _choices(self, facts: Facts) -> Iterator[Change]:
+        """`torch.zeros(2).cuda() if use_cuda else torch.zeros(2)`: where it follows its input it needs no choice."""
+        for choice in facts.walk(ast.IfExp):
+            for side, other in (("body", choice.orelse), ("orelse", choice.body)):
+                call = getattr(choice, side)
+                receiver = facts.devices.moved(call) if isinstance(call, ast.Call) else None
+                if receiver is None or facts.placed.by_runtime(receiver) or not only_asks(facts.names, choice.test):
+                    continue
+                alike = facts.text.get(receiver) == facts.text.get(other) and not facts.in_formatted_string(choice)
+                whole = len(facts.devices.device_arguments(call)) == len(call.args) + len(call.keywords)
+                if alike and (whole or call.func.attr != "to") and self._place(facts, call) is not None:
+                    says = f"`{facts.short(choice)}` is the same wherever its input is"
+                    yield Change(choice, self.edit(facts, choice, says), take_branch(side), (choice.test, other))
 
     def _moved(self, facts: Facts, call: ast.Call, receiver: ast.expr) -> Iterator[Change]:
         """`torch.zeros(2, 3).cuda(0)`"""
@@ -347,11 +364,19 @@ def _leaves(facts: Facts, node: ast.AST) -> bool:
         if isinstance(up, ast.Attribute) and up.attr in MOVES:
             return True
         called = isinstance(up, ast.Call) and up.func is node
-        if isinstance(up, ast.Call) and (ast.unparse(up.func).rpartition(".")[2] in ON_CPU or (called and itself)):
+        if isinstance(up, ast.Call) and (_last(up.func) in (READ if _is_name(up) else ON_CPU) or (called and itself)):
             return True
         itself = itself and (called or not isinstance(up, ast.Call))
         node, up = up, facts.scopes.parents.get(up)
     return isinstance(up, ast.Compare)
+
+
+def _last(func: ast.expr) -> str:
+    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+
+
+def _is_name(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name)
 
 
 def _named(node: ast.AST, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import replace
 
 from .codemods.base import NotFound, apply
@@ -29,6 +30,7 @@ from .lifted import FAULTS, lifted, with_precision
 from .line_map import line_map
 from .report import Edit, Note
 from .result import Options, Result
+from .sources import unfollowed
 from .unread_devices import still_read, without_unread_devices
 from .unread_imports import without_unread_imports
 from .unread_parameters import without_unread_parameters
@@ -86,6 +88,8 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         if options.framework == "lightning":
             result.attention += lost(facts, result.plan)
         result.attention += told_norms(original, result.text, result.plan)
+        if is_script and result.edits:
+            result.attention += _unfollowed(original)
         after = original if result.text == mended else Facts(result.text)
         if result.plan in ("module", "manual") and options.wants("PTM102"):
             after, parameters = without_unread_parameters(original, after) if original.by_hand else (after, [])
@@ -103,6 +107,15 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
     except NotFound as missing:
         notes = [Note(e.line, e.column, e.code, f"the file is left as it is: {e.message}") for e in missing.edits]
         return _with_left_over(Result(text, "refused", [], notes), Facts(text), options)
+
+
+def _unfollowed(facts: Facts) -> Iterator[Note]:
+    """Modules that the script imports by a name that does not show: they keep their device calls, where it has none."""
+    for call in facts.walk(ast.Call):
+        if unfollowed(call):
+            line, column, _, _ = facts.text.key(call)
+            says = f"`{facts.short(call)}`: which file that is does not show: migrate it too, its device calls stay"
+            yield Note(line, column + 1, "PTM101", says)
 
 
 def what_is_there(text: str, options: Options) -> list[Note]:

@@ -171,6 +171,15 @@ def _imports_by_name(call: ast.Call) -> bool:
     return ast.unparse(call.func) in ("importlib.import_module", "import_module", "__import__")
 
 
+def unfollowed(call: ast.Call) -> bool:
+    """`import_module(args.trainer)`: an import by a name that only a run of the script tells."""
+    if not _imports_by_name(call) or not call.args:
+        return False
+    asks = _Asks()
+    _ask_by_name(call.args[0], asks)
+    return not (asks.names or asks.packages)
+
+
 def _ask_by_name(name: ast.expr, asks: _Asks) -> None:
     """`import_module("models.unet")`, and every module of `models` for `import_module(f"models.{args.model}")`."""
     if isinstance(name, ast.Constant) and isinstance(name.value, str):

@@ -150,9 +150,18 @@ def _is_empty(branch: Any) -> bool:
 
 
 def _only_looks(test: Any) -> bool:
+    """Whether a condition has no effect: names, comparisons of them, and `torch.cuda.is_available()`."""
+    if isinstance(test, cst.Comparison):
+        return all(_only_looks(part) for part in (test.left, *(c.comparator for c in test.comparisons)))
+    if isinstance(test, cst.BooleanOperation):
+        return _only_looks(test.left) and _only_looks(test.right)
+    if isinstance(test, cst.Call) and isinstance(test.func, cst.Attribute):
+        return test.func.attr.value in ("is_available", "device_count") and not test.args and _only_looks(test.func)
+    if isinstance(test, cst.UnaryOperation):
+        return _only_looks(test.expression)
     while isinstance(test, cst.Attribute):
         test = test.value
-    return isinstance(test, cst.Name) or (isinstance(test, cst.UnaryOperation) and _only_looks(test.expression))
+    return isinstance(test, cst.Name | cst.Integer | cst.SimpleString)
 
 
 def _is_gone(statement: Any) -> bool:

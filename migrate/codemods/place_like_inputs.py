@@ -17,6 +17,7 @@ from ..facts.floats import is_floating
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.script import Facts
+from ..facts.tensors import METHODS
 from ..report import Note
 from .base import Change, Codemod
 from .rewrites import change_argument, change_call, change_method, drop_arguments, set_keyword, take_branch
@@ -30,6 +31,8 @@ TAKES_DEVICE = {
     f"torch.{n}"
     for n in "zeros ones full empty rand randn randint randperm arange linspace logspace eye tensor".split()
 }
+GIVES = METHODS | {"size", "dim", "numel", "nelement", "float"}  # of a tensor: another one there, or its size
+SAYS_WHERE = ("device", "out", "generator", "pin_memory", None)
 MOVES = {"to", "cuda", "cpu", "type_as", "item", "tolist", "numpy", "type", "device"}
 ON_CPU = {"pack_padded_sequence", "from_numpy"}
 READ = {"int", "float", "bool", "range", "print", "list", *ON_CPU}  # functions; `.float()` of a tensor reads nothing
@@ -152,7 +155,7 @@ class PlaceLikeInputs(Codemod):
             return
         if facts.classes.holder(f) not in facts.classes.modules or facts.in_formatted_string(call):
             return
-        says_where = any(k.arg in ("device", "out", "generator", "pin_memory", None) for k in call.keywords)
+        says_where = any(k.arg in SAYS_WHERE for k in call.keywords)
         if says_where or any(isinstance(a, ast.Starred) for a in call.args) or _is_number(call):
             return
         where = self._place(facts, call)
@@ -356,6 +359,24 @@ def _is_number(call: ast.Call) -> bool:
     return isinstance(given, ast.Constant) and getattr(call.func, "attr", getattr(call.func, "id", "")) == "tensor"
 
 
+def stays_on_cpu(facts: Facts, call: ast.Call) -> bool:
+    """Whether a tensor that a step makes is one number, is read as numbers, or picks from what the script keeps."""
+    if _is_number(call) or _leaves(facts, call):
+        return True
+    s = facts.scopes.statement_of(call)
+    if any(isinstance(u, ast.Call) and facts.loops.is_model_call(u) for u in facts.scopes.ancestors(call)):
+        return False  # what is kept of it is the model's
+    names = {n.id for t in getattr(s, "targets", []) for n in walk(t) if isinstance(n, ast.Name)}
+    home = facts.scopes.scope_of(s)
+    for r in (r for n in names for r in facts.scopes.reads(n, home.lookup(n) or home)):
+        up = facts.scopes.parents.get(r)
+        full = (facts.names.resolve(up.func) or "") if isinstance(up, ast.Call) else ""
+        picks = any(isinstance(u, ast.Subscript) and r in set(walk(u.slice)) for u in facts.scopes.ancestors(r))
+        if _leaves(facts, r) or picks or full.startswith(("numpy.", "matplotlib.", "sklearn.", "torch.save")):
+            return True
+    return False
+
+
 def _leaves(facts: Facts, node: ast.AST) -> bool:
     """Whether a value is moved, read as numbers, or given to what takes it on the CPU only."""
     up = facts.scopes.parents.get(node)
@@ -364,7 +385,10 @@ def _leaves(facts: Facts, node: ast.AST) -> bool:
         if isinstance(up, ast.Attribute) and up.attr in MOVES:
             return True
         called = isinstance(up, ast.Call) and up.func is node
-        if isinstance(up, ast.Call) and (_last(up.func) in (READ if _is_name(up) else ON_CPU) or (called and itself)):
+        known = _last(up.func) in GIVES if called and isinstance(up, ast.Call) else True
+        if isinstance(up, ast.Call) and (
+            _last(up.func) in (READ if _is_name(up) else ON_CPU) or (itself and not known)
+        ):
             return True
         itself = itself and (called or not isinstance(up, ast.Call))
         node, up = up, facts.scopes.parents.get(up)

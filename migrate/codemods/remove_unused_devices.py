@@ -102,7 +102,9 @@ class RemoveUnusedDevices(Codemod):
         return (number and is_index(ast.Name(name))) or self._only_chooses(facts, value)
 
     def _only_chooses(self, facts: Facts, value: ast.expr) -> bool:
-        """A device, or a condition about devices without any other effect."""
+        """A device, a condition about devices without any other effect, or the numbers of several (`device_ids`)."""
+        if _is_list_of_numbers(value):
+            return True
         if facts.devices.is_device(value) or (is_index(value) and not isinstance(value, ast.Constant)):
             return True
         asks = False
@@ -174,6 +176,24 @@ class RemoveUnusedDevices(Codemod):
                     continue  # an elif: it goes with its if or not at all
                 says = f"`if {facts.short(node.test)}:` removed: nothing is left in it"
                 yield Change(node, self.edit(facts, node, says), None, (node,))
+
+
+def _is_list_of_numbers(value: ast.expr) -> bool:
+    """`[int(i) for i in args.gpus.split(",")]`, `list(range(n))`, `[0, 1]`: cards by their numbers."""
+    if isinstance(value, ast.Call):
+        made = ast.unparse(value.func)
+        return (
+            made in ("list", "range")
+            and len(value.args) == 1
+            and (made == "range" or _is_list_of_numbers(value.args[0]))
+        )
+    if isinstance(value, ast.List | ast.Tuple):
+        return bool(value.elts) and all(isinstance(e, ast.Constant) and type(e.value) is int for e in value.elts)
+    if not isinstance(value, ast.ListComp) or len(value.generators) > 1:
+        return False
+    source = value.generators[0].iter
+    cut = isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) and source.func.attr == "split"
+    return cut and ast.unparse(value.elt) == f"int({ast.unparse(value.generators[0].target)})"
 
 
 def _only_looks(node: ast.expr) -> bool:

@@ -32,6 +32,9 @@ AVAILABILITY = {
 # `.to(x)` with a bare parameter of one of these names is a device even where no call shows what it is given
 DEVICE_PARAMETERS = {"device", "dev", "cuda_device", "gpu_device"}
 DEVICE_ATTRIBUTES = DEVICE_PARAMETERS | {"DEVICE"}
+# names of a device in another file of the script
+IMPORTED = {"device", "DEVICE"}
+LIBRARIES = {"torch", "torchvision", "numpy", "jax", "tensorflow", "cupy", "accelerate", "pycuda", "usb"}
 # what holds a script's options: `args.device` is one, `x.device` is where a tensor is
 OPTIONS = re.compile(
     r"(args?|opts?|options|flags|cfgs?|conf|config|hparams|params|settings|c|self|cls)\Z", re.IGNORECASE
@@ -80,6 +83,8 @@ class Devices:
         return False
 
     def _is_device_name(self, node: ast.Name) -> bool:
+        if self._is_imported(node):
+            return True
         scope = self.scopes.scope_of(node).lookup(node.id)
         if scope is None:
             return False
@@ -141,6 +146,8 @@ class Devices:
 
     def _is_device_attribute(self, node: ast.Attribute) -> bool:
         """`args.device`, `self.device`: an option or an attribute that is only ever given devices."""
+        if self._is_imported(node):
+            return True
         if self.names.resolve(node) or not self._holds_options(node.value):
             return False
         values = self.attribute_values.get(node.attr)
@@ -156,6 +163,11 @@ class Devices:
             )
         finally:
             self._asked.discard(id(node))
+
+    def _is_imported(self, node: ast.Name | ast.Attribute) -> bool:
+        """`from config import DEVICE`, `settings.device` of an imported module: what a script's own file names so."""
+        package, _, name = (self.names.resolve(node) or "").rpartition(".")
+        return name in IMPORTED and bool(package) and package.partition(".")[0] not in LIBRARIES
 
     def _holds_options(self, node: ast.expr) -> bool:
         """`args`, `self`, and what options hold in their parts: `cfg.training`, `config["train"]`, `self.args`."""
@@ -261,7 +273,7 @@ class Devices:
             return isinstance(node.value, str) and node.value.startswith("cpu")
         if isinstance(node, ast.Call):
             return self.names.resolve(node.func) == "torch.device" and bool(node.args) and self.is_host(node.args[0])
-        if isinstance(node, ast.Name) and self._names_others:
+        if isinstance(node, ast.Name) and self.names_others:
             scope = self.scopes.scope_of(node).lookup(node.id)
             values = self.assigned(node.id, scope) if scope is not None and node.id not in scope.params else None
             return bool(values) and all(not isinstance(v, ast.Name) and self.is_host(v) for v in values or ())
@@ -291,7 +303,7 @@ class Devices:
         return [node]
 
     @cached_property
-    def _names_others(self) -> bool:
+    def names_others(self) -> bool:
         """Whether the file names a device that is not the CPU."""
         for n in walk(self.tree):
             if isinstance(n, ast.Constant) and isinstance(n.value, str) and not n.value.startswith("cpu"):

@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass, field, replace
 
 from ..codemods.amp_in_modules import AUTOCAST
-from ..codemods.place_like_inputs import PlaceLikeInputs
+from ..codemods.place_like_inputs import SAYS_WHERE, TAKES_DEVICE, PlaceLikeInputs, stays_on_cpu
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.scalers import SCALER
@@ -19,6 +19,7 @@ from .chunks import Chunk
 
 CODE = PlaceLikeInputs.code
 OWN = "self.device"
+STEPS = ("training_step", "validation_step")
 SHOWS = {"print", "str", "format", "len"}
 
 
@@ -45,6 +46,8 @@ def own_device(facts: Facts, chunks: list[Chunk]) -> OwnDevice:
                 if not isinstance(call, ast.Call) or facts.in_formatted_string(call) or _in_class(facts, call, s):
                     continue
                 change = _moved(facts, call) or _made_there(facts, call)
+                if change is None and chunk.hook in STEPS and _made_anywhere(facts, chunk, call, s):
+                    change = _given(facts, call)
                 if change is not None:
                     span, new, parts = change
                     found.calls[call], found.chunks[call] = (span, new), chunk
@@ -77,6 +80,30 @@ def _made_there(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, lis
     if where is None or not facts.devices.says_where(where) or facts.devices.is_host(where):
         return None
     return _at(facts, where)
+
+
+def _made_anywhere(facts: Facts, chunk: Chunk, call: ast.Call, s: ast.AST) -> bool:
+    """`torch.zeros(2, 3)` in the step of a script that names no device: there it is where the model is.
+
+    Not where the script brings its values together on the CPU: places in what it keeps, numbers, arrays.
+    """
+    if facts.names.resolve(call.func) not in TAKES_DEVICE or not call.args or facts.devices.names_others:
+        return False
+    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg in SAYS_WHERE for k in call.keywords):
+        return False
+    for up in facts.scopes.ancestors(call):
+        if isinstance(up, ast.FunctionDef | ast.Lambda | ast.Subscript | ast.Compare | ast.If | ast.While):
+            return False
+        if up is s or isinstance(up, ast.stmt):
+            break
+    models = (c for s in chunk.statements for c in walk(s) if isinstance(c, ast.Call))
+    return any(facts.loops.is_model_call(c) for c in models) and not stays_on_cpu(facts, call)
+
+
+def _given(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, list[ast.AST]]:
+    """The call with `device=` behind its last argument."""
+    end = max(facts.text.span(a.value if isinstance(a, ast.keyword) else a)[1] for a in (*call.args, *call.keywords))
+    return (end, end), f", device={OWN}", []
 
 
 def _at(facts: Facts, where: ast.expr) -> tuple[tuple[int, int], str, list[ast.AST]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from ptmigrate.migrate import sources
-from ptmigrate.migrate.migrate import Options
+from ptmigrate.migrate.migrate import Options, migrate_text
 from ptmigrate.migrate.project import collect, migrate_all
 from ptmigrate.migrate.verify.runs import python, run
 
@@ -317,3 +317,17 @@ def test_without_a_lifted_script_they_stay(tmp_path, old, new):
     write(tmp_path, **{"train.py": head + TRAINS.replace(old, new), "saver.py": SAVER, "shown.py": WITHOUT_TORCH})
     done = migrate_all(collect([tmp_path / "train.py"]), Options())
     assert [m.result.text for m in done if m.path.name != "train.py"] == [SAVER, WITHOUT_TORCH]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("args.trainer", 1), ("'net.' + args.trainer", 0), ("f'net.{args.trainer}'", 0), ("'net'", 0), ("names[0]", 1)],
+)
+def test_a_module_by_a_name_that_does_not_show_is_told_of(name, told):
+    source = f"import torch\nfrom importlib import import_module\nt = import_module({name})\n"
+    source += "n = torch.nn.Linear(2, 1).cuda()\n"
+    result = migrate_text(source)
+    notes = [n for n in result.attention if "which file that is does not show" in n.message]
+    assert len(notes) == told and all(n.line == 3 for n in notes) and ".cuda()" not in result.text
+    kept = migrate_text(source.replace(".cuda()", ""))
+    assert not kept.edits and not kept.attention  # nothing else would be left of a device

@@ -46,6 +46,29 @@ def test_the_choice_stays_while_something_reads_it(reader):
     check(chosen + LOOP, chosen + LOOP_AFTER)
 
 
+@pytest.mark.parametrize("ids", ["[int(i) for i in args.gpus.split(',')]", "list(range(n))", "[0, 1]"])
+def test_the_numbers_of_several_cards_go_with_their_last_use(ids):
+    made = "import torch\n{ids}net = torch.nn.Linear(2, 1){placed}\n"
+    check(made.format(ids=f"ids = {ids}\n", placed=".cuda(ids[0])"), made.format(ids="", placed=""))
+
+
+@pytest.mark.parametrize("ids", ["[pick(i) for i in args.gpus.split(',')]", "list(cards)", "[int(i) for i in ask()]"])
+def test_what_is_more_than_numbers_stays(ids):
+    made = "import torch\nids = {ids}\nnet = torch.nn.Linear(2, 1){placed}\n"
+    check(made.format(ids=ids, placed=".cuda(ids[0])"), made.format(ids=ids, placed=""))
+
+
+@pytest.mark.parametrize("test", ["torch.cuda.is_available()", "args.gpu is not None", "use_cuda and args.gpu != -1"])
+def test_an_elif_with_nothing_left_goes(test):
+    made = "import torch\nif quiet:\n    say()\n{rest}go(net)\n"
+    check(made.format(rest=f"elif {test}:\n    net = net.cuda()\n"), made.format(rest=""))
+
+
+def test_an_elif_that_does_something_by_asking_stays():
+    made = "import torch\nif quiet:\n    say()\nelif ask():\n    {rest}\ngo(net)\n"
+    check(made.format(rest="net = net.cuda()"), made.format(rest="pass"))
+
+
 def test_a_flag_stays_while_something_reads_it():
     check(
         """

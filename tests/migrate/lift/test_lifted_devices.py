@@ -305,3 +305,61 @@ def test_a_device_that_is_none_is_read_as_it_is():
     made = NAMED.replace("= 'cuda' if torch.cuda.is_available() else 'cpu'", "= torch.device('cpu')")
     text = made.format(before="scale = 2.0 if device == torch.device('cpu') else 1.0", more=" * scale")
     assert "self.device == torch.device('cpu')" in check_same(text, "module")
+
+
+PLAIN = """\
+import torch
+import torch.nn as nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(1)
+D, G = nn.Linear(2, 1), nn.Linear(3, 2)
+kept = torch.arange(8.0)
+loader = DataLoader(TensorDataset(torch.randn(8, 2)), batch_size=4)
+optimizer = torch.optim.SGD([*D.parameters(), *G.parameters()], 0.1)
+for epoch in range(2):
+    for (x,) in loader:
+        {made}
+        loss = (D(x) - D(G({used}))).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(epoch, loss.item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "used", "placed"),
+    [
+        ("z = torch.randn(x.size(0), 3)", "z", "torch.randn(x.size(0), 3, device=self.device)"),
+        ("z = torch.ones(x.size(0), 3, dtype=torch.float32,)", "z", "torch.float32, device=self.device,)"),
+        ("pass", "torch.zeros(4, 3) + 1", "self.G(torch.zeros(4, 3, device=self.device) + 1)"),
+    ],
+)
+def test_what_a_step_makes_in_a_script_without_devices_is_made_where_the_module_is(made, used, placed):
+    source = PLAIN.format(made=made, used=used)
+    result = migrate_text(source)
+    assert result.plan == "module" and placed in result.text and not told(result)
+    assert "PTM104" in {e.code for e in result.edits}
+    assert migrate_text(result.text).text == result.text
+
+
+@pytest.mark.parametrize(
+    ("made", "used"),
+    [
+        ("z = torch.randn(x.size(0), 3).type_as(x)", "z"),
+        ("z = torch.randn(4, 3).to(x)", "z"),
+        ("i = torch.randint(0, 8, (4, 3))", "kept[i]"),
+        ("a = torch.rand(4, 3); z = torch.from_numpy(a.numpy())", "z"),
+        ("z = torch.tensor(2.0)", "x.new_ones(4, 3) * z"),
+        ("z = torch.randn(4, 3, device=x.device)", "z"),
+        ("z = torch.randn_like(x.repeat(1, 2)[:, :3])", "z"),
+        ("c = 'cuda'; z = torch.randn(4, 3)", "z"),  # a script that knows of devices made it where it did
+    ],
+)
+def test_what_a_step_makes_otherwise_stays(made, used):
+    assert "device=self.device" not in migrate_text(PLAIN.format(made=made, used=used)).text
+
+
+def test_a_script_without_devices_runs_the_same():
+    assert "device=self.device" in check_same(PLAIN.format(made="z = torch.randn(x.size(0), 3)", used="z"), "module")

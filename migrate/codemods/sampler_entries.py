@@ -15,7 +15,7 @@ from ..facts.script import Facts
 from .base import Change, Codemod
 from .restored_shuffle import TRAINS, evaluates
 from .rewrites import first_gone, source
-from .sampler_uses import Use, goes_to_loader, loaders_of
+from .sampler_uses import Use, loaders_of
 
 WHY = "the runtime divides the batches"
 
@@ -26,7 +26,7 @@ def entry_changes(codemod: Codemod, facts: Facts, s: ast.Assign, shuffle: str | 
     assert isinstance(s.targets[0], ast.Subscript)
     loaders = loaders_of(facts, s.targets[0].value)
     plain = branch is None or TRAINS.search(ast.unparse(branch.test))
-    beside = [t for t in _block(facts, s) if _is_entry(t, s.targets[0].value, "shuffle") and goes_to_loader(facts, t)]
+    beside = [t for t in _block(facts, s) if _is_entry(t, s.targets[0].value, "shuffle")] if loaders else []
     if shuffle is not None and plain and not any(evaluates(facts, c) for c in (s, *loaders)):
         says = f"`{facts.short(s)}`: sampler removed, shuffle={shuffle} restored: {WHY}"
         target = f'{facts.text.get(s.targets[0].value)}["shuffle"]'
@@ -74,11 +74,11 @@ def without(codemod: Codemod, facts: Facts, gone: list[ast.stmt], shuffle: str |
             says = f"`if {facts.short(branch.test)}:` and its DistributedSampler removed: {WHY}"
             yield Change(branch, codemod.edit(facts, branch, says), first_gone, (branch.test, *branch.body))
             continue
-        for s in said:
-            taken.add(s)
+        for off in said:
+            taken.add(off)
             if shuffle is not None:
-                says = f"`{facts.short(s)}`: shuffle={shuffle} restored: {WHY}"
-                yield Change(s.value, codemod.edit(facts, s, says), source(shuffle), (s.value,))
+                says = f"`{facts.short(off)}`: shuffle={shuffle} restored: {WHY}"
+                yield Change(off.value, codemod.edit(facts, off, says), source(shuffle), (off.value,))
     for s in gone:
         if s not in taken:
             yield Change(s, codemod.edit(facts, s, f"`{facts.short(s)}` removed: {WHY}"), None, (s,))

@@ -27,6 +27,11 @@ def is_optimizer(facts: Facts, at: ast.AST, name: str) -> bool:
     )
 
 
+def is_torch_optimizer(facts: Facts, at: ast.AST, name: str) -> bool:
+    """Whether it is only ever one of torch's own, whose step leaves the rates alone."""
+    return _is(facts, at, name, lambda full: full.startswith("torch.optim.") and _is_optimizer_name(full))
+
+
 def is_scheduler(facts: Facts, at: ast.AST, name: str) -> bool:
     return _is(facts, at, name, _is_scheduler_name)
 

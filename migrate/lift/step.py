@@ -12,6 +12,7 @@ from .loaders import batch_sizes
 from .manual import manual_optimization
 from .nodes import local_function, method_call, names_below, walk_here
 from .optimizers import is_optimizer, is_scheduler, trains_loose_tensors
+from .rates import rates_read
 from .reads import stored
 from .recipe import CannotLift, DataPass, Optimization
 
@@ -157,9 +158,12 @@ def _check_order(facts: Facts, train: DataPass, o: Optimization) -> None:
         | {*o.optimizers, o.batch_scheduler or o.optimizers[0]}
     )
     at = train.body.index(o.backward)
+    scheduled = False
     for s in train.body[at + 1 :]:
+        stepped = method_call(s, "step")
+        scheduled = scheduled or (stepped is not None and stepped[0] == o.batch_scheduler)
         if s not in o.dropped:
-            _check_statement_after(facts, s, o, changed)
+            _check_statement_after(facts, s, o, changed, rates_read(facts, s, o, scheduled))
     for s in train.body[:at]:
         for leaving in walk_here(s):
             if isinstance(leaving, ast.Return) or (
@@ -168,8 +172,11 @@ def _check_order(facts: Facts, train: DataPass, o: Optimization) -> None:
                 raise CannotLift(leaving, "a batch is skipped or the loop left before backward()")
 
 
-def _check_statement_after(facts: Facts, s: ast.stmt, o: Optimization, changed: set[str]) -> None:
+def _check_statement_after(facts: Facts, s: ast.stmt, o: Optimization, changed: set[str], same: set[ast.AST]) -> None:
+    """`same`: nodes that read what the step leaves alone."""
     for n in walk(s):
+        if n in same:
+            continue
         if isinstance(n, ast.Name) and n.id in changed:
             raise CannotLift(s, f"`{facts.short(s)}` reads `{n.id}` after the step")
         if isinstance(n, ast.Attribute) and n.attr == "grad":

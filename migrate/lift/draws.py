@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
+from .holders import methods_of
+from .loaders import values_of
 from .recipe import DataPass
 
 CODE = "PTM706"
@@ -115,14 +117,30 @@ def _with_workers(facts: Facts) -> bool:
 
 
 def _calls(facts: Facts, body: list[ast.stmt], seen: set[str]) -> Iterator[ast.Call]:
-    """The calls of a block and of the file's own functions that it calls, once each."""
+    """The calls of a block and of the file's own functions and methods that it calls, once each."""
     functions = {f.name: f for f in facts.tree.body if isinstance(f, ast.FunctionDef)}
     for s in body:
         for n in walk(s):
             if not isinstance(n, ast.Call):
                 continue
             yield n
-            name = n.func.id if isinstance(n.func, ast.Name) else ""
-            if name in functions and name not in seen:
-                seen.add(name)
-                yield from _calls(facts, functions[name].body, seen)
+            name = n.func.id if isinstance(n.func, ast.Name) else getattr(n.func, "attr", "")
+            if name in seen or facts.names.resolve(n.func) is not None:
+                continue
+            seen.add(name)
+            if isinstance(n.func, ast.Attribute):
+                called = methods_of(facts, name)
+            else:
+                called = [functions[name]] if name in functions else _of_object(facts, n.func)
+            for f in called:
+                yield from _calls(facts, f.body, seen)
+
+
+def _of_object(facts: Facts, called: ast.expr) -> list[ast.FunctionDef]:
+    """What a call of an object of a class of this file runs: of every class, where nothing shows which it is."""
+    scope = facts.scopes.scope_of(called).lookup(called.id) if isinstance(called, ast.Name) else None
+    values = values_of(facts, called.id, scope) if isinstance(called, ast.Name) and scope is not None else []
+    made = [ast.unparse(v.func) for v in values if isinstance(v, ast.Call)]
+    known = bool(made) and len(made) == len(values)
+    methods = methods_of(facts, "__call__")
+    return [m for m in methods if not known or getattr(facts.scopes.parents.get(m), "name", "") in made]

@@ -91,3 +91,25 @@ def test_an_evaluation_that_draws_leaves_no_batch_out(line):
 @pytest.mark.parametrize("line", ["x = F.relu(x)", "x = x + torch.randn_like(x) if self.training else x"])
 def test_an_evaluation_that_draws_nothing_is_divided(line):
     assert "validation_draws" not in evaluated(line)
+
+
+ATTACK = """
+class Noise:
+    def on(self, x):
+        return x + torch.randn_like(x) * 0.1
+
+    def __call__(self, x):
+        return self.on(x)
+
+noise = Noise()
+
+scheduler"""
+
+
+@pytest.mark.parametrize("call, draws", [("noise.on(x)", True), ("noise(x)", True), ("x.clone()", False)])
+def test_an_evaluation_that_draws_in_an_object_of_the_file(call, draws):
+    text = FUNCTIONS.replace("\nscheduler", ATTACK, 1)
+    text = text.replace(
+        "out = model(x.to(device))\n            loss", f"out = model({call}.to(device))\n            loss"
+    )
+    assert ("    validation_draws = True\n" in migrate_text(text).text) is draws

@@ -240,7 +240,7 @@ def test_a_model_that_nothing_mixed_goes_into_stays_in_the_step():
     after = HEAD + step('x, y = batch\nz = self(x)\nreturn {"y": y, "z": z}') + end(given + last, "outputs")
     assert migrated(source).text == after
     drawn = source.replace("self(x)", "self(x) * torch.rand(1)")  # before which nothing else may be drawn
-    assert "z = self(x) * torch.rand(1)\n        return (z" in migrated(drawn).text
+    assert "z = self(x) * torch.rand(1)\n        return (z" in migrated(drawn, "PTM430").text
 
 
 def test_a_loss_of_the_class_that_scales_by_a_parameter_calls_no_model():

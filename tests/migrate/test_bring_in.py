@@ -165,7 +165,7 @@ def test_comes_from_the_folder_of_the_project(tmp_path):
     assert done[0].report.plan == "module" and "def training_step(" in done[0].result.text
 
 
-FEW = 4  # of these runs; the others take minutes
+FEW = 2  # of these runs; the others take minutes
 RUNS = [
     pytest.param(files, id=name, marks=[pytest.mark.slow] * (i >= FEW)) for i, (name, files) in enumerate(COME.items())
 ]

@@ -115,9 +115,12 @@ PROJECTS = {
     "another net by name": ("wine_project", "train.py", ["--arch", "noisy"]),
     "a trainer class elsewhere": ("digits_project", "scripts/main.py", []),
 }
+RUNS = [
+    pytest.param(*run, id=name, marks=[pytest.mark.slow] * (i > 0)) for i, (name, run) in enumerate(PROJECTS.items())
+]
 
 
-@pytest.mark.parametrize("project, script, args", PROJECTS.values(), ids=PROJECTS.keys())
+@pytest.mark.parametrize("project, script, args", RUNS)
 def test_a_project_runs_as_before(tmp_path, project, script, args):
     """Copied to a folder of its own, as the output is, with the same losses and output."""
     original = FIXTURES / project / script

@@ -9,9 +9,11 @@ from launching import MANY, SCRIPTS, answers, ptrun
 from ptmigrate.runtime import Module, Trainer
 from ptmigrate.runtime.batch_norm import can_join, joined_class
 
+SLOW = [pytest.param(case, marks=pytest.mark.slow) for case in ("few", "accumulated", "manual", "penalty", "asked")]
+
 
 @pytest.mark.parametrize("processes", [2, *MANY])
-@pytest.mark.parametrize("case", ["flat", "images", "few", "accumulated", "manual", "penalty", "asked"])
+@pytest.mark.parametrize("case", ["flat", "images", *SLOW])
 def test_as_one_process(processes, case):
     if case == "penalty" and processes == 3:
         pytest.skip("the penalty is written for equal shares")

@@ -56,5 +56,6 @@ def test_one_process_may(tmp_path, divide):
     assert len(weights(on(tmp_path, 1, divide))) == 1
 
 
+@pytest.mark.slow
 def test_whole_batches_may(tmp_path):
     assert weights(on(tmp_path, 2, False)) == weights(on(tmp_path, 1, False))

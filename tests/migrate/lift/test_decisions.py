@@ -89,6 +89,7 @@ for i in range(COUNT):
 """
 
 
+@pytest.mark.slow
 def test_two_processes_do_what_one_does(tmp_path):
     cases = [*WHOLE.values(), *DIVIDED.values()]
     for i, case in enumerate(cases):

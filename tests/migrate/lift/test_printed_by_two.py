@@ -263,6 +263,7 @@ def printed(tmp_path_factory):
     return ran
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_two_processes_print_what_one_printed(printed, name):
     before, after = ([float(n) for n in re.findall(r"[-\d.]+(?:e-?\d+)?", each[name])] for each in printed)

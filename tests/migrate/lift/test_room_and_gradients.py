@@ -111,6 +111,7 @@ for i in range(COUNT):
 """
 
 
+@pytest.mark.slow
 def test_two_processes_print_what_one_does(tmp_path):
     steps = [*WHOLE.values(), *DIVIDED.values()]
     for i, step in enumerate(steps):

@@ -129,6 +129,7 @@ def test_a_result_that_hangs_is_ended(tmp_path):
     assert ran.timed_out and not ran.ok and "had not ended after" in ran.reason
 
 
+@pytest.mark.slow
 def test_what_a_run_started_ends_with_it(tmp_path):
     mark = tmp_path / "alive"
     child = f"import time\\nwhile True:\\n    open({str(mark)!r}, 'w').close()\\n    time.sleep(0.1)"

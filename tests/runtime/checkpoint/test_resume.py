@@ -9,10 +9,12 @@ from launching import SCRIPTS, ptrun
 from ptmigrate.runtime import Callback, Module, Trainer
 from torch.utils.data import DataLoader
 
-LOADERS = {  # the first one's ranks draw apart; those after it are seeded alike
-    1: ("noisy workers", "shuffled", "generator", "workers", "lazy"),
-    2: ("noisy workers", "shuffled", "generator", "workers", "stream", "own generator", "noisy"),
-}
+# one launch trains the loaders of a row: the first one's ranks draw apart; those after it are seeded alike
+ROWS = [
+    (1, ("shuffled", "generator", "lazy")),
+    (1, ("noisy workers", "workers")),
+    (2, ("noisy workers", "shuffled", "generator", "workers", "stream", "own generator", "noisy")),
+]
 
 
 @cache
@@ -29,16 +31,17 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("resume")
 
 
-@pytest.mark.parametrize(
-    ("processes", "loader"),
-    [
-        *((1, loader) for loader in LOADERS[1]),
-        *(pytest.param(2, loader, marks=pytest.mark.slow) for loader in LOADERS[2]),
-    ],
-)
-def test_same_run(folder, processes, loader):
-    runs = (train(processes, LOADERS[processes], what, folder, "0.5") for what in ("whole", "stop", "resume"))
-    whole, first, rest = (run[loader] for run in runs)
+RUNS = [
+    pytest.param(processes, row, loader, id=f"{processes}-{loader}", marks=[pytest.mark.slow] * (i > 0))
+    for i, (processes, row) in enumerate(ROWS)
+    for loader in row
+]
+
+
+@pytest.mark.parametrize(("processes", "row", "loader"), RUNS)
+def test_same_run(folder, processes, row, loader):
+    runs = (train(processes, row, what, folder, "0.5")[loader] for what in ("whole", "stop", "resume"))
+    whole, first, rest = runs
     assert first["losses"] + rest["losses"] == whole["losses"]
     assert rest["weights"] == whole["weights"]
     assert (rest["steps"], rest["epoch"]) == (whole["steps"], whole["epoch"])

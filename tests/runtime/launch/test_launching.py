@@ -84,7 +84,7 @@ def test_nothing_outlives_the_launcher(which, sign):
     assert marked(mark) == []
 
 
-@pytest.mark.parametrize("which", [0, 1], ids=["ptrun", "script"])
+@pytest.mark.parametrize("which", [0, pytest.param(1, marks=pytest.mark.slow)], ids=["ptrun", "script"])
 def test_workers_do_not_outlive_a_rank_that_leaves(which):
     mark = f"PTMIGRATE_TEST_{os.getpid()}_{which}_workers"
     done = run(*two_ways("workers")[which], **{mark: "1"})

@@ -11,7 +11,7 @@ LINES = {"logs": 'self.log("only_here"', "reduces": "self.all_reduce(loss)", "ki
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/io"), reason="the system does not tell of its work")
 
 
-@pytest.mark.parametrize("case", LINES)
+@pytest.mark.parametrize("case", ["logs", *(pytest.param(c, marks=pytest.mark.slow) for c in ("reduces", "kinds"))])
 def test_the_line_that_one_rank_alone_has_reached(case):
     done = ptrun(*TWO, case, limit=150)  # of which most is the start, on a busy machine
     assert done.returncode == 1 and LINES[case] in done.stderr

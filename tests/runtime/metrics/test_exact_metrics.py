@@ -64,6 +64,7 @@ def shape(value):
     return [shape(item) for item in value] if isinstance(value, list) else None
 
 
+@pytest.mark.slow
 def test_metric_objects():
     pytest.importorskip("torchmetrics")
     assert answers("metric_objects.py", 2) == answers("metric_objects.py", 1)

@@ -4,7 +4,8 @@ import pytest
 from launching import MANY, SCRIPTS, answers, ptrun
 from ptmigrate.runtime.metrics.parts import Part, Row, in_doubt
 
-CASES = ["103", "17", "2", "sums", "by hand", "whole", "validates whole"]
+SLOW = ("17", "2", "sums", "by hand", "whole", "validates whole")
+CASES = ["103", *(pytest.param(case, marks=pytest.mark.slow) for case in SLOW)]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -4,7 +4,7 @@ import pytest
 from launching import answers
 
 
-@pytest.mark.parametrize("case", ["manual", "automatic"])
+@pytest.mark.parametrize("case", ["automatic", pytest.param("manual", marks=pytest.mark.slow)])
 def test_two_processes_as_one(case):
     one, two = answers("manual.py", 1)[case], answers("manual.py", 2)[case]
     assert two["losses"] == pytest.approx(one["losses"], rel=2e-6, abs=2e-6)

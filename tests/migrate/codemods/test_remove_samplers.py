@@ -74,7 +74,7 @@ def test_samplers_go(before, after):
         "o = dict(sampler=WeightedRandomSampler(w, 3), batch_size=2)\ntrain = DataLoader(d, **o)",
         "o = {'sampler': RandomSampler(d)}\ntrain = DataLoader(d, **o)",
         "class D:\n    def make(self):\n        self.s = RandomSampler(d)\n        return DataLoader(d, sampler=self.s)",
-        "val = DataLoader(d, 4, False, RandomSampler(d), drop_last=True)",
+        "train = DataLoader(d, 4, False, RandomSampler(d), drop_last=True)",
         "all = {x: DataLoader(d[x], sampler=RandomSampler(d[x])) for x in ['train', 'val']}",
         "s = RandomSampler(d) if many else None\ntrain = DataLoader(d, shuffle=s is None, sampler=s)",
         "def f(d, s=None):\n    return DataLoader(d, shuffle=s is None, sampler=s)",

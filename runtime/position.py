@@ -101,7 +101,8 @@ class Position:
     def now(self) -> randomness.State:
         """This rank's generators, those of its own loaders with them."""
         own = {"own": [generator.get_state() for generator in self.own]} if self.own else {}
-        return {**randomness.capture(), **own, "steps": self.loop.draws.state()}
+        draws = self.loop.draws
+        return {**randomness.capture(), **draws.aside(), **own, "steps": draws.state()}
 
     def restore_rank(self, state: randomness.State) -> None:
         randomness.restore(state)

@@ -83,7 +83,12 @@ class OneStream:
         """For a checkpoint: the stream, where it is known."""
         if self.shared is None or self.stale:
             return None
-        return {"shared": dict(self.shared), "drawn": sorted(self.drawn)}
+        running = {kind: KINDS[kind][0]() for kind in self.own}  # a hook or a step that writes it
+        return {"shared": {**self.shared, **running}, "drawn": sorted(self.drawn)}
+
+    def aside(self) -> State:
+        """This rank's own generators where the shared stream has taken their place just now."""
+        return dict(self.own) if self.rank else {}
 
     def load(self, state: dict[str, Any] | None) -> None:
         self.shared, drawn = (state["shared"], state["drawn"]) if state else (None, ())

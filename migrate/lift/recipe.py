@@ -76,6 +76,7 @@ class Recipe:
     optimization: Optimization
     schedulers: list[tuple[str, ast.Call]]  # stepped once an epoch
     whole: CannotLift | None = None  # why a step needs whole batches; they are then not divided over processes
+    signed: ast.AST | None = None  # where the step takes the sign of a gradient of its samples
     decided_late: bool = False  # whether the training loader is a DataLoader shows when the script runs
     whole_evaluation: CannotLift | None = None
     reloads: bool = False  # what the batch loop goes over is made anew in every epoch

@@ -69,7 +69,7 @@ class Rewriter:
                 check_carried(self.facts, self.recipe, chunk)
                 if chunk.passing is self.recipe.train:
                     check_decisions(self.facts, self.recipe.train)
-                    check_gradients(self.facts, self.recipe.train)
+                    self.recipe.signed = check_gradients(self.facts, self.recipe.train)
             except CannotLift as why:
                 if chunk.passing is self.recipe.train:
                     self.recipe.whole = self.recipe.whole or why

@@ -16,24 +16,31 @@ THE_SAME = ("detach", "clone", "data", "cpu")
 GRADIENT = "torch.autograd.grad"
 
 
-def check_gradients(facts: Facts, train: DataPass) -> None:
-    """Raise for a gradient of what the batch gives that is used for more than its sign, there or in what is called."""
+def check_gradients(facts: Facts, train: DataPass) -> ast.AST | None:
+    """Raise for a gradient of what the batch gives that is used for more than its sign, there or in what is called.
+
+    One that is used for its sign is given back.
+    """
     named = [n.attr for n in facts.walk(ast.Attribute)] + [n.name for n in facts.walk(ast.alias)]
     if "grad" in named:
-        _check(facts, train.body, of_the_batch(train, set(), {}), frozenset())
+        return _check(facts, train.body, of_the_batch(train, set(), {}), frozenset())
+    return None
 
 
-def _check(facts: Facts, body: list[ast.stmt], part: set[str], inside: frozenset[ast.AST]) -> None:
+def _check(facts: Facts, body: list[ast.stmt], part: set[str], inside: frozenset[ast.AST]) -> ast.AST | None:
     """`part`: the names that hold what the batch gives; `inside`: the functions that are being looked into."""
+    signed: ast.AST | None = None
     for n in (n for s in body for n in walk_here(s)):
         taken = isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load) and _of(n.value, part)
         if taken or (isinstance(n, ast.Call) and _differentiates_mean(facts, body, n, part)):
             if any(not _only_sign(facts, use) for use in _uses(facts, body, n)):
                 raise CannotLift(n, f"`{facts.short(n)}` is the gradient of a mean over the batch")
+            signed = n if any(_is_sign(facts, use) for use in _uses(facts, body, n)) else signed
         elif isinstance(n, ast.Call):
             for f, given in _called(facts, n, part):
                 if f not in inside:
-                    _check(facts, f.body, spread(f.body, given, set(), {}), inside | {f})
+                    signed = _check(facts, f.body, spread(f.body, given, set(), {}), inside | {f}) or signed
+    return signed
 
 
 def _called(facts: Facts, call: ast.Call, part: set[str]) -> Iterator[tuple[ast.FunctionDef, set[str]]]:
@@ -104,6 +111,16 @@ def _uses(facts: Facts, body: list[ast.stmt], node: ast.AST) -> Iterator[ast.AST
     for n in (n for s in body for n in walk_here(s)):
         if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load):
             yield n
+
+
+def _is_sign(facts: Facts, use: ast.AST) -> bool:
+    """`x.grad.sign()`, `x.grad.data.sign()`, `torch.sign(grad)`."""
+    up = facts.scopes.parents.get(use)
+    while isinstance(up, ast.Attribute) and up.attr in THE_SAME:
+        use, up = up, facts.scopes.parents.get(up)
+        if isinstance(up, ast.Call) and up.func is use:
+            use, up = up, facts.scopes.parents.get(up)
+    return getattr(up, "attr", "") == "sign" or (isinstance(up, ast.Call) and _resolves(facts, up, "torch.sign"))
 
 
 def _only_sign(facts: Facts, use: ast.AST) -> bool:

@@ -70,7 +70,18 @@ def _of_shares(facts: Facts, recipe: Recipe, collected: Collected) -> list[tuple
     if norm is not None:
         where = CannotLift(norm, "on several processes without --global-batch that is not one process's")
         told.append((where, "batch norm measures a share"))
+    if recipe.signed is not None and (norm is not None or not _has_networks(facts)):
+        where = CannotLift(recipe.signed, "have a batch size that the processes divide, and drop_last")
+        says = "under batch norm, its sign is one process's where the processes' shares are of one size"
+        told.append((where, f"`{facts.short(recipe.signed)}`: {says}"))
     return told
+
+
+def _has_networks(facts: Facts) -> bool:
+    """Whether the script's networks are made in this file."""
+    made = [b for c in facts.walk(ast.ClassDef) for b in c.bases] + [call.func for call in facts.walk(ast.Call)]
+    names = [n.removeprefix("torch.nn.") for m in made if (n := facts.names.resolve(m) or "").startswith("torch.nn.")]
+    return any("." not in n and not n.endswith("Loss") for n in names)
 
 
 def _batch_norm(facts: Facts) -> ast.AST | None:

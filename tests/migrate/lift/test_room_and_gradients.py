@@ -99,6 +99,22 @@ def test_shares(step):
     assert "divide_batches" not in result and "self.delta" not in result
 
 
+NORMED = {
+    "a norm in the file": ("net = nn.Linear(4, 2)", "net = nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 2))"),
+    "a network from elsewhere": ("net = nn.Linear(4, 2)", "from networks import net"),
+}
+
+
+@pytest.mark.parametrize("step", ["its sign", "the sign of a name", "its sign, in a method"])
+@pytest.mark.parametrize("old, new", NORMED.values(), ids=NORMED.keys())
+def test_a_sign_under_batch_norm_wants_even_shares(step, old, new):
+    text = HEAD.replace("STEP", DIVIDED[step])
+    for source, told in ((text, False), (text.replace(old, new), True)):
+        result = migrate_text(source)
+        assert "divide_batches" not in result.text
+        assert any("its sign is one process's where" in n.message for n in result.attention) is told
+
+
 ALL = """
 import os, runpy, sys
 

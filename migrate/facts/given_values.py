@@ -15,19 +15,57 @@ from .world import DEAD, Known, World
 if TYPE_CHECKING:
     from .worlds import Worlds
 
+CONVERSIONS = {"int", "float", "str", "abs", "max", "min"}
+COUNTS = {"input", "len", "next", "ord", "sum", "round", "sorted"}
+
 
 class GivenValues:
     def __init__(self, worlds: Worlds) -> None:
         self.worlds, self.facts = worlds, worlds.facts
 
+    def may_be_a_process(self, name: str, scope: Any, world: World) -> bool:
+        """Whether nothing shows that a name, as `rank`, means another thing than it says."""
+        parents = self.facts.scopes.parents
+        made = [parents.get(s) for s in scope.stores.get(name, ())]
+        made = [parents.get(m) if isinstance(m, ast.Tuple) else m for m in made]
+        plain = [m for m in made if isinstance(m, ast.Assign)]
+        if len(plain) < len(made):
+            return False  # a loop's variable, an import, a definition
+        if plain and not any(self.may_be_asked(m.value) for m in plain):
+            return False
+        if name in scope.params:
+            if isinstance(scope.node, ast.Lambda):
+                return False
+            given = self._given(scope, name, world) or ()
+            if any(isinstance(v, ast.expr) and self._counts(v) for v in given):
+                return False
+        return not self.sizes_something(name, scope)
+
     def may_be_asked(self, value: ast.expr) -> bool:
-        """Not for what shows another meaning: `rank = torch.linalg.matrix_rank(a)`, `rank = 8`."""
+        """Not for what shows another meaning: `rank = torch.linalg.matrix_rank(a)`, `rank = 8`, `rank = len(a)`."""
         if isinstance(value, ast.Constant):
             return value.value in (None, -1, 0, 1, True, False)
         if isinstance(value, ast.Call):
-            full = self.facts.names.resolve(value.func) or ""
-            return full.startswith((D, "os.", "torch.cuda.")) or isinstance(value.func, ast.Name)
+            if not isinstance(value.func, ast.Name):
+                full = self.facts.names.resolve(value.func) or ""
+                return full.startswith((D, "os.", "torch.cuda."))
+            if self.facts.scopes.scope_of(value).lookup(value.func.id) is None:
+                if value.func.id in CONVERSIONS:
+                    return any(self.may_be_asked(a) for a in value.args)
+                return value.func.id not in COUNTS
         return True
+
+    def _counts(self, value: ast.expr) -> bool:
+        """The variable of a loop: what it counts is not this process."""
+        if not isinstance(value, ast.Name):
+            return False
+        if self.facts.scopes.generator_of(value) is not None:
+            return True
+        home = self.facts.scopes.scope_of(value).lookup(value.id)
+        made = home.stores.get(value.id, ()) if home is not None else ()
+        ups = [self.facts.scopes.parents.get(s) for s in made]
+        ups = [self.facts.scopes.parents.get(u) if isinstance(u, ast.Tuple) else u for u in ups]
+        return bool(ups) and all(isinstance(u, ast.For) for u in ups)
 
     def sizes_something(self, name: str, scope: Any) -> bool:
         """A name that is given to layers or tensors as a size: the rank of a matrix."""

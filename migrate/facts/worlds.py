@@ -208,6 +208,8 @@ class Worlds:
     # -- names ------------------------------------------------------------------------------------------------
 
     def _name(self, node: ast.Name, world: World) -> Known | None:
+        if self.facts.scopes.generator_of(node) is not None:
+            return None
         scope = self.facts.scopes.scope_of(node).lookup(node.id)
         if scope is None:
             return by_name(node.id, world)
@@ -221,13 +223,7 @@ class Worlds:
             self._open.discard(key)
         if known is not None:
             return known
-        made = [self.facts.scopes.parents.get(s) for s in scope.stores.get(node.id, ())]
-        plain = [m for m in made if isinstance(m, ast.Assign)]
-        if len(plain) < len(made) and not all(isinstance(m, ast.Tuple) for m in made):
-            return None  # a loop's variable, an import, a definition
-        if plain and not any(self.given.may_be_asked(m.value) for m in plain):
-            return None
-        return by_name(node.id, world) if not self.given.sizes_something(node.id, scope) else None
+        return by_name(node.id, world) if self.given.may_be_a_process(node.id, scope, world) else None
 
     def _all_agree(self, values: list[ast.expr | Known] | None, world: World) -> Known | None:
         if not values:

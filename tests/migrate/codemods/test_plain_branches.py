@@ -79,6 +79,52 @@ def test_unchanged(source):
     check(HEAD + INIT + source + "\n", HEAD + source + "\n", select="PTM420")
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "many = len(xs) > 1\nif many:\n    a()",
+        "if args.world == 'ocean':\n    a()",
+        "def get_rank(card):\n    return card.value\nif get_rank(c) == 0:\n    a()",
+        "def f(dist):\n    if dist.is_initialized():\n        a()\nf(db)",
+        "class Pool:\n    def is_initialized(self):\n        return self.ok\nif Pool().is_initialized():\n    a()",
+        "if 'RANK' in config:\n    a()",
+        "if 'HOME' in os.environ:\n    a()",
+        "if os.environ['STAGE'] == 'test':\n    a()",
+        "x = 'if dist.is_initialized():'  # if dist.is_initialized():",
+        "assert len(xs) > 1",
+        "while rank_of(x) > 1:\n    x = half(x)",
+        "rank = scores.argsort()\nif rank[0] == 0:\n    a()",
+        "for i, rank in enumerate(cards):\n    if rank > 10:\n        a()",
+        "best = [c for rank, c in pairs if rank == 0]",
+        "first = lambda rank: rank == 0\nuse(first)",
+        "def place(player, rank):\n    if rank == 0:\n        win(player)\nfor i, p in enumerate(players):\n    place(p, i)",
+        "rank = int(input())\nif rank == 0:\n    a()",
+        "if torch.linalg.matrix_rank(m) == 1:\n    a()",
+        "world_size = (640, 480)\nif world_size[0] > 1:\n    a()",
+        "if x is None or debug:\n    a()",
+        "def low(m, rank: int):\n    if rank == 0:\n        return m\n    return svd(m)[:rank]\nlow(x, 3)",
+        "with open('ranks') as f:\n    rank = int(f.read())\nif rank == 0:\n    a()",
+        "if is_normally_distributed(x):\n    a()",
+        "distributed = test_normal(x)\nif distributed:\n    a()",
+        "def f(n):\n    if n < 2:\n        raise ValueError('more')\nf(len(xs))",
+        "if len(xs) == 1:\n    sys.exit(1)",
+        "y = a if x.is_initialized() else b",
+        "f(shuffle=not quick)",
+        "f(batch_size=batch // accumulate)",
+        "torch.manual_seed(seed + trial)",
+        "match kind:\n    case 'rank':\n        a()",
+        "for world_size in (1, 2, 4):\n    if world_size > 1:\n        a()",
+        "if args.rank_loss > 0:\n    a()",
+        "if args.world_map and x:\n    a()",
+        "def f(x, distributed=False):\n    if distributed:\n        a()\nf(1, distributed=ask())",
+        "with warnings.catch_warnings():\n    if node.local_rank_of(x):\n        a()",
+        "while True:\n    rank = queue.get()\n    if rank == 0:\n        break",
+    ],
+)
+def test_questions_of_another_kind_stay(source):
+    check(HEAD + INIT + source + "\n", HEAD + source + "\n", ["PTM420 line "], [], select="PTM420")
+
+
 def test_without_processes_by_hand_nothing_is_folded():
     check_unchanged(HEAD + "if dist.is_initialized():\n    a()\nif rank == 0:\n    b()\n", select="PTM420")
 

@@ -100,6 +100,67 @@ def test_unchanged(source):
 
 
 @pytest.mark.parametrize(
+    "source",
+    [
+        "rank = torch.linalg.matrix_rank(m)\nuse(rank)",
+        "rank = scores.argsort()[0]\nuse(rank)",
+        "df['rank'] = df.groupby('a').rank()",
+        "for rank, name in enumerate(names, 1):\n    print(rank, name)",
+        "def f(dist, x):\n    dist.all_reduce(x)\n    return x\nf(mine, 1)",
+        "class Door:\n    def barrier(self):\n        self.shut = True\nDoor().barrier()",
+        "def barrier():\n    go()\nbarrier()",
+        "text = 'dist.barrier()'  # dist.barrier()",
+        "os.environ['OMP_NUM_THREADS'] = '1'",
+        "r = os.environ.get('RANKING', 'a')",
+        "env = {'RANK': 3}\nr = env['RANK']",
+        "size = settings.get('WORLD_SIZE', 2)",
+        "found = 'RANK' in settings",
+        "del os.environ['PROXY']",
+        "net.module = Net()\nnet.module.train()",
+        "class Wrap(nn.Module):\n    def __init__(self, m):\n        super().__init__()\n        self.module = m\n    def forward(self, x):\n        return self.module(x)\nkeep(Wrap(Net()).module)",
+        "import importlib\nmodule = importlib.import_module('nets')\nuse(module.Net)",
+        "from mine import DistributedDataParallel as D\nnet = D(net)",
+        "class DataParallel(nn.Module):\n    pass\nnet = DataParallel()\nuse(net.module)",
+        "def f(DDP, net):\n    return DDP(net)",
+        "import multiprocessing\np = multiprocessing.Process(target=f)",
+        "from mine import spawn\nspawn(work, nprocs=2)",
+        "game.spawn(enemy, (1, 2))",
+        "mp.set_sharing_strategy('file_system')",
+        "q = mp.Queue()",
+        "args.batch_size = args.batch_size // args.accumulate",
+        "name = torch.cuda.get_device_name(0)",
+        "def draw(world_size):\n    return world_size[0] / world_size[1]\ndraw((640, 480))",
+        "y = torch.gather(a, 1, i)",
+        "a.scatter_(0, i, b)",
+        "a, b = torch.broadcast_tensors(a, b)",
+        "total = functools.reduce(add, xs)",
+        "xs = jax.lax.all_gather(x, 'i')",
+        "class Group:\n    def init_process_group(self, kind):\n        self.kind = kind\nGroup().init_process_group('a')",
+        "def set_device(i):\n    go(i)\nset_device(0)",
+        "many = hasattr(net, 'modules')",
+        "plain = isinstance(net, nn.Module)",
+        "os.environ['CUDA_LAUNCH_BLOCKING'] = '1'",
+        "state = {k.replace('module.', ''): v for k, v in state.items()}",
+        "loss = loss / accumulate",
+        "from torch.distributions import Normal\nd = Normal(0.0, 1.0)",
+        "def get_rank(scores):\n    return scores.argsort()\nuse(get_rank(x))",
+        "log = logging.getLogger('dist.barrier')",
+        "if torch.distributed.is_available():\n    go()",
+        "def f(x):\n    mp = x.max()\n    mp.spawn()\n    return mp",
+        "assert world_map.get_world_size() == 3",
+        "t /= n",
+        "parser.add_argument('--rank-loss', default=0.1)",
+        "print(f'{x.rank} of {x.world_size}')",
+        "y = x.reduce(op='sum')",
+        "pool.barrier()",
+    ],
+)
+def test_what_only_looks_like_it_stays(source):
+    """In a script that does connect processes: the line of `INIT` goes, and nothing else."""
+    check(HEAD + INIT + source + "\n", HEAD + source + "\n", ["PTM420 line "], [], select="PTM420")
+
+
+@pytest.mark.parametrize(
     "call",
     [
         "y = dist.all_gather(xs, x, async_op=True)",

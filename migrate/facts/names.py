@@ -118,23 +118,42 @@ class Names:
 
     @cached_property
     def _bindings(self) -> dict[str, list[tuple[ast.AST, Binding]]]:
-        found: dict[str, list[tuple[ast.AST, Binding]]] = {}
+        made: dict[str, list[tuple[ast.AST, str | None, ast.stmt]]] = {}
         for node in self.nodes.of(ast.Import):
             scope = self._scope(node, node)
             for a in node.names:
                 name = a.asname or a.name.partition(".")[0]
                 full = a.name if a.asname else name
-                found.setdefault(name, []).append((self._declared(scope, name), canonical(full)))
+                made.setdefault(name, []).append((self._declared(scope, name), canonical(full), node))
         for node_from in self.nodes.of(ast.ImportFrom):
             scope = self._scope(node_from, node_from)
             for a in node_from.names:
                 known = bool(node_from.module) and not node_from.level
                 origin = canonical(f"{node_from.module}.{a.name}") if known else None
                 name = a.asname or a.name
-                found.setdefault(name, []).append((self._declared(scope, name), origin))
+                made.setdefault(name, []).append((self._declared(scope, name), origin, node_from))
+        found: dict[str, list[tuple[ast.AST, Binding]]] = {
+            name: [(scope, origin) for scope, origin, _ in self._last(name, imports)] for name, imports in made.items()
+        }
         aliases = self._aliases(set(found))
         self._add_others(found, aliases)
         return found
+
+    def _last(
+        self, name: str, imports: list[tuple[ast.AST, str | None, ast.stmt]]
+    ) -> list[tuple[ast.AST, str | None, ast.stmt]]:
+        """Without those of another thing that an import below them hides, and that nothing reads before it."""
+        left = imports
+        for scope, origin, node in imports:
+            hidden = [i for i in left if i[0] is scope and i[1] != origin and i[2].lineno < node.lineno]
+            if not hidden or self.nodes.parents[node] is not scope:
+                continue
+            first = min(i[2].lineno for i in hidden)
+            if any(n.id == name and first < n.lineno < node.lineno for n in self.nodes.of(ast.Name)):
+                left = [i if i not in hidden else (scope, None, i[2]) for i in left]  # each has its own readers
+            else:
+                left = [i for i in left if i not in hidden]
+        return left
 
     def _aliases(self, imported: set[str]) -> dict[ast.Name, ast.expr]:
         """Targets of `nn = torch.nn`, also of an alias of an alias, with the value."""

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .devices import argument_at
 from .nodes import FUNCTIONS, walk
 
 if TYPE_CHECKING:
@@ -51,7 +52,14 @@ class Normalised:
             return definition is not None and self._has(definition)
         if _own(n) and isinstance(n.ctx, ast.Load):  # type: ignore[attr-defined]
             return any(self._has(v) for v in self._of_class(n))
-        return isinstance(n, ast.Call) and self._is_made_elsewhere(n)
+        return isinstance(n, ast.Call) and (self._keeps_statistics(n) or self._is_made_elsewhere(n))
+
+    def _keeps_statistics(self, call: ast.Call) -> bool:
+        """`nn.InstanceNorm2d(3, track_running_stats=True)` counts as batch norm does."""
+        if not (self.facts.names.resolve(call.func) or "").startswith("torch.nn.InstanceNorm"):
+            return False
+        asked = argument_at(call, "track_running_stats", 4)
+        return asked is not None and not (isinstance(asked, ast.Constant) and not asked.value)
 
     def _is_norm(self, n: ast.AST) -> bool:
         full = self.facts.names.resolve(n) if isinstance(n, ast.Attribute | ast.Name) else None

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """T12: what is asked for is wrapped, and batch norm counts once where it counted twice."""
 
 import pytest
@@ -154,6 +155,85 @@ def test_what_is_asked_for_by_name_is_wrapped(made, after):
 )
 def test_unchanged(made, called):
     check_unchanged(net(made, called), [], select="PTM520")
+
+
+@pytest.mark.parametrize(
+    "called",
+    [
+        "checkpoint = plain\n        return checkpoint(self.block, x)",
+        "def go(checkpoint):\n            return checkpoint(self.block, x)\n        return go(plain)",
+        "run = lambda checkpoint: checkpoint(self.block, x)\n        return run(plain)",
+        "from mine import checkpoint\n        return checkpoint(self.block, x)",
+        "import jax\n        return jax.checkpoint(self.block)(x)",
+        "import torch\n        with torch.utils.checkpoint.set_checkpoint_early_stop(False):\n            return self.block(x)",
+        "x.save('checkpoint')\n        return self.block(x)",
+        "return self.block(x)  # checkpoint(self.block, x)",
+        "print('checkpoint(self.block, x)')\n        return self.block(x)",
+        "from deepspeed import checkpointing\n        return checkpointing.checkpoint(self.block, x)",
+        "from fairscale.nn import checkpoint_wrapper\n        return checkpoint_wrapper(self.block)(x)",
+        "for checkpoint in self.files:\n            checkpoint(self.block, x)\n        return x",
+        "return [checkpoint(self.block) for checkpoint in x]",
+        "import tensorflow as tf\n        return tf.train.Checkpoint(self.block)",
+        "return x.checkpoint(self.block, x)",
+        "return self.checkpoint.checkpoint(self.block, x)",
+        "import functools\n        return functools.partial(checkpoint, use_reentrant=False, context_fn=mine)(self.block, x)",
+        "with open('a') as checkpoint:\n            return checkpoint(self.block, x)",
+        "if (checkpoint := self.saved):\n            x = checkpoint(self.block, x)\n        return x",
+    ],
+)
+def test_what_is_not_torchs_checkpoint_is_left(called):
+    check_unchanged(net(f"self.block = {BLOCK}", called), [], select="PTM520")
+
+
+@pytest.mark.parametrize(
+    ("made", "called"),
+    [
+        ("self.block = nn.Linear(4, 4)", "return checkpoint(self.block, x, use_reentrant=False)"),
+        (
+            "self.block = nn.GroupNorm(2, 4)",
+            "return checkpoint(self.block, x, use_reentrant=False, preserve_rng_state=False)",
+        ),
+        ("self.block = nn.LayerNorm(4)", "return checkpoint(function=self.block, x=x, use_reentrant=False)"),
+        (
+            "self.blocks = nn.ModuleList([nn.LayerNorm(4)])",
+            "for b in self.blocks:\n            x = checkpoint(b, x, use_reentrant=False)\n        return x",
+        ),
+        (
+            "self.block = nn.Linear(4, 4)",
+            "from torch.utils.checkpoint import checkpoint_sequential\n        return checkpoint_sequential(self.block, 2, x, use_reentrant=False)",
+        ),
+        (
+            "self.block = nn.Linear(4, 4)",
+            "import torch.utils.checkpoint as c\n        return c.checkpoint(self.block, x, use_reentrant=False)",
+        ),
+        ("self.block = nn.Linear(4, 4)", "return checkpoint(lambda t: self.block(t) + t, x, use_reentrant=False)"),
+        (
+            "self.block = nn.Linear(4, 4)",
+            "return checkpoint(self.block, x, use_reentrant=True) if x.requires_grad else self.block(x)",
+        ),
+        ("self.block = nn.InstanceNorm1d(4)", "return checkpoint(self.block, x, use_reentrant=False)"),
+        ("self.checkpoint = checkpoint_path", "return x + len(self.checkpoint)"),
+        ("self.block = nn.utils.weight_norm(nn.Linear(4, 4))", "return checkpoint(self.block, x, use_reentrant=False)"),
+        (
+            "self.block = nn.Sequential(nn.Linear(4, 4), nn.Dropout())",
+            "return checkpoint(self.block, x, use_reentrant=False)",
+        ),
+        (
+            "self.block = nn.TransformerEncoderLayer(4, 2)",
+            "return checkpoint(self.block, x, None, None, use_reentrant=False)",
+        ),
+    ],
+)
+def test_what_counts_nothing_and_does_not_reenter_is_left(made, called):
+    check_unchanged(net(made, called), [], select="PTM520")
+
+
+@pytest.mark.parametrize(
+    ("asked", "counts"), [(", track_running_stats=True", True), ("", False), (", 1e-5, 0.1, True", False)]
+)
+def test_instance_norm_counts_where_it_is_asked_to(asked, counts):
+    source = net(f"self.block = nn.InstanceNorm1d(4{asked})", "return checkpoint(self.block, x)")
+    assert ("batch_norm_once" in migrated(source, "PTM520").text) is counts
 
 
 @pytest.mark.parametrize("called", ["checkpoint(self.block, x, **how)", "checkpoint(*parts)"])

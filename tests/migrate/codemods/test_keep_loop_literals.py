@@ -26,7 +26,47 @@ def test_a_dtype_or_a_tensor_of_such_a_name_stays(rank):
     assert "x.to(rank)" in migrated(source).text
 
 
-@pytest.mark.parametrize("given", ["torch.half", '"cpu"', "other", "y.device", "True"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        "torch.half",
+        '"cpu"',
+        "other",
+        "y.device",
+        "True",
+        "torch.device('cpu')",
+        '"meta"',
+        "dtype=torch.half",
+        "x.dtype",
+        "memory_format=torch.channels_last",
+        "*where",
+        "**where",
+        "device='cpu'",
+        "torch.float64, copy=True",
+    ],
+)
 def test_what_is_no_accelerator_stays(given):
     source = f"import torch\nfor x in xs:\n    loss = model(x.to({given}))\n    loss.backward()\n"
     assert f"x.to({given})" in migrated(source).text
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "torch.zeros(2, device='cpu')",
+        "torch.zeros(2, device=x.device)",
+        "torch.zeros(rank)",
+        "net.rank",
+        "record(x, device=0)",
+        "np.zeros(0)",
+        "torch.zeros(2, device=None)",
+        "mail.to('anna')",
+        "text.format('cuda')",
+        "torch.randint(0, 1, (2,))",
+        "len('cuda:0')",
+    ],
+)
+def test_what_is_no_tensor_on_a_device_stays(given):
+    source = f"import torch\nfor x in xs:\n    loss = model(x, {given})\n    loss.backward()\n"
+    text = migrated(source).text
+    assert f"model(x, {given})" in text and "own_device" not in text

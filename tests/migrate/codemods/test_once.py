@@ -88,6 +88,9 @@ def test_rank_0_does_it(before, after):
         "import wandb\nif rank == 0:\n    wandb.init()",
         "class SummaryWriter:\n    pass\nw = SummaryWriter()",
         "writer.log(1)",
+        "text = 'torch.save(a, b)'  # print(1)",
+        "import torch\nsave = [torch.save]",
+        "import logging\nlog = logging.getLogger(__name__)\nlog.removeHandler(h)",
         "save(a, b)",
     ],
 )

@@ -173,6 +173,10 @@ def test_in_a_helper():
         "z = torch.zeros_like(x)",
         "z = torch.zeros(2).to(torch.half)",
         "z = torch.load('p', map_location='cuda')",
+        "z = x.new_tensor([1.0])",
+        "z = 'torch.zeros(2).cuda()'",
+        "torch = Fake()\n        z = torch.zeros(2).cuda()",
+        "z = np.zeros(2)",
     ],
 )
 def test_unchanged(body):

@@ -39,6 +39,19 @@ def test_the_function_is_a_call(before, after):
         "x = (a, b)\ny = data_parallel(net, x)",
         "def data_parallel(net, x):\n    return net\n\n\ny = data_parallel(net, x)",
         "y = nn.parallel.replicate(net, [0, 1])",
+        "from mine import data_parallel\ny = data_parallel(net, x)",
+        "y = self.data_parallel(net, x)",
+        "run(data_parallel)",
+        "def f(data_parallel):\n    return data_parallel(net, x)",
+        "text = 'data_parallel(net, x)'  # data_parallel(net, x)",
+        "ys = nn.parallel.parallel_apply(nets, xs)",
+        "y = data_parallel(net)",
+        "y = data_parallel(inputs=x)",
+        "parser.add_argument('--data-parallel', action='store_true')",
+        "if args.data_parallel:\n    y = net(x)",
+        "x = [a, b]\ny = data_parallel(net, x)",
+        "print(f'{data_parallel(net, x)}')",
+        "class Net:\n    data_parallel = 3\ny = Net.data_parallel",
     ],
 )
 def test_unchanged(source):
@@ -73,6 +86,23 @@ def test_nullcontext_is_imported_where_it_is_not():
 @pytest.mark.parametrize("source", ["with net.no_sync():\n    step()", "with trainer.no_sync():\n    step()"])
 def test_what_is_not_wrapped_keeps_its_no_sync(source):
     check_unchanged("import torch\n" + source + "\n", [], select="PTM420")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "with db.no_sync():\n    step()",
+        "print(net.no_sync_steps)",
+        "text = 'net.no_sync()'",
+        "def no_sync():\n    return 3\nwith no_sync():\n    step()",
+        "class Accelerated:\n    def no_sync(self):\n        return lock\nwith Accelerated().no_sync():\n    step()",
+        "with accelerator.no_sync(net):\n    step()",
+        "with fabric.no_backward_sync(net):\n    step()",
+        "with nullcontext():\n    step()",
+    ],
+)
+def test_a_no_sync_of_something_else_stays(source):
+    check(WRAPPED.format("net = DDP(net)\n" + source + "\n"), WRAPPED.format(source + "\n"), select="PTM420")
 
 
 SCRIPT = """\

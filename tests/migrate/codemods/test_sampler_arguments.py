@@ -71,3 +71,19 @@ def test_it_stays_and_is_told(old, new):
     result = migrate_text(text)
     assert "DistributedSampler(data, num_replicas=1, rank=0)" in result.text and "set_epoch(epoch)" in result.text
     assert [n for n in result.attention if n.code == "PTM401"]
+
+
+OTHERS = {
+    "of another kind": ("sampler = DistributedSampler(data)", "sampler = RandomSampler(data)"),
+    "of the script's own": ("from torch.utils.data.distributed import", "from mine import"),
+    "none at all": ("sampler = DistributedSampler(data)", "sampler = None"),
+}
+
+
+@pytest.mark.parametrize("old, new", OTHERS.values(), ids=OTHERS.keys())
+def test_other_samplers_are_handed_on_as_they_are(old, new):
+    text = SCRIPT.replace(old, new)
+    assert text != SCRIPT
+    result = migrate_text(text)
+    assert "one_epoch(model, loader, epoch, sampler)" in result.text and "set_epoch(epoch)" in result.text
+    assert not [n for n in (*result.edits, *result.attention) if n.code == "PTM401"]

@@ -69,10 +69,29 @@ def test_a_condition_that_the_trainer_does_not_know_is_told():
     assert [n.line for n in result.attention if "sync_batchnorm=True if wanted" in n.message] == [9]
 
 
-@pytest.mark.parametrize("converted", ["    pass", "    net = convert_sync_batchnorm(net)"])
+@pytest.mark.parametrize(
+    "converted",
+    [
+        "pass",
+        "net = convert_sync_batchnorm(net)",
+        "text = 'nn.SyncBatchNorm.convert_sync_batchnorm(net)'",
+        "# net = nn.SyncBatchNorm.convert_sync_batchnorm(net)",
+        "args.sync_bn = False",
+        "net = convert(net, args.sync_bn)",
+        "net = mine.convert_sync_batchnorm(net)",
+        "synced = any(isinstance(m, nn.SyncBatchNorm) for m in net.modules())",
+        "from mine import SyncBatchNorm\n    net = SyncBatchNorm.convert_sync_batchnorm(net)",
+        "net = Own().SyncBatchNorm.convert_sync_batchnorm(net)",
+        "if args.sync_bn:\n        print('sync_batchnorm')",
+        "net = nn.Sequential(net, nn.BatchNorm1d(1))",
+        "for m in net.modules():\n        if isinstance(m, nn.BatchNorm1d):\n            m.momentum = 0.2",
+        "convert = nn.utils.convert_parameters.parameters_to_vector(net.parameters())",
+        "freeze(nn.modules.batchnorm._BatchNorm)",
+    ],
+)
 def test_without_it_the_trainer_gets_nothing(converted):
-    result = migrate_text(SCRIPT.format(converted=converted))
-    assert "sync_batchnorm=" not in result.text
+    result = migrate_text(SCRIPT.format(converted="    " + converted))
+    assert "sync_batchnorm=" not in result.text and not [n for n in result.attention if "sync_batchnorm" in n.message]
 
 
 LIT = """\

@@ -80,7 +80,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         if stuck is not None:
             return _with_left_over(Result(text, "refused", [], [stuck]), original, options)
         result = _planned(facts, options, is_script, kept)
-        if branches:
+        if branches or notes:
             back = line_map(facts.text.text, mended)
             result.edits[:] = [*branches, *(replace(e, line=back(e.line)) for e in result.edits)]
             result.attention[:] = [*notes, *(replace(n, line=back(n.line)) for n in result.attention)]
@@ -166,9 +166,11 @@ def _plain(facts: Facts, options: Options) -> tuple[Facts, list[Edit], list[Note
     found = Distribution(facts)
     facts.by_hand, facts.wrapped = found.by_hand, frozenset(found.wrapped_names)
     branches = PlainBranches()
-    changes = outermost(facts, list(branches.plan(facts))) if facts.by_hand else []
-    if not changes:
+    if not facts.by_hand:
         return facts, [], []
+    changes = outermost(facts, list(branches.plan(facts)))
+    if not changes:
+        return facts, [], list(branches.notes(facts))
     plain = facts.after(apply(facts, changes))
     return plain, [c.edit for c in changes if c.told], list(branches.notes(facts))
 

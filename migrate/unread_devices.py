@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from .codemods.remove_unused_devices import RemoveUnusedDevices
@@ -52,14 +53,21 @@ def _of_processes(before: Facts, assigned: list[ast.Name]) -> bool:
     return len(known) == len(made) and all(k is not None and k.asked for k in known)
 
 
+READS = re.compile(r"line \d+ (may )?reads? it|other files may read it")
+
+
 def still_read(notes: list[Note], after: Facts, removed: list[Edit]) -> list[Note]:
     """The notes without those of a device that nothing reads in the result."""
     gone = {(e.line, e.column) for e in removed}
     notes = [n for n in notes if n.code != CODE or (n.line, n.column) not in gone]
     read = {n.id for n in after.walk(ast.Name) if isinstance(n.ctx, ast.Load)}
-    read |= {f"self.{a.attr}" for a in after.walk(ast.Attribute)}
+    read |= {ast.unparse(a) for a in after.walk(ast.Attribute) if isinstance(a.value, ast.Name)}
     stays = [n.message.split("` stays: ") for n in notes]
-    return [n for n, parts in zip(notes, stays, strict=True) if len(parts) < 2 or parts[0].strip("`") in read]
+    return [
+        n
+        for n, parts in zip(notes, stays, strict=True)
+        if len(parts) < 2 or parts[0].strip("`") in read or not READS.match(parts[1])
+    ]
 
 
 def _unread(facts: Facts) -> Iterator[tuple[str, ast.Assign]]:

@@ -265,15 +265,22 @@ class PlainBranches(Codemod):
                 yield Change(s, self.edit(facts, s, says), None, (s,))
 
     def _options(self, facts: Facts) -> Iterator[Change]:
-        if facts.is_library or seen_whole(facts):
+        if facts.is_library:
             return
+        whole = seen_whole(facts)
         for holder in facts.walk(ast.Expr):
             name = option_name(holder.value)
             if name is None or holder in self.gone or name in facts.read_elsewhere:
                 continue
             reads = [a for a in facts.walk(ast.Attribute) if a.attr == name]
             tells = name in MEETING or any(kind.match(name) for kind in (FLAG_NAME, RANK_NAME, WORLD_NAME))
-            if all(r in self.gone for r in reads) and (reads or tells) and not self._said(facts, name, holder):
+            if not all(r in self.gone for r in reads) or not (reads or tells) or self._said(facts, name, holder):
+                continue
+            if whole is not None:
+                line, column, _, _ = facts.text.key(holder)
+                says = f"`{whole.id}.{name}` stays: all options are looked at in line {whole.lineno}"
+                self.left.append(Note(line, column + 1, self.code, says))
+            else:
                 says = f"`{facts.short(holder)}` removed: nothing reads args.{name} any more, {WHY}"
                 yield Change(holder, self.edit(facts, holder, says), None, (holder,))
 

@@ -20,7 +20,7 @@ from ..report import Note
 from .base import Change, Codemod
 from .rewrites import drop_arguments
 from .unread_attributes import attributes_still_read, calls_of_class, unread_attributes
-from .unread_options import unread_options
+from .unread_options import options_still_read, unread_options
 
 
 class RemoveUnusedDevices(Codemod):
@@ -55,6 +55,7 @@ class RemoveUnusedDevices(Codemod):
                 yield change
         self.left += self._read_still(facts, gone)
         self.left += attributes_still_read(self, facts, gone)
+        self.left += options_still_read(self, facts, gone)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left

@@ -6,23 +6,27 @@ Where the parsed options are handed to another file, or looked at as a whole, al
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..facts.choice import accelerator
-from ..facts.devices import OPTIONS
+from ..facts.devices import OPTIONS, is_index
 from ..facts.nodes import walk
 from ..facts.options import option_name
 from ..facts.script import Facts
+from ..report import Note
 from .base import Change
 
 if TYPE_CHECKING:
     from .remove_unused_devices import RemoveUnusedDevices
 
+ABOUT = re.compile(r"cuda|gpu|device", re.IGNORECASE)
+
 
 def unread_options(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
     """Assignments and `add_argument` lines of options whose every read is gone."""
-    lost = {a.attr for a in facts.walk(ast.Attribute) if a in gone and _is_option(a) and isinstance(a.ctx, ast.Load)}
+    lost = {a.attr for a in _lost(facts, gone)}
     if not lost:
         return
     lost -= read_by_trainer(facts) | facts.read_elsewhere
@@ -50,6 +54,43 @@ def unread_options(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST
             yield Change(holder, codemod.edit(facts, holder, says), None, (holder,))
 
 
+def options_still_read(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST]) -> Iterator[Note]:
+    """Options about devices that lost a reader, and whose line in the parser stays all the same."""
+    about = {a.attr: a for a in _lost(facts, gone) if ABOUT.search(a.attr) or facts.devices.is_device(a) or is_index(a)}
+    if not about or facts.is_library:
+        return
+    asked = read_by_trainer(facts)
+    for holder in facts.walk(ast.Expr):
+        name = option_name(holder.value)
+        if name is None or name not in about or name in asked or holder in gone:
+            continue
+        named = about[name].value.id  # type: ignore[attr-defined]
+        line, column, _, _ = facts.text.key(holder)
+        why = _why(facts, name, holder, gone)
+        if why is not None:
+            yield Note(line, column + 1, codemod.code, f"`{named}.{name}` stays: {why}")
+
+
+def _why(facts: Facts, name: str, holder: ast.Expr, gone: set[ast.AST]) -> str | None:
+    """Who reads an option, or may."""
+    loads = [a for a in facts.walk(ast.Attribute) if a.attr == name and isinstance(a.ctx, ast.Load) and a not in gone]
+    if (reader := next((a for a in loads if facts.names.resolve(a) is None), None)) is not None:
+        return f"line {reader.lineno} reads it"
+    own = set(walk(holder))
+    texts = [k for k in facts.walk(ast.Constant) if k.value == name and k not in own]
+    if (text := next(iter(texts), None)) is not None:
+        return f"line {text.lineno} names it in a text"
+    if name in facts.read_elsewhere:
+        return "other files read it"
+    whole = seen_whole(facts)
+    return f"all options are looked at in line {whole.lineno}" if whole is not None else None
+
+
+def _lost(facts: Facts, gone: set[ast.AST]) -> list[ast.Attribute]:
+    """The reads of options that go."""
+    return [a for a in facts.walk(ast.Attribute) if a in gone and _is_option(a) and isinstance(a.ctx, ast.Load)]
+
+
 def _is_option(a: ast.Attribute) -> bool:
     return isinstance(a.value, ast.Name) and bool(OPTIONS.match(a.value.id)) and a.value.id != "self"
 
@@ -61,8 +102,8 @@ def read_by_trainer(facts: Facts) -> set[str]:
     return {n.attr for n in walk(tree) if isinstance(n, ast.Attribute)}
 
 
-def seen_whole(facts: Facts) -> bool:
-    """Whether the options are printed, saved or handed on as one thing, so that a missing one is seen."""
+def seen_whole(facts: Facts) -> ast.Name | None:
+    """Where the options are printed, saved or handed on as one thing, so that a missing one is seen."""
     for s in facts.walk(ast.Assign):
         if not (isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Attribute)):
             continue
@@ -71,15 +112,19 @@ def seen_whole(facts: Facts) -> bool:
         for name in [n for t in s.targets for n in walk(t) if isinstance(n, ast.Name)]:
             scope = facts.scopes.scope_of(name).lookup(name.id)
             reads = facts.scopes.reads(name.id, scope) if scope is not None else ()
-            if not all(_is_looked_into(facts, r) for r in reads):
-                return True
-    return False
+            if (whole := next((r for r in reads if not _is_looked_into(facts, r)), None)) is not None:
+                return whole
+    return None
 
 
 def _is_looked_into(facts: Facts, read: ast.Name) -> bool:
     """`args.x`, or args given to a function of this file."""
     up = facts.scopes.parents.get(read)
+    together = isinstance(up, ast.Tuple | ast.List)  # `args=(ngpus, args)`
+    up = facts.scopes.parents.get(up) if isinstance(up, ast.Tuple | ast.List) else up
     up = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
+    if together:
+        return isinstance(up, ast.Call) and _spawned(up)
     if isinstance(up, ast.Attribute):
         return not up.attr.startswith("__")
     if isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func is not read:

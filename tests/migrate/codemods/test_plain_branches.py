@@ -143,8 +143,14 @@ def test_options_of_several_processes_leave_the_parser():
 
 
 def test_options_that_are_handed_on_stay():
-    source = HEAD + INIT + "p.add_argument('--dist-url')\nargs = p.parse_args()\nuse(args)\n"
-    assert "--dist-url" in migrated(source, select="PTM420").text
+    source = HEAD + (
+        "p.add_argument('--dist-url')\np.add_argument('--distributed', action='store_true')\nargs = p.parse_args()\n"
+        "if args.distributed:\n    dist.init_process_group('nccl', init_method=args.dist_url)\nuse(args)\n"
+    )
+    result = migrated(source, select="PTM420")
+    assert result.text.endswith("'store_true')\nargs = p.parse_args()\nuse(args)\n") and "--dist-url" in result.text
+    stay = [n.message for n in result.attention if "stays" in n.message]
+    assert stay == [f"`args.{n}` stays: all options are looked at in line 11" for n in ("dist_url", "distributed")]
 
 
 def test_a_rate_that_was_scaled_is_told():

@@ -37,20 +37,44 @@ def test_the_assignment_between_goes_too():
     )
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "parser.add_argument('--gpu', default=0)\nargs = parser.parse_args()\nprint(args.gpu)\n",
-        "parser.add_argument('--gpu', default=0)\nargs = parser.parse_args()\nprint(args)\n",
-        "parser.add_argument('--gpu', default=0)\nargs = parser.parse_args()\nprint(vars(args))\n",
-        "from mine import run\nparser.add_argument('--gpu', default=0)\nargs = parser.parse_args()\nrun(args)\n",
-        "parser.add_argument('--gpu', default=0)\nargs = parser.parse_args()\nprint(getattr(args, 'gpu'))\n",
-        "parser.add_argument('--gpu', default=0)\nargs = parser.parse_args()\nargs.gpu = args.gpu or 0\n",
-    ],
-)
-def test_an_option_that_is_read_or_seen_stays(source):
-    text = HEAD + source + LOOP.replace("(x)", "(x.cuda(args.gpu))")
-    assert migrated(text).text == HEAD + source + LOOP
+STAYS = {
+    "args = parser.parse_args()\nprint(args.gpu)\n": "line 7 reads it",
+    "args = parser.parse_args()\nprint(args)\n": "all options are looked at in line 7",
+    "args = parser.parse_args()\nprint(vars(args))\n": "all options are looked at in line 7",
+    "args = parser.parse_args()\nkept = [args, 1]\n": "all options are looked at in line 7",
+    "args = parser.parse_args()\nimport mine\nmine.run(args)\n": "all options are looked at in line 8",
+    "args = parser.parse_args()\nprint(getattr(args, 'gpu'))\n": "line 7 names it in a text",
+    "args = parser.parse_args()\nargs.gpu = args.gpu or 0\n": "line 7 reads it",
+}
+
+
+@pytest.mark.parametrize("source, why", STAYS.items())
+def test_an_option_that_is_read_or_seen_stays_and_the_report_says_why(source, why):
+    source = HEAD + "parser.add_argument('--gpu', default=0)\n" + source
+    result = migrated(source + LOOP.replace("(x)", "(x.cuda(args.gpu))"))
+    assert result.text == source + LOOP
+    assert f"`args.gpu` stays: {why}" in [n.message for n in result.attention]
+
+
+def test_of_an_option_that_says_nothing_of_devices_nothing_is_told():
+    source = HEAD + "parser.add_argument('--lr')\nargs = parser.parse_args()\nprint(args, args.lr)\n"
+    text = source + LOOP.replace("(x)", "(x.cuda(int(args.lr)))")
+    assert "--lr" in migrated(text).text and not any("stays" in n.message for n in migrated(text).attention)
+
+
+SPAWNED = """\
+def main(gpu, args):
+    torch.cuda.set_device(gpu)
+    torch.distributed.init_process_group('nccl', init_method=args.dist_url)
+parser.add_argument('--dist-url')
+args = parser.parse_args()
+torch.multiprocessing.spawn(main, nprocs=2, args=(args,))
+"""
+
+
+def test_options_handed_to_processes_are_looked_into_there():
+    assert "--dist-url" not in migrated(HEAD + SPAWNED).text
+    assert "--dist-url" in migrated(HEAD + SPAWNED + "print((args, 1))\n").text
 
 
 def test_an_option_without_readers_of_its_own_is_not_ours():

@@ -124,17 +124,24 @@ def _is_looked_into(facts: Facts, read: ast.Name) -> bool:
     up = facts.scopes.parents.get(up) if isinstance(up, ast.Tuple | ast.List) else up
     up = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
     if together:
-        return isinstance(up, ast.Call) and _spawned(up)
+        if not (isinstance(up, ast.Call) and _spawned(up) and up.args):
+            return False
+        return _is_local(facts, up.args[0]) or getattr(up.args[0], "id", "") in facts.defined_elsewhere
     if isinstance(up, ast.Attribute):
         return not up.attr.startswith("__")
     if isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func is not read:
-        scope = facts.scopes.scope_of(up.func).lookup(up.func.id)
-        made = scope.stores.get(up.func.id, []) if scope is not None else []
-        return bool(made) and all(isinstance(m, ast.FunctionDef | ast.ClassDef) for m in made)
+        return _is_local(facts, up.func)
     if not isinstance(up, ast.Call) or up.func is read:
         return False
     last = up.func.attr if isinstance(up.func, ast.Attribute) else getattr(up.func, "id", "")
     return last in facts.defined_elsewhere or _spawned(up)
+
+
+def _is_local(facts: Facts, called: ast.expr) -> bool:
+    """A function or a class of this file, by its name."""
+    scope = facts.scopes.scope_of(called).lookup(called.id) if isinstance(called, ast.Name) else None
+    made = scope.stores.get(called.id, []) if scope is not None else []  # type: ignore[attr-defined]
+    return bool(made) and all(isinstance(m, ast.FunctionDef | ast.ClassDef) for m in made)
 
 
 def _spawned(call: ast.Call) -> bool:

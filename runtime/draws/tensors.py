@@ -6,7 +6,7 @@ run under the inner one, which sees the operators below them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..data.combined import leaves
 from .readings import MIXED
 from .rows import Place, Rows
 
@@ -105,7 +106,7 @@ class WholeDraws(TorchFunctionMode):
             return True
         if torch.is_grad_enabled() or name in LAYERS or first.shape not in self.fixed:
             return False
-        if any(first.shape == leaf.shape for leaf in leaves_of(self.batch)):
+        if any(first.shape == leaf.shape for leaf in leaves(self.batch) if isinstance(leaf, torch.Tensor)):
             return any(first.data_ptr() == parameter.data_ptr() for parameter in self.parameters)
         return True
 
@@ -275,15 +276,3 @@ def _kept(whole: torch.Tensor, place: Place) -> torch.Tensor:
 def _packed(args: Sequence) -> bool:
     """Is this a recurrent network over packed sequences that draws? (data, batch sizes, state, weights, ...)"""
     return len(args) > 7 and isinstance(args[3], (tuple, list)) and bool(args[6]) and bool(args[7])
-
-
-def leaves_of(batch: Any) -> Iterator[torch.Tensor]:
-    """The tensors in a batch."""
-    if isinstance(batch, torch.Tensor):
-        yield batch
-    elif isinstance(batch, Mapping):
-        for value in batch.values():
-            yield from leaves_of(value)
-    elif isinstance(batch, (tuple, list)):
-        for value in batch:
-            yield from leaves_of(value)

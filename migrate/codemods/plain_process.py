@@ -160,6 +160,10 @@ class PlainProcess(Codemod):
                 continue
             says = f"`{facts.short(node)}` is {value} in a plain script: {WHY}"
             yield Change(node, self.edit(facts, node, says), source(value), tuple(ast.iter_child_nodes(node)))
+        shown = {node for node, _ in found.constants()}
+        for call, full in found.full.items():
+            if full == "torch.distributed.get_backend" and call not in shown:
+                self._tell(facts, call, f"`{facts.short(call)}` asks a group that there is only once a Trainer runs")
 
     def _in_strings(self, facts: Facts, found: Distribution, removed: set[ast.AST]) -> Iterator[Change]:
         """`f"{dist.get_rank()}: {model.module.bias}"`"""

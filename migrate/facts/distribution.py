@@ -6,10 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from .devices import argument_at
 from .nodes import walk
+from .world import PLAIN
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -53,6 +55,7 @@ ALONE_VALUES = {D + f"{m}{n}": new for m in ("nn.", "nn.functional.")
                 for n, new in (("all_gather", "({0},)"), ("all_reduce", "{0}"), ("broadcast", "{0}"))}  # fmt: skip
 # these divide optimizers and gradients over a process group of the script's own
 SHARDED = ("fairscale.optim.", "fairscale.nn.data_parallel.")
+CARDS = ("torch.cuda.device_count", "torch.accelerator.device_count")
 RANKS, WORLDS = {D + "get_rank"}, {D + "get_world_size"}
 SPAWN = {"torch.multiprocessing.spawn"}
 PROCESSES = re.compile(r"distributed|DataParallel|\.spawn\b|apex")
@@ -232,12 +235,12 @@ class Distribution:
         """Expressions that ask for a rank or a world, and what they are in a plain script."""
         taken: set[ast.AST] = set()
         for c, full in self.full.items():
-            value = "0" if full in RANKS else "1" if full in WORLDS else None
+            value = "0" if full in RANKS else "1" if full in WORLDS else self._backend_shown(c)
             if value is None and isinstance(c.func, ast.Name) and c.func.id == "int" and len(c.args) == 1:
                 value = _as_int(self._environment(c.args[0]))
             if (
                 value is None
-                and full in ("torch.cuda.device_count", "torch.accelerator.device_count")
+                and full in CARDS
                 and self._gives_world(c)
             ):
                 value = "1"
@@ -246,6 +249,9 @@ class Distribution:
             if value is not None:
                 taken.update(walk(c))
                 yield c, value
+        for node in self.facts.walk(ast.BinOp):
+            if self._is_card_of_rank(node):
+                yield node, "0"
         for test in self.facts.walk(ast.Compare):
             if self._asks_for_launcher(test):
                 yield test, str(isinstance(test.ops[0], ast.NotIn))
@@ -257,6 +263,27 @@ class Distribution:
                 and not (isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load))
             ):
                 yield node, value if _default(node) is not None else f'"{value}"'
+
+    def _is_card_of_rank(self, node: ast.BinOp) -> bool:
+        """`rank % torch.cuda.device_count()`, which where there are no cards is an error."""
+        if not (isinstance(node.op, ast.Mod) and isinstance(node.right, ast.Call)):
+            return False
+        full = self.facts.names.resolve(node.right.func)
+        rank = self.facts.worlds.value(node.left, PLAIN) if full in CARDS and self.by_hand else None
+        return rank is not None and rank.asked and rank.value == 0
+
+    def _backend_shown(self, call: ast.Call) -> str | None:
+        """`log(dist.get_backend())`: what the script's one group is made with; not where something is chosen by it."""
+        if self.full.get(call) != D + "get_backend" or call.args or call.keywords:
+            return None
+        made = [argument_at(c, "backend", 0) for c, full in self.full.items() if full == D + "init_process_group"]
+        ups = list(takewhile(lambda up: not isinstance(up, ast.stmt), self.facts.scopes.ancestors(call)))
+        told = isinstance(self.facts.scopes.parents.get(ups[-1] if ups else call), ast.Expr)
+        if not told or any(isinstance(up, ast.Compare | ast.IfExp) for up in ups):
+            return None
+        if len(made) != 1 or not isinstance(made[0], ast.Constant):
+            return None
+        return self.facts.text.get(made[0])
 
     def _environment(self, node: ast.expr) -> str | None:
         """`os.environ["RANK"]`, `os.environ.get("RANK", 0)`, `os.getenv("RANK")`."""

@@ -58,7 +58,8 @@ def _configured(facts: Facts, recipe: Recipe, binder: Binder, variables: Variabl
         schedulers = [(n, "epoch") for n in _schedulers_by_hand(facts, recipe, binder)]
     names = list(dict.fromkeys([*optimizers, *(n for n, _ in schedulers)]))
     statements = {n: _definition(facts, recipe, binder, n) for n in names}
-    if all(statements[n] is not None and _only_for_the_loop(facts, recipe, binder, n, statements) for n in names):
+    movable = (statements[n] is not None and _only_for_the_loop(facts, recipe, binder, n, statements) for n in names)
+    if optimizers and all(movable):  # a schedule alone is nothing that configure_optimizers could return
         for n in names:
             s = statements[n]
             assert s is not None

@@ -22,9 +22,10 @@ Test = Callable[[str], bool]
 
 def is_optimizer(facts: Facts, at: ast.AST, name: str) -> bool:
     """Whether the name, read at this node, is only ever an optimizer; where its making is out of sight, by its use."""
-    return _is(facts, at, name, _is_optimizer_name) or (
-        _is(facts, at, name, _is_optimizer_name, unknown=True) and _used_as_optimizer(facts, at, name)
-    )
+    if _is(facts, at, name, _is_optimizer_name):
+        return True
+    called = _called(facts, at, name) if _is(facts, at, name, _is_optimizer_name, unknown=True) else set()
+    return "step" in called and ("zero_grad" in called or _once_shown(facts, at, name))
 
 
 def is_torch_optimizer(facts: Facts, at: ast.AST, name: str) -> bool:
@@ -131,19 +132,24 @@ def _class_around(facts: Facts, node: ast.AST) -> ast.ClassDef | None:
     return next((up for up in facts.scopes.ancestors(node) if isinstance(up, ast.ClassDef)), None)
 
 
-def _used_as_optimizer(facts: Facts, at: ast.AST, name: str) -> bool:
-    """`x.zero_grad()` and `x.step()` in one function, both without arguments."""
+def _once_shown(facts: Facts, at: ast.AST, name: str) -> bool:
+    """Whether one of several values is shown to be an optimizer: that of another branch does what it does."""
+    scope = facts.scopes.scope_of(at).lookup(name)
+    values = values_of(facts, name, scope) if scope is not None else []
+    return any(_makes(facts, v, _is_optimizer_name, unknown=False, depth=0) for v in values)
+
+
+def _called(facts: Facts, at: ast.AST, name: str) -> set[str]:
+    """Which of `x.zero_grad()` and `x.step()`, both without arguments, the function calls."""
     scope: Scope | None = facts.scopes.scope_of(at).lookup(name)
-    if scope is None:
-        return False
-    called = set()
-    for read in facts.scopes.reads(name, scope):
+    called: set[str] = set()
+    for read in facts.scopes.reads(name, scope) if scope is not None else ():
         method = facts.scopes.parents.get(read)
         call = facts.scopes.parents.get(method) if method is not None else None
         for wanted in ("step", "zero_grad"):
             if call is not None and is_call_of(call, wanted) and call.func is method:  # type: ignore[attr-defined]
                 called.add(wanted)
-    return len(called) == 2
+    return called
 
 
 def trains_loose_tensors(facts: Facts, at: ast.AST, name: str) -> bool:

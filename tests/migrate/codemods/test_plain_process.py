@@ -24,7 +24,11 @@ INIT = "dist.init_process_group('nccl')\n"
         ("os.environ['MASTER_PORT'] = '1'\ngo()", "go()"),
         ("rank = dist.get_rank()", "rank = 0"),
         ("world = dist.get_world_size()", "world = 1"),
+        ("log(1, at=dict(by=dist.get_backend()))", "log(1, at=dict(by='nccl'))"),
         ("rank = int(os.environ['RANK'])", "rank = 0"),
+        ("card = dist.get_rank() % torch.cuda.device_count()", "card = 0"),
+        ("rank = dist.get_rank()\nf(f'cuda:{rank % torch.cuda.device_count()}')", "rank = 0\nf(f'cuda:{0}')"),
+        ("card = n % torch.cuda.device_count()\ngo(card)", "card = n % torch.cuda.device_count()\ngo(card)"),
         ("ddp = 'RANK' in os.environ", "ddp = False"),
         ("alone = 'WORLD_SIZE' not in os.environ.keys()", "alone = True"),
         ("rank = os.environ.get('LOCAL_RANK')", 'rank = "0"'),
@@ -218,6 +222,12 @@ def test_setup_that_is_empty_goes():
         HEAD + "\n\ndef main(rank):\n    go()\n\n\nmain(0)\n",
         select="PTM420",
     )
+
+
+@pytest.mark.parametrize("call", ["on_gpu = dist.get_backend() == 'nccl'", "b = dist.get_backend()", "f(0 if dist.get_backend() == 'gloo' else 1)"])  # fmt: skip
+def test_what_is_chosen_by_the_backend_is_told(call):
+    says = ["PTM420 line 8: `dist.get_backend()` asks a group that there is only once a Trainer runs"]
+    check(HEAD + INIT + call + "\n", HEAD + call + "\n", ["PTM420 line 7"], says, select="PTM420")
 
 
 def test_a_reduction_without_its_group_is_told():

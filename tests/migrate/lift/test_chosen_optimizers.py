@@ -43,3 +43,30 @@ def test_one_that_every_batch_works_with(first, option):
 def test_one_that_a_batch_may_do_without_stays(first):
     (note,) = (n for n in migrate_text(script(first)).attention if n.code == "PTM701")
     assert "`optimizer` may have no value" in note.message
+
+
+SCHEDULED = """
+    optimizer = OTHER
+else:
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2, gamma=0.5)
+for epoch in range(args.epochs):
+    for i, (x, y) in enumerate(train_loader):
+        loss = criterion(model(x), y)
+        loss.backward()
+        if i % 2 == 1:
+            optimizer.step()
+            scheduler.step()
+            model.zero_grad()
+    print(epoch, f'{loss.item():.6f}')
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "gives"),
+    [("Elsewhere(model)", "return [self.optimizer], [self.scheduler]"), ("torch.nn.Module()", "return None")],
+)
+def test_one_branchs_optimizer_is_shown(other, gives):
+    """What the other branch makes does what it does; a schedule of what is no optimizer is handed over all the same."""
+    branches = CHOSEN[: CHOSEN.index("if args.opt")] + "if args.opt == 'other':" + SCHEDULED.replace("OTHER", other)
+    assert gives in check_same(branches, "manual")

@@ -95,7 +95,7 @@ class Devices:
         return self._known[key]
 
     def _all_values_are_devices(self, name: str, scope: Scope) -> bool:
-        values = self.assigned(name, scope)
+        values = self._unpacked(name, scope)
         if values is None:
             return False
         values = [v for v in values if not _is_none(v)]
@@ -127,11 +127,8 @@ class Devices:
 
     def _returns_device(self, call: ast.Call) -> bool:
         """`get_device()`, a function of this file whose every return is a device."""
-        if not isinstance(call.func, ast.Name):
-            return False
-        home = self.scopes.scope_of(call.func).lookup(call.func.id)
-        stores = home.stores.get(call.func.id, []) if home is not None else []
-        return len(stores) == 1 and isinstance(stores[0], ast.FunctionDef) and self.returns_device(stores[0])
+        f = self._function_of(call)
+        return f is not None and self.returns_device(f)
 
     def returns_device(self, f: ast.FunctionDef) -> bool:
         """Whether every return of a function is a device."""
@@ -219,6 +216,42 @@ class Devices:
                 return None
             values.append(parent.value)  # type: ignore[union-attr]
         return values
+
+    def _unpacked(self, name: str, scope: Scope) -> list[ast.expr] | None:
+        """What assignments give the name, `rank, device = setup()` too; None when something else binds it."""
+        values: list[ast.expr] = []
+        for store in scope.stores.get(name, ()):
+            s = target = self.scopes.parents.get(store)
+            if isinstance(target, ast.Tuple):
+                s = self.scopes.parents.get(target)
+            if not isinstance(s, ast.Assign | ast.AnnAssign) or s.value is None:
+                return None
+            values += self._element(target, store, s.value) if isinstance(target, ast.Tuple) else [s.value]
+        return values
+
+    def _element(self, target: ast.Tuple, store: ast.AST, value: ast.expr) -> list[ast.expr]:
+        """What unpacking gives one of the targets; the value itself where it does not show its elements."""
+        made = [value] if isinstance(value, ast.Tuple) else self._returned(value)
+        shown = [m.elts for m in made if isinstance(m, ast.Tuple) and len(m.elts) == len(target.elts)]
+        starred = any(isinstance(e, ast.Starred) for elts in (target.elts, *shown) for e in elts)
+        if not shown or len(shown) < len(made) or starred:
+            return [value]
+        place = [e is store for e in target.elts].index(True)
+        return [elts[place] for elts in shown]
+
+    def _returned(self, call: ast.expr) -> list[ast.expr]:
+        """What a function of this file gives, where each of its returns gives something."""
+        f = self._function_of(call)
+        found = [n.value for n in walk(f) if isinstance(n, ast.Return)] if f is not None else []
+        return [v for v in found if v is not None] if None not in found else []
+
+    def _function_of(self, call: ast.expr) -> ast.FunctionDef | None:
+        """The function of this file that is called."""
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            return None
+        home = self.scopes.scope_of(call.func).lookup(call.func.id)
+        stores = home.stores.get(call.func.id, []) if home is not None else []
+        return stores[0] if len(stores) == 1 and isinstance(stores[0], ast.FunctionDef) else None
 
     def given(self, scope: Scope, name: str) -> list[ast.expr] | None:
         """What callers in this file pass for a parameter (its default too); None when the function escapes."""

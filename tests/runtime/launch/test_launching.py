@@ -69,6 +69,7 @@ def test_nothing_outlives_the_launcher(which, sign):
         stderr=subprocess.DEVNULL,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background inherit none
     )
     assert process.stdout is not None
     while "sleeping" not in process.stdout.readline():

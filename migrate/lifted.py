@@ -25,7 +25,10 @@ FAULTS = (SyntaxError, LookupError, TypeError, ValueError, AssertionError, Attri
 
 
 def with_precision(facts: Facts, options: Options) -> Result | None:
-    """The lift with autocast and scaler as the Trainer's precision; None where the script has to keep them."""
+    """The lift with autocast and scaler as the Trainer's precision; None where the script has to keep them.
+
+    CannotLift where it cannot be lifted with them either.
+    """
     if not options.wants(PrecisionOfLoops.code) or "autocast" not in facts.text.text:
         return None
     codemod = PrecisionOfLoops()
@@ -35,11 +38,16 @@ def with_precision(facts: Facts, options: Options) -> Result | None:
     changes = outermost(facts, mixed[0])
     full = facts.after(apply(facts, changes))
     full.precision = mixed[1]
+    line = line_map(full.text.text, facts.text.text)
     try:
         result = lifted(full, options, by_hand=codemod.by_hand)
-    except (CannotLift, *FAULTS):
+    except CannotLift as why:
+        if why.of_loops:
+            why.line = line(why.line)
+            raise
         return None
-    line = line_map(full.text.text, facts.text.text)
+    except FAULTS:
+        return None
     result.edits[:] = [*(c.edit for c in changes), *(replace(e, line=line(e.line)) for e in result.edits)]
     result.attention[:] = [replace(n, line=line(n.line)) for n in result.attention]
     return result

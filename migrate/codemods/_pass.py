@@ -13,6 +13,13 @@ from .base import Change, Key, NotFound
 
 SMALL = (cst.BaseSmallStatement,)
 COMPOUND = (cst.BaseCompoundStatement,)
+PLANNED_IN = (cst.BaseStatement, cst.BaseExpression)
+BRANCHING = (cst.If, cst.For, cst.While, cst.Try)
+INERT = frozenset(  # libcst would build each of them anew, half of all the nodes that it meets
+    (cst.SimpleWhitespace, cst.ParenthesizedWhitespace, cst.TrailingWhitespace, cst.EmptyLine, cst.Newline)
+    + (cst.Comma, cst.Dot, cst.AssignEqual, cst.Semicolon, cst.LeftParen, cst.RightParen, cst.LeftSquareBracket)
+    + (cst.RightSquareBracket, cst.Colon)
+)
 
 
 class _Gone(cst.Pass):
@@ -62,9 +69,9 @@ class Pass(cst.CSTTransformer):
         self.starts = sorted(k[1:3] for k in wanted)
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        """Statements and expressions in which nothing is planned are not entered."""
-        if not isinstance(node, cst.BaseStatement | cst.BaseExpression):
-            return True
+        """Statements and expressions in which nothing is planned are not entered, nor what stands between them."""
+        if not isinstance(node, PLANNED_IN):
+            return type(node) not in INERT
         line, column, *end = self.positions[node]
         if decorators := getattr(node, "decorators", ()):
             line, column = self.positions[decorators[0]][:2]
@@ -72,10 +79,12 @@ class Pass(cst.CSTTransformer):
         return at < len(self.starts) and self.starts[at] < tuple(end)
 
     def on_leave(self, original: cst.CSTNode, updated: Any) -> Any:
+        if type(original) in INERT:
+            return updated
         of_its_own = self.own.get(type(original))
         if of_its_own is not None:
             updated = of_its_own(original, updated)
-        if isinstance(updated, cst.If | cst.For | cst.While | cst.Try) and _is_empty(updated.orelse):
+        if isinstance(updated, BRANCHING) and _is_empty(updated.orelse):
             updated = updated.with_changes(orelse=None)
         kind = "statement" if isinstance(original, SMALL) else type(original).__name__
         if kind in self.kinds:

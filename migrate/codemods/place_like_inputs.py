@@ -18,6 +18,7 @@ from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.script import Facts
 from ..facts.tensors import METHODS
+from ..facts.uses import uses
 from ..report import Note
 from .base import Change, Codemod
 from .rewrites import change_argument, change_call, change_method, drop_arguments, set_keyword, take_branch
@@ -205,10 +206,10 @@ class PlaceLikeInputs(Codemod):
             if self._is_tensor(facts, f, name, call):
                 return name
         alone = f.name == "forward" and len(parameters) == 1 and not f.args.defaults
-        alone = alone and holder in facts.classes.modules and not self._is_container(f, parameters[0])
+        alone = alone and holder in facts.classes.modules and not uses(f).as_container(parameters[0])
         alone = alone and not self._is_made_tensor_of(facts, f, parameters[0])
-        if alone and not self._is_taken_from(f, parameters[0]):
-            return parameters[0]
+        if alone and not any(isinstance(i, ast.Constant) for i in uses(f).indices.get(parameters[0], ())):
+            return parameters[0]  # `batch[0]` is of a tuple, or of a tensor
         if own and self._has_device(facts, holder):
             return "self"
         for name in self._locals(facts, f, call):
@@ -254,9 +255,9 @@ class PlaceLikeInputs(Codemod):
                     break
                 if isinstance(s, ast.Assign) and facts.placed.by_runtime(s.value):
                     given += [n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)]
-            seen = [n for n in walk(loop) if isinstance(n, ast.Attribute) and n.attr in TENSOR_USE]
-            used = {n.value.id for n in seen if isinstance(n.value, ast.Name)}
-            return next((n for n in given if n in used and not self._is_container(loop, n)), None)
+            own = uses(loop)
+            tensors = (n for n in given if own.attributes.get(n, set()) & TENSOR_USE and not own.as_container(n))
+            return next(tensors, None)
         return None
 
     def _locals(self, facts: Facts, f: ast.FunctionDef, call: ast.Call) -> Iterator[str]:
@@ -270,7 +271,7 @@ class PlaceLikeInputs(Codemod):
                 yield from (t.id for t in targets if isinstance(t, ast.Name))
 
     def _is_tensor(self, facts: Facts, f: ast.FunctionDef, name: str, call: ast.Call) -> bool:
-        if self._is_container(f, name) or self._is_none_by_default(f, name) or self._is_made_tensor_of(facts, f, name):
+        if self._is_none_by_default(f, name) or uses(f).as_container(name) or self._is_made_tensor_of(facts, f, name):
             return False
         scope = facts.scopes.by_node[f]
         if facts.placed.is_called(name, scope):
@@ -280,42 +281,17 @@ class PlaceLikeInputs(Codemod):
             for s in scope.stores.get(name, ())
         ):
             return False
-        uses = TENSOR_USE - {"device", "dtype"} if OPTIONS.match(name) else TENSOR_USE  # `cfg.device` is an option
-        return any(isinstance(n, ast.Attribute) and n.attr in uses and _named(n.value, name) for n in walk(f))
+        of_tensors = TENSOR_USE - {"device", "dtype"} if OPTIONS.match(name) else TENSOR_USE  # `cfg.device` is an option
+        return bool(uses(f).attributes.get(name, set()) & of_tensors)
 
     def _still_tensor(self, facts: Facts, store: ast.AST, name: str) -> bool:
         up = facts.scopes.parents.get(store)
         return isinstance(up, ast.Assign) and any(isinstance(n, ast.Name) and n.id == name for n in walk(up.value))
 
-    def _is_container(self, f: ast.AST, name: str) -> bool:
-        for n in walk(f):
-            if isinstance(n, ast.Subscript) and _named(n.value, name) and _is_text(n.slice):
-                return True
-            if isinstance(n, ast.Assign) and _named(n.value, name) and any(isinstance(t, ast.Tuple) for t in n.targets):
-                return True
-            if (
-                isinstance(n, ast.Attribute)
-                and _named(n.value, name)
-                and n.attr in ("items", "keys", "append", "parameters")
-            ):
-                return True
-            if isinstance(n, ast.Compare) and _named(n.left, name) and isinstance(n.ops[0], ast.Is | ast.IsNot):
-                return True
-        return False
-
     def _is_made_tensor_of(self, facts: Facts, f: ast.FunctionDef, name: str) -> bool:
         """`torch.LongTensor(name)`, `numpy.tile(name, 2)`: an array or a list, which is on no device."""
-        for n in walk(f):
-            if isinstance(n, ast.Call) and any(_named(a, name) for a in n.args):
-                full = facts.names.resolve(n.func) or ""
-                if full.startswith("numpy.") or full in FROM_NUMBERS:
-                    return True
-        return False
-
-    def _is_taken_from(self, f: ast.FunctionDef, name: str) -> bool:
-        """`batch[0]`: of a tuple, or of a tensor."""
-        taken = [n.slice for n in walk(f) if isinstance(n, ast.Subscript) and _named(n.value, name)]
-        return any(isinstance(s, ast.Constant) for s in taken)
+        made = (facts.names.resolve(call.func) or "" for call in uses(f).given_to.get(name, ()))
+        return any(full.startswith("numpy.") or full in FROM_NUMBERS for full in made)
 
     def _is_none_by_default(self, f: ast.FunctionDef, name: str) -> bool:
         positional = [*f.args.posonlyargs, *f.args.args]
@@ -405,7 +381,3 @@ def _is_name(call: ast.Call) -> bool:
 
 def _named(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
-
-
-def _is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)

@@ -39,10 +39,14 @@ class Outline:
 
 def outline(facts: Facts) -> Outline:
     """The loops of a script; CannotLift where they are no training loop over batches in one over epochs."""
-    backwards = _backwards(facts)
-    _overridden_modes(facts)
-    epoch_loop, train, before, rest = _training(facts, _batch_loop(facts, backwards))
-    return Outline(backwards, epoch_loop, train, before, rest, _epochs(facts, epoch_loop))
+    try:
+        backwards = _backwards(facts)
+        _overridden_modes(facts)
+        epoch_loop, train, before, rest = _training(facts, _batch_loop(facts, backwards))
+        return Outline(backwards, epoch_loop, train, before, rest, _epochs(facts, epoch_loop))
+    except CannotLift as why:
+        why.of_loops = True
+        raise
 
 
 def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic: bool = True) -> Recipe:

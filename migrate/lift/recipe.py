@@ -19,6 +19,7 @@ class CannotLift(Exception):
         self.node = node
         self.reason = reason
         self.line = getattr(node, "lineno", 1)  # of the text that was looked at; the pipeline maps it to the original
+        self.of_loops = False  # whether the loops themselves are no training loop, whatever stands in them
 
 
 @dataclass

@@ -1,0 +1,53 @@
+"""What a function or a loop does with each of its names, found in one walk."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from .nodes import once_a_node, walk
+
+OF_CONTAINERS = {"items", "keys", "append", "parameters"}
+
+
+@dataclass
+class Uses:
+    """By name: the attributes read of it, what it is indexed by, the calls that it is an argument of; and names that
+    are unpacked, or compared by `is`.
+    """
+
+    attributes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    indices: dict[str, list[ast.expr]] = field(default_factory=lambda: defaultdict(list))
+    given_to: dict[str, list[ast.Call]] = field(default_factory=lambda: defaultdict(list))
+    unpacked: set[str] = field(default_factory=set)
+    compared: set[str] = field(default_factory=set)
+
+    def as_container(self, name: str) -> bool:
+        """Whether a name is used as a dictionary, a list, a model, or something that may be None."""
+        if name in self.unpacked or name in self.compared or OF_CONTAINERS & self.attributes.get(name, set()):
+            return True
+        return any(isinstance(i, ast.Constant) and isinstance(i.value, str) for i in self.indices.get(name, ()))
+
+
+@once_a_node
+def uses(f: ast.AST) -> Uses:
+    """The uses of names in a node and below."""
+    found = Uses()
+    for n in walk(f):
+        if isinstance(n, ast.Attribute):
+            if isinstance(n.value, ast.Name):
+                found.attributes[n.value.id].add(n.attr)
+        elif isinstance(n, ast.Subscript):
+            if isinstance(n.value, ast.Name):
+                found.indices[n.value.id].append(n.slice)
+        elif isinstance(n, ast.Call):
+            for a in n.args:
+                if isinstance(a, ast.Name):
+                    found.given_to[a.id].append(n)
+        elif isinstance(n, ast.Assign):
+            if isinstance(n.value, ast.Name) and any(isinstance(t, ast.Tuple) for t in n.targets):
+                found.unpacked.add(n.value.id)
+        elif isinstance(n, ast.Compare) and isinstance(n.left, ast.Name) and isinstance(n.ops[0], ast.Is | ast.IsNot):
+            found.compared.add(n.left.id)
+    return found

@@ -27,7 +27,7 @@ def without_unread_parameters(before: Facts, after: Facts) -> tuple[Facts, list[
 
 
 def _changes(before: Facts, after: Facts) -> list[Change]:
-    codemod = RemoveUnusedDevices()
+    codemod, found = RemoveUnusedDevices(), []
     functions = {f.name: f for f in before.walk(ast.FunctionDef)}
     for f in after.walk(ast.FunctionDef):
         scope, old = after.scopes.by_node[f], functions.get(f.name)
@@ -40,9 +40,9 @@ def _changes(before: Facts, after: Facts) -> list[Change]:
                 continue
             changes = parameter_changes(codemod, after, f, arg, "nothing in it reads it any more")
             given = [c.gone[0] for c in changes if c.node is not f]
-            if changes and all(only_asks(after.names, value) for value in given):
-                return changes
-    return []
+            if all(only_asks(after.names, value) for value in given):
+                found += changes
+    return found
 
 
 def _was_of_processes(before: Facts, f: ast.FunctionDef, name: str) -> bool:

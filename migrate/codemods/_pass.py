@@ -10,15 +10,16 @@ import libcst as cst
 
 from ._positions import Range, positions_of
 from .base import Change, Key, NotFound
+from .rewrites import DropArgument
 
 SMALL = (cst.BaseSmallStatement,)
 COMPOUND = (cst.BaseCompoundStatement,)
 PLANNED_IN = (cst.BaseStatement, cst.BaseExpression)
 BRANCHING = (cst.If, cst.For, cst.While, cst.Try)
-INERT = frozenset(  # libcst would build each of them anew, half of all the nodes that it meets
-    (cst.SimpleWhitespace, cst.ParenthesizedWhitespace, cst.TrailingWhitespace, cst.EmptyLine, cst.Newline)
-    + (cst.Comma, cst.Dot, cst.AssignEqual, cst.Semicolon, cst.LeftParen, cst.RightParen, cst.LeftSquareBracket)
-    + (cst.RightSquareBracket, cst.Colon)
+INERT = frozenset(  # libcst would build each of them anew: half of all the nodes that it meets
+    getattr(cst, name)
+    for name in "SimpleWhitespace ParenthesizedWhitespace TrailingWhitespace EmptyLine Newline Comma Dot Colon "
+    "AssignEqual Semicolon LeftParen RightParen LeftSquareBracket RightSquareBracket".split()
 )
 
 
@@ -41,6 +42,15 @@ class Under(cst.Pass):
         super().__init__()
         for name, value in (("test", test), ("statement", statement), ("unit", unit)):
             object.__setattr__(self, name, value)
+
+
+def in_order(changes: list[Change]) -> list[Change]:
+    """The changes of one node; its arguments go last, from the last one on: places are those of the original."""
+    places = [c.rewrite.place if isinstance(c.rewrite, DropArgument) else None for c in changes]
+    if len(changes) == 1 or all(place is None for place in places):
+        return changes
+    order = sorted(range(len(changes)), key=lambda i: (places[i] is not None, -(places[i] or 0)))
+    return [changes[i] for i in order]
 
 
 def rewritten(text: str, wanted: Mapping[Key, list[Change]]) -> str:

@@ -93,9 +93,11 @@ def apply(facts: Facts, changes: Iterable[Change]) -> str:
     if not wanted:
         return facts.text.text
     from ._insertions import added_lines, with_added
+    from ._pass import in_order
     from ._regions import regions_of
     from ._together import rewritten_regions
 
+    wanted = {key: in_order(own) for key, own in wanted.items()}
     text = facts.text.text
     added = added_lines(facts, insertions) if insertions else []
     heads = [key[1:] for key, own in wanted.items() if all(c.head for c in own)]

@@ -21,7 +21,7 @@ from ..facts.tensors import METHODS
 from ..facts.uses import uses
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import change_argument, change_call, change_method, drop_arguments, set_keyword, take_branch
+from .rewrites import DropArgument, change_argument, change_call, change_method, set_keyword, take_branch
 
 FLOATS = {
     f"torch.{n}"
@@ -146,7 +146,7 @@ class PlaceLikeInputs(Codemod):
             self._tell(facts, call)
             return
         says = f"`{facts.short(given)}` removed: `{facts.short(call)}` is made where `{facts.short(receiver)}` is"
-        drop = drop_arguments([*call.args, *call.keywords].index(given))
+        drop = DropArgument([*call.args, *call.keywords].index(given))
         yield Change(call, self.edit(facts, given.value, says), drop, (given,))
 
     def _made_anywhere(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
@@ -281,7 +281,9 @@ class PlaceLikeInputs(Codemod):
             for s in scope.stores.get(name, ())
         ):
             return False
-        of_tensors = TENSOR_USE - {"device", "dtype"} if OPTIONS.match(name) else TENSOR_USE  # `cfg.device` is an option
+        of_tensors = (
+            TENSOR_USE - {"device", "dtype"} if OPTIONS.match(name) else TENSOR_USE
+        )  # `cfg.device` is an option
         return bool(uses(f).attributes.get(name, set()) & of_tensors)
 
     def _still_tensor(self, facts: Facts, store: ast.AST, name: str) -> bool:

@@ -21,7 +21,7 @@ from ..facts.script import Facts
 from .amp_in_modules import AUTOCAST
 from .base import Change, Codemod
 from .remove_unused_devices import without_parameter
-from .rewrites import body_only, drop_arguments, else_only, source, take_argument
+from .rewrites import DropArgument, body_only, else_only, source, take_argument
 
 ON_CUDA = {"torch.cuda.amp.autocast"}
 WHY = "the Trainer's precision= does it"
@@ -207,7 +207,7 @@ class PrecisionOfLoops(Codemod):
             for f, value in given:
                 place = next(i for i, a in enumerate([*call.args, *call.keywords]) if value in (a, _value(a)))
                 says = f"argument `{facts.short(value)}` of {f.name}() removed: {WHY}"
-                yield Change(call, self.edit(facts, value, says), drop_arguments(place), (value,))
+                yield Change(call, self.edit(facts, value, says), DropArgument(place), (value,))
 
     def _use(self, facts: Facts, read: ast.expr) -> Change:
         f = facts.scopes.parents.get(read)

@@ -17,7 +17,7 @@ from ..report import Note
 from .base import Change, Codemod
 from .buffers_by_name import buffers_by_name
 from .place_like_inputs import TAKES_DEVICE
-from .rewrites import drop_arguments, keep_arguments, set_keyword, unwrap
+from .rewrites import DropArgument, keep_arguments, set_keyword, unwrap
 
 # what a module has already: a buffer of such a name is refused (KeyError: attribute already exists)
 TAKEN = set(
@@ -204,7 +204,7 @@ class RegisterBuffers(Codemod):
             given = [k for k in call.keywords if k.arg == "device" and facts.devices.is_device(k.value)]
             if given and facts.tensors.made(call) and not facts.devices.is_host(given[0].value):
                 says = f"`{facts.short(given[0])}`: a buffer is placed with its module"
-                drop = drop_arguments(arguments.index(given[0]))
+                drop = DropArgument(arguments.index(given[0]))
                 yield Change(call, self.edit(facts, call, says), drop, (given[0],))
 
     def _later(self, facts: Facts, call: ast.Call, name: str) -> Iterator[Change]:

@@ -19,8 +19,8 @@ from ..facts.plain import is_bare_variable
 from ..facts.script import Facts
 from .base import Change, Codemod, assigns_itself
 from .rewrites import (
+    DropArgument,
     body_only,
-    drop_arguments,
     else_only,
     keep_arguments,
     take_argument,
@@ -138,7 +138,7 @@ class RemoveDeviceCalls(Codemod):
         for i, k in enumerate(call.keywords):
             if k.arg == "device" and facts.devices.is_device(k.value):
                 says = f"`{facts.short(k)}`: {WHY}"
-                yield Change(call, self.edit(facts, k.value, says), drop_arguments(len(call.args) + i), (k.value,))
+                yield Change(call, self.edit(facts, k.value, says), DropArgument(len(call.args) + i), (k.value,))
 
     def _branches(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
         """`x.cuda() if use_cuda else x` is `x`."""

@@ -18,7 +18,7 @@ from ..facts.script import Facts
 from ..facts.world import PLAIN
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import drop_arguments
+from .rewrites import DropArgument
 from .unread_attributes import attributes_still_read, calls_of_class, unread_attributes
 from .unread_options import options_still_read, unread_options
 
@@ -229,7 +229,7 @@ def parameter_changes(codemod: Codemod, facts: Facts, f: ast.FunctionDef, arg: a
             continue
         given = [*call.args, *(k.value for k in call.keywords)]
         edit = codemod.edit(facts, value, f"argument `{arg.arg}` of {of}() removed")
-        changes.append(Change(call, edit, drop_arguments(given.index(value)), (value,)))
+        changes.append(Change(call, edit, DropArgument(given.index(value)), (value,)))
     return changes
 
 

@@ -44,12 +44,18 @@ def keep_arguments(places: list[int]) -> Any:
     return _arguments(lambda i: i in places)
 
 
-def drop_arguments(*places: int) -> Any:
-    return _arguments(lambda i: i not in places)
+class DropArgument:
+    """The call without the argument at a place of the text; of several in one call the last goes first."""
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+    def __call__(self, original: Any, updated: Any) -> Any:
+        return _arguments(lambda i: i != self.place)(original, updated)
 
 
 def _arguments(stays: Any) -> Any:
-    """The call with some of its arguments; places are those of the original, so that several changes add up."""
+    """The call with some of its arguments, of which none behind these has gone yet."""
 
     def rewrite(original: Any, updated: Any) -> Any:
         dropped = {id(a) for i, a in enumerate(original.args) if not stays(i)}

@@ -171,6 +171,23 @@ def to_device(data, device):
 """
 
 
+@pytest.mark.parametrize(
+    ("parameters", "given", "left", "stays"),
+    [
+        ("x, device, gpu, a, b", "x, device, gpu, 2, 5", "x, a, b", "x, 2, 5"),
+        ("device, x, gpu, a, b", "device, x, gpu, 2, b=5", "x, a, b", "x, 2, b=5"),
+        ("x, a, device, b, gpu", "x, 2, device, 5, gpu", "x, a, b", "x, 2, 5"),
+        ("x, device, a, b, gpu", "x, device, 2, gpu=gpu, b=5", "x, a, b", "x, 2, b=5"),
+        ("device, gpu, x, a, b", "gpu=gpu, device=device, b=5, a=2, x=x", "x, a, b", "b=5, a=2, x=x"),
+    ],
+)
+def test_several_parameters_and_arguments_go_at_once(parameters, given, left, stays):
+    chosen = 'device = torch.device("cuda")\ngpu = 0\n'
+    used = "    x = x.to(device)\n    x = x.cuda(gpu)\n"
+    source = "import torch\nx = torch.ones(3)\n{}def f({}):\n{}    return x * a + b\nprint(f({}))\n"
+    check(source.format(chosen, parameters, used, given), source.format("", left, "", stays))
+
+
 @pytest.mark.parametrize("way", ["to_device(x, device)", "to_device(x, device=device)"])
 def test_a_function_that_calls_itself(way):
     before = MOVER.replace("to_device(x, device)", way) + "device = torch.device('cuda')\nto_device(load(), device)\n"

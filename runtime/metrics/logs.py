@@ -43,7 +43,7 @@ class Name:
     """A name's settings, decided when it is first logged, and its values."""
 
     __slots__ = (
-        *("bar", "entry", "everywhere", "key", "last", "logger", "metric"),
+        *("bar", "dtype", "entry", "everywhere", "key", "last", "logger", "metric"),
         *("on_epoch", "on_step", "options", "source", "step_key", "step_sync"),
     )
 
@@ -53,6 +53,7 @@ class Name:
         self.entry: Entry | None = None  # None for a metric object
         self.metric: Any = None
         self.last: Any = None
+        self.dtype: torch.dtype | None = None  # of a value that was a tensor
         self.step_sync = False
         self.everywhere = True  # False: logged on rank 0 only, as was asked
         self.source: Any = EPOCH
@@ -64,6 +65,19 @@ class Name:
 
     def step_value(self) -> Any:
         return self.last if self.metric is None else getattr(self.metric, "_forward_cache", None)
+
+    def step_tensor(self) -> torch.Tensor | None:
+        value = self.step_value()
+        if value is None or self.metric is not None:
+            return value if value is None else torch.as_tensor(value)
+        return torch.as_tensor(value, dtype=shown(self.dtype)).squeeze()
+
+
+def shown(dtype: torch.dtype | None) -> torch.dtype:
+    """As Lightning shows a value: float64 stays, a half is float32, what is no floating point number becomes one."""
+    if dtype is None or not dtype.is_floating_point:
+        return torch.get_default_dtype()
+    return torch.promote_types(dtype, torch.float32)
 
 
 def forked(key: str, word: str) -> str:
@@ -83,6 +97,7 @@ class State(NamedTuple):
     everywhere: bool
     bar: bool
     logger: bool
+    dtype: torch.dtype | None
 
 
 class Report(NamedTuple):
@@ -150,7 +165,9 @@ class Logs:
         if known.metric is not None:
             return
         if isinstance(value, torch.Tensor):
-            value = value.detach().clone()
+            known.dtype = value.dtype
+            # reading what is on the CPU waits for nothing, and costs less than a copy
+            value = value.item() if value.is_cpu else value.detach().clone()
         known.last = self._of_all_ranks(name, float(value)) if known.step_sync else value
         if known.on_epoch:
             known.entry.add(value, self._weight() if batch_size is None else batch_size)  # type: ignore[union-attr]
@@ -257,14 +274,17 @@ class Logs:
                     found[known.step_key] = value
         return found
 
-    def step_tensors(self) -> dict[str, torch.Tensor]:
-        """The last values at steps of training, under both of their names."""
-        found = {}
-        for known in self.names.values() if self.training else ():
-            value = known.step_value() if known.on_step else None
+    def step_tensors(self) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+        """The last values at steps: for callbacks those of training, under both of their names; and the logged ones."""
+        callback, logged = {}, {}
+        for known in self.names.values():
+            value = known.step_tensor() if known.on_step else None
             if value is not None:
-                found[known.key] = found[known.step_key] = torch.as_tensor(value)
-        return found
+                if self.training:
+                    callback[known.key] = callback[known.step_key] = value
+                if known.logger:
+                    logged[known.step_key] = value
+        return callback, logged
 
     def hook_values(self) -> Values:
         """What the epoch's hooks have logged until now, in one process; ranks bring theirs together in `reduce`."""
@@ -275,6 +295,7 @@ class Logs:
             if known.source == EPOCH and known.entry is not None and known.metric is None:
                 value = joined(known.entry.reduce, [known.entry.state()])
                 if value is not None:
+                    value = torch.tensor(value, dtype=shown(known.dtype))
                     _put(values, known.key, known.epoch_key, value, known.bar, known.logger, EPOCH)
         return values
 
@@ -305,6 +326,7 @@ class Logs:
                 totals = [self._together(key, state.reduce, [part for part, _ in totals])]
             value = joined(state.reduce, totals) if state.reduce else self._by_function(key, totals, every)
             if value is not None:
+                value = torch.tensor(value, dtype=shown(state.dtype))
                 _put(values, key, state.epoch_key, value, state.bar, state.logger, state.source)
         self._metric_values(every, values)
         self.names, self.batches, self.published = {}, Counter(), True
@@ -370,11 +392,12 @@ def _state(known: Name) -> State:
         known.everywhere,
         known.bar,
         known.logger,
+        known.dtype,
     )
 
 
-def _put(values: Values, key: str, epoch_key: str, value: Any, bar: bool, logger: bool, source: Any) -> None:
-    tensor = value.detach() if isinstance(value, torch.Tensor) else torch.tensor(value)
+def _put(values: Values, key: str, epoch_key: str, value: torch.Tensor, bar: bool, logger: bool, source: Any) -> None:
+    tensor = value.detach()
     values.callback[key] = values.callback[epoch_key] = tensor
     values.source[epoch_key] = source
     if logger:

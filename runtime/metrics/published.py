@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from .logs import Values
 
 if TYPE_CHECKING:
@@ -30,8 +28,9 @@ class Published:
         """What the steps since the last call have logged."""
         logs = self.trainer.logs
         if not logs.published:
-            self.callback.update(logs.step_tensors())
-            self.logged.update({name: torch.as_tensor(value) for name, value in logs.step_values().items()})
+            callback, logged = logs.step_tensors()
+            self.callback.update(callback)
+            self.logged.update(logged)
             self.bar.update({name: float(value) for name, value in logs.step_values(bar_only=True).items()})
         self.publish(logs.hook_values())
 

@@ -79,6 +79,35 @@ def log_many(side):
 
 
 @case
+def kinds_of_numbers(side):
+    """What is logged as a whole number or a half is seen as float32, float64 stays."""
+    numbers = {
+        "whole": 3,
+        "count": torch.tensor(3),
+        "flag": torch.tensor(True),
+        "half": torch.tensor([2.5], dtype=torch.float16),
+        "wide": torch.tensor(0.1, dtype=torch.float64),
+    }
+
+    class M(common(side)):
+        def training_step(self, b, i):
+            loss = self.loss(b)
+            self.log_dict(numbers, on_step=True, on_epoch=True, prog_bar=True)
+            numbers["wide"].add_(1)  # what is logged is the value at that moment
+            if i == 1:
+                self.note(kinds(self.trainer.callback_metrics), kinds(self.trainer.logged_metrics))
+            return loss
+
+        def on_train_epoch_end(self):
+            self.note(kinds(self.trainer.callback_metrics))
+
+    def kinds(values):
+        return {name: [str(value.dtype), list(value.shape)] for name, value in values.items()}
+
+    return outcome(*fit(side, M))
+
+
+@case
 def csv_logger(side):
     class M(common(side)):
         def training_step(self, b, i):

@@ -81,6 +81,27 @@ def asks_for_rank_zero(facts: Facts, node: ast.AST) -> bool:
     return False
 
 
+def rank_zero_alone(facts: Facts, node: ast.AST) -> bool:
+    """Whether a guard that is shown to let rank 0 through alone stands around a node, in its own function."""
+    child = node
+    for up in facts.scopes.ancestors(node):
+        if isinstance(up, ast.If) and child in up.body:
+            tests = up.test.values if isinstance(up.test, ast.BoolOp) and isinstance(up.test.op, ast.And) else [up.test]
+            if any(_is_rank_zero(facts, test) for test in tests):
+                return True
+        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+            return False
+        child = up
+    return False
+
+
+def _is_rank_zero(facts: Facts, test: ast.expr) -> bool:
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "is_global_zero":
+        own = facts.scopes.scope_of(test).lookup(test.func.id)  # while a script is rewritten, its import comes last
+        return own is None or facts.names.resolve(test.func) == "ptmigrate.runtime.is_global_zero"
+    return facts.worlds.by_rank(test) is True
+
+
 def _asks(test: ast.expr) -> bool:
     return RANK_GUARD.search(ast.unparse(test)) is not None
 

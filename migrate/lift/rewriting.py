@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.alone import rank_zero_alone
 from ..facts.nodes import walk
 from ..facts.own_files import saves_its_own
 from ..facts.script import Facts
@@ -191,8 +192,8 @@ class Rewriter:
         return len(values) == len(body) and len(others) < len(body) and shown
 
     def _guarded_save(self, s: ast.stmt) -> dict[tuple[int, int], str]:
-        if self.splice.shares_a_line(s):
-            return {}  # the call itself becomes one of rank 0
+        if self.splice.shares_a_line(s) or rank_zero_alone(self.facts, s):
+            return {}  # the call itself becomes one of rank 0, or is one
         start, _ = self.facts.text.span(s)
         margin, unit = self.facts.text.margin(s), self.facts.indentation
         found = {(start, start): f"if self.trainer.is_global_zero:\n{margin}{unit}"}

@@ -172,9 +172,7 @@ class GivenValues:
         if option is None:
             return values
         if RANK_NAME.match(name):
-            default = self.worlds.value(option.given, world) if option.given is not None else Known(0, False)
-            if world.launched or default is not None:
-                values.append(Known(world.rank if world.launched else default.value, True))  # type: ignore[union-attr]
+            values += filter(None, [self._of_option(option, world)])
         elif FLAG_NAME.match(name) and option.is_flag:
             values.append(Known(world.launched, True))
         elif not values:
@@ -184,6 +182,24 @@ class GivenValues:
             if not WORLD_NAME.match(name):
                 return None
         return values
+
+    def in_its_own_assignment(self, node: ast.Attribute) -> bool:
+        """`args.rank = int(os.environ.get("RANK", args.rank))`, where nothing else assigns it."""
+        stores = self.stored.get(node.attr, ())
+        if len(stores) != 1 or stores[0][1] is None or not RANK_NAME.match(node.attr):
+            return False
+        return isinstance(node.ctx, ast.Load) and stores[0][1] in self.facts.scopes.ancestors(node)
+
+    def before_it(self, name: str, world: World) -> Known | None:
+        option = self.options.get(name)
+        return None if option is None else self._of_option(option, world)
+
+    def _of_option(self, option: Option, world: World) -> Known | None:
+        """What a launcher gives the option of a rank, or its default."""
+        if world.launched:
+            return Known(world.rank, True)
+        default = self.worlds.value(option.given, world) if option.given is not None else Known(0, False)
+        return None if default is None else Known(default.value, True)
 
 
 def by_name(name: str, world: World) -> Known | None:

@@ -243,6 +243,8 @@ class Worlds:
             return None
         if not OPTIONS.match(node.value.id):
             return None
+        if self.given.in_its_own_assignment(node):
+            return self.given.before_it(node.attr, world)
         key = (node.attr, world)
         if key in self._open:
             return None

@@ -203,3 +203,19 @@ def test_an_option_that_a_guard_asked_for_too_stays():
     )
     text = migrated(source, select="PTM420").text
     assert "--freq" in text and "if i % args.freq == 0:\n    print(i)\n" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "branch"),
+    [
+        ("int(os.environ.get('LOCAL_RANK', args.local_rank))", "one()"),
+        ("int(os.environ.get('LOCAL_RANK', str(args.local_rank)))", "one()"),
+        ("int(os.environ.get('LOCAL_RANK', 0))", "many()"),
+        ("args.local_rank + 1", "many()"),
+    ],
+)
+def test_an_option_that_gives_way_to_the_launcher_is_its_default(value, branch):
+    """`args.local_rank` in its own assignment is what the parser gave."""
+    option = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--local_rank', type=int, default=-1)\nargs = p.parse_args()\n"
+    asks = f"args.local_rank = {value}\nif args.local_rank == -1:\n    one()\nelse:\n    many()\n"
+    assert migrated(HEAD + INIT + option + asks, "PTM420").text.endswith(f"\n{branch}\n")

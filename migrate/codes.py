@@ -48,6 +48,7 @@ CODES = {
     "PTM701": ("kept-loop", "the loop is not shown to be liftable, and is kept"),
     "PTM702": ("keep-loop", "a kept loop runs on Runtime: backward, optimizers and devices go through it"),
     "PTM706": ("own-draws", "told of: on several processes other random numbers are drawn than on one"),
+    "PTM707": ("not-looked-through", "told of: the file is nested too deep for the rules that say what is left in it"),
     "PTM705": ("not-in-lightning", "with --framework lightning: what today's Lightning does not have"),
     "PTM704": ("refused", "the script is distributed in a way that cannot be carried, and keeps its bytes"),
     "PTM703": ("whole-batches", "a kept loop's data is not divided over processes"),

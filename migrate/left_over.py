@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
+from .facts.nodes import walk
 from .facts.script import Facts
 from .facts.source import Source, SourceError
 from .facts.text import lines_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 THEMES = ("PTM1", "PTM2", "PTM4", "PTM304", "PTM305")
 # what a kept loop asks the runtime for is this rank's own, whatever the script called it
 ASKED = re.compile(r"\.own_device\(|rank_zero_")
+NOT_READ = "PTM707"
 
 
 def left_over(facts: Facts, told: list[Note], line: Callable[[int], int], wants: Callable[[str], bool]) -> list[Note]:
@@ -33,7 +35,7 @@ def left_over(facts: Facts, told: list[Note], line: Callable[[int], int], wants:
     try:
         findings = _linter().lint_file(File(text, facts.tree), Source("", b"", text, "utf-8", b""))
     except SourceError:
-        return []
+        return [_not_read(facts)] if wants(NOT_READ) else []
     known = {n.line for n in told}
     lines = lines_of(text)
     notes = []
@@ -43,6 +45,14 @@ def left_over(facts: Facts, told: list[Note], line: Callable[[int], int], wants:
             continue
         notes.append(Note(at, f.column, f.code, f.message))
     return notes
+
+
+def _not_read(facts: Facts) -> Note:
+    """A file that is nested too deep for the rules, at its deepest place."""
+    deepest = next(n for n in reversed(walk(facts.tree)) if hasattr(n, "lineno"))
+    line, column, _, _ = facts.text.key(deepest)
+    says = "nested too deep for the rules: what is left in this file is not looked for; shorten the expression"
+    return Note(line, column + 1, NOT_READ, says)
 
 
 @cache

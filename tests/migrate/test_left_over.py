@@ -8,7 +8,7 @@ from ptmigrate.lint_rules.registry import all_rules
 from ptmigrate.lint_rules.rule import examples
 from ptmigrate.migrate.facts.source import decode
 from ptmigrate.migrate.line_map import line_map
-from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text, what_is_there
 from ptmigrate.migrate.project import collect, migrate_all
 
 FIXTURES = sorted((Path(__file__).parents[2] / "fixtures").rglob("*.py"))
@@ -82,3 +82,14 @@ def test_tensors_copied_to_the_host_at_every_step_are_told():
     )
     told = [(n.code, n.line) for n in migrate_text(source, Options(plan="loop")).attention if n.code[:5] == "PTM30"]
     assert told == [("PTM304", 5), ("PTM305", 6)]
+
+
+GUARDED = "if not rank{0}:\n    dist.barrier()\n"
+DEEP = f"import torch.distributed as dist\nx = x.cuda()\n{GUARDED}{GUARDED}"
+
+
+@pytest.mark.parametrize("depth,told", [(3, [("PTM101", 2), ("PTM409", 4), ("PTM409", 6)]), (600, [("PTM707", 5)])])
+def test_a_file_that_is_nested_too_deep_for_the_rules_says_so(depth, told):
+    notes = what_is_there(DEEP.format(".T" * depth), Options())
+    assert [(n.code, n.line) for n in notes] == told
+    assert not what_is_there(DEEP.format(".T" * 600), Options(ignore=("PTM7",)))

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from ..facts.classes import STEPS
 from ..facts.devices import OPTIONS, argument_at
-from ..facts.effects import only_asks
 from ..facts.floats import is_floating
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
@@ -20,8 +19,9 @@ from ..facts.script import Facts
 from ..facts.tensors import METHODS
 from ..facts.uses import uses
 from ..report import Note
+from ._same_anywhere import choices
 from .base import Change, Codemod
-from .rewrites import DropArgument, change_argument, change_call, change_method, set_keyword, take_branch
+from .rewrites import DropArgument, change_argument, change_call, change_method, set_keyword
 
 FLOATS = {
     f"torch.{n}"
@@ -73,24 +73,10 @@ class PlaceLikeInputs(Codemod):
                     self._tell(facts, call)
             elif full is None and isinstance(call.func, ast.Attribute) and call.func.attr.startswith("new_"):
                 yield from self._made_from(facts, call, call.func.value)
-        yield from self._choices(facts)
+        yield from choices(self, facts, self._place)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
-
-    def _choices(self, facts: Facts) -> Iterator[Change]:
-        """`torch.zeros(2).cuda() if use_cuda else torch.zeros(2)`: where it follows its input it needs no choice."""
-        for choice in facts.walk(ast.IfExp):
-            for side, other in (("body", choice.orelse), ("orelse", choice.body)):
-                call = getattr(choice, side)
-                receiver = facts.devices.moved(call) if isinstance(call, ast.Call) else None
-                if receiver is None or facts.placed.by_runtime(receiver) or not only_asks(facts.names, choice.test):
-                    continue
-                alike = facts.text.get(receiver) == facts.text.get(other) and not facts.in_formatted_string(choice)
-                whole = len(facts.devices.device_arguments(call)) == len(call.args) + len(call.keywords)
-                if alike and (whole or call.func.attr != "to") and self._place(facts, call) is not None:
-                    says = f"`{facts.short(choice)}` is the same wherever its input is"
-                    yield Change(choice, self.edit(facts, choice, says), take_branch(side), (choice.test, other))
 
     def _moved(self, facts: Facts, call: ast.Call, receiver: ast.expr) -> Iterator[Change]:
         """`torch.zeros(2, 3).cuda(0)`"""

@@ -171,7 +171,7 @@ class RemoveDeviceCalls(Codemod):
                 continue
             if not all(self._goes(facts, n) for m in moved for n in m):
                 continue
-            body, orelse = ([self._plain(facts, s) for s in b] for b in (branch.body, branch.orelse))
+            body, orelse = ([plain(facts, s) for s in b] for b in (branch.body, branch.orelse))
             if [s for s in body if s] != [s for s in orelse if s]:
                 continue
             other = branch.orelse if moves[0] else branch.body
@@ -188,29 +188,6 @@ class RemoveDeviceCalls(Codemod):
         if receiver is None or facts.in_formatted_string(call):
             return False
         return facts.placed.by_runtime(receiver) or _kept_by_loss(facts, call)  # type: ignore[arg-type]
-
-    def _plain(self, facts: Facts, s: ast.stmt) -> str:
-        """A statement without its moves; nothing for one that only moves."""
-
-        def rebuilt(node: Any) -> Any:
-            if isinstance(node, list):
-                return [rebuilt(n) for n in node]
-            if not isinstance(node, ast.AST):
-                return node
-            while isinstance(node, ast.Call) and not _what_stays(facts, node) and is_wrapper(node):
-                node = node.args[0] if is_bare_variable(facts, node) else facts.devices.moved(node)
-            new = copy.copy(node)
-            for name, value in ast.iter_fields(node):
-                setattr(new, name, rebuilt(value))
-            return new
-
-        def is_wrapper(node: ast.Call) -> bool:
-            return is_bare_variable(facts, node) or facts.devices.moved(node) is not None
-
-        plain = rebuilt(s)
-        alone = isinstance(plain, ast.Expr) and isinstance(plain.value, ast.Name | ast.Attribute)
-        itself = isinstance(plain, ast.Assign) and [ast.unparse(t) for t in plain.targets] == [ast.unparse(plain.value)]
-        return "" if alone or itself else ast.unparse(plain)
 
     def stripped(self, facts: Facts, value: ast.expr) -> ast.expr:
         """What is left of an expression once it is not moved any more; the expression itself when nothing moves it."""
@@ -281,6 +258,30 @@ class RemoveDeviceCalls(Codemod):
         if _gives_back(facts, statement, self.stripped(facts, statement.value)):
             return True
         return len(targets) == 1 and assigns_itself(targets[0], statement.value, partial(self.stripped, facts))
+
+
+def plain(facts: Facts, s: ast.stmt) -> str:
+    """A statement without its moves; nothing for one that only moves."""
+
+    def rebuilt(node: Any) -> Any:
+        if isinstance(node, list):
+            return [rebuilt(n) for n in node]
+        if not isinstance(node, ast.AST):
+            return node
+        while isinstance(node, ast.Call) and not _what_stays(facts, node) and is_wrapper(node):
+            node = node.args[0] if is_bare_variable(facts, node) else facts.devices.moved(node)
+        new = copy.copy(node)
+        for name, value in ast.iter_fields(node):
+            setattr(new, name, rebuilt(value))
+        return new
+
+    def is_wrapper(node: ast.Call) -> bool:
+        return is_bare_variable(facts, node) or facts.devices.moved(node) is not None
+
+    left = rebuilt(s)
+    alone = isinstance(left, ast.Expr) and isinstance(left.value, ast.Name | ast.Attribute)
+    itself = isinstance(left, ast.Assign) and [ast.unparse(t) for t in left.targets] == [ast.unparse(left.value)]
+    return "" if alone or itself else ast.unparse(left)
 
 
 def _is(node: ast.expr, name: str) -> bool:

@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from .loops import LOADER_NAME, LOOPS, MODEL_NAME
+from .nodes import walk
 from .scopes import Scope
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Placed:
         self._asked: set[tuple[int, str]] = set()
         self._cuts = 0  # how often a name was asked for while its value was being found
         self._known: dict[tuple[ast.expr, int], bool] = {}
+        self._giving: dict[ast.FunctionDef, bool] = {}
 
     def by_runtime(self, node: ast.expr) -> bool:
         """Whether the runtime moves this value itself."""
@@ -78,6 +80,8 @@ class Placed:
             return True
         if full is None:
             if isinstance(call.func, ast.Attribute):
+                if self._makes_anew(call.func):
+                    return False
                 return self.by_runtime(call.func.value) or any(self.by_runtime(a) for a in call.args)
             return self.is_module(call) or any(self.by_runtime(a) for a in call.args)
         if full in MAKES_TENSORS or full.startswith("numpy."):
@@ -85,6 +89,20 @@ class Placed:
         if self.is_module(call):
             return True
         return any(self.by_runtime(a) for a in call.args)
+
+    def _makes_anew(self, func: ast.Attribute) -> bool:
+        """Whether a method of a module gives tensors that it makes from numbers: `model.init_hidden(batch_size)`."""
+        made = [
+            m for c in self.facts.classes.modules if (m := self.facts.classes.methods(c).get(func.attr)) is not None
+        ]
+        return bool(made) and all(self._gives_made(f) for f in made)
+
+    def _gives_made(self, f: ast.FunctionDef) -> bool:
+        if f not in self._giving:
+            returned = [n.value for n in walk(f) if isinstance(n, ast.Return)]
+            parts = [p for v in returned for p in (v.elts if isinstance(v, ast.Tuple | ast.List) else [v])]
+            self._giving[f] = bool(parts) and all(p is not None and self.facts.tensors.is_tensor(p) for p in parts)
+        return self._giving[f]
 
     def is_module(self, call: ast.Call) -> bool:
         """A call that makes a module: of torch.nn, torchvision, or a class of this file that is one."""

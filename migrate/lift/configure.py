@@ -9,6 +9,7 @@ from ..facts.nodes import walk
 from ..facts.placed import MAKES_TENSORS
 from ..facts.script import Facts
 from .chunks import Binder, Variable, Variables, bound_before, free_name, surely_bound
+from .moved_tensors import changed_in_place, moved_tensors
 from .optimizers import is_scheduler
 from .own_device import OWN
 from .recipe import CannotLift, Recipe
@@ -25,7 +26,9 @@ class Configured:
     optimizers: list[str] = field(default_factory=list)
     tensors: set[str] = field(default_factory=set)  # trunk names of tensors: they become buffers
     texts: dict[str, str] = field(default_factory=dict)  # trunk names of devices that are texts -> such a text
-    plain: list[ast.Call] = field(default_factory=list)  # calls that moved such tensors: buffers move with the Module
+    placed: set[str] = field(default_factory=set)  # trunk names of what goes to the device when the fit starts
+    unmoved: list[ast.Call] = field(default_factory=list)  # calls that moved such tensors: they move with the Module
+    idle: list[ast.stmt] = field(default_factory=list)  # statements that did nothing else
 
 
 def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, places: bool = True) -> Configured:
@@ -33,6 +36,9 @@ def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables
     c = _configured(facts, recipe, binder, variables)
     if places:
         _moved_tensors(facts, recipe, binder, variables, c)
+    if not recipe.optimization.manual:  # torch's DDP sends rank 0's buffers to the others before every step
+        changed = {n for n in c.tensors if changed_in_place(facts, binder, n)}
+        c.tensors, c.placed = c.tensors - changed, c.placed | changed
     return c
 
 
@@ -241,24 +247,10 @@ def _devices(facts: Facts, binder: Binder, variables: Variables, c: Configured) 
 
 def _moved_tensors(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, c: Configured) -> None:
     """`noise = torch.randn(64, 8).cuda()` that only lifted code reads: it moves with the Module."""
-    passes = {p.function for p in (recipe.train, recipe.evaluate) if p is not None and p.function is not None}
-    lifted = {recipe.epoch_loop, *(f for f in passes if len(facts.devices.uses_of_function(f)) == 1)}
-    for name in set(variables.constructor) - c.handled - c.tensors:
-        values = facts.devices.assigned(name, binder.trunk_scope) or []
-        moved = [v for v in values if isinstance(v, ast.Call) and _only_moves(facts, v)]
-        if not moved or name in binder.trunk_scope.params or len(values) > 1:
-            continue
-        if all(lifted & set(facts.scopes.ancestors(r)) for r in facts.scopes.reads(name, binder.trunk_scope)):
-            c.tensors.add(name)
-            c.plain += moved
-
-
-def _only_moves(facts: Facts, call: ast.Call) -> bool:
-    """`torch.zeros(3).cuda()`, `torch.zeros(3).to(device)` with nothing else."""
-    made = facts.devices.moved(call)
-    if made is None or not _is_tensor(facts, made):
-        return False
-    return len(call.args) + len(call.keywords) < 2 and not any(k.arg == "device" for k in made.keywords)  # type: ignore[attr-defined]
+    moved = moved_tensors(facts, recipe, binder, set(variables.constructor) - c.handled)
+    c.tensors |= moved.tensors
+    c.placed |= moved.others
+    c.unmoved, c.idle = moved.calls, moved.dropped
 
 
 def _is_tensor(facts: Facts, value: ast.expr) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from itertools import pairwise
 
 from ..facts.script import Facts
@@ -61,8 +62,7 @@ def _assemble(facts: Facts, recipe: Recipe, lifted: Lifted) -> str:
     for s in lifted.configured.moved:
         first, last = splice.with_comments(s, _block_floor(recipe, s))
         edits.append((*facts.text.line_span(first, last), ""))
-    for call in lifted.configured.plain:
-        edits.append((facts.text.span(call.func.value)[1], facts.text.span(call)[1], ""))  # type: ignore[attr-defined]
+    edits += _without_moves(facts, lifted)
     for line, lines in _bound_first(facts, recipe, lifted.unbound):
         at, _ = facts.text.line_span(line, line)
         edits.append((at, at, newline.join(lines) + newline))
@@ -80,6 +80,18 @@ def _assemble(facts: Facts, recipe: Recipe, lifted: Lifted) -> str:
     if not placed:
         edits.append(_before_trunk(facts, recipe, text, newline))
     return _apply(facts.text.text, edits)
+
+
+def _without_moves(facts: Facts, lifted: Lifted) -> Iterator[tuple[int, int, str]]:
+    """The script without the moves of what moves with the Module."""
+    idle = lifted.configured.idle
+    for s in idle:
+        first, last = s.lineno, s.end_lineno or s.lineno
+        around = [facts.text.text[slice(*facts.text.line_span(n, n))].strip() for n in (max(first - 1, 1), last + 1)]
+        yield *facts.text.line_span(first, last if any(around) else last + 1), ""
+    for call in lifted.configured.unmoved:
+        if not any(up in idle for up in facts.scopes.ancestors(call)):
+            yield facts.text.span(call.func.value)[1], facts.text.span(call)[1], ""  # type: ignore[attr-defined]
 
 
 def _bound_first(facts: Facts, recipe: Recipe, names: list[str]) -> list[tuple[int, list[str]]]:

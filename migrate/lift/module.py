@@ -103,8 +103,8 @@ class ModuleBuilder(Rewriter):
             if f is not None and f not in removed:
                 continue  # it stands in the script too, where it stays told of
             self._say(call, f"`{self.facts.short(call)}` goes where the Module is: `{OWN}`", PLACED)
-        for call in self.configured.plain:
-            self._say(call, f"`{self.facts.short(call)}` goes where the Module is: a buffer of it", PLACED)
+        for call in self.configured.unmoved:
+            self._say(call, f"`{self.facts.short(call)}` goes where the Module is, and with it", PLACED)
         for s in self.own_device.dropped:
             self._say(s, f"`{self.facts.short(s)}` removed: nothing reads it any more", UNREAD)
 
@@ -159,6 +159,12 @@ class ModuleBuilder(Rewriter):
                 lines.append(f"{self.unit}self.{attribute} = {'owner' if n == 'self' else n}")
         return lines
 
+    def _placed(self) -> list[str]:
+        """What goes to the device once that is known, and is no buffer."""
+        names = [n for n in self.variables.constructor if n in self.configured.placed - self.configured.handled]
+        kept = [self.variables.attributes[Variable("", n)] for n in names]
+        return [f"self.{a} = self.{a}.to({OWN})" for a in kept]
+
     def _configure_optimizers(self) -> list[str]:
         if not self.configured.optimizers:
             return ["def configure_optimizers(self):", f"{self.unit}return None  # the step itself changes the weights"]
@@ -171,6 +177,7 @@ class ModuleBuilder(Rewriter):
 
     def _methods(self) -> list[list[str]]:
         order = [
+            "on_fit_start",
             "train_dataloader",
             "on_train_epoch_start",
             "training_step",
@@ -182,7 +189,7 @@ class ModuleBuilder(Rewriter):
             "on_validation_epoch_end",
             "on_train_epoch_end",
         ]
-        bodies: dict[str, list[str]] = {}
+        bodies: dict[str, list[str]] = {"on_fit_start": placed} if (placed := self._placed()) else {}
         used_epoch: set[str] = set()
         declared: dict[str, set[str]] = {}
         for chunk in self.chunks:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from ..codemods.amp_in_modules import AUTOCAST
 from ..codemods.place_like_inputs import SAYS_WHERE, TAKES_DEVICE, PlaceLikeInputs, stays_on_cpu
+from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.scalers import SCALER
@@ -31,6 +32,7 @@ class OwnDevice:
     chunks: dict[ast.Call, Chunk] = field(default_factory=dict)
     unread: set[ast.AST] = field(default_factory=set)
     dropped: list[ast.Assign] = field(default_factory=list)  # devices of the chunks without another reader
+    opened: dict[ast.If, list[tuple[int, int]]] = field(default_factory=dict)  # what goes for a block to stand alone
 
 
 def own_device(facts: Facts, chunks: list[Chunk]) -> OwnDevice:
@@ -52,8 +54,44 @@ def own_device(facts: Facts, chunks: list[Chunk]) -> OwnDevice:
                     span, new, parts = change
                     found.calls[call], found.chunks[call] = (span, new), chunk
                     found.unread.update(n for part in parts for n in walk(part))
+    for branch in {up for call in found.calls for up in facts.scopes.ancestors(call) if isinstance(up, ast.If)}:
+        _open(facts, branch, found)
     _drop_unread(facts, chunks, found)
     return found
+
+
+def _open(facts: Facts, branch: ast.If, found: OwnDevice) -> None:
+    """`if use_cuda: x = x.cuda()`, where x goes to the Module's device: it needs no condition."""
+    up = facts.scopes.parents.get(branch)
+    chained = isinstance(up, ast.If) and up.orelse == [branch]
+    moves = [s for s in branch.body if _moves_to_itself(s, found)]
+    if branch.orelse or chained or len(moves) < len(branch.body) or not only_asks(facts.names, branch.test):
+        return
+    start, first = facts.text.span(branch)[0], branch.body[0]
+    spans = [(start, facts.text.span(first)[0])]
+    if first.lineno > branch.lineno:
+        outer, inner = len(facts.text.margin(branch)), len(facts.text.margin(first))
+        lines = [facts.text.line_span(n, n) for n in range(branch.lineno, (branch.end_lineno or first.lineno) + 1)]
+        head = facts.text.line_of(facts.text.span(branch.test)[1]) - branch.lineno
+        if any(facts.text.text[a : a + inner].strip() for a, _ in lines[head + 1 :]):
+            return  # a comment further out, or a test that ends on another line
+        spans = [(start, lines[head + 1][0] + inner), *((a + outer, a + inner) for a, _ in lines[head + 2 :])]
+    found.opened[branch] = spans
+    found.unread.update(walk(branch.test))
+
+
+def _moves_to_itself(s: ast.stmt, found: OwnDevice) -> bool:
+    """`x = x.cuda()`, `x, y = x.cuda(), y.cuda()`, all of it given the Module's device."""
+    if not isinstance(s, ast.Assign) or len(s.targets) > 1:
+        return False
+    target, value = s.targets[0], s.value
+    pairs = zip(target.elts, value.elts, strict=False) if isinstance(target, ast.Tuple) else [(target, value)]
+    if isinstance(target, ast.Tuple) and not (isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts)):
+        return False
+    return all(
+        v in found.calls and isinstance(v.func, ast.Attribute) and ast.unparse(t) == ast.unparse(v.func.value)  # type: ignore[index, union-attr]
+        for t, v in pairs
+    )
 
 
 def _moved(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, list[ast.AST]] | None:

@@ -111,6 +111,8 @@ class Rewriter:
         for n in walk(node):
             if n in self.own_device.unread and chunk is not None:
                 continue
+            if n in self.own_device.opened and chunk is not None:
+                found.update((span, "") for span in self.own_device.opened[n])  # type: ignore[index]
             if n in self.own_device.calls and chunk is not None:
                 span, text = self.own_device.calls[n]
                 found[span] = text

@@ -1,5 +1,9 @@
 """Tensors that a script makes above its loop and moves to a device: buffers of the Module, which move with it."""
 
+import re
+import subprocess
+import sys
+
 import pytest
 from ptmigrate.migrate.migrate import Options, migrate_text
 
@@ -45,7 +49,8 @@ def test_it_is_a_buffer_and_the_device_goes():
 OTHERS = {
     "a function of the script reads it": ("SEEN", "noise"),
     "it is read after the loop": ("if __name__", "if __name__"),
-    "it may be another": ("optimizer = ", "if len(xs) > 3:\n    noise = torch.zeros(1, 4)\noptimizer = "),
+    "a loop may make it another": ("optimizer = ", "for i in xs[:1]:\n    noise = torch.zeros(1, 4)\noptimizer = "),
+    "a call may place it": ("optimizer = ", "noise = noise + torch.zeros(1, 4, device=device)\noptimizer = "),
     "it gets a type too": (".to(device)  #", ".to(device, torch.float64).float()  #"),
 }
 
@@ -68,3 +73,114 @@ def test_the_class_stands_two_lines_below_what_is_above_it():
     text = TEXT.replace("def sample():\n    return net(SEEN).sum().item()\n\n\n", "")
     result = check_same(text, "module")
     assert "persistent" in result and "# the same in every epoch\n\n\nclass LinearModule(Module):\n" in result
+
+
+MOVED = """
+import argparse
+import torch
+from torch import nn
+
+parser = argparse.ArgumentParser()
+parser.add_argument('--cuda', action='store_true')
+args = parser.parse_args()
+loader = torch.utils.data.DataLoader(torch.randn(13, 4), batch_size=5)
+net = nn.Linear(4, 4)
+noise = torch.randn(3, 4)
+weights = torch.ones(4)
+more = weights * 2
+ABOVE
+if args.cuda:
+    net.cuda()
+    # all of them
+    noise, weights = noise.cuda(), weights.cuda()
+
+# the rate is small
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for x in loader:
+        STEP
+        loss = ((net(x) - x).pow(2) * weights * more).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(net(noise).sum().item())
+BELOW
+"""
+
+
+def moved(above="", step="pass", below=""):
+    return MOVED.replace("ABOVE\n", above).replace("STEP", step).replace("BELOW\n", below)
+
+
+def told(text):
+    return [n for n in migrate_text(text).attention if n.code == "PTM104"]
+
+
+def test_a_move_of_its_own_goes_with_its_condition_and_what_is_made_of_it_moves_too():
+    result = check_same(moved(), "module")
+    for name in ("noise", "weights", "more"):
+        assert f'self.register_buffer("{name}", {name}, persistent=False)\n' in result
+    assert ".cuda()" not in result and "if args.cuda:" not in result and not told(moved())
+    assert 'accelerator="auto" if args.cuda else "cpu"' in result and "more = weights * 2\n\n# the rate" not in result
+
+
+LOOKED_AT = {
+    "its shape is asked for": {"above": "print(noise.shape, len(weights), weights.dtype)\n"},
+    "it is filled": {"above": "noise.normal_()\n"},
+    "a loader gets it": {"above": "other = torch.utils.data.TensorDataset(noise)\nmore_of = DataLoader(other)\n"},
+}
+
+
+@pytest.mark.parametrize("change", LOOKED_AT.values(), ids=LOOKED_AT.keys())
+def test_what_does_not_tell_where_it_is_may_read_it(change):
+    text = moved(**change).replace("import nn\n", "import nn\nfrom torch.utils.data import DataLoader\n")
+    assert ".cuda()" not in check_same(text, "module") and not told(text)
+
+
+STAYS = {
+    "it is read below": {"below": "print(weights.sum().item())\n"},
+    "a function reads it": {"above": "def f():\n    return noise, weights\n"},
+    "what is made of it may not be a tensor": {"above": "half = float(weights.sum())\nnoise = noise + half\n"},
+    "an optimizer has it": {"above": "noise.requires_grad_()\nthat = torch.optim.SGD([noise, weights], lr=0.1)\n"},
+    "a view of it is filled": {"above": "row = weights.view(4)\n", "step": "row.mul_(1.5)"},
+}
+
+
+@pytest.mark.parametrize("change", STAYS.values(), ids=STAYS.keys())
+def test_a_move_stays_where_more_may_see_it(change):
+    text = moved(**change)
+    assert "weights.cuda()" in check_same(text, "module") and told(text)
+
+
+def test_what_a_step_fills_is_no_buffer_which_ranks_would_send_to_one_another():
+    text = moved(step="weights.fill_(x.size(0))", above="seen = torch.zeros(5, 4)\n").replace(
+        "more = weights * 2", "more = 2"
+    )
+    result = check_same(text, "module")
+    placed = "def on_fit_start(self):\n        self.weights = self.weights.to(self.device)\n"
+    assert placed in result and '"weights"' not in result and "weights.cuda" not in result
+
+
+def test_an_object_that_does_not_show_goes_when_the_fit_starts():
+    text = moved().replace("more = weights * 2", "more = 2").replace("torch.ones(4)", "read()")
+    text = text.replace("parser = ", "def read():\n    return torch.ones(8)[::2]\n\nparser = ", 1)
+    text = text.replace("torch.ones(8)[::2]", "dict(a=torch.ones(4))['a']")
+    result = check_same(text, "module")
+    assert "self.weights = self.weights.to(self.device)\n" in result and "weights.cuda" not in result
+
+
+def test_a_step_by_hand_keeps_its_buffers():
+    text = moved(step="weights.fill_(x.size(0))").replace("more = weights * 2", "more = 2")
+    text = text.replace("loss.backward()", "loss.backward(retain_graph=True)\n        loss.backward()")
+    assert 'register_buffer("weights", weights, persistent=False)' in check_same(text, "manual")
+
+
+@pytest.mark.slow
+def test_a_filled_tensor_on_two_processes(tmp_path):
+    """The processes' shares of a batch of three differ in size."""
+    text = moved(step="weights.resize_(x.size(0), 4).copy_(x)").replace("more = weights * 2", "more = 2")
+    (tmp_path / "train.py").write_text(migrate_text(text.replace("parser =", "torch.manual_seed(0)\nparser =")).text)
+    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--global-batch", "--devices"]
+    ran = [subprocess.run([*ptrun, n, tmp_path / "train.py"], capture_output=True, text=True) for n in "12"]
+    one, two = ([float(line) for line in r.stdout.splitlines() if re.match(r"-?\d", line)] for r in ran)
+    assert len(one) == 2 and two == pytest.approx(one, abs=1e-5), ran[1].stderr

@@ -19,6 +19,7 @@ from ..facts.world import PLAIN
 from ..report import Note
 from .base import Change, Codemod
 from .rewrites import DropArgument
+from .tensor_types import kind_of
 from .unread_attributes import attributes_still_read, calls_of_class, unread_attributes
 from .unread_options import options_still_read, unread_options
 
@@ -80,7 +81,8 @@ class RemoveUnusedDevices(Codemod):
                 continue
             for name, stores in scope.stores.items():
                 statements = [facts.scopes.parents.get(s) for s in stores]
-                if any(s in gone for s in statements) or not all(isinstance(s, ast.Assign) for s in statements):
+                live = [s for s in statements if s not in gone]
+                if not live or not all(isinstance(s, ast.Assign) for s in statements):
                     continue
                 reads = list(facts.scopes.reads(name, scope))
                 if not any(r in gone for r in reads) or not all(r in gone for r in reads):
@@ -88,7 +90,7 @@ class RemoveUnusedDevices(Codemod):
                 values = facts.devices.assigned(name, scope)
                 if name in scope.params or not values or not all(self._goes(facts, name, v) for v in values):
                     continue
-                for statement in statements:
+                for statement in live:
                     assert isinstance(statement, ast.Assign)
                     if len(statement.targets) == 1:
                         says = f"`{facts.short(statement)}` removed: nothing reads it any more"
@@ -100,7 +102,8 @@ class RemoveUnusedDevices(Codemod):
         if known is not None and known.asked and only_asks(facts.names, value):
             return True  # a rank or a world, which only removed lines read
         number = isinstance(value, ast.Constant) and is_index(value)
-        return (number and is_index(ast.Name(name))) or self._only_chooses(facts, value)
+        of_tensors = kind_of(facts, value) is not None  # a type that removed casts read
+        return (number and is_index(ast.Name(name))) or of_tensors or self._only_chooses(facts, value)
 
     def _only_chooses(self, facts: Facts, value: ast.expr) -> bool:
         """A device, a condition about devices without any other effect, or the numbers of several (`device_ids`)."""

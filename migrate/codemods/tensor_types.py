@@ -9,12 +9,14 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.effects import only_asks
 from ..facts.nodes import walk
+from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
 from .place_like_inputs import PlaceLikeInputs
-from .rewrites import source
+from .rewrites import body_only, else_only, source
 
 DTYPES = {
     "FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "LongTensor": "int64",
@@ -38,11 +40,14 @@ class TensorTypes(Codemod):
             if facts.names.resolve(call.func) == "torch.set_default_tensor_type" and len(call.args) == 1:
                 yield from self._default(facts, call)
         inside: set[ast.AST] = set()
+        if any(_cuda_type(facts, n) for n in (*facts.walk(ast.Attribute), *facts.walk(ast.Constant))):
+            yield from self._named(facts, inside)
         for choice in facts.walk(ast.IfExp):
-            kind = self._kind(facts, choice)
-            if kind is not None and choice not in inside:
+            if choice not in inside and kind_of(facts, choice) is not None and _has_cuda(facts, choice):
                 inside.update(walk(choice))
-                yield from self._chosen(facts, choice, kind)
+                self._tell(
+                    facts, choice, f"`{facts.short(choice)}` names a device: use a dtype, and the device of a tensor"
+                )
         for a in facts.walk(ast.Attribute):
             if a not in inside and _cuda_type(facts, a):
                 yield from self._used(facts, a, a.attr)
@@ -73,34 +78,46 @@ class TensorTypes(Codemod):
         says = f"`{facts.short(call)}` became `{new}`"
         yield Change(call, self.edit(facts, call, says), source(new), (call,))
 
-    # -- a type chosen -----------------------------------------------------------------------------------------
+    # -- a type by a name --------------------------------------------------------------------------------------
 
-    def _kind(self, facts: Facts, choice: ast.IfExp) -> str | None:
-        """The name of the type that both branches have, when one of them is on the GPU."""
-        names = [facts.names.resolve(b) or "" for b in (choice.body, choice.orelse)]
-        kinds = {n.rpartition(".")[2] for n in names}
-        if len(kinds) != 1 or not any(n.startswith("torch.cuda.") for n in names):
-            return None
-        kind = kinds.pop()
-        return kind if kind in DTYPES else None
+    def _named(self, facts: Facts, inside: set[ast.AST]) -> Iterator[Change]:
+        """`Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`, as a statement too, and other names for it.
 
-    def _chosen(self, facts: Facts, choice: ast.IfExp, kind: str) -> Iterator[Change]:
-        """`Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`"""
-        torch = _torch(facts)
-        up = facts.scopes.parents.get(choice)
-        if torch is None or not isinstance(up, ast.Assign) or not all(isinstance(t, ast.Name) for t in up.targets):
-            self._tell(
-                facts, choice, f"`{facts.short(choice)}` names a device: use a dtype, and the device of a tensor"
-            )
+        `inside` is given what these changes see to.
+        """
+        torch, named = _torch(facts), TypeNames(facts)
+        if torch is None:
             return
-        name = up.targets[0].id  # type: ignore[attr-defined]
-        scope = facts.scopes.scope_of(up.targets[0]).lookup(name)
-        assert scope is not None
-        new = f"{torch}.{kind}"
-        says = f"`{facts.short(choice)}` became `{new}`: what is made with it is placed where it is used"
-        yield Change(choice, self.edit(facts, choice, says), source(new), (choice.test, choice.body, choice.orelse))
-        for read in facts.scopes.reads(name, scope):
-            yield from self._used(facts, read, kind)
+        for branch in facts.walk(ast.If):
+            yield from self._branch(facts, branch, named)
+        for (scope, name), kind in named.kinds.items():
+            for value in named.values(scope, name):
+                inside.update(walk(value))
+                if isinstance(value, ast.Name) or not _has_cuda(facts, value):
+                    continue
+                new = f'"torch.{kind}"' if _is_text(value) else f"{torch}.{kind}"
+                says = f"`{facts.short(value)}` became `{new}`: what is made with it is placed where it is used"
+                gone = (value.test, value.body, value.orelse) if isinstance(value, ast.IfExp) else ()
+                yield Change(value, self.edit(facts, value, says), source(new), gone)
+            for read in facts.scopes.reads(name, scope):
+                if read not in named.other_names:
+                    yield from self._used(facts, read, kind)
+
+    def _branch(self, facts: Facts, branch: ast.If, named: TypeNames) -> Iterator[Change]:
+        """`if cuda: Tensor = torch.cuda.FloatTensor` `else: Tensor = torch.FloatTensor`, or without the second."""
+        up = facts.scopes.parents.get(branch)
+        chained = isinstance(up, ast.If) and up.orelse == [branch]
+        given = named.given_by(branch.body)
+        if chained or not given or not only_asks(facts.names, branch.test):
+            return
+        if not branch.orelse and all(named.given_before(branch, name) for name, _ in given):
+            says = f"`if {facts.short(branch.test)}:` removed: the type is the same on any device"
+            yield Change(branch, self.edit(facts, branch, says), None, (branch,))
+        elif branch.orelse and given == named.given_by(branch.orelse):
+            says = f"`if {facts.short(branch.test)}:` removed: its branches differ by a device alone"
+            on_cpu = not any(_has_cuda(facts, s) for s in branch.body)
+            rewrite, other = (body_only, branch.orelse) if on_cpu else (else_only, branch.body)
+            yield Change(branch, self.edit(facts, branch, says), rewrite, (branch.test, *other))
 
     def _used(self, facts: Facts, read: ast.expr, kind: str) -> Iterator[Change]:
         """`Tensor(shape)` and `x.type(Tensor)`."""
@@ -131,6 +148,91 @@ class TensorTypes(Codemod):
         return f"{where}.device" if where is not None else None
 
 
+class TypeNames:
+    """Names that are only ever given one type of tensor, on a GPU at one place at least: each with that type."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.kinds: dict[tuple[Scope, str], str] = {}
+        self.other_names: set[ast.expr] = set()  # the reads that give the type another name
+        found = True
+        while found:
+            found = False
+            for scope in facts.scopes.by_node.values():
+                for name in scope.stores:
+                    if (scope, name) not in self.kinds and (kind := self._of(scope, name)) is not None:
+                        self.kinds[scope, name] = kind
+                        self.other_names.update(v for v in self.values(scope, name) if isinstance(v, ast.Name))
+                        found = True
+
+    def _of(self, scope: Scope, name: str) -> str | None:
+        values = self.values(scope, name)
+        if scope.is_class or name in scope.params or not values:
+            return None
+        kinds = {self._kind(v) for v in values}
+        known = len(kinds) == 1 and any(isinstance(v, ast.Name) or _has_cuda(self.facts, v) for v in values)
+        return kinds.pop() if known else None
+
+    def values(self, scope: Scope, name: str) -> list[ast.expr]:
+        """What assignments give the name; nothing where something else does."""
+        parents, values = self.facts.scopes.parents, []
+        for store in scope.stores[name]:
+            up = parents.get(store)
+            value = up.value if isinstance(up, ast.Assign) else None
+            outer = parents.get(up) if isinstance(up, ast.Tuple) else None
+            if isinstance(up, ast.Tuple) and isinstance(outer, ast.Assign) and isinstance(outer.value, ast.Tuple):
+                pairs = zip(up.elts, outer.value.elts, strict=False)
+                value = next((v for t, v in pairs if t is store), None)
+            if value is None:
+                return []
+            values.append(value)
+        return values
+
+    def _kind(self, value: ast.expr) -> str | None:
+        if not isinstance(value, ast.Name) or self.facts.names.resolve(value) is not None:
+            return kind_of(self.facts, value)
+        scope = self.facts.scopes.scope_of(value).lookup(value.id)
+        return self.kinds.get((scope, value.id)) if scope is not None else None
+
+    def given_by(self, block: list[ast.stmt]) -> list[tuple[str, str]]:
+        """The names and types that a block gives, and nothing else; empty where it does more."""
+        found = []
+        for s in block:
+            targets = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
+            for t in targets.elts if isinstance(targets, ast.Tuple) else [targets]:
+                scope = self.facts.scopes.scope_of(t).lookup(t.id) if isinstance(t, ast.Name) else None
+                kind = self.kinds.get((scope, t.id)) if scope is not None else None  # type: ignore[union-attr]
+                if kind is None:
+                    return []
+                found.append((t.id, kind))  # type: ignore[union-attr]
+        return found
+
+    def given_before(self, s: ast.stmt, name: str) -> bool:
+        """Whether a statement above, in the same block, gives the name its type."""
+        up = self.facts.scopes.parents.get(s)
+        blocks = [getattr(up, field, None) for field in ("body", "orelse", "finalbody")]
+        block = next((b for b in blocks if isinstance(b, list) and s in b), [])
+        return any(name in dict(self.given_by([above])) for above in block[: block.index(s)])
+
+
+def kind_of(facts: Facts, value: ast.expr) -> str | None:
+    """The name of the type that an expression is on any device: `torch.cuda.IntTensor if c else torch.IntTensor`."""
+    if isinstance(value, ast.IfExp):
+        kinds = {kind_of(facts, value.body), kind_of(facts, value.orelse)}
+        return kinds.pop() if len(kinds) == 1 else None
+    full = value.value if isinstance(value, ast.Constant) else facts.names.resolve(value)
+    package, _, kind = full.rpartition(".") if isinstance(full, str) else ("", "", "")
+    return kind if package in ("torch", "torch.cuda") and kind in DTYPES else None
+
+
+def _has_cuda(facts: Facts, node: ast.AST) -> bool:
+    return any(_cuda_type(facts, n) for n in walk(node))
+
+
+def _is_text(value: ast.expr) -> bool:
+    return _is_text(value.body) if isinstance(value, ast.IfExp) else isinstance(value, ast.Constant)
+
+
 def _is_type(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "type" and len(call.args) == 1
 
@@ -139,9 +241,13 @@ def _typed(call: ast.Call) -> ast.expr | None:
     return call.func.value if isinstance(call.func, ast.Attribute) else None
 
 
-def _cuda_type(facts: Facts, a: ast.Attribute) -> bool:
-    full = facts.names.resolve(a) if a.attr in DTYPES else None
-    return full is not None and full.startswith("torch.cuda.")
+def _cuda_type(facts: Facts, n: ast.AST) -> bool:
+    """`torch.cuda.FloatTensor`, and "torch.cuda.FloatTensor"."""
+    if isinstance(n, ast.Constant):
+        full = n.value if isinstance(n.value, str) else None
+    else:
+        full = facts.names.resolve(n) if isinstance(n, ast.Attribute) and n.attr in DTYPES else None
+    return full is not None and full.startswith("torch.cuda.") and full.rpartition(".")[2] in DTYPES
 
 
 def _torch(facts: Facts) -> str | None:

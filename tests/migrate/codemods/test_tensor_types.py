@@ -89,3 +89,72 @@ def test_values_dtypes_and_shapes_stay():
     assert source != migrated(source).text
     for a, b in zip(before, after, strict=True):
         assert torch.equal(a, b) and a.dtype == b.dtype and a.shape == b.shape
+
+
+BRANCHES = "if cuda:\n    T, L = torch.cuda.FloatTensor, torch.cuda.LongTensor\n"
+BRANCHES += "else:\n    T = torch.FloatTensor\n    L = torch.LongTensor\n"
+READS = "def f(x):\n    return x.sum() + T([2.0]) + x.type(L)\n"
+PLACED = "def f(x):\n    return x.sum() + T([2.0]).to(x.device) + x.to(torch.int64)\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (BRANCHES + READS, "T = torch.FloatTensor\nL = torch.LongTensor\n" + PLACED),
+        (
+            "if not cuda:\n    T = torch.FloatTensor  # slow\nelse:\n    T = torch.cuda.FloatTensor\n"
+            "L = torch.cuda.LongTensor\n" + READS,
+            "T = torch.FloatTensor  # slow\nL = torch.LongTensor\n" + PLACED,
+        ),
+        (
+            "T = torch.FloatTensor\nL = 'torch.LongTensor'\nif cuda:\n    T = torch.cuda.FloatTensor\n"
+            "    L = 'torch.cuda.LongTensor'\n" + READS,
+            "T = torch.FloatTensor\nL = 'torch.LongTensor'\n" + PLACED,
+        ),
+        (
+            BRANCHES.replace("else", "    name = 'gpu'\nelse") + READS,
+            BRANCHES.replace("else", "    name = 'gpu'\nelse").replace("torch.cuda", "torch") + PLACED,
+        ),
+        (
+            "K = torch.cuda.FloatTensor if cuda else torch.FloatTensor\nT = K\nL = torch.cuda.LongTensor\n" + READS,
+            "K = torch.FloatTensor\nT = K\nL = torch.LongTensor\n" + PLACED,
+        ),
+    ],
+)
+def test_a_type_chosen_by_statements_is_the_same_on_any_device(before, after):
+    check(HEAD + before, HEAD + after, select="PTM108")
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "if cuda:\n    T = torch.cuda.HalfTensor\nelse:\n    T = torch.FloatTensor",
+        "T = torch.cuda.FloatTensor\nfor T in kinds:\n    pass",
+        "T = torch.cuda.FloatTensor\nif wide:\n    T = torch.DoubleTensor",
+        "class Made:\n    T = torch.cuda.FloatTensor\nT = Made().T",
+    ],
+)
+def test_types_of_more_than_one_kind_are_told(chosen):
+    check_unchanged(HEAD + chosen + "\ndef f(x):\n    return x.type(T)\n", ["PTM108"], select="PTM108")
+
+
+def test_a_type_goes_with_its_last_use_and_the_condition_with_it():
+    before = (
+        HEAD + "def f(x, y):\n    cuda = torch.cuda.is_available()\n    if cuda:\n        T = torch.cuda.FloatTensor\n"
+    )
+    before += "    else:\n        T = torch.FloatTensor\n    return x.type(T) + y.type(T)\n"
+    after = HEAD + "def f(x, y):\n    return x.to(torch.float32) + y.to(torch.float32)\n"
+    check(before, after, select="PTM108,PTM102")
+    assert torch.equal(values(before, torch.arange(3), torch.ones(3)), values(after, torch.arange(3), torch.ones(3)))
+
+
+def values(text, *given):
+    names = {}
+    exec(text, names)
+    return names["f"](*given)
+
+
+def test_the_condition_stays_where_asking_has_an_effect():
+    chosen = "if ask():\n    T = torch.cuda.FloatTensor\nelse:\n    T = torch.FloatTensor\n"
+    text = migrated(HEAD + chosen + "def f(x):\n    return x.type(T)\n").text
+    assert "if ask():\n" in text and "cuda" not in text

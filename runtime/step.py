@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -45,6 +46,11 @@ class AutomaticStep:
         self.optimizer_step = measured("optimizer_step", self.strategy.optimizer_step)
         self.own_step = overridden(module, "optimizer_step", Base)
         self.closure = self.own_step or loop.wants_closure
+        if loop.wants_closure and self.runtime.precision.scaler is not None:
+            raise ConfigurationError(
+                "precision 16 scales the loss, which an optimizer that evaluates it several times a step (LBFGS) "
+                "cannot take: use precision 'bf16' or 32"
+            )
         self.own_zero = overridden(module, "optimizer_zero_grad", Base)
         self.zero_takes_turn = takes(module.optimizer_zero_grad, "optimizer_idx")
         own_clip = overridden(module, "configure_gradient_clipping", Base)
@@ -154,15 +160,37 @@ class AutomaticStep:
         def closure() -> Any:
             with torch.enable_grad():
                 outputs[:] = [self.forward_backward(batch, batch_idx)]
-            self.before_optimizer(outputs[0])
             loss = loss_of(outputs[0])
             return loss / self.accumulate if loss is not None and self.accumulate > 1 else loss
 
-        self.strategy.around_own_step(call_optimizer_step)(
-            self.module, self.loop.epoch, batch_idx, self.optimizer, self.turn, closure
-        )
+        with instead_of_step(self.optimizer, partial(self.closure_step, outputs)):
+            self.strategy.around_own_step(call_optimizer_step)(
+                self.module, self.loop.epoch, batch_idx, self.optimizer, self.turn, closure
+            )
         self.loop.global_step += 1
         return outputs[0] if outputs else None
+
+    def closure_step(self, outputs: list[Any], step: Callable[..., Any], closure: Callable | None = None) -> Any:
+        """`optimizer.step(closure)` as the module calls it: what belongs before a step comes after the closure.
+
+        A closure that the module calls by itself has nothing of it; `outputs` is what the last one gave.
+        """
+
+        def evaluated() -> Any:
+            loss = closure() if closure is not None else None
+            self.before_optimizer(outputs[0] if outputs else None)
+            return loss
+
+        if self.scaler is None and closure is not None:
+            return step(closure=evaluated)
+        loss = evaluated()
+        if self.scaler is None:
+            return step()
+        if outputs and outputs[0] is not None:
+            with instead_of_step(self.optimizer, lambda _, *args, **kwargs: step(*args, **kwargs)):
+                self.scaler.step(self.optimizer)  # type: ignore[arg-type]
+            self.scaler.update()
+        return loss
 
     def finished(self, outputs: Any) -> Any:
         """What on_train_batch_end sees of what training_step gave: a dict, the loss in it detached."""
@@ -243,6 +271,23 @@ def wants_closure(optimizer: Any) -> bool:
         return False
     parameter = inspect.signature(type(optimizer).step).parameters.get("closure")
     return parameter is not None and parameter.default is inspect.Parameter.empty
+
+
+@contextmanager
+def instead_of_step(optimizer: Any, instead: Callable[..., Any]) -> Iterator[None]:
+    """Inside, `optimizer.step(...)` is `instead(step, ...)`, where `step` is what it was."""
+    if optimizer is None:
+        yield
+        return
+    step, own = optimizer.step, vars(optimizer).get("step")
+    optimizer.step = update_wrapper(lambda *args, **kwargs: instead(step, *args, **kwargs), step)
+    try:
+        yield
+    finally:
+        if own is None:
+            del optimizer.step
+        else:
+            optimizer.step = own
 
 
 def call_optimizer_step(

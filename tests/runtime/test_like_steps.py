@@ -401,6 +401,45 @@ def own_optimizer_step_every2(side):
 
 
 @case
+def own_optimizer_step_accumulates(side):
+    """What comes before a step (the hook, clipping) comes before those that are made, not after every closure."""
+
+    class M(common(side)):
+        def optimizer_zero_grad(self, epoch, batch_idx, optimizer):
+            if batch_idx % 3 == 0:
+                optimizer.zero_grad()
+
+        def optimizer_step(self, epoch, batch_idx, optimizer, optimizer_closure):
+            if batch_idx % 3 == 2:
+                optimizer.step(closure=optimizer_closure)
+            else:
+                optimizer_closure()
+
+        def on_before_optimizer_step(self, optimizer):
+            self.note(self.net[0].weight.grad.norm())
+
+    return outcome(*fit(side, M, {"gradient_clip_val": 0.1}))
+
+
+@case
+def own_optimizer_step_after_its_closure(side):
+    class M(common(side)):
+        def optimizer_step(self, epoch, batch_idx, optimizer, optimizer_closure):
+            self.note(optimizer_closure())
+            optimizer.step()
+            self.lr_schedulers().step()
+
+        def configure_optimizers(self):
+            optimizer = torch.optim.Adam(self.parameters(), 0.05)
+            return [optimizer], [torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)]
+
+        def on_before_optimizer_step(self, optimizer):
+            self.note(self.net[0].weight.grad.norm(), rate(self))
+
+    return outcome(*fit(side, M, {"gradient_clip_val": 0.1, "accumulate_grad_batches": 2}))
+
+
+@case
 def warmup_optimizer_step(side):
     class M(common(side)):
         def optimizer_step(self, epoch, batch_idx, optimizer, optimizer_closure):

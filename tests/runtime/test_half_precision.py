@@ -1,0 +1,59 @@
+"""Precision 16 scales the loss: whoever makes the step, it has gradients that are not scaled.
+
+Lightning takes bf16 on a CPU, so this is checked against a fit whose step is the Trainer's.
+"""
+
+import pytest
+import torch
+from ptmigrate.runtime import Module, Trainer
+from ptmigrate.runtime.errors import ConfigurationError
+from torch.optim import LBFGS, SGD
+
+
+class Net(Module):
+    def __init__(self, optimizer=SGD):
+        super().__init__()
+        torch.manual_seed(0)
+        self.net, self.optimizer, self.norms = torch.nn.Linear(4, 1), optimizer, []
+
+    def training_step(self, batch, batch_idx):
+        return self.net(batch).pow(2).mean() if batch_idx != 2 else None
+
+    def on_before_optimizer_step(self, optimizer):
+        self.norms.append(self.net.weight.grad.norm().item() if self.net.weight.grad is not None else None)
+
+    def configure_optimizers(self):
+        return self.optimizer(self.parameters(), 0.05)
+
+
+class WithClosure(Net):
+    def optimizer_step(self, epoch, batch_idx, optimizer, optimizer_closure):
+        optimizer.step(closure=optimizer_closure)
+
+
+class ClosureFirst(Net):
+    def optimizer_step(self, epoch, batch_idx, optimizer, optimizer_closure):
+        optimizer_closure()
+        optimizer.step()
+
+
+class Warmup(Net):
+    def optimizer_step(self, *args, **kwargs):
+        super().optimizer_step(*args, **kwargs)
+
+
+def trained(module, clip):
+    trainer = Trainer(accelerator="cpu", devices=1, max_epochs=1, precision=16, gradient_clip_val=clip)
+    trainer.fit(module, torch.randn(6, 8, 4, generator=torch.Generator().manual_seed(1)))
+    return [module.net.weight.tolist(), module.net.bias.tolist(), module.norms]
+
+
+@pytest.mark.parametrize("clip", [None, 0.3])
+@pytest.mark.parametrize("kind", [WithClosure, ClosureFirst, Warmup])
+def test_own_steps(kind, clip):
+    assert str(trained(kind(), clip)) == str(trained(Net(), clip))  # the first scale overflows: nan is among them
+
+
+def test_closures_that_are_evaluated_again_are_refused():
+    with pytest.raises(ConfigurationError, match="precision 16 scales the loss"):
+        trained(Net(LBFGS), None)

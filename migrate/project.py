@@ -157,8 +157,9 @@ def _with_output_of_lifted(done: list[Migrated], options: Options, imports: Impo
     found = []
     for i, m in enumerate(done):
         text = m.result.text if m.result is not None and m.report.plan in ("none", "definitions") else ""
-        if text and _key(m.path) in below and not already_migrated(facts := Facts(text)):
-            found += [i] if any(True for _ in Once(waits=False).plan(facts)) else []
+        if not text or _key(m.path) not in below or m.source is None or already_migrated(Facts(m.source.text)):
+            continue
+        found += [i] if any(True for _ in Once(waits=False).plan(Facts(text))) else []
     return found
 
 

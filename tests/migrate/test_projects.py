@@ -308,6 +308,34 @@ def test_what_modules_of_a_lifted_script_print_and_save_is_of_rank_0(tmp_path, w
     assert p.stdout.splitlines() == told and (tmp_path / "best.pt").exists()
 
 
+PRIMARY = """import torch.distributed as dist
+
+
+def setup():
+    dist.init_process_group("nccl")
+
+
+def is_primary():
+    return dist.get_rank() == 0
+
+
+def progress(epoch):
+    if is_primary():
+        print(epoch)
+"""
+
+
+def test_a_guard_that_goes_leaves_the_print_to_rank_0(tmp_path):
+    """In a module that imports the runtime for other reasons too."""
+    write(tmp_path, **{"train.py": TRAINS, "saver.py": SAVER, "shown.py": PRIMARY})
+    done = migrate_all(collect([tmp_path / "train.py"]), Options())
+    texts = {m.path.name: m.result.text for m in done}
+    assert "    return is_global_zero()\n" in texts["shown.py"]
+    assert texts["shown.py"].endswith("def progress(epoch):\n    rank_zero_print(epoch)\n")
+    write(tmp_path, **texts)
+    assert not any(m.report.changed for m in migrate_all(collect([tmp_path / "train.py"]), Options()))
+
+
 @pytest.mark.parametrize(
     "old, new",
     [

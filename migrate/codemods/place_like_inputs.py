@@ -179,8 +179,8 @@ class PlaceLikeInputs(Codemod):
         f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)), None)
         if f is None:
             return self._of_batch(facts, call)
-        if not isinstance(f, ast.FunctionDef):
-            return None
+        if isinstance(f, ast.Lambda):
+            return next((a.arg for a in f.args.args if self._is_tensor(facts, f, a.arg, call)), None)
         holder = facts.classes.holder(f)
         if f.name == "__init__" and holder in facts.classes.modules:
             return None  # nothing is placed yet
@@ -256,7 +256,7 @@ class PlaceLikeInputs(Codemod):
                 targets = s.targets[0].elts if isinstance(s.targets[0], ast.Tuple) else s.targets
                 yield from (t.id for t in targets if isinstance(t, ast.Name))
 
-    def _is_tensor(self, facts: Facts, f: ast.FunctionDef, name: str, call: ast.Call) -> bool:
+    def _is_tensor(self, facts: Facts, f: ast.FunctionDef | ast.Lambda, name: str, call: ast.Call) -> bool:
         if self._is_none_by_default(f, name) or uses(f).as_container(name) or self._is_made_tensor_of(facts, f, name):
             return False
         scope = facts.scopes.by_node[f]
@@ -276,12 +276,12 @@ class PlaceLikeInputs(Codemod):
         up = facts.scopes.parents.get(store)
         return isinstance(up, ast.Assign) and any(isinstance(n, ast.Name) and n.id == name for n in walk(up.value))
 
-    def _is_made_tensor_of(self, facts: Facts, f: ast.FunctionDef, name: str) -> bool:
+    def _is_made_tensor_of(self, facts: Facts, f: ast.FunctionDef | ast.Lambda, name: str) -> bool:
         """`torch.LongTensor(name)`, `numpy.tile(name, 2)`: an array or a list, which is on no device."""
         made = (facts.names.resolve(call.func) or "" for call in uses(f).given_to.get(name, ()))
         return any(full.startswith("numpy.") or full in FROM_NUMBERS for full in made)
 
-    def _is_none_by_default(self, f: ast.FunctionDef, name: str) -> bool:
+    def _is_none_by_default(self, f: ast.FunctionDef | ast.Lambda, name: str) -> bool:
         positional = [*f.args.posonlyargs, *f.args.args]
         with_default = {a.arg for a in positional[len(positional) - len(f.args.defaults) :]}
         return name in with_default

@@ -282,3 +282,27 @@ def test_options_that_hold_a_device_are_no_tensor():
         assert "torch.zeros(3, device=x.device)" in text and "net(x, w)" in text, text
     kept = "import torch\ndef f(c, x):\n    return torch.zeros(3, device=c.device) + c.sum() + x\n"
     check_unchanged(kept, [], select="PTM104")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("lambda p, n: p * torch.zeros(p.size()).cuda()", "lambda p, n: p * torch.zeros(p.size()).to(p.device)"),
+        ("lambda n, p: p.view(-1) + torch.ones(n, device='cuda')", "lambda n, p: p.view(-1) + torch.ones(n, device=p.device)"),
+    ],
+)  # fmt: skip
+def test_in_a_lambda_of_tensors(before, after):
+    check(f"import torch\nf = {before}\n", f"import torch\nf = {after}\n", select="PTM104")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "lambda n: torch.zeros(n).cuda()",
+        "lambda p: torch.zeros(p['n'], len(p.keys())).cuda()",
+        "lambda p=None: torch.zeros(p.size()).cuda()",
+        "lambda net: net(net.size()) + torch.zeros(3).cuda()",
+    ],
+)
+def test_a_lambda_that_shows_no_tensor(source):
+    check_unchanged(f"import torch\nf = {source}\n", ["PTM104 line 2"], select="PTM104")

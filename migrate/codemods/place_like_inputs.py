@@ -19,6 +19,7 @@ from ..facts.script import Facts
 from ..facts.tensors import METHODS
 from ..facts.uses import uses
 from ..report import Note
+from ._at_hand import decides, is_helper, met
 from ._same_anywhere import choices
 from .base import Change, Codemod
 from .rewrites import DropArgument, change_argument, change_call, change_method, set_keyword
@@ -138,28 +139,39 @@ class PlaceLikeInputs(Codemod):
     def _made_anywhere(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
         """`torch.zeros(2, 3)` in forward is on the CPU, wherever the module is."""
         f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)), None)
-        if not isinstance(f, ast.FunctionDef) or (f.name != "forward" and f.name not in STEPS):
-            return
-        if facts.classes.holder(f) not in facts.classes.modules or facts.in_formatted_string(call):
+        if not isinstance(f, ast.FunctionDef) or facts.in_formatted_string(call):
             return
         says_where = any(k.arg in SAYS_WHERE for k in call.keywords)
         if says_where or any(isinstance(a, ast.Starred) for a in call.args) or _is_number(call):
             return
-        where = self._place(facts, call)
-        if where is None or _leaves(facts, call) or self._is_placed_later(facts, f, call):
+        where = self._where(facts, f, call)
+        if where is None:
             return
         new = f"{where}.device"
         says = f"`{facts.short(call)}` is made where `{where}` is: `device={new}`"
         yield Change(call, self.edit(facts, call, says), set_keyword("device", new))
 
-    def _is_placed_later(self, facts: Facts, f: ast.FunctionDef, call: ast.Call) -> bool:
-        """By its name: moved, or handed to what wants it on the CPU."""
+    def _where(self, facts: Facts, f: ast.FunctionDef, call: ast.Call) -> str | None:
+        """The tensor that one made without a device belongs to: any at hand in forward and steps, else one it meets."""
+        in_module = facts.classes.holder(f) in facts.classes.modules
+        step = in_module and (f.name == "forward" or f.name in STEPS)
+        if not step and not is_helper(facts, f):
+            return None
+        compared = _leaves(facts, call) or self._is_placed_later(facts, f, call)
+        if not compared and step:
+            return self._place(facts, call)
+        if compared and (decides(facts, call) or _leaves(facts, call, False)):
+            return None
+        if self._is_placed_later(facts, f, call, False):
+            return None
+        return met(facts, f, call, lambda name: self._is_tensor(facts, f, name, call))
+
+    def _is_placed_later(self, facts: Facts, f: ast.FunctionDef, call: ast.Call, compared: bool = True) -> bool:
+        """By its name: moved, or handed to what wants it on the CPU; `compared`: or by a comparison."""
         s = facts.scopes.statement_of(call)
         names = {n.id for t in getattr(s, "targets", []) for n in walk(t) if isinstance(n, ast.Name)}
-        for n in walk(f):
-            if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) and _leaves(facts, n):
-                return True
-        return False
+        reads = (n for n in walk(f) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load))
+        return bool(names) and any(_leaves(facts, n, compared) for n in reads)
 
     def _tell(self, facts: Facts, call: ast.Call) -> None:
         line, column, _, _ = facts.text.key(call)
@@ -341,8 +353,8 @@ def stays_on_cpu(facts: Facts, call: ast.Call) -> bool:
     return False
 
 
-def _leaves(facts: Facts, node: ast.AST) -> bool:
-    """Whether a value is moved, read as numbers, or given to what takes it on the CPU only."""
+def _leaves(facts: Facts, node: ast.AST, compared: bool = True) -> bool:
+    """Whether a value is moved, read as numbers, or given to what takes it on the CPU only; `compared`: or compared."""
     up = facts.scopes.parents.get(node)
     itself = True  # not yet something that is computed from it
     while isinstance(up, ast.Attribute | ast.Call | ast.Subscript | ast.keyword):
@@ -356,7 +368,7 @@ def _leaves(facts: Facts, node: ast.AST) -> bool:
             return True
         itself = itself and (called or not isinstance(up, ast.Call))
         node, up = up, facts.scopes.parents.get(up)
-    return isinstance(up, ast.Compare)
+    return compared and isinstance(up, ast.Compare)
 
 
 def _last(func: ast.expr) -> str:

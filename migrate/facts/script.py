@@ -68,6 +68,7 @@ class Facts:
         self.buffered: set[ast.AST] = set()  # the nodes of what those are given
         self.unwrapped: dict[ast.AST, ast.expr] = {}  # wrappers and `.module`s that the plan takes off, and the model
         self.returned: dict[ast.AST, list[ast.expr]] = {}  # what functions return, as far as that was asked
+        self.helpers: dict[ast.AST, bool] = {}  # whether functions are called from steps, as far as that was asked
         self.lifting = False  # whether the loop is to become a Module, whose steps log instead of adding up
         self.tree = tree if tree is not None else ast.parse(text)
 

@@ -1,0 +1,137 @@
+"""T2: which tensor at hand a new tensor meets: in arithmetic, in a comparison, as arguments of one function.
+
+Two tensors that meet have to be on one device, so the new one is right where the other is, wherever that may be.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from ..facts.nodes import walk
+from ..facts.script import Facts
+from ..facts.tensors import FUNCTIONS, METHODS, VIEWS
+from ..facts.uses import uses
+
+LOSSES = {
+    f"torch.nn.functional.{n}" for n in ("mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy", "kl_div")
+}
+MEETING = {f"torch.{n}" for n in FUNCTIONS | {"min", "max", "dist", "lt", "gt", "isclose"}} | LOSSES
+DECIDES = ast.If | ast.While | ast.IfExp | ast.Assert | ast.BoolOp
+
+
+def met(facts: Facts, f: ast.FunctionDef, call: ast.Call, is_tensor: Callable[[str], bool]) -> str | None:
+    """The name of a tensor at hand that meets what the call makes, there or by its name; None where none shows.
+
+    `is_tensor`: whether a name of the function is one.
+    """
+    own, beside = facts.scopes.by_node[f], list(_meetings(facts, call))
+    for _, others in beside:
+        name = next((n for o in others if (n := _root(o)) is not None and _shown(f, n, is_tensor)), None)
+        if name is not None:
+            return name
+    s = facts.scopes.parents.get(beside[-1][0] if beside else call)
+    target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
+    if not isinstance(target, ast.Name) or len(own.stores.get(target.id, ())) != 1:
+        return None
+    for read in facts.scopes.reads(target.id, own):
+        for _, others in _meetings(facts, read):
+            for name in filter(None, map(_root, others)):
+                if name in own.params and (is_tensor(name) or (name not in own.stores and _shown(f, name, is_tensor))):
+                    return name
+    return None
+
+
+def _shown(f: ast.FunctionDef, name: str, is_tensor: Callable[[str], bool]) -> bool:
+    """Whether a name is a tensor by its uses, or by `name[:, None]`."""
+    if is_tensor(name):
+        return True
+    indices = [i for i in uses(f).indices.get(name, ()) for i in (i.elts if isinstance(i, ast.Tuple) else [i])]
+    return any(isinstance(i, ast.Constant) and (i.value is None or i.value is Ellipsis) for i in indices)
+
+
+def _meetings(facts: Facts, node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
+    """What stands beside a tensor, outwards, and what holds both: of `x + made[None] * 2` the 2, and then the x."""
+    up = facts.scopes.parents.get(node)
+    while up is not None:
+        if isinstance(up, ast.BinOp):
+            yield up, [up.right if node is up.left else up.left]
+        elif isinstance(up, ast.Compare):
+            if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in up.ops):
+                return
+            yield up, [n for n in (up.left, *up.comparators) if n is not node]
+        elif isinstance(up, ast.Tuple | ast.List) and isinstance(facts.scopes.parents.get(up), ast.Call):
+            yield up, [e for e in up.elts if e is not node]
+        elif isinstance(up, ast.Call) and node is not up.func:
+            f = up.func
+            if facts.names.resolve(f) in MEETING:
+                yield up, [a for a in up.args if a is not node]
+            elif facts.names.resolve(f) is None and isinstance(f, ast.Attribute) and f.attr in METHODS:
+                yield up, [f.value, *(a for a in up.args if a is not node)]
+            else:
+                return
+        elif isinstance(up, ast.Subscript):
+            if node is not up.value:
+                return  # an index may be elsewhere
+            yield up, []
+        elif isinstance(up, ast.UnaryOp | ast.Call) or (isinstance(up, ast.Attribute) and _gives(up)):
+            yield up, []
+        else:
+            return
+        node, up = up, facts.scopes.parents.get(up)
+
+
+def _gives(a: ast.Attribute) -> bool:
+    return a.attr in METHODS or a.attr in VIEWS
+
+
+def _root(node: ast.expr) -> str | None:
+    """The x of `x[:, None].float() * 2`."""
+    if isinstance(node, ast.BinOp):
+        return _root(node.left) or _root(node.right)
+    value = _root_of_value(node)
+    return value.id if isinstance(value, ast.Name) else None
+
+
+def _root_of_value(node: ast.expr) -> ast.expr:
+    """What methods and indices are taken of."""
+    while True:
+        if isinstance(node, ast.Subscript | ast.UnaryOp):
+            node = node.value if isinstance(node, ast.Subscript) else node.operand
+        elif isinstance(node, ast.Attribute) and node.attr in VIEWS:
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
+            if isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "F"):
+                return node
+            node = node.func.value
+        else:
+            return node
+
+
+def is_helper(facts: Facts, f: ast.FunctionDef) -> bool:
+    """A method of a module, or a function that one of those, or a step of a loop, calls: what it is given is placed."""
+    holder = facts.classes.holder(f)
+    if holder is not None:
+        return holder in facts.classes.modules and f.name != "__init__"
+    if f not in facts.helpers:
+        facts.helpers[f] = False  # until it is known, for functions that call themselves
+        calls = [u for u in facts.devices.uses_of_function(f) if isinstance(u, ast.Call)]
+        facts.helpers[f] = any(_in_step(facts, c) for c in calls)
+    return facts.helpers[f]
+
+
+def _in_step(facts: Facts, call: ast.Call) -> bool:
+    if facts.loops.hot(call) is not None:
+        return True
+    f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef)), None)
+    return f is not None and is_helper(facts, f)
+
+
+def decides(facts: Facts, call: ast.Call) -> bool:
+    """Whether it is only a condition that the tensor is made for: `if torch.rand(1) < 0.5:`."""
+    for up in facts.scopes.ancestors(call):
+        if isinstance(up, DECIDES):
+            return not isinstance(up, ast.If | ast.While) or call in walk(up.test)
+        if isinstance(up, ast.stmt):
+            return False
+    return False

@@ -185,6 +185,7 @@ def _still() -> set[str]:
     F.batch_norm = still_batch_norm  # type: ignore[assignment]
     F.scaled_dot_product_attention = still_attention
     _still_recurrent(met)
+    _still_rounding(met)
     return met
 
 
@@ -200,6 +201,21 @@ def _still_recurrent(met: set[str]) -> None:
             self.dropout = 0.0
 
     RNNBase.__init__ = still_init  # type: ignore[method-assign]
+
+
+def _still_rounding(met: set[str]) -> None:
+    """Autocast sums a share of a batch in half precision, and so rounds otherwise than over the whole."""
+    import torch
+
+    enter = torch.autocast.__enter__
+
+    def still_enter(self: Any) -> Any:
+        if self._enabled:
+            met.add(f"rounding to {str(self.fast_dtype).removeprefix('torch.')}")
+            self._enabled = False
+        return enter(self)
+
+    torch.autocast.__enter__ = still_enter  # type: ignore[method-assign]
 
 
 def _parameters(optimizers: list[Any]) -> list[dict[str, Any]]:

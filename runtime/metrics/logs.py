@@ -295,8 +295,8 @@ class Logs:
             if known.source == EPOCH and known.entry is not None and known.metric is None:
                 value = joined(known.entry.reduce, [known.entry.state()])
                 if value is not None:
-                    value = torch.tensor(value, dtype=shown(known.dtype))
-                    _put(values, known.key, known.epoch_key, value, known.bar, known.logger, EPOCH)
+                    number = torch.tensor(value, dtype=shown(known.dtype))
+                    _put(values, known.key, known.epoch_key, number, known.bar, known.logger, EPOCH)
         return values
 
     def reduce(self) -> Values:
@@ -326,8 +326,8 @@ class Logs:
                 totals = [self._together(key, state.reduce, [part for part, _ in totals])]
             value = joined(state.reduce, totals) if state.reduce else self._by_function(key, totals, every)
             if value is not None:
-                value = torch.tensor(value, dtype=shown(state.dtype))
-                _put(values, key, state.epoch_key, value, state.bar, state.logger, state.source)
+                number = torch.tensor(value, dtype=shown(state.dtype))
+                _put(values, key, state.epoch_key, number, state.bar, state.logger, state.source)
         self._metric_values(every, values)
         self.names, self.batches, self.published = {}, Counter(), True
         return values

@@ -82,7 +82,9 @@ def test_a_result_that_trains_differently_is_caught(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_a_loss_that_the_script_scales_is_compared_unscaled(tmp_path):
-    """A GradScaler scales on the CPU too; the Trainer's bf16-mixed, which takes its place, does not."""
+    """A GradScaler scales on the CPU too; the Trainer's bf16-mixed, which takes its place, does not. Two processes
+    round their shares otherwise than one rounds the whole, which is no reason to allow for more.
+    """
     step = """        with torch.autocast(device.type):
             loss = torch.nn.functional.cross_entropy(model(x), y)
         scaler.scale(loss).backward()
@@ -94,7 +96,8 @@ def test_a_loss_that_the_script_scales_is_compared_unscaled(tmp_path):
     text = SMALL[: SMALL.index("        loss =")].replace("for epoch", begun) + step
     original, result = migrated(tmp_path, text)
     assert "scaler" not in result.read_text(encoding="utf-8")
-    assert results(climb(original, result, [])) == {"parses": "yes", "runs": "yes", "same losses": "yes"}
+    ladder = climb(original, result, [], 2)
+    assert ladder.proven and "without" in ladder.rungs[-1].detail and "rounding to bfloat16" in ladder.rungs[-1].detail
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
 """Values of the last batch that are read when the batches are over: `print(epoch, loss.item())` below the batch loop.
 
 A process has the value of its share. A mean or a sum over the samples is brought together where it is read; of anything
-else (predictions, images) a process shows its own part, which is told.
+else (predictions, images) a process shows its own part, which is told. Of an evaluation, whose batches are dealt out,
+it has the number of the last batch that it was given: the last of all is the largest.
 """
 
 from __future__ import annotations
@@ -23,9 +24,13 @@ SUM = "all_reduce"
 
 @dataclass
 class Lasting:
-    """`brought`: the Module's method that brings a value together. `parts`: names that hold a part, and where."""
+    """`brought`: the Module's method that brings a value together. `parts`: names that hold a part, and where.
+
+    `number`: that of an evaluation's last batch, where something reads it.
+    """
 
     brought: dict[Variable, str] = field(default_factory=dict)
+    number: Variable | None = None
     parts: dict[str, ast.AST] = field(default_factory=dict)
 
 
@@ -41,6 +46,11 @@ def lasting(
     """What the training step leaves to the statements after it; nothing where every process has the whole batch."""
     found = Lasting()
     train = recipe.train
+    read = _read_number(recipe, binder, chunks, variables)
+    if read is not None and facts.ours:
+        found.number = binder.variable(read)  # type: ignore[assignment]
+    elif read is not None:
+        found.parts[read.id] = read
     if recipe.whole is not None:
         return found
     sums = Sums(facts, recipe, train, reduction)
@@ -67,6 +77,22 @@ def lasting(
         else:
             found.brought[var] = MEAN if kind == "mean" else SUM
     return found
+
+
+def _read_number(recipe: Recipe, binder: Binder, chunks: list[Chunk], variables: Variables) -> ast.Name | None:
+    """Where the number of an evaluation's batch is read outside of its step."""
+    e = recipe.evaluate
+    if e is None or e.index is None or recipe.whole_evaluation is not None:
+        return None
+    bound = next((n for n in walk(e.loop.target) if isinstance(n, ast.Name) and n.id == e.index), None)
+    var = binder.variable(bound) if bound is not None else None
+    if bound is None or not isinstance(var, Variable) or var not in variables.attributes:
+        return None
+    others: list[ast.AST] = [s for c in chunks if c.statements is not e.body for s in c.statements]
+    others += [e.returns] if e.returns is not None else []
+    read = (n for s in others for n in walk(s) if _is_read(n) and binder.variable(n) == var)  # type: ignore[arg-type]
+    kept = bound if var.owner == "" and var.name in variables.results else None
+    return next(read, kept)  # type: ignore[return-value]
 
 
 def _stored_at(train: DataPass, name: str) -> ast.Name | None:

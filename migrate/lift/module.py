@@ -204,6 +204,9 @@ class ModuleBuilder(Rewriter):
             bodies.setdefault("train_dataloader", []).append(f"return {value}")
             if self._reads_epoch_in(names_of(self.recipe.train.loader)):
                 used_epoch.add("train_dataloader")
+        if self.lasting.number is not None:
+            number = f"self.{self.variables.attributes[self.lasting.number]} = -1  # a process may be given no batch"
+            bodies.setdefault("on_validation_epoch_start", []).append(number)
         self._mode_hooks(bodies)
         if self.epoch_seen:  # by functions that stay: every epoch sets the global, which the other methods read too
             bodies.setdefault("on_train_epoch_start", [])
@@ -377,7 +380,9 @@ class ModuleBuilder(Rewriter):
             for var, counter in self.counters:
                 if counter.reduced and counter.where is Where.ONCE and counter.passing is chunk.passing:
                     lines.append(f"self.{attributes[var]} = self.all_reduce(self.{attributes[var]})")
-        lines += [f"{v.name} = self.{how}(self.{attributes[v]})" for v, how in self._together(chunk).items()]
+        for v, how in self._together(chunk).items():
+            op = ', "max"' if v == self.lasting.number else ""
+            lines.append(f"{v.name} = self.{how}(self.{attributes[v]}{op})")
         return lines
 
     def _alias_lines(self, chunk: Chunk) -> list[str]:

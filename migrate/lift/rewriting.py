@@ -324,7 +324,7 @@ class Rewriter:
     def is_in_part(self, var: Variable) -> bool:
         """Whether each rank keeps its part of a value: what a method gives it goes to the attribute."""
         goes_on = any(v == var and c.reduced and c.where is Where.READ for v, c in self.counters)
-        return goes_on or var in self.lasting.brought
+        return goes_on or var in self.lasting.brought or var == self.lasting.number
 
     def _together(self, chunk: Chunk) -> dict[Variable, str]:
         """What the ranks bring together when a method begins, as a name there, and how."""
@@ -343,6 +343,10 @@ class Rewriter:
             for var, method in self.lasting.brought.items():
                 if self._mentions(names, var, stores=False):
                     found[var] = method
+        number, e = self.lasting.number, self.recipe.evaluate
+        evaluated = next((i for i, c in enumerate(self.chunks) if e is not None and c.statements is e.body), 0)
+        if number is not None and self.chunks.index(chunk) > evaluated and self._mentions(names, number, stores=False):
+            found[number] = "all_reduce"
         return found
 
     def _mentions(self, names: list[ast.Name], var: Variable, stores: bool) -> bool:

@@ -74,7 +74,8 @@ class Trunk:
         if not self._surely_set(var.name):  # it has no value after the loop where no epoch gave it one
             value = f'getattr({module}, "{self.variables.attributes[var]}", None)'
         how = self.rewriter.lasting.brought.get(var, "all_reduce")
-        return f"{module}.{how}({value})" if self.rewriter.is_in_part(var) else value
+        op = ', "max"' if var == self.rewriter.lasting.number else ""
+        return f"{module}.{how}({value}{op})" if self.rewriter.is_in_part(var) else value
 
     def _surely_set(self, name: str) -> bool:
         """Whether an epoch gives the name a value under no condition, or something above the loop does."""

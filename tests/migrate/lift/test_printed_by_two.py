@@ -160,6 +160,15 @@ def train_epoch():
     return total
 
 """
+NUMBERS = """total = 0
+    with torch.no_grad():
+        for i, (x, y) in enumerate(valid, 1):
+            total += criterion(model(x), y).item()
+    print(i, total / i)"""
+for batches, size in (("four", 5), ("one", 20)):  # of which rank 0 has not the last; or rank 1 has none
+    SCRIPTS[f"an evaluation of {batches}, and how many they were"] = HEAD.replace(
+        "ys[:20]), batch_size=8", f"ys[:20]), batch_size={size}"
+    ) + EPOCHS.replace("BEFORE", "pass").replace("EACH", "pass").replace("AFTER", NUMBERS).replace("LAST", "print(i)")
 SCRIPTS["a loop that is called once"] = HEAD + ONE_LOOP + "print(train_epoch())"
 SCRIPTS["a loop of a class that inherits"] = (
     HEAD

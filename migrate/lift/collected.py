@@ -10,10 +10,12 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable
 from .nodes import names_of, walk_here
+from .rates import GROUPS
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
 from .shown import SHOWS
 
+ARITHMETIC = ("min", "max", "len", "int", "float", "round", "abs", "pow", "sum")
 FILLS = ("append", "update", "add", "extend", "push", "record", "add_")
 
 
@@ -36,6 +38,7 @@ def collected(
     train = recipe.train
     own = stored(train.body) | {n.id for n in walk(train.target) if isinstance(n, ast.Name)}
     own -= _sizes_and_clocks(facts, train.body)
+    own = _of_samples(facts, train, own)
     for s in train.body:
         for n in walk_here(s):
             attribute = _attribute_filled(n)
@@ -44,6 +47,8 @@ def collected(
                 _note_attribute(facts, train, attribute, n, found)
             name = filled_by(n)
             if name is None or name.id in own or not isinstance(var := binder.variable(name), Variable):
+                continue
+            if _is_bar(facts, name):
                 continue
             if var not in sums and any(depends(a, own, shown) for a in given_by(n)):
                 found.shown.setdefault(name.id, n)
@@ -78,7 +83,9 @@ def _note_attribute(facts: Facts, train: DataPass, filled: ast.Attribute, n: ast
         if not any(isinstance(up, ast.Call) and _shows(up) for up in ups):
             at = facts.scopes.statement_of(read)
             break
-    if at is None:
+    if filled.attr == GROUPS and found.decides is None:
+        found.decides = CannotLift(n, f"`{facts.short(n)}`: the step's rate is computed from the samples")
+    elif at is None:
         found.shown.setdefault(ast.unparse(filled), n)
     elif found.decides is None:
         found.decides = CannotLift(n, f"{says}, and `{facts.short(at)}` reads it")
@@ -147,6 +154,52 @@ def _sizes_and_clocks(facts: Facts, body: list[ast.stmt]) -> set[str]:
                     if isinstance(t, ast.Name):
                         values.setdefault(t.id, []).append(_counts_or_times(facts, n.value))
     return {name for name, kinds in values.items() if all(kinds)}
+
+
+def _of_samples(facts: Facts, train: DataPass, own: set[str]) -> set[str]:
+    """`own` without the names that are computed from the step's number and what stands above the loop alone."""
+    values: dict[str, list[ast.expr | None]] = {}
+    for s in train.body:
+        for n in walk_here(s):
+            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
+                up = facts.scopes.parents.get(n)
+                values.setdefault(n.id, []).append(up.value if isinstance(up, ast.Assign) else None)
+    batch = {n.id for n in walk(train.target) if isinstance(n, ast.Name)}
+    while True:
+        alike = {name for name in own - batch if all(v is not None and _is_sum(facts, v, own) for v in values[name])}
+        if not alike:
+            return own
+        own = own - alike
+
+
+def _is_sum(facts: Facts, value: ast.AST, own: set[str]) -> bool:
+    """Whether an expression is arithmetic over names that are not `own`."""
+    if isinstance(value, ast.Name):
+        return value.id not in own
+    if isinstance(value, ast.Attribute):
+        return isinstance(value.value, ast.Name) and value.value.id != "self" and _is_sum(facts, value.value, own)
+    if isinstance(value, ast.Call):
+        known = (facts.names.resolve(value.func) or "").startswith("math.")
+        known = known or (isinstance(value.func, ast.Name) and value.func.id in ARITHMETIC)
+        return known and not value.keywords and all(_is_sum(facts, a, own) for a in value.args)
+    if not isinstance(value, ast.BinOp | ast.UnaryOp | ast.Compare | ast.IfExp | ast.Constant):
+        return False
+    below = [n for n in ast.iter_child_nodes(value) if isinstance(n, ast.expr)]
+    return all(_is_sum(facts, n, own) for n in below)
+
+
+def _is_bar(facts: Facts, name: ast.Name) -> bool:
+    """Whether a name is a progress bar, which only shows: `loader = tqdm(loader)`, `loader.desc = text`."""
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    values = facts.devices.assigned(name.id, scope) if scope is not None else None
+    made = [facts.names.resolve(v.func) or "" for v in values or () if isinstance(v, ast.Call)]
+    loaders = all(isinstance(v, ast.Call | ast.Name) for v in values or ())  # what it goes through
+    for read in facts.scopes.reads(name.id, scope) if scope is not None else ():
+        asked = facts.scopes.parents.get(read)
+        if isinstance(asked, ast.Attribute) and isinstance(asked.ctx, ast.Load):
+            called = facts.scopes.parents.get(asked)
+            loaders = loaders and isinstance(called, ast.Call) and called.func is asked
+    return bool(made) and loaders and all(full.partition(".")[0] == "tqdm" for full in made)
 
 
 def _counts_or_times(facts: Facts, value: ast.expr) -> bool:

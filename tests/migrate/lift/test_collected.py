@@ -154,3 +154,71 @@ def test_an_attribute_that_is_only_shown_is_told_of(each, told):
     text = HEAD + ATTRIBUTE.replace("EACH", each).replace("AFTER", "print(self.worst); self.worst.clear()")
     assert "divide_batches" not in check_same(text, "module")
     assert any("`self.worst` holds what the process sees" in n.message for n in migrate_text(text).attention) is told
+
+
+STEP = """
+for epoch in range(2):
+    for i, (x, y) in enumerate(train_loader):
+        loss = criterion(model(x), y)
+        {rate}
+        optimizer.param_groups[0].update(lr=rate)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(loss.item(), rate)
+"""
+
+
+@pytest.mark.parametrize("rate", ["rate = 0.1 / (i + 1)", "t = max(i, 1) + epoch; rate = 0.1 * math.cos(t)"])
+def test_a_rate_that_counts_steps_is_every_processs(rate):
+    text = HEAD + "import math\n" + STEP.format(rate=rate)
+    assert "divide_batches" not in check_same(text, "module")
+    assert not [n for n in migrate_text(text).attention if n.code == "PTM703"]
+
+
+@pytest.mark.parametrize("rate", ["rate = 0.1 * float(x.abs().max())", "rate = 0.1 / (1 + i * len(str(y[0])))"])
+def test_a_rate_of_the_samples_makes_them_whole(rate):
+    text = HEAD + STEP.format(rate=rate)
+    assert "divide_batches = False" in check_same(text, "module")
+    assert any("the step's rate is computed from the samples" in n.message for n in migrate_text(text).attention)
+
+
+def test_a_rate_that_is_a_mean_of_the_batch_is_brought_together():
+    text = check_same(HEAD + STEP.format(rate="rate = loss.item() / 10"), "module")
+    assert "update(lr=self.batch_mean(self.rate))" in text and "divide_batches" not in text
+
+
+BAR = """
+from tqdm import tqdm
+
+class Seen:
+    desc = ''
+
+def train(loader):
+    bar = {bar}
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        bar.desc = "loss {{:.3f}}".format(x.max().item())
+    return {read}
+
+for epoch in range(2):
+    print(train(train_loader))
+"""
+
+
+@pytest.mark.parametrize(
+    "bar, read, shows",
+    [
+        ("tqdm(disable=True)", "loss.item()", True),
+        ("tqdm(disable=True)", "bar.desc", False),
+        ("Seen()", "bar.desc", False),
+    ],
+)
+def test_what_a_bar_shows_is_not_collected(bar, read, shows):
+    text = HEAD + BAR.format(bar=bar, read=read)
+    told = [n.message for n in migrate_text(text).attention if "collects values" in n.message]
+    assert bool(told) is not shows
+    check_same(text, "module")

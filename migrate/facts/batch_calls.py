@@ -13,6 +13,7 @@ from .batch_operations import (
     KEEPS_SHAPE,
     LAST_BY_DEFAULT,
     LOSS,
+    MIXUP,
     NO_VALUES,
     NOT_ADDED_UP,
     OF_A_SAMPLE,
@@ -109,6 +110,8 @@ class BatchCall:
         last = name.rpartition(".")[2]
         if CONTRASTIVE.search(last) or name.startswith(("pytorch_metric_learning.losses", "lightly.loss")):
             return self._mixes() if of_batch.kind == "batch" else of_batch
+        if MIXUP.search(last) and not LOSS.search(last) and of_batch.kind == "batch":
+            return self._mixes(replace(of_batch, holds=False))
         return REDUCED if LOSS.search(last) else replace(of_batch, holds=False)
 
     def _function(self) -> tuple[Function, ast.ClassDef | None] | None:

@@ -56,5 +56,7 @@ CONTRASTIVE = re.compile(
     r"proxy_?(nca|anchor)|(^|_)mmd($|_)|coral_?loss|uniformity",
     re.IGNORECASE,
 )
+# what mixes each sample with another of its batch
+MIXUP = re.compile(r"(^|_)(mix_?up|cut_?mix)", re.IGNORECASE)
 # what looks contrastive by its name and compares a sample with its own partners only
 PER_SAMPLE_LOSS = {"torch.nn.TripletMarginLoss", "torch.nn.CosineEmbeddingLoss", "torch.nn.MarginRankingLoss"}

@@ -52,3 +52,20 @@ def test_others_are_divided(text):
 
 def test_one_process_is_the_same_run():
     check_same(MIXES["in a helper"], "module")
+
+
+@pytest.mark.parametrize(
+    ("imported", "mixed", "whole"),
+    [
+        ("from utils import mixup_data", "out, y = mixup_data(out, y)", True),
+        ("from timm.data import Mixup\nmixup_fn = Mixup(0.8)", "out, y = mixup_fn(out, y)", True),
+        ("import utils", "out, y = utils.CutMix(out, y)", True),
+        ("from utils import mixup_criterion", "out = out + mixup_criterion(out, y)", False),
+        ("from utils import mixup_data", "lam = mixup_data(0.5)", False),
+        ("from utils import mixed_precision", "out = mixed_precision(out)", False),
+        ("def mixup_data(x, y):\n    return x * 2, y\n", "out, y = mixup_data(out, y)", False),
+    ],
+)
+def test_mixup_of_another_file_goes_by_its_name(imported, mixed, whole):
+    text = NESTED.replace("import torch\n", f"import torch\n{imported}\n", 1).replace(LOSS, f"        {mixed}\n{LOSS}")
+    assert ("divide_batches = False" in migrate_text(text).text) is whole

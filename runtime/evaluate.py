@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .callbacks.prediction_writer import BasePredictionWriter
-from .checkpoint.read import read
-from .checkpoint.state import load_weights
 from .collectives import gather_objects
 from .data import length_of, to_cpu
 from .data.combined import as_combined
@@ -42,13 +40,8 @@ class EvaluationLoop:
         self.has_run = False  # the sanity check does not count
         self.sent: Counter = Counter()  # batches of each loader over all epochs: what loggers count by
 
-    def run_alone(self, module: Module, loaders: Any, ckpt_path: Any = None, weights_only: bool = True) -> Any:
+    def run_alone(self, module: Module, loaders: Any) -> Any:
         """As `trainer.validate` and its like: the results, one a loader; None where nothing was to be predicted."""
-        if ckpt_path is not None:
-            self.trainer.ckpt_path = self.trainer.checkpoint_path(ckpt_path)
-            checkpoint = read(self.trainer.ckpt_path, weights_only)
-            module.on_load_checkpoint(checkpoint)
-            load_weights(self.trainer, checkpoint)
         self.trainer.runtime.follow_buffers(module)
         results = self.run(module, loaders)
         if self.stage == "predict":

@@ -265,13 +265,16 @@ class Trainer(Options, Whereabouts):
         loaders, datamodule = given_data(short, loaders, datamodule)
         datamodule = datamodule if datamodule is not None or loaders is not None else self.datamodule
         attach(self, model, stage, datamodule)
+        if ckpt_path is not None:
+            self.ckpt_path = self.checkpoint_path(ckpt_path)
+            state.load_to_evaluate(self, read(self.ckpt_path, weights_only))
         source = datamodule if datamodule is not None else model
         if loaders is None:
             loaders = getattr(source, f"{short}_dataloader")()
         if loaders is None:
             raise ConfigurationError(f"{stage} needs a loader: pass dataloaders or define {short}_dataloader")
         setattr(self, f"{short}_dataloaders", loaders)
-        return EvaluationLoop(self, stage).run_alone(model, loaders, ckpt_path, weights_only)
+        return EvaluationLoop(self, stage).run_alone(model, loaders)
 
     def _run(self, stage: str, body: Callable[..., Any], *args: Any) -> Any:
         """`body`, and after it what has to be done however it ended."""

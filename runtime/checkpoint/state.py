@@ -96,9 +96,32 @@ def resume_data(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
     trainer.module.on_load_checkpoint(checkpoint)
     trainer.fit_loop.epoch = progress_of(checkpoint)["epoch"]
     trainer.fit_loop.global_step = checkpoint.get("global_step", 0)
+    load_datamodule(trainer, checkpoint)
+
+
+def load_datamodule(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
+    """The data module's own state, where there is one."""
     key = type(trainer.datamodule).__qualname__
     if trainer.datamodule is not None and key in checkpoint:
         trainer.datamodule.load_state_dict(checkpoint[key])
+
+
+def load_callbacks(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
+    """What callbacks have kept of themselves."""
+    for callback in trainer.callbacks:
+        callback.on_load_checkpoint(trainer, trainer.module, checkpoint)
+    for key, callback in named(trainer.callbacks):
+        if key in checkpoint.get("callbacks", {}):
+            callback.load_state_dict(checkpoint["callbacks"][key])
+
+
+def load_to_evaluate(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
+    """What an evaluation has of a checkpoint, before its loaders are made; as in Lightning, all but the progress."""
+    assert trainer.module is not None
+    trainer.module.on_load_checkpoint(checkpoint)
+    load_weights(trainer, checkpoint)
+    load_datamodule(trainer, checkpoint)
+    load_callbacks(trainer, checkpoint)
 
 
 def progress_of(checkpoint: dict[str, Any]) -> dict[str, Any]:
@@ -118,11 +141,7 @@ def resume(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
         raise ConfigurationError(
             f"ckpt_path={str(path)!r} stands at epoch {progress['epoch']}, beyond max_epochs={trainer.max_epochs}"
         )
-    for callback in trainer.callbacks:
-        callback.on_load_checkpoint(trainer, trainer.module, checkpoint)
-    for key, callback in named(trainer.callbacks):
-        if key in checkpoint.get("callbacks", {}):
-            callback.load_state_dict(checkpoint["callbacks"][key])
+    load_callbacks(trainer, checkpoint)
     for optimizer, state in zip(trainer.optimizers, checkpoint.get("optimizer_states", ()), strict=True):
         trainer.runtime.strategy.load_optimizer_state(trainer.module, optimizer, state)  # type: ignore[arg-type]
     for config, state in zip(trainer.lr_scheduler_configs, checkpoint.get("lr_schedulers", ()), strict=True):

@@ -405,6 +405,66 @@ def should_stop_mid(side):
     return {str(i): r for i, r in enumerate(out)}
 
 
+@case
+def evaluated_from_a_checkpoint(side):
+    """Data module and callbacks get what they have kept, before loaders are made."""
+
+    class Counting(side.Callback):
+        def __init__(self):
+            self.count = 0
+
+        def on_train_epoch_end(self, trainer, module):
+            self.count += 1
+
+        def state_dict(self):
+            return {"count": self.count}
+
+        def load_state_dict(self, state):
+            self.count = state["count"]
+
+        def on_load_checkpoint(self, trainer, module, checkpoint):
+            module.note("loads", checkpoint["epoch"])
+
+    class Data(side.DataModule):
+        def __init__(self):
+            super().__init__()
+            self.size = 1
+
+        def train_dataloader(self):
+            self.size = 10
+            return DataLoader(data(), batch_size=8)
+
+        def test_dataloader(self):
+            return DataLoader(data(20), batch_size=self.size)
+
+        val_dataloader = test_dataloader
+
+        def state_dict(self):
+            return {"size": self.size}
+
+        def load_state_dict(self, state):
+            self.size = state["size"]
+
+    class M(common(side)):
+        def validation_step(self, b, i):
+            self.log("v", self(b[0]).sum())
+
+        def test_step(self, b, i):
+            self.note("size", len(b[0]))
+            self.log("t", self(b[0]).sum())
+
+    options = {**QUIET, "enable_checkpointing": True}
+    first = side.Trainer(**options, callbacks=[side.ModelCheckpoint("kept", monitor="v"), Counting()])
+    torch.manual_seed(6)
+    first.fit(M(), datamodule=Data())
+    best, counting, module = first.checkpoint_callback.best_model_path, Counting(), M()
+    kept = side.ModelCheckpoint("kept", monitor="v")
+    second = side.Trainer(**options, callbacks=[kept, counting])
+    results = second.test(module, datamodule=Data(), ckpt_path=best, verbose=False)
+    names = [os.path.basename(path) for path in (best, kept.best_model_path)]
+    return plain([results, module.calls, counting.count, names, kept.best_model_score])
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_same(name, tmp_path, monkeypatch):
     check(CASES[name], tmp_path, monkeypatch)

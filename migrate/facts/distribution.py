@@ -245,9 +245,9 @@ class Distribution:
             if value is not None:
                 taken.update(walk(c))
                 yield c, value
-        for node in self.facts.walk(ast.BinOp):
-            if self._is_card_of_rank(node):
-                yield node, "0"
+        for card in self.facts.walk(ast.BinOp):
+            if self._is_card_of_rank(card):
+                yield card, "0"
         for test in self.facts.walk(ast.Compare):
             if self._asks_for_launcher(test):
                 yield test, str(isinstance(test.ops[0], ast.NotIn))

@@ -120,6 +120,10 @@ class RegisterBuffers(Codemod):
                 yield from self._later(facts, later.value, name)
         for s in statements:
             facts.buffered.update(walk(s))
+            if self._only_moves(facts, s):
+                says = f"`{facts.short(s)}` removed: a buffer is placed with its module"
+                yield Change(s, self.edit(facts, s, says), None, (s,))
+                continue
             yield from self._placed(facts, s)
             if not any(_always_before(facts, t, s) for t in statements if t is not s):  # then it is a buffer already
                 says = f'`self.register_buffer("{name}", ...)`: it moves with the module; a new key in the state dict'
@@ -187,6 +191,17 @@ class RegisterBuffers(Codemod):
         return False
 
     # -- edits -----------------------------------------------------------------------------------------------
+
+    def _only_moves(self, facts: Facts, s: Given) -> bool:
+        """`self.sigma = self.sigma.cuda()`"""
+        call = s.value
+        made = facts.devices.moved(call) if isinstance(call, ast.Call) else None
+        if made is None or not isinstance(s, ast.Assign) or len(s.targets) > 1:
+            return False
+        arguments = [*call.args, *call.keywords]  # type: ignore[union-attr]
+        to = isinstance(call.func, ast.Attribute) and call.func.attr == "to"  # type: ignore[union-attr]
+        plain = not to or len(facts.devices.device_arguments(call)) == len(arguments)  # type: ignore[arg-type]
+        return plain and ast.unparse(made) == ast.unparse(s.targets[0])
 
     def _placed(self, facts: Facts, s: Given) -> Iterator[Change]:
         """Where its parts are made is no matter for a buffer: it is placed with its module."""

@@ -37,7 +37,7 @@ class Placed:
         self._asked: set[tuple[int, str]] = set()
         self._cuts = 0  # how often a name was asked for while its value was being found
         self._known: dict[tuple[ast.expr, int], bool] = {}
-        self._giving: dict[ast.FunctionDef, bool] = {}
+        self._giving: dict[ast.AST, bool] = {}
 
     def by_runtime(self, node: ast.expr) -> bool:
         """Whether the runtime moves this value itself."""
@@ -97,7 +97,7 @@ class Placed:
         ]
         return bool(made) and all(self._gives_made(f) for f in made)
 
-    def _gives_made(self, f: ast.FunctionDef) -> bool:
+    def _gives_made(self, f: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         if f not in self._giving:
             returned = [n.value for n in walk(f) if isinstance(n, ast.Return)]
             parts = [p for v in returned for p in (v.elts if isinstance(v, ast.Tuple | ast.List) else [v])]

@@ -85,13 +85,17 @@ def _moves_to_itself(s: ast.stmt, found: OwnDevice) -> bool:
     if not isinstance(s, ast.Assign) or len(s.targets) > 1:
         return False
     target, value = s.targets[0], s.value
-    pairs = zip(target.elts, value.elts, strict=False) if isinstance(target, ast.Tuple) else [(target, value)]
-    if isinstance(target, ast.Tuple) and not (isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts)):
-        return False
-    return all(
-        v in found.calls and isinstance(v.func, ast.Attribute) and ast.unparse(t) == ast.unparse(v.func.value)  # type: ignore[index, union-attr]
-        for t, v in pairs
-    )
+    pairs = [(target, value)]
+    if isinstance(target, ast.Tuple):
+        if not (isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts)):
+            return False
+        pairs = list(zip(target.elts, value.elts, strict=True))
+    for t, v in pairs:
+        if not (isinstance(v, ast.Call) and v in found.calls and isinstance(v.func, ast.Attribute)):
+            return False
+        if ast.unparse(t) != ast.unparse(v.func.value):
+            return False
+    return True
 
 
 def _moved(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, list[ast.AST]] | None:

@@ -112,7 +112,7 @@ class Rewriter:
             if n in self.own_device.unread and chunk is not None:
                 continue
             if n in self.own_device.opened and chunk is not None:
-                found.update((span, "") for span in self.own_device.opened[n])  # type: ignore[index]
+                found.update((span, "") for span in self.own_device.opened[n])
             if n in self.own_device.calls and chunk is not None:
                 span, text = self.own_device.calls[n]
                 found[span] = text
@@ -120,6 +120,8 @@ class Rewriter:
                 self._bring(n, found)
             if n in weighed and chunk is not None and chunk.hook == "training_step":
                 self._weigh(n, found)
+            if isinstance(n, ast.NamedExpr) and self.binder.variable(n.target) in self.variables.attributes:
+                raise CannotLift(n, f"`{self.facts.short(n)}` in an expression gives a name that other methods read")
             if isinstance(n, ast.Name):
                 new = self._replacement(n, chunk, reduced)
                 if new is not None:

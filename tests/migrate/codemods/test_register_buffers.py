@@ -258,3 +258,11 @@ def test_several_at_once_and_those_of_the_class_are_told():
         [],
         select="PTM105",
     )
+
+
+def test_a_move_of_the_buffer_itself_goes_with_its_condition():
+    text = "import torch\nclass Net(torch.nn.Module):\n    def __init__(self, cuda):\n        super().__init__()\n"
+    given = "        self.row = torch.arange(3).float()\n"
+    moved = "        if cuda:\n            self.row = self.row.cuda()\n        self.n = 3\n"
+    kept = '        self.register_buffer("row", torch.arange(3).float())\n        self.n = 3\n'
+    check(text + given + moved, text + kept, select="PTM105,PTM101,PTM102")

@@ -274,3 +274,37 @@ def test_a_flag_of_the_command_line_stays_accepted():
         args = parser.parse_args()
         """,
     )
+
+
+FLAG = """
+import argparse
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--cuda", action="store_true")
+args = parser.parse_args([])
+
+
+def doubled(x, use_cuda{0}):
+    if use_cuda:
+        x = x.cuda()
+    return x * 2{1}
+
+
+print(doubled(torch.ones(2), {2}))
+"""
+
+
+@pytest.mark.parametrize("given", ["args.cuda", "use_cuda=args.cuda and torch.cuda.is_available()", "not args.cuda"])
+def test_a_flag_of_a_function_goes_with_the_branch_that_read_it(given):
+    result = migrated(FLAG.format("=False", "", given))
+    assert "def doubled(x):\n    return x * 2\n" in result.text and "doubled(torch.ones(2))" in result.text
+
+
+@pytest.mark.parametrize(
+    "default, more, given",
+    [("", " + use_cuda", "args.cuda"), ("", "", "ask()"), ("", "", "*[args.cuda]"), ("", "", "**dict(use_cuda=1)")],
+)
+def test_a_flag_that_more_reads_or_that_is_given_with_an_effect_stays(default, more, given):
+    result = migrated(FLAG.format(default, more, given))
+    assert "def doubled(x, use_cuda)" in result.text and given in result.text

@@ -3,6 +3,7 @@
 import pytest
 from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.lift.shape.walrus import name_before
+from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.lift.test_same_run import HEAD
 from tests.migrate.running import check_same
@@ -61,3 +62,16 @@ def test_the_same_run_where_a_branch_asks_for_it(step):
 )
 def test_what_stays(source):
     assert name_before(Facts(source + "\n")) is None
+
+
+ASKS = "if (n := x.size(0)) and n > 3:\n            x = x * 2\n        "
+
+
+def test_a_name_of_a_condition_that_is_read_below_keeps_the_loop():
+    text = SCRIPT.replace("STEP", f"{ASKS}loss = f(n, x, y)\n        loss.backward()")
+    text = text.replace("print(epoch, ", "print(epoch, n, ").replace("f(n, x, y)", "criterion(model(x), y) * n / n")
+    result = migrate_text(text)
+    assert result.plan == "loop" and not [n for n in result.attention if "failed" in n.message]
+    assert [n.message for n in result.attention if n.code == "PTM701"] == [
+        "the loop is kept: `n := x.size(0)` in an expression gives a name that other methods read"
+    ]

@@ -87,7 +87,7 @@ def own_command() -> list[str]:
             "strategy 'ddp_fork' or 'dp'"
         )
     original = sys.orig_argv[1:]
-    if "-c" in original[:1] or not sys.argv[0]:
+    if "-c" in original[:1] or sys.argv[0] in ("", "-", "-c"):  # text, or standard input, which is read only once
         raise ConfigurationError(
             "strategy 'ddp' starts the script again, so it needs a script in a file; use ptrun or a file"
         )

@@ -11,6 +11,8 @@ import time
 
 import pytest
 from launching import SCRIPTS, environment, ptrun, run
+from ptmigrate.runtime.errors import ConfigurationError
+from ptmigrate.runtime.launch.script import own_command
 
 DIES = str(SCRIPTS / "dies.py")
 
@@ -152,6 +154,14 @@ def test_what_follows_the_script_is_its_own(tmp_path):
     script = tmp_path / "shows.py"
     script.write_text("import sys; print(sys.argv[1:], __name__)")
     assert ptrun("--devices", "1", str(script), "--devices", "4", "-x").stdout == "['--devices', '4', '-x'] __main__\n"
+
+
+@pytest.mark.parametrize("argv", [["-"], [""], ["-c"], ["-", "--lr", "1"]])
+def test_what_is_in_no_file_cannot_be_started_again(argv, monkeypatch):
+    monkeypatch.setattr(sys, "argv", argv)
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-u", *argv])
+    with pytest.raises(ConfigurationError, match="it needs a script in a file"):
+        own_command()
 
 
 def test_help_and_version_do_without_torch():

@@ -18,7 +18,7 @@ from ..facts.script import Facts
 from ..facts.world import PLAIN
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import DropArgument
+from .rewrites import DropArgument, ended_as
 from .tensor_types import kind_of
 from .unread_attributes import attributes_still_read, calls_of_class, unread_attributes
 from .unread_options import options_still_read, unread_options
@@ -242,17 +242,36 @@ def parameter_changes(codemod: Codemod, facts: Facts, f: ast.FunctionDef, arg: a
 
 
 def without_parameter(name: str) -> Any:
+    """The function without a parameter; the last one that is left ends as the last one ended."""
+
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 
         p = updated.params
-        groups = {}
+        groups: dict[str, Any] = {}
         for field in ("posonly_params", "params", "kwonly_params"):
             kept = [x for x in getattr(p, field) if x.name.value != name]
             if len(kept) < len(getattr(p, field)):
                 groups[field] = kept
-                if kept and not (p.kwonly_params or p.star_kwarg or isinstance(p.star_arg, cst.Param)):
-                    kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        return updated.with_changes(params=p.with_changes(**groups))
+        if groups.get("kwonly_params") == [] and isinstance(p.star_arg, cst.ParamStar):
+            groups["star_arg"] = cst.MaybeSentinel.DEFAULT
+        if groups.get("posonly_params") == []:
+            groups["posonly_ind"] = cst.MaybeSentinel.DEFAULT
+        left = p.with_changes(**groups)
+        before, last = _last_of(p), _last_of(left)
+        if isinstance(before, cst.Param) and isinstance(last, cst.Param) and last is not before:
+            left = left.deep_replace(last, ended_as(last, before, "whitespace_after_param"))
+        elif isinstance(last, cst.ParamSlash):
+            left = left.with_changes(posonly_ind=last.with_changes(comma=cst.MaybeSentinel.DEFAULT))
+        return updated.with_changes(params=left)
 
     return rewrite
+
+
+def _last_of(parameters: Any) -> Any:
+    """The parameter, or the slash, that is written last; None where there is none."""
+    import libcst as cst
+
+    p = parameters
+    written = [*p.posonly_params, p.posonly_ind, *p.params, p.star_arg, *p.kwonly_params, p.star_kwarg]
+    return next((x for x in reversed(written) if isinstance(x, cst.Param | cst.ParamSlash)), None)

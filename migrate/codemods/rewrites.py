@@ -72,20 +72,21 @@ def _arguments(stays: Any) -> Any:
 
 
 def _last_without_comma(args: list[Any], before: Any) -> list[Any]:
-    """The arguments with the last one ended as the last one was before; a comment behind it stays."""
+    """The arguments with the last one ended as the last one was before."""
+    if args and before and args[-1] is not before[-1]:
+        args[-1] = ended_as(args[-1], before[-1], "whitespace_after_arg")
+    return args
+
+
+def ended_as(last: Any, before: Any, after: str) -> Any:
+    """An argument or parameter in the place of the last one; a comment behind it stays. `after`: its field there."""
     import libcst as cst
 
-    if not args or not before or args[-1] is before[-1]:
-        return args
-    last, ended = args[-1], before[-1]
     own = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else cst.SimpleWhitespace("")
-    if isinstance(ended.comma, cst.Comma):
-        after = _ending(own, ended.comma.whitespace_after)
-        args[-1] = last.with_changes(comma=ended.comma.with_changes(whitespace_after=after))
-    else:
-        after = _ending(own, ended.whitespace_after_arg)
-        args[-1] = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=after)
-    return args
+    if isinstance(before.comma, cst.Comma):
+        ending = _ending(own, before.comma.whitespace_after)
+        return last.with_changes(comma=before.comma.with_changes(whitespace_after=ending))
+    return last.with_changes(comma=cst.MaybeSentinel.DEFAULT, **{after: _ending(own, getattr(before, after))})
 
 
 def _ending(own: Any, ended: Any) -> Any:
@@ -95,7 +96,7 @@ def _ending(own: Any, ended: Any) -> Any:
     if not isinstance(own, cst.ParenthesizedWhitespace) or own.first_line.comment is None:
         return ended
     if isinstance(ended, cst.ParenthesizedWhitespace):
-        return ended.with_changes(first_line=own.first_line) if ended.first_line.comment is None else ended
+        return ended.with_changes(first_line=own.first_line)
     return own
 
 

@@ -188,6 +188,30 @@ def test_several_parameters_and_arguments_go_at_once(parameters, given, left, st
     check(source.format(chosen, parameters, used, given), source.format("", left, "", stays))
 
 
+@pytest.mark.parametrize(
+    ("parameters", "left"),
+    [
+        ("x, *, device", "x"),
+        ("x, *, device, more=1", "x, *, more=1"),
+        ("x, *, more=1, device=None", "x, *, more=1"),
+        ("device, /, x", "x"),
+        ("x, device, /", "x, /"),
+        ("x, device, /, more=1", "x, /, more=1"),
+        ("x, device, ", "x, "),
+        ("x, device, *rest, **more", "x, *rest, **more"),
+        ("x, *rest, device", "x, *rest"),
+        ("\n    x,  # the input\n    device,  # where\n", "\n    x,  # the input\n"),
+        ("\n    device,  # where\n    x,\n", "\n    x,\n"),
+    ],
+)
+def test_what_is_left_of_the_parameters_is_a_list(parameters, left):
+    given = "device, x" if parameters.strip().startswith("device") else "x, device"
+    given = "x, device=device" if "*, " in parameters or "*rest, device" in parameters else given
+    chosen = 'device = torch.device("cuda")\n'
+    source = "import torch\nx = torch.ones(3)\n{}def f({}):\n    return {}\nprint(f({}))\n"
+    check(source.format(chosen, parameters, "x.to(device)", given), source.format("", left, "x", "x"))
+
+
 @pytest.mark.parametrize("way", ["to_device(x, device)", "to_device(x, device=device)"])
 def test_a_function_that_calls_itself(way):
     before = MOVER.replace("to_device(x, device)", way) + "device = torch.device('cuda')\nto_device(load(), device)\n"

@@ -221,8 +221,20 @@ class Runtime:
         """
         if self.world_size == 1:
             return value
-        share = self.share if self.part is not None or self.last_share is None else self.last_share
+        share = self._share_of_last()
         return self.all_reduce(collectives.map_leaves(value, lambda leaf: _weighed(leaf, share)))
+
+    def batch_sum(self, value: Any) -> Any:
+        """The sum over the last global training batch of what each rank's part of it gave; a rank whose part is empty
+        adds nothing. In one process the very same object comes back.
+        """
+        if self.world_size == 1:
+            return value
+        empty = self._share_of_last() == 0.0
+        return self.all_reduce(collectives.map_leaves(value, lambda leaf: leaf * 0) if empty else value)
+
+    def _share_of_last(self) -> float:
+        return self.share if self.part is not None or self.last_share is None else self.last_share
 
     def broadcast(self, value: Any) -> Any:
         """Rank 0's `value`, on every rank."""

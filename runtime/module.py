@@ -298,6 +298,14 @@ class Module(torch.nn.Module, DataHooks, Exports, HasHyperparameters, Hooks):
             return value
         return self._trainer.runtime.batch_mean(value)
 
+    def batch_sum(self, value: Any) -> Any:
+        """The sum over the last global training batch of what each rank's part of it gave; nothing of a rank whose part
+        is empty, which computed on a sample of another. In one process the very same object comes back.
+        """
+        if self._trainer is None or self._trainer.whole:
+            return value
+        return self._trainer.runtime.batch_sum(value)
+
     def all_gather(self, data: Any, group: Any = None, sync_grads: bool = False) -> Any:
         """Tensors of all ranks stacked along a new first dimension (world, ...); in one process, `data` itself."""
         if self._trainer is None:

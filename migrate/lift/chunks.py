@@ -14,18 +14,18 @@ from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .late import apart
-from .nodes import is_mode_call, names_of
+from .nodes import names_of
 from .reads import chosen_once, exposed, names_in, stored, sure_of, sure_stores, surely_read
 from .recipe import DataPass, Recipe
 from .shape.known import LEAVES
 
-LIBRARIES = ("torch", "torchvision", "torchinfo", "torchsummary", "wandb", "copy")  # leave a model's mode as it is
 WORKED_WITH = ("train", "eval", "parameters", "state_dict", "step", "zero_grad")
 # attributes of a Module that a user's name must not hide
 RESERVED = frozenset(
     """
     trainer device dtype print log log_dict logger loggers optimizers lr_schedulers manual_backward all_gather
-    all_reduce share global_rank local_rank current_epoch global_step training train eval forward parameters modules
+    all_reduce batch_mean batch_sum
+    share global_rank local_rank current_epoch global_step training train eval forward parameters modules
     children type half float double to cpu cuda state_dict training_step validation_step test_step predict_step
     configure_optimizers automatic_optimization loss_reduction toggle_model fabric hparams example_input_array
     buffers apply zero_grad share_memory call_super_init
@@ -381,42 +381,3 @@ def _exposed_after(facts: Facts, recipe: Recipe, binder: Binder) -> set[str]:
             found |= exposed(up.body)  # in its next round
         at = up
     return found | exposed(after)
-
-
-def drops_mode(facts: Facts, recipe: Recipe, chunk: Chunk) -> list[ast.stmt]:
-    """`model.train()` and `model.eval()` statements that the Trainer makes around its validation.
-
-    They stay where nothing validates, and where the script may change modes elsewhere too: before the loop, in a
-    function, in an evaluation that stays, in another file that gets the model.
-    """
-    e = recipe.evaluate
-    found = {s: name for s in chunk.statements for mode in ("train", "eval") if (name := is_mode_call(s, mode))}
-    if not found or e is None:
-        return []
-    around = {recipe.epoch_loop, *((e.function,) if e.function is not None else ())}
-    lifted = {s.value for s in e.before if isinstance(s, ast.Expr)}
-    for call in facts.walk(ast.Call):
-        if call in lifted or not (_changes_mode(call) or _hands_away(facts, call, set(found.values()))):
-            continue
-        after = call.lineno > (recipe.epoch_loop.end_lineno or 0) and facts.scopes.scope_of(call) is facts.scopes.module
-        if not after or any(up in around for up in facts.scopes.ancestors(call)):
-            return []
-    return list(found)
-
-
-def _changes_mode(call: ast.Call) -> bool:
-    """`x.eval()`, `x.train(False)`, `x.train(mode=...)`."""
-    f = call.func
-    if not isinstance(f, ast.Attribute) or f.attr not in ("train", "eval"):
-        return False
-    given = bool(call.args or call.keywords)
-    return given is (f.attr == "train")
-
-
-def _hands_away(facts: Facts, call: ast.Call, models: set[str]) -> bool:
-    """Whether a function of another file gets one of the models: what it does with its mode does not show here."""
-    full = facts.names.resolve(call.func)
-    if full is None or full.split(".")[0] in LIBRARIES:
-        return False
-    given = (*call.args, *(k.value for k in call.keywords))
-    return any(isinstance(a, ast.Name) and a.id in models for a in given)

@@ -184,6 +184,8 @@ def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, sums: Sums | Non
     shown = sums.kind(n.value)
     if shown is not None:
         return Counter(passing, True, shown == "mean")
+    if sums.multiplies(n.value):
+        raise CannotLift(n, f"`{facts.short(n)}` multiplies two sums over the batch")
     if any(_per_sample(x) for x in walk(n.value)):
         return Counter(passing, True, False)
     return Counter(passing, True, sums.reduction == "mean")

@@ -185,6 +185,15 @@ class Sums:
             return "mean" if self.means.is_of_samples(averaged) else self._of_mean(averaged)
         return self._of_loss(value)
 
+    def multiplies(self, value: ast.expr) -> bool:
+        """Whether a sum over the samples is multiplied with another: of shares that is not the whole batch's."""
+        value = self._through(value)
+        if not isinstance(value, ast.BinOp):
+            return False
+        if isinstance(value.op, ast.Mult) and self.kind(value.left) == self.kind(value.right) == "sum":
+            return True
+        return self.multiplies(value.left) or self.multiplies(value.right)
+
     def _averaged(self, value: ast.expr) -> ast.expr | None:
         """The x of `x.mean()` and `torch.mean(x)`."""
         if not isinstance(value, ast.Call) or value.keywords or not self.of_the_samples(value):

@@ -18,8 +18,7 @@ from .elements import Sums
 from .reads import exposed, stored
 from .recipe import DataPass, Recipe
 
-MEAN = "batch_mean"  # of Module, over what the ranks have of the last batch
-SUM = "all_reduce"
+MEAN, SUM = "batch_mean", "batch_sum"  # of Module, over what the ranks have of the last batch
 
 
 @dataclass

@@ -51,6 +51,14 @@ HELPERS = {
         total = self.all_gather(value).sum(0)
         return total if hasattr(value, "shape") else type(value)(total)
 ''',
+    "batch_sum": '''
+    def batch_sum(self, value):
+        """The sum over processes of what each has of its part of the last batch; numbers stay numbers."""
+        if self.trainer.world_size == 1:
+            return value
+        total = self.all_gather(value).sum(0)
+        return total if hasattr(value, "shape") else type(value)(total)
+''',
     "batch_mean": '''
     def batch_mean(self, value):
         """The mean over processes of what each has of its part of the last batch; numbers stay numbers."""
@@ -61,7 +69,7 @@ HELPERS = {
 ''',
 }
 
-TOGETHER = ("all_reduce", "batch_mean")  # read where the fit is over, too
+TOGETHER = ("all_reduce", "batch_mean", "batch_sum")  # read where the fit is over, too
 
 GONE = "Lightning 2 no longer has it"
 LOST_HOOKS = {

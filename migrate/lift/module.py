@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Edit, Note
-from .chunks import Chunk, Variable, drops_mode
+from .chunks import Chunk, Variable
 from .configure import Configured
 from .counters import counter_of
 from .draws import drawn
 from .epochs import epoch_expression
 from .imports import imported_as
-from .nodes import is_mode_call, names_of, walk_here
+from .modes import drops_mode, mode_hooks
+from .nodes import names_of, walk_here
 from .own_device import CODE as PLACED
 from .own_device import OWN
 from .recipe import LIFTED_FROM, CannotLift, Recipe
@@ -207,7 +208,10 @@ class ModuleBuilder(Rewriter):
         if self.lasting.number is not None:
             number = f"self.{self.variables.attributes[self.lasting.number]} = -1  # a process may be given no batch"
             bodies.setdefault("on_validation_epoch_start", []).append(number)
-        self._mode_hooks(bodies)
+        hooks, left_on = mode_hooks(self.facts, self.recipe, self.chunks)
+        bodies.update(hooks)
+        if left_on is not None and self.recipe.evaluate is not None:
+            self._warn(self.recipe.evaluate.loop, left_on)
         if self.epoch_seen:  # by functions that stay: every epoch sets the global, which the other methods read too
             bodies.setdefault("on_train_epoch_start", [])
             used_epoch = {"on_train_epoch_start"}
@@ -276,26 +280,6 @@ class ModuleBuilder(Rewriter):
     def _owner(self, passing: object) -> str:
         f = passing.function  # type: ignore[attr-defined]
         return f.name if f is not None else ""
-
-    def _mode_hooks(self, bodies: dict[str, list[str]]) -> None:
-        """Where the script's own modes differ from the Trainer's, the Trainer's switching is turned off."""
-        e, t = self.recipe.evaluate, self.recipe.train
-        if e is None:
-            return
-        evals = [s for c in self.chunks if c.passing is e for s in drops_mode(self.facts, self.recipe, c)]
-        trains = [
-            s
-            for c in self.chunks
-            for s in drops_mode(self.facts, self.recipe, c)
-            if c.passing is t or c.passing is None or is_mode_call(s, "train")
-        ]
-        if not evals:
-            bodies["on_validation_model_eval"] = ["pass  # the script evaluates in the mode that it trains in"]
-        elif not trains:
-            self._warn(
-                e.loop, "the script leaves the model in evaluation mode after the first evaluation; so does the result"
-            )
-            bodies["on_validation_model_train"] = ["pass"]
 
     def _globals_written(self, chunk: Chunk) -> set[str]:
         """What a function declares global and these statements write: the method has to say so too."""

@@ -16,7 +16,7 @@ from .counters import Counters, alike, all_ranks_pass, counter_of, counters_of, 
 from .decisions import check_decisions
 from .epochs import free_epoch_name
 from .functions import check_functions
-from .lasting import lasting
+from .lasting import MEAN, SUM, lasting
 from .loss import loss_reduction
 from .nodes import walk_here
 from .own_device import as_text, own_device
@@ -175,7 +175,7 @@ class Rewriter:
 
     def _bring(self, e: ast.AST, found: dict[tuple[int, int], str]) -> None:
         start, stop = self.facts.text.span(e)
-        found[(start, start)] = f"self.{'batch_mean' if self.shown[e] == 'mean' else 'all_reduce'}("
+        found[(start, start)] = f"self.{MEAN if self.shown[e] == 'mean' else SUM}("
         found[(stop, stop)] = ")"
 
     def _is_save(self, value: ast.expr) -> bool:

@@ -1,5 +1,7 @@
 """The mode that an evaluation leaves the model in: with dropout, the losses tell it. Run before and after."""
 
+from textwrap import indent
+
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
@@ -79,3 +81,43 @@ def test_what_is_not_shown_to_be_a_module_is_carried():
         "for epoch", "state = State()\n\nfor epoch", 1
     )
     assert "carried from batch to batch" in str(migrate_text(text).attention)
+
+
+IN_MAIN = (
+    HEAD
+    + """
+{above}
+def main():
+    {inside}
+    for epoch in range(3):
+        {forth}
+        for x, y in train_loader:
+            loss = criterion(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.eval()
+        right = 0
+        with torch.no_grad():
+            for x, y in test_loader:
+                right += (model(x).argmax(1) == y).sum().item()
+        print(f'{{right}} {{loss.item():.6f}}')
+    {below}
+    print(model(train_loader.dataset[0][0][None]).tolist())
+
+main()
+"""
+)
+MADE = """\
+model = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.Dropout(0.5), torch.nn.Linear(7, 3))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+"""
+
+
+@pytest.mark.parametrize("forth", ["pass", "model.train()"])
+@pytest.mark.parametrize("below", ["pass", "model.eval()", "model.train(False)"])
+@pytest.mark.parametrize("local", [True, False])
+def test_a_mode_that_is_set_after_the_loop(local, below, forth):
+    above, inside = ("", indent(MADE, "    ").strip()) if local else (MADE, "pass")
+    text = IN_MAIN.format(above=above, inside=inside, forth=forth, below=below)
+    check_same(text, "module")

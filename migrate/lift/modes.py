@@ -1,0 +1,128 @@
+"""Training and evaluation mode: whose the switches are in the result, the Trainer's or the script's own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..facts.nodes import walk
+from ..facts.script import Facts
+from .chunks import Chunk
+from .nodes import is_call_of, is_mode_call, local_function
+from .recipe import Recipe
+
+MODES = ("train", "eval")
+LEFT_ON = "the script leaves the model in evaluation mode after the first evaluation; so does the result"
+LIBRARIES = ("torch", "torchvision", "torchinfo", "torchsummary", "wandb", "copy")  # leave a model's mode as it is
+SAME_IN_BOTH = ("parameters", "named_parameters", "state_dict", "load_state_dict", "to", "cpu", "float", "zero_grad")
+
+
+def mode_hooks(facts: Facts, recipe: Recipe, chunks: list[Chunk]) -> tuple[dict[str, list[str]], str | None]:
+    """The hooks that turn the Trainer's switches off, where the script's modes differ from its; and what is told."""
+    e, t = recipe.evaluate, recipe.train
+    if e is None:
+        return {}, None
+    dropped = {s for c in chunks for s in drops_mode(facts, recipe, c)}
+    evals = [s for c in chunks if c.passing is e for s in c.statements if is_mode_call(s, "eval")]
+    trains = [s for c in chunks for s in c.statements if is_mode_call(s, "train")]
+    trains += [s for c in chunks if c.passing is t or c.passing is None for s in c.statements if s in dropped]
+    says = LEFT_ON if evals and not trains else None
+    if dropped.issuperset(evals) and evals:
+        return ({"on_validation_model_train": ["pass"]} if says else {}), says
+    if not any(is_call_of(n, mode) for n in facts.walk(ast.Call) for mode in MODES):
+        return {"on_validation_model_eval": ["pass  # the script evaluates in the mode that it trains in"]}, None
+    own = ["pass  # the script sets its models' modes itself"]
+    return {"on_validation_model_eval": own, "on_validation_model_train": ["pass"]}, says
+
+
+def drops_mode(facts: Facts, recipe: Recipe, chunk: Chunk) -> list[ast.stmt]:
+    """`model.train()` and `model.eval()` statements that the Trainer makes around its validation.
+
+    They stay where nothing validates, and where the script may change modes elsewhere too: before the loop, in another
+    function than the one that made the model, in an evaluation that stays, in another file that gets the model. And
+    where the model works on after the loop, in the mode that the loop left it in.
+    """
+    e = recipe.evaluate
+    found = {s: name for s in chunk.statements for mode in MODES if (name := is_mode_call(s, mode))}
+    if not found or e is None:
+        return []
+    around = {recipe.epoch_loop, *((e.function,) if e.function is not None else ())}
+    lifted = {s.value for s in e.before if isinstance(s, ast.Expr)}
+    trunk = facts.scopes.scope_of(recipe.epoch_loop)
+    homes = [facts.scopes.module, *([trunk] if all(name in trunk.stores for name in found.values()) else [])]
+    for call in facts.walk(ast.Call):
+        if call in lifted or not (_changes_mode(call) or _hands_away(facts, call, set(found.values()))):
+            continue
+        after = call.lineno > (recipe.epoch_loop.end_lineno or 0) and facts.scopes.scope_of(call) in homes
+        if not after or any(up in around for up in facts.scopes.ancestors(call)):
+            return []
+    return [] if any(_works_on(facts, recipe, name) for name in set(found.values())) else list(found)
+
+
+def _works_on(facts: Facts, recipe: Recipe, model: str) -> bool:
+    """Whether a model is called after the loop before the script sets its mode."""
+    for s in _after(facts, recipe):
+        if _sets(s, model):
+            return False
+        for n in walk(s):
+            if isinstance(n, ast.Call) and _may_call(facts, n, model):
+                return True
+    return False
+
+
+def _after(facts: Facts, recipe: Recipe) -> Iterator[ast.stmt]:
+    """The statements that run after the loop, in its function."""
+    at: ast.AST = recipe.epoch_loop
+    while not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+        up = facts.scopes.parents[at]
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(up, field, None)
+            if isinstance(block, list) and at in block:
+                yield from block[block.index(at) + 1 :]
+        at = up
+
+
+def _may_call(facts: Facts, call: ast.Call, model: str) -> bool:
+    """`model(x)`, `model.generate(x)`, `predict(model, x)`; not by a function here that sets the mode itself."""
+    f = call.func
+    if _is(f, model):
+        return True
+    if isinstance(f, ast.Attribute) and _is(f.value, model):
+        return f.attr not in SAME_IN_BOTH
+    given = [*call.args, *(k.value for k in call.keywords)]
+    local = local_function(facts, f) if isinstance(f, ast.Name) else None
+    if local is not None and any(is_call_of(n, m) for s in local.body for n in walk(s) for m in MODES):
+        return False
+    reads = local is not None and model in facts.scopes.by_node[local].loads
+    full = facts.names.resolve(f) or ""
+    return (any(_is(a, model) for a in given) and full.split(".")[0] not in LIBRARIES) or reads
+
+
+def _is(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _sets(s: ast.stmt, model: str) -> bool:
+    """`model.eval()`, `model.train(False)`, or another model of the name."""
+    if isinstance(s, ast.Assign):
+        return any(_is(t, model) for t in s.targets)
+    f = s.value.func if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) else None
+    return isinstance(f, ast.Attribute) and f.attr in MODES and _is(f.value, model)
+
+
+def _changes_mode(call: ast.Call) -> bool:
+    """`x.eval()`, `x.train(False)`, `x.train(mode=...)`."""
+    f = call.func
+    if not isinstance(f, ast.Attribute) or f.attr not in MODES:
+        return False
+    given = bool(call.args or call.keywords)
+    return given is (f.attr == "train")
+
+
+def _hands_away(facts: Facts, call: ast.Call, models: set[str]) -> bool:
+    """Whether a function of another file gets one of the models: what it does with its mode does not show here."""
+    full = facts.names.resolve(call.func)
+    if full is None or full.split(".")[0] in LIBRARIES:
+        return False
+    given = (*call.args, *(k.value for k in call.keywords))
+    return any(isinstance(a, ast.Name) and a.id in models for a in given)

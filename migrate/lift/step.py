@@ -6,6 +6,7 @@ import ast
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from .constant import check_constant
 from .fixed_sizes import BATCH_SIZE
 from .holders import reaches_modules
 from .loaders import batch_sizes
@@ -145,6 +146,7 @@ def _take_clip(facts: Facts, train: DataPass, o: Optimization, at: int) -> None:
         if full in CLIP_NORM | CLIP_VALUE and isinstance(value, ast.Call) and o.clip is None:
             if len(value.args) + len(value.keywords) != 2:
                 raise CannotLift(s, "clipping with options")
+            check_constant(facts, train, [*value.args, *(k.value for k in value.keywords)][1], "the clip value")
             o.clip, o.clip_algorithm = value, "norm" if full in CLIP_NORM else "value"
             o.dropped.append(s)
 

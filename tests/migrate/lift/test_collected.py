@@ -43,7 +43,7 @@ def test_values_of_samples_in_a_list_or_dictionary_that_another_holds(fills):
     ("value", "brought"),
     [
         ("loss.item()", "self.batch_mean(loss.item())"),
-        ("out.sum().item()", "self.all_reduce(out.sum().item())"),
+        ("out.sum().item()", "self.batch_sum(out.sum().item())"),
         ("out.softmax(1).mean().item()", "self.batch_mean(out.softmax(1).mean().item())"),
     ],
 )

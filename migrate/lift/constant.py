@@ -23,9 +23,7 @@ def check_constant(facts: Facts, train: DataPass, value: ast.expr, what: str) ->
         if isinstance(n, ast.Name) and any(_changes(facts, store, inside) for store in _stores(facts, n)):
             raise CannotLift(n, f"{what} `{n.id}` changes while the script trains")
         if isinstance(n, ast.Attribute | ast.Subscript):
-            text = ast.unparse(n)
-            kind = type(n)
-            written = [x for x in facts.walk(kind) if not isinstance(x.ctx, ast.Load) and _alike(x, n, text)]
+            written = [x for x in facts.walk(type(n)) if not isinstance(x.ctx, ast.Load) and _alike(x, n)]
             if any(_changes(facts, x, inside) for x in written):
                 raise CannotLift(n, f"{what} `{facts.short(n)}` changes while the script trains")
     names = {n.id for n in walk(value) if isinstance(n, ast.Name)}
@@ -65,7 +63,10 @@ def _changes(facts: Facts, store: ast.AST, inside: set[ast.AST]) -> bool:
     return f is not None and not holds_loop and f.name != "__init__"
 
 
-def _alike(written: ast.AST, read: ast.AST, text: str) -> bool:
-    if isinstance(read, ast.Attribute):
-        return written.attr == read.attr  # type: ignore[attr-defined]
-    return ast.unparse(written) == text or ast.unparse(written.value) == ast.unparse(read.value)  # type: ignore[attr-defined]
+def _alike(written: ast.AST, read: ast.AST) -> bool:
+    """The same attribute of anything; an element of the same thing."""
+    if isinstance(written, ast.Attribute) and isinstance(read, ast.Attribute):
+        return written.attr == read.attr
+    if isinstance(written, ast.Subscript) and isinstance(read, ast.Subscript):
+        return ast.unparse(written.value) == ast.unparse(read.value)
+    return False

@@ -36,6 +36,14 @@ UNREAD = {
 # ends the epoch with the batch that is under way, as Trainer.stop_epoch() does
 STOP_EPOCH = "self.trainer.fit_loop.epoch_loop.batch_progress.is_last_batch = True"
 INDENT = "    "  # of the helpers
+SUM = '''
+    def {name}(self, value):
+        """The sum over {of}; numbers stay numbers."""
+        if self.trainer.world_size == 1:
+            return value
+        total = self.all_gather(value).sum(0)
+        return total if hasattr(value, "shape") else type(value)(total)
+'''
 HELPERS = {
     "share": '''
     @property
@@ -43,22 +51,8 @@ HELPERS = {
         """The part of a step's samples that this process has: Lightning gives all equally many."""
         return 1 / self.trainer.world_size
 ''',
-    "all_reduce": '''
-    def all_reduce(self, value):
-        """The sum over processes; numbers stay numbers."""
-        if self.trainer.world_size == 1:
-            return value
-        total = self.all_gather(value).sum(0)
-        return total if hasattr(value, "shape") else type(value)(total)
-''',
-    "batch_sum": '''
-    def batch_sum(self, value):
-        """The sum over processes of what each has of its part of the last batch; numbers stay numbers."""
-        if self.trainer.world_size == 1:
-            return value
-        total = self.all_gather(value).sum(0)
-        return total if hasattr(value, "shape") else type(value)(total)
-''',
+    "all_reduce": SUM.format(name="all_reduce", of="processes"),
+    "batch_sum": SUM.format(name="batch_sum", of="processes of what each has of its part of the last batch"),
     "batch_mean": '''
     def batch_mean(self, value):
         """The mean over processes of what each has of its part of the last batch; numbers stay numbers."""

@@ -7,7 +7,9 @@ back. Everything here runs over the gloo group, except tensors that live on a de
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import torch
@@ -15,9 +17,11 @@ import torch.distributed as dist
 
 from .errors import RanksDiffer, unknown_name
 
+Kind = tuple[Any, ...]  # of a leaf: its family, and of an array its dtype, its shape and its device
 OPS = {"sum": dist.ReduceOp.SUM, "mean": dist.ReduceOp.SUM, "max": dist.ReduceOp.MAX, "min": dist.ReduceOp.MIN}
 
 
+NUMBERS = {"int", "float", "bool"}
 BY_HOST = ("xla", "mps")
 
 
@@ -67,6 +71,68 @@ def all_reduce(value: Any, op: str, group: dist.ProcessGroup, world: int) -> Any
     map_leaves(value, lambda leaf: _collect(leaf, numbers))
     reduced = {kind: iter(_reduce_numbers(items, kind, op, group, world)) for kind, items in numbers.items()}
     return map_leaves(value, lambda leaf: _reduced_leaf(leaf, reduced, op, group, world))
+
+
+def matched(value: Any, group: dist.ProcessGroup, world: int) -> Any:
+    """`value` with its numbers in the kinds that other ranks bring.
+
+    An evaluation of fewer batches than ranks leaves some without: a counter is there still the 0 that it began with,
+    where the others have a float or a tensor. Raises RanksDiffer where leaves are no such counters. One short message
+    where all bring the same kinds.
+    """
+    own: list[Kind] = []
+    map_leaves(value, lambda leaf: own.append(_kind(leaf)))
+    mark = zlib.crc32(repr(own).encode())
+    marks = torch.tensor([mark, -mark])
+    dist.all_reduce(marks, dist.ReduceOp.MAX, group=group)
+    if marks[0] == -marks[1]:
+        return value
+    brought: list[list[Kind]] = [[]] * world
+    dist.all_gather_object(brought, own, group=group)
+    if len({len(kinds) for kinds in brought}) > 1 or not all(map(_is_counter, zip(*brought, strict=True))):
+        told = "; ".join(f"rank {rank} brings {_in_words(kinds)}" for rank, kinds in enumerate(brought))
+        raise RanksDiffer(f"all_reduce of other things on each rank: {told}")
+    wanted = zip(*brought, strict=True)
+    return map_leaves(value, lambda leaf: _as_others(leaf, next(wanted)))
+
+
+def _kind(leaf: Any) -> Kind:
+    if isinstance(leaf, torch.Tensor):
+        return ("tensor", leaf.dtype, tuple(leaf.shape), leaf.device.type)
+    if type(leaf).__module__ == "numpy" and hasattr(leaf, "dtype"):
+        return ("array", leaf.dtype.str, leaf.shape)
+    return (type(leaf).__name__,)
+
+
+def _is_counter(kinds: Sequence[Kind]) -> bool:
+    """Whether the ranks' leaves are one counter: nothing was added to those that are numbers, or of no dimension."""
+    if len(set(kinds)) == 1:
+        return True
+    arrays = {(kind[0], *kind[3:]) for kind in kinds if len(kind) > 1}
+    shapes = {kind[2] for kind in kinds if len(kind) > 1} - {()}
+    return len(arrays) <= 1 and len(shapes) <= 1 and {kind[0] for kind in kinds if len(kind) == 1} <= NUMBERS
+
+
+def _as_others(leaf: Any, kinds: Sequence[Kind]) -> Any:
+    """A leaf in the kind of all ranks' together: of an array in their dtype and their shape."""
+    if len(set(kinds)) == 1:
+        return leaf
+    arrays = [kind for kind in kinds if len(kind) > 1]
+    if not arrays:
+        names = {kind[0] for kind in kinds}
+        return float(leaf) if "float" in names else int(leaf)
+    shape = max((kind[2] for kind in arrays), key=len)
+    if arrays[0][0] == "tensor":
+        dtype = reduce(torch.promote_types, [kind[1] for kind in arrays])
+        return torch.as_tensor(leaf, dtype=dtype, device=arrays[0][3]).expand(shape)
+    import numpy
+
+    dtype = numpy.result_type(*(kind[1] for kind in arrays))
+    return numpy.broadcast_to(numpy.asarray(leaf, dtype), shape)[()]
+
+
+def _in_words(kinds: list[Kind]) -> str:
+    return ", ".join(" ".join(str(part) for part in kind[:3]) for kind in kinds) or "nothing"
 
 
 def _number_kind(leaf: Any) -> torch.dtype | None:

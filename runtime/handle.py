@@ -212,7 +212,15 @@ class Runtime:
         return self.strategy.no_sync()
 
     def all_reduce(self, value: Any, op: str = "sum") -> Any:
-        """Sum, mean, max or min over ranks of a number, a tensor, or containers of them; types stay."""
+        """Sum, mean, max or min over ranks of a number, a tensor, or containers of them; types stay, and a number that
+        other ranks have as a float or a tensor is taken for one.
+        """
+        if self.world_size > 1:
+            value = collectives.matched(value, self.group, self.world_size)
+        return self.reduce_alike(value, op)
+
+    def reduce_alike(self, value: Any, op: str = "sum") -> Any:
+        """`all_reduce` where all ranks bring the same types for sure, as in a step of training: a message less."""
         return collectives.all_reduce(value, op, self.group, self.world_size)
 
     def batch_mean(self, value: Any) -> Any:
@@ -222,7 +230,7 @@ class Runtime:
         if self.world_size == 1:
             return value
         share = self._share_of_last()
-        return self.all_reduce(collectives.map_leaves(value, lambda leaf: _weighed(leaf, share)))
+        return self.reduce_alike(collectives.map_leaves(value, lambda leaf: _weighed(leaf, share)))
 
     def batch_sum(self, value: Any) -> Any:
         """The sum over the last global training batch of what each rank's part of it gave; a rank whose part is empty
@@ -231,7 +239,7 @@ class Runtime:
         if self.world_size == 1:
             return value
         empty = self._share_of_last() == 0.0
-        return self.all_reduce(collectives.map_leaves(value, lambda leaf: leaf * 0) if empty else value)
+        return self.reduce_alike(collectives.map_leaves(value, lambda leaf: leaf * 0) if empty else value)
 
     def _share_of_last(self) -> float:
         return self.share if self.part is not None or self.last_share is None else self.last_share

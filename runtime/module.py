@@ -287,8 +287,9 @@ class Module(torch.nn.Module, DataHooks, Exports, HasHyperparameters, Hooks):
         """
         if self._trainer is None or self._trainer.runtime.repeated:
             return value  # every rank has it all
-        self._trainer.logs.check_even("all_reduce")
-        return self._trainer.runtime.all_reduce(value, op)
+        logs, runtime = self._trainer.logs, self._trainer.runtime
+        logs.check_even("all_reduce")
+        return runtime.reduce_alike(value, op) if logs.in_step and logs.training else runtime.all_reduce(value, op)
 
     def batch_mean(self, value: Any) -> Any:
         """The mean over the last global training batch of what each rank's part of it gave: a number or a tensor, and

@@ -36,7 +36,7 @@ class Stopping:
         trainer = self.trainer
         late = self.late()
         if trainer.world_size > 1:
-            late, asked = trainer.runtime.all_reduce([late, trainer.should_stop], "max")
+            late, asked = trainer.runtime.reduce_alike([late, trainer.should_stop], "max")
             trainer.should_stop = asked
         if late:
             trainer.should_stop = True

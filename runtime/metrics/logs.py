@@ -177,7 +177,7 @@ class Logs:
         names.
         """
         runtime, number, weight = self.trainer.runtime, zlib.crc32(name.encode()), float(self._weight())
-        total, weights, others = runtime.all_reduce([value * weight, weight, float(number)])
+        total, weights, others = runtime.reduce_alike([value * weight, weight, float(number)])
         if others != number * self.trainer.world_size:
             names = gather_objects(name, runtime.group, self.trainer.world_size, "the name of a value")
             raise RanksDiffer(f"at the same place the ranks logged {names}, in the order of ranks; log alike on all")

@@ -14,6 +14,7 @@ from ..splice import Splice, indent
 from .edits import block_lines
 
 GIVEN = object()  # the value of a name that holds something: not None, not empty
+GRAD_MODES = {"torch.enable_grad": True, "contextlib.nullcontext": True, "torch.no_grad": False}
 LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -109,9 +110,15 @@ class Known:
         return f"{self.facts.text.get(call.func.value)}.{'train' if answer else 'eval'}()"
 
     def _grad_enabled(self, s: ast.With) -> bool | None:
+        """Whether a block whose flag is answered has gradients."""
         call = s.items[0].context_expr
+        chosen = self.answer(call.test) if isinstance(call, ast.IfExp) else None
+        if isinstance(call, ast.IfExp) and chosen is not None:
+            call = call.body if chosen else call.orelse
         if len(s.items) > 1 or s.items[0].optional_vars is not None or not isinstance(call, ast.Call):
             return None
+        if chosen is not None and not call.args:
+            return GRAD_MODES.get(self.facts.names.resolve(call.func) or "")
         if self.facts.names.resolve(call.func) != "torch.set_grad_enabled" or not call.args:
             return None
         return self.answer(call.args[0])

@@ -121,13 +121,38 @@ fit(args.epochs, model, optimizer, train_loader, test_loader)
 )
 
 
+CHOSEN_MODE = OPTIMIZER_OR_NONE.replace(
+    "with torch.set_grad_enabled(training):", "with (torch.enable_grad() if training else torch.no_grad()):"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "plan"),
-    [(OPTIMIZER_OR_NONE, "module"), (BOOLEAN, "module"), (MODE, "manual"), (STEP, "module")],
-    ids=["optimizer or None", "boolean", "mode", "step"],
+    [(OPTIMIZER_OR_NONE, "module"), (CHOSEN_MODE, "module"), (BOOLEAN, "module"), (MODE, "manual"), (STEP, "module")],
+    ids=["optimizer or None", "chosen mode", "boolean", "mode", "step"],
 )
 def test_a_flagged_function_is_lifted_and_runs_the_same(text, plan):
     check_same(text, plan)
+
+
+@pytest.mark.parametrize(
+    ("mode", "kept"),
+    [
+        ("torch.enable_grad() if training else torch.no_grad()", "with torch.no_grad():"),
+        ("contextlib.nullcontext() if training else torch.no_grad()", "with torch.no_grad():"),
+        ("torch.no_grad() if training else torch.enable_grad()", None),
+        ("autocast() if training else torch.no_grad()", "with torch.no_grad():"),
+        ("torch.enable_grad() if training else torch.inference_mode()", "with (torch.inference_mode()):"),
+        (
+            "torch.enable_grad() if asked else torch.no_grad()",
+            "with (torch.enable_grad() if asked else torch.no_grad()):",
+        ),
+    ],
+)
+def test_the_mode_of_a_copy(mode, kept):
+    text = OPTIMIZER_OR_NONE.replace("torch.set_grad_enabled(training)", f"({mode})")
+    evaluates = write_out_flags(Facts("import contextlib\n" + text)).split("def run_epoch_eval(")[1].split("\n\n")[0]
+    assert [line.strip() for line in evaluates.splitlines() if "with " in line] == ([kept] if kept else [])
 
 
 def test_each_copy_reads_as_a_person_would_have_written_it():

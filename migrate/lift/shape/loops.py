@@ -44,7 +44,7 @@ def count_whiles(facts: Facts) -> str | None:
 def end_whiles(facts: Facts) -> str | None:
     """A while loop around the loop over batches becomes a for loop that asks at the end of each round."""
     batches = step_loop(facts)
-    loop = epochs_of(facts, batches) if isinstance(batches, ast.For) and iterates_loader(facts, batches) else None
+    loop = epochs_of(facts, batches) if isinstance(batches, ast.For) and _over_batches(facts, batches) else None
     if not isinstance(loop, ast.While) or loop.orelse or facts.text.margin(loop).strip():
         return None
     if any(isinstance(n, ast.Continue) and nearest_loop(facts, n) is loop for n in walk_here(loop)):
@@ -59,6 +59,11 @@ def end_whiles(facts: Facts) -> str | None:
     edits = Edits(facts)
     edits.replace_lines(loop.lineno, loop.end_lineno or loop.lineno, indent(lines, facts.text.margin(loop)))
     return with_import(edits.done(), "itertools")
+
+
+def _over_batches(facts: Facts, loop: ast.For) -> bool:
+    """Over a loader; by its name, where another file makes it."""
+    return iterates_loader(facts, loop) or facts.loops.is_loader(loop.iter)
 
 
 def epochs_of(facts: Facts, batches: ast.For) -> ast.AST | None:

@@ -58,6 +58,11 @@ while True:
         break
 """
 )
+MADE_ELSEWHERE = STEPS.replace(
+    "step = 0\n",
+    "made = {'train': [(x, y) for x, y in train_loader]}\ntrain_dl = made.get('train')\nstep = 0\n",
+    1,
+).replace("in train_loader:\n        loss", "in train_dl:\n        loss")
 NEVER = PATIENCE.replace("epoch, best, patience = 0", "epoch, best, patience = 7")
 
 
@@ -65,6 +70,10 @@ NEVER = PATIENCE.replace("epoch, best, patience = 0", "epoch, best, patience = 7
 def test_it_is_lifted_and_runs_the_same(text):
     result = check_same(text, "module")
     assert "Trainer(max_epochs=-1" in result and "self.trainer.should_stop = True" in result
+
+
+def test_what_is_named_as_a_loader_is_lifted_and_runs_the_same():
+    assert "trainer.fit(module, train_dl)" in check_same(MADE_ELSEWHERE, "module")
 
 
 def test_a_loop_that_may_not_begin():
@@ -77,6 +86,7 @@ UNCHANGED = {
     "a continue": "while a:\n    if b:\n        continue\n    for x in loader:\n        loss(x).backward()\n",
     "a for loop": "for e in range(2):\n    for x in loader:\n        loss(x).backward()\n",
     "no loader": "while a:\n    loss(x).backward()\n",
+    "no batches": "while a:\n    for _ in range(critics):\n        loss(x).backward()\n",
 }
 
 

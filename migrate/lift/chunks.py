@@ -67,7 +67,7 @@ class Variables:
     unbound: list[str] = field(default_factory=list)  # trunk names that may have no value yet: None from now on
 
 
-def chunks_of(recipe: Recipe) -> list[Chunk]:
+def chunks_of(facts: Facts, recipe: Recipe) -> list[Chunk]:
     t, e = recipe.train, recipe.evaluate
     chunks = [
         Chunk("on_train_epoch_start", recipe.before, None),
@@ -75,7 +75,7 @@ def chunks_of(recipe: Recipe) -> list[Chunk]:
         Chunk("training_step", t.body, t),
     ]
     if recipe.reloads:
-        late = apart(recipe.before, t, recipe.optimization.optimizers)
+        late = apart(facts, recipe)
         for chunk, waits in zip(chunks[:2], late, strict=True):
             chunk.hook = "train_dataloader"
             chunk.statements = [s for s in chunk.statements if s not in waits]
@@ -110,7 +110,7 @@ class Binder:
         """Models, optimizers and schedules of the module level, held by the Module where the trunk is a function."""
         module, written = self.facts.scopes.module, set()
         found = {name for name, _ in self.recipe.schedulers}  # their steps are in no chunk any more
-        for chunk in chunks_of(self.recipe):
+        for chunk in chunks_of(self.facts, self.recipe):
             for s in chunk.statements:
                 for n in walk(s):
                     name: ast.expr | None = None

@@ -36,7 +36,7 @@ class Rewriter:
         self.recipe = recipe
         self.splice = Splice(facts.text)
         self.binder = Binder(facts, recipe)
-        self.chunks = chunks_of(recipe)
+        self.chunks = chunks_of(facts, recipe)
         self.epoch_name = free_epoch_name(facts, recipe)
         self._look_for_carried()
         self.own_device = own_device(facts, self.chunks if places else [])

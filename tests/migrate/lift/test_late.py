@@ -57,10 +57,21 @@ def test_steps_wait_for_the_optimizers(first):
     assert first.split("\n")[0].split(" in ")[0].split(".")[-1] in started
 
 
+@pytest.mark.parametrize("name", ["rate", "told"], ids=["by its name", "by another"])
+def test_what_reads_a_value_of_the_steps_waits_too(name):
+    text = TEXT.format(size=8, first="scheduler.step()\n        rate = scheduler.get_last_lr()[0]")
+    text = text.replace("train(model, optimizer, epoch)\n\n", "train(model, optimizer, epoch, rate)\n\n")
+    text = text.replace("def train(model, optimizer, epoch):", f"def train(model, optimizer, epoch, {name}):")
+    text = text.replace("    total = 0\n", f"    rates.append({name})\n    print(rates)\n    total = 0\n")
+    result = check_same(text.replace("y = (x", "rates = []\ny = (x"), "manual")
+    assert "rates.append" in result.split("def on_train_epoch_start(self):")[1]
+
+
 def test_a_loader_that_asks_for_the_rate_keeps_the_loop():
     text = TEXT.format(size="int(rate * 16)", first="rate = scheduler.get_last_lr()[0]")
     text = text.replace("model, optimizer, epoch)", "model, optimizer, epoch, rate)")
     assert migrate_text(text).plan == "loop"
+    assert migrate_text(text.replace("rate * 16", "r * 16").replace("epoch, rate):", "epoch, r):")).plan == "loop"
 
 
 def test_without_a_loader_of_its_own_the_epoch_starts_as_before():

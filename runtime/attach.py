@@ -14,6 +14,7 @@ from .gone import refuse_gone
 from .hooks import find_hook, overridden
 from .metrics import objects
 from .seeding import separate_ranks
+from .whole import rank_zeros_draws
 
 if TYPE_CHECKING:
     from .module import Module
@@ -34,12 +35,13 @@ def attach(trainer: Trainer, module: Module, stage: str, datamodule: Any) -> Non
     objects.meet(trainer.runtime)
     if stage != "fit" or module.divide_batches is True:
         separate_ranks(trainer.global_rank)
-    prepare_data(trainer, (datamodule, module))
-    for setup in (getattr(datamodule, "setup", None), find_hook("setup", trainer, trainer.callbacks, module)):
-        if setup is not None:
-            setup(stage)
-    module.configure_sharded_model()
-    module.configure_model()
+    with rank_zeros_draws(trainer.runtime, stage == "fit" and module.divide_batches is not True):
+        prepare_data(trainer, (datamodule, module))
+        for setup in (getattr(datamodule, "setup", None), find_hook("setup", trainer, trainer.callbacks, module)):
+            if setup is not None:
+                setup(stage)
+        module.configure_sharded_model()
+        module.configure_model()
     trainer.runtime.precision.convert_module(module)
     trainer.runtime.strategy.place(module)
     if trainer.deterministic:

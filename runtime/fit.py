@@ -100,7 +100,7 @@ class FitLoop(FitNames):
     def train(self, module: Module, source: Any) -> None:
         trainer = self.trainer
         trainer.logs.start(training=True)
-        trainer.call("on_train_start")
+        self.call_alike("on_train_start")
         self.validation_loader_of = self.epoch  # the epoch for which the loader was made
         every, begun = trainer.reload_dataloaders_every_n_epochs, False
         while not self.done():
@@ -145,6 +145,15 @@ class FitLoop(FitNames):
         optimizers.rebind(schedulers, made, trainer.optimizers)
         self.own_names = OwnNames(trainer.runtime, module, made, trainer.optimizers)
         trainer.lr_scheduler_configs = schedulers
+
+    def call_alike(self, name: str) -> None:
+        """A hook outside of the batches: what the module's own draws there, such as the samples of an epoch, rank 0
+        draws for all.
+        """
+        trainer = self.trainer
+        assert trainer.module is not None
+        with rank_zeros_draws(trainer.runtime, trainer.whole or not filled(trainer.module, name)):
+            trainer.call(name)
 
     def around_hook(self, name: str, hook: Callable[..., Any]) -> Callable[..., Any]:
         """The user's own hook of this name, as the strategy wants it called."""
@@ -200,7 +209,7 @@ class FitLoop(FitNames):
         self.outputs: list[Any] = []  # of the steps, for training_epoch_end
         for loader in loaders_of(trainer.train_dataloader):
             set_epoch(loader, self.epoch)
-        trainer.call("on_train_epoch_start")
+        self.call_alike("on_train_epoch_start")
         self.before_epoch, self.batch_idx = self.before_epoch + self.batch_idx + 1, -1
         self.phase, self.last, self.ahead = Phase.STARTED, False, None
         self.schedules = Schedules(trainer)  # a callback may have brought one
@@ -292,7 +301,7 @@ class FitLoop(FitNames):
         """Once an epoch, also where nobody knew that the last batch was the last."""
         if not self.batches_over:
             self.batches_over = True
-            self.trainer.call("on_train_batches_end")
+            self.call_alike("on_train_batches_end")
 
     def skip_rest(self, batch_idx: int) -> None:
         """on_train_batch_start said -1: the epoch is over as if the batch before had been its last."""

@@ -35,7 +35,7 @@ from .options import Options
 from .profilers import around, choose_profiler
 from .summary import metrics_table, summary
 from .whereabouts import Whereabouts
-from .whole import draw_alike, draw_alike_again, is_whole
+from .whole import draw_alike, draw_alike_again, is_whole, rank_zeros_draws
 
 if TYPE_CHECKING:
     from .module import Module
@@ -177,8 +177,9 @@ class Trainer(Options, Whereabouts):
         self._made_loaders = [
             name for name, given in (("train_dataloader", train), ("val_dataloaders", val_dataloaders)) if given is None
         ]
-        self.train_dataloader = train if train is not None else source.train_dataloader()
-        self.val_dataloaders = val_dataloaders if val_dataloaders is not None else source.val_dataloader()
+        with rank_zeros_draws(self.runtime, not self._made_loaders):
+            self.train_dataloader = train if train is not None else source.train_dataloader()
+            self.val_dataloaders = val_dataloaders if val_dataloaders is not None else source.val_dataloader()
         if self.train_dataloader is None:
             raise ConfigurationError("fit needs a loader: pass train_dataloaders or define train_dataloader")
         self.whole = is_whole(model, self.train_dataloader)
@@ -327,12 +328,14 @@ class Trainer(Options, Whereabouts):
     def reload_train_dataloader(self) -> Any:
         """This epoch's own loader, from the module or datamodule where it has it; divided for this rank."""
         if "train_dataloader" in self._made_loaders:
-            self.train_dataloader = self._loaders_of.train_dataloader()
+            with rank_zeros_draws(self.runtime, self.whole):
+                self.train_dataloader = self._loaders_of.train_dataloader()
         return self.divide(self.train_dataloader, train=True)
 
     def reload_validation_dataloaders(self) -> None:
         if "val_dataloaders" in self._made_loaders:
-            self.val_dataloaders = self._loaders_of.val_dataloader()
+            with rank_zeros_draws(self.runtime, self.whole):
+                self.val_dataloaders = self._loaders_of.val_dataloader()
 
     def placer(self, index: int = 0) -> Callable[[Any], Any] | None:
         """What brings a batch to the device; None where nothing has to be done."""

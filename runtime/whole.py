@@ -53,9 +53,11 @@ def draw_alike_again(runtime: Runtime) -> None:
 
 @contextmanager
 def rank_zeros_draws(runtime: Runtime, whole: bool) -> Iterator[None]:
-    """What the module's own end of an epoch draws, rank 0 draws for all: an evaluation there goes over shuffled data.
+    """What a module draws outside of the batches, rank 0 draws for all: the samples of an epoch, the loader that it
+    makes, the order of an evaluation at the epoch's end.
 
-    Ranks that evaluate in other orders would take other values for the metric that a schedule or a stop asks for.
+    Ranks with other samples would train on other data than one process; ranks that evaluate in other orders would take
+    other values for the metric that a schedule or a stop asks for.
     """
     if runtime.world_size == 1 or whole or runtime.strategy.name != "ddp":
         yield

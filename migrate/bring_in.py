@@ -21,7 +21,7 @@ from .sources import Imports
 def bring_in(
     path: Path, text: str, imports: Imports, readers: list[Path], beside: Iterable[Path] = ()
 ) -> Brought | None:
-    """The script with the loops that it imports; None where there are none, or they have to stay where they are.
+    """The script with the loops that it imports; None where it imports none. Raises Stays where they have to stay.
 
     `readers`: other files, which may import the same definitions. `beside`: files of other programs, which go on
     finding them where they are.
@@ -44,7 +44,7 @@ def bring_in(
         coming = [m for m in coming if m.comes]
         stars = starred(facts, [], lambda name: imports.module(path, tuple(name.split("."))))
         return JoinedScript(facts, coming, silent, stars).joined()
-    except (Stays, SyntaxError, SourceError, OSError, RecursionError):
+    except (SyntaxError, SourceError, OSError, RecursionError):
         return None
 
 
@@ -104,7 +104,7 @@ def _only_here(script: Path, m: LocalModule, imports: Imports, readers: Iterable
     rest = [s for s in m.facts.tree.body if not any(s is d for d in m.comes.values())]
     read = set().union(*(names_in(s) for s in rest), *(_read_by(p, script, m, imports) for p in readers))
     if any(_trains(m, d) for name, d in m.comes.items() if name in read):
-        raise Stays(m.name)
+        raise Stays(f"another part of the project reads what trains in {m.path.name}")
     m.comes = {name: d for name, d in m.comes.items() if name not in read}
 
 

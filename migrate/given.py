@@ -20,7 +20,7 @@ SAME_ANYWHERE = {
 
 
 class Stays(Exception):
-    """The script would not be the same program."""
+    """The script would not be the same program; the reason is told."""
 
 
 def imports_of(facts: Facts, name: str, package: list[str]) -> list[str] | None:
@@ -41,7 +41,7 @@ def imports_of(facts: Facts, name: str, package: list[str]) -> list[str] | None:
 def module_of(s: ast.ImportFrom, package: list[str], name: str) -> str:
     """The whole name of the module that an import asks for, in a file of `package`."""
     if s.level > len(package):
-        raise Stays(name)
+        raise Stays(f"`{name}` comes from above its package")
     above = package[: len(package) - s.level + 1] if s.level else []
     return ".".join([*above, *([s.module] if s.module else [])])
 
@@ -78,10 +78,10 @@ def starred(facts: Facts, package: list[str], find: Callable[[str], Path | None]
         module = module_of(s, package, "*")
         path = find(module)
         if path is None or depth > 5:
-            raise Stays(f"from {module} import *")
+            raise Stays(f"what `from {module} import *` gives does not show")
         other = Facts(read_source(path).text)
         if other.scopes.module.binds("__all__"):
-            raise Stays(f"from {module} import *")
+            raise Stays(f"what `from {module} import *` gives does not show")
         inside = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
         found |= starred(other, inside, find, depth + 1)
         for name in other.scopes.module.stores:

@@ -78,7 +78,7 @@ class JoinedScript:
     def joined(self) -> Brought:
         coming = [name for m in self.modules for name in m.comes]
         if len(coming) != len(set(coming)) or set(coming) & set(self.stars):
-            raise Stays("two have one name")
+            raise Stays("two definitions that would come have one name")
         for m in self.modules:
             for d in m.comes.values():
                 self._check(m, d)
@@ -106,14 +106,14 @@ class JoinedScript:
     def _check(self, m: LocalModule, d: Definition) -> None:
         scopes = self.facts.scopes
         if any(isinstance(n, ast.Global) for n in walk(d)) or len(m.facts.scopes.module.stores[d.name]) != 1:
-            raise Stays(d.name)
+            raise Stays(f"`{d.name}` writes globals of its file, or is not its only thing of that name")
         future = any(isinstance(s, ast.ImportFrom) and s.module == "__future__" for s in m.facts.tree.body)
         if future and not any(isinstance(s, ast.ImportFrom) and s.module == "__future__" for s in self.facts.tree.body):
             raise Stays("annotations are read at once here")
         for scope in scopes.by_node.values():
             stores = [s for s in scope.stores.get(d.name, ()) if self._import_of(s, f"{m.name}.{d.name}") is None]
             if stores or d.name in scope.params or d.name in scope.globals:
-                raise Stays(d.name)
+                raise Stays(f"`{d.name}` is another thing here")
 
     def _import_of(self, store: ast.AST, full: str) -> ast.stmt | None:
         """The import statement at the top of the script that a name comes from, where it is `full`."""
@@ -140,16 +140,16 @@ class JoinedScript:
             elif scope is None and n.id not in counted:
                 bound = self.facts.scopes.module.binds(n.id) or n.id in self.stars
                 if n.id in OF_A_FILE or not hasattr(builtins, n.id) or bound:
-                    raise Stays(n.id)
+                    raise Stays(f"`{n.id}` is another thing there")
         return outer
 
     def _want(self, m: LocalModule, name: str) -> None:
         """Imports that give the script a name of another file, the very same thing."""
         if any(name in scope.globals for scope in m.facts.scopes.by_node.values()):
-            raise Stays(name)
+            raise Stays(f"`{name}` changes there")
         own = m.facts.scopes.module.binds(name)
         if name in m.stars and own and imports_of(m.facts, name, m.package) != [m.stars[name]]:
-            raise Stays(name)
+            raise Stays(f"`{name}` is given there by a star, and again")
         device = None if name in m.stars else device_of(m.facts, name)
         if device is not None and self._has_device(m, name, device):
             return
@@ -162,7 +162,7 @@ class JoinedScript:
             m.here[name] = self._another(m, name)
             new = [i for i in [renamed(made[0], name, m.here[name])] if i is not None and len(made) == 1]
             if not new:
-                raise Stays(name)
+                raise Stays(f"`{name}` is another thing here")
         self.given.setdefault(m.here.get(name, name), made)
         self.wanted.update(dict.fromkeys(new))
 
@@ -238,7 +238,7 @@ class JoinedScript:
                 alone = [] if m.path in self.silent else [f"import {m.name}"]
                 lines = [f"from {m.name} import {', '.join(left)}"] if left else alone
                 if any(a.asname not in (None, a.name) for a in gone) or Splice(self.facts.text).shares_a_line(s):
-                    raise Stays(m.name)
+                    raise Stays(f"the import of {m.name} gives another name, or shares its line")
                 self.edits.replace_lines(s.lineno, s.end_lineno or s.lineno, lines)
 
     def _through_the_module(self, m: LocalModule) -> None:
@@ -247,7 +247,7 @@ class JoinedScript:
             full = self.facts.names.resolve(n) or ""
             if full.startswith(f"{m.name}.") and full[len(m.name) + 1 :] in m.comes:
                 if not isinstance(n.ctx, ast.Load):
-                    raise Stays(full)
+                    raise Stays(f"`{full}` is given another value")
                 self.edits.replace_node(n, n.attr)
 
     def _room(self) -> int:
@@ -271,7 +271,7 @@ class JoinedScript:
             text = lines_of(_with_names(m))
             for d in m.comes.values():
                 if splice.shares_a_line(d):
-                    raise Stays(d.name)
+                    raise Stays(f"`{d.name}` shares its line")
                 first, last = splice.with_comments(d)
                 own = text[first - 1 : last]
                 starts.append(("\n".join(own), m.path, first))

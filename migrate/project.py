@@ -14,6 +14,7 @@ from .codemods.once import Once
 from .elsewhere import Elsewhere, of_projects
 from .facts.script import Facts
 from .facts.source import Source, SourceError, mentions_torch, parse, read_bytes, read_source
+from .given import Stays
 from .joined import Brought
 from .lifted import FAULTS
 from .migrate import already_migrated, migrate_text, what_is_there
@@ -118,8 +119,11 @@ def migrate_all(
         if tick is not None:
             tick(path)
         key = _key(path)
+        why: list[Note] = []
         joined = (
-            _joined(path, root, options, elsewhere.get(path), imports, files) if path in kept and is_script else None
+            _joined(path, root, options, elsewhere.get(path), imports, files, why)
+            if path in kept and is_script
+            else None
         )
         if joined is not None:
             m, brought = joined
@@ -135,6 +139,7 @@ def migrate_all(
             keeps = path in kept or (loop and not is_script)
             m = migrate_file(path, root, is_script, options, keeps, elsewhere.get(path), left.get(key))
         _add_told(m.report, told.get(key))
+        m.report.attention += why if m.report.plan == "loop" else []
         if is_script:
             refused, loop = m.report.plan == "refused", m.report.plan == "loop" or _carried(m)
         done.append(m)
@@ -172,30 +177,54 @@ def _add_told(report: FileReport, more: FileReport | None) -> None:
 
 
 def _joined(
-    path: Path, root: Path, options: Options, elsewhere: Elsewhere | None, imports: Imports, files: list
+    path: Path,
+    root: Path,
+    options: Options,
+    elsewhere: Elsewhere | None,
+    imports: Imports,
+    files: list,
+    why: list[Note],
 ) -> tuple[Migrated, Brought] | None:
-    """A script lifted with the loop that another file has, where that can be; the other file comes later in `files`."""
+    """A script lifted with the loop that another file has, where that can be; the other file comes later in `files`.
+
+    `why`: where it cannot be, what is told of that.
+    """
     before = {_key(p) for p, _, _ in files[: [p for p, _, _ in files].index(path)]}
     if options.plan == "loop" or not options.wants("PTM700"):
         return None
     try:
         source = read_source(path)
+        readers = {_key(p): p for p, _, _ in files}
+        beside = {_key(p): p for p in python_files(root)} if options.in_place else {}
+        others = [p for key, p in beside.items() if key not in readers]
+        brought = bring_in(path, source.text, imports, list(readers.values()), others)
     except SourceError:
         return None
-    readers = {_key(p): p for p, _, _ in files}
-    beside = {_key(p): p for p in python_files(root)} if options.in_place else {}
-    others = [p for key, p in beside.items() if key not in readers]
-    brought = bring_in(path, source.text, imports, list(readers.values()), others)
+    except Stays as stays:
+        why.append(Note(1, 1, "PTM701", f"the loop is kept in its own file: {stays}"))
+        return None
     if brought is None or before & {_key(p) for p in brought.left}:
+        why.append(Note(1, 1, "PTM701", "the loop is kept in its own file: this one reaches it through others"))
         return None
     m = migrate_file(path, root, True, options, False, elsewhere, brought.text)
     if m.result is None or m.result.plan not in ("module", "manual"):
+        why += [_of_its_file(n, brought) for n in m.report.attention if n.code == "PTM701"]
         return None
     try:
         m.result.text.encode(source.encoding)
     except UnicodeEncodeError:
         return None
     return m, brought
+
+
+def _of_its_file(note: Note, brought: Brought) -> Note:
+    """What kept a loop that came, told where the script imports it, with the file and the line that decided."""
+    place = next((p for p in brought.places if p.first <= note.line <= p.last), None)
+    if place is None:
+        return replace(note, line=brought.line(note.line))
+    at = next(line for line, _, path in brought.names if path == place.path)
+    line = place.line + note.line - place.first
+    return replace(note, line=at, column=1, message=f"{note.message} ({place.path.name}, line {line})")
 
 
 def _share_out(report: FileReport, brought: Brought, told: dict[Path, FileReport]) -> None:

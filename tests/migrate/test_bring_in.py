@@ -244,6 +244,32 @@ def test_stays(tmp_path, name, old, new):
     ast.parse(files[name])
     done = migrated(written(tmp_path, files))
     assert done["train.py"].report.plan == "loop" and "runtime.backward(loss)" in done["engine.py"].result.text
+    told = [n.message for n in done["train.py"].report.attention if n.code == "PTM701"]
+    assert len(told) == 1 and told[0].startswith("the loop is kept in its own file: ")
+
+
+def test_what_decided_in_a_file_that_came_is_told(tmp_path):
+    engine = ENGINE.replace("    print(f'{epoch}", "    else:\n        pass\n    print(f'{epoch}", 1)
+    done = migrated(written(tmp_path, {**FILES, "engine.py": engine}))
+    (told,) = [n for n in done["train.py"].report.attention if n.code == "PTM701"]
+    line = engine.splitlines().index("    for x, y in loader:") + 1
+    assert told.message == f"the loop is kept: the batch loop has an else (engine.py, line {line})"
+    assert "import evaluate, train_one_epoch" in TRAIN.splitlines()[told.line - 1]
+
+
+def test_a_loop_that_is_reached_through_other_files_is_told(tmp_path):
+    files = {
+        **FILES,
+        "all.py": "import torch\nfrom engine import *\n",
+        "train.py": TRAIN.replace("from engine", "from all"),
+    }
+    (told,) = [n for n in migrated(written(tmp_path, files))["train.py"].report.attention if n.code == "PTM701"]
+    assert told.message == "the loop is kept in its own file: this one reaches it through others"
+
+
+def test_a_lifted_loop_is_told_nothing_of(tmp_path):
+    done = migrated(written(tmp_path, FILES))
+    assert not [n for m in done.values() for n in m.report.attention if n.code == "PTM701"]
 
 
 def test_a_local_name_that_would_hide_it(tmp_path):

@@ -117,6 +117,8 @@ class EvaluationLoop:
                 trainer.metrics.send_evaluation_step(self.sent[index])
                 self.sent[index] += 1
         logs.batch = None
+        if self.several:
+            logs.end_loader()
         return self.gathered(outputs) if predicting else outputs
 
     def uneven(self, divided: Any, loader: Any, wanted: int | None) -> bool:

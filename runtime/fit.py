@@ -23,7 +23,7 @@ from .data.combined import loaders_of
 from .draws import OneStream
 from .errors import ConfigurationError
 from .evaluate import EvaluationLoop, filled, number_of_batches
-from .hooks import AT_BATCHES, BETWEEN_BATCHES, WITH_GRADIENTS, find_hook, with_gradients
+from .hooks import AT_BATCHES, BETWEEN_BATCHES, WITH_GRADIENTS, find_hook, overridden, with_gradients
 from .loop_names import FitNames, Phase
 from .manual import ManualStep
 from .pace import Pace
@@ -221,7 +221,9 @@ class FitLoop(FitNames):
         batches = self.position.batches(source)
         if self.batches is None:
             batches = self.ahead = Ahead(iter(batches), self, accumulate > 1 or self.asks_for_last)
-        self.run_batches(batches)
+        self.exhausted = False
+        if not self.stopping.after_batch():  # of the epoch before, or a hook has asked since
+            self.run_batches(batches)
         trainer.runtime.forget_share()
         trainer.logs.in_step = False
         self.draws.learned()
@@ -245,7 +247,6 @@ class FitLoop(FitNames):
         max_steps = trainer.max_steps if trainer.max_steps != -1 else math.inf
         progress = trainer.progress
         refresh = progress.every(self.batches) if progress is not None else 0
-        self.exhausted = False
 
         for batch_idx, batch in batches:
             self.batch_idx, self.last = batch_idx, (last := batch_idx + 1 == self.batches)
@@ -265,7 +266,7 @@ class FitLoop(FitNames):
                 schedules.step("epoch", self.epoch + 1, on_metric=False)
             if batch_end is not None:
                 batch_end(finished(outputs), batch, batch_idx)
-            if every and stepped and self.logged_steps % every == 0:
+            if every and stepped and (self.logged_steps % every == 0 or trainer.should_stop):
                 trainer.metrics.send_step(self.logged_steps - 1)
             if progress is not None and (batch_idx + 1) % refresh == 0:
                 progress.update(trainer, batch_idx + 1)
@@ -290,12 +291,18 @@ class FitLoop(FitNames):
         if last:
             self.end_batches()
         self.at_epoch_end, self.stepped = last, stepped
-        if stepped and module.automatic_optimization:
+        if stepped and self.clears_gradients(module):
             module.on_validation_model_zero_grad()
         self.validation.run(module, trainer.val_dataloaders)
         self.draws.forget()
         trainer.logs.in_step = self.stepped = True
         self.pace.last = time.monotonic()
+
+    def clears_gradients(self, module: Module) -> bool:
+        """Steps by hand may go on adding to theirs after a validation, unless the module says what happens."""
+        from .module import Module as Base
+
+        return module.automatic_optimization or overridden(module, "on_validation_model_zero_grad", Base)
 
     def end_batches(self) -> None:
         """Once an epoch, also where nobody knew that the last batch was the last."""

@@ -52,7 +52,7 @@ class Options:
             asked.limit_predict_batches = batches
             asked.val_check_interval, asked.check_val_every_n_epoch, asked.num_sanity_val_steps = 1.0, 1, 0
         if asked.overfit_batches:
-            asked.limit_train_batches = asked.limit_val_batches = asked.limit_test_batches = asked.overfit_batches
+            asked.limit_train_batches = asked.limit_val_batches = asked.overfit_batches
 
     def _take_length(self, asked: SimpleNamespace) -> None:
         """Epochs, steps and time."""

@@ -22,7 +22,7 @@ class DeviceStatsMonitor(Callback):
     def setup(self, trainer: Any, module: Any, stage: str) -> None:
         if stage != "fit":
             return
-        if not trainer.loggers:
+        if not trainer.loggers and not trainer.fast_dev_run:  # which takes the loggers away
             raise ConfigurationError("DeviceStatsMonitor needs a logger: Trainer(logger=True)")
         on_cpu = trainer.runtime.on_cpu and self.cpu_stats is not False
         self.reads_cpu = bool(self.cpu_stats) or on_cpu

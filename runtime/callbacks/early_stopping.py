@@ -71,7 +71,7 @@ class EarlyStopping(Callback):
             self.check(trainer)
 
     def check(self, trainer: Any) -> None:
-        value = current(trainer, self.monitor, self.strict)
+        value = current(trainer, self.monitor, self.strict and not trainer.fast_dev_run)
         if value is None:
             return
         value = trainer.runtime.broadcast(value)

@@ -30,7 +30,7 @@ class LearningRateMonitor(Callback):
         self.last_weight_decay_values: dict[str, float] = {}
 
     def on_train_start(self, trainer: Any, module: Any) -> None:
-        if not trainer.loggers:
+        if not trainer.loggers and not trainer.fast_dev_run:  # which takes the loggers away
             raise ConfigurationError("LearningRateMonitor needs a logger: Trainer(logger=True)")
 
     def on_train_batch_start(self, trainer: Any, module: Any, *_: Any) -> None:

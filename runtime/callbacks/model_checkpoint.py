@@ -116,11 +116,12 @@ class ModelCheckpoint(Callback):
             if seconds is None or not trainer.runtime.broadcast(time.monotonic() - self._clock >= seconds):
                 return
             self._clock = time.monotonic()
-        follows = trainer.is_last_batch and not self._after_training(trainer) and trainer.enable_validation
+        validates = trainer.enable_validation and trainer.fit_loop.pace.this_epoch()
+        follows = trainer.is_last_batch and not self._after_training(trainer) and validates
         if self.monitor is not None and (follows or self.monitor not in trainer.callback_metrics):
             self._waiting = True
         else:
-            self.save(trainer)
+            self.save(trainer, last=True)
 
     def on_validation_end(self, trainer: Any, module: Any) -> None:
         """In the middle of an epoch now; at its end when the epoch is complete, so that a resume begins with the
@@ -129,19 +130,19 @@ class ModelCheckpoint(Callback):
         if trainer.state != "fit" or trainer.sanity_checking:
             return
         if self._waiting or (not self._after_training(trainer) and self._epoch_counts(trainer)):
-            self._waiting = False
             if trainer.fit_loop.at_epoch_end:
                 self._due = True
             else:
-                self.save(trainer)
+                self.save(trainer, last=self._waiting)
+                self._waiting = False
 
     def on_epoch_complete(self, trainer: Any, module: Any) -> None:
         if self._due or (self._after_training(trainer) and self._epoch_counts(trainer)):
-            self._due = False
-            self.save(trainer)
+            self.save(trainer, last=self._waiting)
+            self._due = self._waiting = False
 
     def on_train_end(self, trainer: Any, module: Any) -> None:
-        if self.save_last and not self._saved and not trainer.fast_dev_run:
+        if self.save_last and not self._saved_at and not trainer.fast_dev_run:
             self._save_last(trainer, self._values(trainer))
 
     def on_exception(self, trainer: Any, module: Any, exception: BaseException) -> None:
@@ -168,17 +169,20 @@ class ModelCheckpoint(Callback):
 
     # -- what -----------------------------------------------------------------------------------------------------
 
-    def save(self, trainer: Any) -> None:
+    def save(self, trainer: Any, last: bool = False) -> None:
+        """`last`: the last one is written also where it is none of the best, as at every so many steps."""
         if trainer.fast_dev_run or self._saved_at == trainer.global_step:
             return
         values = self._values(trainer)
         if self.save_top_k != 0:
             self._save_best(trainer, values)
-        if self.save_last and self._saved_at == trainer.global_step:
+        if self.save_last and (last or self._saved_at == trainer.global_step):
             self._save_last(trainer, values)
 
     def _values(self, trainer: Any) -> dict[str, Any]:
-        return {**trainer.callback_metrics, "epoch": trainer.current_epoch, "step": trainer.global_step}
+        """What was logged, and where the run stands, unless the module logs an epoch or a step of its own."""
+        logged, stands = trainer.callback_metrics, {"epoch": trainer.current_epoch, "step": trainer.global_step}
+        return {**logged, **{name: int(logged.get(name, number)) for name, number in stands.items()}}
 
     def _save_best(self, trainer: Any, values: dict[str, Any]) -> None:
         """Keep the k best, or the last without a monitor; then remove what fell out."""
@@ -206,11 +210,12 @@ class ModelCheckpoint(Callback):
         self._remove(trainer, fell_out, path)
 
     def _not_there(self, trainer: Any) -> None:
-        """The monitored value was not logged: a warning while the first validation may still bring it."""
+        """The monitored value was not logged: a warning while a validation may still bring it."""
         error = unknown_name("metric to monitor", str(self.monitor), trainer.callback_metrics)
-        if not trainer.enable_validation or trainer.fit_loop.validation.has_run:
+        if trainer.fit_loop.validation.has_run:
             raise error
-        warnings.warn(f"ModelCheckpoint writes nothing until the first validation: {error}", stacklevel=2)
+        until = " until the first validation" if trainer.enable_validation else ""
+        warnings.warn(f"ModelCheckpoint writes nothing{until}: {error}", stacklevel=2)
 
     def _save_last(self, trainer: Any, values: dict[str, Any]) -> None:
         before = self.last_model_path
@@ -219,6 +224,7 @@ class ModelCheckpoint(Callback):
             link(trainer, self._saved, self.last_model_path)
         else:
             trainer.save_checkpoint(self.last_model_path, self.save_weights_only)
+            self._saved_at = trainer.global_step
             self._tell_loggers(trainer)
         self._remove(trainer, before, self.last_model_path)
 

@@ -107,11 +107,13 @@ def load_datamodule(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
 
 
 def load_callbacks(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
-    """What callbacks have kept of themselves."""
+    """What callbacks have kept of themselves; nothing of a checkpoint of weights alone, or of who kept nothing."""
+    if "callbacks" not in checkpoint:
+        return
     for callback in trainer.callbacks:
         callback.on_load_checkpoint(trainer, trainer.module, checkpoint)
     for key, callback in named(trainer.callbacks):
-        if key in checkpoint.get("callbacks", {}):
+        if checkpoint["callbacks"].get(key):
             callback.load_state_dict(checkpoint["callbacks"][key])
 
 

@@ -6,6 +6,7 @@ that also shows whether the ranks logged the same names.
 
 from __future__ import annotations
 
+import copy
 import sys
 import zlib
 from collections import Counter
@@ -44,7 +45,7 @@ class Name:
 
     __slots__ = (
         *("bar", "dtype", "entry", "everywhere", "key", "last", "logger", "metric"),
-        *("on_epoch", "on_step", "options", "source", "step_key", "step_sync"),
+        *("on_epoch", "on_step", "options", "source", "step_key", "step_sync", "until_here"),
     )
 
     def __init__(self, key: str, on_step: bool, on_epoch: bool, bar: bool, logger: bool):
@@ -52,6 +53,7 @@ class Name:
         self.step_key = forked(key, "step") if on_step and on_epoch else key
         self.entry: Entry | None = None  # None for a metric object
         self.metric: Any = None
+        self.until_here: Any = None  # the metric as it was when its loader was over, where there are several
         self.last: Any = None
         self.dtype: torch.dtype | None = None  # of a value that was a tensor
         self.step_sync = False
@@ -265,10 +267,12 @@ class Logs:
     # -- what it comes to -----------------------------------------------------------------------------------------
 
     def step_values(self, bar_only: bool = False) -> dict[str, Any]:
-        """The last values of the names that are logged at steps, for loggers or for the progress bar."""
+        """The last values of the names that are logged at steps: of the current loader's for loggers, of all for the
+        progress bar.
+        """
         found = {}
         for known in self.names.values():
-            if known.on_step and (known.bar if bar_only else known.logger):
+            if known.on_step and (known.bar if bar_only else known.logger and known.source == self.dataloader_idx):
                 value = known.step_value()
                 if value is not None:
                     found[known.step_key] = value
@@ -338,6 +342,12 @@ class Logs:
             self.trainer.print(DOUBT.format(key, reduce or "a function"), file=sys.stderr)
         return together(reduce, parts, self.trainer.module.loss_reduction)  # type: ignore[union-attr]
 
+    def end_loader(self) -> None:
+        """One of several loaders is over: what the next one adds to a metric object is not of this one's value."""
+        for known in self.names.values():
+            if known.metric is not None and known.source == self.dataloader_idx:
+                known.until_here = copy.deepcopy(known.metric)
+
     def close(self) -> None:
         """The epoch is over; nothing can be logged until the next one begins."""
         self.open = False
@@ -368,7 +378,7 @@ class Logs:
         found = {epoch_key: about for report in every for epoch_key, about in report.metrics.items()}
         for epoch_key, (attribute, bar, logger, key, source) in found.items():
             known = self._by_key.get(key)
-            metric: Any = known.metric if known is not None else None
+            metric: Any = None if known is None else known.metric if known.until_here is None else known.until_here
             if metric is None:
                 if attribute is None:
                     raise RuntimeError(f"metric {key!r} must be an attribute of the module: some ranks had no batch")

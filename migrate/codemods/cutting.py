@@ -137,10 +137,11 @@ class _Cutter:
         if name in self.mixed:
             return self._again(name, stores)
         value = self.values.get(name, Value())
-        if value.kind == "batch" and value.dim == 0 and value.views == 1:
+        parted = value.kind == "batch" and value.dim == 0 and not value.picked and not value.own
+        if parted and value.views == 1:
             self.found.crossing.append(name)
             return []
-        if value.kind == "batch" and value.dim == 0 and self._from_model(stores):
+        if parted and self._from_model(stores):
             self._as_views(name, value)
             return []
         return self._again(name, stores)
@@ -259,6 +260,8 @@ class _Cutter:
         for child in ast.iter_child_nodes(e):
             if isinstance(child, ast.keyword):
                 child = child.value
+            elif isinstance(e, ast.Call) and child is e.func and isinstance(child, ast.Attribute):
+                child = child.value  # `self.head(z)` of `self.head(z).sum()`: a method is no value
             if isinstance(child, ast.expr):
                 yield from self._per_sample(child)
 

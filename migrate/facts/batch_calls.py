@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .batch_operations import (
+    ADDED_PRODUCTS,
     ALWAYS_MIXES,
+    BY_INDEX,
     CONTRASTIVE,
     JOINS,
     KEEPS_SHAPE,
@@ -22,12 +24,17 @@ from .batch_operations import (
     PAIRS,
     PARTS,
     PER_SAMPLE_LOSS,
+    PICKS,
     PRODUCTS,
+    RANDOM_ORDERS,
     REDUCES,
+    SAME_ORDER,
     SIZES,
+    SWAPS,
 )
 from .batch_values import PLAIN, REDUCED, Value
-from .classes import Function
+from .classes import WEIGHTED, Function
+from .devices import default_of
 
 if TYPE_CHECKING:
     from .mixing import Run
@@ -41,6 +48,8 @@ class BatchCall:
         self.full = self.facts.names.resolve(call.func)
         func = call.func
         self.last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+        if self.full is not None and self.full.startswith("torch."):
+            self.last = self.full.rpartition(".")[2]  # by whatever name it was imported
         self.args = [run.value(a) for a in call.args]
         self.keywords = {k.arg: run.value(k.value) for k in call.keywords}
 
@@ -51,14 +60,18 @@ class BatchCall:
             run.keep(self.call, func.value, run.joined(everything))  # self.bank.index_copy_(0, y, z)
         if isinstance(func, ast.Attribute) and self.full is None and not self._of_self(func):
             owner = run.value(func.value)
+            if owner.order and self.last in SAME_ORDER:
+                return owner
+            if self._adds_to(owner.kind == "batch"):
+                return self._mixes()
             if owner.kind == "batch" or owner.kind == "reduced":
                 return self._operation(self.last, owner, 0, everything)
             if self.last in ("append", "extend") and isinstance(func.value, ast.Name):
                 run.env[func.value.id] = run.held(everything)
                 return PLAIN
+        if self.full in RANDOM_ORDERS:
+            return Value(order=True)
         if self.full is not None and self.full.startswith("torch."):
-            if self.last == "randperm":
-                return Value(order=True)
             first = self.args[0] if self.args else run.joined(everything)
             return self._operation(self.last, first, 1, everything)
         of_batch = run.joined(everything)
@@ -68,6 +81,11 @@ class BatchCall:
 
     def _of_self(self, func: ast.Attribute) -> bool:
         return isinstance(func.value, ast.Name) and func.value.id == "self"
+
+    def _adds_to(self, per_sample: bool) -> bool:
+        """`sums.index_add_(0, y, z)`: what is not of the samples is given theirs, by classes or the like."""
+        by_index = self.last.rstrip("_") in BY_INDEX and not per_sample
+        return by_index and self._dims(0) == [0] and any(v.kind == "batch" for v in self.args)
 
     def _mixes(self, result: Value = REDUCED) -> Value:
         self.run.flow.mixes.append(self.call)
@@ -83,7 +101,7 @@ class BatchCall:
             names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
             names = names[1:] if holder is not None else names
             given = {**dict(zip(names, self.args, strict=False)), **{k: v for k, v in self.keywords.items() if k}}
-            inside = mixing.flow(f, given, holder)
+            inside = mixing.flow(f, given, holder, self._constants(f, names))
             if inside.mixes:
                 return self._mixes(self.run.joined(inside.returned) if inside.returned else REDUCED)
             return self.run.joined(inside.returned) if inside.returned else of_batch
@@ -91,6 +109,12 @@ class BatchCall:
         if made is not None:
             return self._made_module(made, of_batch)
         return self._by_name(self.full or self.last, of_batch)
+
+    def _constants(self, f: Function, names: list[str]) -> dict[str, ast.expr]:
+        """The parameters of a function that are given a number or a text here, or by default."""
+        given = dict(zip(names, self.call.args, strict=False)) | {k.arg: k.value for k in self.call.keywords if k.arg}
+        found = {n: given.get(n, default_of(f, n)) for n in (*names, *(a.arg for a in f.args.kwonlyargs))}
+        return {n: v for n, v in found.items() if isinstance(v, ast.Constant | ast.UnaryOp | ast.Tuple)}
 
     def _made_module(self, made: ast.Call, of_batch: Value) -> Value:
         """`self.criterion = nn.CrossEntropyLoss()` called."""
@@ -103,8 +127,9 @@ class BatchCall:
             return self.run.combine(self.call, self.args[0], self.args[1])
         if full in PER_SAMPLE_LOSS:
             return REDUCED
-        separate = any(k.arg == "reduction" and _is_text(k.value, "none") for k in made.keywords)
-        return replace(of_batch, flat=kind in OF_A_SAMPLE) if separate else self._by_name(full, of_batch)
+        if _is_separate(made):
+            return replace(of_batch, flat=kind in OF_A_SAMPLE)
+        return self._by_name(full, of_batch)
 
     def _by_name(self, name: str, of_batch: Value) -> Value:
         last = name.rpartition(".")[2]
@@ -112,7 +137,7 @@ class BatchCall:
             return self._mixes() if of_batch.kind == "batch" else of_batch
         if MIXUP.search(last) and not LOSS.search(last) and of_batch.kind == "batch":
             return self._mixes(replace(of_batch, holds=False))
-        return REDUCED if LOSS.search(last) else replace(of_batch, holds=False)
+        return REDUCED if LOSS.search(last) else replace(of_batch, holds=False, rank=0, apart=False, own="")
 
     def _function(self) -> tuple[Function, ast.ClassDef | None] | None:
         """The function or method of this file that is called; `self(x)` is forward."""
@@ -125,10 +150,24 @@ class BatchCall:
             made = scope.stores.get(func.id, []) if scope is not None else []
             if len(made) == 1 and isinstance(made[0], ast.FunctionDef):
                 return made[0], None
+            values = self.facts.devices.assigned(func.id, scope) if scope is not None else None
+            return self._loss_of_file(values[0]) if values and len(values) == 1 else None
         if isinstance(func, ast.Attribute) and self._of_self(func) and holder is not None:
             f = self.facts.classes.methods(holder).get(func.attr)
-            return (f, holder) if f is not None else None
-        return None
+            return (f, holder) if f is not None else self._loss_of_file(self.run.mixing.made.get(func.attr))
+        return self._loss_of_file(func) if isinstance(func, ast.Call) else None
+
+    def _loss_of_file(self, made: ast.expr | None) -> tuple[Function, ast.ClassDef] | None:
+        """`criterion = Pairs()`: the forward of a class that has no layers and is given several values per sample."""
+        several = sum(v.kind == "batch" for v in (*self.args, *self.keywords.values())) > 1
+        if not (several and isinstance(made, ast.Call) and isinstance(made.func, ast.Name)):
+            return None
+        own = [c for c in self.facts.classes.modules if c.name == made.func.id]
+        f = self.facts.classes.methods(own[0]).get("forward") if len(own) == 1 else None
+        return (f, own[0]) if f is not None and not self._has_layers(own[0]) else None
+
+    def _has_layers(self, c: ast.ClassDef) -> bool:
+        return any(WEIGHTED.match(kind) or kind == "Parameter" for kind in self.facts.classes.layers(c).values())
 
     # -- torch's own operations --------------------------------------------------------------------------------
 
@@ -145,8 +184,16 @@ class BatchCall:
             of = self.run.joined([of, *everything])
         if of.kind != "batch":
             return of
-        if name in ALWAYS_MIXES:
-            return self._mixes()
+        if name in ALWAYS_MIXES or (name in BY_INDEX and self._dims(offset) == [of.dim]):
+            return self._mixes(of)
+        if name in ADDED_PRODUCTS:
+            return REDUCED
+        if name in PICKS:
+            return replace(of, picked=True)
+        if name == "cosine_similarity":
+            for other in others:
+                of = self.run.combine(self.call, of, other)
+            return self._mixes() if self._dims(1 + offset) == [of.dim] else of
         if name in KEEPS_SHAPE or name in REDUCES:
             return self._along(name, of, offset)
         if name in PARTS:
@@ -155,8 +202,7 @@ class BatchCall:
         if moved is not None:
             return moved
         if LOSS.search(name) and offset:
-            separate = any(k.arg == "reduction" and _is_text(k.value, "none") for k in self.call.keywords)
-            return replace(of, flat=name in OF_A_SAMPLE) if separate else REDUCED
+            return replace(of, flat=name in OF_A_SAMPLE) if _is_separate(self.call) else REDUCED
         for other in others:
             of = self.run.combine(self.call, of, other)
         return of
@@ -166,7 +212,7 @@ class BatchCall:
         given = next((k.value for k in self.call.keywords if k.arg in ("dim", "dims", "axis")), None)
         if given is None and len(self.call.args) > place:
             given = self.call.args[place]
-        return None if given is None else (_numbers(given) or None)
+        return None if given is None else (_numbers(self.run.constant(given)) or None)
 
     def _along(self, name: str, of: Value, offset: int) -> Value:
         found = self._along_dimension(name, of, offset)
@@ -198,7 +244,9 @@ class BatchCall:
             return REDUCED if of.vector and name in ("mean", "sum") else self._mixes()
         kept = any(k.arg == "keepdim" and not _is_false(k.value) for k in self.call.keywords)
         vector = of.dim == 0 and (1 in dims or -1 in dims)
-        return of if kept else replace(of, dim=of.dim - sum(0 <= d < of.dim for d in dims), vector=vector)
+        left = of.dim - sum(0 <= d < of.dim for d in dims)
+        flat = vector and of.rank == 2
+        return of if kept else replace(of, dim=left, vector=vector, flat=flat, rank=max(of.rank - 1, 0))
 
     def _joins(self, name: str, of: Value) -> Value:
         dims = self._dims(1) or [0]
@@ -228,7 +276,8 @@ class BatchCall:
         if name == "einsum":
             return self._einsum(tainted, operands)
         if name in PAIRS:
-            return self._mixes(tainted[0]) if len(tainted) > 1 else self.run.joined(operands)
+            each = all(v.apart and v.dim == 0 and not v.vector and not v.flat for v in tainted)  # a matrix a sample
+            return self._mixes(tainted[0]) if len(tainted) > 1 and not each else self.run.joined(operands)
         if name == "addmm":
             operands = operands[1:]
         if len(operands) < 2:
@@ -236,13 +285,18 @@ class BatchCall:
         left, right = operands[0], operands[1]
         if name in ("linear", "outer", "ger", "inner", "kron", "tensordot") and len(tainted) > 1:
             return self._mixes(left)
-        return left if name == "bmm" else self.run.product(self.call, left, right)
+        first = self.call.args[0] if offset else getattr(self.call.func, "value", self.call)
+        return left if name == "bmm" else self.run.product(self.call, left, right, first)
 
     def _einsum(self, tainted: list[Value], operands: list[Value]) -> Value:
         text = self.call.args[0].value if self.call.args and isinstance(self.call.args[0], ast.Constant) else None
         if not isinstance(text, str) or "..." in text:
             return self.run.joined(operands)
         inputs, _, output = text.replace(" ", "").partition("->")
+        listed = self.call.args[1] if len(self.call.args) == 2 else None
+        if isinstance(listed, ast.List | ast.Tuple):
+            operands = [self.run.value(x) for x in listed.elts]
+            tainted = [v for v in operands if v.kind == "batch"]
         letters = [
             term[v.dim]
             for term, v in zip(inputs.split(","), operands, strict=False)
@@ -260,18 +314,27 @@ class BatchCall:
         args = [n for a in given for n in _numbers(a)]
         if name == "t":
             return replace(of, dim=1 - of.dim) if of.dim < 2 else of
-        if name in ("transpose", "swapaxes", "swapdims") and len(args) == 2:
+        if name == "adjoint" or (name in SWAPS and sorted(args) == [-2, -1]):
+            source = self.call.args[0] if offset and self.call.args else getattr(self.call.func, "value", self.call)
+            return self.run.turned(of, source)
+        if name in SWAPS and len(args) == 2:
             return replace(of, dim=args[1] if of.dim == args[0] else args[0] if of.dim == args[1] else of.dim)
         if name == "permute" and of.dim in args:
             return replace(of, dim=args.index(of.dim))
         if name == "unsqueeze" and args:
-            return replace(of, dim=of.dim + (0 <= args[0] <= of.dim), flat=False)
+            of = replace(of, flat=False, apart=args[0] in (of.dim + 1, -1), rank=of.rank and 3)
+            return replace(of, dim=of.dim + (0 <= args[0] <= of.dim))
         if (name in ("view", "reshape") and args == [-1] and len(given) == 1) or (
             name in ("flatten", "ravel") and not given and not self.call.keywords
         ):
             return replace(of, flat=of.dim == 0)  # not `x.view(x.size(0), -1)`
+        if name in ("view", "reshape") and len(given) > 1:
+            column = len(given) == 2 and _numbers(given[1]) == [1]
+            return replace(of, flat=False, apart=column and of.dim == 0, rank=min(len(given), 3))
         if name in ("view", "reshape", "unflatten", "expand", "stack"):
-            return replace(of, flat=False)
+            return replace(of, flat=False, rank=0)
+        if name == "flatten" and args in ([1], [2]):
+            return replace(of, flat=False, rank=args[0] + 1)
         if name == "repeat" and given and of.dim == 0 and (times := _numbers(given[0])[:1]) != [1]:
             return replace(of, views=times[0] if times and of.views == 1 else 0)
         return None
@@ -285,6 +348,14 @@ def _numbers(node: ast.expr) -> list[int]:
         return []
     values = value if isinstance(value, tuple | list) else [value]
     return [v for v in values if type(v) is int]
+
+
+def _is_separate(call: ast.Call) -> bool:
+    """A loss that is asked for a number a sample."""
+    return any(
+        (k.arg == "reduction" and _is_text(k.value, "none")) or (k.arg == "reduce" and _is_false(k.value))
+        for k in call.keywords
+    )
 
 
 def _is_text(node: ast.expr, text: str) -> bool:

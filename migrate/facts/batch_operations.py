@@ -19,7 +19,7 @@ REDUCES = {
     "mean": 0, "sum": 0, "nanmean": 0, "nansum": 0, "std": 0, "var": 0, "prod": 0, "max": 0, "min": 0, "amax": 0,
     "amin": 0, "argmax": 0, "argmin": 0, "median": 0, "nanmedian": 0, "mode": 0, "logsumexp": 0, "norm": 1,
     "quantile": 1, "kthvalue": 1, "topk": 1, "all": 0, "any": 0, "count_nonzero": 0, "aminmax": 0, "vector_norm": 1,
-    "std_mean": 0, "var_mean": 0,
+    "std_mean": 0, "var_mean": 0, "nanquantile": 1,
 }  # fmt: skip
 # what gives a tuple, values and places or two measures: always, or along a dimension
 PAIRED = {
@@ -32,9 +32,22 @@ ORDERS = {"sort", "argsort", "msort"}
 # a mean of the parts' means, or a sum of their sums, is that of the whole: not so with these
 NOT_ADDED_UP = {
     "std", "var", "prod", "max", "min", "amax", "amin", "argmax", "argmin", "median", "nanmedian", "norm", "quantile",
-    "vector_norm", "std_mean", "var_mean", "unique", "aminmax",
+    "vector_norm", "std_mean", "var_mean", "unique", "aminmax", "logsumexp",
 }  # fmt: skip
-ALWAYS_MIXES = {"pdist", "cov", "corrcoef", "msort", "cartesian_prod", "combinations"}
+ALWAYS_MIXES = {
+    "pdist", "cov", "corrcoef", "msort", "cartesian_prod", "combinations", "trace", "bincount", "histc", "dist",
+}  # fmt: skip
+# what they give has a length that goes by the values
+PICKS = {
+    "masked_select", "nonzero", "unique", "unique_consecutive", "compress", "index_select", "pack_padded_sequence",
+    "argwhere", "flatnonzero", "take", "narrow",
+}  # fmt: skip
+# along a dimension, by an index: of the samples themselves these take or add others' values
+BY_INDEX = {"gather", "index_add", "index_copy", "index_reduce", "scatter_add", "scatter_reduce"}
+ADDED_PRODUCTS = {"dot", "vdot"}
+SWAPS = {"transpose", "swapaxes", "swapdims", "movedim", "moveaxis"}
+RANDOM_ORDERS = {"torch.randperm", "torch.randint", "numpy.random.permutation", "numpy.random.choice"}
+SAME_ORDER = {"to", "cuda", "cpu", "long", "int", "detach", "numpy", "tolist", "clone", "contiguous", "type"}
 PRODUCTS = {"mm", "matmul", "bmm", "addmm", "linear", "outer", "ger", "tensordot", "chain_matmul", "inner", "kron"}
 PAIRS = {"cdist"}
 JOINS = {"cat", "concat", "concatenate", "vstack", "row_stack"}

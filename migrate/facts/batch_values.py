@@ -23,6 +23,11 @@ class Value:
     vector: bool = False  # one number per sample, as after `.sum(1)`: its mean is that of the parts, weighted
     flat: bool = False  # no other dimension, as after `.view(-1)`: its last is its first
     listed: str = ""  # the name of the list that the views came from, where their number is not known
+    picked: bool = False  # how many samples there are goes by their values, or by their places
+    cut: str = ""  # the slice that was taken of the samples: `x[1:]`
+    apart: bool = False  # a new dimension stands behind that of the samples: `x[:, None]`
+    rank: int = 0  # how many dimensions it has, where that shows: 2 after `.flatten(1)`, 3 for three and more
+    own: str = ""  # the source of what this is the transpose of, by the last two dimensions, whichever those are
 
 
 PLAIN, REDUCED, BATCH = Value(), Value("reduced"), Value("batch")

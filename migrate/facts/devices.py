@@ -484,7 +484,7 @@ def entry(holder: ast.expr, key: str) -> ast.expr | None:
     return None
 
 
-def default_of(f: ast.FunctionDef, name: str) -> ast.expr | None:
+def default_of(f: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> ast.expr | None:
     a = f.args
     positional = [*a.posonlyargs, *a.args]
     for arg, default in zip(reversed(positional), reversed(a.defaults), strict=False):

@@ -21,20 +21,28 @@ from .classes import Function
 if TYPE_CHECKING:
     from .script import Facts
 
+VIEWS = ("view", "reshape", "unsqueeze", "contiguous", "expand", "flatten", "float", "long")
+
 
 class Mixing:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self._running: set[ast.AST] = set()
 
-    def flow(self, f: Function, given: dict[str, Value], holder: ast.ClassDef | None) -> Flow:
+    def flow(
+        self,
+        f: Function,
+        given: dict[str, Value],
+        holder: ast.ClassDef | None,
+        constants: dict[str, ast.expr] | None = None,
+    ) -> Flow:
         """A function followed with its parameters known; empty for one that is being followed already."""
         flow = Flow()
         if f in self._running:
             return flow
         self._running.add(f)
         try:
-            run = Run(self, flow, holder, dict(given))
+            run = Run(self, flow, holder, dict(given), constants)
             for s in f.body:
                 run.statement(s)
                 flow.after[s] = dict(run.env)
@@ -61,8 +69,16 @@ class Mixing:
 class Run:
     """One pass over a function: an environment of names, and the operations that were seen to mix."""
 
-    def __init__(self, mixing: Mixing, flow: Flow, holder: ast.ClassDef | None, env: dict[str, Value]) -> None:
+    def __init__(
+        self,
+        mixing: Mixing,
+        flow: Flow,
+        holder: ast.ClassDef | None,
+        env: dict[str, Value],
+        constants: dict[str, ast.expr] | None = None,
+    ) -> None:
         self.mixing, self.facts, self.flow, self.holder, self.env = mixing, mixing.facts, flow, holder, env
+        self.constants = constants or {}
 
     # -- statements ------------------------------------------------------------------------------------------
 
@@ -135,12 +151,17 @@ class Run:
         if isinstance(e, ast.BinOp):
             left, right = self.value(e.left), self.value(e.right)
             if isinstance(e.op, ast.MatMult):
-                return self.product(e, left, right)
+                return self.product(e, left, right, e.left)
+            if _spread_apart(e.left, left, e.right, right):
+                self.flow.mixes.append(e)  # y[:, None] == y
             return self.combine(e, left, right, e.op)
         if isinstance(e, ast.Compare):
             found = self.value(e.left)
             for other in e.comparators:
-                found = self.combine(e, found, self.value(other), ast.Sub())
+                value = self.value(other)
+                if _spread_apart(e.left, found, other, value):
+                    self.flow.mixes.append(e)
+                found = self.combine(e, found, value, ast.Sub())
             return found
         if isinstance(e, ast.Tuple | ast.List | ast.Set):
             return self.held([self.value(x) for x in e.elts])
@@ -177,7 +198,19 @@ class Run:
             return PLAIN
         if e.attr in ("values", "indices"):  # of what `out.max(1)` gives
             return replace(value, holds=False)
+        if e.attr in ("mT", "mH", "H"):
+            return self.turned(value, e.value)
         return replace(value, dim=1 - value.dim) if e.attr == "T" and value.dim < 2 and not value.holds else value
+
+    def turned(self, value: Value, source: ast.AST) -> Value:
+        """The last two dimensions change places: which those are shows where the rank does."""
+        if value.rank == 2 and value.dim < 2:
+            return replace(value, dim=1 - value.dim)
+        return value if value.rank or value.holds or value.apart else replace(value, own=ast.unparse(source))
+
+    def constant(self, e: ast.expr) -> ast.expr:
+        """What a parameter of the function was given, where that is written out: `def scaled(x, dim=1)`."""
+        return self.constants.get(e.id, e) if isinstance(e, ast.Name) else e
 
     def _is_output(self, e: ast.Subscript) -> bool:
         """`self.rnn(x)[0]`: one of what a module gives, as far as can be seen; nobody asks one for its first sample."""
@@ -204,7 +237,10 @@ class Run:
             if isinstance(part, ast.Constant) and part.value is Ellipsis:
                 return value
             if at == value.dim:
-                return self._indexed(e, value, part, new, nth, orders)
+                found = self._indexed(e, value, part, new, nth, orders)
+                behind = parts[nth + 1] if nth + 1 < len(parts) and isinstance(part, ast.Slice) else None
+                new_one = isinstance(behind, ast.Constant) and behind.value is None
+                return replace(found, flat=False, apart=True, rank=0) if new_one else found
             whole = isinstance(part, ast.Slice)
             at, new = at + 1, new + whole
         return replace(value, dim=new + value.dim - at, flat=value.flat and not new)
@@ -212,13 +248,15 @@ class Run:
     def _indexed(self, e: ast.Subscript, value: Value, part: ast.expr, new: int, nth: int, orders: list[bool]) -> Value:
         """The dimension of the samples itself is indexed."""
         if isinstance(part, ast.Slice):
-            cut = part.lower is not None or part.upper is not None
-            return replace(value, dim=new, views=1 if cut else value.views, flat=value.flat and not new)
+            cut = part.lower is not None or part.upper is not None or part.step is not None
+            found = replace(value, dim=new, views=1 if cut else value.views, flat=value.flat and not new)
+            return replace(found, picked=True, cut=ast.unparse(part)) if cut and value.views == 1 else found
         if isinstance(part, ast.Constant) or (isinstance(part, ast.UnaryOp) and isinstance(part.operand, ast.Constant)):
             return Value("plain") if isinstance(getattr(part, "value", 0), str) else REDUCED
         if any(orders):
             self.flow.mixes.append(e)  # x[torch.randperm(n)]
-        return replace(value, dim=new)
+        picked = value.picked or self.value(part).kind == "batch"
+        return replace(value, dim=new, picked=picked)
 
     # -- two values ------------------------------------------------------------------------------------------
 
@@ -228,7 +266,10 @@ class Run:
         if kinds == {"batch"}:
             if left.dim != right.dim and not left.holds and not right.holds:
                 self.flow.mixes.append(e)  # z[:, None] - z[None, :]
-            return left if left.views != 1 else right
+            elif left.views == right.views == 1 and (left.cut != right.cut or left.picked != right.picked):
+                self.flow.mixes.append(e)  # z[1:] - z[:-1], z[partner] - z
+            found = left if left.views != 1 else right
+            return replace(found, picked=left.picked or right.picked)
         if "batch" in kinds:
             if "reduced" in kinds and op is not None and not isinstance(op, ast.Add):
                 self.flow.mixes.append(e)  # x - x.mean()
@@ -237,15 +278,36 @@ class Run:
             self.flow.mixes.append(e)  # (w * loss).sum() / w.sum()
         return REDUCED if "reduced" in kinds else PLAIN
 
-    def product(self, e: ast.AST, left: Value, right: Value) -> Value:
-        """A product of matrices."""
+    def product(self, e: ast.AST, left: Value, right: Value, first: ast.AST) -> Value:
+        """A product of matrices; `first` is the one on the left."""
+        if right.kind == "batch" and right.own and right.own == ast.unparse(first):
+            right = replace(right, dim=1 - right.dim, own="")  # z @ z.mT: nothing shows that there is a z a sample
         if left.kind == right.kind == "batch":
             if left.dim == 1 or right.dim == 1:
                 self.flow.mixes.append(e)  # z @ z.t(), z.t() @ z
-            return left if left.dim == 0 else right
+            return replace(left if left.dim == 0 else right, own=right.own)
         if left.kind == "batch" and left.dim == 1:
             self.flow.mixes.append(e)
         return left if left.kind == "batch" else right
+
+
+def _spread_apart(left: ast.expr, a: Value, right: ast.expr, b: Value) -> bool:
+    """`y[:, None] == y`: the samples of one stand against those of the other."""
+    if not a.kind == b.kind == "batch" or a.apart == b.apart or a.dim != b.dim:
+        return False
+    plain = b if a.apart else a
+    return plain.flat or plain.vector or _viewed(left) == _viewed(right)
+
+
+def _viewed(e: ast.expr) -> str:
+    """The source of what `y[:, None]`, `y.view(-1, 1)` and `y.unsqueeze(1)` are views of."""
+    while True:
+        if isinstance(e, ast.Subscript):
+            e = e.value
+        elif isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and e.func.attr in VIEWS:
+            e = e.func.value
+        else:
+            return ast.unparse(e)
 
 
 def _is_own(node: ast.Attribute) -> bool:

@@ -245,7 +245,7 @@ class Sums:
         known = known or (full.startswith(FUNCTIONS) and full.endswith(("_loss", "cross_entropy", "_with_logits")))
         if not known or any(not isinstance(a, ast.Constant) or a.value not in ("mean", "sum") for a in asked):
             return None
-        return reduction_of(self.facts, value, [])
+        return reduction_of(self.facts, value)
 
     def _of_terms(self, terms: list[ast.expr]) -> str | None:
         """Sums of sums are sums; a mean stays one whatever is added that is the same on every rank."""

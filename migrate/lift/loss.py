@@ -1,189 +1,336 @@
-"""Whether a loss is a mean or a sum over the samples of its batch: a sum is added over ranks, a mean is weighted."""
+"""Whether a loss is a mean or a sum over the samples of its batch: a sum is added over ranks, a mean is weighted.
+
+What is neither is told: a mean that is weighted by classes, of some of the samples, divided by the size of the batch,
+and what a root or a logarithm makes of a mean, are for a share of the batch not what they are for the whole.
+"""
 
 from __future__ import annotations
 
 import ast
-import re
+from collections.abc import Callable
+from copy import copy
 
-from ..codemods.unread_attributes import calls_of_class
-from ..facts.devices import argument
+from ..facts.batch_values import BATCH, Flow
+from ..facts.devices import default_of
 from ..facts.nodes import walk
 from ..facts.script import Facts
-from .nodes import local_function, walk_here
+from .counted import Counted, last_name, stored_value
+from .criteria import Called, Criteria, asked, is_loss_of_torch, weighs
+from .mixes import flow_of
+from .nodes import walk_here
 from .recipe import CannotLift, Recipe
 
-MOVED = ("to", "cuda", "cpu", "float", "double", "half")
-LOSS = re.compile(r"torch\.nn\.(.*\.)?\w+Loss")
+OPERATIONS: dict[str, type[ast.operator]] = {
+    "mul": ast.Mult, "multiply": ast.Mult, "div": ast.Div, "divide": ast.Div, "true_divide": ast.Div,
+    "add": ast.Add, "sub": ast.Sub, "subtract": ast.Sub,
+}  # fmt: skip
+MEANS, SUMS = ("mean", "nanmean"), ("sum", "nansum")
+# what leaves one number as it is
+THE_SAME = {
+    "item", "detach", "float", "double", "half", "clone", "to", "cuda", "cpu", "squeeze", "unsqueeze", "view",
+    "reshape", "contiguous", "requires_grad_", "neg", "negative", "type_as", "type", "scale", "nan_to_num", "flatten",
+}  # fmt: skip
+LISTS = {"stack", "cat", "tensor", "as_tensor", "list", "tuple", "hstack", "concat"}
+# of one number these make another, which is for no share what it is for the whole
+BENT = {
+    "sqrt", "rsqrt", "log", "log1p", "log2", "log10", "exp", "expm1", "pow", "square", "clamp", "clip", "clamp_min",
+    "clamp_max", "relu", "abs", "sigmoid", "tanh", "softplus", "reciprocal", "maximum", "minimum", "max", "min", "norm",
+}  # fmt: skip
 
 
 def loss_reduction(facts: Facts, recipe: Recipe) -> str:
-    """ "mean" or "sum"; CannotLift when the loss adds a sum to a mean."""
+    """ "mean" or "sum"; CannotLift where a loss is neither, or adds a sum to a mean."""
     losses = recipe.optimization.losses
-    kinds = {reduction_of(facts, loss, recipe.train.body) or "mean" for loss in losses}
+    step = Reduction(facts, recipe.train.body, lambda: flow_of(facts, recipe.train))
+    kinds = {step.kind(loss) or "mean" for loss in losses}
     if len(kinds) > 1:
         raise CannotLift(losses[1], "some losses are sums over the batch, others means")
     return kinds.pop()
 
 
-def reduction_of(facts: Facts, node: ast.expr, body: list[ast.stmt], depth: int = 0) -> str | None:
-    """The reduction of an expression read in a block; None for what has none (a constant, a penalty on weights)."""
-    if depth > 12:
+def reduction_of(facts: Facts, node: ast.expr) -> str | None:
+    """The reduction of a call of a loss function; None where it has none, or is neither a mean nor a sum."""
+    try:
+        return Reduction(facts, [], Flow).kind(node)
+    except CannotLift:
         return None
-    if isinstance(node, ast.Name):
-        return _of_name(facts, node, body, depth)
-    if isinstance(node, ast.BinOp):
-        return _of_operation(facts, node, body, depth)
-    if isinstance(node, ast.UnaryOp):
-        return reduction_of(facts, node.operand, body, depth + 1)
-    if isinstance(node, ast.Call):
-        return _of_call(facts, node, body, depth)
-    return None
 
 
-def _of_name(facts: Facts, node: ast.Name, body: list[ast.stmt], depth: int) -> str | None:
-    found = None
-    for s in body:
-        for n in walk_here(s):
-            if isinstance(n, ast.Assign | ast.AugAssign) and n.lineno <= node.lineno:
-                targets = n.targets if isinstance(n, ast.Assign) else [n.target]
-                if any(isinstance(t, ast.Name) and t.id == node.id for t in targets) and n.value is not node:
-                    if any(x is node for x in walk(n)):
-                        continue
-                    if found == "sum" and isinstance(n, ast.AugAssign):
-                        _check_penalty(facts, n.value, n, body)
-                    found = reduction_of(facts, n.value, body, depth + 1) or found
-    return found
+class Reduction(Counted):
+    """What an expression is over the samples of the batch."""
 
+    given: dict[str, tuple[Counted, ast.expr]]
 
-def _of_operation(facts: Facts, node: ast.BinOp, body: list[ast.stmt], depth: int) -> str | None:
-    left = reduction_of(facts, node.left, body, depth + 1)
-    right = reduction_of(facts, node.right, body, depth + 1)
-    if isinstance(node.op, ast.Div) and left == "sum" and _counts_samples(node.right):
+    def __init__(self, facts: Facts, body: list[ast.stmt], follow: Callable[[], Flow]) -> None:
+        super().__init__(facts, body, follow)
+        self.deep = 0
+        self.criteria = Criteria(facts)
+
+    def kind(self, e: ast.expr) -> str | None:
+        """`mean`, `sum`, or None: what has no reduction (a constant, a penalty on weights), or none that shows."""
+        if self.deep > 12:
+            return None
+        self.deep += 1
+        try:
+            return self._kind(e)
+        finally:
+            self.deep -= 1
+
+    def _kind(self, e: ast.expr) -> str | None:
+        if isinstance(e, ast.Name):
+            return self._of_name(e)
+        if isinstance(e, ast.BinOp):
+            return self._combined(e, e.op, e.left, e.right)
+        if isinstance(e, ast.UnaryOp):
+            return self.kind(e.operand)
+        if isinstance(e, ast.NamedExpr):
+            return self.kind(e.value)
+        if isinstance(e, ast.IfExp):
+            return self._either(e, [self.kind(e.body), self.kind(e.orelse)])
+        if isinstance(e, ast.Subscript):
+            return self._of_element(e)
+        if isinstance(e, ast.List | ast.Tuple | ast.Dict):
+            return self._either(e, [self.kind(x) for x in (e.values if isinstance(e, ast.Dict) else e.elts)])
+        if isinstance(e, ast.GeneratorExp | ast.ListComp):
+            return self._repeated(e, self.kind(e.elt), [g.iter for g in e.generators])
+        return self._of_call(e) if isinstance(e, ast.Call) else None
+
+    def _either(self, node: ast.AST, kinds: list[str | None]) -> str | None:
+        found = {k for k in kinds if k is not None}
+        if len(found) > 1:
+            raise CannotLift(node, f"`{self.facts.short(node)}` is a mean over the batch here, a sum there")
+        return found.pop() if found else None
+
+    def _bent(self, node: ast.AST) -> CannotLift:
+        return CannotLift(node, f"`{self.facts.short(node)}` is for a share of the batch not what it is for the whole")
+
+    def _of_some(self, node: ast.AST) -> CannotLift:
+        return CannotLift(node, f"`{self.facts.short(node)}` is a mean over some of the samples, by their values")
+
+    # -- names -----------------------------------------------------------------------------------------------
+
+    def _of_name(self, node: ast.Name) -> str | None:
+        found: str | None = None
+        seen = False
+        for s in self.body:
+            for n in walk_here(s):
+                value = stored_value(n, node.id)
+                if value is None or value is node or getattr(n, "lineno", 0) > node.lineno:
+                    continue
+                if any(x is node for x in walk(n)):
+                    continue
+                seen = True
+                if isinstance(n, ast.AugAssign):
+                    made = self._apply(n, n.op, found, self.kind(value), None, value)
+                    found = self._repeated(n, made, self.loops(n, s))
+                elif any(isinstance(x, ast.Name) and x.id == node.id for x in walk(value)):
+                    found = self._repeated(n, self.kind(value), self.loops(n, s)) or found
+                else:
+                    made = self.kind(value)
+                    found = self._either(n, [found, made]) if n is not s and made is not None else made or found
+        if not seen and node.id in self.given:
+            giver, e = self.given[node.id]
+            assert isinstance(giver, Reduction)
+            return giver.kind(e)
+        return found or self._appended(node.id)
+
+    def _appended(self, name: str) -> str | None:
+        """`losses.append(loss)`, `losses["a"] = loss`: what a list or a dictionary holds."""
+        kinds: list[str | None] = []
+        node: ast.AST | None = None
+        for s in self.body:
+            for n in walk_here(s):
+                if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "append" and n.args:
+                    holder, value = n.func.value, n.args[0]
+                elif isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Subscript):
+                    holder, value = n.targets[0].value, n.value
+                else:
+                    continue
+                if isinstance(holder, ast.Name) and holder.id == name:
+                    node = n
+                    kinds.append(self._repeated(n, self.kind(value), self.loops(n, s)))
+        return self._either(node, kinds) if node is not None else None
+
+    def _of_element(self, e: ast.Subscript) -> str | None:
+        if not isinstance(e.value, ast.Name) or self.value(e.value).kind == "plain":
+            return None
+        return self._of_name(e.value)
+
+    def _repeated(self, node: ast.AST, kind: str | None, through: list[ast.expr]) -> str | None:
+        """What is added up in loops: over the samples themselves, the sum of their values is one over the batch."""
+        if kind is None or not any(self.goes_through_samples(e) for e in through):
+            return kind
+        raise CannotLift(node, f"`{self.facts.short(node)}` goes through the samples one after the other")
+
+    # -- operations ------------------------------------------------------------------------------------------
+
+    def _combined(self, node: ast.expr, op: ast.operator, left: ast.expr, right: ast.expr) -> str | None:
+        return self._apply(node, op, self.kind(left), self.kind(right), left, right)
+
+    def _apply(
+        self, node: ast.AST, op: ast.operator, a: str | None, b: str | None, left: ast.expr | None, right: ast.expr
+    ) -> str | None:
+        """`left op right`, of which `a` and `b` are the kinds; `left` is None for `name op= right`."""
+        if a is None and b is None:
+            return None
+        if isinstance(op, ast.Mult):
+            return self._product(node, a, b, right if a else left)
+        if isinstance(op, ast.Div):
+            return self._quotient(node, a, b, right)
+        if isinstance(op, ast.Add | ast.Sub):
+            if a is not None and b is not None and a != b:
+                raise CannotLift(node, f"`{self.facts.short(node)}` adds a sum over the batch to a mean")
+            other = right if b is None else left if a is None else None
+            if "sum" in (a, b) and other is not None and self.of_weights(other):
+                raise CannotLift(node, f"`{self.facts.short(node)}` adds a term of the weights to a sum over the batch")
+            return a or b
+        if isinstance(op, ast.MatMult):
+            return None
+        raise self._bent(node)
+
+    def _product(self, node: ast.AST, a: str | None, b: str | None, other: ast.expr | None) -> str | None:
+        kind = a or b
+        if a is not None and b is not None:
+            raise self._bent(node)
+        if other is None or not self.counts(other):
+            return kind
+        if kind == "sum":
+            raise self._bent(node)
+        return "sum"
+
+    def _quotient(self, node: ast.AST, a: str | None, b: str | None, divisor: ast.expr) -> str | None:
+        if b is not None or (a is not None and self.value(divisor).kind == "reduced"):
+            raise self._bent(node)
+        if not self.counts(divisor):
+            return a
+        if a == "mean":
+            raise CannotLift(node, f"`{self.facts.short(node)}` divides a mean over the batch by its size")
         return "mean"
-    if isinstance(node.op, ast.Mult):
-        return left or right
-    if isinstance(node.op, ast.Add | ast.Sub) and {left, right} == {"mean", "sum"}:
-        raise CannotLift(node, f"`{facts.short(node)}` adds a sum over the batch to a mean")
-    if isinstance(node.op, ast.Add | ast.Sub) and {left, right} == {"sum", None}:
-        _check_penalty(facts, node.left if left is None else node.right, node, body)
-    return left or right
 
+    # -- calls -----------------------------------------------------------------------------------------------
 
-def _check_penalty(facts: Facts, term: ast.expr, node: ast.AST, body: list[ast.stmt]) -> None:
-    """Raise where a term of the weights is added to a sum over the batch: every process would add it once more."""
-    if _of_parameters(term, body):
-        raise CannotLift(node, f"`{facts.short(node)}` adds a term of the weights to a sum over the batch")
+    def _of_call(self, call: ast.Call) -> str | None:
+        full = self.facts.names.resolve(call.func)
+        last = full.rpartition(".")[2] if full else last_name(call)
+        of_tensor = full is None and isinstance(call.func, ast.Attribute)
+        if full is not None and not full.startswith("torch."):
+            return self._passed_on(call)
+        taken = call.func.value if of_tensor else call.args[0] if call.args else None  # type: ignore[attr-defined]
+        if (full or of_tensor) and taken is not None and last in (*MEANS, *SUMS):
+            return self._reduced(call, taken, last)
+        if is_loss_of_torch(full):
+            return self._of_loss(call)
+        if full and last in OPERATIONS and len(call.args) > 1:
+            return self._combined(call, OPERATIONS[last](), *call.args[:2])
+        known = self.kind(taken) if taken is not None and (full or of_tensor) and not _is_self(taken) else None
+        if known is not None:
+            return self._of_number(call, taken, last, known, of_tensor)  # type: ignore[arg-type]
+        if full is None and isinstance(call.func, ast.Name) and self._is_builtin(call.func):
+            return self._of_builtin(call)
+        if full is None:
+            return self._of_called(call)
+        return "sum" if last in ("dot", "vdot") or _sums_up(call, last) else None
 
-
-def _counts_samples(node: ast.expr) -> bool:
-    return any(
-        (isinstance(n, ast.Attribute) and n.attr in ("size", "shape", "batch_size"))
-        or (isinstance(n, ast.Name) and (n.id == "len" or "batch" in n.id.lower() or n.id in ("N", "n", "bs")))
-        for n in walk(node)
-    )
-
-
-def _of_call(facts: Facts, call: ast.Call, body: list[ast.stmt], depth: int) -> str | None:
-    asked = _asked(call)
-    if asked is not None:
-        return asked
-    full = facts.names.resolve(call.func)
-    last = (full or (call.func.attr if isinstance(call.func, ast.Attribute) else "")).split(".")[-1]
-    if last == "sum" and not call.keywords and len(call.args) == (1 if full else 0):
-        inner = call.args[0] if full else call.func.value  # type: ignore[attr-defined]
-        return None if _of_parameters(inner, body) else "sum"
-    if last == "mean":
+    def _reduced(self, call: ast.Call, taken: ast.expr, last: str) -> str | None:
+        """`x.sum()`, `torch.mean(x)`, along dimensions or of everything."""
+        known = self.kind(taken)
+        if known is not None:
+            return known  # of one number, or of several that were put together
+        before, after = self.value(taken), self.value(call)
+        if after.kind == "batch" or (before.kind == "plain" and self.of_weights(taken)):
+            return None  # along another dimension; of the weights
+        along = len(call.args) + len(call.keywords) - (taken in call.args)
+        if before.kind != "batch" and along:
+            return None
+        if last in SUMS:
+            return "sum"
+        if before.picked:
+            raise self._of_some(call)
         return "mean"
-    if full is not None and full.startswith("torch.nn.functional."):
-        return "mean"
-    if full is None and isinstance(call.func, ast.Name | ast.Attribute):
-        return _when_called(facts, call.func, depth)
-    return None
+
+    def _of_loss(self, call: ast.Call) -> str | None:
+        """`F.cross_entropy(x, y, weight=w)`"""
+        return self._made_by([call], call)
+
+    def _made_by(self, calls: list[ast.Call], call: ast.Call) -> str | None:
+        """A loss of torch; `calls`: what made it, and its call, which both may say how."""
+        kind = asked(calls, self.criteria.constant) or "mean"
+        if kind == "none":
+            return None
+        if kind == "mean" and weighs(self.facts, calls, self.criteria.constant):
+            raise CannotLift(call, f"`{self.facts.short(call)}` is a mean that is weighted by its targets")
+        if kind == "mean" and any(self._picked(a) for a in call.args):
+            raise self._of_some(call)
+        return kind
+
+    def _picked(self, e: ast.expr) -> bool:
+        if isinstance(e, ast.Name) and e.id in self.given:
+            giver, given = self.given[e.id]
+            assert isinstance(giver, Reduction)
+            return giver._picked(given)
+        return bool(self.body) and self.value(e).picked
+
+    def _of_number(self, call: ast.Call, taken: ast.expr, last: str, known: str, of_tensor: bool) -> str | None:
+        """A method of a mean or a sum."""
+        plain = last.rstrip("_")
+        if plain in OPERATIONS:
+            other = next((a for a in call.args if a is not taken), None)
+            return self._combined(call, OPERATIONS[plain](), taken, other) if other is not None else known
+        if plain in BENT:
+            raise self._bent(call)
+        return known if plain in THE_SAME | LISTS or of_tensor else None
+
+    def _is_builtin(self, name: ast.Name) -> bool:
+        return self.facts.scopes.scope_of(name).lookup(name.id) is None
+
+    def _of_builtin(self, call: ast.Call) -> str | None:
+        name = call.func.id  # type: ignore[attr-defined]
+        kinds = [self.kind(a) for a in call.args]
+        if name in ("max", "min", "abs", "pow") and any(kinds):
+            raise self._bent(call)
+        return self._either(call, kinds) if name in ("sum", "float", "list") else None
+
+    def _of_called(self, call: ast.Call) -> str | None:
+        """A criterion, a function of this file, or what is not known."""
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "values" and not call.args:
+            return self.kind(call.func.value)
+        found = self.criteria.called(call.func)
+        kinds = [self._when_called(what, call) for what in found]
+        return self._either(call, kinds) if found else self._passed_on(call)
+
+    def _passed_on(self, call: ast.Call) -> str | None:
+        """What is not known gives back the loss that it is given, as `scaler.scale(loss)` does."""
+        kinds = [k for a in call.args if (k := self.kind(a)) is not None]
+        return kinds[0] if len(kinds) == 1 else None
+
+    def _when_called(self, what: Called, call: ast.Call) -> str | None:
+        f = what.function
+        if f is None:
+            return self._made_by([what.made, call] if what.made is not None else [call], call)
+        if self.deep > 8:
+            return None
+        names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)][what.bound :]
+        given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
+        defaults = {} if isinstance(f, ast.Lambda) else {n: d for n in names if (d := default_of(f, n)) is not None}
+        known = {n: e for n, e in (defaults | given).items() if isinstance(e, ast.Constant)}
+        inner = copy(self)
+        inner.__dict__.pop("means", None)
+        inner.given = {n: (self, e) for n, e in given.items()}
+        inner.criteria = self.criteria.within(what, known)
+        if isinstance(f, ast.Lambda):
+            inner.body, inner.follow = [], Flow
+            return inner.kind(f.body)
+        values = {n: self.value(e) if self.body else BATCH for n, e in given.items()}
+        holder = self.facts.classes.holder(f)
+        inner.body, inner.follow = f.body, lambda: self.facts.mixing.flow(f, values, holder)
+        return self._either(call, [inner.kind(e) for e in inner.criteria.returned(f)])
 
 
-def _of_function(facts: Facts, f: ast.FunctionDef | ast.AsyncFunctionDef, depth: int) -> str | None:
-    returned = [n.value for n in walk_here(f) if isinstance(n, ast.Return) and n.value is not None]
-    return _only({reduction_of(facts, value, f.body, depth + 1) for value in returned})
+def _is_self(e: ast.expr) -> bool:
+    return isinstance(e, ast.Name) and e.id == "self"
 
 
-def _only(kinds: set[str | None]) -> str | None:
-    return kinds.pop() if len(kinds) == 1 else None
-
-
-def _of_parameters(node: ast.expr, body: list[ast.stmt], depth: int = 0) -> bool:
-    """Whether an expression is of the weights, or of what the step made of them: `for p in net.parameters()`."""
-    of_weights = ("parameters", "named_parameters", *(("weight", "bias") if not depth else ()))
-    if any(isinstance(n, ast.Attribute) and n.attr in of_weights for n in walk(node)):
-        return True
-    names = {n.id for n in walk(node) if isinstance(n, ast.Name)}
-    made = [n for s in body for n in walk_here(s)] if names and depth < 4 else []
-    for n in made:
-        if not isinstance(n, ast.Assign | ast.AugAssign | ast.For):
-            continue
-        if not isinstance(n, ast.For) and any(x is node for x in walk(n)):
-            continue  # what it is made of, and not what it was before
-        targets = n.targets if isinstance(n, ast.Assign) else [n.target]
-        stored = {t.id for target in targets for t in walk(target) if isinstance(t, ast.Name)}
-        if stored & names and _of_parameters(n.iter if isinstance(n, ast.For) else n.value, body, depth + 1):
-            return True
-    return False
-
-
-def _when_called(facts: Facts, made: ast.expr, depth: int) -> str | None:
-    """What `criterion`, `self.criterion`, `nn.MSELoss()`, `Own()`, a function of this file give when called."""
-    if depth > 12:
-        return None
-    if isinstance(made, ast.Name):
-        f = local_function(facts, made)
-        return _of_function(facts, f, depth) if f is not None else _of_name_called(facts, made, depth)
-    if isinstance(made, ast.Attribute):
-        return _of_attribute(facts, made, depth)
-    if not isinstance(made, ast.Call):
-        return None
-    if LOSS.fullmatch(facts.names.resolve(made.func) or ""):
-        return _asked(made) or "mean"
-    if isinstance(made.func, ast.Attribute) and made.func.attr in MOVED:
-        return _when_called(facts, made.func.value, depth + 1)
-    own = [c for c in facts.classes.modules if isinstance(made.func, ast.Name) and c.name == made.func.id]
-    forward = facts.classes.methods(own[0]).get("forward") if len(own) == 1 else None
-    return _of_function(facts, forward, depth) if forward is not None else None
-
-
-def _of_name_called(facts: Facts, name: ast.Name, depth: int) -> str | None:
-    """`criterion = nn.MSELoss(reduction="sum")`, in whatever scope the name is bound."""
-    scope = facts.scopes.scope_of(name).lookup(name.id)
-    if scope is None:
-        return None
-    values = facts.devices.assigned(name.id, scope) or []
-    if name.id in scope.params:
-        values = [*values, *(facts.devices.given(scope, name.id) or _given_to_class(facts, scope.node, name.id))]
-    return _only({_when_called(facts, v, depth + 1) for v in values})
-
-
-def _given_to_class(facts: Facts, f: ast.AST, name: str) -> list[ast.expr]:
-    """What the constructor `f` of a class is given for a parameter."""
-    c = facts.classes.holder(f)
-    if c is None or not isinstance(f, ast.FunctionDef) or f.name != "__init__":
-        return []
-    return [v for call in calls_of_class(facts, c) or () if (v := argument(call, f, name, True)) is not None]
-
-
-def _of_attribute(facts: Facts, a: ast.Attribute, depth: int) -> str | None:
-    """`self.criterion`: what any class of the file sets it to; `self.loss`, `model.loss`: what its method returns."""
-    methods = [m for c in facts.walk(ast.ClassDef) if (m := facts.classes.methods(c).get(a.attr)) is not None]
-    stores = [n for n in facts.walk(ast.Attribute) if n.attr == a.attr and isinstance(n.ctx, ast.Store)]
-    ups = [facts.scopes.parents.get(n) for n in stores]
-    kinds = {_of_function(facts, m, depth) for m in methods}
-    kinds |= {_when_called(facts, up.value, depth + 1) for up in ups if isinstance(up, ast.Assign)}
-    return _only(kinds)
-
-
-def _asked(call: ast.Call) -> str | None:
-    """What `reduction=` or the old `size_average=` says."""
-    for k in call.keywords:
-        if isinstance(k.value, ast.Constant):
-            if k.arg == "reduction" and k.value.value in ("sum", "mean"):
-                return str(k.value.value)
-            if k.arg == "size_average":
-                return "mean" if k.value.value else "sum"
-    return None
+def _sums_up(call: ast.Call, last: str) -> bool:
+    """`torch.einsum("bi,bi->", a, b)`"""
+    text = call.args[0].value if last == "einsum" and call.args and isinstance(call.args[0], ast.Constant) else ""
+    return isinstance(text, str) and text.replace(" ", "").endswith("->")

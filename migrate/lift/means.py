@@ -9,15 +9,10 @@ import ast
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
+from ..facts.batch_operations import PICKS
 from ..facts.batch_values import Flow, Value
 from ..facts.nodes import walk
 from ..facts.script import Facts
-
-# what they give has a length that goes by the values
-PICKS = {
-    "masked_select", "nonzero", "unique", "unique_consecutive", "compress", "index_select", "pack_padded_sequence",
-    "argwhere", "flatnonzero", "take", "narrow",
-}  # fmt: skip
 
 
 class Means:

@@ -3,8 +3,10 @@
 import re
 import subprocess
 import sys
+import textwrap
 
 import pytest
+import torch
 from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.running import check_same
@@ -168,3 +170,133 @@ def test_two_processes_print_what_one_does(text, tmp_path):
     assert two.returncode == 0, two.stderr
     numbers = [[float(n) for n in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", p.stdout)] for p in (one, two)]
     assert numbers[0] == pytest.approx(numbers[1], rel=1e-4, abs=1e-6)
+
+
+BATCH = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+xs, us, ys = torch.randn(16, 5), torch.randn(16, 5), torch.tensor(2 * [0, 1, 2, 3, 3, 0, 2, 1])
+w = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])
+
+
+class Focal(nn.Module):
+    def __init__(self, reduction="mean"):
+        super().__init__()
+        self.reduction = reduction
+
+    def forward(self, a, b):
+        e = F.cross_entropy(a, b, reduction="none")
+        if self.reduction == "mean":
+            return e.mean()
+        elif self.reduction == "sum":
+            return e.sum()
+        return e
+
+
+class Pairs(nn.Module):
+    def forward(self, a, b):
+        return F.cross_entropy(a @ b.t(), torch.arange(len(a)))
+
+
+def main():
+    model = nn.Linear(5, 5)
+    opt = torch.optim.SGD(model.parameters(), 0.1)
+    for epoch in range(2):
+        for x, u, y in DataLoader(TensorDataset(xs, us, ys), 8):
+            opt.zero_grad()
+            out = model(x)
+            LINES
+            loss.backward()
+            opt.step()
+
+
+main()
+"""
+LOSSES = """
+F.cross_entropy(out, y)
+F.cross_entropy(out, y, weight=w)
+F.cross_entropy(out, y, w)
+F.cross_entropy(out, y, weight=None)
+F.cross_entropy(out, y, weight=w, reduction="sum")
+F.cross_entropy(out, y, weight=w, reduction="none").mean()
+F.cross_entropy(out, y, ignore_index=1)
+F.binary_cross_entropy_with_logits(out, u.sigmoid(), pos_weight=w)
+F.cross_entropy(out, y) / x.size(0)
+F.cross_entropy(out, y) * len(x)
+F.mse_loss(out, u, reduction="sum") / x.size(0)
+F.mse_loss(out, u, reduction="sum") / x.size(1)
+F.mse_loss(out, u, reduction="sum") / out.numel()
+((out - u) ** 2).sum(1).mean()
+((out - u) ** 2).sum(dim=1).sum(dim=0)
+((out - u) ** 2)[y > 1].mean()
+((out - u) ** 2)[y > 1].sum()
+F.mse_loss(out[y > 1], u[y > 1])
+(out[1:] - out[:-1]).pow(2).mean()
+torch.sqrt(F.mse_loss(out, u))
+F.mse_loss(out, u).log()
+F.mse_loss(out, u) ** 0.5
+F.mse_loss(out, u) * F.l1_loss(out, u)
+(out - u).pow(2).sum().mul(0.5)
+(out - u).pow(2).mean().add(out.pow(2).sum())
+torch.dot(out[:, 0], u[:, 0])
+torch.einsum("bi,bi->", out, u)
+torch.stack([F.mse_loss(out, u), F.l1_loss(out, u)]).sum()
+nn.CrossEntropyLoss(w)(out, y)
+nn.CrossEntropyLoss(ignore_index=2)(out, y)
+nn.MSELoss(reduction="sum")(out, u)
+(lambda a, b: F.mse_loss(a, b, reduction="sum"))(out, u)
+{"a": nn.MSELoss(reduction="sum")}["a"](out, u)
+getattr(nn, "MSELoss")(reduction="sum")(out, u)
+Focal()(out, y)
+Focal("sum")(out, y)
+Focal(reduction="none")(out, y).mean()
+Pairs()(out, u)
+F.mse_loss(out, u) if epoch else F.l1_loss(out, u, reduction="sum")
+""".strip().splitlines()
+SEVERAL = [
+    ("criterion = Focal('sum')", "loss = criterion(out, y)"),
+    ("criterion = Pairs()", "loss = criterion(out, u)"),
+    ("b, d = x.shape", "loss = F.mse_loss(out, u, reduction='sum') / b"),
+    ("b, d = x.shape", "loss = F.mse_loss(out, u, reduction='sum') / d"),
+    ("loss = F.mse_loss(out, u, reduction='sum')", "loss /= len(x)"),
+    ("loss = F.mse_loss(out, u)", "loss /= len(x)"),
+    ("loss, n = F.mse_loss(out, u, reduction='sum'), len(x)", "loss = loss * 2"),
+    ("losses = {'a': F.mse_loss(out, u, reduction='sum')}", "loss = sum(losses.values())"),
+    ("losses = [F.mse_loss(out, u), F.l1_loss(out, u)]", "loss = sum(losses)"),
+    ("mask = y > 1", "loss = F.mse_loss(out[mask], u[mask])"),
+    ("at = torch.nonzero(y > 1).squeeze(1)", "loss = F.mse_loss(out[at], u[at])"),
+    ("mse = F.mse_loss(out, u)", "loss = mse.sqrt()"),
+    ("rows = torch.arange(len(x))", "loss = -out.log_softmax(1)[rows, y].mean()"),
+]
+
+
+def _of_shares(lines, sizes):
+    """The loss of each share of one batch, computed by itself."""
+    made = {}
+    exec(BATCH.partition("def main")[0], made)
+    body = textwrap.indent(f"out = model(x)\n{lines}\nreturn loss", "    ")
+    exec(f"def f(model, x, u, y, epoch=1):\n{body}", made)
+    torch.manual_seed(1)
+    model = made["nn"].Linear(5, 5)
+    parts = zip(*(made[n][: sum(sizes)].split(sizes) for n in ("xs", "us", "ys")), strict=True)
+    return [float(made["f"](model, *part)) for part in parts]
+
+
+@pytest.mark.parametrize("lines", [*(f"loss = {e}" for e in LOSSES), *("\n".join(two) for two in SEVERAL)])
+def test_what_is_said_of_a_loss_is_so(lines):
+    """Divided batches, weighed as the result says, give the whole batch's loss; else they are whole, and it is told."""
+    (whole,) = _of_shares(lines, [8])
+    shares = [(_of_shares(lines, sizes), sizes) for sizes in ([5, 3], [4, 4])]
+    means = all((a * n + b * m) / 8 == pytest.approx(whole, rel=1e-4) for (a, b), (n, m) in shares)
+    sums = all(a + b == pytest.approx(whole, rel=1e-4) for (a, b), _ in shares)
+    result = migrate_text(BATCH.replace("LINES", lines.replace("\n", "\n" + " " * 12)))
+    said = "sum" if 'loss_reduction = "sum"' in result.text else "mean"
+    if "divide_batches = False" in result.text:
+        said = "neither"
+        assert any(n.message.startswith(WHOLE) for n in result.attention)
+    undecided = said == "neither" and " if epoch else " in lines  # in one epoch
+    assert undecided or said == ("mean" if means else "sum" if sums else "neither")

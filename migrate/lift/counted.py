@@ -1,0 +1,139 @@
+"""What the numbers of a step are about: the samples of its batch, their count, or the weights."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+from ..facts.batch_values import Flow, Value
+from ..facts.nodes import walk
+from ..facts.script import Facts
+from .means import Means
+from .nodes import walk_here
+
+SIZES = {"numel", "nelement"}
+THROUGH = ("range", "enumerate", "zip", "list")
+OF_WEIGHTS = ("parameters", "named_parameters", "weight", "bias")
+
+
+class Counted:
+    """Asked of expressions of a step, or of a function that it calls; `given`: its parameters, and who gives them."""
+
+    def __init__(self, facts: Facts, body: list[ast.stmt], follow: Callable[[], Flow]) -> None:
+        self.facts, self.body, self.follow = facts, body, follow
+        self.given: dict[str, tuple[Counted, ast.expr]] = {}
+
+    @cached_property
+    def means(self) -> Means:
+        return Means(self.facts, self.body, {}, self.follow)
+
+    def value(self, e: ast.expr) -> Value:
+        """What an expression is of the batch."""
+        return self.means.value(e)[0]
+
+    def counts(self, e: ast.expr, depth: int = 0) -> bool:
+        """Whether a number counts the samples of the batch: `len(x)`, `x.size(0)`, `b` of `b, c = x.shape`."""
+        if depth > 6:
+            return False
+        if isinstance(e, ast.Name):
+            return self._name_counts(e, depth)
+        if isinstance(e, ast.BinOp):
+            return self.counts(e.left, depth + 1) or self.counts(e.right, depth + 1)
+        if isinstance(e, ast.Subscript):
+            shape = isinstance(e.value, ast.Attribute) and e.value.attr == "shape"
+            shape = shape or (isinstance(e.value, ast.Call) and last_name(e.value) == "size" and not e.value.args)
+            return shape and isinstance(e.slice, ast.Constant) and e.slice.value == 0
+        if not isinstance(e, ast.Call):
+            return False
+        if isinstance(e.func, ast.Name):
+            known = e.func.id in ("float", "int", "max") and any(self.counts(a, depth + 1) for a in e.args)
+            return known or (e.func.id == "len" and not (e.args and self._is_alike(e.args[0])))
+        first = (
+            last_name(e) == "size" and len(e.args) == 1 and isinstance(e.args[0], ast.Constant) and e.args[0].value == 0
+        )
+        return (first or last_name(e) in SIZES) and not self.of_weights(e)
+
+    def _is_alike(self, e: ast.expr) -> bool:
+        """What is as long on every rank: a list of heads, a loader."""
+        known = self.body and self.value(e).kind == "plain"
+        return bool(known) and not (isinstance(e, ast.Name) and e.id in self.given)
+
+    def _name_counts(self, name: ast.Name, depth: int) -> bool:
+        for s in self.body:
+            for n in walk_here(s):
+                if not isinstance(n, ast.Assign) or n.lineno > name.lineno:
+                    continue
+                value = stored_value(n, name.id)
+                if value is not None and value is not name and self.counts(value, depth + 1):
+                    return True
+                if any(_first_of(t, name.id) for t in n.targets) and _is_shape(n.value):
+                    return True
+        giver = self.given.get(name.id)
+        return giver is not None and giver[0].counts(giver[1], depth + 1)
+
+    def of_weights(self, e: ast.expr, depth: int = 0) -> bool:
+        """Whether an expression is of the weights, or of what the step made of them: `for p in net.parameters()`."""
+        if self.body and self.value(e).kind == "batch":
+            return False
+        if any(isinstance(n, ast.Attribute) and n.attr in OF_WEIGHTS for n in walk(e)):
+            return True
+        names = {n.id for n in walk(e) if isinstance(n, ast.Name)}
+        return bool(names) and depth < 4 and any(self.of_weights(m, depth + 1) for m in self._makers(e, names))
+
+    def _makers(self, e: ast.expr, names: set[str]) -> Iterator[ast.expr]:
+        """What an expression's names are given: by statements, by loops, by the comprehension that it stands in."""
+        for n in (n for s in self.body for n in walk_here(s)):
+            if not isinstance(n, ast.Assign | ast.AugAssign | ast.For | ast.comprehension):
+                continue
+            if isinstance(n, ast.Assign | ast.AugAssign) and any(x is e for x in walk(n)):
+                continue  # what it is made of, and not what it was before
+            targets = n.targets if isinstance(n, ast.Assign) else [n.target]
+            if names & {t.id for target in targets for t in walk(target) if isinstance(t, ast.Name)}:
+                yield n.iter if isinstance(n, ast.For | ast.comprehension) else n.value
+
+    def loops(self, node: ast.AST, top: ast.stmt) -> list[ast.expr]:
+        """What the loops around a statement go through, up to the statement of the body."""
+        found = []
+        for up in (node, *self.facts.scopes.ancestors(node)):
+            if isinstance(up, ast.For):
+                found.append(up.iter)
+            if up is top:
+                break
+        return found
+
+    def goes_through_samples(self, e: ast.expr) -> bool:
+        if isinstance(e, ast.Call) and isinstance(e.func, ast.Name) and e.func.id in THROUGH:
+            return any(self.counts(a) or self.goes_through_samples(a) for a in e.args)
+        value = self.value(e)
+        return value.kind == "batch" and not value.holds
+
+
+def stored_value(n: ast.AST, name: str) -> ast.expr | None:
+    """What a statement gives a name: also in `loss, n = f(x), len(x)`."""
+    if isinstance(n, ast.AugAssign):
+        return n.value if isinstance(n.target, ast.Name) and n.target.id == name else None
+    if not isinstance(n, ast.Assign):
+        return None
+    for t in n.targets:
+        if isinstance(t, ast.Name) and t.id == name:
+            return n.value
+        if isinstance(t, ast.Tuple) and isinstance(n.value, ast.Tuple) and len(t.elts) == len(n.value.elts):
+            for part, value in zip(t.elts, n.value.elts, strict=True):
+                if isinstance(part, ast.Name) and part.id == name:
+                    return value
+    return None
+
+
+def _first_of(target: ast.expr, name: str) -> bool:
+    return (
+        isinstance(target, ast.Tuple | ast.List) and isinstance(target.elts[0], ast.Name) and target.elts[0].id == name
+    )
+
+
+def _is_shape(e: ast.expr) -> bool:
+    return (isinstance(e, ast.Attribute) and e.attr == "shape") or (isinstance(e, ast.Call) and last_name(e) == "size")
+
+
+def last_name(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

@@ -1,0 +1,286 @@
+"""What computes a loss when it is called: a loss of torch as it was made, or a function or a class of the file."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..codemods.unread_attributes import calls_of_class
+from ..facts.devices import argument, argument_at, default_of
+from ..facts.script import Facts
+from .nodes import local_function
+
+MOVED = ("to", "cuda", "cpu", "float", "double", "half")
+LOSS = re.compile(r"torch\.nn\.(.*\.)?\w+Loss(2d)?")
+FUNCTIONS = "torch.nn.functional."
+OF_TORCH = re.compile(r"torch\.nn\.functional\.(\w+_loss|\w*cross_entropy\w*|kl_div)")
+# where weights and an index that is left out stand: their means are over the weights of the targets that count
+WEIGHED = {
+    "cross_entropy": {"weight": 2, "ignore_index": 4}, "nll_loss": {"weight": 2, "ignore_index": 4},
+    "CrossEntropyLoss": {"weight": 0, "ignore_index": 2}, "NLLLoss": {"weight": 0, "ignore_index": 2},
+    "NLLLoss2d": {"weight": 0, "ignore_index": 2},
+}  # fmt: skip
+UNKNOWN = object()
+Body = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+@dataclass(frozen=True)
+class Called:
+    """A loss of torch (`made`: how, None where the call itself says all), or a `function`.
+
+    `bound`: its first parameter is the object, which `maker` made.
+    """
+
+    made: ast.Call | None = None
+    function: Body | None = None
+    bound: bool = False
+    maker: ast.Call | None = None
+
+
+def is_loss_of_torch(full: str | None) -> bool:
+    return full is not None and OF_TORCH.fullmatch(full) is not None
+
+
+class Criteria:
+    """Asked in a step, or `within` what it calls, where the parameters of that may be known."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.holder: ast.ClassDef | None = None
+        self.maker: ast.Call | None = None
+        self.constants: Mapping[str, ast.expr] = {}
+
+    def within(self, what: Called, constants: Mapping[str, ast.expr]) -> Criteria:
+        inner = Criteria(self.facts)
+        inner.constants = constants
+        inner.holder = self.facts.classes.holder(what.function) if what.function is not None and what.bound else None
+        inner.maker = what.maker
+        if inner.holder is not None and inner.maker is None:
+            made = calls_of_class(self.facts, inner.holder) or []
+            inner.maker = made[0] if len(made) == 1 else None
+        return inner
+
+    # -- what is called ----------------------------------------------------------------------------------------
+
+    def called(self, func: ast.expr, depth: int = 0) -> list[Called]:
+        """All that an expression may be when it is called; empty where that does not show."""
+        if depth > 8:
+            return []
+        if isinstance(func, ast.Name):
+            f = local_function(self.facts, func)
+            if f is not None:
+                return [Called(function=f)]
+            return [c for v in self._values(func) for c in self._made(v, depth + 1)]
+        if isinstance(func, ast.Attribute):
+            return self._of_attribute(func, depth)
+        if isinstance(func, ast.Subscript):
+            return [c for v in self._held(func) for c in self._made(v, depth + 1)]
+        return self._made(func, depth + 1)
+
+    def _made(self, value: ast.expr, depth: int) -> list[Called]:
+        """What `nn.MSELoss()`, `Own()`, `partial(F.mse_loss)`, `F.mse_loss`, a lambda give when called."""
+        full = self.facts.names.resolve(value if not isinstance(value, ast.Call) else value.func) or ""
+        if isinstance(value, ast.Lambda):
+            return [Called(function=value)]
+        if is_loss_of_torch(full) and not isinstance(value, ast.Call):
+            return [Called()]
+        if isinstance(value, ast.IfExp):
+            return [*self._made(value.body, depth + 1), *self._made(value.orelse, depth + 1)]
+        if isinstance(value, ast.Name | ast.Attribute | ast.Subscript):
+            return self.called(value, depth + 1)
+        if not isinstance(value, ast.Call):
+            return []
+        told = any(k.arg == "reduction" and isinstance(k.value, ast.Constant) for k in value.keywords)
+        if LOSS.fullmatch(full) or full == "functools.partial" or told:
+            return [Called(made=value)]
+        if isinstance(value.func, ast.Attribute) and value.func.attr in MOVED:
+            return self._made(value.func.value, depth + 1)
+        own = [c for c in self.facts.classes.modules if isinstance(value.func, ast.Name) and c.name == value.func.id]
+        forward = self.facts.classes.methods(own[0]).get("forward") if len(own) == 1 else None
+        return [Called(function=forward, bound=True, maker=value)] if forward is not None else []
+
+    def _values(self, name: ast.Name) -> list[ast.expr]:
+        scope = self.facts.scopes.scope_of(name).lookup(name.id)
+        if scope is None:
+            return []
+        values = self.facts.devices.assigned(name.id, scope) or []
+        if name.id in scope.params:
+            given = self.facts.devices.given(scope, name.id) or self._given_to_class(scope.node, name.id)
+            values = [*values, *given]
+        return values
+
+    def _given_to_class(self, f: ast.AST, name: str) -> list[ast.expr]:
+        """What the constructor `f` of a class is given for a parameter."""
+        c = self.facts.classes.holder(f)
+        if c is None or not isinstance(f, ast.FunctionDef) or f.name != "__init__":
+            return []
+        calls = calls_of_class(self.facts, c) or ()
+        return [v for call in calls if (v := argument(call, f, name, True)) is not None]
+
+    def _of_attribute(self, a: ast.Attribute, depth: int) -> list[Called]:
+        """`self.criterion`: what any class of the file sets it to; `self.loss`, `model.loss`: its method."""
+        classes = [self.holder] if self.holder is not None else self.facts.walk(ast.ClassDef)
+        methods = [m for c in classes if (m := self.facts.classes.methods(c).get(a.attr)) is not None]
+        found = [Called(function=m, bound=not _is_static(m)) for m in methods]
+        return found + [c for v in self._stored(a) for c in self._made(v, depth + 1)]
+
+    def _stored(self, a: ast.Attribute) -> Iterator[ast.expr]:
+        for n in self.facts.walk(ast.Attribute):
+            up = self.facts.scopes.parents.get(n) if n.attr == a.attr and isinstance(n.ctx, ast.Store) else None
+            pairs = self.facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else None
+            if isinstance(up, ast.Assign | ast.AnnAssign) and up.value is not None:
+                yield up.value
+            elif isinstance(pairs, ast.Assign) and isinstance(pairs.value, ast.Tuple):
+                yield from pairs.value.elts[up.elts.index(n) :][:1]  # type: ignore[union-attr]
+
+    def _held(self, e: ast.Subscript) -> list[ast.expr]:
+        """`losses["a"]` of a dictionary or a list that is written out."""
+        if isinstance(e.value, ast.Name):
+            holders = self._values(e.value)
+        else:
+            holders = list(self._stored(e.value)) if isinstance(e.value, ast.Attribute) else [e.value]
+        found: list[ast.expr] = []
+        for h in holders:
+            if isinstance(h, ast.Dict):
+                pairs = zip(h.keys, h.values, strict=True)
+                named = [v for k, v in pairs if k is not None and ast.unparse(k) == ast.unparse(e.slice)]
+                found += named or h.values
+            elif isinstance(h, ast.List | ast.Tuple):
+                found += h.elts
+        return found
+
+    # -- what is known -----------------------------------------------------------------------------------------
+
+    def constant(self, e: ast.expr | None) -> Any:
+        """The value of an expression that is written out here, or where the object was made; else UNKNOWN."""
+        if isinstance(e, ast.Constant):
+            return e.value
+        if isinstance(e, ast.Name):
+            if e.id in self.constants:
+                return self.constant(self.constants[e.id])
+            made = self.facts.devices.assigned(e.id, home) if (home := self._home(e)) is not None else None
+            return made[0].value if made and len(made) == 1 and isinstance(made[0], ast.Constant) else self._given(e.id)
+        if isinstance(e, ast.Attribute) and isinstance(e.value, ast.Name) and e.value.id == "self" and self.holder:
+            stores = list(self._stored(e))
+            return self._of_constructor(stores[0]) if len(stores) == 1 else UNKNOWN
+        return UNKNOWN
+
+    def _home(self, name: ast.Name) -> Any:
+        scope = self.facts.scopes.scope_of(name).lookup(name.id)
+        return scope if scope is not None and name.id not in scope.params else None
+
+    def _of_constructor(self, e: ast.expr) -> Any:
+        return self._given(e.id) if isinstance(e, ast.Name) else e.value if isinstance(e, ast.Constant) else UNKNOWN
+
+    def _given(self, name: str) -> Any:
+        """What the constructor of the class was given for a parameter."""
+        init = self.facts.classes.methods(self.holder).get("__init__") if self.holder is not None else None
+        if not isinstance(init, ast.FunctionDef) or self.maker is None:
+            return UNKNOWN
+        value = argument(self.maker, init, name, True)
+        value = default_of(init, name) if value is None else value
+        return value.value if isinstance(value, ast.Constant) else UNKNOWN
+
+    def returned(self, f: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.expr]:
+        """What a function may return, branches aside that what is known rules out."""
+        found: list[ast.expr] = []
+        self._collect(f.body, found)
+        return found
+
+    def _collect(self, block: list[ast.stmt], found: list[ast.expr]) -> bool:
+        """Whether a block returns in any case."""
+        for s in block:
+            if isinstance(s, ast.Return):
+                found += [s.value] if s.value is not None else []
+                return True
+            if isinstance(s, ast.Raise):
+                return True
+            if isinstance(s, ast.If):
+                truth = self._truth(s.test)
+                ends = [self._collect(b, found) for b, t in ((s.body, True), (s.orelse, False)) if truth in (t, None)]
+                if all(ends):
+                    return True
+            elif isinstance(s, ast.With):
+                if self._collect(s.body, found):
+                    return True
+            elif isinstance(s, ast.For | ast.While | ast.Try):
+                self._collect(s.body, found)
+        return False
+
+    def _truth(self, test: ast.expr) -> bool | None:
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            truth = self._truth(test.operand)
+            return None if truth is None else not truth
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            left, right = self.constant(test.left), self.constant(test.comparators[0])
+            if left is UNKNOWN or right is UNKNOWN:
+                return None
+            if isinstance(test.ops[0], ast.Eq | ast.Is):
+                return bool(left == right)
+            return bool(left != right) if isinstance(test.ops[0], ast.NotEq | ast.IsNot) else None
+        value = self.constant(test)
+        return None if value is UNKNOWN else bool(value)
+
+
+def asked(calls: list[ast.Call], constant: Callable[[ast.expr | None], Any]) -> str | None:
+    """What `reduction=` or the old `size_average=` says."""
+    for k in (k for call in calls for k in call.keywords):
+        value = constant(k.value)
+        if k.arg == "reduction" and value in ("sum", "mean", "none"):
+            return str(value)
+        if k.arg == "reduction" and value == "batchmean":
+            return "mean"
+        if k.arg == "reduce" and value is False:
+            return "none"
+        if k.arg == "size_average" and value in (True, False):
+            return "mean" if value else "sum"
+    return None
+
+
+def weighs(facts: Facts, calls: list[ast.Call], constant: Callable[[ast.expr | None], Any]) -> bool:
+    """Whether the mean of a loss of torch is one over the weights of its targets, or over those that count."""
+    for call in calls:
+        full, shift = facts.names.resolve(call.func) or "", 0
+        if full == "functools.partial" and call.args:
+            full, shift = facts.names.resolve(call.args[0]) or "", 1
+        last = full.rpartition(".")[2]
+        places = WEIGHED.get(last)
+        if places is None:
+            known = [k.arg for c in calls for k in c.keywords]
+            if any(a in ("weight", "ignore_index") for a in known) and any(_is_weighed(facts, c) for c in calls):
+                return True
+            continue
+        for name, place in places.items():
+            value = argument_at(call, name, place + shift)
+            if value is not None and constant(value) is not None:
+                return True
+        if any(k.arg is None and _spells(facts, k.value, places) for k in call.keywords):
+            return True
+    return False
+
+
+def _is_weighed(facts: Facts, call: ast.Call) -> bool:
+    """A call by another name of `F.cross_entropy`."""
+    if not isinstance(call.func, ast.Name):
+        return False
+    scope = facts.scopes.scope_of(call.func).lookup(call.func.id)
+    values = facts.devices.assigned(call.func.id, scope) if scope is not None else None
+    return any((facts.names.resolve(v) or "").rpartition(".")[2] in WEIGHED for v in values or ())
+
+
+def _spells(facts: Facts, value: ast.expr, names: dict[str, int]) -> bool:
+    """Whether a dictionary that is spread over a call has one of the names."""
+    if isinstance(value, ast.Name):
+        scope = facts.scopes.scope_of(value).lookup(value.id)
+        values = facts.devices.assigned(value.id, scope) if scope is not None else None
+        value = values[0] if values and len(values) == 1 else value
+    if isinstance(value, ast.Dict):
+        return any(isinstance(k, ast.Constant) and k.value in names for k in value.keys)
+    return isinstance(value, ast.Call) and any(k.arg in names for k in value.keywords)
+
+
+def _is_static(f: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in f.decorator_list)

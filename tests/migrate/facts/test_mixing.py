@@ -1,0 +1,121 @@
+"""Which operations of a step mix the samples of its batch; others give on two parts what they give on all."""
+
+import types
+
+import pytest
+import torch
+from ptmigrate.migrate.migrate import migrate_text
+
+HEAD = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.nn.functional import softmax as sm, cosine_similarity as cs
+from pytorch_lightning import LightningModule
+
+
+class Pairs(nn.Module):
+    def forward(self, a, b):
+        return F.cross_entropy(a @ b.t(), torch.arange(len(a), device=a.device))
+
+
+class Net(LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(5, 5)
+        self.pairs = Pairs()
+
+    def scaled(self, a, dim=1):
+        return a / a.norm(dim=dim, keepdim=True)
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        z, v = self.net(x), self.net(x * 2)
+"""
+MIXES = """
+sm(z, 0)
+z @ z.mT
+z @ z.transpose(-2, -1)
+z.flatten(1) @ v.flatten(1).mT
+torch.einsum("id,jd->ij", [z, v])
+z[torch.randperm(len(z)).to(z.device)]
+cs(z[:, None], v[None], dim=-1)
+F.cosine_similarity(z, v, dim=0)
+y[:, None] == y
+y.view(-1, 1) == y
+y.unsqueeze(1).eq(y.unsqueeze(0))
+z[1:] - z[:-1]
+z[y] * z
+z.gather(0, y[:, None])
+torch.zeros(5, 5).index_add_(0, y, z)
+torch.bincount(y, minlength=5)
+torch.dist(z, v)
+z.flatten(1).pow(2).mean(1).topk(2)[0]
+F.mse_loss(z, v, reduction="none").flatten(1).mean(1).sort()[0][:2]
+F.cross_entropy(z, y, reduce=False).topk(2)[0]
+self.scaled(z, 0)
+self.scaled(z, dim=0)
+self.pairs(z, v)
+torch.cdist(z, v)
+torch.cdist(z[None], v[None])
+""".strip().splitlines()
+MIXES_NOT = """
+sm(z, -1)
+F.cosine_similarity(z, v)
+cs(z, v, dim=1)
+z.unsqueeze(1) @ v.unsqueeze(1).mT
+z.view(-1, 5, 1) @ v.view(-1, 5, 1).mT
+torch.einsum("id,id->i", [z, v])
+torch.cdist(z.unsqueeze(1), v.unsqueeze(1))
+y[:, None] == torch.arange(5)
+(z > 0).float()[:, None] * v[:, None]
+z[torch.arange(len(z)), y]
+z.gather(1, y[:, None])
+z.index_select(1, torch.arange(3))
+z[:, 1:] - z[:, :-1]
+z[:, torch.randperm(5)]
+z.flatten(1).topk(2)[0]
+z.diff(dim=1)
+self.scaled(z)
+self.scaled(z, dim=-1)
+torch.zeros(len(y), 5).scatter_(1, y[:, None], 1.0)
+F.cross_entropy(z, y, reduce=False)
+""".strip().splitlines()
+
+
+def _text(expression: str) -> str:
+    return f"{HEAD}        h = {expression}\n        return h.float().pow(2).mean()\n"
+
+
+@pytest.mark.parametrize("expression", MIXES)
+def test_mixes(expression):
+    result = migrate_text(_text(expression), is_script=False)
+    assert "training_step_end" in result.text or any(n.code == "PTM430" for n in result.attention)
+    assert migrate_text(result.text, is_script=False).text == result.text
+
+
+@pytest.mark.parametrize("expression", MIXES_NOT)
+def test_mixes_not(expression, monkeypatch):
+    text = _text(expression)
+    result = migrate_text(text, is_script=False)
+    assert "training_step_end" not in result.text and not [n for n in result.attention if n.code == "PTM430"]
+    module = types.ModuleType("pytorch_lightning")
+    module.LightningModule = torch.nn.Module
+    monkeypatch.setitem(__import__("sys").modules, "pytorch_lightning", module)
+    made: dict = {}
+    exec(text, made)
+    torch.manual_seed(0)
+    net = made["Net"]()
+    x, y = torch.randn(8, 5), torch.randint(0, 5, (8,))
+
+    def step(a, b):
+        torch.manual_seed(1)
+        return float(net.training_step((x[a:b], y[a:b]), 0).detach())
+
+    assert step(0, 8) == pytest.approx((5 * step(0, 5) + 3 * step(5, 8)) / 8, rel=1e-4)
+
+
+def test_what_is_cut_by_its_place_or_picked_is_made_behind_the_cut():
+    text = f"{HEAD}        late = z[1:]\n        loss = (late - z[:-1]).mean() + sm(z, 0).mean()\n        return loss\n"
+    step, end = migrate_text(text, is_script=False).text.split("def training_step_end")
+    assert "late" not in step.split("def training_step")[1] and "late = z[1:]" in end

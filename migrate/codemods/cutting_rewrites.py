@@ -22,6 +22,8 @@ class Marks:
             marker = cst.Pass()
             self.of[id(marker)] = place
             self.kept.append(marker)
+            if isinstance(updated, cst.FlattenSentinel):  # the body of a `with` that goes
+                return cst.FlattenSentinel([cst.SimpleStatementLine([marker]), *updated])
             before = cst.SimpleStatementLine([marker]) if isinstance(updated, cst.BaseCompoundStatement) else marker
             return cst.FlattenSentinel([before, updated])
 
@@ -44,7 +46,7 @@ def split(marks: Marks, found: Cut, count: int) -> Any:
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 
-        statements = _by_place(marks, updated.body)
+        statements = _by_place(marks, updated.body, found)
         before: list[Any] = statements.pop(-1, [])
         for i in range(found.at):
             if i in found.counted:
@@ -71,7 +73,7 @@ def split(marks: Marks, found: Cut, count: int) -> Any:
     return rewrite
 
 
-def _by_place(marks: Marks, body: Any) -> dict[int, list[Any]]:
+def _by_place(marks: Marks, body: Any, cut: Cut) -> dict[int, list[Any]]:
     """The lines of a function by the statement of the step that they belong to; -1 for those before the first."""
     import libcst as cst
 
@@ -82,15 +84,47 @@ def _by_place(marks: Marks, body: Any) -> dict[int, list[Any]]:
     place = -1
     for line in lines:
         if isinstance(line, cst.SimpleStatementLine):
-            marker = next((s for s in line.body if id(s) in marks.of), None)
-            if marker is not None:
-                place = marks.of[id(marker)]
-                rest = [s for s in line.body if s is not marker]
-                if rest:
-                    found.setdefault(place, []).append(line.with_changes(body=rest))
-                continue
+            groups = _groups(marks, line, place)
+            place = groups[-1][0]
+            groups = _joined(marks, cut, [(at, body) for at, body in groups if body])
+            for i, (at, body) in enumerate(groups):
+                found.setdefault(at, []).append(_part(line, body, not i, i == len(groups) - 1))
+            continue
         found.setdefault(place, []).append(line)
     return found
+
+
+def _groups(marks: Marks, line: Any, place: int) -> list[tuple[int, list[Any]]]:
+    """The statements of a line, `a; b`, by their places; `place` is that of the line before."""
+    groups: list[tuple[int, list[Any]]] = [(place, [])]
+    for s in line.body:
+        if id(s) in marks.of:
+            groups.append((marks.of[id(s)], []))
+        else:
+            groups[-1][1].append(s)
+    return groups
+
+
+def _joined(marks: Marks, cut: Cut, groups: list[tuple[int, list[Any]]]) -> list[tuple[int, list[Any]]]:
+    """Statements that nothing comes between stay on their line."""
+    apart = {*cut.behind, *cut.counted, *(at for _, _, at in marks.named)}
+    found: list[tuple[int, list[Any]]] = []
+    for at, body in groups:
+        if found and not {at, found[-1][0]} & apart and (at < cut.at) == (found[-1][0] < cut.at):
+            found[-1] = (found[-1][0], [*found[-1][1], *body])
+        else:
+            found.append((at, body))
+    return found
+
+
+def _part(line: Any, body: list[Any], first: bool, last: bool) -> Any:
+    import libcst as cst
+
+    if first and last and len(body) == len(line.body):
+        return line
+    body = [*body[:-1], body[-1] if last else body[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]
+    line = line if first else line.with_changes(leading_lines=[])
+    return line.with_changes(body=body) if last else cst.SimpleStatementLine(body, leading_lines=line.leading_lines)
 
 
 def _named(marks: Marks, place: int) -> list[Any]:

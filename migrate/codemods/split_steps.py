@@ -11,7 +11,6 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from ..facts.batch_values import BATCH, Flow
 from ..facts.classes import STEPS
@@ -252,9 +251,6 @@ def _not_to_be_cut(facts: Facts, place: _Place, asked: str | None) -> str | None
     early = next((n for n in walk_own(step.body[: place.at]) if isinstance(n, ast.Return)), None)
     if early is not None:
         return f"it may return before, on line {early.lineno}"
-    rows = [(s.lineno, s.end_lineno) for s in step.body]
-    if any(a[1] == b[0] for a, b in pairwise(rows)):
-        return "several of its statements stand on one line"
     if isinstance(place.first, ast.Call) and ast.unparse(place.first.func) in ("self", "self.forward"):
         return "forward() does it"
     return None

@@ -112,6 +112,38 @@ def test_numbers_and_sizes_are_made_again_and_their_logs_go_with_them():
     )
 
 
+def test_statements_that_share_a_line_part_where_the_cut_is():
+    check(
+        HEAD + step("x, y = batch; z = self(x)\nn = 3; p = z.softmax(0); q = p * n  # of all\nreturn q.mean()"),
+        HEAD
+        + step("x, y = batch; z = self(x)\nreturn z")
+        + end("n = 3\np = z.softmax(0); q = p * n  # of all\nreturn q.mean()", "z"),
+    )
+
+
+def test_a_method_of_what_the_model_gives_is_called_behind_the_cut():
+    check(
+        HEAD + step("x, y = batch\nz = self(x)\nreturn z.softmax(0).mean() + self.encoder(z).sum()"),
+        HEAD
+        + step(
+            "x, y = batch\nz = self(x)\nencoder_output = self.encoder(z)\n"
+            'return {"z": z, "encoder_output": encoder_output}'
+        )
+        + end(
+            'z = outputs["z"]\nencoder_output = outputs["encoder_output"]\n'
+            "return z.softmax(0).mean() + encoder_output.sum()",
+            "outputs",
+        ),
+    )
+
+
+def test_autocast_that_becomes_the_precision_goes_before_the_cut():
+    check(
+        HEAD + step("with torch.cuda.amp.autocast():\n    z = self(batch)\nreturn z.softmax(0).mean()"),
+        HEAD + step("z = self(batch)\nreturn z") + end("return z.softmax(0).mean()", "z"),
+    )
+
+
 def test_validation_and_test_steps_too():
     for kind in ("validation", "test"):
         check(

@@ -31,7 +31,8 @@ class AmpInModules(Codemod):
         done: set[ast.AST] = set()
         found = list(self._half(facts)) if facts.classes.run_by_trainer else []
         kinds = {kind for kind, _, _ in found}
-        scaled = self._scaled(facts) if len(kinds) == 1 else None
+        fits = len(kinds) == 1 and self._trains(facts, [n for _, n, _ in found]) and not self._is_full(facts)
+        scaled = self._scaled(facts) if fits else None
         if scaled is not None:
             precision = kinds.pop()
             for _, node, index in found:
@@ -63,6 +64,30 @@ class AmpInModules(Codemod):
                         kind = self._autocast(facts, decorator)
                         if kind is not None:
                             yield kind, n, i
+
+    def _trains(self, facts: Facts, nodes: list[ast.With | ast.FunctionDef]) -> bool:
+        """Whether training is what autocast stands in: the Trainer's precision is that of every step."""
+        inside = {n for node in nodes for n in (node, *facts.scopes.ancestors(node))}
+        for c in facts.classes.run_by_trainer:
+            step = facts.classes.methods(c).get("training_step")
+            if step is None or not any(n in inside for n in walk(c)):
+                continue
+            known = {name: m for d in facts.classes.kin(c) for name, m in facts.classes.methods(d).items()}
+            seen, pending = {step}, [step]
+            while pending:
+                for n in walk(pending.pop()):
+                    called = "forward" if _is_self(n) else n.attr if isinstance(n, ast.Attribute) else ""
+                    if called in known and known[called] not in seen:
+                        seen.add(known[called])
+                        pending.append(known[called])
+            if not any(f in inside for f in seen):
+                return False
+        return True
+
+    def _is_full(self, facts: Facts) -> bool:
+        """Whether a Trainer of the file is told a precision that autocast is not."""
+        given = [k.value for c in _trainers(facts) for k in c.keywords if k.arg == "precision"]
+        return any(isinstance(v, ast.Constant) and str(v.value).startswith(("32", "64")) for v in given)
 
     def _autocast(self, facts: Facts, call: ast.expr) -> str | None:
         """The precision that `autocast()` asks for; None for any other, such as one that is switched or for the CPU."""
@@ -118,7 +143,7 @@ class AmpInModules(Codemod):
             yield Change(made, self.edit(facts, made, says), None, (made,))
 
     def _trainers(self, facts: Facts, precision: str) -> Iterator[Change]:
-        found = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) in TRAINERS]
+        found = _trainers(facts)
         for c in found:
             if not any(k.arg in ("precision", None) for k in c.keywords):
                 yield Change(
@@ -134,10 +159,25 @@ class AmpInModules(Codemod):
     def _rest(self, facts: Facts, done: set[ast.AST]) -> None:
         for c in facts.walk(ast.Call):
             full = facts.names.resolve(c.func)
-            if c not in done and full in AUTOCAST | SCALER | APEX:
+            if c not in done and full in AUTOCAST | SCALER | APEX and not _is_off(c):
                 line, column, _, _ = facts.text.key(c)
                 says = f"`{facts.short(c)}` left as it is: a Trainer or Runtime takes precision= instead"
                 self.left.append(Note(line, column + 1, self.code, says))
+
+
+def _trainers(facts: Facts) -> list[ast.Call]:
+    return [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) in TRAINERS]
+
+
+def _is_self(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "self"
+
+
+def _is_off(call: ast.Call) -> bool:
+    """`autocast(enabled=False)`: full precision within half, which stays what it is."""
+    return any(
+        k.arg == "enabled" and isinstance(k.value, ast.Constant) and k.value.value is False for k in call.keywords
+    )
 
 
 def _is_backward(up: ast.AST | None, holder: ast.AST | None) -> bool:

@@ -88,6 +88,41 @@ def test_a_trainer_elsewhere_is_asked_for():
     )
 
 
+IN_EVALUATION = (
+    STEP
+    + """        return self(batch)
+
+    def validation_step(self, batch, i):
+        with torch.cuda.amp.autocast():
+            return self(batch)
+"""
+)
+
+
+def test_half_precision_that_training_has_not_is_left_and_told():
+    check_unchanged(HEAD + IN_EVALUATION, ["PTM605 line 8: `torch.cuda.amp.autocast()` left as it is"])
+
+
+def test_half_precision_of_what_training_calls_is_its_own():
+    before = IN_EVALUATION.replace("validation_step(self, batch, i)", "forward(self, batch)")
+    before = before.replace("            return self(batch)", "            return self.net(batch)")
+    after = before.replace("        with torch.cuda.amp.autocast():\n    ", "")
+    check(HEAD + before, HEAD + after, None, ["PTM605 line 1: pass precision="])
+
+
+def test_a_trainer_that_is_told_full_precision_keeps_it():
+    source = STEP + "        with torch.cuda.amp.autocast():\n            return self(batch)\n"
+    check_unchanged(
+        HEAD + source + TRAINER.format(", precision=32"), ["PTM605 line 5: `torch.cuda.amp.autocast()` left"]
+    )
+
+
+def test_full_precision_within_half_stays_and_asks_for_nothing():
+    check_unchanged(
+        HEAD + STEP + "        with torch.autocast('cuda', enabled=False):\n            return self(batch)\n", []
+    )
+
+
 @pytest.mark.parametrize(
     "source",
     [

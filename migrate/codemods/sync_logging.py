@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.classes import STEPS
+from ..facts.devices import argument
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
@@ -46,18 +47,63 @@ class SyncLogging(Codemod):
                 if when is None:
                     continue
                 for call in walk(method):
+                    if isinstance(call, ast.Attribute) and self._is_handed_on(facts, c, call):
+                        self._tell(facts, call, f"`{facts.short(call)}` in {name} is handed on")
                     if not (isinstance(call, ast.Call) and self._is_log(facts, c, call)):
                         continue
                     if self._is_metric(facts, call, metrics) or facts.alone.reached_by(call) != {False}:
                         continue  # where rank 0 comes alone nobody answers it
                     if _spread(facts, call) is None and not any(k.arg == "sync_dist" for k in call.keywords):
-                        line, column, _, _ = facts.text.key(call)
-                        told = f"`{facts.short(call)}` in {name}: whether it has sync_dist does not show"
-                        self.left.append(Note(line, column + 1, self.code, told))
+                        self._tell(facts, call, f"`{facts.short(call)}` in {name}")
                     if self._logs(facts, call):
                         says = f"`{facts.short(call.func)}` in {name}: sync_dist={when}"
                         yield Change(call, self.edit(facts, call, says), set_keyword("sync_dist", when))
         yield from self._of_callbacks(facts)
+        yield from self._of_helpers(facts)
+
+    def _tell(self, facts: Facts, node: ast.AST, what: str) -> None:
+        line, column, _, _ = facts.text.key(node)
+        self.left.append(Note(line, column + 1, self.code, f"{what}: whether it has sync_dist does not show"))
+
+    def _of_helpers(self, facts: Facts) -> Iterator[Change]:
+        """`module.log(...)` in a function that steps or hooks hand the module to."""
+        metrics = {m for c in facts.walk(ast.ClassDef) for m in self._metrics(facts, c)}
+        for call in facts.walk(ast.Call):
+            f = call.func
+            if not (isinstance(f, ast.Attribute) and f.attr in ("log", "log_dict") and isinstance(f.value, ast.Name)):
+                continue
+            name = f.value.id
+            helper = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef)), None)
+            if helper is None or name == "self" or name not in facts.scopes.by_node[helper].params:
+                continue
+            reached = self._handed(facts, helper, name, frozenset())
+            if not reached & EVALUATION or self._is_metric(facts, call, metrics):
+                continue
+            if self._logs(facts, call) and facts.alone.reached_by(call) == {False}:
+                when = f"not {name}.training" if reached - EVALUATION else "True"
+                says = f"`{facts.short(f)}` in {helper.name}: sync_dist={when}"
+                yield Change(call, self.edit(facts, call, says), set_keyword("sync_dist", when))
+
+    def _handed(self, facts: Facts, f: ast.FunctionDef, name: str, seen: frozenset[ast.AST]) -> set[str]:
+        """The steps and hooks that hand a function their module for a parameter."""
+        holder, found = facts.classes.holder(f), set[str]()
+        if f in seen or (holder in facts.classes.callbacks and f.name in EVALUATION | TRAINING):
+            return found
+        for call in facts.walk(ast.Call):
+            func = call.func
+            called = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+            value = argument(call, f, name, holder is not None) if called == f.name else None
+            by = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef)), None)
+            if not isinstance(value, ast.Name) or by is None:
+                continue
+            owner = facts.classes.holder(by)
+            if owner in facts.classes.callbacks and [a.arg for a in by.args.args][2:3] == [value.id]:
+                found.add(by.name)
+            elif owner is not None and facts.classes.is_self(value):
+                found |= self._reached(facts, owner, by.name)
+            elif value.id in facts.scopes.by_node[by].params:
+                found |= self._handed(facts, by, value.id, seen | {f})
+        return found
 
     def _of_callbacks(self, facts: Facts) -> Iterator[Change]:
         """`pl_module.log(...)` in `on_validation_epoch_end(self, trainer, pl_module)` of a callback."""
@@ -84,24 +130,30 @@ class SyncLogging(Codemod):
 
     def _when(self, facts: Facts, c: ast.ClassDef, name: str) -> str | None:
         """The source of `sync_dist=` in a method: True in evaluation, what tells training apart in a shared helper."""
+        reached = self._reached(facts, c, name)
+        if not reached & EVALUATION:
+            return None
+        return "not self.training" if reached - EVALUATION else "True"
+
+    def _reached(self, facts: Facts, c: ast.ClassDef, name: str) -> set[str]:
+        """The steps and hooks that a method is, or is called from."""
         kin = facts.classes.kin(c)
         seen, pending, reached = {name}, [name], set()
         while pending:
             at = pending.pop()
             if at in EVALUATION | TRAINING or at in STEPS:
-                reached.add(at)
-                continue
+                reached.add(at)  # a step may be called from another one
             for caller in {name for d in kin for name in facts.classes.callers(d, at)} - seen:
                 seen.add(caller)
                 pending.append(caller)
-        if not reached & EVALUATION:
-            return None
-        return "not self.training" if reached - EVALUATION else "True"
+        return reached
 
     def _is_log(self, facts: Facts, c: ast.ClassDef, call: ast.Call) -> bool:
         """`self.log(...)`, also by a name that was given it; a method of that name in the file is another matter."""
         f: ast.expr | None = call.func
-        if isinstance(f, ast.Name):
+        if facts.names.resolve(call.func) == "functools.partial" and call.args:
+            f = call.args[0]
+        elif isinstance(f, ast.Name):
             scope = facts.scopes.scope_of(f).lookup(f.id)
             values = facts.devices.assigned(f.id, scope) if scope is not None else None
             f = values[0] if values and len(values) == 1 else None
@@ -109,6 +161,17 @@ class SyncLogging(Codemod):
             return False
         own = any(f.attr in facts.classes.methods(d) for d in facts.classes.kin(c))
         return not own or isinstance(f.value, ast.Call)
+
+    def _is_handed_on(self, facts: Facts, c: ast.ClassDef, a: ast.Attribute) -> bool:
+        """`self.log` as a value, where neither a call of it nor a name for it shows."""
+        if a.attr not in ("log", "log_dict") or not facts.classes.is_self(a.value) or not isinstance(a.ctx, ast.Load):
+            return False
+        up = facts.scopes.parents.get(a)
+        if isinstance(up, ast.Call):
+            known = up.func is a or facts.names.resolve(up.func) == "functools.partial"
+        else:
+            known = isinstance(up, ast.Assign) and all(isinstance(t, ast.Name) for t in up.targets)
+        return not known and not any(a.attr in facts.classes.methods(d) for d in facts.classes.kin(c))
 
     def _logs(self, facts: Facts, call: ast.Call) -> bool:
         spread = _spread(facts, call)
@@ -145,18 +208,30 @@ class SyncLogging(Codemod):
     def _metrics(self, facts: Facts, c: ast.ClassDef) -> set[str]:
         """Attributes that hold metric objects: of torchmetrics or a Metric class, or clones of those."""
         found: set[str] = set()
-        for n in walk(c):
-            if not isinstance(n, ast.Assign):
-                continue
-            value: ast.AST = n.value
+        for target, value in _stores(c):
             full = facts.names.resolve(value.func) or ast.unparse(value.func) if isinstance(value, ast.Call) else ""
             several = isinstance(value, ast.Dict | ast.List | ast.Tuple | ast.ListComp | ast.DictComp)
             if several or full in ("torch.nn.ModuleList", "torch.nn.ModuleDict"):
                 parts = [x for x in walk(value) if isinstance(x, ast.Call) and x is not value]
                 full = " ".join(facts.names.resolve(x.func) or ast.unparse(x.func) for x in parts)
             if "metrics" in full.lower() or "Metric" in full or full.endswith(".clone"):
-                found.update(t.attr for t in n.targets if isinstance(t, ast.Attribute))
+                found.add(target.attr)
         return found
+
+
+def _stores(c: ast.ClassDef) -> Iterator[tuple[ast.Attribute, ast.expr]]:
+    """The attributes that a class gives a value, or an element, and that value."""
+    for n in walk(c):
+        if not isinstance(n, ast.Assign | ast.AnnAssign) or n.value is None:
+            continue
+        for t in n.targets if isinstance(n, ast.Assign) else [n.target]:
+            pairs = [(t, n.value)]
+            if isinstance(t, ast.Tuple) and isinstance(n.value, ast.Tuple) and len(t.elts) == len(n.value.elts):
+                pairs = list(zip(t.elts, n.value.elts, strict=True))
+            for part, value in pairs:
+                kept = part.value if isinstance(part, ast.Subscript) else part
+                if isinstance(kept, ast.Attribute):
+                    yield kept, value
 
 
 def _spread(facts: Facts, call: ast.Call) -> set[str] | None:

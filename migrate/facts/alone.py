@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 # the words by which scripts ask whether they are the process that writes
 RANK_GUARD = re.compile(r"rank|is_global_zero|master|is_main|main_process", re.IGNORECASE)
+ALONE = re.compile(r"(rank_?(zero|0)|master|main_process)_?only|(only_)?on_(main|master|rank_?(zero|0))", re.IGNORECASE)
 WAYS_OUT = (ast.Return, ast.Continue, ast.Raise, ast.Break)
 
 
@@ -47,6 +48,9 @@ class Alone:
                     found.add(True)
                     return None
             if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+                if any(ALONE.search(ast.unparse(d)) for d in up.decorator_list):
+                    found.add(True)
+                    return None
                 return up
             child = up
         found.add(False)

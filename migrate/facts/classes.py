@@ -121,13 +121,24 @@ class Classes:
         return None
 
     def callers(self, c: ast.ClassDef, name: str) -> set[str]:
-        """The methods of a class that reach one of its methods through `self.name(...)`."""
+        """The methods of a class that call one of its methods: `self.name()`, `super().name()`, `Base.name(self)`."""
         found: set[str] = set()
         for method, f in self.methods(c).items():
             for n in walk(f):
-                if isinstance(n, ast.Call) and _is_self(n.func, name):
+                if isinstance(n, ast.Call) and (_is_self(n.func, name) or self._asks_above(n, name)):
                     found.add(method)
         return found
+
+    def _asks_above(self, call: ast.Call, name: str) -> bool:
+        func = call.func
+        if name == "forward" and isinstance(func, ast.Name):
+            return func.id == "self"
+        if not (isinstance(func, ast.Attribute) and func.attr == name):
+            return False
+        if isinstance(func.value, ast.Call):
+            return isinstance(func.value.func, ast.Name) and func.value.func.id == "super"
+        named = isinstance(func.value, ast.Name) and any(c.name == func.value.id for c in self.modules)
+        return named and bool(call.args) and isinstance(call.args[0], ast.Name) and call.args[0].id == "self"
 
 
 def _is_self(func: ast.expr, name: str) -> bool:

@@ -175,3 +175,76 @@ def test_callbacks_log_through_the_module(hook, call):
 )
 def test_callbacks_that_stay(hook, call):
     check_unchanged(CALLBACK.format(hook=hook, call=call), [], select=CODE)
+
+
+def several(*bodies: str) -> str:
+    """Text before the class, and its methods."""
+    before, *methods = bodies
+    own = HEAD.replace("class Lit", before + "class Lit") if before else HEAD
+    return own + "".join(f"    {line}\n" for m in methods for line in m.splitlines())
+
+
+VALIDATES = "def validation_step(self, batch, batch_idx):\n    {}"
+TRAINS = "def training_step(self, batch, batch_idx):\n    {}"
+WRITTEN = "def write(module, loss):\n    module.log('loss', loss{})\n"
+
+
+@pytest.mark.parametrize(
+    ("calls", "when"),
+    [
+        (["write(self, 1)"], ", sync_dist=True"),
+        (["write(loss=1, module=self)"], ", sync_dist=True"),
+        (["write(self, 1)", "write(self, 2)"], ", sync_dist=not module.training"),
+    ],
+)
+def test_a_function_that_is_handed_the_module(calls, when):
+    methods = [form.format(call) for form, call in zip((VALIDATES, TRAINS), calls, strict=False)]
+    check(several(WRITTEN.format(""), *methods), several(WRITTEN.format(when), *methods), select=CODE)
+
+
+def test_a_helper_of_a_callback():
+    text = (
+        HEAD + "    pass\n\nclass Watch(pl.Callback):\n    def on_validation_epoch_end(self, trainer, pl_module):\n"
+        "        self.show(pl_module)\n    def show(self, m):\n        m.log('a', 1.0)\n"
+    )
+    check(text, text.replace("1.0)", "1.0, sync_dist=True)"), select=CODE)
+
+
+def test_a_function_that_only_training_hands_the_module_to():
+    check_unchanged(several(WRITTEN.format(""), TRAINS.format("write(self, 1)"), VALIDATES.format("write(0, 1)")))
+
+
+def test_log_by_a_partial():
+    text = several("from functools import partial\n", VALIDATES.format("log = partial(self.log, on_epoch=True)"))
+    check(text, text.replace("on_epoch=True", "on_epoch=True, sync_dist=True"), select=CODE)
+
+
+def test_log_that_is_handed_on_is_told():
+    told = ["PTM402 line 6: `self.log` in validation_step is handed on: whether it has sync_dist does not show"]
+    check_unchanged(method("validation_step", "write(self.log, batch)"), told)
+    assert not check_unchanged(method("training_step", "write(self.log, batch)")).attention
+
+
+def test_what_rank_zero_alone_runs_is_not_made_to_wait_for_the_others():
+    guarded = "@rank_zero_only\ndef show(self, value):\n    self.log('a', value)"
+    source = several("from utils import rank_zero_only\n", guarded, VALIDATES.format("self.show(1)"))
+    check_unchanged(source, select=CODE)
+
+
+@pytest.mark.parametrize("call", ["self.validation_step(batch, 0)", "super().validation_step(batch, 0)"])
+def test_a_step_that_training_calls(call):
+    text = several("", VALIDATES.format("self.log('a', batch)"), TRAINS.format(f"return {call}"))
+    check(text, text.replace("'a', batch)", "'a', batch, sync_dist=not self.training)"), select=CODE)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "self.other, self.acc = 1, torchmetrics.Accuracy()",
+        "self.acc: torchmetrics.Metric = torchmetrics.Accuracy()",
+        "self.acc['a'] = torchmetrics.Accuracy()",
+    ],
+)
+def test_metric_objects_however_they_are_kept(made):
+    what = "self.acc['a']" if "[" in made else "self.acc"
+    check_unchanged(several("", f"def __init__(self):\n    {made}", VALIDATES.format(f"self.log('x', {what})")))

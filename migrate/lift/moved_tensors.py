@@ -163,13 +163,16 @@ def _add_read(facts: Facts, read: ast.Name, known: _Name) -> bool:
     return bool(made) and len(made) == len(_targets(s))
 
 
-def _for_loaders(facts: Facts, call: ast.Call) -> bool:
-    """Whether a data set is given to loaders alone, whose batches the runtime places."""
-    if facts.names.resolve(call.func) == "torch.utils.data.DataLoader":
+def _for_loaders(facts: Facts, call: ast.Call, known: frozenset[ast.Call] = frozenset()) -> bool:
+    """Whether a data set is given to loaders alone, whose batches the runtime places.
+
+    `known`: the calls that it came through: `data, rest = random_split(data, sizes)` reads what it gives.
+    """
+    if call in known or facts.names.resolve(call.func) == "torch.utils.data.DataLoader":
         return True
-    up = facts.scopes.parents.get(call)
+    up, known = facts.scopes.parents.get(call), known | {call}
     if isinstance(up, ast.Call) and facts.names.resolve(up.func) in LOADERS:
-        return _for_loaders(facts, up)
+        return _for_loaders(facts, up, known)
     if not (isinstance(up, ast.Assign) and len(up.targets) == 1):
         return False
     names = [n for n in _targets(up) if isinstance(n, ast.Name)]
@@ -184,7 +187,7 @@ def _for_loaders(facts: Facts, call: ast.Call) -> bool:
         and r in p.args
         and (
             (isinstance(p.func, ast.Name) and p.func.id == "len")
-            or (facts.names.resolve(p.func) in LOADERS and _for_loaders(facts, p))
+            or (facts.names.resolve(p.func) in LOADERS and _for_loaders(facts, p, known))
         )
         for r, p in reads
     )

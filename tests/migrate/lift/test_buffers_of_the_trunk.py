@@ -127,6 +127,10 @@ def test_a_move_of_its_own_goes_with_its_condition_and_what_is_made_of_it_moves_
 LOOKED_AT = {
     "its shape is asked for": {"above": "print(noise.shape, len(weights), weights.dtype)\n"},
     "it is filled": {"above": "noise.normal_()\n"},
+    "a data set is split and keeps its name": {
+        "above": "data = torch.utils.data.TensorDataset(noise)\n"
+        "data, rest = torch.utils.data.random_split(data, [len(data) - 1, 1])\nmore_of = DataLoader(data)\n"
+    },
     "a loader gets it": {"above": "other = torch.utils.data.TensorDataset(noise)\nmore_of = DataLoader(other)\n"},
 }
 

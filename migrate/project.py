@@ -144,7 +144,7 @@ def migrate_all(
             refused, loop = m.report.plan == "refused", m.report.plan == "loop" or _carried(m)
         done.append(m)
     again = replace(options, of_lifted=True)
-    for i in _with_output_of_lifted(done, options, imports):
+    for i in _with_output(done, options, imports):
         (path, root, is_script), key = files[i], _key(files[i][0])
         if key in untouched:
             continue
@@ -153,18 +153,23 @@ def migrate_all(
     return done
 
 
-def _with_output_of_lifted(done: list[Migrated], options: Options, imports: Imports) -> list[int]:
-    """Files that print or save below a script that was lifted now, without torch too: every process runs them."""
-    lifted = [m.path for m in done if m.report.plan in ("module", "manual") and m.report.changed]
-    if not lifted or options.framework != "ptmigrate" or not options.wants(Once.code):
+def _with_output(done: list[Migrated], options: Options, imports: Imports) -> list[int]:
+    """Files that print or save below a script that was migrated now: every process runs them. Below a kept loop those
+    without torch, which nothing else here has looked at.
+    """
+    changed = [m for m in done if m.report.changed]
+    lifted = [m for m in changed if m.report.plan in ("module", "manual")]
+    looped = [m for m in changed if m.report.plan == "loop"]
+    if not (lifted or looped) or options.framework != "ptmigrate" or not options.wants(Once.code):
         return []
-    below = set().union(*(imports.project(path) for path in lifted))
+    below, loops = (set[Path]().union(*(imports.project(m.path) for m in ms)) for ms in (lifted, looped))
     found = []
     for i, m in enumerate(done):
         text = m.result.text if m.result is not None and m.report.plan in ("none", "definitions") else ""
-        if not text or _key(m.path) not in below or m.source is None or already_migrated(Facts(m.source.text)):
+        if not text or m.source is None or already_migrated(Facts(m.source.text)):
             continue
-        found += [i] if any(True for _ in Once(waits=False).plan(Facts(text))) else []
+        runs = _key(m.path) in below or (_key(m.path) in loops and not mentions_torch(m.source.raw))
+        found += [i] if runs and any(True for _ in Once(waits=False).plan(Facts(text))) else []
     return found
 
 

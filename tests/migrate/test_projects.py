@@ -308,6 +308,16 @@ def test_what_modules_of_a_lifted_script_print_and_save_is_of_rank_0(tmp_path, w
     assert p.stdout.splitlines() == told and (tmp_path / "best.pt").exists()
 
 
+def test_what_modules_without_torch_print_below_a_kept_loop_is_of_rank_0_too(tmp_path):
+    write(tmp_path, **{"train.py": TRAINS, "saver.py": SAVER, "shown.py": WITHOUT_TORCH})
+    done = migrate_all(collect([tmp_path / "train.py"]), Options("loop"))
+    texts = {m.path.name: m.result.text for m in done}
+    assert done[0].report.plan == "loop" and "    print(" not in texts["shown.py"]
+    assert "rank_zero_print('')" in texts["shown.py"]
+    write(tmp_path, **texts)
+    assert not any(m.report.changed for m in migrate_all(collect([tmp_path / "train.py"]), Options("loop")))
+
+
 PRIMARY = """import torch.distributed as dist
 
 

@@ -66,17 +66,17 @@ def _is_bar(facts: Facts, made: ast.Call) -> bool:
 def _under(facts: Facts, made: ast.Call) -> str | None:
     """The source of what the bar goes over, where it is the same when the loop asks for it itself."""
     if counts_with_bar(facts, made):
-        return f"range({', '.join(map(facts.text.get, made.args))})" if _is_steady(facts, made.args) else None
+        return f"range({', '.join(map(facts.text.get, made.args))})" if is_steady(facts, made.args) else None
     if not is_progress(facts, made):
         return None
     under = made.args[0]
     counts = isinstance(under, ast.Call) and isinstance(under.func, ast.Name) and under.func.id == "range"
-    if counts and not (under.keywords or not _is_steady(facts, under.args)):  # type: ignore[attr-defined]
+    if counts and not (under.keywords or not is_steady(facts, under.args)):  # type: ignore[attr-defined]
         return facts.text.get(under)
     return facts.text.get(under) if isinstance(under, ast.Name | ast.Attribute) else None
 
 
-def _is_steady(facts: Facts, counts: list[ast.expr]) -> bool:
+def is_steady(facts: Facts, counts: list[ast.expr]) -> bool:
     """Numbers and names that are given one value: they count the same where the bar is made and where the loop is."""
     for n in (n for count in counts for n in walk(count)):
         if isinstance(n, ast.Name):

@@ -11,6 +11,7 @@ from .bars import open_bars
 from .flags import write_out_flags
 from .hoist import hoist_passes
 from .inline import inline_step
+from .iterators import draw_in_a_loop
 from .loops import around_lone_loop, count_whiles, end_whiles, name_the_epoch
 from .modes import switch_in_place
 from .parameters import name_given
@@ -34,6 +35,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     hoist_passes,
     inline_step,
     return_below,
+    draw_in_a_loop,
     count_whiles,
     end_whiles,
     stop_before,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
+from ..facts.devices import argument
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.tensors import FUNCTIONS, METHODS, VIEWS
@@ -40,6 +41,36 @@ def met(facts: Facts, f: ast.FunctionDef, call: ast.Call, is_tensor: Callable[[s
                 if name in own.params and (is_tensor(name) or (name not in own.stores and _shown(f, name, is_tensor))):
                     return name
     return None
+
+
+def given_module(facts: Facts, call: ast.Call) -> str | None:
+    """A parameter of the module that the function around is given and calls on the tensor; None where none shows.
+
+    `def sample(net): z = torch.randn(8, 2).cuda(); return net(z)`: wherever the net is, when it is called.
+    """
+    f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)), None)
+    if not isinstance(f, ast.FunctionDef) or facts.scopes.scope_of(f).is_class:
+        return None
+    own, s = facts.scopes.by_node[f], facts.scopes.statement_of(call)
+    target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 and s.value is call else None
+    for c in (n for n in walk(f) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)):
+        name = c.func.id  # type: ignore[attr-defined]
+        fed = any(a is call or (isinstance(target, ast.Name) and _is(a, target.id)) for a in c.args)
+        if fed and name in own.params and name not in own.stores and _has_parameters(facts, f, name):
+            return f"next({name}.parameters())"
+    return None
+
+
+def _is(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _has_parameters(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
+    """Whether every call of a function gives it there what is asked for its parameters elsewhere."""
+    calls = facts.devices.uses_of_function(f)
+    given = [argument(c, f, name) if isinstance(c, ast.Call) else None for c in calls]
+    asked = {ast.unparse(a.value) for a in facts.walk(ast.Attribute) if a.attr == "parameters"}
+    return bool(given) and all(isinstance(v, ast.Name | ast.Attribute) and ast.unparse(v) in asked for v in given)
 
 
 def _shown(f: ast.FunctionDef, name: str, is_tensor: Callable[[str], bool]) -> bool:

@@ -19,7 +19,7 @@ from ..facts.script import Facts
 from ..facts.tensors import METHODS
 from ..facts.uses import uses
 from ..report import Note
-from ._at_hand import decides, is_helper, met
+from ._at_hand import decides, given_module, is_helper, met
 from ._same_anywhere import choices
 from .base import Change, Codemod
 from .rewrites import DropArgument, change_argument, change_call, change_method, set_keyword
@@ -81,7 +81,7 @@ class PlaceLikeInputs(Codemod):
 
     def _moved(self, facts: Facts, call: ast.Call, receiver: ast.expr) -> Iterator[Change]:
         """`torch.zeros(2, 3).cuda(0)`"""
-        where = self._place(facts, call)
+        where = self._place(facts, call) or given_module(facts, call)
         arguments = facts.devices.device_arguments(call)
         others = len(arguments) < len(call.args) + len(call.keywords)
         to = isinstance(call.func, ast.Attribute) and call.func.attr == "to"
@@ -110,7 +110,7 @@ class PlaceLikeInputs(Codemod):
             return
         if facts.devices.is_host(given.value) or self._is_own(facts, call, [given]):
             return
-        where = self._place(facts, call)
+        where = self._place(facts, call) or given_module(facts, call)
         if where is None or facts.in_formatted_string(call):
             self._tell(facts, call)
             return

@@ -306,3 +306,36 @@ def test_in_a_lambda_of_tensors(before, after):
 )
 def test_a_lambda_that_shows_no_tensor(source):
     check_unchanged(f"import torch\nf = {source}\n", ["PTM104 line 2"], select="PTM104")
+
+
+SAMPLES = "import torch\nfrom nets import Net\ndef sample(net, n):\n    {}\nnet = Net()\nopt = torch.optim.Adam(net.parameters())\nsample(net, 3)\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("z = torch.randn(n, 2).cuda()\n    return net(z).cpu()", "z = torch.randn(n, 2).to(next(net.parameters()).device)\n    return net(z).cpu()"),
+        ("return net(torch.randn(n, 2).cuda())", "return net(torch.randn(n, 2).to(next(net.parameters()).device))"),
+        ("z = torch.randn(n, device='cuda')\n    return net(z, 1)", "z = torch.randn(n, device=next(net.parameters()).device)\n    return net(z, 1)"),
+    ],
+)  # fmt: skip
+def test_in_a_function_that_calls_a_module_on_it(before, after):
+    check(SAMPLES.format(before), SAMPLES.format(after), select="PTM104")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return net(z)", "return z"),
+        ("return net(z)", "return net(n) + z"),
+        ("return net(z)", "net = n\n    return net(z)"),
+        ("Adam(net.parameters())", "Adam([net])"),  # which may be a function
+        ("sample(net, 3)", "sample(net, 3)\nsample(torch.tanh, 3)"),
+        ("\nsample(net, 3)", ""),
+    ],
+)
+def test_what_a_function_calls_may_be_no_module(old, new):
+    text = SAMPLES.format("z = torch.randn(n).cuda()\n    return net(z)")
+    assert old in text
+    result = migrate_text(text.replace(old, new))
+    assert "z = torch.randn(n).cuda()" in result.text and [n.code for n in result.attention] == ["PTM104"]

@@ -52,6 +52,7 @@ class AutomaticStep:
                 "cannot take: use precision 'bf16' or 32"
             )
         self.own_zero = overridden(module, "optimizer_zero_grad", Base)
+        self.zero = self.strategy.around_batch_hook(module.optimizer_zero_grad)
         self.zero_takes_turn = takes(module.optimizer_zero_grad, "optimizer_idx")
         own_clip = overridden(module, "configure_gradient_clipping", Base)
         self.clips = bool(trainer.gradient_clip_val) or own_clip
@@ -59,6 +60,8 @@ class AutomaticStep:
         self.clip = with_gradients(self.strategy, clip) if own_clip else clip
         hooks = (trainer.hook(name) for name in STEP_HOOKS)
         self.before_zero, self.before_backward, self.after_backward, self.before_step = hooks
+        sees_each = self.after_backward is not None  # the user's code, gradients that are only accumulated
+        self.accumulating = self.strategy.whole_accumulation if sees_each else self.runtime.no_sync
         self.scaler = self.runtime.precision.scaler
         self.context = None if self.runtime.precision.plain else self.runtime.precision.forward_context
         self.turn: tuple[int, ...] = ()  # the optimizer's number, where there are several
@@ -71,7 +74,7 @@ class AutomaticStep:
     def run(self, batch: Any, batch_idx: int) -> tuple[bool, Any]:
         """(whether the optimizer stepped, what training_step returned)"""
         if self.accumulate > 1 and not self.window_ends(batch_idx):
-            with self.runtime.no_sync():
+            with self.accumulating():
                 return False, self.forward_backward(batch, batch_idx)
         if self.closure:
             return True, self.run_closure(batch, batch_idx)
@@ -127,7 +130,7 @@ class AutomaticStep:
             self.before_zero(self.optimizer)
         if self.own_zero:
             arguments = (self.loop.epoch, batch_idx, self.optimizer, *(self.turn if self.zero_takes_turn else ()))
-            self.module.optimizer_zero_grad(*arguments)  # type: ignore[arg-type]
+            self.zero(*arguments)
         elif self.optimizer is not None:
             self.strategy.zero_grad(self.optimizer)
 

@@ -27,7 +27,7 @@ from deepspeed.utils import (
     safe_set_local_optimizer_state,
 )
 
-from .deepspeed_whole import Adopted, padded_part
+from .deepspeed_whole import Adopted, forget_gradients, padded_part
 
 
 def version() -> str:
@@ -128,7 +128,8 @@ class Stepping(torch.optim.Optimizer):
         self.adopted = Adopted(engine)
         self.is_called = False  # does the engine call the module's optimizer just now?
         self.waiting = False  # gradients for the next step
-        self.is_due = False  # a step, of gradients that are complete
+        self.is_zeroed = True  # since the last backward that was not only accumulated
+        self.has_left = False  # gradients that a backward has brought since they were zeroed
         self.has_loss = False  # since the last step, on any rank
         self.largest_norm: float | None = None  # of the next step's gradients
 
@@ -140,7 +141,8 @@ class Stepping(torch.optim.Optimizer):
             self.adopted.adopt()
             with self._clipping(), self.calls():
                 self.engine.step()
-        self.waiting = self.has_loss = self.is_due = False
+        self.waiting = self.has_loss = False
+        self.has_left &= self.engine.zero_optimization_stage() == 3  # the other stages have given it away
         for hook in self._optimizer_step_post_hooks.values():
             hook(self, (), {})
         return loss
@@ -179,9 +181,24 @@ class Stepping(torch.optim.Optimizer):
             self.param_groups = of_rows
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """The engine does it, after its steps; gradients that no step has used cannot be taken back."""
+        """The engine does it, after its steps; what a step has left out, or what is accumulated and not stepped, goes
+        here. Under manual optimization it cannot be taken back.
+        """
         if self.waiting:
             raise ConfigurationError("strategy 'deepspeed' cannot do zero_grad between backward and step: use 'ddp'")
+        if self.has_left:
+            forget_gradients(self.engine)
+        self.is_zeroed, self.has_left = True, False
+
+    def check_zeroed(self) -> None:
+        """Before a backward of a Trainer's. ConfigurationError where it would add to gradients of an earlier one, which
+        their ranks have given away.
+        """
+        if not self.is_zeroed:
+            raise ConfigurationError(
+                "strategy 'deepspeed' cannot add to gradients that optimizer.zero_grad() has not zeroed since the last "
+                "backward: accumulate them by Trainer(accumulate_grad_batches=...), or use 'fsdp' or 'ddp'"
+            )
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         raise ConfigurationError(

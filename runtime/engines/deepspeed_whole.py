@@ -199,6 +199,17 @@ def gradients(engine: Any, optimizer: Any) -> Iterator[None]:
 
 
 def forget_gradients(engine: Any) -> None:
-    """Stage 3: what backward passes have left, which the next one would be added to."""
-    for gradient in engine.optimizer._DeepSpeedZeroOptimizer_Stage3__param_id_to_grad_partition.values():
-        gradient.zero_()
+    """What backward passes have left, which the next one would be added to; stage 3 also keeps what a parameter that a
+    step does not use had in the one before.
+    """
+    zero, stage = engine.optimizer, engine.zero_optimization_stage()
+    if stage == 0:
+        engine.zero_grad()
+    elif stage == 3:
+        for gradient in zero._DeepSpeedZeroOptimizer_Stage3__param_id_to_grad_partition.values():
+            gradient.zero_()
+    else:
+        zero.zero_grad(set_to_none=True)
+        zero.micro_step_id = -1
+        for kept in (zero.averaged_gradients, zero.all_grad_tensors):
+            kept.update(dict.fromkeys(kept))

@@ -6,7 +6,7 @@ Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Paramete
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
@@ -22,6 +22,8 @@ class Divided(OSS):
 
     def __init__(self, optimizer: torch.optim.Optimizer):
         self._whole = optimizer
+        self._trained: set[torch.nn.Parameter] = set()  # by any step so far
+        self.held: dict[torch.nn.Parameter, torch.Tensor] = {}  # of OrderedShardedDataParallel
         super().__init__(optimizer.param_groups, optim=lambda groups: _share(optimizer, groups))
         self.defaults = optimizer.defaults
 
@@ -41,12 +43,44 @@ class Divided(OSS):
         state["param_groups"].append({**group, "params": list(numbers)})
         self._clear_cache()
         self.optim = _share(self._whole, self.partition_parameters()[self.rank])
-        self._setup_flat_buffers()
         load(self, state)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for parameter in chain.from_iterable(group["params"] for group in self.param_groups):
+            self.held.pop(parameter, None)
+        super().zero_grad(set_to_none)
+
+    def _setup_flat_buffers(self) -> None:
+        """Parameters stay where they are. FairScale's buffers have those that were not frozen at the start, and send
+        what lay there then, also where the user's code has given a parameter another tensor.
+        """
+
+    def _broadcast_params(self) -> None:
+        """After a step: what its owner has made of each parameter, to all ranks."""
+        self._trained.update(p for group in self.param_groups for p in group["params"] if p.requires_grad)
+        sent = []
+        for per_rank in self._per_device_params.values():
+            for rank, parameters in enumerate(per_rank):
+                for part in _of_one_type(p for p in parameters if p in self._trained):
+                    flat = torch.cat([p.detach().reshape(-1) for p in part])
+                    work = dist.broadcast(flat, self._local_to_global_rank[rank], group=self.group, async_op=True)
+                    sent.append((work, flat, part, rank))
+        for work, flat, part, rank in sent:
+            work.wait()
+            if rank != self.rank:
+                for parameter, value in zip(part, flat.split([p.numel() for p in part]), strict=True):
+                    parameter.detach().copy_(value.view_as(parameter))
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """A whole optimizer's state, of which a new one has none: OSS would leave what its parts have."""
         load(self, state_dict)
+
+
+def _of_one_type(parameters: Iterable[torch.nn.Parameter]) -> Iterable[list[torch.nn.Parameter]]:
+    found: dict[torch.dtype, list[torch.nn.Parameter]] = {}
+    for parameter in parameters:
+        found.setdefault(parameter.dtype, []).append(parameter)
+    return found.values()
 
 
 def _share(optimizer: torch.optim.Optimizer, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
@@ -92,6 +126,10 @@ class OrderedShardedDataParallel(ShardedDataParallel):
         self._ready: set[int] = set()
         self._next = 0
         self._mask_group = group
+        self._reduced: set[torch.nn.Parameter] = set()  # by a `finish`: this rank is their owner
+        self.held: dict[torch.nn.Parameter, torch.Tensor] = {}
+        for optimizer in optimizers:
+            optimizer.held = self.held
         super().__init__(module, optimizers, sync_models_at_startup=False, reduce_buffer_size=0)
 
     def _get_reduce_fn(self, index: int, param: torch.Tensor, dst_rank: int) -> Callable:
@@ -136,8 +174,25 @@ class OrderedShardedDataParallel(ShardedDataParallel):
         self._ready.clear()
         self._next = 0
 
+    def hold(self) -> None:
+        """Before a backward: gradients that nobody has zeroed since they were reduced, on their owners alone. `finish`
+        adds what this backward and the next ones bring to them.
+        """
+        for parameter in self._reduced:
+            if parameter.grad is not None:
+                self.held[parameter], parameter.grad = parameter.grad, None
+        self._reduced.clear()
+
     def finish(self) -> None:
         """Reduce what no hook has: parameters that another rank's batch has used, or an earlier one under no_sync."""
+        self._finish()
+        for parameter, gradient in self.held.items():
+            parameter.grad = gradient if parameter.grad is None else gradient + parameter.grad
+        mine = dist.get_rank()
+        self._reduced.update(self.held, (p for p, owner in self._trainable_param_to_rank.items() if owner == mine))
+        self.held.clear()
+
+    def _finish(self) -> None:
         if not self._trainable_params:
             return
         used = torch.tensor([p.grad is not None or i < self._next for i, p in enumerate(self._trainable_params)])

@@ -187,6 +187,24 @@ def average_weights(module: torch.nn.Module) -> None:
             parameter.copy_(mean / world)
 
 
+def clip_parts(
+    measured: Iterable[torch.nn.Parameter], clipped: Iterable[torch.nn.Parameter], value: float, device: torch.device
+) -> None:
+    """Clip the gradients of `clipped` by the norm of all ranks' `measured` together, where each rank has other ones."""
+    norms = [
+        p.grad.detach().norm(dtype=None if p.grad.dtype == torch.float64 else torch.float32)
+        for p in measured
+        if p.grad is not None
+    ]
+    square = sum(
+        (norm.to(device).double().square() for norm in norms), torch.zeros((), dtype=torch.float64, device=device)
+    )
+    dist.all_reduce(square)
+    scale = (value / (square.sqrt() + 1e-6)).clamp(max=1.0)
+    for gradient in [p.grad for p in clipped if p.grad is not None]:
+        gradient.mul_(scale.to(gradient.dtype))
+
+
 def zero_of(parameters: Iterable[torch.nn.Parameter]) -> Any:
     """Zero, whose gradient with respect to each of the parameters is zero."""
     return sum(parameter.reshape(-1)[:1].sum() * 0.0 for parameter in parameters if parameter.requires_grad)

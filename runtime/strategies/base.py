@@ -215,6 +215,12 @@ class Strategy(AsLightning):
         """
         return nullcontext()
 
+    def whole_accumulation(self) -> AbstractContextManager:
+        """Instead of `no_sync`, where the user's code looks at gradients after each backward: those are the global
+        batch's, and the next backward adds to them.
+        """
+        return nullcontext()
+
     def clip(self, module: Module, optimizer: Any, value: float, algorithm: str) -> None:
         """Clip the gradients of this optimizer's parameters, by "norm" (of the whole model, over all ranks that hold
         parts of it) or by "value".

@@ -11,7 +11,10 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import torch
+
 from ..collectives import broadcast_tensors
+from .averaging import clip_parts
 from .ddp import DDPStrategy, TrainingStep
 from .needs import Package
 from .registry import register
@@ -44,7 +47,6 @@ class DDPShardedStrategy(DDPStrategy):
         from ..engines import fairscale
 
         broadcast_tensors([*module.parameters(), *module.buffers()])
-        self._module = module
         self._optimizers = [fairscale.Divided(optimizer) for optimizer in optimizers]
         if not module.automatic_optimization:
             for number, optimizer in enumerate(self._optimizers):
@@ -61,6 +63,11 @@ class DDPShardedStrategy(DDPStrategy):
         share_scaler(self.runtime)
         return self._sharded
 
+    def before_backward(self, loss: torch.Tensor) -> None:
+        super().before_backward(loss)
+        if self._sharded is not None:
+            self._sharded.hold()
+
     def after_backward(self) -> None:
         if self._sharded is None:
             super().after_backward()
@@ -75,14 +82,14 @@ class DDPShardedStrategy(DDPStrategy):
         return self._sharded.no_sync() if self._sharded is not None else super().no_sync()
 
     def clip(self, module: Module, optimizer: Any, value: float, algorithm: str) -> None:
-        """By norm: of all owners' gradients together. FairScale keeps the list of gradients that it saw first, so it is
-        told which there are now.
+        """By norm: of all owners' gradients together. FairScale's own keeps the list of gradients that it saw first,
+        and takes none of precision 64.
         """
         if algorithm == "value" or self._sharded is None:
             super().clip(module, optimizer, value, algorithm)
             return
-        mine = [p for group in optimizer.optim.param_groups for p in group["params"] if p.grad is not None]
-        optimizer.clip_grad_norm(value, filter_params_fn=lambda _: mine)
+        mine = [p for group in optimizer.optim.param_groups for p in group["params"]]
+        clip_parts(mine, mine, value, self.runtime.device)
 
     def gradients(self) -> AbstractContextManager:
         divided = self._sharded is not None and not self._sharded._should_accumulate_grads
@@ -98,14 +105,11 @@ class DDPShardedStrategy(DDPStrategy):
         fairscale.load(optimizer, state)
 
     def teardown(self) -> None:
-        """Parameters are views of one buffer a rank until now."""
         super().teardown()
         if self._sharded is not None:
             for handle in self._sharded._grad_hooks:
                 handle.remove()
             self._sharded = None
-        for parameter in self._module.parameters() if self._optimizers else ():
-            parameter.data = parameter.data.clone()
         self._optimizers = []
 
 

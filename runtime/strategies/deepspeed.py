@@ -126,11 +126,28 @@ class DeepSpeedStrategy(Strategy):
                 f"strategy 'deepspeed' cannot call {hook} under manual optimization: its gradients come about in the "
                 "step; use 'fsdp' or 'ddp_sharded'"
             )
+        if stage == "fit" and module.automatic_optimization:
+            self._check_accumulation(trainer, module)
         number = next((name for name, p in module.named_parameters() if p.ndim == 0), None)
         if stage == "fit" and self.stage == 3 and number is not None:
             raise ConfigurationError(
                 f"strategy 'deepspeed' cannot divide {number!r} in stage 3, a parameter of shape (): give it shape "
                 "(1,), or use stage 2"
+            )
+
+    def _check_accumulation(self, trainer: Trainer, module: Module) -> None:
+        """Of gradients that are accumulated, stages 1 and 2 hand out those of the last batch alone."""
+        if self.stage not in (1, 2) or set(trainer.accumulation_table.values()) == {1}:
+            return
+        from ..module import Module as Base
+
+        owners = [(module, Hooks), *((callback, Hooks) for callback in trainer.callbacks)]
+        names = [name for owner, base in owners for name in WITH_GRADIENTS if overridden(owner, name, base)]
+        names += ["configure_gradient_clipping"] * overridden(module, "configure_gradient_clipping", Base)
+        if names:
+            raise ConfigurationError(
+                f"strategy 'deepspeed' cannot call {names[0]} in stage {self.stage} where gradients are accumulated: "
+                "it would see those of the last batch alone; use 'deepspeed_stage_3', 'fsdp' or 'ddp_sharded'"
             )
 
     @property
@@ -259,6 +276,7 @@ class DeepSpeedStrategy(Strategy):
     def before_backward(self, loss: torch.Tensor) -> None:
         self._check_frozen()
         if not self.manual:
+            self.optimizer.check_zeroed()
             self.engine.set_gradient_accumulation_boundary(not self._accumulating)
         elif self._ranks is not None:
             self._ranks.average()
@@ -270,8 +288,9 @@ class DeepSpeedStrategy(Strategy):
             self.optimizer.waiting = self.optimizer.has_loss = True
         elif self._accumulating:
             self.engine.step()
+            self.optimizer.has_left = True
         else:
-            self.optimizer.is_due = True
+            self.optimizer.is_zeroed, self.optimizer.has_left = False, True
 
     def check_step(self, optimizer: Any) -> None:
         if not self.optimizer.waiting:
@@ -301,12 +320,11 @@ class DeepSpeedStrategy(Strategy):
             self.check({"clip_value": True})
         self.optimizer.largest_norm = value
 
-    def zero_grad(self, optimizer: Any) -> None:
-        """The engine does it, after its steps; an optimizer_step of the module's own may have left one out."""
-        if self.stage == 3 and self.optimizer.is_due:
-            from ..engines import deepspeed_whole
-
-            deepspeed_whole.forget_gradients(self.engine)
+    @contextmanager
+    def whole_accumulation(self) -> Iterator[None]:
+        """Stages 0 and 3, which add what a backward brings to what they have reduced before."""
+        yield
+        self.optimizer.is_zeroed = True  # the next backward may add to it
 
     # -- evaluation and checkpoints --------------------------------------------------------------------------------
 
@@ -351,7 +369,8 @@ class DeepSpeedStrategy(Strategy):
 
     @contextmanager
     def gradients(self) -> Iterator[None]:
-        if self.engine is None or self._gathered or self._accumulating or self.manual or not self.stage:
+        absent = self.optimizer is None or not self.optimizer.has_loss  # no rank has had a loss since the last step
+        if self.engine is None or absent or self._gathered or self._accumulating or self.manual or not self.stage:
             yield
             return
         from ..engines import deepspeed_whole

@@ -63,7 +63,7 @@ class _OverDevices(Strategy):
             recorders = [Recorder(piece.size) for piece in pieces]
             with unchanged.checked(several=len(pieces) > 1):
                 outputs = run_pieces(module, name, pieces, rest, recorders)
-            replay(recorders, module.log)
+            replay(recorders, module.log, [loss_in(output) for output in outputs], reduction)
             sizes[:] = [piece.size for piece in pieces]
             gathered = gather(outputs, devices[0])
             if ends or name == "predict_step" or not is_number(loss_in(outputs[0])):

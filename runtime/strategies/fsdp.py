@@ -74,6 +74,7 @@ class FSDPStrategy(Strategy):
         self._manual: WholeSteps | None = None
         self._numbers: GradientAverager | None = None  # for parameters of shape ()
         self._accumulating = False
+        self._waits = False  # have accumulated batches left gradients that are each rank's own?
         self._gathered = False  # are all parameters on every rank just now, for more than a step?
         self._parts: Parts | None = None
         self._blocks: list[Any] = []
@@ -165,7 +166,9 @@ class FSDPStrategy(Strategy):
         with torch.no_grad():
             for (owner, name), whole in self._whole.items():
                 if whole not in filled:
-                    whole.data = gathered(owner._parameters[name])
+                    own: Any = owner._parameters[name]
+                    whole.data = gathered(own)
+                    whole.requires_grad_(own.requires_grad)
                     filled.add(whole)
                 owner._parameters[name] = whole
         for part in module.modules():
@@ -202,6 +205,7 @@ class FSDPStrategy(Strategy):
             self._manual.averager.average()
             self._manual.averager.expects = False
             return
+        self._waits = self._accumulating
         if self._accumulating:
             return
         if self._blocks:
@@ -247,6 +251,12 @@ class FSDPStrategy(Strategy):
         finally:
             self._accumulating = False
             self._root.set_requires_gradient_sync(True)
+
+    def zero_grad(self, optimizer: Any) -> None:
+        """Also what a window that was cut short has left: the optimizers know of the parts alone."""
+        super().zero_grad(optimizer)
+        if self._waits:
+            self._root.forget_gradients(optimizer)
 
     @contextmanager
     def evaluation(self, module: Module) -> Iterator[None]:
@@ -303,14 +313,14 @@ class FSDPStrategy(Strategy):
             return
         root, automatic = self._root, self._manual is None
         with self.evaluation(root.module):
-            if automatic:
+            if automatic and not self._waits:
                 root.take_gradients()
             try:
                 yield
             finally:
                 with torch.no_grad():
                     root.keep_changes(root.module.trainer.optimizers if automatic else ())
-                    if automatic:
+                    if automatic and not self._waits:
                         root.give_gradients()
 
     # -- checkpoints -----------------------------------------------------------------------------------------------

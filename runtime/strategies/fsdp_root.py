@@ -65,6 +65,7 @@ class Root(torch.nn.Module):
                 whole, part = each.unsharded_param, each.sharded_param
                 parts[whole] = part
                 part.to_local().copy_(divided_as(part, whole.detach()).to_local())
+                self._put_back(each)
                 part.requires_grad_(whole.requires_grad)
         for optimizer in optimizers:
             for params in optimizer.param_groups:
@@ -109,6 +110,12 @@ class Root(torch.nn.Module):
                 part, whole = each.sharded_param, each.unsharded_param
                 part.grad = None if whole.grad is None else divided_as(part, whole.grad)
                 whole.grad = None
+
+    def forget_gradients(self, optimizer: Any) -> None:
+        """What backward passes have left on this rank of the parameters that `optimizer` steps."""
+        mine = {p for group in optimizer.param_groups for p in group["params"]}
+        for each in (each for group in self._groups() for each in group.fsdp_params if each.sharded_param in mine):
+            each.unsharded_param.grad = each.unsharded_accumulated_grad = None
 
     def exchange(self, optimizers: Iterable[Any]) -> None:
         """Whole parameters in the optimizers' groups, where parts are; `keep_changes` puts parts back."""

@@ -112,8 +112,10 @@ class Recorder:
         self.calls[(name, nth)] = Logged(value, arguments, options)
 
 
-def replay(recorders: Sequence[Recorder], log: Any) -> None:
-    """Every name logged once for the whole batch, with the value that it has there."""
+def replay(recorders: Sequence[Recorder], log: Any, losses: Sequence[Any] = (), reduction: str = "mean") -> None:
+    """Every name logged once for the whole batch, with the value that it has there. `losses`: what the step gave on
+    each device; a value that is the loss is the whole batch's, however it is reduced afterwards.
+    """
     for key in {key: None for recorder in recorders for key in recorder.calls}:
         having = [recorder for recorder in recorders if key in recorder.calls]
         calls = [recorder.calls[key] for recorder in having]
@@ -121,8 +123,20 @@ def replay(recorders: Sequence[Recorder], log: Any) -> None:
         sizes = [call.options.get("batch_size") or rec.size for call, rec in zip(calls, having, strict=True)]
         if options.get("batch_size") is not None:
             options["batch_size"] = sum(sizes)
-        for value in _joined([call.value for call in calls], sizes, options.get("reduce_fx", "mean")):
+        values, reduce_fx = [call.value for call in calls], options.get("reduce_fx", "mean")
+        means = reduction == reduce_fx == "mean"
+        if not means and len(values) == len(losses) > 1 and all(map(_is_loss, values, losses)):
+            parts = torch.stack([loss.detach().to(losses[0].device) for loss in losses])
+            values, sizes = [whole_loss(parts, [recorder.size for recorder in recorders], reduction)], []
+        for value in _joined(values, sizes, reduce_fx):
             log(key[0], value, *calls[0].arguments, **options)
+
+
+def _is_loss(value: Any, loss: Any) -> bool:
+    if not is_number(loss) or not isinstance(value, (float, torch.Tensor)):
+        return False
+    same = isinstance(value, torch.Tensor) and value.data_ptr() == loss.data_ptr()
+    return same or (torch.as_tensor(value).numel() == 1 and float(value) == float(loss.detach()))
 
 
 def _joined(values: list[Any], sizes: list[int], reduce_fx: Any) -> list[Any]:

@@ -14,13 +14,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-import torch.distributed as dist
 
 from ..collectives import broadcast_object, broadcast_tensors, gather_objects
 from ..data.move import batch_size_of, slice_batch
 from ..errors import ConfigurationError, unknown_name
 from ..hooks import with_gradients
 from . import stages
+from .averaging import clip_parts
 from .base import Strategy
 from .registry import register
 from .unchanged import Unchanged
@@ -232,15 +232,8 @@ class PipelineStrategy(Strategy):
         if algorithm == "value":
             super().clip(module, optimizer, value, algorithm)
             return
-        gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        square = torch.zeros(1, device=self.runtime.device)
-        for parameter in self._stages.parameters if self._stages is not None else ():
-            if parameter.grad is not None:
-                square += parameter.grad.detach().float().pow(2).sum()
-        dist.all_reduce(square)
-        scale = (value / (square.sqrt() + 1e-6)).clamp(max=1.0)
-        for gradient in gradients:
-            gradient.mul_(scale.to(gradient.dtype))
+        clipped = [p for group in optimizer.param_groups for p in group["params"]]
+        clip_parts(self._stages.parameters if self._stages is not None else (), clipped, value, self.runtime.device)
 
     # -- evaluation and checkpoints --------------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ class ClampsByHand(Net):
     def training_step(self, batch, batch_idx):
         optimizer = self.optimizers()
         optimizer.zero_grad()
-        self.manual_backward(super().training_step(batch, batch_idx))
+        self.manual_backward(Net.training_step(self, batch, batch_idx))
         optimizer.step()
         self.clamp()
 
@@ -199,6 +199,85 @@ class Penalized(Net):
         return super().training_step(batch, batch_idx) + 0.01 * self.sequential_module[2].weight.abs().sum()
 
 
+class ReadsEach(Net):
+    """Batches are accumulated: gradients after each of them, and weights between them."""
+
+    def on_after_backward(self):
+        self.norm("gradient")
+
+    def on_train_batch_end(self, *_):
+        self.norm()
+
+
+class ClampsEach(Net):
+    def on_after_backward(self):
+        for parameter in self.parameters():
+            parameter.grad.clamp_(-0.01, 0.01)
+
+
+class ReadsWeights(Net):
+    """Between batches that are accumulated."""
+
+    def on_train_batch_end(self, *_):
+        self.norm()
+
+
+class CutShort(Net):
+    """The epoch ends in the middle of what is accumulated: the next one begins without it."""
+
+    def on_train_batch_start(self, batch, batch_idx):
+        return -1 if batch_idx == 1 and self.current_epoch == 0 else None
+
+
+class AccumulatesItself(Net):
+    """Gradients that a backward has left, and the next one adds to."""
+
+    def optimizer_zero_grad(self, epoch, batch_idx, optimizer):
+        if batch_idx % 2 == 0:
+            optimizer.zero_grad()
+
+    def optimizer_step(self, epoch, batch_idx, optimizer, closure):
+        if batch_idx % 2:
+            optimizer.step(closure=closure)
+        else:
+            closure()
+
+
+class Halves(Net):
+    """Gradients are never zeroed."""
+
+    def optimizer_zero_grad(self, epoch, batch_idx, optimizer):
+        for parameter in self.parameters():
+            if parameter.grad is not None:
+                parameter.grad.mul_(0.5)
+
+
+class Exchanges(Net):
+    """Weights are given other tensors."""
+
+    def on_train_batch_end(self, *_):
+        for parameter in self.parameters():
+            parameter.data = parameter.data.clamp(-0.2, 0.2)
+
+
+class ThawsByHand(Net):
+    """A layer joins what a module's own steps train."""
+
+    automatic_optimization = False
+
+    def __init__(self):
+        super().__init__()
+        self.sequential_module[0].requires_grad_(False)
+
+    def on_train_epoch_start(self):
+        if self.current_epoch == 1:
+            self.sequential_module[0].requires_grad_(True)
+
+    training_step = ClampsByHand.training_step
+
+    def clamp(self): ...
+
+
 def loader(samples, shuffle=False):
     torch.manual_seed(samples)
     return DataLoader(TensorDataset(torch.randn(samples, 4), torch.randint(0, 3, (samples,))), 8, shuffle=shuffle)
@@ -221,6 +300,23 @@ CASES = {
     "skips": Skips,
     "averages": Validates,
     "penalized": Penalized,
+    "reads_each": ReadsEach,
+    "clamps_each": ClampsEach,
+    "reads_weights": ReadsWeights,
+    "cut_short": CutShort,
+    "accumulates_itself": AccumulatesItself,
+    "halves": Halves,
+    "exchanges": Exchanges,
+    "thaws_by_hand": ThawsByHand,
+    "double": Net,
+}
+
+OPTIONS = {
+    "reads_each": {"accumulate_grad_batches": 3},
+    "clamps_each": {"accumulate_grad_batches": 3},
+    "reads_weights": {"accumulate_grad_batches": 2},
+    "cut_short": {"accumulate_grad_batches": 2},
+    "double": {"precision": 64, "gradient_clip_val": 0.05},
 }
 
 
@@ -230,7 +326,9 @@ def attempt(case):
         strategy = DeepSpeedStrategy({"zero_optimization": {"stage": 3, "stage3_param_persistence_threshold": 0}})
     module, callbacks = CASES[case](), [Average()] if case == "averages" else []
     try:
-        trainer = Trainer(max_epochs=2, callbacks=callbacks, strategy=strategy, num_sanity_val_steps=0)
+        trainer = Trainer(
+            max_epochs=2, callbacks=callbacks, strategy=strategy, num_sanity_val_steps=0, **OPTIONS.get(case, {})
+        )
         train = loader(21, shuffle=True)
         torch.manual_seed(7)
         trainer.fit(module, train, loader(9) if case == "averages" else None)

@@ -117,6 +117,23 @@ def test_what_is_logged_is_the_batch_s():
     assert two.total == pytest.approx(one.total, abs=1e-5), "share is the device's"
 
 
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("reduce_fx", ["mean", "max", "sum"])
+def test_a_loss_that_is_logged_is_the_batch_s_however_it_is_reduced(reduction, reduce_fx):
+    class Logs(Net):
+        loss_reduction = reduction
+
+        def training_step(self, batch, batch_idx):
+            loss = F.cross_entropy(self.net(batch[0]), batch[1], reduction=reduction) / 8
+            self.log("loss", loss, on_step=False, on_epoch=True, reduce_fx=reduce_fx)
+            self.log("number", loss.item(), on_step=False, on_epoch=True, reduce_fx=reduce_fx)
+            return loss
+
+    one, two = (trained(Logs(), devices)[1].callback_metrics for devices in (1, 2))
+    for name in ("loss", "number"):
+        assert float(two[name]) == pytest.approx(float(one[name]), abs=1e-6)
+
+
 def test_each_device_gets_its_part():
     module, trainer = trained(Net(), 2)
     assert module.seen[:6] == [4, 4, 4, 4, 3, 2]

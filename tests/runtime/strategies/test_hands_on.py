@@ -13,10 +13,17 @@ from launching import SCRIPTS, ptrun
 SCRIPT = str(SCRIPTS / "hands_on.py")
 CASES = (
     "reads clamps_after clamps_before clamps_in_its_step clamps_by_hand norms teaches reads_gradients "
-    "changes_gradients changes_by_hand clips clips_half hooked skips averages penalized"
+    "changes_gradients changes_by_hand clips clips_half hooked skips averages penalized "
+    "reads_each clamps_each reads_weights cut_short accumulates_itself halves exchanges thaws_by_hand double"
 ).split()
 IN_STEP = dict.fromkeys(("norms", "teaches"), "training_step changes the parameter")
-BY_HAND = dict.fromkeys(("clamps_by_hand", "changes_by_hand"), "manual optimization")
+BY_HAND = dict.fromkeys(("clamps_by_hand", "changes_by_hand", "thaws_by_hand"), "manual optimization")
+DEEPSPEED = {
+    "changes_by_hand": "come about in the step",
+    "thaws_by_hand": "were frozen when training started",
+    **dict.fromkeys(("accumulates_itself", "halves"), "has not zeroed"),
+}
+EACH = dict.fromkeys(("reads_each", "clamps_each"), "where gradients are accumulated")
 # engine -> what it refuses, and the word that stands for the reason
 ENGINES = {
     "ddp": {},
@@ -25,7 +32,8 @@ ENGINES = {
     "horovod": {},
     "ddp_sharded": {},
     "fsdp": {},
-    **{f"deepspeed{stage}": {"changes_by_hand": "come about in the step"} for stage in ("_stage_1", "", "_stage_3")},
+    **{f"deepspeed{stage}": {**DEEPSPEED, **EACH} for stage in ("_stage_1", "")},
+    "deepspeed_stage_3": {**DEEPSPEED, "double": "precision 64"},
     "pipeline": {**IN_STEP, **BY_HAND, "penalized": "besides calling"},
 }
 PACKAGES = {"ddp_sharded": "fairscale", "horovod": "horovod"}

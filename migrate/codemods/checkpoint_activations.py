@@ -8,6 +8,7 @@ may run in it, the second run does not count into its statistics (`context_fn=ba
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,7 +23,9 @@ from .rewrites import set_keyword, source
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 SEGMENTS = "torch.utils.checkpoint.checkpoint_sequential"
 TORCH_WRAPPER = "torch.distributed.algorithms._checkpoint.checkpoint_wrapper.checkpoint_wrapper"
+APPLIED = "torch.distributed.algorithms._checkpoint.checkpoint_wrapper.apply_activation_checkpointing"
 WRAPPERS = {"fairscale.nn.checkpoint_wrapper", TORCH_WRAPPER}
+NORMS = re.compile(r"batch_?norm|torchvision|timm", re.IGNORECASE)
 LISTS = {"torch.nn.ModuleList", "torch.nn.ModuleDict"}
 IMPORT = "from fairscale.nn import checkpoint_wrapper"
 HOW = ("use_reentrant", "preserve_rng_state", "determinism_check", "debug", "early_stop", "segments")
@@ -54,6 +57,9 @@ class CheckpointActivations(Codemod):
             for n in facts.walk(kind):
                 if facts.names.resolve(n) in (CHECKPOINT, SEGMENTS) and self._is_handed_on(facts, n):
                     self._tell(facts, n, "where it is called is not seen: use_reentrant=False goes with any strategy")
+                wraps = facts.names.resolve(n) in (TORCH_WRAPPER, APPLIED) and NORMS.search(facts.text.text) is not None
+                if wraps and self._is_handed_on(facts, n, True):
+                    self._tell(facts, n, "batch norm in what it wraps counts its statistics twice")
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
@@ -108,9 +114,14 @@ class CheckpointActivations(Codemod):
             return facts.names.resolve(call.args[0]), call.args[1:]
         return full, call.args
 
-    def _is_handed_on(self, facts: Facts, n: ast.AST) -> bool:
-        """Read, and neither called there nor given a name that is resolved where that is called."""
+    def _is_handed_on(self, facts: Facts, n: ast.AST, wraps: bool = False) -> bool:
+        """Read, and neither called there nor given a name that is resolved where that is called.
+
+        `wraps`: torch's wrapper, also where `apply_activation_checkpointing(model)` takes it by default.
+        """
         up = facts.scopes.parents.get(n)
+        if wraps and isinstance(up, ast.Call) and facts.names.resolve(n) == APPLIED:
+            return up.func is n and len(up.args) < 2 and all(k.arg != "checkpoint_wrapper_fn" for k in up.keywords)
         if not isinstance(getattr(n, "ctx", None), ast.Load) or (isinstance(up, ast.Call) and up.func is n):
             return False
         if isinstance(up, ast.Call) and facts.names.resolve(up.func) == "functools.partial" and up.args[0] is n:

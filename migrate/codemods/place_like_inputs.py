@@ -110,6 +110,11 @@ class PlaceLikeInputs(Codemod):
             return
         if facts.devices.is_host(given.value) or self._is_own(facts, call, [given]):
             return
+        if facts.placed.is_registered(call):
+            says = f"`{facts.short(given)}` removed: `{facts.short(call)}` moves with its module"
+            drop = DropArgument([*call.args, *call.keywords].index(given))
+            yield Change(call, self.edit(facts, given.value, says), drop, (given,))
+            return
         where = self._place(facts, call) or given_module(facts, call)
         if where is None or facts.in_formatted_string(call):
             self._tell(facts, call)
@@ -206,6 +211,7 @@ class PlaceLikeInputs(Codemod):
         alone = f.name == "forward" and len(parameters) == 1 and not f.args.defaults
         alone = alone and holder in facts.classes.modules and not uses(f).as_container(parameters[0])
         alone = alone and not self._is_made_tensor_of(facts, f, parameters[0])
+        alone = alone and parameters[0] not in uses(f).gone_through  # a list, or a tensor
         if alone and not any(isinstance(i, ast.Constant) for i in uses(f).indices.get(parameters[0], ())):
             return parameters[0]  # `batch[0]` is of a tuple, or of a tensor
         if own and self._has_device(facts, holder):

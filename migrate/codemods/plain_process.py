@@ -11,7 +11,16 @@ from collections.abc import Iterator
 from functools import partial
 
 from ..facts.devices import argument_at
-from ..facts.distribution import ALONE, ALONE_VALUES, CONVERTERS, GATHERS, STATEMENTS, WRAPPERS, Distribution
+from ..facts.distribution import (
+    ALONE,
+    ALONE_VALUES,
+    CHECKPOINTS,
+    CONVERTERS,
+    GATHERS,
+    STATEMENTS,
+    WRAPPERS,
+    Distribution,
+)
 from ..facts.effects import only_asks
 from ..facts.script import Facts
 from ..report import Note
@@ -35,6 +44,10 @@ class PlainProcess(Codemod):
             for call in blocking:
                 self._tell(facts, call, f"`{facts.short(call)}`: processes talk here in a way that is not rewritten")
             return
+        for call, full in found.full.items():
+            if full is not None and full.startswith(CHECKPOINTS):
+                says = "needs DeepSpeed's engine set up for it; torch.utils.checkpoint goes with any strategy"
+                self._tell(facts, call, f"`{facts.short(call)}`: {says}")
         yield from self._wrappers(facts, found)
         if not found.by_hand:
             yield from self._cards(facts, found)

@@ -38,7 +38,7 @@ class ZeroedByTrainer(Codemod):
     def plan(self, facts: Facts) -> Iterator[Change]:
         for c in facts.classes.run_by_trainer:
             step = facts.classes.methods(c).get("training_step")
-            if step is None or self._by_hand(c):
+            if step is None or self._by_hand(c) or _reads_gradients(step):
                 continue
             gone = [s for s in step.body if self._zeroes(facts, s)]
             for s in gone:
@@ -116,6 +116,11 @@ class ShardedNeedsZeros(Codemod):
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
+
+
+def _reads_gradients(step: ast.AST) -> bool:
+    """Whether a step looks at `p.grad`: zeros there are not what the step before left."""
+    return any(isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load) for n in walk(step))
 
 
 def _given(call: ast.Call) -> list[ast.expr]:

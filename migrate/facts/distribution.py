@@ -71,6 +71,9 @@ def mentions_processes(text: str) -> bool:
     return PROCESSES.search(text) is not None
 
 
+CHECKPOINTS = "deepspeed.checkpointing."  # what they compute again is each process's own
+
+
 class Distribution:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -90,10 +93,14 @@ class Distribution:
         for c, full in self.full.items():
             if full in ALONE and isinstance(self.facts.scopes.parents.get(c), ast.Expr) and self.alone(c) is not None:
                 continue
-            exotic = full is not None and (
-                full in GATHERS
-                or full.startswith(
-                    (D + "rpc.", D + "fsdp.", D + "pipelining.", D + "tensor.", "deepspeed.", "horovod.")
+            exotic = (
+                full is not None
+                and not full.startswith(CHECKPOINTS)
+                and (
+                    full in GATHERS
+                    or full.startswith(
+                        (D + "rpc.", D + "fsdp.", D + "pipelining.", D + "tensor.", "deepspeed.", "horovod.")
+                    )
                 )
             )
             exotic = exotic or (self.by_hand and full is not None and full.startswith(SHARDED))

@@ -50,6 +50,8 @@ class Placed:
         return self._known[key]
 
     def _shows(self, node: ast.expr) -> bool:
+        if self.is_registered(node):
+            return True
         if self.facts.tensors.made(node):
             return False
         if isinstance(node, ast.Call):
@@ -71,6 +73,27 @@ class Placed:
         if isinstance(node, ast.Tuple | ast.List):
             return all(self.by_runtime(e) for e in node.elts)
         return not isinstance(node, ast.Constant | ast.JoinedStr)
+
+    def is_registered(self, node: ast.expr) -> bool:
+        """What a constructor hands to `self.register_buffer(...)` or keeps as a Parameter moves with its module."""
+        parents: dict[ast.AST, ast.AST] = self.facts.scopes.parents
+        child: ast.AST = node
+        up = parents.get(node)
+        while isinstance(up, ast.Attribute) or (isinstance(up, ast.Call) and up.func is child):
+            child, up = up, parents.get(up)
+        if isinstance(up, ast.keyword):
+            child, up = up, parents.get(up)
+        if not isinstance(up, ast.Call) or child is up.func:
+            return False
+        s = parents.get(up)
+        f = next((u for u in self.facts.scopes.ancestors(up) if isinstance(u, ast.FunctionDef)), None)
+        if f is None or f.name != "__init__" or self.facts.classes.holder(f) not in self.facts.classes.modules:
+            return False
+        if self.facts.names.resolve(up.func) == "torch.nn.Parameter":
+            targets = s.targets if isinstance(s, ast.Assign) else []
+            return bool(targets) and all(isinstance(t, ast.Attribute) and _is_self(t.value) for t in targets)
+        func = up.func
+        return isinstance(func, ast.Attribute) and func.attr == "register_buffer" and _is_self(func.value)
 
     def _call(self, call: ast.Call) -> bool:
         full = self.facts.names.resolve(call.func)
@@ -211,6 +234,10 @@ class Placed:
 
     def _in_loop(self, node: ast.AST) -> bool:
         return any(isinstance(u, LOOPS) for u in self.facts.scopes.ancestors(node))
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
 
 
 def _is_range(node: ast.expr) -> bool:

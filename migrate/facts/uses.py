@@ -14,7 +14,7 @@ OF_CONTAINERS = {"items", "keys", "append", "parameters"}
 @dataclass
 class Uses:
     """By name: the attributes read of it, what it is indexed by, the calls that it is an argument of; and names that
-    are unpacked, or compared by `is`.
+    are unpacked, gone through by a loop, or compared by `is`.
     """
 
     attributes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -22,6 +22,7 @@ class Uses:
     given_to: dict[str, list[ast.Call]] = field(default_factory=lambda: defaultdict(list))
     unpacked: set[str] = field(default_factory=set)
     compared: set[str] = field(default_factory=set)
+    gone_through: set[str] = field(default_factory=set)
 
     def as_container(self, name: str) -> bool:
         """Whether a name is used as a dictionary, a list, a model, or something that may be None."""
@@ -48,6 +49,9 @@ def uses(f: ast.AST) -> Uses:
         elif isinstance(n, ast.Assign):
             if isinstance(n.value, ast.Name) and any(isinstance(t, ast.Tuple) for t in n.targets):
                 found.unpacked.add(n.value.id)
+        elif isinstance(n, ast.For | ast.comprehension):
+            if isinstance(n.iter, ast.Name):
+                found.gone_through.add(n.iter.id)
         elif isinstance(n, ast.Compare) and isinstance(n.left, ast.Name) and isinstance(n.ops[0], ast.Is | ast.IsNot):
             found.compared.add(n.left.id)
     return found

@@ -347,3 +347,32 @@ def test_statistics_are_counted_once_and_values_stay(called):
     before, once, plain = (dict(n.named_buffers()) for n in nets)
     assert all(torch.equal(once[k], plain[k]) for k in plain)
     assert any(not torch.equal(before[k], plain[k]) for k in plain), "torch's checkpoint counts twice"
+
+
+OF_TORCH = "from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import {}\nimport torch.nn as nn\n"
+APPLY = "apply_activation_checkpointing"
+TWICE = "batch norm in what it wraps counts its statistics twice"
+
+
+@pytest.mark.parametrize(
+    ("applied", "told"),
+    [
+        (f"{APPLY}(model, checkpoint_wrapper_fn=checkpoint_wrapper)", ["checkpoint_wrapper"]),
+        (f"{APPLY}(model)", [APPLY]),
+        (f"{APPLY}(model, checkpoint_wrapper_fn=mine)", []),
+        ("wrap = checkpoint_wrapper", []),
+    ],
+)
+def test_torchs_wrapper_that_is_handed_on_is_told_where_there_may_be_batch_norm(applied, told):
+    head = OF_TORCH.format(f"{APPLY}, checkpoint_wrapper")
+    source = f"{head}def build(model):\n    {applied}\n    return model, nn.BatchNorm1d(4)\n"
+    check_unchanged(source, [f"PTM520 line 4: `{name}`: {TWICE}" for name in told], select="PTM520")
+    check_unchanged(source.replace("BatchNorm1d", "LayerNorm"), [], select="PTM520")
+
+
+def test_deepspeeds_checkpoint_is_told_by_its_own_name():
+    source = net(
+        f"self.block = {BLOCK}", "import deepspeed\n        return deepspeed.checkpointing.checkpoint(self.block, x)"
+    )
+    told = "PTM420 line 12: `deepspeed.checkpointing.checkpoint(self.block, x)`: needs DeepSpeed's engine set up for it"
+    check_unchanged(source, [told])

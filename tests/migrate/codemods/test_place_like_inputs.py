@@ -339,3 +339,11 @@ def test_what_a_function_calls_may_be_no_module(old, new):
     assert old in text
     result = migrate_text(text.replace(old, new))
     assert "z = torch.randn(n).cuda()" in result.text and [n.code for n in result.attention] == ["PTM104"]
+
+
+def test_what_a_loop_goes_through_may_be_a_list():
+    lines = "outs = [torch.zeros(3).cuda() + x for x in xs]\n        return sum(outs)\n"
+    source = f"import torch\nclass A(torch.nn.Module):\n    def forward(self, xs):\n        {lines}"
+    check_unchanged(source, ["PTM104 line 4: `torch.zeros(3).cuda()` names a device"])
+    seen = source.replace("sum(outs)", "sum(outs) + xs.mean()")
+    check(seen, seen.replace(".cuda()", ".type_as(xs)"))

@@ -266,3 +266,45 @@ def test_a_move_of_the_buffer_itself_goes_with_its_condition():
     moved = "        if cuda:\n            self.row = self.row.cuda()\n        self.n = 3\n"
     kept = '        self.register_buffer("row", torch.arange(3).float())\n        self.n = 3\n'
     check(text + given + moved, text + kept, select="PTM105,PTM101,PTM102")
+
+
+KEPT = "import torch\nfrom torch import nn\nclass A(nn.Module):\n    def {}(self, n, device='cuda'):\n        {}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("self.register_buffer('z', torch.zeros(3).cuda())", "self.register_buffer('z', torch.zeros(3))"),
+        (
+            "self.register_buffer(name='z', tensor=torch.arange(n).to(device))",
+            "self.register_buffer(name='z', tensor=torch.arange(n))",
+        ),
+        (
+            "self.register_buffer('z', torch.zeros(3, device='cuda'), persistent=False)",
+            "self.register_buffer('z', torch.zeros(3), persistent=False)",
+        ),
+        ("self.p = nn.Parameter(torch.randn(n, n).cuda())", "self.p = nn.Parameter(torch.randn(n, n))"),
+        (
+            "self.p = nn.Parameter(torch.zeros(3).to('cuda', torch.half), requires_grad=False)",
+            "self.p = nn.Parameter(torch.zeros(3).to(torch.half), requires_grad=False)",
+        ),
+        ("self.p = nn.Parameter(torch.ones(3, device=device))", "self.p = nn.Parameter(torch.ones(3))"),
+    ],
+)
+def test_what_is_registered_in_a_constructor_moves_with_its_module(before, after):
+    result = check_in_constructor(before)
+    assert result.text == KEPT.format("__init__", after) and not result.attention
+
+
+@pytest.mark.parametrize(
+    "line", ["p = nn.Parameter(torch.randn(n).cuda())", "self.other.register_buffer('z', torch.zeros(3).cuda())"]
+)
+def test_what_another_one_keeps_is_told(line):
+    result = check_in_constructor(line)
+    assert result.text == KEPT.format("__init__", line) and [n.code for n in result.attention] == ["PTM104"]
+
+
+def check_in_constructor(line):
+    result = migrated(KEPT.format("__init__", line))
+    assert migrated(result.text).text == result.text
+    return result

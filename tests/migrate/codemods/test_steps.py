@@ -88,3 +88,11 @@ def test_zero_grad_stays(source):
 
 def test_gradients_that_a_sharded_script_lets_go_of_are_told():
     check_unchanged(SHARDED + "optimizer.zero_grad(set_to_none=True)\n", ["PTM510 line 4: `optimizer.zero_grad"])
+
+
+def test_zeros_that_the_step_looks_at_stay():
+    step = "    def training_step(self, batch, i):\n        self.opt.zero_grad(set_to_none=False)\n"
+    look = "        n = [p.grad.norm() for p in self.parameters() if p.grad is not None]\n        return self(batch)\n"
+    check_unchanged(LIT + step + look, [], select="PTM505")
+    write = "        for p in self.parameters():\n            p.grad = None\n        return self(batch)\n"
+    check(LIT + step + write, LIT + step.splitlines(True)[0] + write, ["PTM505 line 5"])

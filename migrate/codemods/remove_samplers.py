@@ -18,7 +18,15 @@ from ..facts.samplers import own_samplers
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
-from .restored_shuffle import by_branch, by_phase, by_training, evaluates, said_by, without_sampler
+from .restored_shuffle import (
+    by_branch,
+    by_phase,
+    by_training,
+    evaluates,
+    for_one_process,
+    said_by,
+    without_sampler,
+)
 from .rewrites import change_call, change_dict, else_only, first_gone, source
 from .sampler_arguments import SAMPLER
 from .sampler_entries import WHY, entry_changes, told_off, without
@@ -200,7 +208,11 @@ class RemoveSamplers(Codemod):
         gone: tuple[ast.AST, ...] = (read,)
         if given is not None:
             known = without_sampler(given, use.tests)
-            if known is None and shuffle is not None and isinstance(given, ast.Constant) and not for_evaluation:
+            alone = for_one_process(facts, use, given) if known is None else None
+            if alone is not None:
+                gone_tests.update(n for n in walk(given) if n in use.tests)
+                new, gone = None if alone == "False" else alone, (read, given)
+            elif known is None and shuffle is not None and isinstance(given, ast.Constant) and not for_evaluation:
                 gone = (read, given)  # False, because a DataLoader refuses to shuffle beside a sampler
             elif known is not None:
                 gone_tests.update(n for n in walk(given) if n in use.tests)

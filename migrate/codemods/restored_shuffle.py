@@ -93,6 +93,55 @@ def _stays_as_it_is(facts: Facts, test: ast.expr) -> bool:
     return True
 
 
+def for_one_process(facts: Facts, use: Use, given: ast.expr) -> str | None:
+    """`shuffle=not use_ddp` beside a sampler that there is `if use_ddp:` only, and `shuffle=train and s is None`.
+
+    None where it asks for neither.
+    """
+    known = {ast.unparse(t): bool(without_sampler(t, use.tests)) for t in walk(given) if t in use.tests}
+    for made in use.made:
+        child: ast.AST = made
+        chooser = facts.scopes.parents.get(child)
+        if isinstance(chooser, ast.Assign):
+            child, chooser = chooser, facts.scopes.parents.get(chooser)
+        if isinstance(chooser, ast.If):
+            chosen = child in chooser.body
+        else:
+            chosen = isinstance(chooser, ast.IfExp) and child is chooser.body
+        if chosen:
+            test = chooser.test  # type: ignore[union-attr]
+            if isinstance(test, ast.Compare) and [ast.unparse(c) for c in test.comparators] == ["True"]:
+                test = test.left
+            known[ast.unparse(test)] = False
+    if not any(ast.unparse(n) in known for n in walk(given) if isinstance(n, ast.expr)):
+        return None
+    return ast.unparse(_Known(known).visit(ast.parse(ast.unparse(given), mode="eval")).body)
+
+
+class _Known(ast.NodeTransformer):
+    """What is left of an expression where it is known whether some conditions hold."""
+
+    def __init__(self, known: dict[str, bool]) -> None:
+        self.known = known
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        known = self.known.get(ast.unparse(node)) if isinstance(node, ast.expr) else None
+        if known is not None:
+            return ast.Constant(known)
+        self.generic_visit(node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and isinstance(node.operand, ast.Constant):
+            return ast.Constant(not node.operand.value)
+        if isinstance(node, ast.IfExp) and isinstance(node.test, ast.Constant):
+            return node.body if node.test.value else node.orelse
+        if isinstance(node, ast.BoolOp):
+            neutral = isinstance(node.op, ast.And)
+            values = [v for v in node.values if not (isinstance(v, ast.Constant) and v.value is neutral)]
+            if any(isinstance(v, ast.Constant) and v.value is not neutral for v in values) or not values:
+                return ast.Constant(neutral if not values else not neutral)
+            return values[0] if len(values) == 1 else ast.BoolOp(node.op, values)
+        return node
+
+
 def without_sampler(given: ast.expr, tests: list[ast.expr]) -> bool | None:
     """What `shuffle=(sampler is None)` says when there is no sampler; None when it asks something else."""
     if given in tests:

@@ -115,7 +115,7 @@ def for_one_process(facts: Facts, use: Use, given: ast.expr) -> str | None:
             known[ast.unparse(test)] = False
     if not any(ast.unparse(n) in known for n in walk(given) if isinstance(n, ast.expr)):
         return None
-    return ast.unparse(_Known(known).visit(ast.parse(ast.unparse(given), mode="eval")).body)
+    return ast.unparse(_Known(known).visit(ast.parse(ast.unparse(given), mode="eval").body))
 
 
 class _Known(ast.NodeTransformer):

@@ -19,6 +19,7 @@ import torch.distributed as dist
 from ..collectives import broadcast_tensors
 from ..errors import ConfigurationError
 from ..hooks import WITH_GRADIENTS, Hooks, overridden
+from ..stopping import speaks_of
 from .averaging import GradientAverager, refuse_own, zero_of
 from .base import Strategy
 from .deepspeed_config import check_stage, completed, read_config
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ..module import Module
     from ..trainer import Trainer
 
+CLIPPING = ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")  # torch's
 VARIABLES = ("PTMIGRATE_DEEPSPEED_CONFIG_PATH", "PL_DEEPSPEED_CONFIG_PATH")
 INSTALL = "DS_BUILD_OPS=0 pip install --no-build-isolation deepspeed (and ninja), or ptmigrate[deepspeed]"
 
@@ -185,6 +187,11 @@ class DeepSpeedStrategy(Strategy):
         """Everything is handed to DeepSpeed's engine. An optimizer in its config takes the place of the module's."""
         from ..engines import deepspeed, deepspeed_whole
 
+        if not module.automatic_optimization and speaks_of(CLIPPING, module):
+            raise ConfigurationError(
+                "strategy 'deepspeed' cannot do torch's clip_grad_norm_ and clip_grad_value_ under manual "
+                "optimization, since gradients come about in the step: call self.clip_gradients(optimizer, ...)"
+            )
         if self.runtime.world_size > 1:
             broadcast_tensors([*module.parameters(), *module.buffers()])
         if self.stage == 3:

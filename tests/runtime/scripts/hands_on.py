@@ -135,6 +135,17 @@ class ChangesByHand(ClampsByHand):
             parameter.grad.clamp_(-0.01, 0.01)
 
 
+class ClipsByHand(ClampsByHand):
+    """torch's own clipping, between backward and step."""
+
+    def training_step(self, batch, batch_idx):
+        optimizer = self.optimizers()
+        optimizer.zero_grad()
+        self.manual_backward(Net.training_step(self, batch, batch_idx))
+        nn.utils.clip_grad_norm_(self.parameters(), 0.05)
+        optimizer.step()
+
+
 class Clips(Net):
     def configure_gradient_clipping(self, optimizer, gradient_clip_val=None, gradient_clip_algorithm=None):
         self.seen.append(float(nn.utils.clip_grad_norm_(self.parameters(), 0.1)))
@@ -295,6 +306,7 @@ CASES = {
     "changes_gradients": ChangesGradients,
     "changes_by_hand": ChangesByHand,
     "clips": Clips,
+    "clips_by_hand": ClipsByHand,
     "clips_half": ClipsHalf,
     "hooked": Hooked,
     "skips": Skips,

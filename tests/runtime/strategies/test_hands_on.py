@@ -14,12 +14,14 @@ SCRIPT = str(SCRIPTS / "hands_on.py")
 CASES = (
     "reads clamps_after clamps_before clamps_in_its_step clamps_by_hand norms teaches reads_gradients "
     "changes_gradients changes_by_hand clips clips_half hooked skips averages penalized "
-    "reads_each clamps_each reads_weights cut_short accumulates_itself halves exchanges thaws_by_hand double"
+    "reads_each clamps_each reads_weights cut_short accumulates_itself halves exchanges thaws_by_hand "
+    "clips_by_hand double"
 ).split()
 IN_STEP = dict.fromkeys(("norms", "teaches"), "training_step changes the parameter")
-BY_HAND = dict.fromkeys(("clamps_by_hand", "changes_by_hand", "thaws_by_hand"), "manual optimization")
+BY_HAND = dict.fromkeys(("clamps_by_hand", "changes_by_hand", "thaws_by_hand", "clips_by_hand"), "manual optimization")
 DEEPSPEED = {
     "changes_by_hand": "come about in the step",
+    "clips_by_hand": "call self.clip_gradients",
     "thaws_by_hand": "were frozen when training started",
     **dict.fromkeys(("accumulates_itself", "halves"), "has not zeroed"),
 }

@@ -30,7 +30,7 @@ class NameLocalFunctions(Codemod):
         self.left: list[Note] = []
         taken = {n.id for n in facts.walk(ast.Name)} | {c.name for c in facts.walk(ast.ClassDef)}
         taken |= {a.asname or a.name.partition(".")[0] for a in facts.walk(ast.alias)}
-        defined = [f.name for f in facts.walk(ast.FunctionDef)]
+        defined = {f.name for f in facts.walk(ast.FunctionDef)}
         for f in facts.walk(ast.FunctionDef):
             scope = facts.scopes.scope_of(f)
             if not isinstance(scope.node, ast.FunctionDef) or not self._is_pickled(facts, f, scope):
@@ -41,9 +41,8 @@ class NameLocalFunctions(Codemod):
             if why is not None:
                 self._tell(facts, f, why)
                 continue
-            own = defined.count(f.name) == 1 and f.name not in scope.params
-            moved = f.name if own and not free and f.name not in facts.scopes.module.stores else f"_{f.name}"
-            while moved != f.name and moved in taken | facts.new_names | set(defined):
+            moved = f.name if not free and self._keeps_name(facts, f) else f"_{f.name}"
+            while moved != f.name and moved in taken | facts.new_names | defined:
                 moved += "_"
             facts.new_names.add(moved)
             bound = ", ".join(f"{n}={n}" for n in free)
@@ -58,16 +57,30 @@ class NameLocalFunctions(Codemod):
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
 
+    def _keeps_name(self, facts: Facts, f: ast.FunctionDef) -> bool:
+        """Whether its name means nothing else in the file."""
+        alone = sum(g.name == f.name for g in facts.walk(ast.FunctionDef)) == 1
+        return alone and f.name not in facts.scopes.scope_of(f).params and f.name not in facts.scopes.module.stores
+
     def _tell(self, facts: Facts, f: ast.FunctionDef, why: str) -> None:
         line, column, _, _ = facts.text.key(f)
         says = f"{f.name}() is made inside of another function and cannot be pickled; it is not moved: {why}"
         self.left.append(Note(line, column + 1, self.code, says))
 
     def _is_pickled(self, facts: Facts, f: ast.FunctionDef, scope: Scope) -> bool:
-        """Whether it is given to a loader, a transform or a schedule, or kept by a module; not called there as well."""
+        """Whether it is given to a loader, a transform or a schedule, kept by a module, or called by one that is."""
         if len(scope.stores[f.name]) != 1 or f.decorator_list:
             return False
-        return any(self._meets_pickling(facts, r) for r in facts.scopes.reads(f.name, scope))
+        return any(
+            self._meets_pickling(facts, r) or self._goes_along(facts, f, scope, r)
+            for r in facts.scopes.reads(f.name, scope)
+        )
+
+    def _goes_along(self, facts: Facts, f: ast.FunctionDef, scope: Scope, read: ast.Name) -> bool:
+        """Read in another local function, which takes it along."""
+        ups = [u for u in facts.scopes.ancestors(read) if isinstance(u, ast.FunctionDef)]
+        by = next((u for u in ups if facts.scopes.scope_of(u) is scope), None)
+        return by is not None and by is not f and f.lineno < by.lineno and self._is_pickled(facts, by, scope)
 
     def _meets_pickling(self, facts: Facts, read: ast.Name) -> bool:
         up: ast.AST | None = facts.scopes.parents.get(read)
@@ -93,6 +106,7 @@ class NameLocalFunctions(Codemod):
         """What it takes from the functions around it, and why it cannot be moved."""
         own = facts.scopes.by_node[f]
         found: list[str] = []
+        calls_itself = False
         for n in walk(f):
             if isinstance(n, ast.Nonlocal | ast.Global):
                 return f"it changes `{n.names[0]}` outside of itself", []
@@ -106,13 +120,18 @@ class NameLocalFunctions(Codemod):
                 return f"`{n.id}` comes from nowhere to be seen", []
             if scope is None or scope is facts.scopes.module or _inside(scope, own):
                 continue
-            if n.id in (f.name, "super"):
+            if n.id == "super":
                 return f"it reads `{n.id}`", []
+            if n.id == f.name:
+                calls_itself = True
+                continue
             stores = scope.stores.get(n.id, ())
             late = any(getattr(s, "lineno", 0) >= f.lineno for s in stores)
             if len(stores) + (n.id in scope.params) != 1 or late or _in_loop(facts, [*stores, f]):
                 return f"`{n.id}` may be another value by then", []
             found.append(n.id)
+        if calls_itself and (found or not self._keeps_name(facts, f)):
+            return f"it reads `{f.name}`", []
         defaults = [*f.args.defaults, *(d for d in f.args.kw_defaults if d is not None)]
         inside = {n.id for d in defaults for n in walk(d) if isinstance(n, ast.Name)}
         if inside & set(found):

@@ -60,7 +60,7 @@ def test_unchanged(source):
     [
         ("n = 0\n    def c(b):\n        nonlocal n\n        n += 1\n        return b", "changes `n`"),
         ("n = 0\n    def c(b):\n        return b + n\n    n = 2", "`n` may be another value"),
-        ("def c(b):\n        return [c(x) for x in b]", "reads `c`"),
+        ("def c(b):\n        return [c(x) for x in d]", "reads `c`"),
         ("n = 2\n    def c(b, m=n):\n        return b + m", "defaults"),
         ("def c(b):\n        return '''a\n        b'''", "its lines"),
         ("for i in range(3):\n        def c(b):\n            return b + i", "`i` may be another value"),
@@ -112,3 +112,31 @@ def test_a_comprehension_binds_its_own_names(value):
 def test_a_partial_that_meets_no_pickling():
     source = "def f(d, k):\n    def first(b, k):\n        return b[k]\n    return sorted(d, key=functools.partial(first, k=k))\n"
     check_unchanged(HEAD + source, [], select="PTM202")
+
+
+HELPED = """\
+import torch
+from torch.utils.data import DataLoader
+def make(ds, depth):
+    def walk(x, d):
+        return x if d == 0 else {called}(x, d - 1)
+    def collate(b):
+        return walk(b, 2)
+    return DataLoader(ds, collate_fn=collate, num_workers=1)
+"""
+
+
+def test_what_a_moved_function_calls_goes_along_also_where_it_calls_itself():
+    result = migrated(HELPED.format(called="walk"))
+    assert result.text.index("def walk") < result.text.index("def make") and not result.attention
+    assert "collate = functools.partial(_collate, walk=walk)" in result.text
+    made = {}
+    exec(result.text, made)
+
+    assert made["make"]([1], 0).collate_fn([3]) == [3] and made["walk"].__qualname__ == "walk"
+
+
+def test_one_that_takes_values_along_and_calls_itself_is_told():
+    source = HELPED.format(called="walk").replace("d == 0", "d == depth")
+    told = [n.message for n in migrated(source).attention]
+    assert any("walk() is made inside" in t and "it reads `walk`" in t for t in told)

@@ -27,7 +27,7 @@ def name_attributes(facts: Facts) -> str | None:
     models = _models(facts)
     for n in walk(loop):
         for a in _worked_with(n, models):
-            if _is_set_before(facts, a, loop):
+            if _is_set_before(facts, a, loop, models):
                 wanted.setdefault(ast.unparse(a), a)
     if not wanted:
         return None
@@ -123,14 +123,31 @@ def _worked_with(n: ast.AST, models: set[str]) -> list[ast.Attribute]:
     return [a for a in found if isinstance(a, ast.Attribute) and isinstance(a.value, ast.Name)]
 
 
-def _is_set_before(facts: Facts, a: ast.Attribute, loop: ast.AST) -> bool:
-    """Whether the object is one of a class of this file, and nothing sets its attribute from the loop on."""
+def _is_set_before(facts: Facts, a: ast.Attribute, loop: ast.AST, models: set[str]) -> bool:
+    """Whether the object is one of a class of this file, and nothing sets its attribute from the loop on.
+
+    What nothing here sets is made by the constructor of a base class in another file: a model, whose parameters an
+    optimizer of this file steps, so that another one would not be trained.
+    """
     assert isinstance(a.value, ast.Name)
     owner = _owner(facts, a.value)
     if owner is None or any(isinstance(s, ast.FunctionDef | ast.ClassDef) and s.name == a.attr for s in owner.body):
         return False
     stores = [n for n in facts.walk(ast.Attribute) if n.attr == a.attr and not isinstance(n.ctx, ast.Load)]
-    return bool(stores) and all(_sets_up(facts, store, loop) for store in stores)
+    if not stores:
+        return a.attr in models and _has_base_elsewhere(facts, owner)
+    return all(_sets_up(facts, store, loop) for store in stores)
+
+
+def _has_base_elsewhere(facts: Facts, owner: ast.ClassDef) -> bool:
+    """Whether a class is made from one that another file of the project has, for all that shows."""
+    for base in owner.bases:
+        full = facts.names.resolve(base) or ""
+        stores = facts.scopes.module.stores.get(base.id, ()) if isinstance(base, ast.Name) else ()
+        imported = all(isinstance(s, ast.alias) for s in stores) and (bool(stores) or "." in full)
+        if imported and not full.startswith(("torch.", "abc.")):
+            return True
+    return False
 
 
 def _sets_up(facts: Facts, node: ast.AST, loop: ast.AST | None, depth: int = 0) -> bool:

@@ -55,6 +55,45 @@ def test_a_constructor_that_makes_it_in_one_of_two_ways():
     assert "self.net = net" in check_same(SOLVER.replace("self.build_model()\n", ways, 1), "module")
 
 
+OF_A_BASE = SOLVER.replace(
+    "torch.manual_seed(0)\n",
+    """torch.manual_seed(0)
+import sys, types
+sys.modules['base_of_solvers'] = types.ModuleType('base_of_solvers')
+exec('''import torch
+
+class Base:
+    def __init__(self):
+        self.model = torch.nn.Linear(4, 2)
+''', sys.modules['base_of_solvers'].__dict__)
+from base_of_solvers import Base
+""",
+).replace("class Solver:", "class Solver(Base):")
+OF_A_BASE = OF_A_BASE.replace(
+    "        self.loader, self.lr", "        super().__init__()\n        self.loader, self.lr"
+)
+OF_A_BASE = OF_A_BASE.replace("        self.net = torch.nn.Linear(4, 2)\n        self.net.to(self.device)\n", "")
+OF_A_BASE = OF_A_BASE.replace("self.net", "self.model")
+
+
+def test_a_network_that_a_base_class_of_another_file_makes():
+    result = check_same(OF_A_BASE, "module")
+    assert "self.model = model" in result and "owner.model" not in result
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("            print(f", "            self.model = self.model\n            print(f"),  # made anew
+        ("class Solver(Base)", "class Base:\n    pass\n\n\nclass Solver(Base)"),  # of this file, which does not make it
+        ("self.model.parameters()", "list(made(self))"),  # nothing shows that it is one
+    ],
+)
+def test_what_a_base_class_may_not_have_made_stays_the_owners(old, new):
+    assert old in OF_A_BASE
+    assert "self.model = model\n" not in migrate_text(OF_A_BASE.replace(old, new)).text
+
+
 # made in a method that the run begins with, under placeholders, and with a pass that is named like the switch of modes
 LATE = """
 import torch

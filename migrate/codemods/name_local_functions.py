@@ -52,7 +52,7 @@ class NameLocalFunctions(Codemod):
             imports = ["import functools"] if free and not has else []
             insertion = Insertion(_top(facts, f), _definition(facts, f, moved, free), imports)
             rewrite = None if moved == f.name else _replaced(new)
-            yield Change(f, self.edit(facts, f, says), rewrite, (f,), insertion)
+            yield Change(f, self.edit(facts, f, says), rewrite, insertion=insertion)  # what it reads is read as before
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left

@@ -140,3 +140,38 @@ def test_one_that_takes_values_along_and_calls_itself_is_told():
     source = HELPED.format(called="walk").replace("d == 0", "d == depth")
     told = [n.message for n in migrated(source).attention]
     assert any("walk() is made inside" in t and "it reads `walk`" in t for t in told)
+
+
+@pytest.mark.parametrize("given", ["2", "args.warm", "not args.warm"])
+def test_what_it_binds_stays_a_parameter_where_devices_go(given):
+    """Such as a number or a condition, which would go with the last line about a device that reads it."""
+    text = HEAD + textwrap.dedent(
+        f"""
+        def f(opt, warm):
+            def rate(step):
+                return step / 2 if warm else 1.0
+            return LambdaLR(opt, rate)
+
+        net = torch.nn.Linear(2, 1).cuda()
+        f(torch.optim.SGD(net.parameters(), lr=0.1), {given})
+        """
+    )
+    result = migrated(text).text
+    assert "def f(opt, warm):" in result and f"lr=0.1), {given})" in result and ".cuda()" not in result
+    assert "rate = functools.partial(_rate, warm=warm)" in result
+
+
+def test_a_device_that_it_reads_stays_too():
+    text = HEAD + textwrap.dedent(
+        """
+        device = torch.device('cuda')
+        def f(d):
+            k = 2
+            def collate(b):
+                return k, torch.stack(b).to(device), device
+            return DataLoader(d, collate_fn=collate)
+        net = torch.nn.Linear(2, 1).to(device)
+        """
+    )
+    result = migrated(text).text
+    assert "device = torch.device('cuda')" in result and "def _collate(b, *, k):" in result

@@ -1,6 +1,7 @@
 # Two commands: `make demo` and `make test`. Both work on a fresh machine with Python 3.10 or newer.
 PYTHON ?= python3
 BIN := .venv/bin
+SIDE_BY_SIDE := -n auto --dist loadfile
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
 
 .PHONY: demo engines xla test test-slow fuzz check clean
@@ -9,10 +10,10 @@ demo: .venv/demo
 	$(BIN)/ptmigrate --force --verify --devices 2 fixtures/plain/digits.py -- --epochs 2
 
 test: .venv/dev
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "not slow"
 
 test-slow: .venv/dev
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m slow
 
 fuzz: .venv/dev
 	FUZZ=1 $(BIN)/python -m pytest -m "slow or not slow" tests/migrate/test_many_files.py tests/migrate/codemods/test_call_shapes.py tests/migrate/lift/test_generated_scripts.py tests/runtime/test_like_generated.py

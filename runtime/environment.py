@@ -7,6 +7,7 @@ options under PTMIGRATE_, and they win over the arguments in the script.
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 
 PREFIX = "PTMIGRATE_"
@@ -22,6 +23,11 @@ class Place:
     world_size: int = 1
     local_world_size: int = 1
     node_rank: int = 0
+
+
+def interactive() -> bool:
+    """Is this a notebook's kernel or an interactive session? There is no script that could be started again."""
+    return hasattr(sys, "ps1") or "ipykernel" in sys.modules
 
 
 def launched() -> bool:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ..environment import interactive
 from ..errors import ConfigurationError
 
 SHOWN = 5
@@ -36,9 +37,10 @@ def check(strategy: str, roots: Mapping[str, Any]) -> None:
     if faults:
         shown = "; ".join(f"{fault.path}: {fault.reason}" for fault in faults[:SHOWN])
         more = f"; and {len(faults) - SHOWN} more" if len(faults) > SHOWN else ""
+        other = "ddp_fork" if interactive() else "ddp"
         raise ConfigurationError(
             f"strategy {strategy!r} sends everything to its processes, and this cannot be sent: {shown}{more}. "
-            "Or use strategy 'ddp', which sends nothing"
+            f"Or use strategy {other!r}, which sends nothing"
         )
 
 

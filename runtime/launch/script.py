@@ -17,7 +17,7 @@ import threading
 import time
 
 from .. import alike
-from ..environment import PREFIX
+from ..environment import PREFIX, interactive
 from ..errors import ConfigurationError
 from ..settings import Settings
 from .threads import thread_variables
@@ -81,7 +81,7 @@ def ranks_of(local_rank: int, settings: Settings) -> dict[str, str]:
 
 def own_command() -> list[str]:
     """The command line of this process, to run again."""
-    if hasattr(sys, "ps1") or "ipykernel" in sys.modules:
+    if interactive():
         raise ConfigurationError(
             "strategy 'ddp' starts the script again, which a notebook or an interactive session cannot do: use "
             "strategy 'ddp_fork' or 'dp'"

@@ -1,11 +1,13 @@
 """What does not pickle is named with its path before a process starts; what pickles is left alone."""
 
 import functools
+import subprocess
+import sys
 import threading
 
 import pytest
 import torch
-from launching import run
+from launching import environment, run
 from ptmigrate.runtime import Module, Trainer
 from ptmigrate.runtime.errors import ConfigurationError
 from ptmigrate.runtime.launch import pickling
@@ -168,3 +170,24 @@ def test_scripts(tmp_path, before, change, says):
     done = run(str(script))
     assert done.returncode == 1 and says in done.stderr
     assert "rank" not in done.stderr, "no process was started"
+
+
+SESSION = """
+from ptmigrate.runtime import Module, Trainer
+
+class Net(Module):
+    def training_step(self, batch, batch_idx): ...
+
+Trainer(accelerator="cpu", devices=2, strategy="{}").fit(Net(), [])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("strategy", "why"),
+    [("ddp_spawn", "Net is defined in an interactive session"), ("ddp", "starts the script again")],
+)
+def test_an_interactive_session_is_told_what_works_there(strategy, why):
+    session = {"input": SESSION.format(strategy), "capture_output": True, "text": True, "timeout": 120}
+    told = subprocess.run([sys.executable, "-i", "-q"], env=environment(), **session).stderr
+    assert why in told and "strategy 'ddp_fork'" in told

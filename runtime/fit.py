@@ -75,7 +75,8 @@ class FitLoop(FitNames):
         source = self.open_source(trainer.divide(trainer.train_dataloader, train=True))
         self.set_up(module)
         self.keeps_outputs = filled(module, "training_epoch_end")
-        self.asks_for_last = any(speaks_of(LAST, owner) for owner in (module, *trainer.callbacks))
+        ours = any(getattr(callback, "asks_for_last", False) for callback in trainer.callbacks)
+        self.asks_for_last = ours or any(speaks_of(LAST, owner) for owner in (module, *trainer.callbacks))
         self.draws.open(module)
         self.runner = self.choose_runner(module)
         if checkpoint is not None:

@@ -116,12 +116,20 @@ class ModelCheckpoint(Callback):
             if seconds is None or not trainer.runtime.broadcast(time.monotonic() - self._clock >= seconds):
                 return
             self._clock = time.monotonic()
-        validates = trainer.enable_validation and trainer.fit_loop.pace.this_epoch()
-        follows = trainer.is_last_batch and not self._after_training(trainer) and validates
-        if self.monitor is not None and (follows or self.monitor not in trainer.callback_metrics):
+        if self.monitor is not None and (self.monitor not in trainer.callback_metrics or self._comes_anew(trainer)):
             self._waiting = True
         else:
             self.save(trainer, last=True)
+
+    def _comes_anew(self, trainer: Any) -> bool:
+        """Does a validation follow this batch, whose value is the one to wait for?"""
+        validates = trainer.enable_validation and trainer.fit_loop.pace.this_epoch()
+        return validates and not self._after_training(trainer) and trainer.is_last_batch
+
+    @property
+    def asks_for_last(self) -> bool:
+        """Must be known whether a batch is the last one, also of a loader without a length?"""
+        return self.monitor is not None and bool(self.every_n_train_steps or self.train_time_interval is not None)
 
     def on_validation_end(self, trainer: Any, module: Any) -> None:
         """In the middle of an epoch now; at its end when the epoch is complete, so that a resume begins with the

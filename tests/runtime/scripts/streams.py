@@ -4,12 +4,14 @@ samples, which have to be those of one process.
 
 import itertools
 import json
+import os
 import random
+import tempfile
 
 import recording
 import torch
 import torch.nn.functional as F
-from ptmigrate.runtime import Module, Trainer
+from ptmigrate.runtime import ModelCheckpoint, Module, Trainer
 from torch.utils.data import ChainDataset, DataLoader, IterableDataset, get_worker_info
 
 SAMPLES, BATCH = 103, 8
@@ -163,11 +165,20 @@ def train(name, kind=Net, **options):
     }
 
 
+def kept(name):
+    """Checkpoints of steps, by a value that each epoch's last batch waits for."""
+    with tempfile.TemporaryDirectory() as folder:
+        keeper = ModelCheckpoint(folder, monitor="value", every_n_train_steps=13, save_top_k=-1)
+        answer = train(name, callbacks=[keeper])
+        return {**answer, "ends": sorted(os.path.basename(path) for path in keeper.best_k_models)}
+
+
 def main():
     answers = {name: train(name, limit_train_batches=10 if name == "endless" else 1.0) for name in loaders()}
     for name in ("stream", "few", "buffer in workers"):
         answers[f"{name}, accumulated"] = train(name, accumulate_grad_batches=3)
         answers[f"{name}, asked for its end"] = train(name, Asks)
+    answers["stream, kept every few steps"] = kept("stream")
     predicting = Trainer(accelerator="cpu")
     for name in ("stream", "sharded"):
         answers[f"{name}, predicted"] = [part.tolist() for part in predicting.predict(Net(), loaders()[name]())]

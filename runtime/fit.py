@@ -294,7 +294,8 @@ class FitLoop(FitNames):
         self.at_epoch_end, self.stepped = last, stepped
         if stepped and self.clears_gradients(module):
             module.on_validation_model_zero_grad()
-        self.validation.run(module, trainer.val_dataloaders)
+        with rank_zeros_draws(trainer.runtime, trainer.whole or not trainer.validates_whole):
+            self.validation.run(module, trainer.val_dataloaders)
         self.draws.forget()
         trainer.logs.in_step = self.stepped = True
         self.pace.last = time.monotonic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,6 +12,7 @@ import torch
 from .errors import ConfigurationError
 from .hooks import overridden, step_caller
 from .profilers import around
+from .step import deciding_by_whole, wants_closure, whole_loss
 
 if TYPE_CHECKING:
     from .fit import FitLoop
@@ -49,6 +51,9 @@ class ManualStep:
         scaler = self.runtime.precision.scaler
         if scaler is not None:
             optimizer.step = lambda closure=None: scaled_step(scaler, optimizer, closure)
+        elif self.several and not self.trainer.whole and wants_closure(optimizer):
+            whole = partial(whole_loss, self.runtime, self.module.loss_reduction)
+            optimizer.step = deciding_by_whole(optimizer.step, whole)
         if hasattr(optimizer, "register_step_post_hook"):
             self.handles.append(optimizer.register_step_post_hook(self.count))
             if self.several:

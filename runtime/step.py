@@ -17,6 +17,7 @@ from .profilers import around
 
 if TYPE_CHECKING:
     from .fit import FitLoop
+    from .handle import Runtime
     from .module import Module
     from .trainer import Trainer
 
@@ -46,6 +47,7 @@ class AutomaticStep:
         self.optimizer_step = measured("optimizer_step", self.strategy.optimizer_step)
         self.own_step = overridden(module, "optimizer_step", Base)
         self.closure = self.own_step or loop.wants_closure
+        self.decides_by_loss = loop.wants_closure and self.runtime.world_size > 1 and not trainer.whole
         if loop.wants_closure and self.runtime.precision.scaler is not None:
             raise ConfigurationError(
                 "precision 16 scales the loss, which an optimizer that evaluates it several times a step (LBFGS) "
@@ -164,6 +166,8 @@ class AutomaticStep:
             with torch.enable_grad():
                 outputs[:] = [self.forward_backward(batch, batch_idx)]
             loss = loss_of(outputs[0])
+            if loss is not None and self.decides_by_loss:
+                loss = whole_loss(self.runtime, self.reduction, loss)
             return loss / self.accumulate if loss is not None and self.accumulate > 1 else loss
 
         with instead_of_step(self.optimizer, partial(self.closure_step, outputs)):
@@ -274,6 +278,32 @@ def wants_closure(optimizer: Any) -> bool:
         return False
     parameter = inspect.signature(type(optimizer).step).parameters.get("closure")
     return parameter is not None and parameter.default is inspect.Parameter.empty
+
+
+def deciding_by_whole(step: Callable[..., Any], whole: Callable[[Any], Any]) -> Callable[..., Any]:
+    """`step` of an optimizer that decides by the loss (a line search): ranks that went by the losses of their shares
+    would evaluate another number of times, and wait for one another. What it returns is the rank's own.
+    """
+
+    def decided(closure: Callable[[], Any]) -> Any:
+        given: list[tuple[Any, Any]] = []
+
+        def evaluated() -> Any:
+            own = closure()
+            given.append((own, whole(own)))
+            return given[-1][1]
+
+        found = step(evaluated)
+        return next((own for own, of_all in given if of_all is found), found)
+
+    return update_wrapper(decided, step)
+
+
+def whole_loss(runtime: Runtime, reduction: str, loss: Any) -> Any:
+    """A loss of the global batch, of those of the ranks' shares."""
+    if not isinstance(loss, torch.Tensor):
+        return loss
+    return (runtime.batch_sum if reduction == "sum" else runtime.batch_mean)(loss.detach())
 
 
 @contextmanager

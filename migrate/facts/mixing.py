@@ -105,7 +105,9 @@ class Run:
         elif isinstance(s, ast.With | ast.AsyncWith):
             for item in s.items:
                 self.value(item.context_expr)
-            self.block(s.body)
+            for below in s.body:
+                self.statement(below)
+                self.flow.after[below] = dict(self.env)
         elif isinstance(s, ast.Try):
             self.block([*s.body, *(x for h in s.handlers for x in h.body), *s.orelse, *s.finalbody])
         elif isinstance(s, ast.Expr):

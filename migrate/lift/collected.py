@@ -36,19 +36,21 @@ def collected(
     """
     found = Collected()
     train = recipe.train
-    own = stored(train.body) | {n.id for n in walk(train.target) if isinstance(n, ast.Name)}
-    own -= _sizes_and_clocks(facts, train.body)
-    own = _of_samples(facts, train, own)
-    for s in train.body:
+    body = [*train.body, *(s for f in train.body if isinstance(f, ast.FunctionDef) for s in f.body)]  # closures
+    own = stored(body) | {n.id for n in walk(train.target) if isinstance(n, ast.Name)}
+    own -= _sizes_and_clocks(facts, body)
+    own = _of_samples(facts, train, body, own)
+    for s in body:
         for n in walk_here(s):
             attribute = _attribute_filled(n)
             of_script = attribute is not None and not set(map(ast.unparse, names_of(attribute))) & own
             if attribute is not None and of_script and any(depends(a, own, shown) for a in given_by(n)):
                 _note_attribute(facts, train, attribute, n, found)
             name = filled_by(n)
-            if name is None or name.id in own or not isinstance(var := binder.variable(name), Variable):
+            if name is None or name.id in own or _is_bar(facts, name):
                 continue
-            if _is_bar(facts, name):
+            var = binder.variable(name)
+            if not (isinstance(var, Variable) or _is_global(facts, name)):
                 continue
             if var not in sums and any(depends(a, own, shown) for a in given_by(n)):
                 found.shown.setdefault(name.id, n)
@@ -56,11 +58,30 @@ def collected(
         filled = filled_by(call)
         if filled is not None and filled.id != kept:
             continue  # an attribute, looked at already
-        reader = _reader(recipe, binder, chunks, binder.variable(filled)) if filled is not None else None
+        var = binder.variable(filled) if filled is not None else None
+        reader = _reader(recipe, binder, chunks, var) if isinstance(var, Variable) else None
+        if filled is not None and not isinstance(var, Variable):
+            reader = _reader_of_global(facts, train, filled)
         if reader is not None:
             says = f"`{kept}` collects values of the samples, and `{facts.short(reader)}` reads it"
             found.decides = CannotLift(call, says)
     return found
+
+
+def _is_global(facts: Facts, name: ast.Name) -> bool:
+    """A variable of the module, and nothing that is imported or defined there."""
+    made = facts.scopes.module.stores.get(name.id, ())
+    known = all(isinstance(s, ast.FunctionDef | ast.ClassDef | ast.alias) for s in made)
+    return not known and facts.scopes.scope_of(name).lookup(name.id) is facts.scopes.module
+
+
+def _reader_of_global(facts: Facts, train: DataPass, filled: ast.Name) -> ast.AST | None:
+    """A place outside the step that reads a name of the module's for anything but showing it."""
+    for read in facts.scopes.reads(filled.id, facts.scopes.module):
+        ups = list(facts.scopes.ancestors(read))
+        if train.loop not in ups and not any(isinstance(up, ast.Call) and _shows(up) for up in ups):
+            return facts.scopes.statement_of(read)
+    return None
 
 
 def _attribute_filled(n: ast.AST) -> ast.Attribute | None:
@@ -156,10 +177,10 @@ def _sizes_and_clocks(facts: Facts, body: list[ast.stmt]) -> set[str]:
     return {name for name, kinds in values.items() if all(kinds)}
 
 
-def _of_samples(facts: Facts, train: DataPass, own: set[str]) -> set[str]:
+def _of_samples(facts: Facts, train: DataPass, body: list[ast.stmt], own: set[str]) -> set[str]:
     """`own` without the names that are computed from the step's number and what stands above the loop alone."""
     values: dict[str, list[ast.expr | None]] = {}
-    for s in train.body:
+    for s in body:
         for n in walk_here(s):
             if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
                 up = facts.scopes.parents.get(n)

@@ -89,6 +89,8 @@ def _of_pass(
             if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
                 var = binder.variable(n.target)
                 if isinstance(var, Variable) and var in variables.attributes:
+                    if sums is not None and _begins_in_step(sums, n.target.id):
+                        continue
                     counter = _counter(facts, chunk.passing, n, sums)
                     if var in found and found[var] != counter:
                         raise CannotLift(n, f"`{n.target.id}` adds up different kinds of values")
@@ -189,6 +191,14 @@ def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, sums: Sums | Non
     if any(_per_sample(x) for x in walk(n.value)):
         return Counter(passing, True, False)
     return Counter(passing, True, sums.reduction == "mean")
+
+
+def _begins_in_step(sums: Sums, name: str) -> bool:
+    """Whether each step gives the name a value of its own batch, which is added to: `loss = ce(out, y); loss += l1`."""
+    first = next(iter(sums.given.get(name, [])), None)
+    if not isinstance(first, ast.Assign) or any(isinstance(x, ast.Name) and x.id == name for x in walk(first.value)):
+        return False
+    return name in sums.losses or sums.of_the_samples(first.value)
 
 
 def _is_list(value: ast.expr) -> bool:

@@ -17,7 +17,7 @@ from .chunks import Binder, Chunk, Variable, Variables
 from .loss import reduction_of
 from .means import Means
 from .mixes import flow_of
-from .nodes import local_function, walk_here
+from .nodes import is_call_of, local_function, walk_here
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
 from .zeros import is_zeros
@@ -129,18 +129,17 @@ class Sums:
     def __init__(self, facts: Facts, recipe: Recipe, passing: DataPass, reduction: str) -> None:
         self.facts = facts
         self.reduction = reduction
-        self.loop, self.body = passing.loop, passing.body
+        self.loop, self.body = passing.loop, _one_block(passing.body)
         self.inside: frozenset[ast.AST] = frozenset()  # functions of this file that are being looked into
         self.follow = lambda: flow_of(facts, passing)
-        self.backward = recipe.optimization.backward
-        self.losses = {x.id for x in recipe.optimization.losses if isinstance(x, ast.Name)}
+        self.losses = {x.id for x in recipe.optimization.differentiated if isinstance(x, ast.Name)}
         self.own = stored(passing.body) | {n.id for n in walk(passing.target) if isinstance(n, ast.Name)}
         self.own -= {passing.index}
         for s in passing.body:  # `for c in range(3):` goes through the same on every rank
             for n in walk_here(s):
                 if isinstance(n, ast.For) and isinstance(n.target, ast.Name) and self.alike(n.iter):
                     self.own.discard(n.target.id)
-        self.given = _given(passing.body)
+        self.given = _given(self.body)
 
     def of_the_samples(self, node: ast.AST) -> bool:
         return any(isinstance(n, ast.Name) and n.id in self.own for n in walk(node))
@@ -225,9 +224,9 @@ class Sums:
         given = {**dict(zip(names, call.args, strict=False)), **{k.arg: k.value for k in call.keywords if k.arg}}
         inner = copy(self)
         inner.__dict__.pop("means", None)
-        inner.inside, inner.losses, inner.body = self.inside | {f}, set(), f.body
+        inner.inside, inner.losses, inner.body = self.inside | {f}, set(), _one_block(f.body)
         inner.own = {name for name, e in given.items() if self.of_the_samples(e)} | stored(f.body)
-        inner.given = _given(f.body)
+        inner.given = _given(inner.body)
         values = {name: self.means.value(e)[0] for name, e in given.items()}
         inner.follow = lambda: self.facts.mixing.flow(f, values, None)
         return inner, value
@@ -255,8 +254,11 @@ class Sums:
 
     def _is_the_loss(self, name: str) -> bool:
         """Whether the name is given nothing after what it holds was differentiated."""
-        given = self.given.get(name, [])
-        return self.backward is None or all(s.lineno < self.backward.lineno for s in given)
+        calls = (n for s in self.body for n in walk(s) if is_call_of(n, "backward"))
+        last = max(
+            (n.lineno for n in calls if any(isinstance(x, ast.Name) and x.id == name for x in walk(n))), default=0
+        )
+        return all(s.lineno < last or _steps(s) for s in self.given.get(name, []))
 
     def _through(self, value: ast.expr) -> ast.expr:
         """What a name of the step was given, without `.item()` and its like."""
@@ -334,6 +336,16 @@ class Sums:
         dims = call.args[1:] if self.facts.names.resolve(call.func) is not None else call.args
         dims = [*dims, *(k.value for k in call.keywords if k.arg in ("dim", "axis"))]
         return all(_is_zero(d) for d in dims)
+
+
+def _steps(s: ast.stmt) -> bool:
+    """`loss = optimizer.step(closure)`: what the closure gave."""
+    return isinstance(s, ast.Assign) and is_call_of(s.value, "step")
+
+
+def _one_block(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a block, those within a `with` in its place: they run as often."""
+    return [x for s in body for x in (_one_block(s.body) if isinstance(s, ast.With) else [s])]
 
 
 def _given(body: list[ast.stmt]) -> dict[str, list[ast.stmt]]:

@@ -16,6 +16,9 @@ from .nodes import local_function
 from .recipe import CannotLift, DataPass
 
 BATCH_SIZE = re.compile(r"(train_|training_)?(batch_?size|bs|bsz)", re.IGNORECASE)
+# what they are given first, or as the first of a shape, counts samples where a number does
+MADE = "ones zeros full empty rand randn randint randperm arange normal"
+SIZED = re.compile(rf"(new_)?({MADE.replace(' ', '|')})|view|reshape|expand|repeat")
 PLACES = ("cuda", "to", "double", "float", "half", "train")
 
 
@@ -24,7 +27,8 @@ def fixed_size(facts: Facts, train: DataPass) -> CannotLift | None:
     known = batch_sizes(facts, train.loader)
     for f in (*_methods(facts), *_called(facts, train)):
         for n in walk(f):
-            if _names_size(n, known) and _from_outside(facts, n, f) and not _harmless(facts, n):
+            named = _names_size(n, known) and _from_outside(facts, n, f) and not _harmless(facts, n)
+            if named or is_fixed_number(facts, n, known):
                 return CannotLift(n, f"`{ast.unparse(n)}` is taken for the size of a batch")
     for call in _made_elsewhere(facts, train):
         if any(_names_size(a, known) for a in (*call.args, *(k.value for k in call.keywords))):
@@ -36,6 +40,24 @@ def _names_size(n: ast.AST, known: set[str]) -> bool:
     if not isinstance(n, ast.Name | ast.Attribute) or not isinstance(n.ctx, ast.Load):
         return False
     return ast.unparse(n) in known or bool(BATCH_SIZE.fullmatch(n.attr if isinstance(n, ast.Attribute) else n.id))
+
+
+def is_fixed_number(facts: Facts, n: ast.AST, known: set[str]) -> bool:
+    """The 64 of `torch.randn(64, 100)`, `torch.full((64,), 1.0)` and `x.view(64, -1)`, where batches are as large."""
+    if not isinstance(n, ast.Constant) or type(n.value) is not int or n.value < 2 or str(n.value) not in known:
+        return False
+    at: ast.AST = n
+    up = facts.scopes.parents.get(n)
+    shape = isinstance(up, ast.Tuple | ast.List)
+    if isinstance(up, ast.Tuple | ast.List):
+        if up.elts[0] is not n:
+            return False
+        at, up = up, facts.scopes.parents.get(up)
+    if isinstance(up, ast.keyword):
+        up = facts.scopes.parents.get(up) if shape else None
+    if not isinstance(up, ast.Call) or not SIZED.fullmatch(_last(up.func) or ""):
+        return False
+    return shape or up.args[0] is at
 
 
 def _methods(facts: Facts) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -135,7 +135,7 @@ def _unpacked(facts: Facts, target: ast.Tuple, store: ast.AST) -> list[ast.expr]
 
 
 def batch_sizes(facts: Facts, node: ast.expr, depth: int = 0) -> set[str]:
-    """The sources of the batch size that the DataLoaders behind an expression are made with, where they are names."""
+    """The sources of the batch size that the DataLoaders behind an expression are made with: names and numbers."""
     found: set[str] = set()
     if depth > 8:
         return found
@@ -144,7 +144,7 @@ def batch_sizes(facts: Facts, node: ast.expr, depth: int = 0) -> set[str]:
         if full.split(".")[-1] in ("DataLoader", "StatefulDataLoader"):
             given = node.args[1] if len(node.args) > 1 else None
             given = next((k.value for k in node.keywords if k.arg == "batch_size"), given)
-            if isinstance(given, ast.Name | ast.Attribute):
+            if isinstance(given, ast.Name | ast.Attribute | ast.Constant):
                 found.add(ast.unparse(given))
         elif isinstance(node.func, ast.Name) and (f := local_function(facts, node.func)) is not None:
             for value in returned(facts, f):
@@ -154,4 +154,8 @@ def batch_sizes(facts: Facts, node: ast.expr, depth: int = 0) -> set[str]:
         if scope is not None:
             for v in values_of(facts, node.id, scope):
                 found |= batch_sizes(facts, v, depth + 1)
+    elif isinstance(node, ast.Attribute):
+        for s in facts.walk(ast.Assign):
+            if any(isinstance(t, ast.Attribute) and t.attr == node.attr for t in s.targets):
+                found |= batch_sizes(facts, s.value, depth + 1)
     return found

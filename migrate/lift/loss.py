@@ -40,7 +40,7 @@ BENT = {
 
 def loss_reduction(facts: Facts, recipe: Recipe) -> str:
     """ "mean" or "sum"; CannotLift where a loss is neither, or adds a sum to a mean."""
-    losses = recipe.optimization.losses
+    losses = recipe.optimization.differentiated
     step = Reduction(facts, recipe.train.body, lambda: flow_of(facts, recipe.train))
     kinds = {step.kind(loss) or "mean" for loss in losses}
     if len(kinds) > 1:

@@ -60,6 +60,16 @@ class Optimization:
     manual: bool = False
     why: CannotLift | None = None
 
+    @property
+    def differentiated(self) -> list[ast.expr]:
+        """The losses without what scales them for half precision: the x of `scaler.scale(x).backward()`."""
+        return [_unscaled(e) for e in self.losses]
+
+
+def _unscaled(e: ast.expr) -> ast.expr:
+    scales = isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and e.func.attr == "scale"
+    return e.args[0] if scales and len(e.args) == 1 and not e.keywords else e  # type: ignore[attr-defined]
+
 
 @dataclass
 class Recipe:

@@ -65,7 +65,7 @@ class Shown:
         """The largest expressions among the arguments that are a mean or a sum over the samples, and which of both."""
         given = [*call.args, *(k.value for k in call.keywords)]
         if not shows(call):
-            losses = {f"{x.id}.item()" for x in self.recipe.optimization.losses if isinstance(x, ast.Name)}
+            losses = {f"{x.id}.item()" for x in self.recipe.optimization.differentiated if isinstance(x, ast.Name)}
             return {e: self.reduction for g in given for e in walk(g) if _is_one_of(e, losses)}
         found = [pair for g in given for pair in self._largest(g)]
         if is_print(call):

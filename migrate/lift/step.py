@@ -7,7 +7,7 @@ import ast
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .constant import check_constant
-from .fixed_sizes import BATCH_SIZE
+from .fixed_sizes import BATCH_SIZE, is_fixed_number
 from .holders import reaches_modules
 from .loaders import batch_sizes
 from .manual import manual_optimization
@@ -91,6 +91,8 @@ def whole_batches(facts: Facts, train: DataPass) -> CannotLift | None:
     known = batch_sizes(facts, train.loader)
     for s in train.body:
         for n in walk(s):
+            if is_fixed_number(facts, n, known):
+                return CannotLift(n, f"`{ast.unparse(n)}` is taken for the size of a batch")
             if not isinstance(n, ast.Name | ast.Attribute) or not isinstance(n.ctx, ast.Load):
                 continue
             last = n.attr if isinstance(n, ast.Attribute) else n.id

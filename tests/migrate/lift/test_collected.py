@@ -222,3 +222,55 @@ def test_what_a_bar_shows_is_not_collected(bar, read, shows):
     told = [n.message for n in migrate_text(text).attention if "collects values" in n.message]
     assert bool(told) is not shows
     check_same(text, "module")
+
+
+@pytest.mark.parametrize(
+    ("reads", "whole"), [("print(kept)", False), ("x = 0 * len(kept)", True), ("kept.append(sum(kept))", True)]
+)
+def test_a_list_of_the_module_that_a_function_fills_from_a_function(reads, whole):
+    text = TEXT.format(fills="kept.append(out.max().item())").replace("def train(", "kept = []\n\ndef train(")
+    text = text.replace("len(seen['guess'])", "0").replace("return sum(seen['guess'])", "return 0")
+    text = text.replace(
+        "for epoch in range(2):\n    total = train(epoch)\n    print(epoch, total)",
+        "def main():\n    for epoch in range(2):\n        train(epoch)\n\nmain()\n" + reads,
+    )
+    result = check_same(text, "module")
+    assert "    kept.append(out.max().item())" in result and ("divide_batches = False" in result) == whole
+    assert any("kept` " in n.message for n in migrate_text(text).attention)
+
+
+def test_a_call_of_an_import_fills_nothing():
+    text = TEXT.format(fills="torch.add(out, 1); F.pad(out, (0, 1))").replace(
+        "def train", "import torch.nn.functional as F\n\ndef train", 1
+    )
+    assert not [n for n in migrate_text(text).attention if "`torch`" in n.message or "`F`" in n.message]
+
+
+CLOSURE = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+xs, ys = torch.randn(22, 4), torch.randn(22, 1)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.LBFGS(model.parameters(), lr=0.5, max_iter=3)
+values = []
+for epoch in range(2):
+    for x, y in DataLoader(TensorDataset(xs, ys), batch_size=8):
+        def closure():
+            optimizer.zero_grad()
+            loss = (model(x) - y).pow(2).mean()
+            loss.backward()
+            values.append(KEPT)
+            return loss
+        loss = optimizer.step(closure)
+        print(loss.item())
+print(len(values))
+"""
+
+
+@pytest.mark.parametrize(("kept", "told"), [("loss.item()", True), ("1", False)])
+def test_what_a_closure_keeps_is_told(kept, told):
+    text = CLOSURE.replace("KEPT", kept)
+    assert "self.print(self.batch_mean(loss.item()))" in check_same(text, "manual")
+    assert any("`values` holds what the process sees" in n.message for n in migrate_text(text).attention) == told

@@ -79,3 +79,32 @@ def test_a_network_of_another_file_that_is_told_the_size_may_go_by_it():
     assert "divide_batches" not in migrate_text(FROM_ELSEWHERE.replace("Net(batch_size)", "Net(4)")).text
     told = FROM_ELSEWHERE.replace("Net(batch_size)", "Net(4)\nmeter = Other(batch_size)")
     assert "divide_batches" not in migrate_text(told).text
+
+
+NUMBER = TEXT.replace("batch_size=batch_size", "batch_size=4, drop_last=True").replace("Net(batch_size)", "Net(4)")
+NUMBER = NUMBER.replace("self.n, self.batch_size = n, batch_size", "self.n = n").replace("batch_size = 4\n", "", 1)
+
+
+@pytest.mark.parametrize(
+    "made",
+    ["torch.randn(4, 4)", "torch.full((4, 4), 0.1)", "torch.zeros(size=(4, 4))", "x.new_ones(4, 1)", "x.view(4, -1)"],
+)
+def test_a_number_that_is_the_loaders_counts_samples_where_it_comes_first(made):
+    step = NUMBER.replace("out = net(x)", f"out = net(x) + {made}")
+    assert "divide_batches = False" in check_same(step, "module")
+    function = NUMBER.replace("loss * 2", f"loss * ({made} if True else 2).mean()").replace("x.", "xs[:4].")
+    assert "divide_batches = False" in check_same(function, "module")
+
+
+@pytest.mark.parametrize(
+    "made", ["torch.full((1, 4), 0.1)", "torch.randn(1, 4)", "x.flatten(1) * 4", "x.view(-1, 4)", "torch.full((1,), 4)"]
+)
+def test_the_same_number_elsewhere_does_not(made):
+    assert "divide_batches" not in check_same(NUMBER.replace("out = net(x)", f"out = net(x) + {made}"), "module")
+
+
+def test_a_loader_that_an_object_keeps():
+    made = "class Kept:\n    def __init__(self):\n        self.data = loader\n\nkept = Kept()\nnet = Net(4)"
+    kept = NUMBER.replace("net = Net(4)", made)
+    kept = kept.replace("for x in loader", "for x in kept.data").replace("net(x)", "net(x) + torch.ones(4, 1)")
+    assert "divide_batches = False" in check_same(kept, "module")

@@ -300,3 +300,59 @@ def test_what_is_said_of_a_loss_is_so(lines):
         assert any(n.message.startswith(WHOLE) for n in result.attention)
     undecided = said == "neither" and " if epoch else " in lines  # in one epoch
     assert undecided or said == ("mean" if means else "sum" if sums else "neither")
+
+
+SCALED = (
+    HEAD
+    + """
+model = nn.Linear(4, 1)
+criterion = nn.MSELoss(reduction='KIND')
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+scaler = torch.amp.GradScaler('cuda', enabled=False)
+losses = []
+for epoch in range(2):
+    for x, y in DataLoader(TensorDataset(xs, ys), batch_size=8):
+        optimizer.zero_grad()
+        with torch.autocast('cpu', enabled=False):
+            out = model(x)
+            loss = criterion(out, y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        losses.append(loss.item())
+    print(loss.item())
+print(losses)
+"""
+)
+
+
+@pytest.mark.parametrize("kind", ["sum", "mean"])
+def test_a_loss_is_what_a_scaler_scales(kind):
+    result = check_same(SCALED.replace("KIND", kind), "manual")
+    assert ('loss_reduction = "sum"' in result) == (kind == "sum")
+    assert f"self.losses.append(self.batch_{kind}(self.loss.item()))" in result
+    assert f"loss = self.batch_{kind}(self.loss)" in result
+
+
+@pytest.mark.parametrize(
+    "more", ["loss += 1e-3 * sum(p.abs().sum() for p in model.parameters())", "loss = loss + out.mean()", "loss *= 2"]
+)
+def test_a_loss_of_several_terms_read_after_its_batches_is_the_whole_batchs(more):
+    text = SCALED.replace("KIND", "mean").replace(
+        "        scaler.scale(loss)", f"        {more}\n        scaler.scale(loss)"
+    )
+    result = check_same(text, "manual")
+    assert "loss = self.batch_mean(self.loss)" in result and "divide_batches" not in result
+
+
+def test_one_that_is_added_up_over_batches_is_no_batchs_own():
+    text = SCALED.replace("KIND", "mean").replace(
+        "        losses.append", "        total += loss.item()\n        losses.append"
+    )
+    text = text.replace("    for x, y", "    total = 0.0\n    for x, y").replace("print(loss.item())", "print(total)")
+    assert "total = self.all_reduce(self.total)" in check_same(text, "manual")
+
+
+def test_a_loss_that_is_another_value_after_backward_is_not_that_loss():
+    text = SCALED.replace("KIND", "mean").replace("        losses", "        loss = loss * len(x) ** 2\n        losses")
+    assert "self.batch_mean(self.loss.item())" not in check_same(text, "manual")

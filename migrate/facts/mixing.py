@@ -105,9 +105,7 @@ class Run:
         elif isinstance(s, ast.With | ast.AsyncWith):
             for item in s.items:
                 self.value(item.context_expr)
-            for below in s.body:
-                self.statement(below)
-                self.flow.after[below] = dict(self.env)
+            self.block(s.body)
         elif isinstance(s, ast.Try):
             self.block([*s.body, *(x for h in s.handlers for x in h.body), *s.orelse, *s.finalbody])
         elif isinstance(s, ast.Expr):
@@ -118,6 +116,7 @@ class Run:
     def block(self, body: Iterable[ast.stmt]) -> None:
         for s in body:
             self.statement(s)
+            self.flow.after[s] = dict(self.env)
 
     def bind(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
         if isinstance(target, ast.Name):

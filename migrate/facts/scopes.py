@@ -84,6 +84,7 @@ class Scopes:
         self.parents: dict[ast.AST, ast.AST] = {}
         self.by_node: dict[ast.AST, Scope] = {}
         self.of_name: dict[ast.Name, Scope] = {}
+        self.hidden: set[ast.Name] = set()  # names that a comprehension binds for itself, there
         self.module = Scope(tree, None)
         self.by_node[tree] = self.module
         self._fill(tree, self.module)
@@ -97,7 +98,9 @@ class Scopes:
             if kind is ast.Name:
                 self.of_name[node] = scope  # type: ignore[index]
                 name: str = node.id  # type: ignore[attr-defined]
-                if name not in hidden:
+                if name in hidden:
+                    self.hidden.add(node)  # type: ignore[arg-type]
+                else:
                     loads = node.ctx.__class__ is ast.Load  # type: ignore[attr-defined]
                     stores = scope.stores if name not in scope.globals else self._home(name, scope).stores
                     uses: Any = scope.loads if loads else stores

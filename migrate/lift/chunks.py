@@ -136,7 +136,11 @@ class Binder:
         return given if isinstance(given, ast.Name) else name
 
     def variable(self, name: ast.Name) -> Variable | ast.expr | None:
-        """The variable of a name in a chunk, the expression its parameter is given, or None for globals, builtins."""
+        """The variable of a name in a chunk, the expression its parameter is given, or None for globals, builtins, and
+        what a comprehension binds for itself.
+        """
+        if name in self.facts.scopes.hidden:
+            return None
         scope = self.facts.scopes.scope_of(name)
         home = scope.lookup(name.id)
         if home is None:

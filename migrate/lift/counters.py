@@ -15,10 +15,11 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
 from .collected import depends, filled_by, given_by
-from .elements import Sums, fills_of, weighed_fills
+from .elements import fills_of, weighed_fills
 from .nodes import walk_here
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
+from .sums import Sums
 from .totals import Totals, Where
 
 LISTS = ("list", "tuple", "tolist", "sorted")
@@ -188,6 +189,8 @@ def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, sums: Sums | Non
         return Counter(passing, True, shown == "mean")
     if sums.multiplies(n.value):
         raise CannotLift(n, f"`{facts.short(n)}` multiplies two sums over the batch")
+    if sums.means.is_of_places(n.value):
+        raise CannotLift(n, f"`{facts.short(n)}` adds up samples by their place in the batch")
     if any(_per_sample(x) for x in walk(n.value)):
         return Counter(passing, True, False)
     return Counter(passing, True, sums.reduction == "mean")

@@ -14,9 +14,9 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
 from .counters import Counters
-from .elements import Sums
 from .reads import exposed, stored
 from .recipe import DataPass, Recipe
+from .sums import Sums
 
 MEAN, SUM = "batch_mean", "batch_sum"  # of Module, over what the ranks have of the last batch
 

@@ -31,6 +31,10 @@ class Means:
         value, mixes = self.value(e)
         return value.kind != "reduced" and not value.holds and not mixes and self._is_even(e)
 
+    def is_of_places(self, e: ast.expr) -> bool:
+        """Whether a value is of samples by their place in the batch, `out[:3]`, which have another place in a share."""
+        return any(self._takes_places(n) for n in self._trail(e))
+
     def is_one_number(self, e: ast.expr) -> bool:
         value, mixes = self.value(e)
         return value.kind == "reduced" and not mixes
@@ -55,6 +59,22 @@ class Means:
                 if isinstance(n, ast.Name) and n.id not in seen:
                     seen.add(n.id)
                     stack += [s for s in self.given.get(n.id, []) if not isinstance(s, ast.Expr)]
+
+    def _takes_places(self, n: ast.AST) -> bool:
+        if not isinstance(n, ast.Subscript) or not isinstance(n.ctx, ast.Load):
+            return False
+        value = self.value(n.value)[0]
+        if value.kind != "batch" or value.holds or value.views != 1:
+            return False
+        parts = n.slice.elts if isinstance(n.slice, ast.Tuple) else [n.slice]
+        own = [p for p in parts if not (isinstance(p, ast.Constant) and p.value is None)][: value.dim + 1]
+        if len(own) <= value.dim or any(isinstance(p, ast.Constant) and p.value is Ellipsis for p in own):
+            return False
+        at = own[-1]
+        at = at.operand if isinstance(at, ast.UnaryOp) else at
+        if isinstance(at, ast.Slice):
+            return any(x is not None for x in (at.lower, at.upper, at.step))
+        return isinstance(at, ast.Constant) and type(at.value) is int
 
     def _picks(self, n: ast.AST) -> bool:
         if isinstance(n, ast.Call):

@@ -13,9 +13,9 @@ from typing import TypeGuard
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
-from .elements import Sums
 from .nodes import COMPREHENSIONS, walk_here
 from .recipe import DataPass, Recipe
+from .sums import Sums
 
 SHOWS = ("print", "log", "info", "write", "display", "debug", "warning", "flush")
 METERS = ("append", "update", "push", "record")
@@ -135,16 +135,21 @@ def _is_number(sums: Sums, e: ast.expr) -> bool:
         return _is_number(sums, e.operand)
     if isinstance(e, ast.Attribute):
         return e.attr == "data" or _is_number(sums, e.value)
+    if isinstance(e, ast.Subscript):
+        return _is_number(sums, e.value)
     if isinstance(e, ast.Name):
         made = sums.made(e)
-        return made is not None and _is_number(sums, made)
+        if made is None:
+            handed = sums.handed(e)
+            return bool(handed) and all(_is_number(*each) for each in handed)
+        return _is_number(sums, made)
     return isinstance(e, ast.Call) and _gives_number(sums, e)
 
 
 def _gives_number(sums: Sums, call: ast.Call) -> bool:
     if isinstance(call.func, ast.Name):
-        entered = sums.enter(call)
-        return call.func.id in ("float", "int") or (entered is not None and _is_number(*entered))
+        entered = sums.entered(call)
+        return call.func.id in ("float", "int") or (bool(entered) and all(_is_number(*each) for each in entered))
     if not isinstance(call.func, ast.Attribute) or call.func.attr in NUMBERS:
         return isinstance(call.func, ast.Attribute)
     of = [call.func.value] if sums.of_the_samples(call.func.value) else []

@@ -29,6 +29,13 @@ from torch.utils.data import DataLoader, TensorDataset
 
 torch.manual_seed(3)
 xs, ys = torch.randn(23, 4), torch.randint(0, 3, (23,))
+
+def best(output, target, topk=(1,)):
+    with torch.no_grad():
+        _, guess = output.topk(max(topk), 1, True, True)
+        right = guess.t().eq(target.view(1, -1).expand_as(guess.t()))
+        return [right[:k].reshape(-1).float().sum(0, keepdim=True).mul_(100.0 / target.size(0)) for k in topk]
+
 """
 SETUP = """
 train_loader = DataLoader(TensorDataset(xs[:16], ys[:16]), batch_size={size}, shuffle={shuffle})
@@ -38,6 +45,7 @@ model = nn.Sequential(nn.Linear(4, 8), {between}, nn.Linear(8, 3))
 criterion = {criterion}
 optimizer = {optimizer}
 scheduler = {schedule}
+scaler = torch.amp.GradScaler("cuda", enabled=False)
 """
 PASS = """
 {train}
@@ -45,13 +53,12 @@ total, seen, hits, losses = 0.0, 0, 0, []
 for i, (x, y) in enumerate(train_loader):
     {moved}
     {first}
-    out = model(x)
-    loss = criterion(out, y)
+    {forward}
     {penalty}
     {before}
-    loss.backward()
+    {backward}
     {clip}
-    optimizer.step()
+    {step}
     {after}
     {count}
 {returned}
@@ -78,19 +85,35 @@ SLOTS = {
     "shuffle": ["True", "False"],
     "between": ["nn.ReLU()", "nn.Dropout(0.3)", "nn.BatchNorm1d(8)"],
     "criterion": ["nn.CrossEntropyLoss()", "nn.CrossEntropyLoss(reduction='sum')", "F.cross_entropy"],
-    "optimizer": ["torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)", "torch.optim.Adam(model.parameters())"],
+    "forward": [
+        "out = model(x)\n    loss = criterion(out, y)",
+        "with torch.autocast('cpu', enabled=False):\n        out = model(x)\n        loss = criterion(out, y)",
+    ],
+    "scaled": [False, True],
+    "optimizer": [
+        "torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)",
+        "torch.optim.Adam(model.parameters())",
+        "torch.optim.SGD([{'params': [p for p in model.parameters() if p.ndim == d], 'lr': d / 50} for d in (1, 2)])",
+    ],
     "schedule": ["None", "torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)"],
     "train": ["pass", "model.train()"],
     "eval": ["pass", "model.eval()"],
     "back": ["pass", "model.train()"],
     "below": ["pass", "model.eval()"],
-    "penalty": ["pass", "loss = loss + 1e-3 * sum(p.pow(2).sum() for p in model.parameters())", "loss *= 2"],
+    "penalty": [
+        "pass",
+        "for p in model.parameters():\n        loss = loss + 1e-3 * p.pow(2).sum()",
+        "loss = loss + 1e-3 * sum(p.pow(2).sum() for p in model.parameters())",
+        "loss *= 2",
+    ],
     "clip": ["pass", "nn.utils.clip_grad_norm_(model.parameters(), 1.0)"],
     "count": [
         "total += loss.item()",
         "total += loss.item() * len(x); seen += len(x)",
         "losses.append(loss.item())",
         "hits += (out.argmax(1) == y).sum().item()",
+        "first, second = best(out, y, topk=(1, 2)); losses.append((first[0], second.item(), len(y)))",
+        "print(i, out[:1].sum().item(), out[:, :1].sum().item())",
         "print(i, loss.item())",
         "losses.append(out.detach()); total = torch.cat(losses).mean().item()",
     ],
@@ -112,7 +135,10 @@ def script(p):
     """A program of the parts `p`, by slot."""
     placed, moved, there = PLACES[p["place"]]
     zero = {at: ZERO if at == p["zero"] else "pass" for at in ("first", "before", "after")}
-    parts = {**p, **zero, "placed": placed, "moved": moved, "there": there, "returned": "pass"}
+    made = {"backward": "loss.backward()", "step": "optimizer.step()"}
+    if p["scaled"]:
+        made = {"backward": "scaler.scale(loss).backward()", "step": "scaler.step(optimizer)\n    scaler.update()"}
+    parts = {**p, **zero, **made, "placed": placed, "moved": moved, "there": there, "returned": "pass"}
     own = p["shape"] in ("functions", "class")
     if own:
         parts["returned"] = "return loss, total, seen, hits, losses"
@@ -134,7 +160,7 @@ def script(p):
     if p["shape"] == "functions":
         rest = epochs + lines(called + last, 1) + "\nprint(history)" + end
         return HEAD + CHOSEN + lines(setup, 0) + "\n" + functions + lines(rest, 0) + "\n"
-    names = "train_loader|val_loader|model|criterion|optimizer|scheduler"
+    names = "train_loader|val_loader|model|criterion|optimizer|scheduler|scaler"
 
     def owned(text):
         return re.sub(rf"\b(?<!\.)({names})\b(?!\.Mod)", r"self.\1", text)

@@ -28,6 +28,21 @@ def hits(out, y):
 def accuracy(out, y):
     guess = out.argmax(1)
     return (guess == y).float().mean().item()
+
+def top(output, target, topk=(1,)):
+    with torch.no_grad():
+        _, pred = output.topk(max(topk), 1, True, True)
+        correct = pred.t().eq(target.view(1, -1).expand_as(pred.t()))
+        res = []
+        for k in topk:
+            correct_k = correct[:k].reshape(-1).float().sum(0, keepdim=True)
+            res.append(correct_k.mul_(100.0 / target.size(0)))
+        return res
+
+def top_of(output, target, topk=(1,)):
+    with torch.no_grad():
+        correct = output.topk(max(topk), dim=1)[1].t() == target[None]
+        return [correct[:k].flatten().sum(dtype=torch.float32) / len(target) for k in topk]
 """
 STEP = """optimizer.zero_grad()
         out = model(x)
@@ -113,6 +128,13 @@ PIECES = {
         "acc = (out.argmax(1) == y).float().mean().item()\n        hits = (out.argmax(1) == y).sum()\n        "
         "print(acc, hits.item() / len(y), 100.0 * hits / y.size(0), out.softmax(1).mean().item())",
         "pass",
+        "",
+    ),
+    "what a function measures of the best k": (
+        "meter = []",
+        "a, b = top(out, y, topk=(1, 2)); c, d = top_of(out.data, y, (1, 2))\n        "
+        "meter.append((a[0], b.item(), c.item(), len(y))); print(d.item(), top(out, y)[0].item())",
+        "n = sum(m[3] for m in meter); print(*[float(sum(m[i] * m[3] for m in meter) / n) for i in range(3)])",
         "",
     ),
     "what a function measures": (
@@ -315,6 +337,9 @@ def test_what_one_process_alone_prints_in_a_step_is_not_brought_together():
             "self.print((out - self.batch_mean(out.mean())).abs().mean()",
         ),
         ("print(out.sum(1))", "self.print(out.sum(1))"),
+        ("print(out[:2].sum().item())", "self.print(out[:2].sum().item())"),
+        ("few = out[-1]; print(few.sum().item())", "self.print(few.sum().item())"),
+        ("print((out + out[None, ::2].sum()).sum())", "self.print((out + out[None, ::2].sum()).sum())"),
         ("print(f'{loss.item()=}')", "self.print(f'{loss.item()=}')"),
         ("print([v.item() for v in out[0]])", "self.print([v.item() for v in out[0]])"),
         ("print(loss.item() if y[0] == 1 else 0.0)", "self.print(loss.item() if y[0] == 1 else 0.0)"),
@@ -340,3 +365,31 @@ def test_what_is_neither_mean_nor_sum_is_told():
     result = migrate_text(text.replace("AFTER", "print(worst)"))
     assert "divide_batches" not in result.text
     assert any("`worst` holds the process's part of the last batch" in n.message for n in result.attention)
+
+
+def test_a_sum_of_some_columns_is_one_over_all_samples():
+    text = HEAD + EPOCHS.replace("BEFORE", "total = 0").replace("AFTER", "print(total)").replace("LAST", "")
+    text = text.replace("EACH", "print(out[:, :2].sum().item()); total += out[..., 0].sum().item()")
+    result = check_same(text, "module")
+    assert "self.batch_sum(out[:, :2].sum().item())" in result and "divide_batches" not in result
+    assert "divide_batches = False" in check_same(text.replace("out[..., 0]", "out[0]"), "module")
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        "[correct[:k].sum() for k in target]",
+        "(pred.max(), correct.sum() / len(target))",
+        "[correct[:, :k].sum() for k in topk]",
+    ],
+)
+def test_a_function_that_returns_other_values_is_not_brought_together(returned):
+    function = f"""
+def measured(output, target, topk=(1, 2)):
+    pred = output.topk(2, 1)[1].t()
+    correct = pred == target[None]
+    return {returned}
+"""
+    text = HEAD + function + EPOCHS.replace("BEFORE", "pass").replace("AFTER", "pass").replace("LAST", "")
+    result = check_same(text.replace("EACH", "a, b, *_ = measured(out, y); print(a.item())"), "module")
+    assert "batch_mean" not in result and "batch_sum" not in result

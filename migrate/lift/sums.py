@@ -1,0 +1,329 @@
+"""What a training step's values are over the samples of its batch: a sum, a mean, or not shown to be either."""
+
+from __future__ import annotations
+
+import ast
+from copy import copy
+from functools import cached_property
+
+from ..facts.nodes import walk
+from ..facts.script import Facts
+from .loss import reduction_of
+from .means import Means
+from .mixes import flow_of
+from .nodes import is_call_of, local_function, walk_here
+from .reads import stored
+from .recipe import DataPass, Recipe
+
+FUNCTIONS = "torch.nn.functional."
+OF_WHOLE = ("mean", "std", "var", "median", "norm")
+OPERATIONS: dict[str, ast.operator] = {"mul": ast.Mult(), "div": ast.Div(), "add": ast.Add(), "sub": ast.Sub()}
+AS_NUMBER = ("item", "detach", "cpu", "float", "double", "clone")
+
+
+class Sums:
+    """What the values of a training step are, over the samples of its batch."""
+
+    def __init__(self, facts: Facts, recipe: Recipe, passing: DataPass, reduction: str) -> None:
+        self.facts = facts
+        self.reduction = reduction
+        self.loop, self.body = passing.loop, _one_block(passing.body)
+        self.inside: frozenset[ast.AST] = frozenset()  # functions of this file that are being looked into
+        self.follow = lambda: flow_of(facts, passing)
+        self.losses = {x.id for x in recipe.optimization.differentiated if isinstance(x, ast.Name)}
+        self.own = stored(passing.body) | {n.id for n in walk(passing.target) if isinstance(n, ast.Name)}
+        self.own -= {passing.index}
+        for s in passing.body:  # `for c in range(3):` goes through the same on every rank
+            for n in walk_here(s):
+                if isinstance(n, ast.For) and isinstance(n.target, ast.Name) and self.alike(n.iter):
+                    self.own.discard(n.target.id)
+        self.given = _given(self.body)
+
+    def of_the_samples(self, node: ast.AST) -> bool:
+        return any(isinstance(n, ast.Name) and n.id in self.own for n in walk(node))
+
+    def alike(self, node: ast.AST) -> bool:
+        return not self.of_the_samples(node)
+
+    def everywhere(self, statement: ast.stmt, target: ast.expr) -> bool:
+        """Whether every rank adds to the same element, as often."""
+        for up in self.facts.scopes.ancestors(statement):
+            if up is self.loop:
+                break
+            decides = up.test if isinstance(up, ast.If) else up.iter if isinstance(up, ast.For) else None
+            if decides is None or not self.alike(decides):
+                return False
+        return self.alike(target)
+
+    def kind(self, value: ast.expr) -> str | None:
+        """`sum` over samples, `mean` over them, or None: not shown to be one."""
+        value = self._through(value)
+        if isinstance(value, ast.Name):
+            kept = value.id in self.losses and self._is_the_loss(value.id)
+            return self.reduction if kept and self.reduction in ("sum", "mean") else _only(self.handed(value))
+        if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant) and not self.is_size(value):
+            return self.kind(value.value)
+        value = _as_operation(value)
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+            kinds = [self.kind(value.left), self.kind(value.right)]
+            sized = self.is_size(value.left) or self.is_size(value.right)
+            if "mean" in kinds and sized:
+                return "sum"
+            if "sum" in kinds and any(self._is_per_sample(e) for e in (value.left, value.right)):
+                return "mean"
+            return next((k for k, e in zip(kinds, (value.right, value.left), strict=True) if self.alike(e)), None)
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div):
+            if self.is_size(value.right) and self.kind(value.left) == "sum":
+                return "mean"
+            return self.kind(value.left) if self.alike(value.right) else None
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub):
+            return self._of_terms([value.left, value.right])
+        if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
+            return self.kind(value.operand)
+        if self.is_size(value) or self._adds_up(value):
+            return "sum"
+        averaged = self._averaged(value)
+        if averaged is not None:
+            return "mean" if self.means.is_of_samples(averaged) else self._of_mean(averaged)
+        return self._of_loss(value)
+
+    def multiplies(self, value: ast.expr) -> bool:
+        """Whether a sum over the samples is multiplied with another: of shares that is not the whole batch's."""
+        value = self._through(value)
+        if not isinstance(value, ast.BinOp):
+            return False
+        if isinstance(value.op, ast.Mult) and self.kind(value.left) == self.kind(value.right) == "sum":
+            return True
+        return self.multiplies(value.left) or self.multiplies(value.right)
+
+    def _averaged(self, value: ast.expr) -> ast.expr | None:
+        """The x of `x.mean()` and `torch.mean(x)`."""
+        if not isinstance(value, ast.Call) or value.keywords or not self.of_the_samples(value):
+            return None
+        if self.facts.names.resolve(value.func) in ("torch.mean", "numpy.mean"):
+            return value.args[0] if len(value.args) == 1 else None
+        method = isinstance(value.func, ast.Attribute) and value.func.attr == "mean" and not value.args
+        return value.func.value if method else None  # type: ignore[attr-defined]
+
+    def _of_mean(self, value: ast.expr) -> str | None:
+        """The mean of one number is that number."""
+        return self.kind(value) if self.means.is_one_number(value) else None
+
+    @cached_property
+    def means(self) -> Means:
+        return Means(self.facts, self.body, self.given, self.follow)
+
+    def handed(self, name: ast.Name) -> list[tuple[Sums, ast.expr]]:
+        """What `a, b = accuracy(out, y)` gives the name: that element, or every one where nothing shows which it is."""
+        given = self._above(name)
+        s = given[-1] if given else None
+        if not isinstance(s, ast.Assign) or len(s.targets) != 1 or not isinstance(s.value, ast.Call):
+            return []
+        target = s.targets[0]
+        names = [getattr(t, "id", "") for t in target.elts] if isinstance(target, ast.Tuple | ast.List) else []
+        found = self.entered(s.value) if names.count(name.id) == 1 else []
+        return [found[names.index(name.id)]] if len(found) == len(names) else found
+
+    def entered(self, call: ast.Call) -> list[tuple[Sums, ast.expr]]:
+        """What a function of this file returns, in the one place where it does: each element of a list or a tuple."""
+        inner, value = self.enter(call) or (self, None)
+        if isinstance(value, ast.Tuple | ast.List):
+            return [(inner, e) for e in value.elts]
+        if isinstance(value, ast.ListComp):
+            plain = len(value.generators) == 1 and inner.alike(value.generators[0].iter)
+            return [(inner, value.elt)] if plain else []
+        filled = inner.filled(value) if isinstance(value, ast.Name) else None
+        return filled if filled is not None else [(inner, value)] if value is not None else []
+
+    def filled(self, name: ast.Name) -> list[tuple[Sums, ast.expr]] | None:
+        """What `found = []` gets by `found.append(e)` in a loop that is alike on every rank; None: no such list."""
+        given = self.given.get(name.id, [])
+        if len(given) != 1 or not isinstance(given[0], ast.Assign) or ast.unparse(given[0].value) != "[]":
+            return None
+        found: list[tuple[Sums, ast.expr]] = []
+        for s in self.body:
+            if isinstance(s, ast.For) and self.alike(s.iter):
+                inner = copy(self)
+                inner.__dict__.pop("means", None)
+                at = self.body.index(s)
+                inner.body = [*self.body[:at], *_one_block(s.body), *self.body[at + 1 :]]
+                inner.given = _given(inner.body)
+                inner.own = inner.own - {n.id for n in walk(s.target) if isinstance(n, ast.Name)}
+                calls = [n for x in s.body for n in walk_here(x) if is_call_of(n, "append")]
+                found += [(inner, n.args[0]) for n in calls if ast.unparse(n.func.value) == name.id]  # type: ignore[attr-defined]
+        appends = [n for s in self.body for n in walk_here(s) if is_call_of(n, "append")]
+        return found if len(found) == len(appends) else []
+
+    def enter(self, call: ast.Call) -> tuple[Sums, ast.expr] | None:
+        """What a function of this file returns, in the one place where it does, and what is known there."""
+        f = local_function(self.facts, call.func) if isinstance(call.func, ast.Name) else None
+        returned = [n for n in walk_here(f) if isinstance(n, ast.Return)] if f is not None else []
+        if f is None or f in self.inside or len(returned) != 1 or returned[0] is not _one_block(f.body)[-1]:
+            return None
+        spread = any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
+        value = returned[0].value
+        if spread or f.args.vararg or f.args.kwarg or value is None:
+            return None
+        names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
+        given = {**dict(zip(names, call.args, strict=False)), **{k.arg: k.value for k in call.keywords if k.arg}}
+        inner = copy(self)
+        inner.__dict__.pop("means", None)
+        inner.inside, inner.losses, inner.body = self.inside | {f}, set(), _one_block(f.body)
+        inner.own = {name for name, e in given.items() if self.of_the_samples(e)} | stored(f.body)
+        inner.given = _given(inner.body)
+        values = {name: self.means.value(e)[0] for name, e in given.items()}
+        inner.follow = lambda: self.facts.mixing.flow(f, values, None)
+        return inner, value
+
+    def _of_loss(self, value: ast.expr) -> str | None:
+        """The value of a loss function, whether or not it is what the step differentiates."""
+        if not isinstance(value, ast.Call) or not self.of_the_samples(value):
+            return None
+        asked = [k.value for k in value.keywords if k.arg == "reduction"]
+        known = isinstance(value.func, ast.Name) and self.facts.names.resolve(value.func) is None
+        if known and local_function(self.facts, value.func) is not None:  # type: ignore[arg-type]
+            return _only(self.entered(value))
+        full = self.facts.names.resolve(value.func) or ""
+        known = known or (full.startswith(FUNCTIONS) and full.endswith(("_loss", "cross_entropy", "_with_logits")))
+        if not known or any(not isinstance(a, ast.Constant) or a.value not in ("mean", "sum") for a in asked):
+            return None
+        return reduction_of(self.facts, value)
+
+    def _of_terms(self, terms: list[ast.expr]) -> str | None:
+        """Sums of sums are sums; a mean stays one whatever is added that is the same on every rank."""
+        kinds = {self.kind(e) for e in terms if not self.alike(e)}
+        added = any(self.alike(e) for e in terms)
+        return kinds.pop() if len(kinds) == 1 and not (added and "sum" in kinds) else None
+
+    def _is_per_sample(self, value: ast.expr) -> bool:
+        """`100.0 / len(y)`"""
+        value = self._through(value)
+        divides = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div)
+        return divides and self.alike(value.left) and self.is_size(value.right)  # type: ignore[attr-defined]
+
+    def _is_the_loss(self, name: str) -> bool:
+        """Whether the name is given nothing after what it holds was differentiated."""
+        calls = [n for s in self.body for n in walk(s) if is_call_of(n, "backward")]
+        of_it = (n for n in calls if any(isinstance(x, ast.Name) and x.id == name for x in walk(n)))
+        last = max((getattr(n, "lineno", 0) for n in of_it), default=0)
+        return all(s.lineno < last or _steps(s) for s in self.given.get(name, []))
+
+    def _through(self, value: ast.expr) -> ast.expr:
+        """What a name of the step was given, without `.item()` and its like."""
+        while True:
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+                if value.func.attr not in AS_NUMBER or value.args or value.keywords:
+                    return value
+                value = value.func.value
+            elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("int", "float"):
+                if len(value.args) != 1:
+                    return value
+                value = value.args[0]
+            elif isinstance(value, ast.Attribute) and value.attr == "data":
+                value = value.value
+            elif isinstance(value, ast.Name) and value.id not in self.losses and (made := self.made(value)):
+                value = made
+            else:
+                return value
+
+    def made(self, name: ast.Name) -> ast.expr | None:
+        """The value that the step has given a name where it is read; None where there is no one such."""
+        made = self._above(name)
+        only = made[-1] if made else None
+        plain = isinstance(only, ast.Assign) and len(only.targets) == 1 and isinstance(only.targets[0], ast.Name)
+        if not plain or any(isinstance(n, ast.Name) and n.id == name.id for n in walk(only.value)):  # type: ignore[union-attr]
+            return None
+        return only.value  # type: ignore[union-attr]
+
+    def _above(self, name: ast.Name) -> list[ast.stmt]:
+        """The statements of the step that give the name a value before it is read; all where it is read further on."""
+        made = self.given.get(name.id, [])
+        if len(made) < 2:
+            return made
+        ups = {name, *self.facts.scopes.ancestors(name)} if name in self.facts.scopes.parents else set()
+        at = next((i for i, s in enumerate(self.body) if s in ups), None)
+        if at is None or self.body[at] in made:
+            return []
+        return [s for s in made if self.body.index(s) < at]
+
+    def is_size(self, value: ast.expr) -> bool:
+        """`len(x)`, `x.size(0)`, `x.shape[0]`, `x.numel()` of something of the step."""
+        value = self._through(value)
+        if not self.of_the_samples(value):
+            return False
+        if isinstance(value, ast.Subscript):
+            return isinstance(value.value, ast.Attribute) and value.value.attr == "shape" and _is_zero(value.slice)
+        if not isinstance(value, ast.Call):
+            return False
+        if isinstance(value.func, ast.Name):
+            return value.func.id == "len"
+        if not isinstance(value.func, ast.Attribute):
+            return False
+        first = value.func.attr == "size" and len(value.args) == 1 and _is_zero(value.args[0])
+        return first or (value.func.attr in ("numel", "nelement") and not value.args)
+
+    def _adds_up(self, value: ast.expr) -> bool:
+        """`(...).sum()`, and a loss function that is told to sum."""
+        if not isinstance(value, ast.Call) or not self.of_the_samples(value):
+            return False
+        told = any(
+            k.arg == "reduction" and isinstance(k.value, ast.Constant) and k.value.value == "sum"
+            for k in value.keywords
+        )
+        if told:
+            return True
+        if isinstance(value.func, ast.Attribute) and value.func.attr in ("sum", "count_nonzero"):
+            if not self._over_samples(value):
+                return False
+            inner = (value.func.value, *value.args)
+            of_all = any(self.of_the_samples(e) for e in inner) and not _averages(inner)
+            return of_all and not self.means.is_of_places(value)
+        return False
+
+    def _over_samples(self, call: ast.Call) -> bool:
+        """`x.sum()`, `x.sum(0)`, `torch.sum(x)`: not over other dimensions, which leaves a value a sample."""
+        dims = call.args[1:] if self.facts.names.resolve(call.func) is not None else call.args
+        dims = [*dims, *(k.value for k in call.keywords if k.arg in ("dim", "axis"))]
+        return all(_is_zero(d) for d in dims)
+
+
+def _steps(s: ast.stmt) -> bool:
+    """`loss = optimizer.step(closure)`: what the closure gave."""
+    return isinstance(s, ast.Assign) and is_call_of(s.value, "step")
+
+
+def _only(values: list[tuple[Sums, ast.expr]]) -> str | None:
+    """What all values are."""
+    kinds = {sums.kind(e) for sums, e in values}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _as_operation(value: ast.expr) -> ast.expr:
+    """`x.mul_(2)` as `x * 2`, `x.div(2)` as `x / 2`."""
+    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and len(value.args) == 1):
+        return value
+    op = OPERATIONS.get(value.func.attr.removesuffix("_")) if not value.keywords else None
+    return ast.BinOp(value.func.value, op, value.args[0]) if op is not None else value
+
+
+def _one_block(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a block, those within a `with` in its place: they run as often."""
+    return [x for s in body for x in (_one_block(s.body) if isinstance(s, ast.With) else [s])]
+
+
+def _given(body: list[ast.stmt]) -> dict[str, list[ast.stmt]]:
+    """The statements of a block that give each name a value."""
+    found: dict[str, list[ast.stmt]] = {}
+    for s in body:
+        for name in stored([s]):
+            found.setdefault(name, []).append(s)
+    return found
+
+
+def _averages(nodes: tuple[ast.expr, ...]) -> bool:
+    """Whether a mean of the batch stands within."""
+    return any(isinstance(n, ast.Attribute) and n.attr in OF_WHOLE for node in nodes for n in walk(node))
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0

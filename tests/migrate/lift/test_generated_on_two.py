@@ -1,0 +1,53 @@
+"""Training scripts put together from parts print on two processes, with --global-batch, what they printed on one.
+
+A long form of it: FUZZ=1.
+"""
+
+import os
+import random
+import re
+import subprocess
+import sys
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.lift.test_generated_scripts import SLOTS, script
+from tests.migrate.lift.test_printed_by_two import ALL
+from tests.migrate.running import run
+
+MANY = 200 if os.environ.get("FUZZ") else 24
+SHARES = ("what the process sees", "the process's part")  # told: each process shows its own
+
+
+def chosen(number):
+    """Parts by the number of a script: the same ones every time, others where it is asked for a long form."""
+    draw = random.Random(random.random() if os.environ.get("FUZZ") else number)
+    parts = {slot: draw.choice(ways) for slot, ways in SLOTS.items()}
+    if "BatchNorm" in parts["between"] and "Adam" in parts["optimizer"]:
+        parts["between"] = "nn.ReLU()"  # a bias before a batch norm has no gradient but rounding: Adam takes its sign
+    return parts
+
+
+def numbers(text):
+    return [float(n) for n in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", text)]
+
+
+@pytest.mark.slow
+def test_two_processes_print_what_one_printed(tmp_path):
+    texts = [script(chosen(number)) for number in range(MANY)]
+    for i, text in enumerate(texts):
+        (tmp_path / f"new_{i}.py").write_text(migrate_text(text).text)
+    (tmp_path / "all.py").write_text(ALL.replace("COUNT", str(MANY)))
+    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2"]
+    command = [*ptrun, "--strategy", "ddp", "--global-batch", "all.py", "new"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60 + 10 * MANY)
+    assert done.returncode == 0, done.stderr[-3000:]
+    printed = re.split(r"@ \d+\n", done.stdout)[-MANY:]
+    compared = 0
+    for text, after in zip(texts, printed, strict=True):
+        if any(words in note.message for words in SHARES for note in migrate_text(text).attention):
+            continue
+        compared += 1
+        assert numbers(after) == pytest.approx(numbers(run(text).output), rel=1e-3, abs=1e-4), text
+    assert compared > MANY / 2

@@ -16,7 +16,7 @@ test-slow: .venv/dev
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m slow
 
 fuzz: .venv/dev
-	FUZZ=1 $(BIN)/python -m pytest -m "slow or not slow" tests/migrate/test_many_files.py tests/migrate/codemods/test_call_shapes.py tests/migrate/lift/test_generated_scripts.py tests/runtime/test_like_generated.py
+	FUZZ=1 $(BIN)/python -m pytest -m "slow or not slow" tests/migrate/test_many_files.py tests/migrate/codemods/test_call_shapes.py tests/migrate/lift/test_generated_scripts.py tests/migrate/lift/test_generated_on_two.py tests/runtime/test_like_generated.py
 
 check: .venv/dev
 	$(BIN)/ruff check .

@@ -15,6 +15,7 @@ from .fixed_sizes import fixed_size
 from .loaders import counts_with_bar, is_loader, is_progress, iterates_loader
 from .manual import given_gradient, manual_optimization
 from .mixes import mixes_samples
+from .modes import evaluates_training
 from .networks import check_networks
 from .nodes import is_call_of, local_function
 from .passes import evaluation, pass_in_place, pass_of_function
@@ -77,7 +78,7 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
             step = manual_optimization(facts, train, backwards, why)
     trunk = _enclosing_function(facts, epoch_loop)
     block = _block_of(facts, epoch_loop)
-    return Recipe(
+    recipe = Recipe(
         trunk,
         block,
         epoch_loop,
@@ -96,6 +97,8 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
         unlifted=unlifted if _evaluates(facts, rest) else None,
         reloads=_made_anew(facts, train, epoch_loop),
     )
+    recipe.whole_evaluation = evaluates_training(facts, recipe)
+    return recipe
 
 
 def _training(facts: Facts, batch_loop: ast.For) -> tuple[ast.For, DataPass, list[ast.stmt], list[ast.stmt]]:

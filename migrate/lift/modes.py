@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Chunk
 from .nodes import is_call_of, is_mode_call, local_function
-from .recipe import Recipe
+from .recipe import CannotLift, Recipe
 
 MODES = ("train", "eval")
 LEFT_ON = "the script leaves the model in evaluation mode after the first evaluation; so does the result"
 LIBRARIES = ("torch", "torchvision", "torchinfo", "torchsummary", "wandb", "copy")  # leave a model's mode as it is
+# layers that do in training what they do not in evaluation, by their names
+WITH_MODES = re.compile(r"BatchNorm|InstanceNorm|[Dd]rop_?(out|path|Path|block|Block)|resnet|training$")
 SAME_IN_BOTH = ("parameters", "named_parameters", "state_dict", "load_state_dict", "to", "cpu", "float", "zero_grad")
 
 
@@ -35,6 +38,25 @@ def mode_hooks(facts: Facts, recipe: Recipe, chunks: list[Chunk]) -> tuple[dict[
     return {"on_validation_model_eval": own, "on_validation_model_train": ["pass"]}, says
 
 
+def evaluates_training(facts: Facts, recipe: Recipe) -> CannotLift | None:
+    """Why every process needs all batches of an evaluation: nothing before its end turns training mode off, and a batch
+    may then draw random numbers and change running statistics.
+    """
+    e = recipe.evaluate
+    if e is None:
+        return None
+    after = {n for s in _after(facts, recipe) for n in walk(s)}
+    for call in facts.walk(ast.Call):
+        if _changes_mode(call) and call not in after:
+            return None
+    words = [n.id for n in facts.walk(ast.Name)] + [n.attr for n in facts.walk(ast.Attribute)]
+    words += [k.arg or "" for call in facts.walk(ast.Call) for k in call.keywords]
+    words += [f"{s.module}.{a.name}" for s in facts.walk(ast.ImportFrom) for a in s.names]
+    if not any(WITH_MODES.search(word) for word in words):
+        return None
+    return CannotLift(e.loop, "the script evaluates in training mode, where a batch may change what the model holds")
+
+
 def drops_mode(facts: Facts, recipe: Recipe, chunk: Chunk) -> list[ast.stmt]:
     """`model.train()` and `model.eval()` statements that the Trainer makes around its validation.
 
@@ -47,7 +69,7 @@ def drops_mode(facts: Facts, recipe: Recipe, chunk: Chunk) -> list[ast.stmt]:
     if not found or e is None:
         return []
     around = {recipe.epoch_loop, *((e.function,) if e.function is not None else ())}
-    lifted = {s.value for s in e.before if isinstance(s, ast.Expr)}
+    lifted = {s.value for s in e.before if isinstance(s, ast.Expr) and any(is_mode_call(s, mode) for mode in MODES)}
     trunk = facts.scopes.scope_of(recipe.epoch_loop)
     homes = [facts.scopes.module, *([trunk] if all(name in trunk.stores for name in found.values()) else [])]
     for call in facts.walk(ast.Call):

@@ -121,3 +121,21 @@ def test_a_mode_that_is_set_after_the_loop(local, below, forth):
     above, inside = ("", indent(MADE, "    ").strip()) if local else (MADE, "pass")
     text = IN_MAIN.format(above=above, inside=inside, forth=forth, below=below)
     check_same(text, "module")
+
+
+@pytest.mark.parametrize(
+    ("layer", "off", "whole"),
+    [
+        ("nn.Dropout(0.5)", "pass", True),
+        ("nn.BatchNorm1d(7)", "pass", True),
+        ("nn.LayerNorm(7)", "pass", False),
+        ("nn.ReLU()", "pass", False),
+        ("nn.Dropout(0.5)", "model.eval()", False),
+        ("nn.BatchNorm1d(7)", "model.train(False)", False),
+    ],
+)
+def test_an_evaluation_in_training_mode_is_every_process_own(layer, off, whole):
+    text = TEXT.replace("    model.eval()\n", f"    {off}\n", 1).format(back="pass", forth="model.train()")
+    text = text.replace("nn.Dropout(0.2)", layer)
+    for end in ("", "model.eval()\nprint(model(xs[:2]).tolist())\n"):
+        assert ("divide_validation = False" in check_same(text + end, "module")) is whole

@@ -152,6 +152,42 @@ def _called(facts: Facts, at: ast.AST, name: str) -> set[str]:
     return called
 
 
+def clips_all(facts: Facts, clipped: ast.expr, at: ast.AST, name: str) -> bool:
+    """Whether `X.parameters()` is what the optimizer of a name was made with, as far as is seen: groups and parts of a
+    network have another norm, or another order of its sum.
+    """
+    of_all = _whose(clipped)
+    for call in _makers(facts, at, name):
+        first = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "params"), None)
+        if first is None or not _is_optimizer_name(facts.names.resolve(call.func) or ""):
+            continue
+        trained = _whose(first)
+        if of_all is None or trained is None or of_all[1:] != trained[1:]:
+            return False
+        scopes = [facts.scopes.scope_of(n).lookup(names[0]) for n, names in ((at, of_all), (first, trained))]
+        if of_all[0] != trained[0] and scopes[0] is scopes[1]:
+            return False
+    return True
+
+
+def _makers(facts: Facts, at: ast.AST, name: str, depth: int = 0) -> list[ast.Call]:
+    """The calls that give a name its values, through parameters, other names and attributes."""
+    scope = facts.scopes.scope_of(at).lookup(name)
+    values = values_of(facts, name, scope) if scope is not None and depth < 6 else []
+    values = [x for v in values for x in (attribute_values(facts, v) if isinstance(v, ast.Attribute) else [v])]
+    found = [v for v in values if isinstance(v, ast.Call)]
+    return found + [c for v in values if isinstance(v, ast.Name) for c in _makers(facts, v, v.id, depth + 1)]
+
+
+def _whose(parameters: ast.expr) -> list[str] | None:
+    """The names of `a.b.parameters()`, without `self`; None for anything else."""
+    if not is_call_of(parameters, "parameters"):
+        return None
+    names = ast.unparse(parameters.func.value).split(".")  # type: ignore[attr-defined]
+    names = names[1:] if names[0] == "self" and len(names) > 1 else names
+    return names if all(n.isidentifier() for n in names) else None
+
+
 def trains_loose_tensors(facts: Facts, at: ast.AST, name: str) -> bool:
     """Whether the optimizer is made for tensors of the script's own, which no module holds."""
     from ..facts.placed import MAKES_TENSORS

@@ -12,7 +12,7 @@ from .holders import reaches_modules
 from .loaders import batch_sizes
 from .manual import manual_optimization
 from .nodes import local_function, method_call, names_below, walk_here
-from .optimizers import is_optimizer, is_scheduler, trains_loose_tensors
+from .optimizers import clips_all, is_optimizer, is_scheduler, trains_loose_tensors
 from .rates import rates_read
 from .reads import stored
 from .recipe import CannotLift, DataPass, Optimization
@@ -149,6 +149,10 @@ def _take_clip(facts: Facts, train: DataPass, o: Optimization, at: int) -> None:
             if len(value.args) + len(value.keywords) != 2:
                 raise CannotLift(s, "clipping with options")
             check_constant(facts, train, [*value.args, *(k.value for k in value.keywords)][1], "the clip value")
+            if value.args and not clips_all(facts, value.args[0], s, o.optimizers[0]):
+                raise CannotLift(
+                    s, "clipping goes through other parameters than the optimizer has, or in another order"
+                )
             o.clip, o.clip_algorithm = value, "norm" if full in CLIP_NORM else "value"
             o.dropped.append(s)
 

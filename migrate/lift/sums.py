@@ -121,7 +121,9 @@ class Sums:
             return []
         target = s.targets[0]
         names = [getattr(t, "id", "") for t in target.elts] if isinstance(target, ast.Tuple | ast.List) else []
-        found = self.entered(s.value) if names.count(name.id) == 1 else []
+        if names.count(name.id) != 1:
+            return []
+        found = self.entered(s.value)
         return [found[names.index(name.id)]] if len(found) == len(names) else found
 
     def entered(self, call: ast.Call) -> list[tuple[Sums, ast.expr]]:
@@ -205,8 +207,8 @@ class Sums:
         """Whether the name is given nothing after what it holds was differentiated."""
         calls = [n for s in self.body for n in walk(s) if is_call_of(n, "backward")]
         of_it = (n for n in calls if any(isinstance(x, ast.Name) and x.id == name for x in walk(n)))
-        last = max((getattr(n, "lineno", 0) for n in of_it), default=0)
-        return all(s.lineno < last or _steps(s) for s in self.given.get(name, []))
+        last = max(((n.lineno, n.col_offset) for n in of_it), default=(0, 0))  # type: ignore[attr-defined]
+        return all((s.lineno, s.col_offset) < last or _steps(s) for s in self.given.get(name, []))
 
     def _through(self, value: ast.expr) -> ast.expr:
         """What a name of the step was given, without `.item()` and its like."""

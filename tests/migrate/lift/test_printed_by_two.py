@@ -393,3 +393,9 @@ def measured(output, target, topk=(1, 2)):
     text = HEAD + function + EPOCHS.replace("BEFORE", "pass").replace("AFTER", "pass").replace("LAST", "")
     result = check_same(text.replace("EACH", "a, b, *_ = measured(out, y); print(a.item())"), "module")
     assert "batch_mean" not in result and "batch_sum" not in result
+
+
+def test_a_loss_under_another_name_that_one_line_makes_and_shows():
+    text = HEAD + EPOCHS.replace("BEFORE", "tl = []").replace("AFTER", "print(sum(tl))").replace("LAST", "")
+    text = text.replace(STEP, "optimizer.zero_grad(); l = criterion(model(x), y); l.backward(); optimizer.step()")
+    assert "tl.append(self.batch_mean(l.item()))" in check_same(text.replace("EACH", "tl.append(l.item())"), "module")

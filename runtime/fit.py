@@ -34,7 +34,7 @@ from .step import AutomaticStep, SeveralOptimizers, wants_closure
 from .stopping import Stopping, speaks_of
 from .strategies.needs import features_of_optimizers
 from .strategies.own_names import OwnNames
-from .whole import rank_zeros_draws
+from .whole import draw_alike, rank_zeros_draws
 
 if TYPE_CHECKING:
     from .module import Module
@@ -345,6 +345,8 @@ class FitLoop(FitNames):
             whole = trainer.whole or not filled(module, "on_train_epoch_end")
             with rank_zeros_draws(trainer.runtime, whole):
                 ended()
+            if trainer.whole:
+                draw_alike(trainer.runtime, True)  # rank 0 alone may have gone over a loader there
         late = trainer.logs.reduce()
         trainer.metrics.publish(late)
         ended = find_hook("on_train_epoch_end", trainer, watching, None)

@@ -221,6 +221,8 @@ def bring_back(trainer: Trainer, outcome: dict[str, Any], module: Any) -> Any:
         for name, value in outcome["module"].items():
             if name in here:
                 here[name].copy_(value) if here[name].shape == value.shape else here[name].set_(value)
+                if isinstance(value, torch.nn.Parameter):
+                    here[name].requires_grad = value.requires_grad
     for part, mode in zip(module.modules(), outcome["modes"], strict=False):
         part.training = mode
     trainer.module = module

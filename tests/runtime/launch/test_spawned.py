@@ -13,6 +13,7 @@ def test_everything_comes_back(method, tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     answer = json.loads(done.stdout.splitlines()[-1])
     assert answer["moved"] and answer["steps"] == 8 and answer["seen"] == 8
+    assert answer["frozen"] == ["norm.bias"]
     assert len(answer["losses"]) == 2 and answer["losses"][-1] == answer["loss"]
     assert answer["ranks"] == [2, True, 3], "the process that called is alone"
     assert any(value in answer["saved"].values() for value in answer["weights"])

@@ -16,6 +16,7 @@ class Watching(Callback):
 
     def on_train_epoch_end(self, trainer, module):
         self.losses.append(float(trainer.callback_metrics["train_loss"]))
+        module.norm.bias.requires_grad = trainer.current_epoch == 0
 
 
 class Counting(Net):
@@ -52,6 +53,7 @@ if __name__ == "__main__":
                 "saved": {
                     k: float(v.double().sum()) for k, v in torch.load(saving.best_model_path)["state_dict"].items()
                 },
+                "frozen": [name for name, p in model.named_parameters() if not p.requires_grad],
                 "drawn": float(torch.rand(1)),
                 "ranks": [trainer.world_size, trainer.is_global_zero, model.all_reduce(3)],
             }

@@ -8,6 +8,7 @@ when all of them wait, none can go on.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import linecache
 import os
 import sys
@@ -26,6 +27,7 @@ TICK = 1.0  # seconds
 CALM, CALM_OF_NODES = 5, 60  # ticks without any work, until a rank says that it waits: a network may rest for long
 BUSY_SECONDS, BUSY_BYTES = 0.05, 1 << 14  # of a tick in which something was done
 TORCH, OURS = os.path.dirname(torch.__file__), str(Path(__file__).parents[1])
+BETWEEN = (TORCH, OURS, contextlib.__file__)  # the script's line and a message: what is no script's
 MESSAGES = ("distributed/distributed_c10d.py", "nn/parallel/distributed.py", "autograd/graph.py")
 KEY, FOUND = "ptmigrate/waits", "ptmigrate/stuck"
 
@@ -89,7 +91,7 @@ def where_it_stands() -> str:
     """The main thread's line in the script."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
     ours = ""
-    while frame is not None and frame.f_code.co_filename.startswith((TORCH, OURS)):
+    while frame is not None and frame.f_code.co_filename.startswith(BETWEEN):
         ours = ours or (own_line(frame) if frame.f_code.co_filename.startswith(OURS) else "")
         frame = frame.f_back
     return line_of(frame, ours) if frame is not None else ours or "ended"
@@ -104,12 +106,12 @@ def place_of_message(frame: FrameType | None) -> str | None:
         file = frame.f_code.co_filename
         if file.startswith(TORCH):
             sends = sends or (file.endswith(MESSAGES) and not ours)
-        elif not sends and not file.startswith(OURS):
-            return None
-        elif not file.startswith(OURS):
-            break
-        else:
+        elif file.startswith(OURS):
             ours = ours or own_line(frame)
+        elif not file.startswith(BETWEEN):
+            if not sends:
+                return None
+            break
         frame = frame.f_back
     if not sends or frame is None:
         return ours if sends else None
@@ -121,7 +123,7 @@ def line_at(trace: TracebackType | None) -> str:
     found = ""
     while trace is not None:
         code, number = trace.tb_frame.f_code, trace.tb_lineno
-        if not code.co_filename.startswith((TORCH, OURS)):
+        if not code.co_filename.startswith(BETWEEN):
             text = linecache.getline(code.co_filename, number).strip()
             found = f"{os.path.basename(code.co_filename)}:{number} in {code.co_name}: {text}"
         trace = trace.tb_next

@@ -19,7 +19,8 @@ from .data.combined import as_combined
 from .data.samples import telling_indices, with_indices
 from .errors import ConfigurationError
 from .hooks import overridden, step_caller, takes
-from .metrics.logs import EPOCH, Values
+from .metrics.name import EPOCH
+from .metrics.report import Values
 from .profilers import around
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -19,7 +19,9 @@ from ..collectives import broadcast_object, gather_objects
 from ..data.move import batch_size_of, weight_of_unknown
 from ..errors import ConfigurationError, RanksDiffer, unknown_name
 from .entry import Entry, joined
+from .name import EPOCH, Name, shown
 from .parts import DOUBT, Part, PartEntry, in_doubt, together
+from .report import Report, Values, all_states, check_names, put, state_of
 
 if TYPE_CHECKING:
     from ..trainer import Trainer
@@ -34,89 +36,7 @@ FUNCTIONS = {
     min: "min",
     max: "max",
 }
-
-
-EPOCH = "epoch"  # logged outside of the batches
 OWN = ("names", "training", "batch", "in_step", "dataloader_idx", "batches", "metrics", "open")  # a loop's own
-
-
-class Name:
-    """A name's settings, decided when it is first logged, and its values."""
-
-    __slots__ = (
-        *("bar", "dtype", "entry", "everywhere", "key", "last", "logger", "metric"),
-        *("on_epoch", "on_step", "options", "source", "step_key", "step_sync", "until_here"),
-    )
-
-    def __init__(self, key: str, on_step: bool, on_epoch: bool, bar: bool, logger: bool):
-        self.key, self.on_step, self.on_epoch, self.bar, self.logger = key, on_step, on_epoch, bar, logger
-        self.step_key = forked(key, "step") if on_step and on_epoch else key
-        self.entry: Entry | None = None  # None for a metric object
-        self.metric: Any = None
-        self.until_here: Any = None  # the metric as it was when its loader was over, where there are several
-        self.last: Any = None
-        self.dtype: torch.dtype | None = None  # of a value that was a tensor
-        self.step_sync = False
-        self.everywhere = True  # False: logged on rank 0 only, as was asked
-        self.source: Any = EPOCH
-        self.options: tuple = ()  # as they were given; a reduction may be a function made anew at each call
-
-    @property
-    def epoch_key(self) -> str:
-        return forked(self.key, "epoch") if self.on_step and self.on_epoch else self.key
-
-    def step_value(self) -> Any:
-        return self.last if self.metric is None else getattr(self.metric, "_forward_cache", None)
-
-    def step_tensor(self) -> torch.Tensor | None:
-        value = self.step_value()
-        if value is None or self.metric is not None:
-            return value if value is None else torch.as_tensor(value)
-        return torch.as_tensor(value, dtype=shown(self.dtype)).squeeze()
-
-
-def shown(dtype: torch.dtype | None) -> torch.dtype:
-    """As Lightning shows a value: float64 stays, a half is float32, what is no floating point number becomes one."""
-    if dtype is None or not dtype.is_floating_point:
-        return torch.get_default_dtype()
-    return torch.promote_types(dtype, torch.float32)
-
-
-def forked(key: str, word: str) -> str:
-    """`loss_epoch`, and `loss_epoch/dataloader_idx_1`."""
-    name, mark, index = key.partition("/dataloader_idx_")
-    return f"{name}_{word}{mark}{index}"
-
-
-class State(NamedTuple):
-    """What one rank has of one name; `reduce` is None for a function, which cannot travel."""
-
-    total: tuple[Any, float]
-    sync: bool
-    reduce: str | None
-    epoch_key: str
-    source: Any
-    everywhere: bool
-    bar: bool
-    logger: bool
-    dtype: torch.dtype | None
-
-
-class Report(NamedTuple):
-    """What one rank tells the others at the end of an epoch."""
-
-    states: dict[str, State]
-    batches: Counter
-    metrics: dict[str, tuple[str | None, bool, bool, str, Any]]
-
-
-class Values(NamedTuple):
-    """The values of an epoch: for callbacks (under both names, where there are two), loggers, and the progress bar."""
-
-    callback: dict[str, Any]
-    logged: dict[str, Any]
-    bar: dict[str, Any]
-    source: dict[str, Any]  # the loader that a value belongs to, or EPOCH
 
 
 class Logs:
@@ -300,7 +220,7 @@ class Logs:
                 value = joined(known.entry.reduce, [known.entry.state()])
                 if value is not None:
                     number = torch.tensor(value, dtype=shown(known.dtype))
-                    _put(values, known.key, known.epoch_key, number, known.bar, known.logger, EPOCH)
+                    put(values, known.key, known.epoch_key, number, known.bar, known.logger, EPOCH)
         return values
 
     def reduce(self) -> Values:
@@ -310,7 +230,7 @@ class Logs:
         self.trainer.metrics.take_step_values()
         names, batches = [known for known in self.names.values() if known.on_epoch], self.batches
         self._by_key = {known.key: known for known in names}
-        states = {known.key: _state(known) for known in names if known.metric is None}
+        states = {known.key: state_of(known) for known in names if known.metric is None}
         metrics = {
             known.epoch_key: (self._attribute(known.metric), known.bar, known.logger, known.key, known.source)
             for known in names
@@ -321,9 +241,9 @@ class Logs:
         if self.trainer.world_size > 1:
             runtime = self.trainer.runtime
             every = runtime.distinct(gather_objects(own, runtime.group, self.trainer.world_size, "logged values"))
-            _check_names(every)
+            check_names(every)
         values = Values({}, {}, {}, {})
-        for key, state in _all_states(every).items():
+        for key, state in all_states(every).items():
             mine = every if state.sync else [own]
             totals = [report.states[key].total for report in mine if key in report.states]
             if totals and isinstance(totals[0][0], Part):
@@ -331,7 +251,7 @@ class Logs:
             value = joined(state.reduce, totals) if state.reduce else self._by_function(key, totals, every)
             if value is not None:
                 number = torch.tensor(value, dtype=shown(state.dtype))
-                _put(values, key, state.epoch_key, number, state.bar, state.logger, state.source)
+                put(values, key, state.epoch_key, number, state.bar, state.logger, state.source)
         self._metric_values(every, values)
         self.names, self.batches, self.published = {}, Counter(), True
         return values
@@ -387,51 +307,4 @@ class Logs:
             value = metric.compute()
             if not isinstance(value, torch.Tensor) or value.numel() != 1:
                 raise ValueError(f"log({key!r}): the metric's compute() gave {value!r}; one number is needed")
-            _put(values, key, epoch_key, value, bar, logger, source)
-
-
-def _state(known: Name) -> State:
-    assert known.entry is not None
-    reduce, sync = known.entry.reduce, known.entry.sync
-    return State(
-        known.entry.state(),
-        sync,
-        reduce if isinstance(reduce, str) else None,
-        known.epoch_key,
-        known.source,
-        known.everywhere,
-        known.bar,
-        known.logger,
-        known.dtype,
-    )
-
-
-def _put(values: Values, key: str, epoch_key: str, value: torch.Tensor, bar: bool, logger: bool, source: Any) -> None:
-    tensor = value.detach()
-    values.callback[key] = values.callback[epoch_key] = tensor
-    values.source[epoch_key] = source
-    if logger:
-        values.logged[epoch_key] = tensor
-    if bar:
-        values.bar[epoch_key] = float(tensor)
-
-
-def _all_states(every: list[Report]) -> dict[str, State]:
-    """Names in the order of the first rank that has them; a rank without batches learns them here."""
-    found: dict[str, State] = {}
-    for report in every:
-        for key, state in report.states.items():
-            found.setdefault(key, state)
-    return found
-
-
-def _check_names(every: list[Report]) -> None:
-    """Ranks that had batches of the same loader must have logged the same names there."""
-    for key, state in _all_states(every).items():
-        if not state.everywhere:
-            continue
-        busy = [rank for rank, report in enumerate(every) if state.source == EPOCH or report.batches.get(state.source)]
-        having = [rank for rank in busy if key in every[rank].states]
-        if len(having) < len(busy):
-            lacking = [rank for rank in busy if rank not in having]
-            raise RanksDiffer(f"{key!r} was logged on ranks {having} and not on ranks {lacking}; log it on all")
+            put(values, key, epoch_key, value, bar, logger, source)

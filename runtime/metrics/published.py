@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .logs import Values
+from .report import Values
 
 if TYPE_CHECKING:
     from ..trainer import Trainer

@@ -111,6 +111,7 @@ def run(
 def _environment() -> dict[str, str]:
     env = {k: v for k, v in os.environ.items() if k not in LAUNCHED and not k.startswith("PTMIGRATE_")}
     fixed = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"}
+    fixed["MKL_CBWR"] = "COMPATIBLE"  # on some processors MKL rounds by the batch's size, more than training forgives
     return {**env, **fixed, "PYTHONUNBUFFERED": "1", "WANDB_MODE": env.get("WANDB_MODE", "offline")}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from typing import Any
 
 from ..facts.scopes import Scope
 from ..facts.script import Facts
@@ -152,22 +153,37 @@ def _called(facts: Facts, at: ast.AST, name: str) -> set[str]:
     return called
 
 
-def clips_all(facts: Facts, clipped: ast.expr, at: ast.AST, name: str) -> bool:
+def clips_all(facts: Facts, clipped: ast.expr, at: ast.AST, name: str, each: bool) -> bool:
     """Whether `X.parameters()` is what the optimizer of a name was made with, as far as is seen: groups and parts of a
-    network have another norm, or another order of its sum.
+    network have another norm, or another order of its sum. `each`: by value, where X may have more, in any order.
     """
     of_all = _whose(clipped)
     for call in _makers(facts, at, name):
         first = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "params"), None)
         if first is None or not _is_optimizer_name(facts.names.resolve(call.func) or ""):
             continue
-        trained = _whose(first)
-        if of_all is None or trained is None or of_all[1:] != trained[1:]:
-            return False
-        scopes = [facts.scopes.scope_of(n).lookup(names[0]) for n, names in ((at, of_all), (first, trained))]
-        if of_all[0] != trained[0] and scopes[0] is scopes[1]:
-            return False
+        groups = [_whose(group) for group in (_groups(first) if each else [first])]
+        for trained in groups:
+            if of_all is None or trained is None or trained[:1] != groups[0][:1]:  # type: ignore[index]
+                return False
+            if of_all[1:] != trained[1 : len(of_all) if each else None]:
+                return False
+            scopes = [facts.scopes.scope_of(n).lookup(names[0]) for n, names in ((at, of_all), (first, trained))]
+            if of_all[0] != trained[0] and scopes[0] is scopes[1]:
+                return False
     return True
+
+
+def _groups(made: ast.expr) -> list[ast.expr]:
+    """The parameters of each group of `[{"params": ...}, ...]`."""
+    if not isinstance(made, ast.List | ast.Tuple):
+        return [made]
+    pairs = [dict(zip(map(_text, g.keys), g.values, strict=True)) if isinstance(g, ast.Dict) else {} for g in made.elts]
+    return [pair.get("params", made) for pair in pairs] or [made]
+
+
+def _text(key: ast.expr | None) -> Any:
+    return key.value if isinstance(key, ast.Constant) else None
 
 
 def _makers(facts: Facts, at: ast.AST, name: str, depth: int = 0) -> list[ast.Call]:

@@ -149,11 +149,12 @@ def _take_clip(facts: Facts, train: DataPass, o: Optimization, at: int) -> None:
             if len(value.args) + len(value.keywords) != 2:
                 raise CannotLift(s, "clipping with options")
             check_constant(facts, train, [*value.args, *(k.value for k in value.keywords)][1], "the clip value")
-            if value.args and not clips_all(facts, value.args[0], s, o.optimizers[0]):
+            by_norm = full in CLIP_NORM
+            if value.args and not clips_all(facts, value.args[0], s, o.optimizers[0], each=not by_norm):
                 raise CannotLift(
                     s, "clipping goes through other parameters than the optimizer has, or in another order"
                 )
-            o.clip, o.clip_algorithm = value, "norm" if full in CLIP_NORM else "value"
+            o.clip, o.clip_algorithm = value, "norm" if by_norm else "value"
             o.dropped.append(s)
 
 

@@ -47,6 +47,39 @@ def test_only_what_the_optimizer_has_is_the_trainers_to_clip(made, clipped, plan
     assert ("gradient_clip_val" in check_same(text, plan)) is (plan == "module")
 
 
+@pytest.mark.parametrize(
+    ("made", "clipped", "plan"),
+    [
+        ("[{'params': model[2].parameters(), 'lr': 0.2}, {'params': model[0].parameters()}]", ALL, "manual"),
+        ("[{'params': model.parameters()}, {'params': other.parameters()}]", ALL, "manual"),
+    ],
+)
+def test_groups_are_clipped_by_value_in_any_order(made, clipped, plan):
+    text = TEXT.replace("MADE", made).replace("CLIPPED", clipped).replace("NET", "model")
+    check_same(text.replace("clip_grad_norm_", "clip_grad_value_"), plan)
+
+
+NETWORK = """class Net(nn.Sequential):
+    first, last = property(lambda s: s[0]), property(lambda s: s[2])
+
+model = Net("""
+NAMED = "[{'params': model.last.parameters(), 'lr': 0.2}, {'params': model.first.parameters()}]"
+
+
+@pytest.mark.parametrize(
+    ("made", "by", "plan"),
+    [
+        (NAMED, "value", "module"),
+        (NAMED, "norm", "manual"),
+        (f"{NAMED[:-1]}, {{'params': other.parameters()}}]", "value", "manual"),
+    ],
+)
+def test_groups_of_a_network_are_clipped_by_value_in_any_order(made, by, plan):
+    text = TEXT.replace("model = nn.Sequential(", NETWORK).replace("MADE", made).replace("CLIPPED", ALL)
+    text = text.replace("NET", "model").replace("clip_grad_norm_", f"clip_grad_{by}_")
+    assert ("gradient_clip" in check_same(text, plan)) is (plan == "module")
+
+
 def test_the_network_may_have_another_name_in_the_function():
     text = TEXT.replace("MADE", ALL).replace("CLIPPED", ALL).replace("NET", "net")
     assert "gradient_clip_val=0.1" in check_same(text, "module")

@@ -21,7 +21,7 @@ from ..seeding import rank_seed
 from .advance import Resume, after
 from .combined import loaders_of
 from .divide import Part, bounds, parts, steps
-from .drawing import DrawnSamples
+from .drawing import DrawnSamples, dealt
 from .indices import SharedBatches
 from .move import batch_size_of, move_to, slice_batch
 
@@ -138,6 +138,8 @@ class _Parts:
         self.skip: Resume | None = None
         self.keeps_indices = False  # of the samples, for who asks which they are
         self.drawn: DrawnSamples | None = None  # who has to know the whole batch
+        self.tells_every = False
+        self.every: Iterator = iter(())  # with `tells_every`: the batches of all ranks, for a second reader
 
     def __iter__(self) -> Iterator:
         self.noted = deque()
@@ -146,6 +148,8 @@ class _Parts:
             batches = itertools.islice(batches, self.limit)
         if self.skip is not None:
             batches = after(batches, self.skip)
+        if self.tells_every:
+            batches, self.every = itertools.tee(batches)
         return self._draw(batches, self.noted)
 
     def _draw(self, batches: Iterator, noted: deque[Part]) -> Iterator:
@@ -174,6 +178,7 @@ class IndexedLoader(DividedLoader):
         self.sampler_parts = _Parts(shared, self.rule, rank, world, limit)
         if self.rule == "slice" and not loader.num_workers:
             self.sampler_parts.drawn = DrawnSamples(loader.dataset, loader.collate_fn, runtime)
+        self.sampler_parts.tells_every = self.rule == "deal" and runtime.global_batch and not loader.num_workers
         self.own = rebuilt(loader, self.sampler_parts, None if rank == 0 else rank_seed(rank))
 
     @property
@@ -196,6 +201,8 @@ class IndexedLoader(DividedLoader):
     def pairs(self) -> Iterator[tuple[Part, Any]]:
         batches = iter(self.own)  # draws a seed for workers; among several loaders one may begin again at any step
         self.forget_stream(often=False)
+        if self.sampler_parts.tells_every:
+            return dealt(self, batches)
         noted = self.sampler_parts.noted
         pairs = ((noted.popleft(), batch) for batch in batches)
         return pairs if self.skip is None else after(pairs, self.skip)

@@ -5,7 +5,7 @@ import json
 import pytest
 from launching import MANY, SCRIPTS, answers, ptrun
 
-CASES = "step late manual validated validation samples collated masked lazy streamed together hooks".split()
+CASES = "step late manual validated validation split flips samples collated masked lazy streamed together hooks".split()
 
 
 @pytest.fixture(scope="module", params=[2, *MANY])

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from ptmigrate.runtime import Module, Trainer, rank_zero_print
-from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, default_collate
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, default_collate, random_split
 
-CASES = "step late manual validated validation samples collated masked lazy streamed together hooks".split()
+CASES = "step late manual validated validation split flips samples collated masked lazy streamed together hooks".split()
 SAMPLES, QUIET = 103, {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
 
 
@@ -42,6 +42,14 @@ class Net(Module):
 
     def validation_step(self, batch, batch_idx):
         self.log("loss", F.cross_entropy(self.net(batch[0]), batch[1]), sync_dist=True)
+
+
+class Tested(Net):
+    def on_validation_epoch_end(self):
+        self.losses.append(float(self.trainer.callback_metrics["loss"]))
+
+    def test_step(self, batch, batch_idx):
+        self.validation_step(batch, batch_idx)
 
 
 class Hooks(Net):
@@ -124,6 +132,8 @@ def cases(data):
         "manual": lambda: (Net(manual=True), loader),
         "validated": lambda: (Net(), loader, DataLoader(data, 16, shuffle=True)),
         "validation": lambda: (DrawsInValidation(), loader, DataLoader(data, 16)),
+        "split": lambda: (Tested(), *(DataLoader(half, 8, shuffle=True) for half in random_split(flipped, [70, 33]))),
+        "flips": lambda: (Tested(), loader, DataLoader(flipped, 60, collate_fn=masked)),
         "samples": lambda: (Net(), DataLoader(flipped, 8, shuffle=True)),
         "collated": lambda: (Net(), DataLoader(flipped, 8, shuffle=True, collate_fn=masked)),
         "masked": lambda: (Net(), DataLoader(data, 8, shuffle=True, collate_fn=masked)),
@@ -144,7 +154,10 @@ def main(names):
         torch.manual_seed(0)
         data = Counted(TensorDataset(torch.randn(SAMPLES, 6), torch.randint(0, 3, (SAMPLES,))))
         net, *loaders = cases(data)[name]()
-        Trainer(max_epochs=2, num_sanity_val_steps=0, **QUIET).fit(net, *loaders)
+        trainer = Trainer(max_epochs=2, num_sanity_val_steps=0, **QUIET)
+        trainer.fit(net, *loaders)
+        if isinstance(net, Tested):
+            net.losses += [trainer.test(net, loaders[1], verbose=False)[0]["loss"] for _ in range(2)]
         weights = torch.cat([parameter.detach().flatten() for parameter in net.parameters()])
         drawn = [torch.rand(()).item(), random.random(), np.random.rand()] if net.global_rank == 0 else []
         loads = net.trainer.runtime.all_reduce(data.loads)

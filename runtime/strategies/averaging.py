@@ -151,12 +151,18 @@ class GradientAverager:
         elif not gradient.is_sparse:
             gradient = gradient.to_sparse(1)
         gradient = gradient.coalesce()
-        dist.all_reduce(gradient)
-        parameter.grad = gradient / self.world
+        summed = self._summed(gradient)
+        parameter.grad = (summed / self.world).to(gradient.dtype)
 
     def _mean(self, flat: torch.Tensor) -> None:
-        dist.all_reduce(flat)
-        flat /= self.world
+        flat.copy_(self._summed(flat) / self.world)
+
+    def _summed(self, gradient: torch.Tensor) -> torch.Tensor:
+        """In float64 where the sum of equal gradients, divided again, would be another one: of 3, 5, 6, 7 ranks."""
+        exact = self.world & (self.world - 1) == 0 or gradient.dtype == torch.float64
+        wide = gradient if exact else gradient.double()
+        dist.all_reduce(wide)
+        return wide
 
     def release(self) -> None:
         for handle in self._handles:

@@ -166,10 +166,7 @@ class DDPStrategy(Strategy):
         if self.find_unused and trained and self._can_look(module):
             self._left_out = LeftOut(trained, sparse_parameters(module))
         anchored = self.find_unused and self._left_out is None
-        self._wrapped = self.wrapper(TrainingStep(module, step, anchored, self._left_out))
-        if self.hook is not None:
-            state, function = comm_hooks.resolve(self.hook, self.hook_state, self.hook_wrapper, self.hook_options)
-            self._wrapped.register_comm_hook(state, function)
+        self._wrapped = self._with_hook(self.wrapper(TrainingStep(module, step, anchored, self._left_out)))
         self._frozen = [p for p in module.parameters() if not p.requires_grad]
         self._checked = self.find_unused or self.static_graph
         self._on_trial = self.find_unused and self.hook is None and not self.searches
@@ -178,6 +175,15 @@ class DDPStrategy(Strategy):
             self._plain_step = self._wrapped.module
             return self._forward_on_trial
         return self._wrapped if self._checked else self._forward
+
+    def _with_hook(self, wrapped: DistributedDataParallel) -> DistributedDataParallel:
+        if self.hook is not None:
+            state, function = comm_hooks.resolve(self.hook, self.hook_state, self.hook_wrapper, self.hook_options)
+            wrapped.register_comm_hook(state, function)
+        elif self.trainer is not None and self.trainer.whole:
+            hook = lambda group, bucket: comm_hooks.rank_zeros(group, bucket.buffer())  # noqa: E731  torch reads types
+            wrapped.register_comm_hook(dist.group.WORLD, hook)
+        return wrapped
 
     def _can_look(self, module: Module) -> bool:
         """Can LeftOut do what the search for unused parameters does? It has to see each backward, on plain DDP."""
@@ -281,7 +287,8 @@ class DDPStrategy(Strategy):
     def _search(self) -> None:
         """DDP with torch's search for unused parameters in the place of one without."""
         self._left_out, self._wrapped = None, None
-        self._wrapped = self.wrapper(TrainingStep(self._plain_step.module, self._plain_step.step, anchored=True))
+        step = TrainingStep(self._plain_step.module, self._plain_step.step, anchored=True)
+        self._wrapped = self._with_hook(self.wrapper(step))
 
     def _check_all_used(self) -> None:
         assert self._wrapped is not None

@@ -18,6 +18,7 @@ X, Y = torch.randn(20, 4), torch.randn(20, 1)
 
 class Carries(Module):
     divide_batches = {rule}
+    automatic_optimization = {automatic}
 
     def __init__(self):
         super().__init__()
@@ -34,10 +35,15 @@ class Carries(Module):
         x, y = {batch}
         loss = ((self.net(x) - y) ** 2).mean()
         self.smooth = 0.9 * self.smooth + loss.item()
+        if not self.automatic_optimization:
+            self.optimizers().zero_grad()
+            self.manual_backward(loss)
+            self.optimizers().step()
         return loss
 
     def on_train_epoch_end(self):
-        print(f"rank {{self.global_rank}}: {{self.current_epoch}} {{self.smooth:.9f}} {{torch.rand(1).item():.6f}}")
+        self.smooth += sum(float(p.double().abs().sum()) for p in self.parameters())
+        print(f"rank {{self.global_rank}}: {{self.current_epoch}} {{self.smooth:.15f}} {{torch.rand(1).item():.6f}}")
 
 Trainer(max_epochs=3, reload_dataloaders_every_n_epochs=1).fit(Carries())
 """
@@ -55,16 +61,24 @@ def said(output, rank):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("rule", "batches"), [("False", INDEX), ("False", LOADER), ('"loaders"', INDEX)], ids=["index", "loader", "decided"]
+    ("rule", "batches", "automatic", "processes"),
+    [
+        ("False", INDEX, True, 2),
+        ("False", LOADER, True, 3),
+        ('"loaders"', INDEX, True, 2),
+        ("False", LOADER, False, 3),
+    ],
+    ids=["index", "loader", "decided", "by hand"],
 )
-def test_every_process_runs_what_one_process_runs(tmp_path, rule, batches):
+def test_every_process_runs_what_one_process_runs(tmp_path, rule, batches, automatic, processes):
+    """To the last bit, on three processes, too."""
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT.format(rule=rule, **batches))
+    script.write_text(SCRIPT.format(rule=rule, automatic=automatic, **batches))
     one = on(1, script)
-    two = on(2, script)
-    assert one.returncode == two.returncode == 0, two.stderr
+    several = on(processes, script)
+    assert one.returncode == several.returncode == 0, several.stderr
     assert len(said(one.stdout, 0)) == 3
-    assert said(two.stdout, 0) == said(two.stdout, 1) == said(one.stdout, 0)
+    assert all(said(several.stdout, rank) == said(one.stdout, 0) for rank in range(processes))
 
 
 def test_the_loader_of_an_epoch_is_made_anew():

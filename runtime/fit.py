@@ -5,7 +5,6 @@ Everything that happens now and then (hooks, logging, validation, schedulers) is
 
 from __future__ import annotations
 
-import contextlib
 import math
 import sys
 import time
@@ -20,8 +19,8 @@ from .checkpoint import randomness, state
 from .data.ahead import Ahead
 from .data.borrowed import uncounted
 from .data.combined import loaders_of
+from .data.epoch import known_length, set_epoch
 from .draws import OneStream
-from .errors import ConfigurationError
 from .evaluate import EvaluationLoop, filled, number_of_batches
 from .hooks import AT_BATCHES, BETWEEN_BATCHES, WITH_GRADIENTS, find_hook, overridden, with_gradients
 from .loop_names import FitNames, Phase
@@ -142,7 +141,7 @@ class FitLoop(FitNames):
             optimizers.check_held(module, held, made)
         trainer.optimizers = strategy.setup_optimizers(module, made)
         if module.automatic_optimization and not trainer.optimizers:
-            tell_without_optimizer(trainer, configured)
+            trainer.print(optimizers.without_any(configured), file=sys.stderr)
         optimizers.rebind(schedulers, made, trainer.optimizers)
         self.own_names = OwnNames(trainer.runtime, module, made, trainer.optimizers)
         trainer.lr_scheduler_configs = schedulers
@@ -382,16 +381,6 @@ def tell_once(trainer: Trainer) -> None:
         print(line, file=sys.stderr)
 
 
-def tell_without_optimizer(trainer: Trainer, configured: Any) -> None:
-    """None is what a module gives that wants none. Raises ConfigurationError for anything else with none in it."""
-    if configured is not None:
-        raise ConfigurationError(
-            f"configure_optimizers returned {configured!r}, which has no optimizer in it: return None to run the steps "
-            "without one"
-        )
-    trainer.print("configure_optimizers returned None: no optimizer steps in this fit", file=sys.stderr)
-
-
 def accumulation(table: dict[int, int], epoch: int) -> int:
     """Batches a step in `epoch`, from {first epoch: batches}."""
     return table[max(first for first in table if first <= epoch)]
@@ -410,21 +399,3 @@ def keeping(batch_end: Callable[..., Any] | None, kept: list[Any]) -> Callable[.
 
 def _detached(leaf: Any) -> Any:
     return leaf.detach() if isinstance(leaf, torch.Tensor) else leaf
-
-
-def known_length(source: Any, limit: int | None) -> int | None:
-    try:
-        length = len(source)
-    except (TypeError, NotImplementedError):
-        return limit
-    return length if limit is None else min(length, limit)
-
-
-def set_epoch(loader: Any, epoch: int) -> None:
-    """Samplers that want to know the epoch are told; a batch sampler's own too."""
-    batch_sampler = getattr(loader, "batch_sampler", None)
-    samplers = (getattr(loader, "sampler", None), batch_sampler, getattr(batch_sampler, "sampler", None))
-    for sampler in {id(sampler): sampler for sampler in samplers}.values():
-        if sampler is not None and hasattr(sampler, "set_epoch"):
-            with contextlib.suppress(NotImplementedError):
-                sampler.set_epoch(epoch)

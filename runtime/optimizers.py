@@ -55,6 +55,18 @@ def read(configured: Any, automatic: bool = True) -> tuple[list[Any], list[Sched
     return optimizers, [_scheduler(item, monitor, automatic) for item, monitor in schedulers], frequencies
 
 
+def without_any(configured: Any) -> str:
+    """What is told of a fit without an optimizer. Raises ConfigurationError for anything but None, which is what a
+    module gives that wants none.
+    """
+    if configured is not None:
+        raise ConfigurationError(
+            f"configure_optimizers returned {configured!r}, which has no optimizer in it: return None to run the steps "
+            "without one"
+        )
+    return "configure_optimizers returned None: no optimizer steps in this fit"
+
+
 def check_held(module: torch.nn.Module, before: set[torch.nn.Parameter], optimizers: list[Any]) -> None:
     """Raises ConfigurationError where an optimizer steps parameters that `module` does not hold: each rank would step
     them with the gradients of its own share. `before`: those that it held before a strategy divided them.

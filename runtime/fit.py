@@ -61,6 +61,7 @@ class FitLoop(FitNames):
         self.epoch_ended = False
         self.at_epoch_end = False  # the last batch is behind
         self.norms = JoinedNorms(trainer.runtime)
+        self.absent = False  # has an engine put a zero in the place of the loss that the step has not given here?
         self.phase = Phase.BETWEEN  # of the epoch
         self.draws = OneStream(trainer)
         self.position = Position(self)

@@ -9,6 +9,7 @@ from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.distributed as dist
 
 from .errors import ConfigurationError
 from .handle import checked_reduction
@@ -63,6 +64,8 @@ class AutomaticStep:
         hooks = (trainer.hook(name) for name in STEP_HOOKS)
         self.before_zero, self.before_backward, self.after_backward, self.before_step = hooks
         sees_each = self.after_backward is not None  # the user's code, gradients that are only accumulated
+        around_backward = sees_each or self.before_backward is not None
+        self.asks = around_backward and self.strategy.data_place()[1] > 1
         self.accumulating = self.strategy.whole_accumulation if sees_each else self.runtime.no_sync
         self.scaler = self.runtime.precision.scaler
         self.context = None if self.runtime.precision.plain else self.runtime.precision.forward_context
@@ -92,6 +95,8 @@ class AutomaticStep:
     def forward_backward(self, batch: Any, batch_idx: int) -> Any:
         if self.norms is not None:
             self.norms.new_step()
+        if self.asks:
+            self.loop.absent = False
         if self.context is None:
             outputs = self.step(batch, batch_idx, *self.turn)
         else:
@@ -100,9 +105,13 @@ class AutomaticStep:
         loss = outputs if isinstance(outputs, torch.Tensor) else loss_of(outputs)
         if self.accumulate == 1 or batch_idx % self.accumulate == 0:
             self.zero_grad(batch_idx)
+        present = loss is not None and not self.loop.absent
+        anywhere = self.is_anywhere(present) if self.asks else present
         if loss is None:
             if self.weighs:
                 self.skip()
+            if anywhere and self.after_backward is not None:  # another rank's gradients
+                self.after_backward()
             return None
         if self.cuts:
             self.trainer.logs.step_losses()[1].append(loss.detach())
@@ -114,12 +123,20 @@ class AutomaticStep:
                 loss = loss * weight
         if self.scaler is not None:
             loss = self.scaler.scale(loss)
-        if self.before_backward is not None:
+        if present and self.before_backward is not None:
             self.before_backward(loss)
         self.backward(loss)
-        if self.after_backward is not None:
+        if anywhere and self.after_backward is not None:
             self.after_backward()
         return outputs
+
+    def is_anywhere(self, present: bool) -> bool:
+        """Has a rank a loss of this batch? All ranks ask, where there are hooks around backward: all call them, or none
+        does, as in one process.
+        """
+        found = torch.tensor([present], dtype=torch.uint8)
+        dist.all_reduce(found, dist.ReduceOp.MAX, group=self.runtime.group)
+        return bool(found.item())
 
     def skip(self) -> None:
         """training_step gave no loss on this rank."""

@@ -49,7 +49,7 @@ class TrainingStep(torch.nn.Module):
         may_skip: bool = False,
     ):
         super().__init__()
-        self.step, self.norms = step, module.trainer.fit_loop.norms
+        self.step, self.loop = step, module.trainer.fit_loop
         self.left_out, self.may_skip = left_out, may_skip
         if anchored:  # first: DDP's buckets begin with what comes last
             self.anchor = torch.nn.Parameter(torch.zeros((), device=module.device))
@@ -59,6 +59,7 @@ class TrainingStep(torch.nn.Module):
         outputs = self.step(*args)
         if outputs is not None or self.may_skip:
             return outputs
+        self.loop.absent = True
         # a rank that skips its batch takes part all the same, with gradients of zero
         if self.left_out is not None:
             nothing = torch.zeros((), device=self.module.device, requires_grad=True)
@@ -66,7 +67,7 @@ class TrainingStep(torch.nn.Module):
             nothing = self.anchor
         else:
             raise RuntimeError("training_step gave None: on several processes this needs find_unused_parameters=True")
-        return nothing * 0.0 + self.norms.absent()
+        return nothing * 0.0 + self.loop.norms.absent()
 
     def train(self, mode: bool = True) -> TrainingStep:
         """Which submodules train is the user's affair; DDP calls this on the whole tree."""

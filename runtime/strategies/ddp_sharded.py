@@ -76,6 +76,7 @@ class DDPShardedStrategy(DDPStrategy):
 
     def skip(self) -> None:
         if self._sharded is not None:
+            self._sharded.hold()  # what earlier batches have brought has been reduced where hooks have seen it
             self.after_backward()
 
     def no_sync(self) -> AbstractContextManager:

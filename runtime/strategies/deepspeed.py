@@ -241,7 +241,7 @@ class DeepSpeedStrategy(Strategy):
                 "DeepSpeed's config has an optimizer, which schedulers from configure_optimizers cannot reach; "
                 "give a scheduler in the config, or take the optimizer out of it"
             )
-        step, root, norms = self.step(module, "training_step"), self.engine, module.trainer.fit_loop.norms
+        step, root, loop = self.step(module, "training_step"), self.engine, module.trainer.fit_loop
         several = self.runtime.world_size > 1
 
         def run(*args: Any) -> Any:
@@ -249,18 +249,38 @@ class DeepSpeedStrategy(Strategy):
             if not several:
                 self.optimizer.has_loss |= outputs is not None
                 return outputs
-            if outputs is None and self.stage == 3:
-                raise RuntimeError(
-                    "training_step gave None: in stage 3 the other processes wait for this one's parts; give a loss of "
-                    "zero, or use stage 2"
-                )
-            nothing = norms.absent() if outputs is None else None
+            if self.stage == 3:
+                self._check_alike(outputs is not None)
+                self.optimizer.has_loss |= outputs is not None
+                return outputs
+            loop.absent = outputs is None
+            nothing = loop.norms.absent() if outputs is None else None
             self.optimizer.has_loss |= self._anywhere(outputs is not None)
             if outputs is not None or not self.optimizer.has_loss:
                 return outputs
             return root(lambda: nothing + zero_of(p for p in module.parameters()))
 
         return run
+
+    def _check_alike(self, present: bool) -> None:
+        """Stage 3: RuntimeError where a rank's step gives a loss, and another's gives none."""
+        alone = RuntimeError(
+            "training_step gave None on this rank and not on all: in stage 3 the other processes wait for this one's "
+            "parts; give a loss of zero, or use stage 2"
+        )
+        if not self._together.at_once and not present:
+            raise alone
+        try:
+            self._together.ask(-1, present)
+        except RuntimeError:
+            if present:
+                raise
+            raise alone from None
+
+    def skip(self) -> None:
+        """Stage 3: no rank has a loss of this batch. It may be the last of a window."""
+        if self.stage == 3 and not self.manual:
+            self.engine.set_gradient_accumulation_boundary(not self._accumulating)
 
     def _anywhere(self, here: bool) -> bool:
         """Has a rank a loss?"""
@@ -434,12 +454,14 @@ class DeepSpeedStrategy(Strategy):
             from ..engines import deepspeed_whole
 
             deepspeed_whole.undivide(self.engine, module)
+            self._gathered = True  # hooks of the end may save what there is
 
     def teardown(self) -> None:
         if self._parts is not None:
             self._parts.release()
         self._parts = self._when_asked = self._handed_out = None
         self.engine = self._ranks = self._together = None
+        self._gathered = False
 
 
 DeepSpeedPlugin = DeepSpeedStrategy  # the guide's name

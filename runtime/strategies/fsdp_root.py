@@ -159,7 +159,8 @@ class Root(torch.nn.Module):
                 "for a backward through it; give None before that, or use 'ddp'"
             )
         nothing = torch.zeros((), device=self.module.device).requires_grad_()
-        nothing = nothing + self.module.trainer.fit_loop.norms.absent()
+        loop = self.module.trainer.fit_loop
+        loop.absent, nothing = True, nothing + loop.norms.absent()
         for block in self._blocks:
             block.forward = lambda x, block=block: x + zero_of(block.parameters())
             try:

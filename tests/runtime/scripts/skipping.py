@@ -45,6 +45,21 @@ class Some(Net):
         return None if batch[0][0, 0] > 0.3 else super().training_step(batch, batch_idx)
 
 
+class Halving:
+    """A hook that shows in the weights how often it is called."""
+
+    def on_after_backward(self):
+        for parameter in self.parameters():
+            if parameter.grad is not None:
+                parameter.grad.mul_(0.5)
+
+
+class Halved(Halving, EveryThird): ...
+
+
+class SomeHalved(Halving, Some): ...
+
+
 class Norm(Net):
     def layers(self):
         return torch.nn.Linear(6, 8), torch.nn.BatchNorm1d(8), torch.nn.Tanh(), torch.nn.Linear(8, 3)
@@ -129,7 +144,9 @@ class Unasked(ByHand, Net):
 CASES = {
     "every": (EveryThird, {}),
     "window": (EveryThird, {"accumulate_grad_batches": 3}),
+    "hooks": (Halved, {"accumulate_grad_batches": 2}),
     "some": (Some, {}),
+    "some-hooks": (SomeHalved, {"accumulate_grad_batches": 2}),
     "some-window": (Some, {"accumulate_grad_batches": 3, "gradient_clip_val": 0.5}),
     "some-blocks": (Some, {"strategy": FSDPStrategy({torch.nn.Linear})}),
     "some-norm": (SomeNorm, {}),

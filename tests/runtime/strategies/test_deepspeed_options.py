@@ -65,3 +65,37 @@ def test_gradients_of_gradients_in_stage_3_name_the_way_out(stage, tmp_path):
     done = ptrun("--accelerator", "cpu", "--devices", "2", "--strategy", strategy, str(tmp_path / "penalty.py"))
     assert (done.returncode == 0) == (stage == 2), done.stderr[-4000:]
     assert ("use 'deepspeed_stage_2'" in done.stderr) == (stage == 3)
+
+
+SAVED_AT_THE_END = """
+import torch
+from ptmigrate.runtime import Module, Trainer
+
+class Net(Module):
+    def __init__(self):
+        super().__init__()
+        self.net = torch.nn.Linear(4, 1)
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.1)
+
+    def training_step(self, batch, batch_idx):
+        return self.net(batch).pow(2).mean()
+
+    def on_train_end(self):
+        self.trainer.save_checkpoint("end.ckpt")
+
+net = Net()
+loader = torch.utils.data.DataLoader(torch.ones(8, 4), 4)
+Trainer(max_epochs=1, logger=False, enable_checkpointing=False).fit(net, loader)
+saved = torch.load("end.ckpt")["state_dict"]
+print(all(value.equal(saved[name]) for name, value in net.state_dict().items()), [p.numel() for p in net.parameters()])
+"""
+
+
+@pytest.mark.slow
+def test_a_checkpoint_at_the_end_of_training_leaves_the_weights_whole_in_stage_3(tmp_path):
+    (tmp_path / "end.py").write_text(SAVED_AT_THE_END)
+    options = ("--accelerator", "cpu", "--devices", "1", "--strategy", "deepspeed_stage_3")
+    done = ptrun(*options, str(tmp_path / "end.py"), cwd=tmp_path)
+    assert done.stdout.splitlines()[-1:] == ["True [4, 1]"], done.stderr[-4000:]

@@ -11,9 +11,10 @@ from launching import SCRIPTS, ptrun
 
 SCRIPT = str(SCRIPTS / "skipping.py")
 APART = ("apart", "apart-window")
-ALIKE = ("every", "window", "own", "undefined", *APART)  # what comes out is the same as in one process
+ALIKE = ("every", "window", "hooks", "own", "undefined", *APART)  # what comes out is the same as in one process
 BY_RANK = ("some", "some-window", "some-norm", "late-norm")
-DDP = (*ALIKE, *BY_RANK, "manual-undefined")
+HOOKS = ("some-hooks",)
+DDP = (*ALIKE, *BY_RANK, *HOOKS, "manual-undefined")
 # engine -> (the package it needs, its cases)
 ENGINES = {
     "ddp": ("torch", DDP),
@@ -23,7 +24,8 @@ ENGINES = {
     "fsdp": ("torch", (*DDP, "some-blocks")),
     "deepspeed": ("deepspeed", ("every", "window", "own", *APART, *BY_RANK)),
     "deepspeed_stage_1": ("deepspeed", APART),
-    "pipeline": ("torch", ("every", "window", "own")),
+    "deepspeed_stage_3": ("deepspeed", ("every", "window", "hooks")),
+    "pipeline": ("torch", ("every", "window", "hooks", "own")),
 }
 QUICK = ("ddp",)
 
@@ -65,7 +67,7 @@ def test_two_processes_train_as_one(engine, case):
         assert found["weights"][name] == pytest.approx(values, abs=1e-6), name
 
 
-@pytest.mark.parametrize(("engine", "case"), of_all((*BY_RANK, "some-blocks")))
+@pytest.mark.parametrize(("engine", "case"), of_all((*BY_RANK, *HOOKS, "some-blocks")))
 def test_ranks_that_skip_alone_stay_alike(engine, case):
     needs(engine)
     found = answers(2, engine)[case]

@@ -6,12 +6,11 @@ Suppressions that suppress nothing are taken out here, where they are known.
 
 from __future__ import annotations
 
-import ast
 import sys
 from argparse import Namespace
 from collections.abc import Callable
 
-from ptmigrate.migrate.facts.source import Source, SourceError, decode, read_source
+from ptmigrate.migrate.facts.source import Source, SourceError, decode, parses, read_source
 
 from .config import Config
 from .engine import Linter, file_of
@@ -115,22 +114,14 @@ def _by_repairs(source: Source, text: str, rules: list[Rule], unsafe: bool) -> s
         places = Text(text)
         repairs = [edits for f in found if f in file.repairs and (edits := file.repairs[f](places))]
         mended = applied(text, repairs)
-        if mended == text or not (_parses(mended) or file.old_async):
+        if mended == text or not (parses(mended) or file.old_async):
             return text
         text = mended
     return text
 
 
-def _parses(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
-
-
 def _by_codemods(path: str, text: str, codes: set[str], findings: list[Finding], unsafe: bool) -> str:
-    if not codes or not _parses(text):
+    if not codes or not parses(text):
         return text
     for code in sorted(codes):
         # the codemods of PTM103 also place what no module has asked for

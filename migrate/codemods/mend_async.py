@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import re
 import tokenize
 
+from ..facts.source import parses
 from ..report import Edit
 
 CODE = "PTM603"
@@ -17,10 +17,10 @@ TODAY |= dict.fromkeys(("all_reduce", "broadcast", "reduce", "all_gather", "gath
 
 def mend(text: str) -> tuple[str, list[Edit]]:
     """The text with `async=` renamed, when it does not parse without that and does with it; else the text as it is."""
-    if not re.search(r"\basync\s*=", text) or _parses(text):
+    if not re.search(r"\basync\s*=", text) or parses(text):
         return text, []
     mended, edits = renamed(text)
-    return (mended, edits) if edits and _parses(mended) else (text, [])
+    return (mended, edits) if edits and parses(mended) else (text, [])
 
 
 def renamed(text: str) -> tuple[str, list[Edit]]:
@@ -54,11 +54,3 @@ def _places(text: str) -> list[tuple[int, int, str]]:
     except (tokenize.TokenError, SyntaxError):
         pass  # what stands before a fault is told of, too
     return found
-
-
-def _parses(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True

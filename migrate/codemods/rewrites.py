@@ -84,19 +84,19 @@ def ended_as(last: Any, before: Any, after: str) -> Any:
 
     own = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else cst.SimpleWhitespace("")
     if isinstance(before.comma, cst.Comma):
-        ending = _ending(own, before.comma.whitespace_after)
+        ending = _with_comment(own, before.comma.whitespace_after)
         return last.with_changes(comma=before.comma.with_changes(whitespace_after=ending))
-    return last.with_changes(comma=cst.MaybeSentinel.DEFAULT, **{after: _ending(own, getattr(before, after))})
+    return last.with_changes(comma=cst.MaybeSentinel.DEFAULT, **{after: _with_comment(own, getattr(before, after))})
 
 
-def _ending(own: Any, ended: Any) -> Any:
-    """The whitespace of the end, with the comment that stood behind this argument."""
+def _with_comment(own: Any, other: Any) -> Any:
+    """The `other` whitespace, with the comment that stood in an argument's `own`."""
     import libcst as cst
 
     if not isinstance(own, cst.ParenthesizedWhitespace) or own.first_line.comment is None:
-        return ended
-    if isinstance(ended, cst.ParenthesizedWhitespace):
-        return ended.with_changes(first_line=own.first_line)
+        return other
+    if isinstance(other, cst.ParenthesizedWhitespace):
+        return other.with_changes(first_line=own.first_line)
     return own
 
 
@@ -164,7 +164,7 @@ def set_keyword(name: str, value: str) -> Any:
                 args[at] = new.with_changes(whitespace_after_arg=_plain(ended))
                 before = before.with_changes(whitespace_after_arg=cst.SimpleWhitespace(""))
             args[at - 1] = before.with_changes(
-                comma=cst.Comma(whitespace_after=_commented(_gap(args, at, updated), ended))
+                comma=cst.Comma(whitespace_after=_with_comment(ended, _gap(args, at, updated)))
             )
         return updated.with_changes(args=args)
 
@@ -181,17 +181,6 @@ def _gap(args: list[Any], at: int, call: Any) -> Any:
             return _plain(comma.whitespace_after)
     ws = call.whitespace_before_args
     return _plain(ws) if at == 1 and isinstance(ws, cst.ParenthesizedWhitespace) else cst.SimpleWhitespace(" ")
-
-
-def _commented(gap: Any, ended: Any) -> Any:
-    """The gap before a new argument, with the comment that stood behind the last one."""
-    import libcst as cst
-
-    if not isinstance(ended, cst.ParenthesizedWhitespace) or ended.first_line.comment is None:
-        return gap
-    if isinstance(gap, cst.ParenthesizedWhitespace):
-        return gap.with_changes(first_line=ended.first_line)
-    return ended
 
 
 def _plain(whitespace: Any) -> Any:

@@ -153,6 +153,15 @@ def _syntax_reason(error: SyntaxError, text: str) -> str:
     return f"syntax error: {kind}{message}"
 
 
+def parses(text: str) -> bool:
+    """Is it Python, as today's parser takes it?"""
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
 def _place(raw: bytes, offset: int) -> tuple[int, int]:
     before = raw[:offset]
     line = before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n") + 1

@@ -43,25 +43,9 @@ def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables
 
 
 def _configured(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables) -> Configured:
-    o = recipe.optimization
     c = Configured()
-    optimizers = list(dict.fromkeys(_trunk_name(binder, recipe, n, o.losses[0]) for n in o.optimizers))
-    if o.manual and recipe.whole is not None:  # one that is not always made is stepped by its global name
-        optimizers = [n for n in optimizers if surely_bound(facts, recipe, binder, n)]
-    stepped = {_trunk_name(binder, recipe, n, o.losses[0]) for n in o.optimizers if _every_batch_reads(recipe, n)}
-    for n in optimizers:
-        # a step that every batch takes would end the script as the constructor's call does: by a NameError
-        taken = n in binder.trunk_scope.stores and (not o.manual or n in stepped)
-        if not taken and not surely_bound(facts, recipe, binder, n):
-            raise CannotLift(recipe.epoch_loop, f"`{n}` may have no value when the loop begins")
-    schedulers = [(_trunk_name(binder, recipe, n, call), "epoch") for n, call in recipe.schedulers]
-    if o.batch_scheduler is not None:
-        assert o.step is not None
-        if not is_scheduler(facts, o.step, o.batch_scheduler):
-            raise CannotLift(o.step, f"`{o.batch_scheduler}.step()` is not shown to be a schedule")
-        schedulers.append((_trunk_name(binder, recipe, o.batch_scheduler, o.step), "step"))
-    if o.manual:
-        schedulers = [(n, "epoch") for n in _schedulers_by_hand(facts, recipe, binder)]
+    c.optimizers = optimizers = _stepped(facts, recipe, binder)
+    schedulers = _schedules(facts, recipe, binder)
     names = list(dict.fromkeys([*optimizers, *(n for n, _ in schedulers)]))
     statements = {n: _definition(facts, recipe, binder, n) for n in names}
     movable = (statements[n] is not None and _only_for_the_loop(facts, recipe, binder, n, statements) for n in names)
@@ -76,34 +60,69 @@ def _configured(facts: Facts, recipe: Recipe, binder: Binder, variables: Variabl
         for n in names:
             _hand_over(variables, n)
         written = {n: f"self.{variables.attributes[Variable('', n)]}" for n in names}
-    c.optimizers = optimizers
-    if not optimizers:
-        _training_loader(facts, recipe, binder, variables, c)
-        _devices(facts, binder, variables, c)
-        return c
-    c.returned = written[optimizers[0]] if len(optimizers) == 1 else f"[{', '.join(written[n] for n in optimizers)}]"
-    if schedulers:
-        parts = [
-            _plateau(facts, binder, n, written[n])
-            if interval == "epoch"
-            else f'{{"scheduler": {written[n]}, "interval": "step"}}'
-            for n, interval in schedulers
-        ]
-        c.returned = f"[{', '.join(written[n] for n in optimizers)}], [{', '.join(parts)}]"
+    if optimizers:
+        c.returned = _returned(facts, binder, optimizers, schedulers, written)
     if c.moved:
-        c.handled.update(names)
-        for i, n in enumerate(optimizers):
-            c.reads[n] = "self.optimizers()" if len(optimizers) == 1 else f"self.optimizers()[{i}]"
-        for i, (n, _) in enumerate(schedulers):
-            c.reads[n] = "self.lr_schedulers()" if len(schedulers) == 1 else f"self.lr_schedulers()[{i}]"
+        _read_from_trainer(c, optimizers, [n for n, _ in schedulers])
         for n in names:
             variables.attributes.pop(Variable("", n), None)
     _training_loader(facts, recipe, binder, variables, c)
     _devices(facts, binder, variables, c)
-    c.model_class = _model_class(facts, recipe, binder, optimizers[0])
-    order = [n for n in variables.constructor if n not in c.handled]
-    variables.constructor = sorted(set(order), key=order.index)
+    if optimizers:
+        c.model_class = _model_class(facts, recipe, binder, optimizers[0])
+        order = [n for n in variables.constructor if n not in c.handled]
+        variables.constructor = sorted(set(order), key=order.index)
     return c
+
+
+def _stepped(facts: Facts, recipe: Recipe, binder: Binder) -> list[str]:
+    """The trunk's names of the optimizers. Raises CannotLift where one may have no value when the loop begins."""
+    o = recipe.optimization
+    optimizers = list(dict.fromkeys(_trunk_name(binder, recipe, n, o.losses[0]) for n in o.optimizers))
+    if o.manual and recipe.whole is not None:  # one that is not always made is stepped by its global name
+        optimizers = [n for n in optimizers if surely_bound(facts, recipe, binder, n)]
+    stepped = {_trunk_name(binder, recipe, n, o.losses[0]) for n in o.optimizers if _every_batch_reads(recipe, n)}
+    for n in optimizers:
+        # a step that every batch takes would end the script as the constructor's call does: by a NameError
+        taken = n in binder.trunk_scope.stores and (not o.manual or n in stepped)
+        if not taken and not surely_bound(facts, recipe, binder, n):
+            raise CannotLift(recipe.epoch_loop, f"`{n}` may have no value when the loop begins")
+    return optimizers
+
+
+def _schedules(facts: Facts, recipe: Recipe, binder: Binder) -> list[tuple[str, str]]:
+    """The schedulers that configure_optimizers gives, and when each is stepped. Raises CannotLift."""
+    o = recipe.optimization
+    if o.manual:
+        return [(n, "epoch") for n in _schedulers_by_hand(facts, recipe, binder)]
+    schedulers = [(_trunk_name(binder, recipe, n, call), "epoch") for n, call in recipe.schedulers]
+    if o.batch_scheduler is not None:
+        assert o.step is not None
+        schedulers.append((_trunk_name(binder, recipe, o.batch_scheduler, o.step), "step"))
+    return schedulers
+
+
+def _returned(
+    facts: Facts, binder: Binder, optimizers: list[str], schedulers: list[tuple[str, str]], written: dict[str, str]
+) -> str:
+    """What configure_optimizers returns."""
+    if not schedulers:
+        return written[optimizers[0]] if len(optimizers) == 1 else f"[{', '.join(written[n] for n in optimizers)}]"
+    parts = [
+        _plateau(facts, binder, n, written[n])
+        if interval == "epoch"
+        else f'{{"scheduler": {written[n]}, "interval": "step"}}'
+        for n, interval in schedulers
+    ]
+    return f"[{', '.join(written[n] for n in optimizers)}], [{', '.join(parts)}]"
+
+
+def _read_from_trainer(c: Configured, optimizers: list[str], schedulers: list[str]) -> None:
+    """What the steps read in the place of the names that have moved."""
+    c.handled.update(optimizers, schedulers)
+    for names, getter in ((optimizers, "self.optimizers()"), (schedulers, "self.lr_schedulers()")):
+        for i, n in enumerate(names):
+            c.reads[n] = getter if len(names) == 1 else f"{getter}[{i}]"
 
 
 def _every_batch_reads(recipe: Recipe, name: str) -> bool:

@@ -4,7 +4,7 @@ BIN := .venv/bin
 SIDE_BY_SIDE := -n auto --dist loadfile
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: demo engines xla test test-slow fuzz check clean
+.PHONY: demo engines matrix xla test test-slow fuzz check clean
 
 demo: .venv/demo
 	$(BIN)/ptmigrate --force --verify --devices 2 fixtures/plain/digits.py -- --epochs 2
@@ -34,6 +34,10 @@ engines: .venv/engines
 	DS_BUILD_OPS=0 DS_ACCELERATOR=cpu $(PIP) --no-build-isolation 'deepspeed>=0.19'
 	$(BIN)/python -m ptmigrate.runtime.engines.build_horovod
 	touch $@
+
+# docs/engines.md, run: every engine that is installed, every kind of run.
+matrix: .venv/engines
+	$(BIN)/python -m pytest -m slow -k "not xla" tests/runtime/test_engine_matrix.py
 
 # TPU strategies on PJRT's CPU device: torch_xla fits one torch, so it has an environment of its own. torch comes without
 # the GPU libraries that its build for CUDA names; without_gpu puts empty ones in their place.

@@ -1,10 +1,11 @@
 """Table D, and every `Trainer(...)` line of the guide: what it means here, or why it is refused."""
 
 import inspect
+from types import SimpleNamespace
 
 import pytest
 import torch
-from ptmigrate.runtime import BaguaStrategy, Module, Trainer, accelerators
+from ptmigrate.runtime import BaguaStrategy, DeepSpeedPlugin, Module, RPCSequentialPlugin, Trainer, accelerators
 from ptmigrate.runtime.accelerators import choose, parse_gpus
 from ptmigrate.runtime.errors import ConfigurationError
 from ptmigrate.runtime.precision import choose_precision
@@ -93,8 +94,9 @@ RUN = [  # (the guide's arguments, strategy, processes, nodes)
     ({"devices": 2, "accelerator": "gpu", "strategy": BaguaStrategy(algorithm="gradient_allreduce")}, "bagua", 2, 1),
     ({"precision": 16, "amp_backend": "native"}, "single", 1, 1),
     ({"replace_sampler_ddp": False}, "single", 1, 1),
+    ({"accelerator": "ddp", "gpus": 4, "plugins": [RPCSequentialPlugin(balance=[1, 1, 1, 1])]}, "rpc_sequential", 4, 1),
     ({"max_epochs": 50}, "single", 1, 1),
-    ({"max_epochs": 10}, "single", 1, 1),
+    ({"max_epochs": 10, "logger": SimpleNamespace(log_metrics=print)}, "single", 1, 1),  # the guide's is Neptune's
 ]
 
 
@@ -114,7 +116,15 @@ PACKAGES = [  # engines that are packages: they run, or say what to install
     ({"accelerator": "gpu", "strategy": "horovod", "devices": 1}, "horovod", "horovod"),
     ({"accelerator": "gpu", "strategy": "ddp_sharded"}, "ddp_sharded", "fairscale"),
     ({"accelerator": "ddp", "plugins": "ddp_sharded"}, "ddp_sharded", "fairscale"),
+    ({"gpus": 8, "accelerator": "horovod"}, "horovod", "horovod"),
+    ({"gpus": 8, "num_nodes": 10, "accelerator": "horovod"}, "horovod", "horovod"),
     ({"gpus": 4, "plugins": "deepspeed", "precision": 16}, "deepspeed", "deepspeed"),
+    ({"gpus": 4, "plugins": DeepSpeedPlugin({"zero_optimization": {"stage": 2}})}, "deepspeed", "deepspeed"),
+    (
+        {"gpus": 4, "plugins": DeepSpeedPlugin(allgather_bucket_size=5e8, reduce_bucket_size=5e8)},
+        "deepspeed",
+        "deepspeed",
+    ),
 ]
 
 

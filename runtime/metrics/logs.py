@@ -19,7 +19,7 @@ from ..collectives import broadcast_object, gather_objects
 from ..data.move import batch_size_of, weight_of_unknown
 from ..errors import ConfigurationError, RanksDiffer, unknown_name
 from .entry import Entry, joined
-from .name import EPOCH, Name, shown
+from .name import EPOCH, Name, PerhapsLoss, shown
 from .parts import DOUBT, Part, PartEntry, in_doubt, together
 from .report import Report, Values, all_states, check_names, put, state_of
 
@@ -94,16 +94,19 @@ class Logs:
         if known.on_epoch:
             known.entry.add(value, self._weight() if batch_size is None else batch_size)  # type: ignore[union-attr]
 
-    def _of_all_ranks(self, name: str, value: float) -> float:
-        """The mean over the batch of a step's values. The name goes along as a number, so that ranks do not mix two
-        names.
+    def _of_all_ranks(self, name: str, value: float) -> Any:
+        """The mean over the batch of a step's values; of a loss that is a sum over samples, the sum. The name goes
+        along as a number, so that ranks do not mix two names.
         """
-        runtime, number, weight = self.trainer.runtime, zlib.crc32(name.encode()), float(self._weight())
-        total, weights, others = runtime.reduce_alike([value * weight, weight, float(number)])
-        if others != number * self.trainer.world_size:
-            names = gather_objects(name, runtime.group, self.trainer.world_size, "the name of a value")
+        trainer, number, weight = self.trainer, zlib.crc32(name.encode()), float(self._weight())
+        sums = trainer.cuts_batches and getattr(trainer.module, "loss_reduction", None) == "sum"
+        sent = [value * weight, weight, float(number), *[value if weight else 0.0] * sums]
+        total, weights, others, *whole = trainer.runtime.reduce_alike(sent)
+        if others != number * trainer.world_size:
+            names = gather_objects(name, trainer.runtime.group, trainer.world_size, "the name of a value")
             raise RanksDiffer(f"at the same place the ranks logged {names}, in the order of ranks; log alike on all")
-        return total / weights if weights else value
+        mean = total / weights if weights else value
+        return PerhapsLoss(value, mean, whole[0], self.step_losses()[1]) if sums else mean
 
     def first(
         self,

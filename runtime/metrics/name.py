@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from .entry import Entry
 
 EPOCH = "epoch"  # logged outside of the batches
+
+
+class PerhapsLoss(NamedTuple):
+    """A step's value on several ranks, where losses are sums over samples: whether it is one shows when the step is
+    over.
+    """
+
+    own: float
+    mean: float
+    total: float
+    losses: list[torch.Tensor]  # of the step, on this rank
+
+    def settled(self) -> float:
+        return self.total if self.own in [float(loss) for loss in self.losses] else self.mean
 
 
 class Name:
@@ -37,7 +51,9 @@ class Name:
         return forked(self.key, "epoch") if self.on_step and self.on_epoch else self.key
 
     def step_value(self) -> Any:
-        return self.last if self.metric is None else getattr(self.metric, "_forward_cache", None)
+        if self.metric is not None:
+            return getattr(self.metric, "_forward_cache", None)
+        return self.last.settled() if isinstance(self.last, PerhapsLoss) else self.last
 
     def step_tensor(self) -> torch.Tensor | None:
         value = self.step_value()

@@ -85,9 +85,6 @@ def train(samples, kind=Watched, **how):
     held_out = DataLoader(TensorDataset(x, y), 10)
     trainer.fit(net, DataLoader(TensorDataset(x, y), 8, shuffle=True), held_out if isinstance(net, Whole) else None)
     found = {name: float(value) for name, value in sorted(trainer.callback_metrics.items())}
-    if how.get("reduction") == "sum":
-        del found["at the step"], found["both_step"]  # the mean of the ranks' parts, whatever they are
-        return found
     if isinstance(net, Whole):
         found["predicted"] = trainer.predict(net, held_out)
     return {**found, "steps": net.seen}

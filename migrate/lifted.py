@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from .codemods.base import apply
 from .codemods.every import outermost, plan_all, seen
@@ -19,6 +21,7 @@ from .line_map import line_map
 from .report import Edit, Note
 from .result import Options, Result
 
+LiftedText = tuple[str, str, list[Edit], list[Note]]  # text, plan, edits, notes
 MODULE_NAMES = ("Module", "Trainer")
 # what a lift may raise that did not foresee a script: its loop is kept, and that is told
 FAULTS = (SyntaxError, LookupError, TypeError, ValueError, AssertionError, AttributeError)
@@ -65,23 +68,20 @@ def _copies(facts: Facts) -> list[Note]:
 
 def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     """The result with the loop lifted; CannotLift where it cannot be, or `by_hand` is False and its steps must be."""
-    from .lift.lift import lift
-    from .lift.own_device import CODE as PLACED
     from .lift.own_device import settled
     from .lift.placing import moving_loops
-    from .lift.shape.shape import shaped
 
     facts.lifting = True
     changes = plan_all(facts, options.wants)
     facts.lifting = False
-    plain = shaped(Facts(apply(facts, changes)))
+    plain = Facts(apply(facts, changes))
     plain.precision, plain.sync_batchnorm, plain.ours = facts.precision, facts.sync_batchnorm, facts.ours
     line = line_map(plain.text.text, facts.text.text)
+    one = partial(_one, original=facts, options=options, by_hand=by_hand)
     try:
-        text, plan, more, attention = lift(plain, accelerator(facts), options.wants(PLACED), by_hand)
+        text, plan, more, attention = _each_or_one(plain, one)
     except CannotLift as why:
-        if why.node is not None:
-            why.line = line(getattr(why.node, "lineno", 1))
+        why.line = line(why.line)
         raise
     left = seen(facts, changes, options.wants) + (_copies(facts) if options.wants("PTM105") else [])
     left, more = settled(left, [replace(e, line=line(e.line)) for e in more], text)
@@ -92,6 +92,44 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     text, finishing, told = _finished(Facts(text), names, facts, options, moving_loops(facts, changes))
     compiles(text)
     return Result(text, plan, edits + finishing, attention + told, framework=options.framework)
+
+
+def _each_or_one(plain: Facts, one: Callable[..., LiftedText]) -> LiftedText:
+    """The text with each of its trainings lifted; with all as one where there is one, or one of them cannot be."""
+    from .lift.several import lift_each
+
+    first: Exception | None = None
+    try:
+        each = lift_each(plain, partial(one, among=True))
+        if each is not None:
+            return each
+    except (CannotLift, *FAULTS) as why:
+        first = why
+    try:
+        return one(plain)
+    except CannotLift as why:
+        raise (first if isinstance(first, CannotLift) else why) from None
+
+
+def _one(plain: Facts, among: bool = False, *, original: Facts, options: Options, by_hand: bool) -> LiftedText:
+    """A text with its one training lifted; `among`: others wait in it, or were lifted before."""
+    from .lift.find import outline
+    from .lift.lift import lift
+    from .lift.own_device import CODE as PLACED
+    from .lift.several import apart
+    from .lift.shape.shape import shaped
+
+    shape = shaped(plain)
+    shape.precision, shape.sync_batchnorm, shape.ours = plain.precision, plain.sync_batchnorm, plain.ours
+    line = line_map(shape.text.text, plain.text.text)
+    try:
+        if among:
+            apart(shape, outline(shape).epoch_loop)
+        text, plan, edits, notes = lift(shape, accelerator(original), options.wants(PLACED), by_hand)
+    except CannotLift as why:
+        why.line = line(getattr(why.node, "lineno", 1))
+        raise
+    return text, plan, [replace(e, line=line(e.line)) for e in edits], [replace(n, line=line(n.line)) for n in notes]
 
 
 def _finished(

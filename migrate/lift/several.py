@@ -1,0 +1,117 @@
+"""Several trainings in one script, one after the other: each becomes a Module with a Trainer of its own.
+
+While one is lifted the `backward` of the others has another name, so that nothing takes them for a part of it; the
+statements stay where they are. Trainings that share an epoch, or run inside one another, are not told apart.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from ..facts.nodes import walk
+from ..facts.script import Facts
+from ..line_map import line_map
+from ..report import Edit, Note
+from .recipe import CannotLift
+from .shape.calls import only_call
+
+TRAINS, WAITS = "backward", "backwar_"  # as long as one another: a place in the text is the same in both
+AROUND = 2  # the loops of a training: over batches, and over epochs
+Lifted = tuple[str, str, list[Edit], list[Note]]
+
+
+def lift_each(facts: Facts, lift: Callable[[Facts], Lifted]) -> Lifted | None:
+    """The text with every training lifted by itself; None where there is but one, CannotLift where one cannot be.
+
+    `lift`: for the facts of a text with one training. The lines of edits and notes are those of `facts`.
+    """
+    count = len(trainings(facts, TRAINS))
+    if count < 2 or WAITS in facts.text.text or facts.precision is not None:
+        return None
+    text, plans = _renamed(facts, list(_calls(facts, TRAINS)), WAITS), set()
+    edits: list[Edit] = []
+    notes: list[Note] = []
+    for _ in range(count):
+        waiting = facts.after(text)
+        line = line_map(text, facts.text.text)
+        one = facts.after(_renamed(waiting, trainings(waiting, WAITS)[0], TRAINS))
+        try:
+            text, plan, told, more = lift(one)
+        except CannotLift as why:
+            why.line = line(why.line)
+            raise
+        plans.add(plan)
+        edits += [replace(e, line=line(e.line)) for e in told]
+        notes += [replace(n, line=line(n.line)) for n in more]
+    return text, "manual" if "manual" in plans else "module", edits, notes
+
+
+def trainings(facts: Facts, name: str) -> list[list[ast.Call]]:
+    """The calls of backward() of each training, in the order of the text; those that share their loops are one."""
+    groups: list[tuple[set[ast.AST], list[ast.Call]]] = []
+    for call in _calls(facts, name):
+        loops, calls = set(_loops(facts, call)[:AROUND]), [call]
+        for group in [g for g in groups if g[0] & loops]:
+            groups.remove(group)
+            loops, calls = loops | group[0], [*group[1], *calls]
+        groups.append((loops, calls))
+    return sorted((calls for _, calls in groups), key=lambda calls: facts.text.span(calls[0])[0])
+
+
+def apart(facts: Facts, epoch_loop: ast.AST) -> None:
+    """CannotLift where another training runs inside of this one, as far as names tell."""
+    bodies: dict[tuple[str, bool], list[ast.AST]] = {}
+    for d in (*facts.walk(ast.FunctionDef), *facts.walk(ast.ClassDef)):
+        bodies.setdefault((d.name, facts.scopes.scope_of(d).is_class), []).append(d)
+    ahead: list[ast.AST] = [epoch_loop]
+    while ahead:
+        for n in walk(ahead.pop()):
+            if isinstance(n, ast.Call) and _trains(n):
+                raise CannotLift(n, "one training runs inside of another")
+            if isinstance(n, ast.Name):
+                ahead += bodies.pop((n.id, False), [])
+            elif isinstance(n, ast.Attribute):
+                ahead += bodies.pop((n.attr, True), [])
+
+
+def _trains(call: ast.Call) -> bool:
+    """Whether a call is the backward() of a training that waits, or the fit() of one that is lifted."""
+    f = call.func
+    if not isinstance(f, ast.Attribute):
+        return False
+    return f.attr == WAITS or (f.attr == "fit" and isinstance(f.value, ast.Name) and f.value.id.endswith("trainer"))
+
+
+def _calls(facts: Facts, name: str) -> Iterator[ast.Call]:
+    for call in facts.walk(ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr == name and facts.names.resolve(call.func) is None:
+            yield call
+
+
+def _loops(facts: Facts, call: ast.AST) -> list[ast.AST]:
+    """The loops that a call stands in, the innermost first, through functions that are called from one place."""
+    found: list[ast.AST] = []
+    seen: set[ast.AST] = set()
+    while True:
+        for up in facts.scopes.ancestors(call):
+            if isinstance(up, ast.For | ast.While):
+                found.append(up)
+            elif isinstance(up, ast.FunctionDef):
+                only = only_call(facts, up)
+                if only is not None and up not in seen:
+                    seen.add(up)
+                    call = only
+                    break
+        else:
+            return found
+
+
+def _renamed(facts: Facts, calls: list[ast.Call], name: str) -> str:
+    """The text with the method of these calls under another name of the same length."""
+    text = facts.text.text
+    for call in calls:
+        stop = facts.text.span(call.func)[1]
+        text = text[: stop - len(name)] + name + text[stop:]
+    return text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,6 +73,7 @@ class JoinedScript:
         self.devices: dict[str, None] = {}  # `device = torch.device(...)`
         self.asked_at: list[ast.stmt] = []
         self.brought: list[tuple[int, str, Path]] = []
+        self.unbound: set[str] = set()  # names that no file gives a value: builtins, or an error where they are read
 
     def joined(self) -> Brought:
         coming = [name for m in self.modules for name in m.comes]
@@ -84,6 +84,8 @@ class JoinedScript:
                 self._check(m, d)
                 for name in sorted(self._outer(m, d)):
                     self._want(m, name)
+        for name in sorted(self.unbound & {*self.given, *coming, *self._set_from_outside()}):
+            raise Stays(f"`{name}` is another thing there")
         for s in self.facts.tree.body:
             if isinstance(s, ast.Import | ast.ImportFrom):
                 self._change(s)
@@ -123,7 +125,7 @@ class JoinedScript:
         return holder if named else None
 
     def _outer(self, m: LocalModule, d: Definition) -> set[str]:
-        """The names of its file that a definition reads; what it takes for a builtin has to be one here too."""
+        """The names of its file that a definition reads; what has no value there may have none here."""
         outer = set()
         counted = {
             n.id for c in walk(d) if isinstance(c, ast.comprehension) for n in walk(c.target) if isinstance(n, ast.Name)
@@ -139,9 +141,15 @@ class JoinedScript:
                 outer.add(n.id)
             elif scope is None and n.id not in counted:
                 bound = self.facts.scopes.module.binds(n.id) or n.id in self.stars
-                if n.id in OF_A_FILE or not hasattr(builtins, n.id) or bound:
+                if n.id in OF_A_FILE or bound:
                     raise Stays(f"`{n.id}` is another thing there")
+                self.unbound.add(n.id)
         return outer
+
+    def _set_from_outside(self) -> set[str]:
+        """What may be given to a file as an attribute: `engine.options = options`."""
+        files = (self.facts, *(m.facts for m in self.modules))
+        return {n.attr for f in files for n in f.walk(ast.Attribute) if not isinstance(n.ctx, ast.Load)}
 
     def _want(self, m: LocalModule, name: str) -> None:
         """Imports that give the script a name of another file, the very same thing."""
@@ -237,9 +245,26 @@ class JoinedScript:
                 left = [alias(a) for a in s.names if a not in gone]
                 alone = [] if m.path in self.silent else [f"import {m.name}"]
                 lines = [f"from {m.name} import {', '.join(left)}"] if left else alone
-                if any(a.asname not in (None, a.name) for a in gone) or Splice(self.facts.text).shares_a_line(s):
-                    raise Stays(f"the import of {m.name} gives another name, or shares its line")
+                if Splice(self.facts.text).shares_a_line(s):
+                    raise Stays(f"the import of {m.name} shares its line")
+                for a in gone:
+                    self._by_its_own_name(a)
                 self.edits.replace_lines(s.lineno, s.end_lineno or s.lineno, lines)
+
+    def _by_its_own_name(self, a: ast.alias) -> None:
+        """`from engine import train_one_epoch as train`: what came is `train_one_epoch` here."""
+        name, scopes = a.asname, self.facts.scopes
+        if name in (None, a.name):
+            return
+        reads = [
+            n for n in self.facts.walk(ast.Name) if n.id == name and scopes.scope_of(n).lookup(name) is scopes.module
+        ]
+        once = len(scopes.module.stores[name]) == 1 and all(isinstance(n.ctx, ast.Load) for n in reads)
+        unknown = any(n.id == a.name and scopes.of_name[n].lookup(n.id) is None for n in self.facts.walk(ast.Name))
+        if unknown or not once or any(name in scope.globals for scope in scopes.by_node.values()):
+            raise Stays(f"`{name}`, the name here of `{a.name}`, is another thing too")
+        for n in reads:
+            self.edits.replace_node(n, a.name)
 
     def _through_the_module(self, m: LocalModule) -> None:
         """`engine.train(...)` is `train(...)` now."""

@@ -135,6 +135,14 @@ COME = {
         "helpers.py": "import math\nimport torch\n" + HELPERS,
     },
     "a device of its file": {**FILES, "train.py": OWN_DEVICE, "engine.py": DEVICE + ENGINE.replace(", device", "")},
+    "by another name": {
+        **FILES,
+        "train.py": TRAIN.replace("train_one_epoch(", "one(").replace("train_one_epoch", "train_one_epoch as one"),
+    },
+    "a name that no file gives a value": {
+        **FILES,
+        "engine.py": ENGINE.replace("raise SystemExit(1)", "unheard_of(1)"),
+    },
     "the same device in both": {
         **FILES,
         "train.py": OWN_DEVICE.replace("\n\ntorch.manual", "\n" + DEVICE + "\ntorch.manual"),
@@ -190,6 +198,12 @@ def test_comes_and_is_lifted(tmp_path, files):
     assert not any(m.report.changed for m in again)
 
 
+@pytest.mark.parametrize("name", ["by another name", "a name that no file gives a value"])
+def test_names_that_need_not_keep_it_away(tmp_path, name):
+    done = migrated(written(tmp_path, COME[name]))
+    assert done["train.py"].report.plan == "module" and "def training_step(" in done["train.py"].result.text
+
+
 def test_the_report_names_the_file_and_the_line_that_each_edit_is_about(tmp_path):
     done = migrated(written(tmp_path, FILES))
     lines = ENGINE.splitlines()
@@ -225,11 +239,21 @@ STAY = {
         "from engine import train_one_epoch\nimport other\nevaluate = other.train_one_epoch",
     ),
     "a builtin that is another thing here": ("train.py", "torch.manual_seed(0)", "torch.manual_seed(0)\nprint = str"),
-    "another name": ("train.py", "train_one_epoch", "train_one_epoch as train"),
+    "another name, and its own": ("train.py", "train_one_epoch", "train_one_epoch as train"),
     "a counter of its file": (
         "engine.py",
         "    meter = Meter()\n",
         "    global math\n    math = math\n    meter = Meter()\n",
+    ),
+    "another name that is given again": (
+        "train.py",
+        "train_one_epoch\n",
+        "train_one_epoch as one\none = one\ntrain_one_epoch = print\n",
+    ),
+    "a name that it is given from here": (
+        "train.py",
+        "import evaluate, train_one_epoch\n",
+        "import evaluate, train_one_epoch\nimport engine\nengine.print = repr\n",
     ),
     "its file's name": ("engine.py", "    meter = Meter()\n", "    meter = Meter()\n    print(__name__)\n"),
     "its own file uses it": ("engine.py", "\n\n@torch.no_grad", "\n\nstep = train_one_epoch\n\n\n@torch.no_grad"),

@@ -237,7 +237,7 @@ def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
         name = f"pt_{name}"
     facts.handle = name
     keep = list(KeepLoop(name).plan(facts))
-    once = list(Once().plan(facts)) if options.wants(Once.code) else []
+    once = list(Once(alike=True).plan(facts)) if options.wants(Once.code) else []
     changes = outermost(facts, [*plan_all(facts, options.wants, kept=True), *keep, *once])
     attention = [*attention, *seen(facts, changes, options.wants)]
     text = apply(facts, changes)

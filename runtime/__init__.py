@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .placed import on_device
     from .printing import is_global_zero, rank_zero_print
     from .recomputed import batch_norm_once, checkpoint_segments
-    from .saving import rank_zero_save
+    from .saving import rank_zero_file, rank_zero_save
     from .silent import on_rank_zero
     from .trainer import Trainer
 
@@ -40,6 +40,7 @@ _HOMES = {
     "is_global_zero": ".printing",
     "on_device": ".placed",
     "on_rank_zero": ".silent",
+    "rank_zero_file": ".saving",
     "rank_zero_print": ".printing",
     "rank_zero_save": ".saving",
     "batch_norm_once": ".recomputed",
@@ -65,6 +66,7 @@ __all__ = [
     "is_global_zero",
     "on_device",
     "on_rank_zero",
+    "rank_zero_file",
     "rank_zero_print",
     "rank_zero_save",
 ]

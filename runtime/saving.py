@@ -1,8 +1,9 @@
-"""Saving once: rank 0 writes, and what stands at the path is whole or was there before."""
+"""Writing once: rank 0 writes, and what stands at the path is whole or was there before."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from .alike import rank_zero_value
@@ -23,5 +24,29 @@ def rank_zero_save(obj: Any, path: Any, **options: Any) -> None:
         write_atomically(path, lambda file: torch.save(obj, file, **options))
     if rank_zero_value(named) != named:
         write_atomically(path, lambda file: torch.save(obj, file, **options))
+    _wait_for_the_others()
+
+
+def rank_zero_file(moves: Callable[..., Any]) -> Callable[..., None]:
+    """`moves`, which copies or renames a file, on rank 0 only: `rank_zero_file(shutil.copyfile)("last.pt", "best.pt")`.
+
+    All ranks have to call it, and none goes on, to read the file say, before it is there. A rank whose paths are
+    others moves its own.
+    """
+
+    def moved(*args: Any, **options: Any) -> None:
+        paths = [os.path.abspath(p) for p in (*args, *options.values()) if isinstance(p, (str, os.PathLike))]
+        if place().rank == 0:
+            moves(*args, **options)
+        if rank_zero_value(paths) != paths:
+            moves(*args, **options)
+        _wait_for_the_others()
+
+    return moved
+
+
+def _wait_for_the_others() -> None:
+    import torch
+
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.barrier()

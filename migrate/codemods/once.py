@@ -18,7 +18,8 @@ from .base import Change, Codemod
 from .checkpoint_activations import NAMES as OF_CHECKPOINTS
 
 PRINT, SAVE, ONLY, ASKS = "rank_zero_print", "rank_zero_save", "on_rank_zero", "is_global_zero"
-NAMES = (PRINT, SAVE, ONLY, ASKS, *OF_CHECKPOINTS)
+MOVED = "rank_zero_file"
+NAMES = (PRINT, SAVE, ONLY, ASKS, MOVED, *OF_CHECKPOINTS)
 # what makes a writer: the others get one that is silent
 WRITERS = {
     "torch.utils.tensorboard.SummaryWriter",
@@ -35,10 +36,13 @@ WRITERS = {
     "logging.FileHandler",
     *(f"logging.handlers.{n}Handler" for n in ("RotatingFile", "TimedRotatingFile", "WatchedFile")),
 }
+# statements that give a path another file, which every rank may read next
+MOVES = {*(f"os.{n}" for n in "rename replace".split()), *(f"shutil.{n}" for n in "move copy copy2 copyfile".split())}
 # statements that write, or take files away: nothing reads what they give back
 WRITES = {
-    *(f"os.{n}" for n in "remove unlink rename replace rmdir removedirs".split()),
-    *(f"shutil.{n}" for n in "rmtree move copy copy2 copyfile".split()),
+    *MOVES,
+    *(f"os.{n}" for n in "remove unlink rmdir removedirs".split()),
+    "shutil.rmtree",
     *(f"{n}.write" for n in ("sys.stdout", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm")),  # they print
     "torchvision.utils.save_image",
     "matplotlib.pyplot.savefig",
@@ -55,9 +59,10 @@ class Once(Codemod):
     code = "PTM410"
     name = "rank-zero-output"
 
-    def __init__(self, writers: bool = True, waits: bool = True) -> None:
+    def __init__(self, writers: bool = True, waits: bool = True, alike: bool = False) -> None:
         self.writers = writers  # whether the result may import what keeps the other ranks' writers silent
         self.waits = waits  # whether every rank comes to a save, and may wait there until the file is written
+        self.alike = alike  # whether every rank computes the same, so that all move a file where one does
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         files = set()
@@ -126,7 +131,7 @@ class Once(Codemod):
         handles = full is None and isinstance(call.func, ast.Attribute) and call.func.attr == HANDLES
         writes = full in WRITERS or ((full in WRITES or handles) and stands_alone)
         if self.writers and writes and self._saves_once(facts, call) and not facts.in_formatted_string(call):
-            return f"{ONLY}({facts.text.get(call.func)})"
+            return f"{MOVED if self.alike and full in MOVES else ONLY}({facts.text.get(call.func)})"
         return None
 
     def _saves_once(self, facts: Facts, call: ast.Call) -> bool:

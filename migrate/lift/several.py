@@ -15,7 +15,7 @@ from ..facts.script import Facts
 from ..line_map import line_map
 from ..report import Edit, Note
 from .recipe import CannotLift
-from .shape.calls import only_call
+from .shape.calls import of_another, only_call
 
 TRAINS, WAITS = "backward", "backwar_"  # as long as one another: a place in the text is the same in both
 AROUND = 2  # the loops of a training: over batches, and over epochs
@@ -62,18 +62,29 @@ def trainings(facts: Facts, name: str) -> list[list[ast.Call]]:
 
 def apart(facts: Facts, epoch_loop: ast.AST) -> None:
     """CannotLift where another training runs inside of this one, as far as names tell."""
-    bodies: dict[tuple[str, bool], list[ast.AST]] = {}
-    for d in (*facts.walk(ast.FunctionDef), *facts.walk(ast.ClassDef)):
-        bodies.setdefault((d.name, facts.scopes.scope_of(d).is_class), []).append(d)
     ahead: list[ast.AST] = [epoch_loop]
+    seen: set[ast.AST] = set()
     while ahead:
         for n in walk(ahead.pop()):
             if isinstance(n, ast.Call) and _trains(n):
                 raise CannotLift(n, "one training runs inside of another")
-            if isinstance(n, ast.Name):
-                ahead += bodies.pop((n.id, False), [])
-            elif isinstance(n, ast.Attribute):
-                ahead += bodies.pop((n.attr, True), [])
+            reached = [d for d in _named(facts, n) if d not in seen]
+            seen.update(reached)
+            ahead += reached
+
+
+def _named(facts: Facts, n: ast.AST) -> Iterator[ast.AST]:
+    """The functions, methods and classes of this file that a name or an attribute may be."""
+    if isinstance(n, ast.Name):
+        yield from (f for f in facts.walk(ast.FunctionDef) if f.name == n.id and facts.classes.holder(f) is None)
+        yield from (c for c in facts.walk(ast.ClassDef) if c.name == n.id)
+    elif isinstance(n, ast.Attribute):
+        call = facts.scopes.parents.get(n)
+        for f in facts.walk(ast.FunctionDef):
+            if f.name != n.attr or facts.classes.holder(f) is None:
+                continue
+            if not (isinstance(call, ast.Call) and call.func is n and of_another(facts, call, n, f)):
+                yield f
 
 
 def _trains(call: ast.Call) -> bool:

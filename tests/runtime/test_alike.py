@@ -82,9 +82,13 @@ def test_hash_seeds_of_the_user_win(tmp_path):
 
 
 SAVES = """
-import os, tempfile, time
+import os, shutil, tempfile, time
 import torch
-from ptmigrate.runtime import rank_zero_save
+from ptmigrate.runtime import rank_zero_file, rank_zero_save
+
+def slowly(source, to):
+    time.sleep(0.5)
+    shutil.copyfile(source, to)
 
 rank = os.environ.get("RANK", "0")
 with tempfile.TemporaryDirectory() as folder:
@@ -94,6 +98,10 @@ with tempfile.TemporaryDirectory() as folder:
 rank_zero_save({"rank": int(rank)}, "one.pt")
 rank_zero_save({"rank": int(rank)}, f"at_{rank}_o_clock.pt")
 print("saved", torch.load("one.pt")["rank"], torch.load(f"at_{rank}_o_clock.pt")["rank"] == int(rank))
+rank_zero_save({"rank": 5}, "best.pt")
+rank_zero_file(slowly)("one.pt", "best.pt")
+print("copied", torch.load("best.pt")["rank"])
+rank_zero_file(os.replace)(f"at_{rank}_o_clock.pt", f"at_{rank}.pt")
 """
 
 
@@ -106,5 +114,5 @@ def test_a_rank_with_a_path_of_its_own_finds_its_file(tmp_path, start):
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     ranks = 2 if start is two else 1
-    assert sorted(lines) == sorted(["saved 0", "saved 1", "saved 0 True"] * ranks)
-    assert len(list(tmp_path.glob("at_*.pt"))) == ranks
+    assert sorted(lines) == sorted(["saved 0", "saved 1", "saved 0 True", "copied 0"] * ranks)
+    assert sorted(p.name for p in tmp_path.glob("at_*.pt")) == [f"at_{rank}.pt" for rank in range(ranks)]

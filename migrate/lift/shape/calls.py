@@ -30,7 +30,7 @@ def all_calls(facts: Facts, f: ast.FunctionDef) -> list[ast.Call]:
     for named in facts.walk(ast.Attribute):
         if named.attr == f.name:
             call = facts.scopes.parents.get(named)
-            if isinstance(call, ast.Call) and call.func is named and _of_another(facts, call, named, f):
+            if isinstance(call, ast.Call) and call.func is named and of_another(facts, call, named, f):
                 continue
             if not isinstance(call, ast.Call) or call.func is not named or receiver(facts, call, f) is None:
                 return []
@@ -38,7 +38,7 @@ def all_calls(facts: Facts, f: ast.FunctionDef) -> list[ast.Call]:
     return calls
 
 
-def _of_another(facts: Facts, call: ast.Call, named: ast.Attribute, f: ast.FunctionDef) -> bool:
+def of_another(facts: Facts, call: ast.Call, named: ast.Attribute, f: ast.FunctionDef) -> bool:
     """Whether it is the method of another object: `model.train()` is no call of `train(self, loader)`, nor of a
     trainer's `train(self)`.
     """

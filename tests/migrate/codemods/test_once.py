@@ -7,7 +7,7 @@ from helpers import dedent
 from ptmigrate.migrate.codemods.base import apply
 from ptmigrate.migrate.codemods.once import Once
 from ptmigrate.migrate.facts.script import Facts
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
 
 
 def once(source: str) -> str:
@@ -118,6 +118,17 @@ def test_what_takes_files_away_is_done_once(call):
     guarded = text.replace(call, f"if rank == 0:\n    {call}")
     assert "on_rank_zero" not in migrate_text(guarded).text
     assert "on_rank_zero" not in migrate_text(text.replace(call, f"done = {call}")).text
+
+
+@pytest.mark.parametrize("call", ["os.replace(p, q)", "os.rename(p, q)", "shutil.copyfile(p, q)", "shutil.move(p, q)"])
+def test_ranks_that_compute_the_same_wait_for_a_file_that_is_moved(call):
+    text = "import os\nimport shutil\n" + SCRIPT_THAT_SAVES.replace("SAVE", call)
+    name, rest = call.split("(", 1)
+    kept = migrate_text(text, Options(plan="loop"))
+    assert f"rank_zero_file({name})({rest}" in kept.text and "import Runtime, rank_zero_file\n" in kept.text
+    assert "rank_zero_file" not in migrate_text(text.replace(call, f"if rank == 0:\n    {call}")).text
+    removed = migrate_text(text.replace(call, "os.remove(p)"), Options(plan="loop"))
+    assert "on_rank_zero(os.remove)(p)" in removed.text
 
 
 SCRIPT_THAT_SAVES = """\

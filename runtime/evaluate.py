@@ -101,6 +101,8 @@ class EvaluationLoop:
         sends = bool(trainer.loggers) and not trainer.sanity_checking
 
         batches = self.numbered(divided, loader, wanted)
+        if trainer.state == "fit":
+            batches = trainer.fit_loop.validation_draws.watched(batches)
         for batch_idx, batch in telling_indices(trainer, divided, batches) if tells_indices else batches:
             if place is not None:
                 batch = place(batch)

@@ -20,7 +20,7 @@ from .data.ahead import Ahead
 from .data.borrowed import uncounted
 from .data.combined import loaders_of
 from .data.epoch import known_length, set_epoch
-from .draws import OneStream
+from .draws import OneStream, ValidationDraws
 from .evaluate import EvaluationLoop, filled, number_of_batches
 from .hooks import AT_BATCHES, BETWEEN_BATCHES, WITH_GRADIENTS, find_hook, overridden, with_gradients
 from .loop_names import FitNames, Phase
@@ -63,7 +63,7 @@ class FitLoop(FitNames):
         self.norms = JoinedNorms(trainer.runtime)
         self.absent = False  # has an engine put a zero in the place of the loss that the step has not given here?
         self.phase = Phase.BETWEEN  # of the epoch
-        self.draws = OneStream(trainer)
+        self.draws, self.validation_draws = OneStream(trainer), ValidationDraws(trainer)
         self.position = Position(self)
         self.own_names: OwnNames | None = None  # while a fit runs
 
@@ -78,6 +78,7 @@ class FitLoop(FitNames):
         ours = any(getattr(callback, "asks_for_last", False) for callback in trainer.callbacks)
         self.asks_for_last = ours or any(speaks_of(LAST, owner) for owner in (module, *trainer.callbacks))
         self.draws.open(module)
+        self.validation_draws.open(module)
         self.runner = self.choose_runner(module)
         if checkpoint is not None:
             state.resume(trainer, checkpoint)
@@ -296,6 +297,7 @@ class FitLoop(FitNames):
             module.on_validation_model_zero_grad()
         with rank_zeros_draws(trainer.runtime, trainer.whole or not trainer.validates_whole):
             self.validation.run(module, trainer.val_dataloaders)
+        self.validation_draws.learned()
         self.draws.forget()
         trainer.logs.in_step = self.stepped = True
         self.pace.last = time.monotonic()

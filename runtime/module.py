@@ -34,13 +34,14 @@ class Module(torch.nn.Module, DataHooks, Exports, HasHyperparameters, Hooks):
     `loss_reduction = "sum"`: the loss that training_step returns is a sum over the batch, not a mean.
     `divide_batches = False`: steps that need whole batches; every process computes all of them, and draws alike.
     "loaders": only what a DataLoader gives is divided. `divide_validation = False`: the same for validation alone.
-    `validation_draws = True`: it draws random numbers; with the global batch kept no process leaves a batch out.
+    `validation_draws = True`: it draws random numbers; with the global batch kept no process leaves a batch out. Where
+    nothing is said and the code may draw, that is so in the first validation of a fit, which shows whether it does.
     """
 
     loss_reduction = "mean"
     divide_batches: bool | str = True
     divide_validation = True
-    validation_draws = False
+    validation_draws: bool | None = None
     automatic_optimization = True
     strict_loading = True
     sample_sums: tuple[str, ...] = ()  # attributes that training_step adds what samples have to: see data/borrowed.py

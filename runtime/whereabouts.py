@@ -108,7 +108,7 @@ class Whereabouts(Ranks):
         """Does every rank validate with every batch, in a fit?"""
         if not self.divides or self.state != "fit" or self.module is None:
             return False
-        return not self.module.divide_validation or (self.module.validation_draws and self.cuts_batches)
+        return not self.module.divide_validation or (self.fit_loop.validation_draws.whole and self.cuts_batches)
 
     @property
     def val_check_batch(self) -> float | None:

@@ -5,7 +5,10 @@ import json
 import pytest
 from launching import MANY, SCRIPTS, answers, ptrun
 
-CASES = "step late manual validated validation split flips samples collated masked lazy streamed together hooks".split()
+CASES = [
+    *"step late manual validated validation unsaid dry split flips".split(),
+    *"samples collated masked lazy streamed together hooks".split(),
+]
 
 
 @pytest.fixture(scope="module", params=[2, *MANY])
@@ -42,6 +45,14 @@ def test_what_differs_is_told():
     assert done.returncode == 0, done.stderr[-4000:]
     told = [line for line in done.stderr.splitlines() if line.startswith("random numbers")]
     assert len(told) == 2 and "has drawn more numbers from torch" in told[1] and "one sample after the other" in told[0]
+
+
+@pytest.mark.slow
+def test_a_validation_that_draws_for_the_first_time_later_is_told():
+    options = ["--accelerator", "cpu", "--devices", "2", "--global-batch"]
+    done = ptrun(*options, str(SCRIPTS / "draws.py"), "late validation", "dry")
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stderr.count("a validation has drawn some; validation_draws = True in the module") == 1
 
 
 @pytest.mark.slow

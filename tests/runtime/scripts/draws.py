@@ -10,7 +10,10 @@ import torch.nn.functional as F
 from ptmigrate.runtime import Module, Trainer, rank_zero_print
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, default_collate, random_split
 
-CASES = "step late manual validated validation split flips samples collated masked lazy streamed together hooks".split()
+CASES = [
+    *"step late manual validated validation unsaid dry split flips".split(),
+    *"samples collated masked lazy streamed together hooks".split(),
+]
 SAMPLES, QUIET = 103, {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
 
 
@@ -69,11 +72,27 @@ class OneByOne(Net):
         return super().training_step((x, batch[1]), batch_idx)
 
 
-class DrawsInValidation(Net):
-    validation_draws = True
+def blurred(x):
+    return x + torch.randn_like(x)
+
+
+class Unsaid(Net):
+    """Says nothing of it; `drawing`: in which epochs."""
+
+    def __init__(self, drawing=(0, 1)):
+        super().__init__()
+        self.drawing = drawing
 
     def validation_step(self, batch, batch_idx):
-        self.log("loss", F.cross_entropy(self.net(batch[0] + torch.randn_like(batch[0])), batch[1]), sync_dist=True)
+        x = blurred(batch[0]) if self.current_epoch in self.drawing else batch[0]
+        self.log("loss", F.cross_entropy(self.net(x), batch[1]), sync_dist=True)
+
+    def on_validation_epoch_end(self):
+        self.losses.append(float(self.trainer.callback_metrics["loss"]))
+
+
+class DrawsInValidation(Unsaid):
+    validation_draws = True
 
 
 class Counted(Dataset):
@@ -132,6 +151,9 @@ def cases(data):
         "manual": lambda: (Net(manual=True), loader),
         "validated": lambda: (Net(), loader, DataLoader(data, 16, shuffle=True)),
         "validation": lambda: (DrawsInValidation(), loader, DataLoader(data, 16)),
+        "unsaid": lambda: (Unsaid(), loader, DataLoader(data, 16, shuffle=True)),
+        "dry": lambda: (Unsaid(drawing=()), loader, DataLoader(data, 16, shuffle=True)),
+        "late validation": lambda: (Unsaid(drawing=(1,)), loader, DataLoader(data, 16)),
         "split": lambda: (Tested(), *(DataLoader(half, 8, shuffle=True) for half in random_split(flipped, [70, 33]))),
         "flips": lambda: (Tested(), loader, DataLoader(flipped, 60, collate_fn=masked)),
         "samples": lambda: (Net(), DataLoader(flipped, 8, shuffle=True)),

@@ -1,0 +1,77 @@
+"""May a method of a module draw random numbers? Its code says so, and the code of what it calls by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import torch
+
+from .tensors import FACTORIES, IN_PLACE, OF_TENSORS, UNEVEN
+
+DRAWS = {
+    *(*FACTORIES, *IN_PLACE, *OF_TENSORS, *UNEVEN, "randperm", "gumbel_softmax", "rrelu"),
+    *("sample", "rsample"),  # of distributions
+    *("random", "choice", "choices", "shuffle", "permutation", "uniform", "gauss", "standard_normal"),
+} - {"native_dropout"}
+FOREIGN = ("torch", "numpy", "builtins", __name__.rpartition(".")[0].rpartition(".")[0])
+
+
+def may_draw(module: torch.nn.Module, roots: Iterable[str]) -> bool:
+    """`roots`: names of methods, of the module or its parts. What is called in another way than by name is not seen."""
+    methods = _methods(module)
+    waiting, seen = [function for name in roots for function in methods.get(name, ())], set()
+    while waiting:
+        function = waiting.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        names = {name for code in _codes(function.__code__) for name in code.co_names}
+        if not names.isdisjoint(DRAWS):
+            return True
+        for name in names:
+            waiting += methods.get(name, ())
+            waiting += _functions_of(function.__globals__.get(name), names)
+    return False
+
+
+def _methods(module: torch.nn.Module) -> dict[str, list[FunctionType]]:
+    """The methods of the user's own classes: of the parts, and of what these keep as attributes."""
+    held = [value for part in module.modules() for value in (part, *vars(part).values())]
+    classes = {cls for value in held for cls in type(value).__mro__ if not _foreign(cls)}
+    methods: dict[str, list[FunctionType]] = {}
+    for cls in classes:
+        for name, member in vars(cls).items():
+            methods.setdefault(name, []).extend(_plain(member))
+    return methods
+
+
+def _functions_of(value: Any, names: Iterable[str]) -> list[FunctionType]:
+    """What a global name stands for: a function; of a class or a file the functions of these names."""
+    if isinstance(value, ModuleType | type) and not _foreign(value):
+        return [function for name in names for function in _plain(getattr(value, name, None))]
+    return [function for function in _plain(value) if not _foreign(function)]
+
+
+def _plain(member: Any) -> Iterator[FunctionType]:
+    if isinstance(member, partial):
+        member = member.func
+    for found in (getattr(member, "__func__", member), getattr(member, "fget", None)):
+        wrapped = getattr(found, "__wrapped__", None)
+        for function in (found, wrapped):
+            if isinstance(function, FunctionType):
+                yield function
+
+
+def _foreign(value: Any) -> bool:
+    home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or ""
+    return home.split(".")[0] in FOREIGN or home.startswith(FOREIGN)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)

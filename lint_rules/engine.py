@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ptmigrate.migrate.facts.nodes import forget_nodes
 from ptmigrate.migrate.facts.source import Source, SourceError, decode, mentions_torch, parse
 
 from .file import File
@@ -49,7 +50,10 @@ class Linter:
         return self.lint_source(source)
 
     def lint_source(self, source: Source) -> list[Finding]:
-        return self.lint_file(file_of(source), source)
+        try:
+            return self.lint_file(file_of(source), source)
+        finally:
+            forget_nodes()
 
     def lint_file(self, file: File, source: Source) -> list[Finding]:
         try:

@@ -10,14 +10,17 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .facts.nodes import forget_nodes
+
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No collection inside; afterwards the collector does what it did before."""
+    """No collection inside; afterwards nothing is kept of nodes, and the collector does what it did before."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        forget_nodes()
         if was_enabled:
             gc.enable()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from typing import Any
+from operator import is_
+from typing import Any, NamedTuple
 
 import libcst as cst
 
@@ -16,11 +18,35 @@ SMALL = (cst.BaseSmallStatement,)
 COMPOUND = (cst.BaseCompoundStatement,)
 PLANNED_IN = (cst.BaseStatement, cst.BaseExpression)
 BRANCHING = (cst.If, cst.For, cst.While, cst.Try)
-INERT = frozenset(  # libcst would build each of them anew: half of all the nodes that it meets
-    getattr(cst, name)
-    for name in "SimpleWhitespace ParenthesizedWhitespace TrailingWhitespace EmptyLine Newline Comma Dot Colon "
-    "AssignEqual Semicolon LeftParen RightParen LeftSquareBracket RightSquareBracket".split()
+PLAIN = (str, bool, int, cst.MaybeSentinel)
+INERT = frozenset(  # fields with nothing to be planned in
+    "lpar rpar lbracket rbracket lbrace rbrace comma colon semicolon equal leading_lines lines_after_decorators header "
+    "footer first_line operator dot".split()
 )
+
+
+class Kind(NamedTuple):
+    """What the pass has to know of a class of libcst's."""
+
+    name: str  # as planned nodes are named
+    fields: tuple[str, ...]  # that may hold nodes
+    planned_in: bool
+    branches: bool
+
+
+class _Kinds(dict[type, Kind]):
+    def __missing__(self, cls: type) -> Kind:
+        names = [f.name for f in dataclasses.fields(cls)]
+        kind = self[cls] = Kind(
+            "statement" if issubclass(cls, SMALL) else cls.__name__,
+            tuple(n for n in names if n not in INERT and "whitespace" not in n),
+            issubclass(cls, PLANNED_IN),
+            issubclass(cls, BRANCHING),
+        )
+        return kind
+
+
+KINDS = _Kinds()
 
 
 class _Gone(cst.Pass):
@@ -57,49 +83,78 @@ def rewritten(text: str, wanted: Mapping[Key, list[Change]]) -> str:
     """The text with its planned nodes rewritten; NotFound where it has no such nodes."""
     module = cst.parse_module(text)
     carried = Pass(wanted, positions_of(module))
-    new = module.visit(carried).code
+    new = carried.over(module).code
     missing = [wanted[key][0].edit for key in wanted if key not in carried.found]
     if missing:
         raise NotFound(missing)
     return new
 
 
-class Pass(cst.CSTTransformer):
-    def __init__(self, wanted: Mapping[Key, list[Change]], positions: Mapping[cst.CSTNode, Range]) -> None:
-        super().__init__()
+class Pass:
+    """Rewrites planned nodes, inner ones first.
+
+    libcst's own visit builds every node anew that it comes through; here a node that has nothing planned in it is kept.
+    """
+
+    def __init__(self, wanted: Mapping[Key, list[Change]], positions: Mapping[int, Range]) -> None:
         self.wanted = wanted
         self.kinds = {k[0] for k in wanted}
         self.positions = positions
         self.found: set[Key] = set()
-        self.own: dict[type, Any] = {
-            cst.SimpleStatementLine: self.leave_SimpleStatementLine,
-            cst.IndentedBlock: self.leave_IndentedBlock,
-            cst.Module: self.leave_Module,
+        self.closes: dict[type, Any] = {
+            cst.SimpleStatementLine: self._close_line,
+            cst.IndentedBlock: self._close_block,
+            cst.Module: self._close_module,
         }
         self.starts = sorted(k[1:3] for k in wanted)
 
-    def on_visit(self, node: cst.CSTNode) -> bool:
-        """Statements and expressions in which nothing is planned are not entered, nor what stands between them."""
-        if not isinstance(node, PLANNED_IN):
-            return type(node) not in INERT
-        line, column, *end = self.positions[node]
+    def over(self, node: Any) -> Any:
+        """What becomes of a node: itself, another one, or one of libcst's sentinels."""
+        kind = KINDS[node.__class__]
+        if kind.planned_in and not self._is_planned_in(node):
+            return node
+        changes: dict[str, Any] = {}
+        for name in kind.fields:
+            before = getattr(node, name)
+            if before.__class__ is tuple or before.__class__ is list:
+                after: Any = self._parts(before)
+            elif before is None or before.__class__ in PLAIN:
+                continue
+            else:
+                after = self.over(before)
+                if isinstance(after, cst.FlattenSentinel):
+                    raise TypeError(f"{name} of {node.__class__.__name__} is one node")
+            if after is not before:
+                changes[name] = None if isinstance(after, cst.RemovalSentinel) else after
+        return self._left(kind, node, node.with_changes(**changes) if changes else node)
+
+    def _parts(self, before: Sequence[Any]) -> Sequence[Any]:
+        """What becomes of the nodes in a sequence; the very same where they stay."""
+        after: list[Any] = []
+        for node in before:
+            part = self.over(node)
+            if isinstance(part, cst.FlattenSentinel):
+                after += part
+            elif not isinstance(part, cst.RemovalSentinel):
+                after.append(part)
+        return before if len(after) == len(before) and all(map(is_, after, before)) else after
+
+    def _is_planned_in(self, node: Any) -> bool:
+        line, column, *end = self.positions[id(node)]
         if decorators := getattr(node, "decorators", ()):
-            line, column = self.positions[decorators[0]][:2]
+            line, column = self.positions[id(decorators[0])][:2]
         at = bisect_left(self.starts, (line, column))
         return at < len(self.starts) and self.starts[at] < tuple(end)
 
-    def on_leave(self, original: cst.CSTNode, updated: Any) -> Any:
-        if type(original) in INERT:
-            return updated
-        of_its_own = self.own.get(type(original))
-        if of_its_own is not None:
-            updated = of_its_own(original, updated)
-        if isinstance(updated, BRANCHING) and _is_empty(updated.orelse):
+    def _left(self, kind: Kind, original: Any, updated: Any) -> Any:
+        """A node whose parts are done: gaps in it close, and what is planned for it is carried out."""
+        close = self.closes.get(original.__class__)
+        if close is not None:
+            updated = close(original, updated)
+        if kind.branches and _is_empty(updated.orelse):
             updated = updated.with_changes(orelse=None)
-        kind = "statement" if isinstance(original, SMALL) else type(original).__name__
-        if kind in self.kinds:
-            where = self.positions[original]
-            key = (kind, *where)
+        if kind.name in self.kinds:
+            key = (kind.name, *self.positions[id(original)])
             if key in self.wanted:
                 self.found.add(key)
             for change in self.wanted.get(key, ()):
@@ -114,9 +169,7 @@ class Pass(cst.CSTTransformer):
             return cst.SimpleStatementLine([_Gone()], leading_lines=lines)
         return _Gone()
 
-    def leave_SimpleStatementLine(
-        self, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine
-    ) -> cst.BaseStatement:
+    def _close_line(self, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine) -> cst.BaseStatement:
         under: Any = updated.body[0]
         if isinstance(under, Under):
             line = updated.with_changes(body=[under.statement], leading_lines=())
@@ -130,7 +183,7 @@ class Pass(cst.CSTTransformer):
             kept[-1] = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
         return updated.with_changes(body=kept)
 
-    def leave_IndentedBlock(self, original: cst.IndentedBlock, updated: cst.IndentedBlock) -> cst.IndentedBlock:
+    def _close_block(self, original: cst.IndentedBlock, updated: cst.IndentedBlock) -> cst.IndentedBlock:
         body, footer = _close_gaps(updated.body, updated.footer)
         if body is updated.body:
             return updated
@@ -138,7 +191,7 @@ class Pass(cst.CSTTransformer):
             body = [cst.SimpleStatementLine([_Empty()])]
         return updated.with_changes(body=body, footer=footer)
 
-    def leave_Module(self, original: cst.Module, updated: cst.Module) -> cst.Module:
+    def _close_module(self, original: cst.Module, updated: cst.Module) -> cst.Module:
         body, footer = _close_gaps(updated.body, updated.footer)
         return updated if body is updated.body else updated.with_changes(body=body, footer=footer)
 

@@ -7,24 +7,17 @@ text, and positions as plain numbers.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 import libcst as cst
 
 NEWLINE = re.compile(r"\r\n?|\n")
 Place = tuple[int, int]
+Range = tuple[int, int, int, int]  # first line (from 1) and column (from 0), and those of the end
 
 
-class Range(NamedTuple):
-    """First line (from 1) and column (from 0), and those of the end."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-
-
-def positions_of(module: cst.Module) -> dict[cst.CSTNode, Range]:
+def positions_of(module: cst.Module) -> dict[int, Range]:
+    """The places of the nodes of a module by their `id`: a node's own hash is a call of a method."""
     state = _State(module)
     module._codegen(state)  # type: ignore[arg-type]
     return state.found
@@ -36,7 +29,7 @@ class _State:
         self.provider, self.tokens = None, [""]  # what libcst looks at of the text: that there is one
         self.indent_tokens: list[str] = []
         self.line, self.column = 1, 0
-        self.found: dict[cst.CSTNode, Range] = {}
+        self.found: dict[int, Range] = {}
         self.starts: list[Place] = []
 
     def increase_indent(self, value: str) -> None:
@@ -62,8 +55,8 @@ class _State:
 
     def after_codegen(self, node: cst.CSTNode) -> None:
         line, column = self.starts.pop()
-        if node not in self.found:
-            self.found[node] = Range(line, column, self.line, self.column)
+        if id(node) not in self.found:
+            self.found[id(node)] = (line, column, self.line, self.column)
 
     def pop_trailing_newline(self) -> None:
         """No text is kept."""
@@ -88,6 +81,6 @@ class _Recorded:
     def __exit__(self, *_: object) -> None:
         state, line, column = self.state, self.line, self.column
         if self.start is not None:
-            line, column = state.found[self.start][:2]
-        end = (state.line, state.column) if self.end is None else state.found[self.end][2:]
-        state.found[self.node] = Range(line, column, *end)
+            line, column = state.found[id(self.start)][:2]
+        end = (state.line, state.column) if self.end is None else state.found[id(self.end)][2:]
+        state.found[id(self.node)] = (line, column, *end)

@@ -64,7 +64,7 @@ def calls_of_class(facts: Facts, c: ast.ClassDef) -> list[ast.Call] | None:
 
 def _lost(facts: Facts, gone: set[ast.AST]) -> Iterator[tuple[ast.ClassDef, str, list[ast.Attribute]]]:
     """Classes, their attributes of which a read is gone, and where those are given."""
-    lost = {a for a in facts.walk(ast.Attribute) if a in gone and isinstance(a.ctx, ast.Load) and _is_own(facts, a)}
+    lost = [a for a in facts.walk(ast.Attribute) if a in gone and isinstance(a.ctx, ast.Load) and _is_own(facts, a)]
     seen: set[tuple[ast.ClassDef, str]] = set()
     for a in lost:
         c = _holder(facts, a)

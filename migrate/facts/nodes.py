@@ -8,8 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from functools import cached_property, wraps
-from typing import TypeVar, cast
-from weakref import WeakKeyDictionary
+from typing import Any, TypeVar, cast
 
 N = TypeVar("N", bound=ast.AST)
 T = TypeVar("T")
@@ -55,9 +54,13 @@ def children(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+_answers: list[dict[ast.AST, Any]] = []  # of every question that is asked once a node
+
+
 def once_a_node(question: Callable[[ast.AST], T]) -> Callable[[ast.AST], T]:
-    """Keeps the answer about a node as long as the node lives: trees do not change. It may not hold the node itself."""
-    answers: WeakKeyDictionary[ast.AST, T] = WeakKeyDictionary()
+    """Keeps the answer about a node until a file is done (`forget_nodes`): trees do not change."""
+    answers: dict[ast.AST, T] = {}
+    _answers.append(answers)
 
     @wraps(question)
     def asked(node: ast.AST) -> T:
@@ -68,6 +71,12 @@ def once_a_node(question: Callable[[ast.AST], T]) -> Callable[[ast.AST], T]:
             return answer
 
     return asked
+
+
+def forget_nodes() -> None:
+    """A file is done: what is known of its nodes would keep them. Weak references would cost more than the walks."""
+    for answers in _answers:
+        answers.clear()
 
 
 @once_a_node

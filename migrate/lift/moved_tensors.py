@@ -215,7 +215,7 @@ def _only_moving(facts: Facts, calls: list[ast.Call]) -> Iterator[ast.stmt]:
     splice, moves = Splice(facts.text), set(calls)
     idle = {s for c in calls if _moves_only(s := facts.scopes.statement_of(c), moves)}
     lines: list[ast.stmt] = []
-    for s in idle:
+    for s in sorted(idle, key=lambda s: s.lineno):
         at: ast.stmt = s
         while isinstance(up := facts.scopes.parents.get(at), ast.If) and not up.orelse and idle.issuperset(up.body):
             at = up

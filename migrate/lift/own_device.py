@@ -54,7 +54,8 @@ def own_device(facts: Facts, chunks: list[Chunk]) -> OwnDevice:
                     span, new, parts = change
                     found.calls[call], found.chunks[call] = (span, new), chunk
                     found.unread.update(n for part in parts for n in walk(part))
-    for branch in {up for call in found.calls for up in facts.scopes.ancestors(call) if isinstance(up, ast.If)}:
+    around = (up for call in found.calls for up in facts.scopes.ancestors(call))
+    for branch in dict.fromkeys(up for up in around if isinstance(up, ast.If)):
         _open(facts, branch, found)
     _drop_unread(facts, chunks, found)
     return found

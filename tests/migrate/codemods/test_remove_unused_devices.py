@@ -332,3 +332,20 @@ def test_a_flag_of_a_function_goes_with_the_branch_that_read_it(given):
 def test_a_flag_that_more_reads_or_that_is_given_with_an_effect_stays(default, more, given):
     result = migrated(FLAG.format(default, more, given))
     assert "def doubled(x, use_cuda)" in result.text and given in result.text
+
+
+def test_what_objects_keep_is_told_in_the_order_of_the_text():
+    classes = "".join(
+        f"""
+class C{i}(object):
+    def __init__(self):
+        self.device = torch.device("cuda")
+
+    def f(self, x):
+        return x.to(self.device) + self.device
+"""
+        for i in range(8)
+    )
+    told = [n.line for n in migrated(f"import torch\n{classes}\nC0().f(torch.ones(1))\n").attention]
+    assert len(told) >= 8
+    assert told == sorted(told)

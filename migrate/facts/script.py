@@ -130,6 +130,15 @@ class Facts:
         """All nodes of one type."""
         return self._by_type.get(kind, [])  # type: ignore[return-value]
 
+    @cached_property
+    def stored_attributes(self) -> dict[str, list[ast.Attribute]]:
+        """The attributes that are given values, by name."""
+        found: defaultdict[str, list[ast.Attribute]] = defaultdict(list)
+        for a in self.walk(ast.Attribute):
+            if isinstance(a.ctx, ast.Store):
+                found[a.attr].append(a)
+        return found
+
     def short(self, node: ast.AST, width: int = 60) -> str:
         """The node's source on one line, cut to a readable width."""
         line = " ".join(self.text.get(node).split())

@@ -83,14 +83,23 @@ class Counted:
 
     def _makers(self, e: ast.expr, names: set[str]) -> Iterator[ast.expr]:
         """What an expression's names are given: by statements, by loops, by the comprehension that it stands in."""
-        for n in (n for s in self.body for n in walk_here(s)):
-            if not isinstance(n, ast.Assign | ast.AugAssign | ast.For | ast.comprehension):
+        for n, given, value in self._given_names:
+            if names.isdisjoint(given):
                 continue
             if isinstance(n, ast.Assign | ast.AugAssign) and any(x is e for x in walk(n)):
                 continue  # what it is made of, and not what it was before
-            targets = n.targets if isinstance(n, ast.Assign) else [n.target]
-            if names & {t.id for target in targets for t in walk(target) if isinstance(t, ast.Name)}:
-                yield n.iter if isinstance(n, ast.For | ast.comprehension) else n.value
+            yield value
+
+    @cached_property
+    def _given_names(self) -> list[tuple[ast.AST, set[str], ast.expr]]:
+        """What gives names values: the names, and what the values are made of."""
+        found: list[tuple[ast.AST, set[str], ast.expr]] = []
+        for n in (n for s in self.body for n in walk_here(s)):
+            if isinstance(n, ast.Assign | ast.AugAssign | ast.For | ast.comprehension):
+                targets = n.targets if isinstance(n, ast.Assign) else [n.target]
+                names = {t.id for target in targets for t in walk(target) if isinstance(t, ast.Name)}
+                found.append((n, names, n.iter if isinstance(n, ast.For | ast.comprehension) else n.value))
+        return found
 
     def loops(self, node: ast.AST, top: ast.stmt) -> list[ast.expr]:
         """What the loops around a statement go through, up to the statement of the body."""

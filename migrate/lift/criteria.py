@@ -128,8 +128,8 @@ class Criteria:
         return found + [c for v in self._stored(a) for c in self._made(v, depth + 1)]
 
     def _stored(self, a: ast.Attribute) -> Iterator[ast.expr]:
-        for n in self.facts.walk(ast.Attribute):
-            up = self.facts.scopes.parents.get(n) if n.attr == a.attr and isinstance(n.ctx, ast.Store) else None
+        for n in self.facts.stored_attributes.get(a.attr, ()):
+            up = self.facts.scopes.parents.get(n)
             pairs = self.facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else None
             if isinstance(up, ast.Assign | ast.AnnAssign) and up.value is not None:
                 yield up.value

@@ -9,15 +9,16 @@ import ast
 
 from ...facts.nodes import walk
 from ...facts.script import Facts
-from ..nodes import walk_here
+from ..nodes import OWN_SCOPE
 from .calls import only_call
 from .edits import Edits
 
 
 def hoist_passes(facts: Facts) -> str | None:
     """The text with one call taken out of its expression; None where there is none."""
+    passes = _passes(facts)
     for f in facts.walk(ast.FunctionDef):
-        if not _passes(facts, f):
+        if f not in passes:
             continue
         call = only_call(facts, f)
         if call is None:
@@ -34,13 +35,12 @@ def hoist_passes(facts: Facts) -> str | None:
     return None
 
 
-def _passes(facts: Facts, f: ast.FunctionDef) -> bool:
-    """Whether a function makes a training step, or passes over data in a loop that calls a model without gradients."""
-    trains = any(
-        isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "backward"
-        for n in walk_here(f)
-    )
-    return trains or any(n in facts.loops.hot_loops for n in walk_here(f))
+def _passes(facts: Facts) -> set[ast.AST]:
+    """The functions that make a training step, or pass over data in a loop that calls a model without gradients."""
+    calls = facts.walk(ast.Call)
+    trains = [n for n in calls if isinstance(n.func, ast.Attribute) and n.func.attr == "backward"]
+    around = (facts.scopes.ancestors(n) for n in (*trains, *facts.loops.hot_loops))
+    return {next((up for up in ups if up.__class__ in OWN_SCOPE), facts.tree) for ups in around}
 
 
 def _stands_plainly(statement: ast.stmt, call: ast.Call) -> bool:

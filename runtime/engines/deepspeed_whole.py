@@ -28,6 +28,8 @@ def whole(engine: Any, changes: bool = False) -> Iterator[None]:
     """
     offload = engine.optimizer.parameter_offload
     parameters = list(engine.module.parameters())
+    for parameter in parameters:  # a backward that has not come to a layer's inputs has left its mark
+        parameter.ds_active_sub_modules.clear()
     with deepspeed.zero.GatheredParameters(parameters, modifier_rank=0 if changes else None):
         offload._remove_module_hooks()
         try:
@@ -96,6 +98,25 @@ class HandedOut:
             absent[0].all_gather(param_list=absent)
             self._inside = True
         return iter(found)
+
+
+@contextmanager
+def in_step(engine: Any) -> Iterator[None]:
+    """Stage 3, around a step that is not the engine's forward: what a layer takes of another's parameters, and what the
+    step itself takes, is gathered as it is there.
+    """
+    FWD_MODULE_STACK.append(engine.module)
+    mark_forward(engine, True)
+    try:
+        yield
+    finally:
+        mark_forward(engine, False)
+        FWD_MODULE_STACK.pop()
+
+
+def mark_forward(engine: Any, inside: bool) -> None:
+    for part in engine.module.modules():
+        part._parameters._in_forward = inside
 
 
 @contextmanager

@@ -230,7 +230,15 @@ class DeepSpeedStrategy(Strategy):
         from ..engines import deepspeed_whole
 
         self._handed_out = deepspeed_whole.HandedOut(module, self._together)
-        return self._handed_out.around(step)
+        handed = self._handed_out.around(step)
+        if not self.manual:
+            return handed
+
+        def gathering(*args: Any) -> Any:
+            with deepspeed_whole.in_step(self.engine):
+                return handed(*args)
+
+        return gathering
 
     def around_own_step(self, step: Callable[..., Any]) -> Callable[..., Any]:
         return self._handed_out.around(step) if self._handed_out is not None else step
@@ -297,8 +305,16 @@ class DeepSpeedStrategy(Strategy):
             loss = self.engine(lambda: loss)  # its forward tells it of the backward that comes
         with self._in_backward():
             self.engine.backward(loss, *args, **kwargs)
+        if self.manual and self.stage == 3:
+            self._step_goes_on()
         if not self.own:
             self.after_backward()
+
+    def _step_goes_on(self) -> None:
+        """The engine's forward is over, and the module's step is not."""
+        from ..engines import deepspeed_whole
+
+        deepspeed_whole.mark_forward(self.engine, True)
 
     def before_backward(self, loss: torch.Tensor) -> None:
         self._check_frozen()

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 from engine_matrix import numbers
-from launching import answers, ptrun
+from launching import answers, ptrun, run
 from ptmigrate.runtime import DeepSpeedStrategy
 from ptmigrate.runtime.errors import ConfigurationError
 
@@ -99,3 +99,59 @@ def test_a_checkpoint_at_the_end_of_training_leaves_the_weights_whole_in_stage_3
     options = ("--accelerator", "cpu", "--devices", "1", "--strategy", "deepspeed_stage_3")
     done = ptrun(*options, str(tmp_path / "end.py"), cwd=tmp_path)
     assert done.stdout.splitlines()[-1:] == ["True [4, 1]"], done.stderr[-4000:]
+
+
+HARD_LAYERS = """
+import sys
+import torch
+from ptmigrate.runtime import Module, Trainer
+
+class Net(Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(1)
+        self.attention = torch.nn.MultiheadAttention(4, 2, batch_first=True)
+        self.lstm = torch.nn.LSTM(4, 4, batch_first=True)
+        self.last = torch.nn.Linear(4, 1)
+        self.norms = []
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.1)
+
+    def training_step(self, batch, batch_idx):
+        x = self.attention(batch, batch, batch)[0]  # which takes the parameters of a layer in it
+        out = torch.nn.functional.linear(self.lstm(x)[0], self.last.weight, self.last.bias)
+        return out.pow(2).mean()
+
+class Manual(Net):
+    automatic_optimization = False
+
+    def training_step(self, batch, batch_idx):
+        for _ in range(2):
+            self.optimizers().zero_grad()
+            self.manual_backward(super().training_step(batch, batch_idx))
+            self.optimizers().step()
+
+class Hooked(Net):
+    def on_after_backward(self):
+        self.norms.append(sum(float(p.grad.norm()) for p in self.parameters()))
+
+generator = torch.Generator().manual_seed(2)
+loader = torch.utils.data.DataLoader(torch.randn(8, 3, 4, generator=generator), 4)
+for kind in (Manual, Hooked):
+    found = []
+    for strategy in ("single", "deepspeed_stage_3"):
+        net, fits = kind(), 2 if kind is Hooked else 1
+        for _ in range(fits):
+            options = {"logger": False, "enable_checkpointing": False, "accelerator": "cpu", "devices": 1}
+            Trainer(max_epochs=1, strategy=strategy, **options).fit(net, loader)
+        found.append([*net.norms, *(float(p.detach().abs().sum()) for p in net.parameters())])
+    print(torch.tensor(found[0]).allclose(torch.tensor(found[1]), atol=1e-5))
+"""
+
+
+@pytest.mark.slow
+def test_layers_that_take_parameters_of_others_and_a_second_fit_in_stage_3(tmp_path):
+    (tmp_path / "layers.py").write_text(HARD_LAYERS)
+    done = run(str(tmp_path / "layers.py"))
+    assert done.stdout.splitlines().count("True") == 2, done.stderr[-4000:]

@@ -1,0 +1,41 @@
+"""Which line of the original one of the result was."""
+
+from ptmigrate.migrate.line_map import line_map
+from ptmigrate.migrate.migrate import migrate_text
+
+OLD = "def f(m, loader):\n    for x in loader:\n        a = m(x)\n        b = g(a)\n    return b\n"
+
+
+def test_lines_that_stayed():
+    line = line_map("# new\n" + OLD, OLD)
+    assert [line(n) for n in range(2, 7)] == [1, 2, 3, 4, 5]
+
+
+def test_a_line_in_a_method_is_the_one_that_says_the_same():
+    new = "class M:\n    def step(self, x):\n        self.a = self.m(x)\n            self.b = g(self.a)\n" + OLD[:52]
+    line = line_map(new, OLD)
+    assert [line(3), line(4)] == [3, 4]
+
+
+def test_of_several_that_say_the_same_none_is_taken_for_the_other():
+    old = "if a:\n    f(1)\nelse:\n    f(1)\n"
+    assert line_map("if a:\n    f(1)\nelif b:\n  f(1)\n", old)(4) in (2, 3, 4)
+
+
+def test_a_line_that_is_new_is_where_it_stands():
+    assert line_map("x = 1\nq = 7\ny = 2\n", "x = 1\np = 3\ny = 2\n")(2) == 2
+
+
+def test_what_is_told_of_a_lifted_step_stands_at_its_own_line():
+    text = """import torch
+def train(net, loader, opt, crit, writer):
+    for i, (a, b) in enumerate(loader):
+        loss = crit(net(a), b); loss.backward(); opt.step()
+        writer.add_scalar("x", loss.item(), i)
+        writer.add_scalar("y", loss.cpu().detach().numpy(), i)
+        grad = net.w.grad.cpu().numpy()
+        writer.add_histogram("g", grad, i)
+"""
+    result = migrate_text(text)
+    assert result.plan == "manual"
+    assert [n.line for n in result.attention if n.code == "PTM304"] == [6, 7]

@@ -9,7 +9,6 @@ from functools import cache
 
 from .facts.text import lines_of
 
-
 OWN = re.compile(r"\bself\.")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
-from .chunks import Chunk
+from .chunks import Chunk, given_arguments
 from .nodes import is_call_of, is_mode_call, local_function
 from .recipe import CannotLift, Recipe
 
@@ -68,17 +68,27 @@ def drops_mode(facts: Facts, recipe: Recipe, chunk: Chunk) -> list[ast.stmt]:
     found = {s: name for s in chunk.statements for mode in MODES if (name := is_mode_call(s, mode))}
     if not found or e is None:
         return []
+    models = {*found.values(), *_given_to(chunk, set(found.values()))}
     around = {recipe.epoch_loop, *((e.function,) if e.function is not None else ())}
     lifted = {s.value for s in e.before if isinstance(s, ast.Expr) and any(is_mode_call(s, mode) for mode in MODES)}
     trunk = facts.scopes.scope_of(recipe.epoch_loop)
     homes = [facts.scopes.module, *([trunk] if all(name in trunk.stores for name in found.values()) else [])]
     for call in facts.walk(ast.Call):
-        if call in lifted or not (_changes_mode(call) or _hands_away(facts, call, set(found.values()))):
+        if call in lifted or not (_changes_mode(call) or _hands_away(facts, call, models)):
             continue
         after = call.lineno > (recipe.epoch_loop.end_lineno or 0) and facts.scopes.scope_of(call) in homes
         if not after or any(up in around for up in facts.scopes.ancestors(call)):
             return []
-    return [] if any(_works_on(facts, recipe, name) for name in set(found.values())) else list(found)
+    return [] if any(_works_on(facts, recipe, name) for name in models) else list(found)
+
+
+def _given_to(chunk: Chunk, parameters: set[str]) -> set[str]:
+    """What the call of the pass gives these parameters: the names of the models where the loop stands."""
+    p = chunk.passing
+    if p is None or p.function is None or p.call is None:
+        return set()
+    given = given_arguments(p.function, p.call)
+    return {v.id for name, v in given.items() if name in parameters and isinstance(v, ast.Name)}
 
 
 def _works_on(facts: Facts, recipe: Recipe, model: str) -> bool:

@@ -145,6 +145,26 @@ def name_the_epoch(facts: Facts) -> str | None:
     return None
 
 
+def name_the_first(facts: Facts) -> str | None:
+    """`for epoch in range(epoch + 1, n):` begins at a name of its own: in the epochs `epoch` is another number."""
+    batches = step_loop(facts)
+    loop = epochs_of(facts, batches) if isinstance(batches, ast.For) else None
+    if not (isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and isinstance(loop.iter, ast.Call)):
+        return None
+    counted = loop.iter.args[0] if is_progress(facts, loop.iter) and loop.iter.args else loop.iter
+    first = counted.args[0] if isinstance(counted, ast.Call) and len(counted.args) == 2 else None
+    if first is None or loop.target.id not in {n.id for n in walk(first) if isinstance(n, ast.Name)}:
+        return None
+    scope, name = facts.scopes.scope_of(loop), f"first_{loop.target.id}"
+    while name in scope.stores or name in scope.params or name in scope.loads:
+        name += "_"
+    edits = Edits(facts)
+    line = f"{facts.text.margin(loop)}{name} = {facts.text.get(first)}"
+    edits.replace_lines(loop.lineno, loop.lineno - 1, [line])
+    edits.replace_node(first, name)
+    return edits.done()
+
+
 def _counts_epochs(facts: Facts, loop: ast.For) -> bool:
     """Over a range of numbers called epochs, and not left in the middle."""
     counted = loop.iter

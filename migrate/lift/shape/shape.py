@@ -12,7 +12,7 @@ from .flags import write_out_flags
 from .hoist import hoist_passes
 from .inline import inline_step
 from .iterators import draw_in_a_loop
-from .loops import around_lone_loop, count_whiles, end_whiles, name_the_epoch
+from .loops import around_lone_loop, count_whiles, end_whiles, name_the_epoch, name_the_first
 from .modes import switch_in_place
 from .parameters import name_given
 from .phases import write_out_phases
@@ -24,6 +24,7 @@ from .walrus import name_before
 
 STEPS: tuple[Callable[[Facts], str | None], ...] = (
     name_the_epoch,
+    name_the_first,
     name_given,
     switch_in_place,
     add_in_place,

@@ -1,6 +1,6 @@
 """The mode that an evaluation leaves the model in: with dropout, the losses tell it. Run before and after."""
 
-from textwrap import indent
+from textwrap import dedent, indent
 
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
@@ -120,6 +120,17 @@ optimizer = torch.optim.SGD(model.parameters(), 0.1)
 def test_a_mode_that_is_set_after_the_loop(local, below, forth):
     above, inside = ("", indent(MADE, "    ").strip()) if local else (MADE, "pass")
     text = IN_MAIN.format(above=above, inside=inside, forth=forth, below=below)
+    check_same(text, "module")
+
+
+@pytest.mark.parametrize("name", ["model", "net"])
+@pytest.mark.parametrize("below", ["pass", "model.train()"])
+def test_a_function_that_sets_the_mode_under_another_name(name, below):
+    """What the model does below the loop it does in the mode that the last evaluation left it in."""
+    inline = IN_MAIN[IN_MAIN.index("        model.eval()") : IN_MAIN.index("        print(")]
+    test = f"def test({name}):\n{dedent(inline).replace('model', name)}return right\n".replace("\n", "\n    ").rstrip()
+    text = IN_MAIN.replace(inline, "        right = test(model)\n")
+    text = text.format(above=f"{MADE}\n{test}\n", inside="pass", forth="model.train()", below=below)
     check_same(text, "module")
 
 

@@ -119,6 +119,15 @@ for fold in range(2):
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 {indent(TEACH.replace("model", "net").replace("teacher", "again"), "    ")}
 """,
+    "in the mode that an evaluation left": ONE
+    + CHECK.replace("    net.train()\n", "    print(right)\n")
+    + TEACH.replace("    for x, y", "    model.train()\n    for x, y").replace(
+        "    print(", "    check(model)\n    print("
+    )
+    + TEACH.replace("teacher", "again"),
+    "on from where the first stopped": ONE
+    + TEACH.replace("    print(", "    if loss.item() < 1.1:\n        break\n    print(")
+    + TEACH.replace("range(args.epochs)", "range(epoch + 1, epoch + 3)"),
     "two adversaries after a warm up": NETS
     + TEACH
     + """

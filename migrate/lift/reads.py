@@ -157,6 +157,7 @@ def _exposed_inside(s: ast.stmt, under: Mapping[str, set[str]]) -> set[str]:
     """Reads of a compound statement: its own expressions, and what its blocks expose."""
     held = under.get(ast.unparse(s.test), set()) if isinstance(s, ast.If) and under else set()
     found: set[str] = set()
+    own_reads: set[str] = set()  # `for x in f(x):` reads it before it is the loop's
     own_targets: set[str] = set()
     for name, value in ast.iter_fields(s):
         if name in ("body", "orelse", "finalbody") and isinstance(value, list):
@@ -168,11 +169,12 @@ def _exposed_inside(s: ast.stmt, under: Mapping[str, set[str]]) -> set[str]:
             own_targets = {n.id for n in walk(value) if isinstance(n, ast.Name)}
         elif name == "items":
             for item in value:
-                found |= {n.id for n in walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+                reads = {n.id for n in walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+                own_reads |= reads - own_targets
                 own_targets |= {n.id for n in walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         elif isinstance(value, ast.AST):
-            found |= {n.id for n in names_of(value) if isinstance(n.ctx, ast.Load)}
-    return found - own_targets
+            own_reads |= {n.id for n in names_of(value) if isinstance(n.ctx, ast.Load)}
+    return (found - own_targets) | own_reads
 
 
 def stored(statements: list[ast.stmt]) -> set[str]:

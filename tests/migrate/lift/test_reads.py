@@ -19,6 +19,10 @@ CASES = {
     "the loop between sets it": ("if a.c:\n    x = 1\nfor p in r:\n    if a.c:\n        f(x)\n    a.c = p\n", True),
     "a test that may change its mind": ("if g():\n    x = 1\nif g():\n    f(x)\n", True),
     "under a condition in it": ("if a.c:\n    if b:\n        x = 1\nif a.c:\n    f(x)\n", True),
+    "what a loop over it is made of": ("for x in range(x + 1, 9):\n    f(x)\n", True),
+    "the loop's own": ("for x in range(9):\n    f(x)\n", False),
+    "what is opened by its name": ("with open(x) as x:\n    f(x)\n", True),
+    "opened before": ("with open(p) as x, g(x):\n    f(x)\n", False),
     "in a loop that may be empty": ("for i in r:\n    if a.c:\n        x = 1\nif a.c:\n    f(x)\n", True),
 }
 

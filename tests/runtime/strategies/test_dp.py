@@ -232,6 +232,18 @@ def test_a_step_that_changes_parameters_would_do_so_once_a_device(traceless):
     assert trained(Moves(traceless), 1)[1].global_step == 6
 
 
+class MovesLate(Net):
+    def training_step(self, batch, batch_idx):
+        if self.global_step >= 2:
+            self.net[2].bias.data.mul_(0.9)
+        return super().training_step(batch, batch_idx)
+
+
+def test_a_step_that_changes_parameters_later_without_a_trace_is_found():
+    with pytest.raises(ConfigurationError, match=r"changes the parameter 'net\.2\.bias'"):
+        trained(MovesLate(), 2)
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -62,6 +62,14 @@ QUIET = {
 }
 
 
+class Cases(dict):
+    """The cases of a file, by name; as a decorator it adds one."""
+
+    def __call__(self, function):
+        self[function.__name__] = function
+        return function
+
+
 def data(n=83, seed=5):
     generator = torch.Generator().manual_seed(seed)
     return TensorDataset(torch.randn(n, 4, generator=generator), torch.randint(0, 3, (n,), generator=generator))

@@ -6,15 +6,10 @@ import os
 import pytest
 import torch
 import torchmetrics
-from sides import check, common, data, fit, outcome
+from sides import Cases, check, common, data, fit, outcome
 from torch.utils.data import DataLoader
 
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
+case = Cases()
 
 
 def logged(side, **more):
@@ -220,6 +215,6 @@ def a_value_that_never_comes(side):
     return names_kept(side, {"limit_val_batches": 0}, monitor="absent")
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", case)
 def test_same(name, tmp_path, monkeypatch):
-    check(CASES[name], tmp_path, monkeypatch)
+    check(case[name], tmp_path, monkeypatch)

@@ -5,15 +5,10 @@ import os
 import pytest
 import torch
 import torch.nn.functional as F
-from sides import QUIET, check, common, data, fit, outcome, plain
+from sides import QUIET, Cases, check, common, data, fit, outcome, plain
 from torch.utils.data import DataLoader
 
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
+case = Cases()
 
 
 def files(d="."):
@@ -465,6 +460,6 @@ def evaluated_from_a_checkpoint(side):
     return plain([results, module.calls, counting.count, names, kept.best_model_score])
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", case)
 def test_same(name, tmp_path, monkeypatch):
-    check(CASES[name], tmp_path, monkeypatch)
+    check(case[name], tmp_path, monkeypatch)

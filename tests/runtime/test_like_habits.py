@@ -6,15 +6,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 from ptmigrate.runtime import Callback, Module, Trainer
-from sides import QUIET, check, common, data, fit, outcome, plain, rate
+from sides import QUIET, Cases, check, common, data, fit, outcome, plain, rate
 from torch.utils.data import DataLoader
 
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
+case = Cases()
 
 
 @case
@@ -293,9 +288,9 @@ def a_batch_sampler_s_own_sampler_hears_of_the_epoch(side):
     return outcome(*fit(side, common(side), {}, (DataLoader(data(20), batch_sampler=batches),)))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", case)
 def test_same(name, tmp_path, monkeypatch):
-    check(CASES[name], tmp_path, monkeypatch)
+    check(case[name], tmp_path, monkeypatch)
 
 
 class Counts(Callback):

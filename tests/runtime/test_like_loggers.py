@@ -4,16 +4,12 @@ import os
 
 import pytest
 import torch
-from sides import check, common, data, fit, outcome, plain
+from sides import Cases, check, common, data, fit, outcome, plain
 from torch.utils.data import DataLoader
 
-CASES = {}
 LOADERS = (DataLoader(data(20), 8), DataLoader(data(10, 9), 10))
 
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
+case = Cases()
 
 
 @case
@@ -98,6 +94,6 @@ def tensorboards_graph_and_hyperparameters(side):
     )
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", case)
 def test_like_lightning(name, tmp_path, monkeypatch):
-    check(CASES[name], tmp_path, monkeypatch)
+    check(case[name], tmp_path, monkeypatch)

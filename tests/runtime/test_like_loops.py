@@ -2,15 +2,10 @@
 
 import pytest
 import torch
-from sides import QUIET, THEIRS, check, common, data, fit, outcome, plain
+from sides import QUIET, THEIRS, Cases, check, common, data, fit, outcome, plain
 from torch.utils.data import DataLoader
 
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
+case = Cases()
 
 
 MODULE_HOOKS = [
@@ -438,6 +433,6 @@ def print_and_misc(side):
     return outcome(m, t)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", case)
 def test_same(name, tmp_path, monkeypatch):
-    check(CASES[name], tmp_path, monkeypatch)
+    check(case[name], tmp_path, monkeypatch)

@@ -5,19 +5,14 @@ import os
 import pytest
 import torch
 import torch.nn.functional as F
-from sides import QUIET, check, common, data, fit, outcome, plain, rate
+from sides import QUIET, Cases, check, common, data, fit, outcome, plain, rate
 from torch import nn
 from torch.optim import lr_scheduler
 from torch.utils.data import DataLoader, TensorDataset, random_split
 
 OUR_HOOKS = ("on_epoch_complete", "on_train_batches_end")
 
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
+case = Cases()
 
 
 @case
@@ -339,6 +334,6 @@ def test_log_in_every_hook(name, options, tmp_path, monkeypatch):
     check(run, tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", case)
 def test_projects(name, tmp_path, monkeypatch):
-    check(CASES[name], tmp_path, monkeypatch)
+    check(case[name], tmp_path, monkeypatch)

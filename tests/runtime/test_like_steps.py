@@ -3,15 +3,10 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from sides import check, common, data, fit, outcome, rate
+from sides import Cases, check, common, data, fit, outcome, rate
 from torch.utils.data import DataLoader
 
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
+case = Cases()
 
 
 @case
@@ -483,6 +478,6 @@ def skip_rest(side):
     return outcome(*fit(side, M, {"accumulate_grad_batches": 3}))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", case)
 def test_same(name, tmp_path, monkeypatch):
-    check(CASES[name], tmp_path, monkeypatch)
+    check(case[name], tmp_path, monkeypatch)

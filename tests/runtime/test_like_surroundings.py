@@ -9,16 +9,11 @@ import glob
 import pytest
 import torch
 import torch.nn.functional as F
-from sides import QUIET, check, common, data, fit, outcome, plain
+from sides import QUIET, Cases, check, common, data, fit, outcome, plain
 from torch.optim import lr_scheduler
 from torch.utils.data import DataLoader
 
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
+case = Cases()
 
 
 def answer(run):
@@ -358,6 +353,6 @@ def arguments_that_are_refused(side):
     return [answer(lambda more=more: type(side.Trainer(**{**QUIET, **more})).__name__) for more in given]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", case)
 def test_like_lightning(name, tmp_path, monkeypatch):
-    check(CASES[name], tmp_path, monkeypatch)
+    check(case[name], tmp_path, monkeypatch)

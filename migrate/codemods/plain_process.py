@@ -138,6 +138,11 @@ class PlainProcess(Codemod):
             if found.averages(a):
                 says = f"`{facts.short(a)}` removed: nothing was summed over processes"
                 yield Change(a, self.edit(facts, a, says), None, (a,))
+        for quotient in facts.walk(ast.BinOp):
+            if found.divides_a_sum(quotient) and not facts.in_formatted_string(quotient):
+                says = f"`{facts.short(quotient)}`: nothing was summed over processes"
+                left = source(facts.text.get(quotient.left))
+                yield Change(quotient, self.edit(facts, quotient, says), left, (quotient.right,))
 
     def _gathers(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         """`dist.all_gather(parts, x)` puts x into the only part."""

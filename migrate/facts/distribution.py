@@ -219,15 +219,36 @@ class Distribution:
 
     def averages(self, a: ast.AugAssign) -> bool:
         """`t /= world_size` in a function that sums over the processes by hand."""
-        if not isinstance(a.op, ast.Div) or not self.is_world(a.value):
+        known = isinstance(a.op, ast.Div) and (self.is_world(a.value) or self.is_given_as_world(a.value))
+        return known and self._is_summed(a.target)
+
+    def divides_a_sum(self, q: ast.BinOp) -> bool:
+        """`t / args.n`, where t was summed over as many processes."""
+        return isinstance(q.op, ast.Div) and self.is_given_as_world(q.right) and self._is_summed(q.left)
+
+    def is_given_as_world(self, node: ast.expr, depth: int = 0) -> bool:
+        """Whether processes are started or connected with `nprocs=node`; or a parameter that every call gives that."""
+        scopes, name = self.facts.scopes, node.id if isinstance(node, ast.Name) else ""
+        home = scopes.scope_of(node).lookup(name)
+        alike = (w for w in self._worlds if ast.unparse(w) == ast.unparse(node))
+        if any(not name or scopes.scope_of(w).lookup(name) is home for w in alike):
+            return True
+        if home is None or name not in home.params or name in home.stores or depth > 2:
             return False
-        name = ast.unparse(a.target)
-        return any(
-            full in (D + "all_reduce", D + "reduce")
-            and c.args
-            and ast.unparse(c.args[0]).split(".")[0] == name.split(".")[0]
-            for c, full in self.full.items()
-        )
+        given = self.facts.devices.given(home, name) or ()
+        return bool(given) and all(self.is_given_as_world(v, depth + 1) for v in given)
+
+    @cached_property
+    def _worlds(self) -> list[ast.expr]:
+        """What is given as the number of processes, where they are started and connected."""
+        started = [argument_at(c, "nprocs", 2) for c in self.spawns]
+        connected = [argument_at(c, "world_size", 3) for c, f in self.full.items() if f == D + "init_process_group"]
+        return [g for g in (*started, *connected) if isinstance(g, ast.Name | ast.Attribute)]
+
+    def _is_summed(self, t: ast.expr) -> bool:
+        name = ast.unparse(t).split(".")[0]
+        summed = (c for c, full in self.full.items() if full in (D + "all_reduce", D + "reduce"))
+        return any(c.args and ast.unparse(c.args[0]).split(".")[0] == name for c in summed)
 
     # -- ranks and worlds ------------------------------------------------------------------------------------
 

@@ -255,3 +255,36 @@ def test_globals_that_a_text_may_set_are_not_known():
     )
     kept = migrate_text(f"{head}{ranks}model = Net().to(device)\n").text
     assert "device = 'cuda'\n" in kept
+
+
+SUMS = """import torch, torch.distributed as dist, torch.multiprocessing as mp
+def mean(t, n):
+    t = t.clone()
+    dist.all_reduce(t)
+    {divided}
+def worker(gpu, args):
+    dist.init_process_group("nccl", world_size={connected}, rank=gpu)
+    print(mean(torch.ones(1), {given}))
+mp.spawn(worker, nprocs=args.procs, args=(args,))
+"""
+
+
+@pytest.mark.parametrize("divided", ["t /= n\n    return t", "return t / n", "return torch.div(t, 1) + t / n"])
+@pytest.mark.parametrize("connected", ["args.procs", "2"])
+def test_a_sum_that_is_no_more_is_not_divided_by_what_processes_are_started_with(divided, connected):
+    text = migrated(SUMS.format(divided=divided, connected=connected, given="args.procs"), select="PTM420").text
+    assert "t /= n" not in text and "t / n" not in text and "all_reduce" not in text
+
+
+@pytest.mark.parametrize(
+    "divided,given",
+    [("t /= n\n    return t", "args.steps"), ("return t / n", "len(x)"), ("return x / n", "args.procs")],
+)
+def test_what_is_divided_by_another_number_is_divided_still(divided, given):
+    text = migrated(SUMS.format(divided=divided, connected="2", given=given), select="PTM420").text
+    assert divided in text
+
+
+def test_a_name_of_another_scope_is_another_number():
+    text = SUMS.format(divided="t /= n\n    return t", connected="2", given="3").replace("args.procs", "n")
+    assert "t /= n" in migrated(text, select="PTM420").text

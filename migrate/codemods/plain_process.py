@@ -7,6 +7,7 @@ world go; a rank is 0 and a world is 1. A script whose processes talk in other w
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import partial
 
@@ -30,6 +31,7 @@ from .rewrites import source, statement, take_argument, take_branch, take_value
 
 REDUCES = {f"torch.distributed.{n}" for n in ("all_reduce", "reduce", "broadcast", "barrier")}
 WHY = "the runtime starts and connects the processes"
+CUTS = re.compile(r"""["']module\.["']""")
 
 
 class PlainProcess(Codemod):
@@ -81,6 +83,7 @@ class PlainProcess(Codemod):
         attributes = [a for a in found.module_attributes() if not facts.in_formatted_string(a)]
         facts.unwrapped |= {a: a.value for a in attributes}
         facts.unwrapped |= {choice: getattr(choice, field) for choice, field in found.unwrapping_choices()}
+        self._keys(facts, found)
         yield from self._to_themselves(facts, found)
         for call in found.wrapped:
             inner = facts.unwrapped[call]
@@ -94,6 +97,13 @@ class PlainProcess(Codemod):
         for attribute in attributes:
             says = f"`{facts.short(attribute)}`: nothing wraps the model"
             yield Change(attribute, self.edit(facts, attribute, says), take_value)
+
+    def _keys(self, facts: Facts, found: Distribution) -> None:
+        """A file that the script saved before has other keys than its model, unless the script itself cuts them."""
+        loads = found.states("load_state_dict") if "torch.load" in found.full.values() else []
+        if loads and not CUTS.search(facts.text.text):
+            says = "nothing wraps the model: the keys of a file that was saved of the wrapped one begin with `module.`"
+            self._tell(facts, loads[0], f"`{facts.short(loads[0])}`: {says}")
 
     def _to_themselves(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         """What would be `model = model`, or `model if many else model`, and what asks whether it is wrapped."""
@@ -211,8 +221,10 @@ class PlainProcess(Codemod):
 
 
 def _whose(found: Distribution, wrapper: ast.AST) -> str:
-    converts = isinstance(wrapper, ast.Call) and found.full.get(wrapper) in CONVERTERS
-    return "the Trainer's sync_batchnorm= does it" if converts else "the runtime wraps the model"
+    if isinstance(wrapper, ast.Call) and found.full.get(wrapper) in CONVERTERS:
+        return "the Trainer's sync_batchnorm= does it"
+    keys = "; the keys of its state begin with no `module.` now" if found.states("state_dict") else ""
+    return f"the runtime wraps the model{keys}"
 
 
 def _is_out(facts: Facts, s: ast.stmt, removed: set[ast.AST]) -> bool:

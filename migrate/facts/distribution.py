@@ -71,6 +71,7 @@ def mentions_processes(text: str) -> bool:
     return PROCESSES.search(text) is not None
 
 
+MOVES = ("cuda", "to", "cpu", "float", "double", "half", "train", "eval")  # a model's methods that return it
 CHECKPOINTS = "deepspeed.checkpointing."  # what they compute again is each process's own
 
 
@@ -123,17 +124,20 @@ class Distribution:
 
     @cached_property
     def wrapped_names(self) -> set[str]:
-        """Names and attributes that hold a wrapped model, parameters that are given one too."""
+        """Names and attributes that hold a wrapped model, parameters that get one too; `f()` where f returns one."""
         found: set[str] = set(self.facts.wrapped)
         for c in self.wrapped:
-            for up in self.facts.scopes.ancestors(c):
-                if isinstance(up, ast.Assign):
-                    found.update(_last(t) for t in up.targets)
-                if isinstance(up, ast.stmt):
-                    break
+            statement = next(up for up in self.facts.scopes.ancestors(c) if isinstance(up, ast.stmt))
+            found |= self._holders(statement)
+        passed_on = [s for kind in (ast.Assign, ast.Return) for s in self.facts.walk(kind) if s.value is not None]
         grew = True
         while grew:
             grew = False
+            for s in passed_on:
+                given_on = isinstance(s, ast.Return) or isinstance(s.value, ast.Call)
+                if given_on and _last(s.value) in found and not self._holders(s) <= found:
+                    found |= self._holders(s)
+                    grew = True
             for f in self.facts.walk(ast.FunctionDef):
                 for name in self.facts.scopes.by_node[f].params:
                     given = self.facts.devices.given(self.facts.scopes.by_node[f], name) or []
@@ -145,6 +149,14 @@ class Distribution:
                         grew = True
         found.discard("")
         return found
+
+    def _holders(self, s: ast.stmt) -> set[str]:
+        """The names of what holds the value of a statement."""
+        if isinstance(s, ast.Assign):
+            return {_last(t) for t in s.targets} - {""}
+        if isinstance(s, ast.Return):
+            return {f"{f.name}()" for f in self.facts.scopes.ancestors(s) if isinstance(f, ast.FunctionDef)}
+        return set()
 
     def module_attributes(self) -> Iterator[ast.Attribute]:
         """`model.module` where model was wrapped."""
@@ -158,6 +170,11 @@ class Distribution:
                 and a not in inside
             ):
                 yield a
+
+    def states(self, method: str) -> list[ast.Call]:
+        """Calls of `state_dict` or `load_state_dict` of what is wrapped: the keys begin with `module.` there."""
+        calls = [c for c in self.full if isinstance(c.func, ast.Attribute) and c.func.attr == method]
+        return [c for c in calls if _last(c.func.value) in self.wrapped_names]  # type: ignore[attr-defined]
 
     def asks_if_wrapped(self, test: ast.expr) -> bool:
         """`isinstance(model, DataParallel)`, which nothing is any more."""
@@ -374,6 +391,9 @@ def _default(node: ast.expr) -> ast.expr | None:
 
 
 def _last(node: ast.AST) -> str:
+    if isinstance(node, ast.Call):
+        moved = isinstance(node.func, ast.Attribute) and node.func.attr in MOVES
+        return _last(node.func.value) if moved else f"{_last(node.func)}()"  # type: ignore[attr-defined]
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""

@@ -71,6 +71,8 @@ def test_by_hand_goes(before, after):
         ("a, b = nn.DataParallel(a), nn.DataParallel(b)\ngo()", "go()"),
         ("model = nn.DataParallel(nn.DataParallel(model))\ngo()", "go()"),
         ("m = nn.DataParallel(m)\nif isinstance(m, (nn.DataParallel, DDP)):\n    m = m.module\ngo()", "go()"),
+        ("def make():\n    return nn.DataParallel(Net())\nn = make().cuda()\nprint(n.module.f(), make().module.g())", "def make():\n    return Net()\nn = make().cuda()\nprint(n.f(), make().g())"),
+        ("def make():\n    m = nn.DataParallel(Net())\n    return m\nclass T:\n    def __init__(self):\n        self.net = make()\n    def f(self):\n        return self.net.module.f()", "def make():\n    m = Net()\n    return m\nclass T:\n    def __init__(self):\n        self.net = make()\n    def f(self):\n        return self.net.f()"),
         ("def save(m):\n    torch.save(m.module, 'x')\nnet = nn.DataParallel(Net())\nsave(net)", "def save(m):\n    torch.save(m, 'x')\nnet = Net()\nsave(net)"),
     ],
 )  # fmt: skip
@@ -288,3 +290,33 @@ def test_what_is_divided_by_another_number_is_divided_still(divided, given):
 def test_a_name_of_another_scope_is_another_number():
     text = SUMS.format(divided="t /= n\n    return t", connected="2", given="3").replace("args.procs", "n")
     assert "t /= n" in migrated(text, select="PTM420").text
+
+
+WRAPS = "net = nn.DataParallel(Net())\n"
+LOADS = "state = torch.load('x.pt')\nnet.load_state_dict(state)\n"
+
+
+def told_of_keys(script):
+    return [
+        n.line for n in migrate_text(HEAD + script, is_script=True).attention if "begin with `module.`" in n.message
+    ]
+
+
+def test_a_file_saved_of_a_wrapped_model_has_other_keys():
+    line = len((HEAD + WRAPS + LOADS).splitlines())
+    assert told_of_keys(WRAPS + LOADS) == [line]
+    edits = migrate_text(HEAD + WRAPS + "torch.save(net.state_dict(), 'x.pt')\n", is_script=True).edits
+    assert any("the keys of its state begin with no `module.` now" in e.message for e in edits)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        WRAPS + LOADS.replace("net.", "net.module."),
+        WRAPS + LOADS.replace("(state)", "({k.replace('module.', ''): v for k, v in state.items()})"),
+        WRAPS + "best = copy.deepcopy(net.state_dict())\nnet.load_state_dict(best)\n",
+        "net = Net()\n" + LOADS + "net = nn.DataParallel(net)\n".replace("net =", "many ="),
+    ],
+)
+def test_keys_that_are_as_before(script):
+    assert not told_of_keys(script)

@@ -210,7 +210,8 @@ class PipelineStrategy(Strategy):
                 return out.sum() * 0.0  # the step gives none for the whole batch either
             return loss if sums else loss * (len(rows) / size)
 
-        schedule = cut.schedule(SCHEDULES[self.schedule], pieces, size // pieces, loss_of)
+        kind = self.schedule if pieces >= cut.count else "gpipe"  # 1F1B needs a micro-batch for each stage
+        schedule = cut.schedule(SCHEDULES[kind], pieces, size // pieces, loss_of)
         given = (taken,) if cut.first else ()
         target = {"target": torch.arange(size), "losses": []} if cut.last else {}
         schedule.step(*given, **target)

@@ -217,6 +217,12 @@ class Sequential(SGD):
         return loss
 
 
+class OneLeft(Sequential):
+    """Its last batch is one sample: fewer micro-batches than stages."""
+
+    batch_size = 6
+
+
 class Pair(torch.nn.Module):
     """A layer that gives two tensors."""
 
@@ -243,8 +249,8 @@ def data():
     return TensorDataset(torch.randn(103, 4, generator=generator), torch.randint(0, 3, (103,), generator=generator))
 
 
-def loader(shuffle=True):
-    return DataLoader(data(), 8, shuffle=shuffle)
+def loader(shuffle=True, size=8):
+    return DataLoader(data(), size, shuffle=shuffle)
 
 
 CASES = {
@@ -269,6 +275,7 @@ CASES = {
         Sequential,
         {"strategy": PipelineStrategy(schedule="1f1b", checkpoint=True), "accumulate_grad_batches": 3},
     ),
+    "1f1b-of-one": (OneLeft, {"strategy": PipelineStrategy(schedule="1f1b")}),
     "sequential-bf16": (Sequential, {"precision": "bf16-mixed"}),
     "bf16": (Net, {"precision": "bf16-mixed"}),
     "half": (Net, {"precision": "16-mixed", "gradient_clip_val": 0.05}),
@@ -281,7 +288,7 @@ def fit(kind, options, epochs=2, path=None, resume=None):
     module = kind()
     trainer = Trainer(max_epochs=epochs, **options)
     torch.manual_seed(4)
-    trainer.fit(module, loader(), ckpt_path=resume)
+    trainer.fit(module, loader(size=getattr(kind, "batch_size", 8)), ckpt_path=resume)
     if path is not None:
         trainer.save_checkpoint(path)
     return trainer, module

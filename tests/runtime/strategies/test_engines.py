@@ -20,7 +20,15 @@ EVERY = ("plain", "clip", "accumulate", "branches", "zeroed", "evaluate", "valid
 # What DeepSpeed leaves out: it steps unused parameters too.
 SAME_PARAMETERS = ("clip", "accumulate", "evaluate", *MORE)
 CUT = ("pairs", "in-place")  # a pipeline of two, with a balance
-PIPELINE = ("sequential", "1f1b", "sequential+resume", "evaluate+sequential", "validate+sequential", "sequential-bf16")
+PIPELINE = (
+    "sequential",
+    "1f1b",
+    "1f1b-of-one",
+    "sequential+resume",
+    "evaluate+sequential",
+    "validate+sequential",
+    "sequential-bf16",
+)
 # engine -> (the package it needs, its cases)
 ENGINES = {
     "ddp_sharded": ("fairscale", (*EVERY, "clip-value", "own-step", "manual", "thaws", "bf16", "half")),

@@ -129,13 +129,15 @@ class Distribution:
         for c in self.wrapped:
             statement = next(up for up in self.facts.scopes.ancestors(c) if isinstance(up, ast.stmt))
             found |= self._holders(statement)
-        passed_on = [s for kind in (ast.Assign, ast.Return) for s in self.facts.walk(kind) if s.value is not None]
+        passed_on: list[ast.Assign | ast.Return] = [
+            *(s for s in self.facts.walk(ast.Assign) if isinstance(s.value, ast.Call)),
+            *(s for s in self.facts.walk(ast.Return) if s.value is not None),
+        ]
         grew = True
         while grew:
             grew = False
             for s in passed_on:
-                given_on = isinstance(s, ast.Return) or isinstance(s.value, ast.Call)
-                if given_on and _last(s.value) in found and not self._holders(s) <= found:
+                if _last(s.value) in found and not self._holders(s) <= found:  # type: ignore[arg-type]
                     found |= self._holders(s)
                     grew = True
             for f in self.facts.walk(ast.FunctionDef):
@@ -155,7 +157,8 @@ class Distribution:
         if isinstance(s, ast.Assign):
             return {_last(t) for t in s.targets} - {""}
         if isinstance(s, ast.Return):
-            return {f"{f.name}()" for f in self.facts.scopes.ancestors(s) if isinstance(f, ast.FunctionDef)}
+            function = next((f for f in self.facts.scopes.ancestors(s) if isinstance(f, ast.FunctionDef)), None)
+            return {f"{function.name}()"} if function is not None else set()
         return set()
 
     def module_attributes(self) -> Iterator[ast.Attribute]:

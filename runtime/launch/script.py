@@ -20,6 +20,7 @@ from .. import alike
 from ..environment import PREFIX, interactive
 from ..errors import ConfigurationError
 from ..settings import Settings
+from . import interrupts
 from .threads import thread_variables
 
 GRACE = 3.0  # seconds between asking a process to end and ending it
@@ -42,6 +43,7 @@ def start_peers(settings: Settings) -> None:
     os.environ.update({**shared, **ranks_of(0, settings)})
     atexit.register(_leave)
     signal.signal(signal.SIGTERM, _ended)
+    interrupts.listen(_end_all)
     threading.Thread(target=_watch_peers, daemon=True, name="ptmigrate-peers").start()
 
 
@@ -102,8 +104,7 @@ def free_port() -> int:
 
 def _ended(*_: object) -> None:
     """SIGTERM: the others are ended too."""
-    _leaving.set()
-    _end_peers(0.0)
+    _end_all()
     sys.exit(128 + signal.SIGTERM)
 
 
@@ -111,6 +112,10 @@ def _leave() -> None:
     """The script is through here; the others may still be at their last lines, and fail there."""
     if not _leaving.is_set():
         _wait(LAST_WORDS)
+    _end_all()
+
+
+def _end_all() -> None:
     _leaving.set()
     _end_peers(0.0)
 

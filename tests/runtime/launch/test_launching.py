@@ -87,6 +87,31 @@ def test_nothing_outlives_the_launcher(which, sign):
     assert marked(mark) == []
 
 
+def test_ctrl_c_reaches_a_rank_that_waits_in_a_collective():
+    """Its C++ looks for no signals; the other rank does not hear of Ctrl-C."""
+    mark = f"PTMIGRATE_TEST_{os.getpid()}_waits"
+    process = subprocess.Popen(
+        [sys.executable, *two_ways("waits")[1]],
+        env={**environment(), mark: "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert process.stdout is not None
+    while "waiting" not in process.stdout.readline():
+        assert process.poll() is None
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGINT and "interrupted while it waited for other ranks" in told
+    deadline = time.monotonic() + 15
+    while marked(mark) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert marked(mark) == []
+
+
 @pytest.mark.parametrize("which", [0, pytest.param(1, marks=pytest.mark.slow)], ids=["ptrun", "script"])
 def test_workers_do_not_outlive_a_rank_that_leaves(which):
     mark = f"PTMIGRATE_TEST_{os.getpid()}_{which}_workers"

@@ -25,6 +25,10 @@ class Net(Module):
             raise ValueError("the first failure")
         if what in ("exit", "workers") and self.global_rank == 1 and batch_idx == 3:
             sys.exit(7)
+        if what == "waits":
+            self.print("waiting", flush=True)
+            time.sleep(60 * self.global_rank)
+            self.all_reduce(1.0)
         if what == "sleep":
             self.print("sleeping", flush=True)
             time.sleep(60)

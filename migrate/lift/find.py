@@ -21,6 +21,7 @@ from .nodes import is_call_of, local_function
 from .passes import evaluation, pass_in_place, pass_of_function
 from .recipe import CannotLift, DataPass, Optimization, Recipe
 from .step import epoch_schedulers, loose_tensors, optimization, whole_batches
+from .texts import check_texts
 
 COUNTS = ("range", "len", "int", "min", "max", "enumerate", "size", "count")
 PLAIN_ITERABLES = {"range", "zip", "reversed", "sorted", "list", "iter", "itertools", "numpy", "random"}
@@ -97,6 +98,7 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
         unlifted=unlifted if _evaluates(facts, rest) else None,
         reloads=_made_anew(facts, train, epoch_loop),
     )
+    check_texts(recipe)
     recipe.whole_evaluation = evaluates_training(facts, recipe)
     return recipe
 

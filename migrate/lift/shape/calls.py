@@ -6,6 +6,7 @@ import ast
 
 from ...facts.script import Facts
 from ..loaders import values_of
+from ..texts import by_text
 
 MODES = ("train", "eval")
 OF_NETWORKS = ("parameters", "named_parameters", "state_dict", "load_state_dict")
@@ -19,7 +20,7 @@ def only_call(facts: Facts, f: ast.FunctionDef) -> ast.Call | None:
 
 def all_calls(facts: Facts, f: ast.FunctionDef) -> list[ast.Call]:
     """The calls of a function or method; none where it is handed on as a value, too."""
-    if f.decorator_list:
+    if f.decorator_list or by_text(f) is not None:
         return []
     if not facts.scopes.scope_of(f).is_class:
         uses = facts.devices.uses_of_function(f)

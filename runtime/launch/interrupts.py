@@ -15,6 +15,7 @@ from types import FrameType
 
 PATIENCE = 5.0  # seconds in which the main thread has to come to a line of Python
 _heard_at = 0.0  # by the clock that only goes forward
+_ending = threading.Event()
 
 
 def listen(end: Callable[[], None]) -> None:
@@ -33,6 +34,8 @@ def listen(end: Callable[[], None]) -> None:
 
 def _hear(number: int, frame: FrameType | None) -> None:
     global _heard_at
+    if _ending.is_set():  # the collective came back, since its peers are gone: the end is on its way
+        time.sleep(PATIENCE)
     _heard_at = time.monotonic()
     signal.default_int_handler(number, frame)
 
@@ -48,6 +51,7 @@ def _listen(reading: int, end: Callable[[], None]) -> None:
         if signal.SIGINT not in signals or _is_heard(time.monotonic()):
             continue
         if signal.getsignal(signal.SIGINT) is _hear:
+            _ending.set()
             print("interrupted while it waited for other ranks; they were ended.", file=sys.stderr, flush=True)
             end()
             os._exit(128 + signal.SIGINT)

@@ -74,12 +74,13 @@ def speaks_of(names: tuple[str, ...], owner: Any) -> bool:
     home = __name__.rpartition(".")[0]
     classes = [cls for cls in type(owner).__mro__ if not cls.__module__.startswith((home, "torch.nn.modules"))]
     functions = (getattr(member, "__code__", None) for cls in classes for member in vars(cls).values())
-    codes = (code for function in functions if function for code in _codes(function))
+    codes = (code for function in functions if function for code in codes_of(function))
     return any(name in code.co_names for code in codes for name in names)
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes_of(code: CodeType) -> Iterator[CodeType]:
+    """A function's code, and that of the functions in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _codes(constant)
+            yield from codes_of(constant)

@@ -137,7 +137,7 @@ class Distribution:
         while grew:
             grew = False
             for s in passed_on:
-                if _last(s.value) in found and not self._holders(s) <= found:  # type: ignore[arg-type]
+                if _last(s.value) in found and not self._holders(s) <= found:
                     found |= self._holders(s)
                     grew = True
             for f in self.facts.walk(ast.FunctionDef):
@@ -176,8 +176,12 @@ class Distribution:
 
     def states(self, method: str) -> list[ast.Call]:
         """Calls of `state_dict` or `load_state_dict` of what is wrapped: the keys begin with `module.` there."""
-        calls = [c for c in self.full if isinstance(c.func, ast.Attribute) and c.func.attr == method]
-        return [c for c in calls if _last(c.func.value) in self.wrapped_names]  # type: ignore[attr-defined]
+        wrapped = self.wrapped_names
+        return [
+            c
+            for c in self.full
+            if isinstance(c.func, ast.Attribute) and c.func.attr == method and _last(c.func.value) in wrapped
+        ]
 
     def asks_if_wrapped(self, test: ast.expr) -> bool:
         """`isinstance(model, DataParallel)`, which nothing is any more."""
@@ -393,10 +397,10 @@ def _default(node: ast.expr) -> ast.expr | None:
     return node.args[1] if isinstance(node, ast.Call) and len(node.args) == 2 else None
 
 
-def _last(node: ast.AST) -> str:
+def _last(node: ast.AST | None) -> str:
     if isinstance(node, ast.Call):
-        moved = isinstance(node.func, ast.Attribute) and node.func.attr in MOVES
-        return _last(node.func.value) if moved else f"{_last(node.func)}()"  # type: ignore[attr-defined]
+        moved = isinstance(node.func, ast.Attribute) and node.func.attr in MOVES and node.func.value
+        return _last(moved) if moved else f"{_last(node.func)}()"
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""

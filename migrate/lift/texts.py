@@ -13,8 +13,11 @@ TEXTS = ("eval", "exec")
 
 def by_text(root: ast.AST) -> ast.Call | None:
     """The first such call in `root`."""
-    calls = (n for n in walk(root) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
-    return next((c for c in calls if c.func.id in TEXTS or (c.func.id in ALL_OF_THEM and not c.args)), None)  # type: ignore[attr-defined]
+    for n in walk(root):
+        name = n.func.id if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) else ""
+        if isinstance(n, ast.Call) and (name in TEXTS or (name in ALL_OF_THEM and not n.args)):
+            return n
+    return None
 
 
 def check_texts(recipe: Recipe) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
 
+from ..stopping import codes_of
 from .tensors import FACTORIES, IN_PLACE, OF_TENSORS, UNEVEN
 
 DRAWS = {
@@ -28,7 +29,7 @@ def may_draw(module: torch.nn.Module, roots: Iterable[str]) -> bool:
         if function in seen:
             continue
         seen.add(function)
-        names = {name for code in _codes(function.__code__) for name in code.co_names}
+        names = {name for code in codes_of(function.__code__) for name in code.co_names}
         if not names.isdisjoint(DRAWS):
             return True
         for name in names:
@@ -68,10 +69,3 @@ def _plain(member: Any) -> Iterator[FunctionType]:
 def _foreign(value: Any) -> bool:
     home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or ""
     return home.split(".")[0] in FOREIGN or home.startswith(FOREIGN)
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)

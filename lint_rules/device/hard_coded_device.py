@@ -14,6 +14,8 @@ MOVES = ("cuda", "xpu")
 OLD_TYPES = {
     f"{kind}Tensor" for kind in ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool")
 }
+# `torch.Tensor.to(x, device)`
+UNBOUND = {"torch.Tensor.to", "torch.nn.Module.to"}
 # what takes the name of a device without placing anything; `to` is told of as a call
 ASKS = re.compile(r"(to|add_argument)\Z|_?(check|is|has|assert|skip|supports?|requires?|can)_")
 OLD_TYPE = re.compile(r"torch\.cuda\.(\w+Tensor)\Z")
@@ -50,6 +52,15 @@ class HardCodedDevice(Rule):
         def run(model):
             return model.to("cuda:1")
         """,
+        """
+        import torch
+        moved = [torch.Tensor.cuda(x) for x in batch]
+        """,
+        """
+        import torch
+        def run(model):
+            return getattr(model, "cuda")()
+        """,
     )
     GOOD = (
         """
@@ -77,6 +88,11 @@ class HardCodedDevice(Rule):
                 return Money(self.value * RATES[unit])
         price = Money(3).to("cuda")
         """,
+        """
+        import torch
+        wanted = getattr(args, "cuda", False)
+        moved = torch.Tensor.to(x, y.device)
+        """,
     )
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
@@ -91,6 +107,8 @@ class HardCodedDevice(Rule):
                 yield self.finding(call, f"`{file.source(call)}` is there on some machines only", file)
         elif OLD_TYPE.match(full) and not under_choice(call, file):
             yield self.finding(call, f"`{file.source(call)}` makes a tensor on the first CUDA device", file)
+        elif full in UNBOUND and len(call.args) > 1 and _names_card(call.args[1]):  # torch.Tensor.to(x, "cuda")
+            yield self.finding(call, f"`{file.source(call)}` places by a device written into the code", file)
 
     def _method(self, call: ast.Call, func: ast.Attribute, file: File) -> Iterator[Finding]:
         if func.attr in (*MOVES, "to") and _places_nothing(func, file):
@@ -134,10 +152,13 @@ class HardCodedDevice(Rule):
 
     def check_file(self, file: File) -> Iterator[Finding]:
         """`device="cuda"` passed to anything, and `device = "cuda:0"`."""
+        yield from self._by_class(file)
         for node in file.nodes.of(ast.Constant):
             if not isinstance(node.value, str) or not ACCELERATOR.match(node.value):
                 continue
             parent = file.nodes.parents.get(node)
+            if node.value in MOVES and isinstance(parent, ast.Call):
+                yield from self._by_text(node, parent, file)
             if isinstance(parent, ast.keyword) and parent.arg in ("device", "map_location"):
                 call = file.nodes.parents.get(parent)
                 if isinstance(call, ast.Call) and not ASKS.match(last_part(call.func) or ""):
@@ -150,6 +171,21 @@ class HardCodedDevice(Rule):
                     yield self.finding(node, f"every process would take {node.value!r}", file)
                 elif not chosen and not under_choice(node, file):
                     yield self.finding(node, f"`{file.source(above)}` is there on some machines only", file)
+
+    def _by_class(self, file: File) -> Iterator[Finding]:
+        """`torch.Tensor.cuda`, called or handed on: `map(torch.Tensor.cuda, batch)`."""
+        for node in file.nodes.of(ast.Attribute):
+            full = file.resolve(node) if node.attr in MOVES else None
+            if full is not None and full.endswith((f"Tensor.{node.attr}", f"nn.Module.{node.attr}")):
+                yield self.finding(node, f"`{file.source(node)}` places by hand, on {node.attr.upper()} only", file)
+
+    def _by_text(self, name: ast.Constant, call: ast.Call, file: File) -> Iterator[Finding]:
+        """`getattr(x, "cuda")()`, `methodcaller("cuda")`; an option of that name is asked for with a default."""
+        up = file.nodes.parents.get(call)
+        got = last_part(call.func) == "getattr" and call.args[1:] == [name] and isinstance(up, ast.Call)
+        asked = file.resolve(call.func) == "operator.methodcaller" and call.args[:1] == [name]
+        if asked or (got and up.func is call):  # type: ignore[union-attr]
+            yield self.finding(call, f"`{file.source(call)}` places by hand, on {str(name.value).upper()} only", file)
 
 
 def _names_card(node: ast.expr) -> bool:

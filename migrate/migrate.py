@@ -85,6 +85,8 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
             result.edits[:] = [*branches, *(replace(e, line=back(e.line)) for e in result.edits)]
             result.attention[:] = [*notes, *(replace(n, line=back(n.line)) for n in result.attention)]
         result.edits[:0] = first
+        if result.plan == "none" and result.edits:
+            result.plan = "definitions"
         if options.framework == "lightning":
             result.attention += lost(facts, result.plan)
         result.attention += told_norms(original, result.text, result.plan)

@@ -23,10 +23,6 @@ class InStrings:
     def add(self, node: ast.AST, new: str) -> None:
         """Plan the new source of an expression in an f-string."""
         string = [u for u in self.facts.scopes.ancestors(node) if isinstance(u, ast.JoinedStr)][-1]
-        if new.startswith(("'", '"')):  # before Python 3.12 not with the quotes of the string
-            own = self.facts.text.get(string).lstrip("fFrR")[0]
-            quote = "'" if own == '"' else '"'
-            new = f"{quote}{new[1:-1]}{quote}"
         self.new.setdefault(string, {})[ast.unparse(node)] = new
         self.nodes.setdefault(string, []).append(node)
 
@@ -43,16 +39,32 @@ def _within(new: dict[str, str]) -> Any:
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 
+        quotes: list[str] = []
+
         class Replaced(cst.CSTTransformer):
+            def on_visit(self, node: Any) -> bool:
+                if isinstance(node, cst.FormattedString):
+                    quotes.append(node.start.lstrip("fFrR"))
+                return True
+
             def on_leave(self, before: Any, after: Any) -> Any:
+                if isinstance(before, cst.FormattedString):
+                    quotes.pop()
                 if not isinstance(before, cst.BaseExpression):
                     return after
                 try:
-                    text = new.get(ast.unparse(ast.parse(cst.Module([]).code_for_node(before).strip(), mode="eval")))
+                    code = cst.Module([]).code_for_node(before).strip()  # over several lines in `f"""`
+                    text = new.get(ast.unparse(ast.parse(f"({code})", mode="eval")))
                 except SyntaxError:
                     return after
-                return after if text is None else cst.parse_expression(text)
+                return after if text is None else cst.parse_expression(_quoted(text, quotes[-1]))
 
         return updated.visit(Replaced())
 
     return rewrite
+
+
+def _quoted(text: str, around: str) -> str:
+    """The source of an expression with other quotes than the string's around it, as Python wants before 3.12."""
+    other = '"' if around == "'" else "'"
+    return text.replace(around, other) if len(around) == 1 and other not in text else text

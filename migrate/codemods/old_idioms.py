@@ -15,6 +15,7 @@ from ..facts.plain import VARIABLE, is_bare_variable
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
+from .in_strings import InStrings
 from .rewrites import change_call, source, take_argument
 
 SCALAR_NAME = re.compile(r"loss|err|cost|(^|_)(acc|accuracy|norm|kl|nll|correct|total)")
@@ -125,11 +126,17 @@ class DataZero(Codemod):
     name = "data-zero"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
+        strings = InStrings(facts, self)
         for sub in facts.walk(ast.Subscript):
-            if self._reads_scalar(facts, sub):
-                says = f"`{facts.short(sub)}` became `.item()`: a loss has no dimension to index"
-                assert isinstance(sub.value, ast.Attribute)
-                yield Change(sub, self.edit(facts, sub, says), _item, (sub.slice,))
+            if not self._reads_scalar(facts, sub):
+                continue
+            assert isinstance(sub.value, ast.Attribute)
+            if facts.in_formatted_string(sub):
+                strings.add(sub, f"{ast.unparse(sub.value.value)}.item()")
+                continue
+            says = f"`{facts.short(sub)}` became `.item()`: a loss has no dimension to index"
+            yield Change(sub, self.edit(facts, sub, says), _item, (sub.slice,))
+        yield from strings.changes("a loss has no dimension to index")
 
     def _reads_scalar(self, facts: Facts, sub: ast.Subscript) -> bool:
         """`loss.data[0]`; not `x.data[0]`, which may be a row, nor what is asked for as a tensor is."""
@@ -139,13 +146,17 @@ class DataZero(Codemod):
         if not (isinstance(sub.ctx, ast.Load) and isinstance(sub.slice, ast.Constant) and sub.slice.value == 0):
             return False
         data = sub.value
-        if not (isinstance(data, ast.Attribute) and data.attr == "data") or facts.in_formatted_string(sub):
+        if not (isinstance(data, ast.Attribute) and data.attr == "data"):
             return False
         if type(sub.slice.value) is not int:
             return False
         owner = data.value
         if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
             return owner.func.attr in REDUCES and not owner.args and not owner.keywords
+        if isinstance(owner, ast.Subscript) and isinstance(key := getattr(owner.slice, "value", None), str):
+            owner = owner.value  # losses["total"]
+            if SCALAR_NAME.search(key.lower()):
+                return True
         last = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
         return bool(SCALAR_NAME.search(last.lower()))
 

@@ -20,6 +20,12 @@ HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\nfr
         ("print(loss.data[0])", "print(loss.item())"),
         ("def f(h):\n    return type(h) == Variable", "def f(h):\n    return isinstance(h, Variable)"),
         ("if type(h[0]) is not torch.autograd.Variable: go()", "if not isinstance(h[0], torch.autograd.Variable): go()"),
+        ("print(f'{loss.data[0]:.3f} {x.data[0]}', end='')", "print(f'{loss.item():.3f} {x.data[0]}', end='')"),
+        ("print(f'a' f'{loss.data[0] + 1!r:{n}}')", "print(f'a' f'{loss.item() + 1!r:{n}}')"),
+        ('print(f"""{loss\n    .data[0]}""")', 'print(f"""{loss.item()}""")'),
+        ('print(f\'{losses["G"].data[0]}\')', 'print(f\'{losses["G"].item()}\')'),
+        ('print(f"{losses[\'G\'].data[0]}")', 'print(f"{losses[\'G\'].item()}")'),
+        ("log(losses['G'].data[0], meters['loss'].data[0])", "log(losses['G'].item(), meters['loss'].item())"),
         ("total_loss += loss_D.data[0] * 2", "total_loss += loss_D.item() * 2"),
         ("print(out.sum().data[0])", "print(out.sum().item())"),
         ("loss = F.mse_loss(a, b, size_average=False)", "loss = F.mse_loss(a, b, reduction=\"sum\")"),
@@ -63,7 +69,8 @@ def test_todays_form(before, after):
         "torch.set_default_dtype(torch.float32)",
         "for x in range(3):\n    x = list(x)",
         "tf.Variable(3)",
-        "print(f'{loss.data[0]}')",
+        "print(f'{x.data[0]} {loss.data[1]}')",
+        "print(rows['a'].data[0], losses[0].data[0])",
         "d[0].data",
         "class Variable:\n    pass\nv = Variable()",
         "from mine import Variable\nv = Variable(x)",
@@ -146,3 +153,9 @@ def test_a_total_of_old_scalars_is_done_in_one_run():
     source += "        loss.backward()\n        total += loss.data[0]\n    return total\n"
     once = migrated(source).text
     assert "loss.detach()" in once and migrated(once).text == once
+
+
+def test_a_file_that_has_nothing_else_is_no_file_without_work():
+    result = migrated("import torch\ndef shown(loss):\n    return loss.data[0]\n")
+    assert result.plan == "definitions" and result.text.endswith("loss.item()\n")
+    assert migrated(result.text).plan == "none"

@@ -47,7 +47,7 @@ class SyncLogging(Codemod):
                 if when is None:
                     continue
                 for call in walk(method):
-                    if isinstance(call, ast.Attribute) and self._is_handed_on(facts, c, call):
+                    if self._is_handed_on(facts, c, call):
                         self._tell(facts, call, f"`{facts.short(call)}` in {name} is handed on")
                     if not (isinstance(call, ast.Call) and self._is_log(facts, c, call)):
                         continue
@@ -72,7 +72,7 @@ class SyncLogging(Codemod):
             f = call.func
             if not (isinstance(f, ast.Attribute) and f.attr in ("log", "log_dict") and isinstance(f.value, ast.Name)):
                 continue
-            name = f.value.id
+            name = self._another_name(facts, f.value)
             helper = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef)), None)
             if helper is None or name == "self" or name not in facts.scopes.by_node[helper].params:
                 continue
@@ -80,9 +80,15 @@ class SyncLogging(Codemod):
             if not reached & EVALUATION or self._is_metric(facts, call, metrics):
                 continue
             if self._logs(facts, call) and facts.alone.reached_by(call) == {False}:
-                when = f"not {name}.training" if reached - EVALUATION else "True"
+                when = f"not {f.value.id}.training" if reached - EVALUATION else "True"
                 says = f"`{facts.short(f)}` in {helper.name}: sync_dist={when}"
                 yield Change(call, self.edit(facts, call, says), set_keyword("sync_dist", when))
+
+    def _another_name(self, facts: Facts, node: ast.Name) -> str:
+        """`module` of `m`, after `m = module`."""
+        scope = facts.scopes.scope_of(node).lookup(node.id)
+        given = facts.devices.assigned(node.id, scope) if scope is not None and node.id not in scope.params else None
+        return given[0].id if given and len(given) == 1 and isinstance(given[0], ast.Name) else node.id
 
     def _handed(self, facts: Facts, f: ast.FunctionDef, name: str, seen: frozenset[ast.AST]) -> set[str]:
         """The steps and hooks that hand a function their module for a parameter."""
@@ -162,9 +168,16 @@ class SyncLogging(Codemod):
         own = any(f.attr in facts.classes.methods(d) for d in facts.classes.kin(c))
         return not own or isinstance(f.value, ast.Call)
 
-    def _is_handed_on(self, facts: Facts, c: ast.ClassDef, a: ast.Attribute) -> bool:
-        """`self.log` as a value, where neither a call of it nor a name for it shows."""
-        if a.attr not in ("log", "log_dict") or not facts.classes.is_self(a.value) or not isinstance(a.ctx, ast.Load):
+    def _is_handed_on(self, facts: Facts, c: ast.ClassDef, a: ast.AST) -> bool:
+        """`self.log` as a value, where neither a call of it nor a name for it shows; `getattr(self, "log")`."""
+        if isinstance(a, ast.Call):
+            got = isinstance(a.func, ast.Name) and a.func.id == "getattr" and len(a.args) > 1
+            what = getattr(a.args[1], "value", None) if got else None
+            own = any(what in facts.classes.methods(d) for d in facts.classes.kin(c))
+            return what in ("log", "log_dict") and facts.classes.is_self(a.args[0]) and not own
+        if not isinstance(a, ast.Attribute) or a.attr not in ("log", "log_dict"):
+            return False
+        if not facts.classes.is_self(a.value) or not isinstance(a.ctx, ast.Load):
             return False
         up = facts.scopes.parents.get(a)
         if isinstance(up, ast.Call):

@@ -248,3 +248,21 @@ def test_a_step_that_training_calls(call):
 def test_metric_objects_however_they_are_kept(made):
     what = "self.acc['a']" if "[" in made else "self.acc"
     check_unchanged(several("", f"def __init__(self):\n    {made}", VALIDATES.format(f"self.log('x', {what})")))
+
+
+def test_a_function_that_gives_the_module_another_name():
+    said = "\n\ndef say(module, x):\n    m = module\n    m.log('x', x{given})\n"
+    step = method("validation_step", "say(self, 1)")
+    check(step + said.format(given=""), step + said.format(given=", sync_dist=True"), select=CODE)
+
+
+@pytest.mark.parametrize("what", ["log", "log_dict"])
+def test_log_by_its_text_is_told(what):
+    check_unchanged(method("validation_step", f'getattr(self, "{what}")("a", b)'), [f"{CODE} line 6"], select=CODE)
+
+
+@pytest.mark.parametrize(
+    "got", ['getattr(other, "log")', 'getattr(self, "table")', "getattr(self, name)", "getattr(*a)"]
+)
+def test_what_else_is_got_by_its_text(got):
+    check_unchanged(method("validation_step", f'{got}("a", b)'), [], select=CODE)

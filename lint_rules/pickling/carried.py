@@ -20,6 +20,11 @@ KEYWORDS = {
 HOLDERS = {"dataset": "data set", "datamodule": "data module"}
 SCHEDULERS = ("torch.optim.lr_scheduler.LambdaLR", "torch.optim.lr_scheduler.MultiplicativeLR")
 TRANSFORMS = ("torchvision.transforms.Lambda", "torchvision.transforms.v2.Lambda")
+# a module keeps the hooks that it registers
+HOOKS = (
+    "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook", "register_backward_hook",
+    "register_full_backward_pre_hook", "register_load_state_dict_post_hook", "register_state_dict_pre_hook",
+)  # fmt: skip
 
 
 def carried(file: File) -> Iterator[tuple[ast.expr, str]]:
@@ -42,8 +47,17 @@ def carried(file: File) -> Iterator[tuple[ast.expr, str]]:
                 given = option(call, name)
                 if given is not None and given in call.args:
                     yield given, f"`{name}`, which goes to {KEYWORDS[name]},"
+    yield from _hooks(file)
     yield from _given_to_data_sets(file)
     yield from _attributes(file)
+
+
+def _hooks(file: File) -> Iterator[tuple[ast.expr, str]]:
+    """What a module registers as a hook of itself or of its parts, and keeps."""
+    for name in HOOKS if file.classes.kinds else ():
+        for call in file.nodes.calls.get(name, ()):
+            if call.args and file.classes.is_module(call):
+                yield call.args[0], "a hook, which the module keeps,"
 
 
 def _given_to_data_sets(file: File) -> Iterator[tuple[ast.expr, str]]:

@@ -58,6 +58,21 @@ class UnpicklableLambda(Rule):
         steps.append(lambda x: 2 * x)
         loader = DataLoader(Data(steps))
         """,
+        """
+        from torch import nn
+        class Net(nn.Module):
+            def __init__(self, act=lambda x: x):
+                super().__init__()
+                self.act = act
+        """,
+        """
+        from torch import nn
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(2, 2)
+                self.fc.register_forward_hook(lambda m, i, o: 2 * o)
+        """,
     )
     GOOD = (
         """
@@ -76,6 +91,18 @@ class UnpicklableLambda(Rule):
             def __init__(self):
                 self.f = lambda x: x
         """,
+        """
+        from torch import nn
+        class Net(nn.Module):
+            def __init__(self, key=lambda x: x):
+                super().__init__()
+                self.names = sorted(NAMES, key=key)
+        """,
+        """
+        import torch
+        def seen(model, outputs):
+            return model.fc.register_forward_hook(lambda m, i, o: outputs.append(o))
+        """,
     )
 
     def check_file(self, file: File) -> Iterator[Finding]:
@@ -89,6 +116,9 @@ class UnpicklableLambda(Rule):
             elif isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
                 found = several.get(value.value.id, [])
             for lambda_ in found:
+                f = file.nodes.parents[up] if isinstance(up := file.nodes.parents[lambda_], ast.arguments) else None
+                if f is not None and f not in file.nodes.ancestors(value):
+                    continue  # the default of another function's parameter
                 yield self.finding(lambda_, f"a lambda in {what} cannot be pickled", file)
 
 
@@ -105,6 +135,9 @@ def _named(file: File) -> tuple[dict[str, list[ast.Lambda]], dict[str, list[ast.
             target = up.targets[0]
         elif isinstance(up, ast.AugAssign):
             target, within = up.target, True
+        elif isinstance(up, ast.arguments):  # act=lambda x: x, which is kept as `self.act`
+            names = [name for name, default in _defaults(up) if default is node]
+            several[names[0] if names else ""].append(node)
         elif isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute) and up.func.attr in ADD:
             target, within = up.func.value, True
         if isinstance(target, ast.Subscript):
@@ -114,3 +147,9 @@ def _named(file: File) -> tuple[dict[str, list[ast.Lambda]], dict[str, list[ast.
         elif isinstance(target, ast.Name):
             named[target.id] = [node]
     return named, several
+
+
+def _defaults(given: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:
+    positional = [a.arg for a in (*given.posonlyargs, *given.args)]
+    yield from zip(reversed(positional), reversed(given.defaults), strict=False)
+    yield from zip((a.arg for a in given.kwonlyargs), given.kw_defaults, strict=True)

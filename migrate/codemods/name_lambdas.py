@@ -7,19 +7,26 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
 
+from ..facts.devices import default_of
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod, Insertion
-from .rewrites import source
+from .rewrites import bare, source
 
 KEYWORDS = {"collate_fn", "worker_init_fn", "lr_lambda", "target_transform", "transform"}
 TAKES = {
     "torchvision.transforms.Lambda", "torchvision.transforms.v2.Lambda", "torch.optim.lr_scheduler.LambdaLR",
     "torch.optim.lr_scheduler.MultiplicativeLR", "torchvision.transforms.Compose", "torchvision.transforms.v2.Compose",
     "torchvision.transforms.RandomApply", "torchvision.transforms.RandomChoice",
+}  # fmt: skip
+# a module keeps the hooks that it registers
+HOOKS = {
+    "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook", "register_backward_hook",
+    "register_full_backward_pre_hook", "register_load_state_dict_post_hook", "register_state_dict_pre_hook",
 }  # fmt: skip
 # what a lambda may stand in on its way to them
 HOLDERS = (ast.List, ast.Tuple, ast.Dict, ast.BinOp, ast.IfExp, ast.BoolOp, ast.ListComp, ast.DictComp)
@@ -61,7 +68,7 @@ class NameLambdas(Codemod):
             yield Change(
                 node,
                 self.edit(facts, node, says),
-                source(new),
+                bare(new) if _is_set_off(facts, node) else source(new),
                 (),
                 Insertion(self._top(facts, node), definition, imports),
             )
@@ -87,6 +94,8 @@ class NameLambdas(Codemod):
         while isinstance(up, HOLDERS) or _is_chosen(below, up):
             assert up is not None
             below, up = up, facts.scopes.parents.get(up)
+        if isinstance(up, ast.arguments):
+            return self._by_default(facts, up, below, depth)
         if isinstance(up, ast.keyword):
             if up.arg in KEYWORDS:
                 return f"_{up.arg}"
@@ -106,7 +115,7 @@ class NameLambdas(Codemod):
             f = up.func
             if isinstance(f, ast.Attribute) and f.attr in ("append", "insert", "extend") and depth < 3:
                 return self._by_name(facts, f.value, depth, True)
-            return None
+            return "_hook" if is_hook_of_module(facts, up) else None
         if isinstance(up, ast.AugAssign):
             return self._by_name(facts, up.target, depth, True)
         target = up.targets[0] if isinstance(up, ast.Assign) and len(up.targets) == 1 else None
@@ -134,6 +143,16 @@ class NameLambdas(Codemod):
             if isinstance(at.ctx, ast.Load) and self._place(facts, at, depth + 1) is not None:
                 return f"_{target.id.lstrip('_')}"
         return None
+
+    def _by_default(self, facts: Facts, given: ast.arguments, node: ast.AST, depth: int) -> str | None:
+        """`def __init__(self, act=lambda x: x):` and what becomes of `act`."""
+        f = facts.scopes.parents.get(given)
+        if depth > 2 or not isinstance(f, ast.FunctionDef):
+            return None
+        name = next((a for a in facts.scopes.by_node[f].params if default_of(f, a) is node), None)
+        reads = facts.scopes.reads(name, facts.scopes.by_node[f]) if name is not None else []
+        kept = any(self._place(facts, read, depth + 1) is not None for read in reads)
+        return f"_{name.lstrip('_')}" if kept and name is not None else None
 
     def _free(self, facts: Facts, node: ast.Lambda) -> list[str] | None:
         """The names that it takes from functions around it; None when one of them may change later."""
@@ -204,6 +223,21 @@ class NameLambdas(Codemod):
             last = up
         decorators = getattr(last, "decorator_list", None)
         return min([last.lineno, *(d.lineno for d in decorators or [])])  # type: ignore[attr-defined]
+
+
+def _is_set_off(facts: Facts, node: ast.Lambda) -> bool:
+    """Whether it has parentheses, of its own and between spaces, that a name needs no more: `f or (lambda: 0)`."""
+    start, stop = facts.text.span(node)
+    before, after = facts.text.text[:start], facts.text.text[stop:]
+    return before.endswith((" (", "=(", ", (")) and bool(re.match(r"\)\s*([),:\]}#\n]|$| )", after))
+
+
+def is_hook_of_module(facts: Facts, call: ast.Call) -> bool:
+    """`self.net.register_forward_hook(...)` in a module, which keeps what it is given."""
+    if not (isinstance(call.func, ast.Attribute) and call.func.attr in HOOKS):
+        return False
+    holder = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.ClassDef)), None)
+    return holder in facts.classes.modules
 
 
 def _is_chosen(node: ast.AST, up: ast.AST | None) -> bool:

@@ -17,7 +17,7 @@ from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod, Insertion
-from .name_lambdas import KEYWORDS, TAKES
+from .name_lambdas import KEYWORDS, TAKES, is_hook_of_module
 
 LOADER = "torch.utils.data.DataLoader"
 
@@ -95,6 +95,8 @@ class NameLocalFunctions(Codemod):
             up = facts.scopes.parents.get(up)
         if isinstance(up, ast.Call):
             full = facts.names.resolve(up.func)
+            if is_hook_of_module(facts, up):
+                return True
             return full in TAKES or (full == LOADER and argument_at(up, "collate_fn", 6) is given)
         if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Attribute):
             holder = next((u for u in facts.scopes.ancestors(up) if isinstance(u, ast.ClassDef)), None)

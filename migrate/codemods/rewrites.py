@@ -123,6 +123,18 @@ def source(new: str) -> Any:
     return rewrite
 
 
+def bare(new: str) -> Any:
+    """Another expression in the place of this one and its parentheses, which it does not need."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        new_one = cst.parse_expression(new)
+        return new_one.with_changes(lpar=updated.lpar[:-1], rpar=updated.rpar[1:])
+
+    return rewrite
+
+
 def statement(new: str) -> Any:
     """Another small statement in the place of this one."""
 

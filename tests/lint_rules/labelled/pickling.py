@@ -41,7 +41,7 @@ class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.act: object = lambda x: x  #~ PTM201
-        self.register_forward_hook(lambda m, i, o: None)
+        self.register_forward_hook(lambda m, i, o: None)  #~ PTM201
 def build(n):
     def init_fn(worker_id):
         pass

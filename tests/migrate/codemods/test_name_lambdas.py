@@ -171,3 +171,47 @@ def test_one_that_setattr_keeps():
 )
 def test_chosen_and_called_at_once(source):
     check_unchanged(HEAD + "import functools\n" + source + "\n", [], select="PTM201")
+
+
+NET = "class N(torch.nn.Module):\n    def __init__(self, {given}):\n        {body}\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "body", "new_given", "new_body"),
+    [
+        ("act=lambda x: -x", "self.act = act", "act=_act", "self.act = act"),
+        ("*, act=(lambda x: -x)", "self.acts = [act]", "*, act=_act", "self.acts = [act]"),
+        ("net", "self.act = net or (lambda x: -x)", "net", "self.act = net or _act"),
+        (
+            "net",
+            "self.net = net\n        net.register_forward_hook(lambda x: -x)",
+            "net",
+            "self.net = net\n        net.register_forward_hook(_hook)",
+        ),
+    ],
+)
+def test_what_a_module_keeps_of_defaults_and_hooks(given, body, new_given, new_body):
+    name = "_hook" if "hook" in body else "_act"
+    new = f"def {name}(x):\n    return -x\n\n\n" + NET.format(given=new_given, body=new_body)
+    check(HEAD + NET.format(given=given, body=body), HEAD + new, select="PTM201")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        NET.format(given="key=lambda x: x", body="self.names = sorted(NAMES, key=key)"),
+        NET.format(given="key=lambda x: x", body="self.key = 3") + "\n\ndef g(key):\n    return key\n",
+        "def run(x, act=lambda x: x):\n    return act(x)",
+        "class A:\n    def __init__(self, act=lambda x: x):\n        self.act = act",
+        "model.fc.register_forward_hook(lambda m, i, o: seen.append(o))",
+        "class A:\n    def f(self, net):\n        net.register_forward_hook(lambda m, i, o: o)",
+        "class N(torch.nn.Module):\n    def forward(self, x):\n        x.register_hook(lambda g: g * 2)\n        return x",
+    ],
+)
+def test_what_nothing_keeps_stays_a_lambda(source):
+    check_unchanged(HEAD + source.rstrip("\n") + "\n", [])
+
+
+def test_a_hook_that_reads_its_module_is_told():
+    body = "self.fc = torch.nn.Linear(2, 2)\n        self.fc.register_forward_hook(lambda m, i, o: self.count(o))"
+    check_unchanged(HEAD + NET.format(given="n", body=body), ["PTM201 line 10"])

@@ -24,6 +24,10 @@ HEAD = "import functools\nimport torch\nfrom torch.utils.data import DataLoader\
             "def collate(b, k):\n    return b[k]\n\n\ndef f(d, k):\n    return DataLoader(d, collate_fn=functools.partial(collate, k=k))",
         ),
         (
+            "class N(torch.nn.Module):\n    def __init__(self):\n        def hook(m, i, o):\n            return o\n        self.fc.register_forward_hook(hook)",
+            "def hook(m, i, o):\n    return o\n\n\nclass N(torch.nn.Module):\n    def __init__(self):\n        self.fc.register_forward_hook(hook)",
+        ),
+        (
             "def f(d, pad):\n    # pads\n    def collate(b, *, n=1):\n        # all\n        x = b + pad  # one\n        return x\n    return DataLoader(d, 4, False, None, None, 0, collate)",
             "def _collate(b, *, n=1, pad):\n    # all\n    x = b + pad  # one\n    return x\n\n\ndef f(d, pad):\n    # pads\n    collate = functools.partial(_collate, pad=pad)\n    return DataLoader(d, 4, False, None, None, 0, collate)",
         ),

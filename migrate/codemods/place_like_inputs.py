@@ -11,8 +11,9 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.classes import STEPS
-from ..facts.devices import OPTIONS, argument_at
+from ..facts.devices import OPTIONS, argument_at, entry
 from ..facts.floats import is_floating
+from ..facts.loops import MODEL_NAME
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.script import Facts
@@ -45,6 +46,7 @@ TENSOR_USE = {
     "ndim",
     "flatten", "norm", "pow", "requires_grad", "repeat", "chunk", "split", "argmax", "softmax", "is_cuda",
 }  # fmt: skip
+OF_MODULES = {"to", "cuda", "float", "type", "device", "dtype", "norm"}  # attributes that a module may have as well
 
 # what makes a tensor of numbers that are none yet
 FROM_NUMBERS = {"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.Tensor"}
@@ -62,7 +64,10 @@ class PlaceLikeInputs(Codemod):
                 continue
             full = facts.names.resolve(call.func)
             receiver = facts.devices.moved(call)
-            if receiver is not None and not facts.placed.by_runtime(receiver):
+            if (full is None or full in MAKES_TENSORS | LIKE) and _spreads_device(facts, call):
+                if not facts.placed.is_registered(call):
+                    self._tell(facts, call)
+            elif receiver is not None and not facts.placed.by_runtime(receiver):
                 yield from self._moved(facts, call, receiver)
             elif full in MAKES_TENSORS | LIKE:
                 yield from self._made_there(facts, call)
@@ -148,6 +153,8 @@ class PlaceLikeInputs(Codemod):
             return
         says_where = any(k.arg in SAYS_WHERE for k in call.keywords)
         if says_where or any(isinstance(a, ast.Starred) for a in call.args) or _is_number(call):
+            return
+        if _moves_with(facts, call):
             return
         where = self._where(facts, f, call)
         if where is None:
@@ -288,6 +295,8 @@ class PlaceLikeInputs(Codemod):
         of_tensors = (
             TENSOR_USE - {"device", "dtype"} if OPTIONS.match(name) else TENSOR_USE
         )  # `cfg.device` is an option
+        if MODEL_NAME.search(name):
+            of_tensors = of_tensors - OF_MODULES
         return bool(uses(f).attributes.get(name, set()) & of_tensors)
 
     def _still_tensor(self, facts: Facts, store: ast.AST, name: str) -> bool:
@@ -333,6 +342,36 @@ def _iterated(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
         node = node.args[0]
     return node
+
+
+def _spreads_device(facts: Facts, call: ast.Call) -> bool:
+    """`x.to(**where)` of a dictionary that is written down, and has a device."""
+    for k in call.keywords:
+        if k.arg is not None or not isinstance(k.value, ast.Name | ast.Attribute):
+            continue
+        scope = facts.scopes.scope_of(k.value).lookup(k.value.id) if isinstance(k.value, ast.Name) else None
+        given = (facts.devices.assigned(k.value.id, scope) or []) if scope is not None else []  # type: ignore[union-attr]
+        if isinstance(k.value, ast.Attribute):
+            given = facts.devices.attribute_values.get(k.value.attr, [])
+        where = [e for g in given if (e := entry(g, "device")) is not None]
+        if any(facts.devices.says_where(e) and not facts.devices.is_host(e) for e in where):
+            return True
+    return False
+
+
+def _moves_with(facts: Facts, call: ast.Call) -> bool:
+    """Whether what is computed from it is moved in the same expression: `torch.exp(torch.arange(3)).to(x.device)`."""
+    below: ast.AST = call
+    for up in facts.scopes.ancestors(call):
+        if isinstance(up, ast.stmt):
+            break
+        if isinstance(up, ast.Call) and up.func is below and isinstance(below, ast.Attribute):
+            where = argument_at(up, "device", 0)
+            dtype = where is None or (facts.names.resolve(where) or "").startswith("torch.")
+            if below.attr in ("cuda", "type_as") or (below.attr == "to" and not dtype):
+                return True
+        below = up
+    return False
 
 
 def _is_number(call: ast.Call) -> bool:

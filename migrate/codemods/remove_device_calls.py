@@ -187,7 +187,7 @@ class RemoveDeviceCalls(Codemod):
         receiver = facts.devices.moved(call) if isinstance(call, ast.Call) else None
         if receiver is None or facts.in_formatted_string(call):
             return False
-        return facts.placed.by_runtime(receiver) or _kept_by_loss(facts, call)  # type: ignore[arg-type]
+        return call in facts.buffered or facts.placed.by_runtime(receiver) or _kept_by_loss(facts, call)  # type: ignore[arg-type]
 
     def stripped(self, facts: Facts, value: ast.expr) -> ast.expr:
         """What is left of an expression once it is not moved any more; the expression itself when nothing moves it."""

@@ -111,6 +111,8 @@ class RemoveUnusedDevices(Codemod):
             return True
         if facts.devices.is_device(value) or (is_index(value) and not isinstance(value, ast.Constant)):
             return True
+        if isinstance(value, ast.Attribute) and value.attr == "device":  # next(model.parameters()).device
+            return _only_looks(value.value)
         asks = False
         for node in walk(value):
             if isinstance(node, ast.Call):
@@ -207,9 +209,16 @@ def _is_list_of_numbers(value: ast.expr) -> bool:
 
 def _only_looks(node: ast.expr) -> bool:
     """Whether going through it has no effect: what a dictionary or a module holds."""
-    calls = [n for n in walk(node) if isinstance(n, ast.Call)]
-    looks = ("items", "values", "keys", "parameters", "children", "modules")
+    calls = [n for n in walk(node) if isinstance(n, ast.Call) and not _is_next(n)]
+    looks = ("items", "values", "keys", "parameters", "children", "modules", "buffers")
     return all(isinstance(c.func, ast.Attribute) and c.func.attr in looks and not c.args for c in calls)
+
+
+def _is_next(call: ast.Call) -> bool:
+    """`next(model.parameters())` begins anew each time."""
+    made = call.args[0] if call.args else None
+    named = isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr
+    return isinstance(call.func, ast.Name) and call.func.id == "next" and named in ("parameters", "buffers")
 
 
 def _is_spread(call: ast.Call) -> bool:

@@ -90,6 +90,8 @@ class Placed:
         if f is None or f.name != "__init__" or self.facts.classes.holder(f) not in self.facts.classes.modules:
             return False
         if self.facts.names.resolve(up.func) == "torch.nn.Parameter":
+            if isinstance(s, ast.Call) and isinstance(s.func, ast.Attribute) and s.func.attr == "register_parameter":
+                return _is_self(s.func.value)
             targets = s.targets if isinstance(s, ast.Assign) else []
             return bool(targets) and all(isinstance(t, ast.Attribute) and _is_self(t.value) for t in targets)
         func = up.func

@@ -114,6 +114,8 @@ class Tensors:
     def _function(self, call: ast.Call, full: str, kept: bool) -> bool:
         if full in MAKES:
             return True
+        if full == "torch.autograd.Variable" and len(call.args) == 1:
+            return self._is(call.args[0], kept)  # a tensor is its own Variable
         if full == "torch.load":
             return not kept
         if kept and full in LIKE:

@@ -1,4 +1,6 @@
 # ruff: noqa: E501
+import textwrap
+
 import pytest
 from helpers import check, check_unchanged, migrated
 from ptmigrate.migrate.migrate import migrate_text
@@ -347,3 +349,51 @@ def test_what_a_loop_goes_through_may_be_a_list():
     check_unchanged(source, ["PTM104 line 4: `torch.zeros(3).cuda()` names a device"])
     seen = source.replace("sum(outs)", "sum(outs) + xs.mean()")
     check(seen, seen.replace(".cuda()", ".type_as(xs)"))
+
+
+KEPT = "where = {made}\n    return [t.to(**where) for t in batch]"
+
+
+@pytest.mark.parametrize("made", ["dict(device='cuda', non_blocking=True)", "{'device': torch.device('cuda:0')}"])
+def test_a_device_in_a_dictionary_is_told(made):
+    source = f"import torch\ndef f(batch):\n    {KEPT.format(made=made)}\n"
+    result = check_unchanged(source, select="PTM104")
+    assert [(n.code, n.line) for n in result.attention] == [("PTM104", 4)]
+
+
+@pytest.mark.parametrize(
+    "made", ["dict(dtype=torch.half)", "{'device': 'cpu'}", "{'device': batch[0].device}", "other"]
+)
+def test_a_dictionary_without_one(made):
+    check_unchanged(f"import torch\ndef f(batch):\n    {KEPT.format(made=made)}\n", [], select="PTM104")
+
+
+def test_a_parameter_of_a_module_moves_with_it():
+    made = "kw = {'device': device}", "self.w = nn.Parameter(torch.empty(3, **kw))"
+    check_unchanged(net(*made, method="def __init__(self, device=None):"), [], select="PTM104")
+
+
+def test_a_model_is_no_tensor_that_says_where():
+    """A module has no `device`."""
+    source = """
+        import torch
+        class Runner:
+            def __init__(self, model, device):
+                self.model = model.to(device)
+                self.scale = torch.tensor([1.0], device=device)
+        """
+    assert "device=model.device" not in migrated(textwrap.dedent(source)).text
+
+
+def test_what_moves_with_what_is_computed_from_it_is_placed_once():
+    first = "z = torch.exp(torch.arange(3).float() * {}).cuda()"
+    check(
+        net(first.format("-1"), "n = x.size(0)"),
+        net(first.format("-1").replace(".cuda()", ".to(x.device)"), "n = x.size(0)"),
+        select="PTM104",
+    )
+
+
+@pytest.mark.parametrize("after", [".to(x.device)", ".type_as(x)", ".to(x)"])
+def test_it_stays_so(after):
+    check_unchanged(net(f"return x.size(0) + torch.exp(-torch.arange(3)){after}"), [], select="PTM104")

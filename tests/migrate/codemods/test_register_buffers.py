@@ -308,3 +308,34 @@ def check_in_constructor(line):
     result = migrated(KEPT.format("__init__", line))
     assert migrated(result.text).text == result.text
     return result
+
+
+MAKES = (
+    "import torch\nimport torch.nn as nn\nclass N(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "if torch.cuda.is_available():\n            self.w = torch.arange(3).cuda()\n"
+            "        else:\n            self.w = torch.arange(3)",
+            'self.register_buffer("w", torch.arange(3))',
+        ),
+        ("self.w = torch.autograd.Variable(torch.eye(3)).cuda()", 'self.register_buffer("w", torch.eye(3))'),
+        (
+            'self.register_parameter("w", nn.Parameter(torch.ones(1).cuda()))',
+            'self.register_parameter("w", nn.Parameter(torch.ones(1)))',
+        ),
+    ],
+)
+def test_made_in_one_way_is_made_once(before, after):
+    check(f"{MAKES}        {before}\n", f"{MAKES}        {after}\n", select="PTM101,PTM105,PTM601")
+
+
+def test_two_ways_stay_two():
+    """The branches differ by more than a device."""
+    branches = "if torch.cuda.is_available():\n            self.w = torch.ones(3).cuda()\n"
+    result = migrated(f"{MAKES}        {branches}        else:\n            self.w = torch.zeros(3)\n")
+    assert "if torch.cuda.is_available():" in result.text and result.text.count("register_buffer") == 2

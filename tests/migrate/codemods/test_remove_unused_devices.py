@@ -1,5 +1,5 @@
 import pytest
-from helpers import check, check_unchanged, migrated
+from helpers import check, check_unchanged, dedent, migrated
 
 LOOP = """
 for x, y in loader:
@@ -349,3 +349,24 @@ class C{i}(object):
     told = [n.line for n in migrated(f"import torch\n{classes}\nC0().f(torch.ones(1))\n").attention]
     assert len(told) >= 8
     assert told == sorted(told)
+
+
+FOLLOWS = """
+    import torch
+    def evaluate(model, loader):
+        device = {}
+        for x, y in loader:
+            x{} = x{}
+            model(x)
+"""
+
+
+@pytest.mark.parametrize("given", ["next(model.parameters()).device", "next(iter(loader))[0].device", "model.device"])
+def test_a_device_that_follows_something_goes_with_its_last_use(given):
+    result = migrated(dedent(FOLLOWS.format(given, "", ".to(device)")))
+    assert ("device" in result.text) == ("iter(loader)" in given)  # which begins an epoch
+
+
+def test_where_it_is_read_it_stays():
+    source = dedent(FOLLOWS.format("next(model.parameters()).device", "", ".to(device)")) + "    print(device)\n"
+    assert "device = next(model.parameters()).device" in migrated(source).text

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from ptmigrate.migrate.facts.loops import EVALUATES, Hot, Loops
 from ptmigrate.migrate.facts.names import Names
-from ptmigrate.migrate.facts.nodes import Nodes
+from ptmigrate.migrate.facts.nodes import Nodes, walk
 
 from .about.classes import Classes
 from .about.ranks import Ranks
@@ -61,9 +61,8 @@ class File:
         for statement in self.tree.body:
             if isinstance(statement, ast.Assign):
                 makes = any(
-                    isinstance(n, ast.Call) and self.resolve(n.func) == "torch.device"
-                    for n in ast.walk(statement.value)
-                ) or any(isinstance(n, ast.Constant) and n.value == "cuda" for n in ast.walk(statement.value))
+                    isinstance(n, ast.Call) and self.resolve(n.func) == "torch.device" for n in walk(statement.value)
+                ) or any(isinstance(n, ast.Constant) and n.value == "cuda" for n in walk(statement.value))
                 found.update(t.id for t in statement.targets if isinstance(t, ast.Name) and makes)
         return found
 
@@ -78,7 +77,7 @@ class File:
             for kind in COMPREHENSIONS
             for c in self.nodes.of(kind)
             if self.loops.is_loader(c.generators[0].iter)
-            and any(isinstance(n, ast.Call) and self.loops.is_model_call(n) for n in ast.walk(c))
+            and any(isinstance(n, ast.Call) and self.loops.is_model_call(n) for n in walk(c))
         }
 
     def _hot_comprehension(self, node: ast.AST) -> Hot | None:

@@ -84,12 +84,13 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
         why.line = line(why.line)
         raise
     left = seen(facts, changes, options.wants) + (_copies(facts) if options.wants("PTM105") else [])
-    left, more = settled(left, [replace(e, line=line(e.line)) for e in more], text)
+    made = Facts(text)
+    left, more = settled(left, [replace(e, line=line(e.line)) for e in more], made)
     edits = [c.edit for c in changes if c.told] + more
     attention = [replace(n, line=line(n.line)) for n in attention]
     attention += [n for n in left if n.code != "PTM301"]  # the lift logs those
     names = [as_import(n, imported_as(plain, n)) for n in MODULE_NAMES]
-    text, finishing, told = _finished(Facts(text), names, facts, options, moving_loops(facts, changes))
+    text, finishing, told = _finished(made, names, facts, options, moving_loops(facts, changes))
     compiles(text)
     return Result(text, plan, edits + finishing, attention + told, framework=options.framework)
 

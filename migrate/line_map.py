@@ -19,8 +19,12 @@ def line_map(new: str, old: str) -> Callable[[int], int]:
     """
 
     @cache
+    def lines() -> list[str]:
+        return lines_of(new)
+
+    @cache
     def blocks() -> Sequence[tuple[str, int, int, int, int]]:
-        return difflib.SequenceMatcher(None, lines_of(new), lines_of(old), autojunk=False).get_opcodes()
+        return difflib.SequenceMatcher(None, lines(), lines_of(old), autojunk=False).get_opcodes()
 
     @cache
     def said() -> dict[str, list[int]]:
@@ -32,7 +36,7 @@ def line_map(new: str, old: str) -> Callable[[int], int]:
     def line(n: int) -> int:
         for kind, a, b, c, d in blocks():
             if a <= n - 1 < b:
-                same = [] if kind == "equal" else said().get(_said(lines_of(new)[n - 1]), [])
+                same = [] if kind == "equal" else said().get(_said(lines()[n - 1]), [])
                 return same[0] if len(same) == 1 else min(c + (n - 1 - a), max(d - 1, c)) + 1
         return n
 

@@ -102,8 +102,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         if options.wants("PTM690"):
             result.text, removed = without_unread_imports(original, after, not is_script or original.is_library)
             result.edits += removed
-            after = Facts(result.text) if removed else after
-        line = (lambda n: n) if result.text == text else line_map(result.text, text)
+        line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
         result.attention += left_over(after, result.attention, line, options.wants)
         return result
     except NotFound as missing:

@@ -7,7 +7,7 @@ import re
 from functools import cached_property
 
 from ptmigrate.migrate.facts.names import Names
-from ptmigrate.migrate.facts.nodes import FUNCTIONS, Function, Nodes
+from ptmigrate.migrate.facts.nodes import FUNCTIONS, Function, Nodes, walk
 
 LIGHTNING = ("pytorch_lightning.", "lightning.", "ptmigrate.runtime.")
 MODULES = {"torch.nn.Module", "torch.nn.Sequential", "torch.nn.ModuleList", "torch.jit.ScriptModule"}
@@ -127,7 +127,7 @@ class Classes:
             found: dict[str, set[str]] = {}
             for method in holder.body:
                 if isinstance(method, FUNCTIONS):
-                    for n in ast.walk(method):
+                    for n in walk(method):
                         if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _is_self(n.func.value):
                             found.setdefault(n.func.attr, set()).add(method.name)
             self._callers_of[holder] = found

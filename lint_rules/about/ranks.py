@@ -7,7 +7,7 @@ import re
 from functools import cached_property
 
 from ptmigrate.migrate.facts.names import Names
-from ptmigrate.migrate.facts.nodes import FUNCTIONS, Nodes
+from ptmigrate.migrate.facts.nodes import FUNCTIONS, Nodes, walk
 
 RANK_NAME = re.compile(
     r"(^|_)(rank|local_rank|global_rank|node_rank|rank_id|proc_id|process_index|local_process_index)$", re.I
@@ -88,7 +88,7 @@ class Ranks:
 
     def is_rank_test(self, test: ast.expr) -> bool:
         """`rank == 0`, `not is_main_process()`, `args.local_rank in (-1, 0)`, also as part of a condition."""
-        for node in ast.walk(test):
+        for node in walk(test):
             name = _last(node.func) if isinstance(node, ast.Call) else _last(node)
             if isinstance(node, ast.Constant):
                 if node.value in RANK_VARIABLES and self._reads_environment(node):
@@ -115,7 +115,7 @@ class Ranks:
         found: set[str] = set()
         for assign in self.nodes.of(ast.Assign):
             if isinstance(assign.value, ast.Compare | ast.BoolOp) and any(
-                (name := _last(n)) and (RANK_NAME.search(name) or name in RANK_CALLS) for n in ast.walk(assign.value)
+                (name := _last(n)) and (RANK_NAME.search(name) or name in RANK_CALLS) for n in walk(assign.value)
             ):
                 found.update(t.id for t in assign.targets if isinstance(t, ast.Name))
         return found
@@ -128,4 +128,4 @@ def _last(node: ast.AST) -> str | None:
 
 
 def _text(node: ast.AST) -> str:
-    return " ".join(filter(None, (_last(n) for n in ast.walk(node))))
+    return " ".join(filter(None, (_last(n) for n in walk(node))))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from ptmigrate.migrate.facts.nodes import walk
+
 from ..file import File, argument, argument_node, last_part, passes_unknown
 
 POSITIONS = {
@@ -109,7 +111,7 @@ def _only_indexes(c: ast.ClassDef, file: File) -> bool:
     """A data set of this file whose `__getitem__` indexes what it holds, and calls torch at most."""
     for method in c.body:
         if isinstance(method, ast.FunctionDef) and method.name == "__getitem__":
-            calls = [n for s in method.body for n in ast.walk(s) if isinstance(n, ast.Call)]
+            calls = [n for s in method.body for n in walk(s) if isinstance(n, ast.Call)]
             names = [file.resolve(call.func) or "" for call in calls]
             return all(name.startswith("torch.") and name != "torch.load" for name in names)
     return False

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ptmigrate.migrate.facts.nodes import walk
+
 from ..file import File, last_part
 from ..rule import Finding, Rule
 from .literal import ACCELERATOR, text_of
@@ -89,11 +91,7 @@ def _is_cuda(node: ast.expr, file: File) -> bool:
         return bool(ACCELERATOR.match(text_of(node)))
     values = file.tensors.assigned(node) or file.module_values.get(node.id, [])
     return any(
-        ACCELERATOR.match(text_of(n))
-        for v in values
-        if v is not None
-        for n in ast.walk(v)
-        if isinstance(n, ast.Constant)
+        ACCELERATOR.match(text_of(n)) for v in values if v is not None for n in walk(v) if isinstance(n, ast.Constant)
     )
 
 
@@ -118,6 +116,6 @@ def _says_spawn(file: File) -> bool:
 
 def _under_main_guard(node: ast.AST, file: File) -> bool:
     return any(
-        isinstance(up, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(up.test))
+        isinstance(up, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in walk(up.test))
         for up in file.nodes.ancestors(node)
     )

@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ptmigrate.migrate.facts.nodes import walk
+
 from ..file import File, argument, last_part
 from ..rule import Finding, Rule
 from .literal import ACCELERATOR, NUMBERED, in_decorator, text_of, under_choice
@@ -203,7 +205,7 @@ def _places_nothing(func: ast.Attribute, file: File) -> bool:
     made = values[0] if len(values) == 1 else made
     name = made.func.id if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) else None
     method = next((_method_of(c, func.attr) for c in own if c.name == name), None)
-    return method is not None and not any(_may_place(n, file) for n in ast.walk(method))
+    return method is not None and not any(_may_place(n, file) for n in walk(method))
 
 
 def _method_of(holder: ast.ClassDef, name: str) -> ast.FunctionDef | None:

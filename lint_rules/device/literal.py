@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from ptmigrate.migrate.facts.nodes import walk
+
 from ..file import File
 
 ACCELERATOR = re.compile(r"(cuda|mps|xpu|hpu|npu)(:\d+)?\Z")
@@ -53,9 +55,9 @@ def _left_before(block: ast.AST, child: ast.AST) -> bool:
 
 
 def _asks_for_device(test: ast.expr) -> bool:
-    names = [n.attr if isinstance(n, ast.Attribute) else getattr(n, "id", "") for n in ast.walk(test)]
+    names = [n.attr if isinstance(n, ast.Attribute) else getattr(n, "id", "") for n in walk(test)]
     return any(re.search(r"cuda|gpu|cpu|device|is_available|mps|xpu", name, re.IGNORECASE) for name in names)
 
 
 def _is_main_guard(test: ast.expr) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(test))
+    return any(isinstance(n, ast.Name) and n.id == "__name__" for n in walk(test))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ptmigrate.migrate.facts.nodes import walk
+
 from ..file import File, is_self
 from ..rule import Finding, Rule
 from .tensor_in_forward import FACTORIES, LEGACY
@@ -84,7 +86,7 @@ def _given_anew(name: str, first: ast.stmt, file: File) -> bool:
         and file.classes.method_of(statement) is not method
         and file.nodes.class_of(statement) is holder
         and not (isinstance(value, ast.Constant) and value.value is None)
-        and not any(isinstance(n, ast.Attribute) and n.attr == name for n in ast.walk(value))
+        and not any(isinstance(n, ast.Attribute) and n.attr == name for n in walk(value))
         for target, value, statement in file.kept
     )
 
@@ -119,12 +121,12 @@ def _registered(holder: ast.AST | None) -> set[str]:
     if holder is None:
         return set()
     found = set()
-    for n in ast.walk(holder):
+    for n in walk(holder):
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr.startswith("register_"):
             if n.args and isinstance(n.args[0], ast.Constant):
                 found.add(str(n.args[0].value))
         elif isinstance(n, ast.Call) and n.args and _ends_with_parameter(n.func):
-            found.update(a.attr for a in ast.walk(n.args[0]) if isinstance(a, ast.Attribute) and is_self(a.value))
+            found.update(a.attr for a in walk(n.args[0]) if isinstance(a, ast.Attribute) and is_self(a.value))
     return found
 
 

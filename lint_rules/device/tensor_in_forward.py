@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ptmigrate.migrate.facts.nodes import walk
+
 from ..about.classes import BATCH_METHODS
 from ..edits import Repair, with_argument
 from ..file import File, keyword, last_part, passes_unknown
@@ -91,14 +93,14 @@ class TensorInForward(Rule):
             return False
         targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
         names = {t.id for t in targets if isinstance(t, ast.Name)}
-        for assign in sorted((n for n in ast.walk(method) if isinstance(n, ast.Assign)), key=lambda n: n.lineno):
-            if any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(assign.value)):
+        for assign in sorted((n for n in walk(method) if isinstance(n, ast.Assign)), key=lambda n: n.lineno):
+            if any(isinstance(n, ast.Name) and n.id in names for n in walk(assign.value)):
                 names.update(t.id for t in assign.targets if isinstance(t, ast.Name))
         return any(
             isinstance(n, ast.Attribute)
             and n.attr in MOVED
-            and any(isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(n.value))
-            for n in ast.walk(method)
+            and any(isinstance(inner, ast.Name) and inner.id in names for inner in walk(n.value))
+            for n in walk(method)
         )
 
 
@@ -112,10 +114,10 @@ def _like_input(call: ast.Call, method: ast.FunctionDef | ast.AsyncFunctionDef) 
             and n.attr in USES
             and isinstance(n.value, ast.Name)
             and n.value.id == parameter.arg
-            for n in ast.walk(method)
+            for n in walk(method)
         )
         stored = any(
-            isinstance(n, ast.Name) and n.id == parameter.arg and isinstance(n.ctx, ast.Store) for n in ast.walk(method)
+            isinstance(n, ast.Name) and n.id == parameter.arg and isinstance(n.ctx, ast.Store) for n in walk(method)
         )
         if used and not stored:
             return with_argument(call, f"device={parameter.arg}.device")
@@ -132,7 +134,7 @@ def _keeps_device(call: ast.Call, method: ast.FunctionDef | ast.AsyncFunctionDef
         and isinstance(n.value, ast.Name)
         and isinstance(n.targets[0], ast.Tuple)
         and any(isinstance(t, ast.Name) and t.id == value.id for t in n.targets[0].elts)
-        for n in ast.walk(method)
+        for n in walk(method)
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from ptmigrate.migrate.facts.nodes import walk
+
 from ..file import File, last_part
 
 
@@ -32,7 +34,7 @@ def _under_card_test(node: ast.AST, file: File) -> bool:
     child = node
     for up in file.nodes.ancestors(node):
         if isinstance(up, ast.If) and child in up.body:
-            for n in ast.walk(up.test):
+            for n in walk(up.test):
                 name = last_part(n.left) if isinstance(n, ast.Compare) else None
                 if name in ("gpu", "gpu_id", "device_id", "local_id", "proc_id", "pid"):
                     return True
@@ -42,7 +44,7 @@ def _under_card_test(node: ast.AST, file: File) -> bool:
 
 def asks_whether_distributed(test: ast.expr) -> bool:
     """Whether a test compares a rank with -1 (or asks for `>= 0`), and nothing else with it."""
-    compares = [n for n in ast.walk(test) if isinstance(n, ast.Compare)]
+    compares = [n for n in walk(test) if isinstance(n, ast.Compare)]
     return bool(compares) and all(_is_minus_one(c) for c in compares)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ptmigrate.migrate.facts.nodes import walk
+
 from ..about.classes import STEPS
 from ..file import File, is_constant, is_self, keyword, last_part
 from ..rule import Finding, Rule
@@ -139,7 +141,7 @@ def _from_batch(method: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     if method.name not in STEPS or len(method.args.args) < 2:
         return set()
     found = {method.args.args[1].arg}
-    for n in ast.walk(method):
+    for n in walk(method):
         if isinstance(n, ast.Assign) and isinstance(n.value, ast.Name) and n.value.id in found:
-            found.update(t.id for target in n.targets for t in ast.walk(target) if isinstance(t, ast.Name))
+            found.update(t.id for target in n.targets for t in walk(target) if isinstance(t, ast.Name))
     return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ptmigrate.migrate.facts.nodes import walk
+
 from ..file import File, argument, is_constant, is_self, keyword, last_part, passes_unknown, root
 from ..rule import Finding, Rule
 from .guards import EVALUATION_METHODS, evaluation_step_of
@@ -118,5 +120,5 @@ def _is_for_training(call: ast.Call, file: File) -> bool:
 def _asks_for_training(test: ast.expr) -> bool:
     """`stage == "train"`, `self.training`"""
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq | ast.In):
-        return any(isinstance(n, ast.Constant) and str(n.value).startswith(("train", "fit")) for n in ast.walk(test))
+        return any(isinstance(n, ast.Constant) and str(n.value).startswith(("train", "fit")) for n in walk(test))
     return last_part(test) in ("training", "is_training", "train")

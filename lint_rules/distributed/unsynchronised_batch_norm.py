@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ptmigrate.migrate.facts.nodes import walk
+
 from ..edits import wrapped
 from ..file import File, argument, last_part
 from ..rule import Finding, Rule
@@ -72,7 +74,7 @@ def _norms(model: ast.expr | None, file: File) -> Iterator[ast.Call]:
     seen: set[ast.AST] = set()
     while pending:
         part = pending.pop()
-        for node in ast.walk(part):
+        for node in walk(part):
             if not isinstance(node, ast.Call):
                 continue
             full = file.resolve(node.func) or ""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ptmigrate.migrate.facts.loops import TRAINS
+from ptmigrate.migrate.facts.nodes import walk
 
 from ..edits import appended
 from ..file import File, last_part
@@ -110,8 +111,8 @@ class TotalKeepsGraph(Rule):
         return name is None or any(
             isinstance(n, ast.Assign)
             and any(last_part(t) == name for t in n.targets)
-            and not any(last_part(part) == name for part in ast.walk(n.value))
-            for n in ast.walk(loop)
+            and not any(last_part(part) == name for part in walk(n.value))
+            for n in walk(loop)
         )
 
     def _feeds_backward(self, total: ast.expr, file: File) -> bool:
@@ -123,7 +124,7 @@ class TotalKeepsGraph(Rule):
             return True
         for assign in file.nodes.of(ast.Assign):
             gives = any(last_part(t) in backwarded for t in assign.targets) and file.tensors.scope(assign) is scope
-            if gives and any(last_part(n) == name for n in ast.walk(assign.value)):
+            if gives and any(last_part(n) == name for n in walk(assign.value)):
                 return True
         return False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ..facts.nodes import walk
+from ..facts.nodes import children, walk
 from ..facts.script import Facts
 
 TOGETHER = ("all_reduce", "batch_mean")
@@ -75,7 +75,7 @@ class _Alike:
             return e.id == "self" or self._name(e)
         if isinstance(e, ast.Lambda | ast.Await | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
             return False
-        return all(self.is_alike(child) for child in ast.iter_child_nodes(e) if isinstance(child, ast.expr))
+        return all(self.is_alike(child) for child in children(e) if isinstance(child, ast.expr))
 
     def _name(self, name: ast.Name) -> bool:
         """A name of the hook by all that it is given there; one of the module by its being left alone."""

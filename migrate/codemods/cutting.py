@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ..facts.batch_operations import LOSS, MEASURE
 from ..facts.batch_values import Flow, Value
 from ..facts.mixing import Run
-from ..facts.nodes import walk
+from ..facts.nodes import children, walk
 from ..facts.script import Facts
 
 # methods of tensors: `self.temperature.exp()` calls no model
@@ -257,7 +257,7 @@ class _Cutter:
                 return
         if isinstance(e, ast.IfExp | ast.BoolOp | ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp):
             raise Crossing("the model is called there under a condition or in a comprehension")
-        for child in ast.iter_child_nodes(e):
+        for child in children(e):
             if isinstance(child, ast.keyword):
                 child = child.value
             elif isinstance(e, ast.Call) and child is e.func and isinstance(child, ast.Attribute):

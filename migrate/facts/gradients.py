@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .classes import WEIGHTED
-from .nodes import walk
+from .nodes import children, walk
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -53,7 +53,7 @@ class Gradients:
         if isinstance(node, ast.Attribute):
             return node.attr not in CUT and (self._is_parameter(node) or self._needed(node.value))
         if not isinstance(node, ast.Call):
-            return any(self._needed(n) for n in ast.iter_child_nodes(node))
+            return any(self._needed(n) for n in children(node))
         if isinstance(node.func, ast.Attribute):
             if node.func.attr in CUT:
                 return False

@@ -57,13 +57,13 @@ def children(node: ast.AST) -> list[ast.AST]:
 _answers: list[dict[ast.AST, Any]] = []  # of every question that is asked once a node
 
 
-def once_a_node(question: Callable[[ast.AST], T]) -> Callable[[ast.AST], T]:
+def once_a_node(question: Callable[[N], T]) -> Callable[[N], T]:
     """Keeps the answer about a node until a file is done (`forget_nodes`): trees do not change."""
-    answers: dict[ast.AST, T] = {}
-    _answers.append(answers)
+    answers: dict[N, T] = {}
+    _answers.append(answers)  # type: ignore[arg-type]
 
     @wraps(question)
-    def asked(node: ast.AST) -> T:
+    def asked(node: N) -> T:
         try:
             return answers[node]
         except KeyError:

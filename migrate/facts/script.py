@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from .alone import Alone
 from .classes import Classes
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from ..report import Note
 
 N = TypeVar("N", bound=ast.AST)
+T = TypeVar("T")
+P = ParamSpec("P")
 
 
 # what is known of a script from elsewhere, and stays known of its text after edits
@@ -67,7 +70,7 @@ class Facts:
         self.buffers: set[tuple[ast.ClassDef, str]] = set()  # attributes of modules that the plan makes buffers
         self.buffered: set[ast.AST] = set()  # the nodes of what those are given
         self.unwrapped: dict[ast.AST, ast.expr] = {}  # wrappers and `.module`s that the plan takes off, and the model
-        self.returned: dict[ast.AST, list[ast.expr]] = {}  # what functions return, as far as that was asked
+        self.answers: dict[object, Any] = {}  # see `once_a_file`
         self.helpers: dict[ast.AST, bool] = {}  # whether functions are called from steps, as far as that was asked
         self.lifting = False  # whether the loop is to become a Module, whose steps log instead of adding up
         self.tree = tree if tree is not None else ast.parse(text)
@@ -188,3 +191,17 @@ class Facts:
     @cached_property
     def _formatted(self) -> set[ast.AST]:
         return {n for string in self.walk(ast.JoinedStr) for n in walk(string)[1:]}
+
+
+def once_a_file(question: Callable[Concatenate[Facts, P], T]) -> Callable[Concatenate[Facts, P], T]:
+    """Keeps the answers to a question of a file's facts and its nodes: neither text nor tree changes."""
+
+    @wraps(question)
+    def asked(facts: Facts, *of: P.args, **named: P.kwargs) -> T:
+        key = (question, of)
+        if key not in facts.answers:
+            facts.answers[key] = question(facts, *of, **named)
+        answer: T = facts.answers[key]
+        return answer
+
+    return asked

@@ -60,15 +60,14 @@ class Counted:
         return bool(known) and not (isinstance(e, ast.Name) and e.id in self.given)
 
     def _name_counts(self, name: ast.Name, depth: int) -> bool:
-        for s in self.body:
-            for n in walk_here(s):
-                if not isinstance(n, ast.Assign) or n.lineno > name.lineno:
-                    continue
-                value = stored_value(n, name.id)
-                if value is not None and value is not name and self.counts(value, depth + 1):
-                    return True
-                if any(_first_of(t, name.id) for t in n.targets) and _is_shape(n.value):
-                    return True
+        for n, _ in self._assignments:
+            if not isinstance(n, ast.Assign) or n.lineno > name.lineno:
+                continue
+            value = stored_value(n, name.id)
+            if value is not None and value is not name and self.counts(value, depth + 1):
+                return True
+            if any(_first_of(t, name.id) for t in n.targets) and _is_shape(n.value):
+                return True
         giver = self.given.get(name.id)
         return giver is not None and giver[0].counts(giver[1], depth + 1)
 
@@ -89,6 +88,29 @@ class Counted:
             if isinstance(n, ast.Assign | ast.AugAssign) and any(x is e for x in walk(n)):
                 continue  # what it is made of, and not what it was before
             yield value
+
+    def nodes(self) -> Iterator[tuple[ast.AST, ast.stmt]]:
+        """The nodes of the body, each with the statement of the body that it stands in."""
+        for s in self.body:
+            for n in walk_here(s):
+                yield n, s
+
+    @cached_property
+    def _assignments(self) -> list[tuple[ast.Assign | ast.AugAssign, ast.stmt]]:
+        """The assignments of the body, each with the statement of the body that it stands in."""
+        return [(n, s) for n, s in self.nodes() if isinstance(n, ast.Assign | ast.AugAssign)]
+
+    @cached_property
+    def stored(self) -> dict[str, list[tuple[ast.Assign | ast.AugAssign, ast.stmt, ast.expr]]]:
+        """By name: the assignments that give it a value, the statements that these stand in, and the values."""
+        found: dict[str, list[tuple[ast.Assign | ast.AugAssign, ast.stmt, ast.expr]]] = {}
+        for n, s in self._assignments:
+            targets = n.targets if isinstance(n, ast.Assign) else [n.target]
+            parts = [p for t in targets for p in (t.elts if isinstance(t, ast.Tuple) else [t])]
+            for name in dict.fromkeys(p.id for p in parts if isinstance(p, ast.Name)):
+                if (value := stored_value(n, name)) is not None:
+                    found.setdefault(name, []).append((n, s, value))
+        return found
 
     @cached_property
     def _given_names(self) -> list[tuple[ast.AST, set[str], ast.expr]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from ..facts.nodes import walk
-from ..facts.script import Facts
+from ..facts.script import Facts, once_a_file
 
 OF_MODULES = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict", "load_state_dict"}
 
@@ -52,6 +52,7 @@ def _is_set(a: ast.Attribute) -> bool:
     return isinstance(a.ctx, ast.Store)
 
 
+@once_a_file
 def methods_of(facts: Facts, name: str) -> list[ast.FunctionDef]:
     """The methods of that name, of all classes of this file."""
     return [f for f in facts.walk(ast.FunctionDef) if f.name == name and facts.scopes.scope_of(f).is_class]

@@ -63,7 +63,7 @@ def is_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         if isinstance(node.func, ast.Name):
             f = local_function(facts, node.func)
             if f is not None:
-                values = returned(facts, f)
+                values = returned(f)
                 return bool(values) and all(is_loader(facts, r, depth + 1) for r in values)
         return False
     if isinstance(node, ast.IfExp):
@@ -128,7 +128,7 @@ def _unpacked(facts: Facts, target: ast.Tuple, store: ast.AST) -> list[ast.expr]
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
         f = local_function(facts, value.func)
         if f is not None:
-            values = returned(facts, f)
+            values = returned(f)
             if all(isinstance(r, ast.Tuple) and len(r.elts) == len(target.elts) for r in values):
                 return [r.elts[place] for r in values]  # type: ignore[attr-defined]
     return []
@@ -147,7 +147,7 @@ def batch_sizes(facts: Facts, node: ast.expr, depth: int = 0) -> set[str]:
             if isinstance(given, ast.Name | ast.Attribute | ast.Constant):
                 found.add(ast.unparse(given))
         elif isinstance(node.func, ast.Name) and (f := local_function(facts, node.func)) is not None:
-            for value in returned(facts, f):
+            for value in returned(f):
                 found |= batch_sizes(facts, value, depth + 1)
     elif isinstance(node, ast.Name):
         scope = facts.scopes.scope_of(node).lookup(node.id)

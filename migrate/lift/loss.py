@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from copy import copy
+from functools import cached_property
 
 from ..facts.batch_values import BATCH, Flow
 from ..facts.devices import default_of
 from ..facts.nodes import walk
 from ..facts.script import Facts
-from .counted import Counted, last_name, stored_value
+from .counted import Counted, last_name
 from .criteria import Called, Criteria, asked, is_loss_of_torch, weighs
 from .mixes import flow_of
-from .nodes import walk_here
 from .recipe import CannotLift, Recipe
 
 OPERATIONS: dict[str, type[ast.operator]] = {
@@ -112,22 +111,18 @@ class Reduction(Counted):
     def _of_name(self, node: ast.Name) -> str | None:
         found: str | None = None
         seen = False
-        for s in self.body:
-            for n in walk_here(s):
-                value = stored_value(n, node.id)
-                if value is None or value is node or getattr(n, "lineno", 0) > node.lineno:
-                    continue
-                if any(x is node for x in walk(n)):
-                    continue
-                seen = True
-                if isinstance(n, ast.AugAssign):
-                    made = self._apply(n, n.op, found, self.kind(value), None, value)
-                    found = self._repeated(n, made, self.loops(n, s))
-                elif any(isinstance(x, ast.Name) and x.id == node.id for x in walk(value)):
-                    found = self._repeated(n, self.kind(value), self.loops(n, s)) or found
-                else:
-                    made = self.kind(value)
-                    found = self._either(n, [found, made]) if n is not s and made is not None else made or found
+        for n, s, value in self.stored.get(node.id, ()):
+            if value is node or n.lineno > node.lineno or any(x is node for x in walk(n)):
+                continue
+            seen = True
+            if isinstance(n, ast.AugAssign):
+                made = self._apply(n, n.op, found, self.kind(value), None, value)
+                found = self._repeated(n, made, self.loops(n, s))
+            elif any(isinstance(x, ast.Name) and x.id == node.id for x in walk(value)):
+                found = self._repeated(n, self.kind(value), self.loops(n, s)) or found
+            else:
+                made = self.kind(value)
+                found = self._either(n, [found, made]) if n is not s and made is not None else made or found
         if not seen and node.id in self.given:
             giver, e = self.given[node.id]
             assert isinstance(giver, Reduction)
@@ -136,20 +131,26 @@ class Reduction(Counted):
 
     def _appended(self, name: str) -> str | None:
         """`losses.append(loss)`, `losses["a"] = loss`: what a list or a dictionary holds."""
-        kinds: list[str | None] = []
-        node: ast.AST | None = None
-        for s in self.body:
-            for n in walk_here(s):
-                if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "append" and n.args:
-                    holder, value = n.func.value, n.args[0]
-                elif isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Subscript):
-                    holder, value = n.targets[0].value, n.value
-                else:
-                    continue
-                if isinstance(holder, ast.Name) and holder.id == name:
-                    node = n
-                    kinds.append(self._repeated(n, self.kind(value), self.loops(n, s)))
-        return self._either(node, kinds) if node is not None else None
+        held = self._held.get(name)
+        if held is None:
+            return None
+        kinds = [self._repeated(n, self.kind(value), self.loops(n, s)) for n, s, value in held]
+        return self._either(held[-1][0], kinds)
+
+    @cached_property
+    def _held(self) -> dict[str, list[tuple[ast.AST, ast.stmt, ast.expr]]]:
+        """By name: what puts values into lists and dictionaries, the statements of the body, and the values."""
+        found: dict[str, list[tuple[ast.AST, ast.stmt, ast.expr]]] = {}
+        for n, s in self.nodes():
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "append" and n.args:
+                holder, value = n.func.value, n.args[0]
+            elif isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Subscript):
+                holder, value = n.targets[0].value, n.value
+            else:
+                continue
+            if isinstance(holder, ast.Name):
+                found.setdefault(holder.id, []).append((n, s, value))
+        return found
 
     def _of_element(self, e: ast.Subscript) -> str | None:
         if not isinstance(e.value, ast.Name) or self.value(e.value).kind == "plain":
@@ -313,17 +314,22 @@ class Reduction(Counted):
         given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
         defaults = {} if isinstance(f, ast.Lambda) else {n: d for n in names if (d := default_of(f, n)) is not None}
         known = {n: e for n, e in (defaults | given).items() if isinstance(e, ast.Constant)}
-        inner = copy(self)
-        inner.__dict__.pop("means", None)
-        inner.given = {n: (self, e) for n, e in given.items()}
-        inner.criteria = self.criteria.within(what, known)
+        criteria = self.criteria.within(what, known)
         if isinstance(f, ast.Lambda):
-            inner.body, inner.follow = [], Flow
-            return inner.kind(f.body)
+            return self._within([], Flow, given, criteria).kind(f.body)
         values = {n: self.value(e) if self.body else BATCH for n, e in given.items()}
         holder = self.facts.classes.holder(f)
-        inner.body, inner.follow = f.body, lambda: self.facts.mixing.flow(f, values, holder)
-        return self._either(call, [inner.kind(e) for e in inner.criteria.returned(f)])
+        inner = self._within(f.body, lambda: self.facts.mixing.flow(f, values, holder), given, criteria)
+        return self._either(call, [inner.kind(e) for e in criteria.returned(f)])
+
+    def _within(
+        self, body: list[ast.stmt], follow: Callable[[], Flow], given: dict[str, ast.expr], criteria: Criteria
+    ) -> Reduction:
+        """Asked of the body of a function that is called here with these arguments."""
+        inner = Reduction(self.facts, body, follow)
+        inner.deep, inner.criteria = self.deep, criteria
+        inner.given = {n: (self, e) for n, e in given.items()}
+        return inner
 
 
 def _is_self(e: ast.expr) -> bool:

@@ -28,11 +28,10 @@ def _below_here(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def returned(facts: Facts, f: ast.FunctionDef) -> list[ast.expr]:
+@once_a_node
+def returned(f: ast.FunctionDef) -> list[ast.expr]:
     """The values that a function returns, the functions inside of it aside."""
-    if f not in facts.returned:
-        facts.returned[f] = [n.value for n in walk_here(f) if isinstance(n, ast.Return) and n.value is not None]
-    return facts.returned[f]
+    return [n.value for n in walk_here(f) if isinstance(n, ast.Return) and n.value is not None]
 
 
 def method_call(s: ast.stmt, method: str) -> tuple[str, ast.Call] | None:

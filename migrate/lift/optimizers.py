@@ -74,7 +74,7 @@ def _call_makes(facts: Facts, call: ast.Call, test: Test, unknown: bool, depth: 
     if isinstance(f, ast.Name):
         inner = local_function(facts, f)
         if inner is not None:
-            values = returned(facts, inner)
+            values = returned(inner)
             return bool(values) and depth < 6 and all(_makes(facts, r, test, unknown, depth + 1) for r in values)
         if test(f.id):
             return True

@@ -190,13 +190,13 @@ def _drop_unread(facts: Facts, chunks: list[Chunk], found: OwnDevice) -> None:
                 lost = True
 
 
-def settled(notes: list[Note], edits: list[Edit], text: str) -> tuple[list[Note], list[Edit]]:
-    """The notes without those of what `text`, the lifted one, puts where the Module is; such edits at their lines."""
+def settled(notes: list[Note], edits: list[Edit], lifted: Facts) -> tuple[list[Note], list[Edit]]:
+    """The notes without those of what the lifted text puts where the Module is; such edits at their lines."""
     open_ = [n for n in notes if n.code == CODE]
     if not open_ or not any(e.code == CODE for e in edits):
         return notes, edits
     codemod = PlaceLikeInputs()
-    for _ in codemod.plan(Facts(text)):
+    for _ in codemod.plan(lifted):
         pass
     stays = {_call_of(n) for n in codemod.left}
     placed = []

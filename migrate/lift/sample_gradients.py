@@ -23,12 +23,15 @@ def check_gradients(facts: Facts, train: DataPass) -> ast.AST | None:
     """
     named = [n.attr for n in facts.walk(ast.Attribute)] + [n.name for n in facts.walk(ast.alias)]
     if "grad" in named:
-        return _check(facts, train.body, of_the_batch(train, set(), {}), frozenset())
+        return _check(facts, train.body, of_the_batch(train, set(), {}), {})
     return None
 
 
-def _check(facts: Facts, body: list[ast.stmt], part: set[str], inside: frozenset[ast.AST]) -> ast.AST | None:
-    """`part`: the names that hold what the batch gives; `inside`: the functions that are being looked into."""
+Looked = dict[tuple[ast.AST, frozenset[str]], ast.AST | None]
+
+
+def _check(facts: Facts, body: list[ast.stmt], part: set[str], looked: Looked) -> ast.AST | None:
+    """`part`: the names that hold what the batch gives; `looked`: functions that were looked into, and as what."""
     signed: ast.AST | None = None
     for n in (n for s in body for n in walk_here(s)):
         taken = isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load) and _of(n.value, part)
@@ -38,8 +41,11 @@ def _check(facts: Facts, body: list[ast.stmt], part: set[str], inside: frozenset
             signed = n if any(_is_sign(facts, use) for use in _uses(facts, body, n)) else signed
         elif isinstance(n, ast.Call):
             for f, given in _called(facts, n, part):
-                if f not in inside:
-                    signed = _check(facts, f.body, spread(f.body, given, set(), {}), inside | {f}) or signed
+                key = f, frozenset(given)
+                if key not in looked:
+                    looked[key] = None  # until it is known, for functions that call themselves
+                    looked[key] = _check(facts, f.body, spread(f.body, given, set(), {}), looked)
+                signed = looked[key] or signed
     return signed
 
 

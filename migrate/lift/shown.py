@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TypeGuard
 
-from ..facts.nodes import walk
+from ..facts.nodes import children, walk
 from ..facts.script import Facts
 from .nodes import COMPREHENSIONS, walk_here
 from .recipe import DataPass, Recipe
@@ -104,7 +104,7 @@ class Shown:
                 (e, kind) for side in (node.left, node.right) for e, kind in self._largest(side) if kind == "mean"
             )
             return
-        below: list[ast.AST] = list(ast.iter_child_nodes(node))
+        below: list[ast.AST] = list(children(node))
         if isinstance(node, ast.IfExp) and not self.sums.alike(node.test):
             below = [node.test]
         elif isinstance(node, ast.BoolOp):
@@ -169,9 +169,9 @@ def spread(body: list[ast.stmt], names: set[str], whole: set[str], brought: dict
         size = len(found)
         for s in body:
             for n in walk_here(s):
-                value = n.iter if isinstance(n, ast.For) else getattr(n, "value", None)
                 if not isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.NamedExpr | ast.For):
                     continue
+                value = n.iter if isinstance(n, ast.For) else n.value
                 if isinstance(value, ast.expr) and reads_part(value, found, brought) is not None:
                     targets = n.targets if isinstance(n, ast.Assign) else [n.target]
                     found |= {x.id for t in targets for x in walk(t) if isinstance(x, ast.Name)} - whole
@@ -188,7 +188,7 @@ def reads_part(node: ast.AST, part: set[str], brought: dict[ast.AST, str]) -> as
         return node if node.id in part else None
     if isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "device"):
         return None
-    found = (reads_part(child, part, brought) for child in ast.iter_child_nodes(node))
+    found = (reads_part(child, part, brought) for child in children(node))
     return next((n for n in found if n is not None), None)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from ..facts.nodes import walk
+from ..facts.nodes import once_a_node, walk
 from .recipe import CannotLift, Recipe
 
 ALL_OF_THEM = ("locals", "globals", "vars", "dir")  # without an argument
 TEXTS = ("eval", "exec")
 
 
+@once_a_node
 def by_text(root: ast.AST) -> ast.Call | None:
     """The first such call in `root`."""
     for n in walk(root):

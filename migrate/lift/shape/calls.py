@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ...facts.script import Facts
+from ...facts.script import Facts, once_a_file
 from ..loaders import values_of
 from ..texts import by_text
 
@@ -18,6 +18,7 @@ def only_call(facts: Facts, f: ast.FunctionDef) -> ast.Call | None:
     return calls[0] if len(calls) == 1 else None
 
 
+@once_a_file
 def all_calls(facts: Facts, f: ast.FunctionDef) -> list[ast.Call]:
     """The calls of a function or method; none where it is handed on as a value, too."""
     if f.decorator_list or by_text(f) is not None:

@@ -10,7 +10,7 @@ import ast
 import re
 
 from ...facts.nodes import walk
-from ...facts.script import Facts
+from ...facts.script import Facts, once_a_file
 from ..loaders import counts_with_bar, is_progress, iterates_loader
 from ..nodes import is_call_of, walk_here
 from ..splice import indent
@@ -215,6 +215,7 @@ def _first_of_step(facts: Facts, body: list[ast.stmt], last: int) -> int:
     return 0
 
 
+@once_a_file
 def step_loop(facts: Facts) -> ast.For | ast.While | None:
     """The innermost loop around every backward() and a step, if it is the only such place."""
     calls = [c for c in facts.walk(ast.Call) if is_call_of(c, "backward") and facts.names.resolve(c.func) is None]

@@ -53,7 +53,10 @@ class SyncLogging(Codemod):
                         continue
                     if self._is_metric(facts, call, metrics) or facts.alone.reached_by(call) != {False}:
                         continue  # where rank 0 comes alone nobody answers it
-                    if _spread(facts, call) is None and not any(k.arg == "sync_dist" for k in call.keywords):
+                    starred = any(isinstance(a, ast.Starred) for a in call.args)
+                    if (starred or _spread(facts, call) is None) and not any(
+                        k.arg == "sync_dist" for k in call.keywords
+                    ):
                         self._tell(facts, call, f"`{facts.short(call)}` in {name}")
                     if self._logs(facts, call):
                         says = f"`{facts.short(call.func)}` in {name}: sync_dist={when}"
@@ -98,7 +101,8 @@ class SyncLogging(Codemod):
         for call in facts.walk(ast.Call):
             func = call.func
             called = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
-            value = argument(call, f, name, holder is not None) if called == f.name else None
+            static = any(ast.unparse(d) == "staticmethod" for d in f.decorator_list)
+            value = argument(call, f, name, holder is not None and not static) if called == f.name else None
             by = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef)), None)
             if not isinstance(value, ast.Name) or by is None:
                 continue
@@ -119,11 +123,15 @@ class SyncLogging(Codemod):
                 given = [a.arg for a in method.args.args]
                 if name not in EVALUATION or len(given) < 3:
                     continue
+                modules = {given[2], f"{given[1]}.lightning_module"}
                 for call in (n for n in walk(method) if isinstance(n, ast.Call)):
                     f = call.func
+                    if _log_by_text(call) and ast.unparse(call.args[0]) in modules:
+                        self._tell(facts, call, f"`{facts.short(call)}` in {name} is handed on")
                     if not (isinstance(f, ast.Attribute) and f.attr in ("log", "log_dict")):
                         continue
-                    if not (isinstance(f.value, ast.Name) and f.value.id == given[2]):
+                    called = self._another_name(facts, f.value) if isinstance(f.value, ast.Name) else f.value
+                    if (called if isinstance(called, str) else ast.unparse(called)) not in modules:
                         continue
                     if self._is_metric(facts, call, metrics) or facts.alone.reached_by(call) != {False}:
                         continue
@@ -157,6 +165,8 @@ class SyncLogging(Codemod):
     def _is_log(self, facts: Facts, c: ast.ClassDef, call: ast.Call) -> bool:
         """`self.log(...)`, also by a name that was given it; a method of that name in the file is another matter."""
         f: ast.expr | None = call.func
+        if (facts.names.resolve(call.func) or "").endswith(("LightningModule.log", "LightningModule.log_dict")):
+            return bool(call.args) and facts.classes.is_self(call.args[0])  # pl.LightningModule.log(self, "a", 1)
         if facts.names.resolve(call.func) == "functools.partial" and call.args:
             f = call.args[0]
         elif isinstance(f, ast.Name):
@@ -171,10 +181,9 @@ class SyncLogging(Codemod):
     def _is_handed_on(self, facts: Facts, c: ast.ClassDef, a: ast.AST) -> bool:
         """`self.log` as a value, where neither a call of it nor a name for it shows; `getattr(self, "log")`."""
         if isinstance(a, ast.Call):
-            got = isinstance(a.func, ast.Name) and a.func.id == "getattr" and len(a.args) > 1
-            what = getattr(a.args[1], "value", None) if got else None
+            what = _log_by_text(a)
             own = any(what in facts.classes.methods(d) for d in facts.classes.kin(c))
-            return what in ("log", "log_dict") and facts.classes.is_self(a.args[0]) and not own
+            return what is not None and facts.classes.is_self(a.args[0]) and not own
         if not isinstance(a, ast.Attribute) or a.attr not in ("log", "log_dict"):
             return False
         if not facts.classes.is_self(a.value) or not isinstance(a.ctx, ast.Load):
@@ -230,6 +239,13 @@ class SyncLogging(Codemod):
             if "metrics" in full.lower() or "Metric" in full or full.endswith(".clone"):
                 found.add(target.attr)
         return found
+
+
+def _log_by_text(call: ast.Call) -> str | None:
+    """`"log"` of `getattr(self, "log")`."""
+    got = isinstance(call.func, ast.Name) and call.func.id == "getattr" and len(call.args) > 1
+    what = getattr(call.args[1], "value", None) if got else None
+    return what if what in ("log", "log_dict") else None
 
 
 def _stores(c: ast.ClassDef) -> Iterator[tuple[ast.Attribute, ast.expr]]:

@@ -34,7 +34,6 @@ def test_evaluation_synchronizes(name, before, after):
         method("validation_step", 'self.log("loss", loss, sync_dist=True)'),
         method("validation_step", 'self.log("loss", loss, sync_dist=False)'),
         method("validation_step", 'self.log("loss", loss, rank_zero_only=True)'),
-        method("validation_step", "self.log(*what)"),
         method("validation_step", 'self.table.log("a", b)'),
         method("validation_step", 'log("a", b)'),
         method("validation_step", "torch.log(b)"),
@@ -266,3 +265,41 @@ def test_log_by_its_text_is_told(what):
 )
 def test_what_else_is_got_by_its_text(got):
     check_unchanged(method("validation_step", f'{got}("a", b)'), [], select=CODE)
+
+
+WATCH = HEAD + "    pass\n\nclass Watch(pl.Callback):\n    def on_validation_epoch_end(self, trainer, module):\n"
+
+
+@pytest.mark.parametrize("lines", [["m = module", "m.log('a', 1.0{})"], ["trainer.lightning_module.log('a', 1.0{})"]])
+def test_the_module_of_a_callback_by_other_names(lines):
+    text = WATCH + "".join(f"        {line}\n" for line in lines)
+    check(text.format(""), text.format(", sync_dist=True"), select=CODE)
+
+
+@pytest.mark.parametrize("what", ["getattr(module, 'log')('a', 1)", "getattr(trainer.lightning_module, 'log')('a', 1)"])
+def test_what_a_callback_logs_by_its_text_is_told(what):
+    check_unchanged(WATCH + f"        {what}\n", [f"{CODE} line 9"], select=CODE)
+
+
+@pytest.mark.parametrize(
+    "what", ["trainer.log('a', 1)", "trainer.logger.log('a', 1)", "getattr(trainer, 'log')('a', 1)"]
+)
+def test_what_else_a_callback_calls(what):
+    check_unchanged(WATCH + f"        {what}\n", [], select=CODE)
+
+
+@pytest.mark.parametrize("call", ["self.say(self, 1)", "Lit.say(self, 1)", "self.say(module=self, x=1)"])
+def test_a_static_helper(call):
+    helper = "    @staticmethod\n    def say(module, x):\n        module.log('x', x{})\n"
+    text = HEAD + helper.replace("{}", "%s") + f"    def validation_step(self, batch, batch_idx):\n        {call}\n"
+    check(text % "", text % ", sync_dist=True", select=CODE)
+
+
+def test_by_the_class():
+    text = method("test_step", "pl.LightningModule.log(self, 'a', 1{})", "pl.LightningModule.log(other, 'a', 1)")
+    check(text.format(""), text.format(", sync_dist=True"), select=CODE)
+
+
+def test_arguments_that_do_not_show_are_told():
+    told = [f"{CODE} line 6: `self.log(*pair)` in validation_step"]
+    check_unchanged(method("validation_step", "for pair in pairs: self.log(*pair)"), told, select=CODE)

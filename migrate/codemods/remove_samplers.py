@@ -19,7 +19,9 @@ from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
 from .restored_shuffle import (
+    asks_of_data,
     by_branch,
+    by_other_than_processes,
     by_phase,
     by_training,
     evaluates,
@@ -29,6 +31,7 @@ from .restored_shuffle import (
 )
 from .rewrites import change_call, change_dict, else_only, first_gone, source
 from .sampler_arguments import SAMPLER
+from .sampler_classes import class_changes
 from .sampler_entries import WHY, entry_changes, told_off, without
 from .sampler_uses import Use, is_none, is_text, use_of, uses_of_attribute, uses_of_name
 
@@ -66,6 +69,11 @@ class RemoveSamplers(Codemod):
         if any_gone:
             yield from self._epochs_of_loaders(facts)
         self._tell_of_own(facts)
+        handed: list[tuple[ast.AST, str]] = []
+        yield from class_changes(self, facts, handed)
+        for node, says in handed:
+            line, column, _, _ = facts.text.key(node)
+            self.left.append(Note(line, column + 1, self.code, f"{says}, {WHY}"))
 
     def _tell_of_own(self, facts: Facts) -> None:
         """A sampler class of the script's own that takes every n-th sample: what that means, only its author knows."""
@@ -98,7 +106,7 @@ class RemoveSamplers(Codemod):
         line, column, _, _ = facts.text.key(call)
         where = f" (`{facts.short(use.other[0])}` on line {use.other[0].lineno})" if use.other else ""
         kept = f"DistributedSampler kept: it is used for more than a DataLoader{where}"
-        if not use.other and len({said_by(facts, c) for c in use.made}) > 1:
+        if not use.other and (len({said_by(facts, c) for c in use.made}) > 1 or by_other_than_processes(facts, use)):
             kept = "DistributedSampler kept: whether it shuffles depends on the branch"
         self.left.append(Note(line, column + 1, self.code, f"{kept}; it draws every sample, {WHY}"))
         dropped = tuple(a for n, i in (("num_replicas", 1), ("rank", 2)) if (a := argument_at(call, n, i)) is not None)
@@ -121,6 +129,8 @@ class RemoveSamplers(Codemod):
         chained = isinstance(parent, ast.If) and parent.orelse == [branch]
         if chained or not bound or not bound <= given or not only_asks(facts.names, branch.test):
             return
+        if asks_of_data(branch.test):
+            return  # the other branch is that of another phase
         handled.update(made)
         says = f"`if {facts.short(branch.test)}:` and its DistributedSampler removed: {WHY}"
         yield Change(branch, self.edit(facts, branch, says), first_gone, (branch.test, *branch.body))
@@ -160,7 +170,8 @@ class RemoveSamplers(Codemod):
     def _changes(self, facts: Facts, use: Use) -> Iterator[Change]:
         others = [a for a in use.alternatives if not is_none(a)]
         if others:
-            yield from self._alternative(facts, use, others)
+            if not by_other_than_processes(facts, use):
+                yield from self._alternative(facts, use, others)
             return
         gone_tests: set[ast.AST] = set()
         said = {said_by(facts, call) for call in use.made}
@@ -169,6 +180,8 @@ class RemoveSamplers(Codemod):
             shuffle = by_branch(facts, use)
             if shuffle is None:
                 return
+        elif self._is_of_phase(facts, use, said, shuffle):
+            return
         for read in use.handed:
             yield from self._handed(facts, read, shuffle, use, gone_tests)
         guards = self._guards(facts, use)
@@ -235,6 +248,19 @@ class RemoveSamplers(Codemod):
             drops = {"sampler"} | ({"shuffle"} if given is not None and not keep and new is None else set())
             rewrite = change_call(_LOADER_PARAMETERS, drops, values)
         yield Change(holder, self.edit(facts, read, says), rewrite, gone)
+
+    def _is_of_phase(self, facts: Facts, use: Use, said: set[str | None], shuffle: str | None) -> bool:
+        """Whether a phase decides on a sampler that shuffles, and `shuffle=` cannot say that again."""
+        if use.tests or said == {None} or not by_other_than_processes(facts, use):
+            return False
+        return shuffle is None or any(self._says_shuffle(facts, r) for r in use.handed)
+
+    def _says_shuffle(self, facts: Facts, read: ast.expr) -> bool:
+        """`DataLoader(d, shuffle=shuffle, sampler=sampler)`, where another name says whether it shuffles."""
+        up = facts.scopes.parents[read]
+        holder = facts.scopes.parents[up] if isinstance(up, ast.keyword) else up
+        given = argument_at(holder, "shuffle", 2) if isinstance(holder, ast.Call) else None
+        return given is not None and not isinstance(given, ast.Constant)
 
     def _alternative(self, facts: Facts, use: Use, others: list[ast.expr]) -> Iterator[Change]:
         """Where there is another sampler for one process, it is the sampler."""

@@ -12,8 +12,21 @@ from .sampler_uses import Use
 
 EVALUATES = re.compile(r"(^|[^a-z])(val|valid|validation|test|eval|evaluation|dev|predict|inference)([^a-z]|$)")
 
-# conditions that ask for the phase: `if is_train:`; not for the processes: `if split == "train" and distributed:`
-TRAINS = re.compile(r"^(?!.*(dist|ddp|world|rank|gpu|multi)).*(^|[^a-z])(is_?)?train(ing)?([^a-z]|$)", re.IGNORECASE)
+# conditions that ask for the phase or the data: `if is_train:`; not for the processes: `if train and distributed:`
+OF_DATA = re.compile(
+    r"(^|[^a-z])(is_?)?(train(ing|er)?|shuffled?|phase|split|mode|stage|subset|val|valid(ation)?|test(ing)?"
+    r"|eval(uate|uation)?|infer(ence)?|random|iterable(dataset)?)([^a-z]|$)",
+    re.IGNORECASE,
+)
+OF_PROCESSES = re.compile(
+    r"dist(?!ill)|ddp|fsdp|world|rank|gpu|multi|parallel|replica|tpu|xla|hvd|horovod|deepspeed", re.IGNORECASE
+)
+
+
+def asks_of_data(test: ast.expr) -> bool:
+    """Whether a condition chooses by the phase or by what the data is, where others tell several processes from one."""
+    text = ast.unparse(test)
+    return bool(OF_DATA.search(text)) and not OF_PROCESSES.search(text)
 
 
 def said_by(facts: Facts, call: ast.Call) -> str | None:
@@ -53,16 +66,26 @@ def by_training(facts: Facts, use: Use) -> str | None:
     """`shuffle=` where only training has a sampler: `s = DistributedSampler(d) if is_train else None`."""
     if len(use.made) != 1 or said_by(facts, use.made[0]) != "True" or use.tests:
         return None
-    child: ast.AST = use.made[0]
+    chooser, chosen = chooser_of(facts, use.made[0])
+    if not chosen or not asks_of_data(chooser.test) or not _stays_as_it_is(facts, chooser.test):  # type: ignore[union-attr]
+        return None
+    return facts.text.get(chooser.test)  # type: ignore[union-attr]
+
+
+def chooser_of(facts: Facts, made: ast.expr) -> tuple[ast.AST | None, bool]:
+    """The `if` or the conditional expression that a sampler stands in, if any, and whether in its first branch."""
+    child: ast.AST = made
     chooser = facts.scopes.parents.get(child)
     if isinstance(chooser, ast.Assign):
         child, chooser = chooser, facts.scopes.parents.get(chooser)
-        chosen = isinstance(chooser, ast.If) and child in chooser.body
-    else:
-        chosen = isinstance(chooser, ast.IfExp) and child is chooser.body
-    if not chosen or not TRAINS.search(ast.unparse(chooser.test)) or not _stays_as_it_is(facts, chooser.test):  # type: ignore[union-attr]
-        return None
-    return facts.text.get(chooser.test)  # type: ignore[union-attr]
+        return chooser, isinstance(chooser, ast.If) and child in chooser.body
+    return chooser, isinstance(chooser, ast.IfExp) and child is chooser.body
+
+
+def by_other_than_processes(facts: Facts, use: Use) -> bool:
+    """Whether something else than the number of processes decides on a sampler: `if is_train:`, `if shuffle:`."""
+    choosers = [chooser_of(facts, call)[0] for call in use.made]
+    return any(isinstance(c, ast.If | ast.IfExp) and asks_of_data(c.test) for c in choosers)
 
 
 def by_phase(facts: Facts, holder: ast.AST) -> str | None:

@@ -13,7 +13,7 @@ from ..facts.devices import argument_at
 from ..facts.effects import only_asks
 from ..facts.script import Facts
 from .base import Change, Codemod
-from .restored_shuffle import TRAINS, evaluates
+from .restored_shuffle import asks_of_data, evaluates
 from .rewrites import first_gone, source
 from .sampler_uses import Use, loaders_of
 
@@ -25,7 +25,7 @@ def entry_changes(codemod: Codemod, facts: Facts, s: ast.Assign, shuffle: str | 
     branch = _branch_of(facts, s)
     assert isinstance(s.targets[0], ast.Subscript)
     loaders = loaders_of(facts, s.targets[0].value)
-    plain = branch is None or TRAINS.search(ast.unparse(branch.test))
+    plain = branch is None or asks_of_data(branch.test)
     beside = [t for t in _block(facts, s) if _is_entry(t, s.targets[0].value, "shuffle")] if loaders else []
     if shuffle is not None and plain and not any(evaluates(facts, c) for c in (s, *loaders)):
         says = f"`{facts.short(s)}`: sampler removed, shuffle={shuffle} restored: {WHY}"

@@ -1,0 +1,94 @@
+"""T4: samplers that a phase or an option of the data decides on, and the class as a value."""
+
+import pytest
+from helpers import check, check_unchanged, migrated
+
+HEAD = (
+    "import functools\n"
+    "from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, SequentialSampler\n"
+    "import torch\n"
+)
+CODE = "PTM401"
+ONE = "DistributedSampler(d, num_replicas=1, rank=0)"
+
+
+@pytest.mark.parametrize("test", ["is_training", "shuffle", "args.mode == 'train'", "split != 'val'", "self.training"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "s = {} if {} else SequentialSampler(d)\n",
+        "if {1}:\n    s = {0}\nelse:\n    s = SequentialSampler(d)\n",
+    ],
+)
+def test_another_phase_is_not_the_plain_script(form, test):
+    """The sampler of training may not become that of evaluation: the order was shuffled."""
+    loader = "train = DataLoader(d, sampler=s)\n"
+    before = HEAD + form.format("DistributedSampler(d)", test) + loader
+    check(before, HEAD + form.format(ONE, test) + loader, attention=[f"{CODE} line"], select=CODE)
+
+
+@pytest.mark.parametrize(
+    "test", ["distributed", "args.world_size > 1", "train and ddp", "many", "n_gpu > 1", "not distilled and multi"]
+)
+def test_several_processes_or_one(test):
+    before = HEAD + f"s = DistributedSampler(d) if {test} else RandomSampler(d)\nt = DataLoader(d, sampler=s)\n"
+    check(before, HEAD + "s = RandomSampler(d)\nt = DataLoader(d, sampler=s)\n", attention=[], select=CODE)
+
+
+@pytest.mark.parametrize("test", ["shuffle", "not args.shuffle", "phase == 'train'"])
+def test_what_decides_on_it_decides_on_shuffling(test):
+    before = HEAD + f"s = DistributedSampler(d) if {test} else None\nloader = DataLoader(d, sampler=s)\n"
+    check(before, HEAD + f"loader = DataLoader(d, shuffle={test})\n", attention=[], select=CODE)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "s = {} if config.get('shuffle') else None\nloader = DataLoader(d, sampler=s)\n",
+        "if mode == 'train':\n    s, shuffle = None, 1\n    s = {}\n    shuffle = False\nelse:\n    s = None\n"
+        "    shuffle = False\nloader = DataLoader(d, sampler=s, shuffle=shuffle)\n",
+    ],
+)
+def test_where_it_cannot_be_said_again_it_stays_and_is_told(made):
+    result = migrated(HEAD + made.format("DistributedSampler(d)"), CODE)
+    assert result.text == HEAD + made.format(ONE) and [n.code for n in result.attention] == [CODE]
+
+
+def test_a_choice_of_classes():
+    before = (
+        "kind = DistributedSampler if args.distributed else RandomSampler\nloader = DataLoader(d, sampler=kind(d))\n"
+    )
+    after = "kind = RandomSampler\nloader = DataLoader(d, sampler=kind(d))\n"
+    check(HEAD + before, HEAD + after, attention=[], select=CODE)
+
+
+def test_a_partial_of_the_class():
+    before = "make = functools.partial(DistributedSampler{}, shuffle=False)\n"
+    after = "make = functools.partial(DistributedSampler, shuffle=False, num_replicas=1, rank=0)\n"
+    check(HEAD + before.format(""), HEAD + after, attention=[f"{CODE} line 4"], select=CODE)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["kinds = {'many': DistributedSampler, 'one': RandomSampler}", "use(DistributedSampler)"],
+)
+def test_the_class_handed_on_is_told(source):
+    check_unchanged(HEAD + source + "\n", [f"{CODE} line 4"], select=CODE)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "isinstance(s, (DistributedSampler, RandomSampler))",
+        "class Own(DistributedSampler):\n    pass",
+        "def f(s: DistributedSampler | None = None) -> DistributedSampler:\n    return s",
+        "s: DistributedSampler = get()",
+        "if type(s) is DistributedSampler:\n    s.set_epoch(1)",
+        "Sampler = DistributedSampler",
+        "DistributedSampler.__doc__",
+        "functools.partial(DistributedSampler, num_replicas=1, rank=0)",
+        "def f(DistributedSampler):\n    return [DistributedSampler]",
+    ],
+)
+def test_what_makes_nothing_is_not_told(source):
+    check_unchanged(HEAD + source + "\n", [], select=CODE)

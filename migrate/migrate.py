@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from .codemods.amp_in_modules import AmpInModules
 from .codemods.base import NotFound, apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.keep_loop import KeepLoop
@@ -76,6 +77,8 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
     try:
         original = facts
         facts, branches, notes = _plain(original, options)
+        if facts is original and not notes:
+            facts, branches, notes = _without_autocast(original, options)
         stuck = _talks_otherwise(facts, original) if is_script and facts.by_hand else None
         if stuck is not None:
             return _with_left_over(Result(text, "refused", [], [stuck]), original, options)
@@ -175,6 +178,20 @@ def _plain(facts: Facts, options: Options) -> tuple[Facts, list[Edit], list[Note
         return facts, [], list(branches.notes(facts))
     plain = facts.after(apply(facts, changes))
     return plain, [c.edit for c in changes if c.told], list(branches.notes(facts))
+
+
+def _without_autocast(facts: Facts, options: Options) -> tuple[Facts, list[Edit], list[Note]]:
+    """Without the autocast that is the Trainer's, where a step is cut in its block: the model is called there, too."""
+    kinds = AmpInModules, SplitSteps
+    if "autocast" not in facts.text.text or not all(options.wants(kind.code) for kind in kinds):
+        return facts, [], []
+    if not (facts.classes.run_by_trainer and SplitSteps().within_autocast(facts)):
+        return facts, [], []
+    amp = AmpInModules()
+    changes = outermost(facts, list(amp.plan(facts)))
+    if not changes:
+        return facts, [], []
+    return facts.after(apply(facts, changes)), [c.edit for c in changes if c.told], list(amp.notes(facts))
 
 
 def _talks_otherwise(facts: Facts, original: Facts) -> Note | None:

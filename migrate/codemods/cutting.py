@@ -96,6 +96,8 @@ class _Cutter:
         self._logs()
         if call is None and not self.found.hoisted and self._only_of_mixed():
             raise Crossing("the model is only called with what it gives, and would run on one device alone")
+        if call is None and not self.found.hoisted and self._within_block():
+            raise Crossing("the model is called in the same `with`, and would run on one device alone")
         self.found.behind.sort()
         self.found.gone = {i for i in self.found.behind if not self._needed_before(i)}
         if not self.found.crossing:
@@ -238,6 +240,12 @@ class _Cutter:
         calls = [n for s in self.after for n in walk(s) if self._is_model(n)]
         inside = [n for c in calls for n in walk(c) if n is not c]
         return any(n in mixes or (isinstance(n, ast.Name) and n.id in mixed) for n in inside)
+
+    def _within_block(self) -> bool:
+        """No model is called before the cut, and one in the `with` that mixes."""
+        called = any(self._is_model(n) for s in self.before for n in walk(s))
+        first = self.after[0] if self.after else None
+        return not called and isinstance(first, ast.With) and any(self._is_model(n) for n in walk(first))
 
     def _hoist(self, s: ast.stmt, at: int) -> None:
         """The largest values per sample in a statement that a model is called for."""

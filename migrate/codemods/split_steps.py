@@ -25,6 +25,7 @@ from .cutting_rewrites import Marks, hoisted, split
 PARTS = ("dp", "ddp2")
 NAMED = ("strategy", "accelerator", "distributed_backend")
 NOT_A_MODE = ("gpu", "cpu", "tpu", "mps", "cuda", "auto", "hpu", "ipu")
+KINDS = ("training", "validation", "test")
 BY_HAND = {"manual_backward", "backward", "optimizers", "toggle_optimizer", "toggle_model", "untoggle_optimizer"}
 
 
@@ -43,7 +44,7 @@ class SplitSteps(Codemod):
             methods = facts.classes.methods(c)
             helpers: dict[str, list[_Place]] = {}
             alone: list[_Place] = []
-            for kind in ("training", "validation", "test"):
+            for kind in KINDS:
                 step = methods.get(f"{kind}_step")
                 if not isinstance(step, ast.FunctionDef) or f"{kind}_step_end" in methods:
                     continue
@@ -64,6 +65,16 @@ class SplitSteps(Codemod):
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
 
+    def within_autocast(self, facts: Facts) -> bool:
+        """Whether a step mixes its samples inside a `with`, of which a cut would take the model along."""
+        self.left = []
+        steps = [facts.classes.methods(c).get(f"{k}_step") for c in facts.classes.run_by_trainer for k in KINDS]
+        for f in steps:
+            place = self._place(facts, facts.classes.holder(f), f, None) if isinstance(f, ast.FunctionDef) else None  # type: ignore[arg-type]
+            if place is not None and isinstance(place.f.body[place.at], ast.With):
+                return True
+        return False
+
     def _place(self, facts: Facts, c: ast.ClassDef, f: ast.FunctionDef, batch: str | None) -> _Place | None:
         """Where a function first mixes the samples of its batch; None where it does not."""
         parameters = [a.arg for a in (*f.args.posonlyargs, *f.args.args)][1:]
@@ -73,6 +84,8 @@ class SplitSteps(Codemod):
         flow = facts.mixing.flow(f, {batch: replace(BATCH, holds=True)}, c)
         at = flow.first(f.body)
         if at is None:
+            for node in flow.may_mix:
+                self._may(facts, f, node)
             return None
         inside = set(flow.mixes)
         first = next(n for n in walk(f.body[at]) if n in inside)
@@ -98,6 +111,12 @@ class SplitSteps(Codemod):
         self.left.append(
             Note(line, column + 1, self.code, f"{where}, of which dp and ddp2 give a part: not split: {why}")
         )
+
+    def _may(self, facts: Facts, f: ast.FunctionDef, node: ast.AST) -> None:
+        line, column, _, _ = facts.text.key(node)
+        says = f"`{facts.short(node)}` in {f.name} may mix the samples of a batch, of which dp and ddp2 give a part"
+        says += ": not split: how many dimensions it has does not show"
+        self.left.append(Note(line, column + 1, self.code, says))
 
     def _cut(self, facts: Facts, place: _Place, found: Cut, instead: str | None = None) -> Iterator[Change]:
         marks = Marks()

@@ -31,6 +31,7 @@ from .batch_operations import (
     SAME_ORDER,
     SIZES,
     SWAPS,
+    TRIANGLES,
 )
 from .batch_values import PLAIN, REDUCED, Value
 from .classes import WEIGHTED, Function
@@ -188,6 +189,8 @@ class BatchCall:
             return self._mixes(of)
         if name in ADDED_PRODUCTS:
             return REDUCED
+        if name in TRIANGLES and not of.holds:
+            return self._triangle(of)
         if name in PICKS:
             return replace(of, picked=True)
         if name == "cosine_similarity":
@@ -220,9 +223,27 @@ class BatchCall:
         paired = PAIRED.get(name) == "always" or (name in PAIRED and given)
         return replace(found, holds=True) if paired and found.kind == "batch" else found
 
+    def _triangle(self, of: Value) -> Value:
+        """The lower part of a matrix of samples takes others of each sample; of a matrix a sample, it is its own."""
+        if of.rank == 2:
+            return self._mixes(of)
+        if of.dim == 0 and not of.rank and not of.apart:
+            self.run.flow.may_mix.append(self.call)
+        return of
+
+    def _counted(self, dims: list[int] | None, of: Value) -> list[int] | None:
+        """Dimensions counted from the end, by their places where the rank shows."""
+        if dims is None or of.holds:
+            return dims
+        if of.rank == 2:
+            return [d + 2 if d < 0 else d for d in dims]
+        if of.dim == 0 and not of.rank and not of.apart and any(d < -1 for d in dims):
+            self.run.flow.may_mix.append(self.call)
+        return dims
+
     def _along_dimension(self, name: str, of: Value, offset: int) -> Value:
         place = KEEPS_SHAPE.get(name, REDUCES.get(name, 0)) + offset
-        dims = self._dims(place)
+        dims = self._counted(self._dims(place), of)
         if of.flat:
             if name in LAST_BY_DEFAULT or name in ORDERS:
                 return self._mixes(of)

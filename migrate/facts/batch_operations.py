@@ -45,6 +45,7 @@ PICKS = {
 # along a dimension, by an index: of the samples themselves these take or add others' values
 BY_INDEX = {"gather", "index_add", "index_copy", "index_reduce", "scatter_add", "scatter_reduce"}
 ADDED_PRODUCTS = {"dot", "vdot"}
+TRIANGLES = {"tril", "triu"}  # of the last two dimensions
 SWAPS = {"transpose", "swapaxes", "swapdims", "movedim", "moveaxis"}
 RANDOM_ORDERS = {"torch.randperm", "torch.randint", "numpy.random.permutation", "numpy.random.choice"}
 SAME_ORDER = {"to", "cuda", "cpu", "long", "int", "detach", "numpy", "tolist", "clone", "contiguous", "type"}

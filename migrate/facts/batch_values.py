@@ -38,6 +38,7 @@ class Flow:
     """A function followed from its batch on: the operations that mix, and what each name is after each statement."""
 
     mixes: list[ast.AST] = field(default_factory=list)
+    may_mix: list[ast.AST] = field(default_factory=list)  # where the number of dimensions, which does not show, decides
     returned: list[Value] = field(default_factory=list)
     after: dict[ast.stmt, dict[str, Value]] = field(default_factory=dict)
 

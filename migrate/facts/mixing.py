@@ -17,6 +17,7 @@ from .batch_calls import BatchCall
 from .batch_operations import SIZE_ATTRIBUTES
 from .batch_values import PLAIN, REDUCED, Flow, Value
 from .classes import Function
+from .nodes import walk
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -97,8 +98,11 @@ class Run:
         elif isinstance(s, ast.Return):
             self.flow.returned.append(self.value(s.value) if s.value is not None else PLAIN)
         elif isinstance(s, ast.For | ast.AsyncFor):
-            self.bind(s.target, replace(self.value(s.iter), holds=False), None)
+            over = self.value(s.iter)
+            self.bind(s.target, replace(over, holds=False), None)
             self.block([*s.body, *s.orelse])
+            if over.kind == "batch" and not over.holds and self._carries(s):
+                self.flow.may_mix.append(s.iter)
         elif isinstance(s, ast.While | ast.If):
             self.value(s.test)
             self.block([*s.body, *s.orelse])
@@ -112,6 +116,18 @@ class Run:
             self.value(s.value)
         elif isinstance(s, ast.Assert):
             self.value(s.test)
+
+    def _carries(self, loop: ast.For | ast.AsyncFor) -> bool:
+        """Whether a loop over a value meets one part of it with what it has of another: `(c - last).norm()`."""
+        stored = {n.id for s in loop.body for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        kept = {name for name in stored if self.env.get(name, PLAIN).kind == "batch"}
+        seen: set[str] = set()
+        for s in loop.body:
+            read = {n.id for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+            if (read - _summed(s)) & (kept - seen):
+                return True
+            seen |= {n.id for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        return any(isinstance(n, ast.For) and self.value(n.iter).kind == "batch" for s in loop.body for n in walk(s))
 
     def block(self, body: Iterable[ast.stmt]) -> None:
         for s in body:
@@ -309,6 +325,13 @@ def _viewed(e: ast.expr) -> str:
             e = e.func.value
         else:
             return ast.unparse(e)
+
+
+def _summed(s: ast.stmt) -> set[str]:
+    """`total` of `total += c.sum()` and `total = total + c.sum()`."""
+    added = isinstance(s, ast.Assign) and isinstance(s.value, ast.BinOp) and isinstance(s.value.op, ast.Add)
+    targets = [s.target] if isinstance(s, ast.AugAssign) else s.targets if added else []  # type: ignore[attr-defined]
+    return {t.id for t in targets if isinstance(t, ast.Name)}
 
 
 def _is_own(node: ast.Attribute) -> bool:

@@ -391,3 +391,60 @@ def test_nothing_to_do_where_no_part_is_seen_or_it_is_done(source):
 def test_a_trainer_that_names_dp_is_heard():
     source = HEAD.replace("pytorch_lightning as pl", "lightning as pl") + step("return self(batch).softmax(0).sum()")
     assert "training_step_end" in migrated(source + "pl.Trainer(strategy='dp', devices=2)\n").text
+
+
+@pytest.mark.parametrize("asked", ["torch.cuda.amp.autocast()", 'torch.autocast("cuda", dtype=torch.bfloat16)'])
+def test_a_cut_within_an_autocast_that_becomes_the_precision(asked):
+    """The model stays on the devices; the `with` goes first."""
+    check(
+        HEAD + step(f"with {asked}:\n    # views\n    z = self(batch)\n    s = z @ z.t()\nreturn s.mean()"),
+        HEAD + step("# views\nz = self(batch)\nreturn z") + end("s = z @ z.t()\nreturn s.mean()", "z"),
+    )
+
+
+@pytest.mark.parametrize("opened", ["torch.autocast('cuda', enabled=self.half)", "self.profiler.profile('step')"])
+def test_a_model_within_a_block_that_stays_is_not_taken_along(opened):
+    source = step(f"with {opened}:\n    z = self(batch)\n    s = z @ z.t()\nreturn s.mean()")
+    notes = check_unchanged(HEAD + source).attention
+    assert any(n.code == "PTM430" and "called in the same `with`" in n.message for n in notes)
+
+
+@pytest.mark.parametrize("body", ["torch.tril(z)", "z.triu(1)", "z.softmax(-2)", "z.mean(dim=-2)"])
+def test_what_the_number_of_dimensions_decides_is_told(body):
+    notes = check_unchanged(HEAD + step(f"z = self(batch)\nreturn {body}.sum()")).attention
+    assert [n.code for n in notes] == ["PTM430"] and "may mix" in notes[0].message
+
+
+@pytest.mark.parametrize("body", ["torch.tril(z)", "z.softmax(-2)"])
+def test_two_dimensions_that_show(body):
+    check(
+        HEAD + step(f"z = self(batch).flatten(1)\nreturn {body}.sum()"),
+        HEAD + step("z = self(batch).flatten(1)\nreturn z") + end(f"return {body}.sum()", "z"),
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "torch.tril(self.encoder.weight)",
+        "self(batch).softmax(-1)",
+        "torch.triu(z[:, None])",
+        "z.view(len(z), 2, 3).mean(-2)",
+        "z.flatten(1).softmax(-1)",
+    ],
+)
+def test_dimensions_of_a_sample(body):
+    check_unchanged(HEAD + step(f"z = self(batch)\nreturn {body}.sum()"), [])
+
+
+CARRIES = "z = self(batch)\nlast = loss = 0\nfor c in z:\n    {}\nreturn loss"
+
+
+def test_a_loop_that_meets_one_with_another_is_told():
+    notes = check_unchanged(HEAD + step(CARRIES.format("loss += (c - last).sum()\n    last = c"))).attention
+    assert [n.code for n in notes] == ["PTM430"]
+
+
+@pytest.mark.parametrize("body", ["loss += c.sum()", "loss = loss + c.sum()", "d = c * 2\n    loss += d.sum()"])
+def test_a_loop_that_adds_up(body):
+    check_unchanged(HEAD + step(CARRIES.format(body)), [])

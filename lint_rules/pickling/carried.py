@@ -47,9 +47,19 @@ def carried(file: File) -> Iterator[tuple[ast.expr, str]]:
                 given = option(call, name)
                 if given is not None and given in call.args:
                     yield given, f"`{name}`, which goes to {KEYWORDS[name]},"
+    yield from _options(file)
     yield from _hooks(file)
     yield from _given_to_data_sets(file)
     yield from _attributes(file)
+
+
+def _options(file: File) -> Iterator[tuple[ast.expr, str]]:
+    """`{"collate_fn": f}`, the options of a loader."""
+    for node in file.nodes.of(ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            name = key.value if isinstance(key, ast.Constant) else None
+            if name in ("collate_fn", "worker_init_fn", "lr_lambda"):
+                yield value, f"`{name}`, which goes to {KEYWORDS[str(name)]},"
 
 
 def _hooks(file: File) -> Iterator[tuple[ast.expr, str]]:
@@ -130,6 +140,8 @@ def _each(value: ast.expr) -> Iterator[ast.expr]:
         parts = [value.body, value.orelse]
     elif isinstance(value, ast.BinOp):  # [f] * 2, steps + [f]
         parts = [value.left, value.right]
+    elif isinstance(value, ast.Call) and last_part(value.func) in ("dict", "defaultdict"):
+        parts = [*value.args[:1], *(k.value for k in value.keywords)]
     if not parts:
         yield value
     for part in parts:

@@ -18,6 +18,7 @@ from .base import Change, Codemod, Insertion
 from .rewrites import bare, source
 
 KEYWORDS = {"collate_fn", "worker_init_fn", "lr_lambda", "target_transform", "transform"}
+OF_LOADERS = {"collate_fn", "worker_init_fn", "lr_lambda"}  # as keys of options, too
 TAKES = {
     "torchvision.transforms.Lambda", "torchvision.transforms.v2.Lambda", "torch.optim.lr_scheduler.LambdaLR",
     "torch.optim.lr_scheduler.MultiplicativeLR", "torchvision.transforms.Compose", "torchvision.transforms.v2.Compose",
@@ -41,7 +42,7 @@ class NameLambdas(Codemod):
         taken = {n.id for n in facts.walk(ast.Name)} | {d.name for d in facts.walk(ast.FunctionDef)}
         taken |= {a.asname or a.name for a in facts.walk(ast.alias)} | {d.name for d in facts.walk(ast.ClassDef)}
         partial = None
-        for node in facts.walk(ast.Lambda):
+        for node in sorted(facts.walk(ast.Lambda), key=lambda n: (n.lineno, n.col_offset)):
             base = self._pickled_as(facts, node)
             if base is None:
                 continue
@@ -49,9 +50,7 @@ class NameLambdas(Codemod):
             if free is None or self._is_multiline(facts, node):
                 self._tell(facts, node)
                 continue
-            name = base
-            while name in taken | facts.new_names:
-                name += "_"
+            name = free_name(base, taken | facts.new_names)
             facts.new_names.add(name)
             new = name
             if free:
@@ -91,9 +90,14 @@ class NameLambdas(Codemod):
         """What to call a function that stands at a node, by itself or in what holds it; None where nothing pickles."""
         below: ast.AST = node
         up = facts.scopes.parents.get(node)
-        while isinstance(up, HOLDERS) or _is_chosen(below, up):
+        while isinstance(up, HOLDERS) or _is_chosen(below, up) or _is_made_of(facts, below, up):
             assert up is not None
+            key = _key_of(up, below) if isinstance(up, ast.Dict) else None
+            if key in OF_LOADERS:
+                return f"_{key}"
             below, up = up, facts.scopes.parents.get(up)
+            if isinstance(up, ast.Call) and isinstance(below, ast.keyword):  # dict(relu=node)
+                below, up = up, facts.scopes.parents.get(up)
         if isinstance(up, ast.arguments):
             return self._by_default(facts, up, below, depth)
         if isinstance(up, ast.keyword):
@@ -120,14 +124,22 @@ class NameLambdas(Codemod):
             return self._by_name(facts, up.target, depth, True)
         target = up.targets[0] if isinstance(up, ast.Assign) and len(up.targets) == 1 else None
         if isinstance(target, ast.Subscript):
+            key = getattr(target.slice, "value", None)
+            if key in OF_LOADERS:
+                return f"_{key}"  # options["collate_fn"] = node
             return self._by_name(facts, target.value, depth, True)
         if isinstance(target, ast.Name):
             return self._by_name(facts, target, depth, up.value is not node)  # type: ignore[union-attr]
         if isinstance(target, ast.Attribute):
             holder = next((u for u in facts.scopes.ancestors(target) if isinstance(u, ast.ClassDef)), None)
             kept = holder in facts.classes.modules or _is_data_set(facts, holder)
-            if isinstance(target.value, ast.Name) and target.value.id == "self" and kept:
-                return f"_{target.attr.lstrip('_')}"
+            part = target.value
+            while isinstance(part, ast.Attribute):
+                part = part.value
+            if isinstance(part, ast.Name) and part.id == "self":
+                return f"_{target.attr.lstrip('_')}" if kept else None
+            if target.attr in KEYWORDS or _is_data_set(facts, _class_of(facts, target.value)):
+                return f"_{target.attr.lstrip('_')}"  # data.transform = node
         return None
 
     def _by_name(self, facts: Facts, target: ast.expr, depth: int, within: bool) -> str | None:
@@ -238,6 +250,37 @@ def is_hook_of_module(facts: Facts, call: ast.Call) -> bool:
         return False
     holder = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.ClassDef)), None)
     return holder in facts.classes.modules
+
+
+def free_name(base: str, taken: set[str]) -> str:
+    """A name that nothing has yet: `_transform`, `_transform_2`."""
+    name, n = base, 2
+    while name in taken:
+        name, n = f"{base}_{n}", n + 1
+    return name
+
+
+def _key_of(made: ast.Dict, value: ast.AST) -> object:
+    """The key of a value of a dictionary, where it is written down."""
+    keys = (getattr(k, "value", None) for k, v in zip(made.keys, made.values, strict=True) if v is value)
+    return next(keys, None)
+
+
+def _is_made_of(facts: Facts, node: ast.AST, up: ast.AST | None) -> bool:
+    """`dict(relu=node)`, and `defaultdict(node)`, which keeps what makes its values."""
+    if isinstance(up, ast.keyword):
+        call = facts.scopes.parents.get(up)
+        return up.arg not in KEYWORDS and isinstance(call, ast.Call) and getattr(call.func, "id", "") == "dict"
+    called = facts.names.resolve(up.func) if isinstance(up, ast.Call) else None
+    return called == "collections.defaultdict" and up.args[:1] == [node]  # type: ignore[union-attr]
+
+
+def _class_of(facts: Facts, node: ast.expr) -> ast.ClassDef | None:
+    """The class of this file that a name's only value is made of."""
+    scope = facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
+    given = facts.devices.assigned(node.id, scope) if scope is not None else None  # type: ignore[attr-defined]
+    made = given[0] if given and len(given) == 1 else None
+    return _class_named(facts, made.func) if isinstance(made, ast.Call) else None
 
 
 def _is_chosen(node: ast.AST, up: ast.AST | None) -> bool:

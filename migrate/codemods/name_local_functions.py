@@ -17,7 +17,7 @@ from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod, Insertion
-from .name_lambdas import KEYWORDS, TAKES, is_hook_of_module
+from .name_lambdas import KEYWORDS, TAKES, free_name, is_hook_of_module
 
 LOADER = "torch.utils.data.DataLoader"
 
@@ -42,8 +42,8 @@ class NameLocalFunctions(Codemod):
                 self._tell(facts, f, why)
                 continue
             moved = f.name if not free and self._keeps_name(facts, f) else f"_{f.name}"
-            while moved != f.name and moved in taken | facts.new_names | defined:
-                moved += "_"
+            if moved != f.name:
+                moved = free_name(moved, taken | facts.new_names | defined)
             facts.new_names.add(moved)
             bound = ", ".join(f"{n}={n}" for n in free)
             new = f"{f.name} = functools.partial({moved}, {bound})" if free else f"{f.name} = {moved}"

@@ -215,3 +215,59 @@ def test_what_nothing_keeps_stays_a_lambda(source):
 def test_a_hook_that_reads_its_module_is_told():
     body = "self.fc = torch.nn.Linear(2, 2)\n        self.fc.register_forward_hook(lambda m, i, o: self.count(o))"
     check_unchanged(HEAD + NET.format(given="n", body=body), ["PTM201 line 10"])
+
+
+DEFINED = "def {name}({given}):\n    return {body}\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("options = {{'collate_fn': {}, 'num_workers': 2}}\nl = DataLoader(d, **options)", "_collate_fn"),
+        ("options['worker_init_fn'] = {}", "_worker_init_fn"),
+        ("data.transform = {}", "_transform"),
+        ("class D(torch.utils.data.Dataset):\n    pass\n\n\nd = D()\n\n\nd.mapped = {}", "_mapped"),
+    ],
+)
+def test_options_and_data_sets_that_are_given_one_later(source, name):
+    definition = DEFINED.format(name=name, given="x", body="x + 1")
+    before, after = source.format("lambda x: x + 1"), source.format(name)
+    head, _, last = after.rpartition("d.mapped") if "mapped" in after else ("", "", after)
+    after = head + definition + ("d.mapped" if head else "") + last
+    check(HEAD + before + "\n", HEAD + after + "\n", select="PTM201")
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ("self.acts = dict(relu={}, tanh=torch.tanh)", "_acts"),
+        ("self.counts = collections.defaultdict({})", "_counts"),
+        ("self.net.act = {}", "_act"),
+    ],
+)
+def test_what_a_module_keeps_in_others(body, name):
+    head = "import collections\n" + HEAD
+    definition = DEFINED.format(name=name, given="*a", body="a")
+    before, after = (NET.format(given="n", body=body.format(f)) for f in ("lambda *a: a", name))
+    check(head + before, head + definition + after, select="PTM201")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import collections\ncounts = collections.defaultdict(lambda: 0)",
+        "table = dict(relu=lambda x: x)",
+        "table = {'collate': lambda x: x}",
+        "table['f'] = lambda x: x",
+        "button.pressed = lambda x: x",
+        "class P:\n    def __init__(self):\n        self.button.transformed = lambda x: x",
+    ],
+)
+def test_what_is_only_held(source):
+    check_unchanged(HEAD + source + "\n", [])
+
+
+def test_names_in_the_order_of_the_text():
+    before = "a = DataLoader(d, collate_fn=lambda b: b[0])\nb = [DataLoader(d, collate_fn=lambda b: b[1])]\n"
+    text = migrate_text(HEAD + before, Options(select=("PTM201",))).text
+    assert "def _collate_fn(b):\n    return b[0]" in text and "def _collate_fn_2(b):\n    return b[1]" in text

@@ -97,7 +97,7 @@ def test_names_of_lambdas_and_functions_do_not_meet():
         "    a = DataLoader(d, collate_fn=lambda b: b - n)\n    return a, DataLoader(d, collate_fn=collate_fn)\n"
     )
     text = migrated(HEAD + source, "PTM201,PTM202").text
-    assert "def _collate_fn(b, *, n):" in text and "def _collate_fn_(b, *, n):" in text
+    assert "def _collate_fn(b, *, n):" in text and "def _collate_fn_2(b, *, n):" in text
 
 
 @pytest.mark.parametrize(

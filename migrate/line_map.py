@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache
 
 from .facts.text import lines_of
@@ -23,8 +23,8 @@ def line_map(new: str, old: str) -> Callable[[int], int]:
         return lines_of(new)
 
     @cache
-    def blocks() -> Sequence[tuple[str, int, int, int, int]]:
-        return difflib.SequenceMatcher(None, lines(), lines_of(old), autojunk=False).get_opcodes()
+    def blocks() -> list[tuple[str, int, int, int, int]]:
+        return list(_blocks(lines(), lines_of(old)))
 
     @cache
     def said() -> dict[str, list[int]]:
@@ -41,6 +41,19 @@ def line_map(new: str, old: str) -> Callable[[int], int]:
         return n
 
     return line
+
+
+def _blocks(new: list[str], old: list[str]) -> Iterator[tuple[str, int, int, int, int]]:
+    """difflib's blocks; what both begin and end with is not compared with anything else."""
+    short = min(len(new), len(old))
+    head = next((i for i in range(short) if new[i] != old[i]), short)
+    tail = next((i for i in range(short - head) if new[-1 - i] != old[-1 - i]), short - head)
+    a, b = len(new) - tail, len(old) - tail
+    yield "equal", 0, head, 0, head
+    for kind, *at in difflib.SequenceMatcher(None, new[head:a], old[head:b], autojunk=False).get_opcodes():
+        i, j, k, m = (n + head for n in at)
+        yield kind, i, j, k, m
+    yield "equal", a, len(new), b, len(old)
 
 
 def _said(line: str) -> str:

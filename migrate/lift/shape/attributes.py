@@ -12,7 +12,7 @@ import ast
 from ...facts.nodes import walk
 from ...facts.script import Facts
 from ..nodes import is_call_of
-from .calls import class_of
+from .calls import is_of_stranger, owner_of
 from .edits import Edits
 
 CALLED = ("step", "zero_grad", "train", "eval", "backward", "update", "unscale_", "scale")
@@ -74,8 +74,14 @@ def _reads(s: ast.stmt, names: set[str]) -> dict[str, list[ast.Attribute]]:
 
 def _lasts(facts: Facts, a: ast.Attribute) -> bool:
     """Whether what an attribute holds is the constructor's, so that the method has it from its first line on."""
-    stores = [n for n in facts.walk(ast.Attribute) if n.attr == a.attr and not isinstance(n.ctx, ast.Load)]
-    return all(_sets_up(facts, store, None) for store in stores)
+    assert isinstance(a.value, ast.Name)
+    return all(_sets_up(facts, store, None) for store in _stores(facts, a.attr, owner_of(facts, a.value)))
+
+
+def _stores(facts: Facts, name: str, owner: ast.ClassDef | None) -> list[ast.Attribute]:
+    """Where an attribute of that name may be set on objects of a class."""
+    stores = facts.stored_attributes.get(name, [])
+    return [n for n in stores if owner is None or not is_of_stranger(facts, n, owner)]
 
 
 def _outer_loop(facts: Facts) -> ast.For | ast.While | None:
@@ -130,10 +136,10 @@ def _is_set_before(facts: Facts, a: ast.Attribute, loop: ast.AST, models: set[st
     optimizer of this file steps, so that another one would not be trained.
     """
     assert isinstance(a.value, ast.Name)
-    owner = _owner(facts, a.value)
+    owner = owner_of(facts, a.value)
     if owner is None or any(isinstance(s, ast.FunctionDef | ast.ClassDef) and s.name == a.attr for s in owner.body):
         return False
-    stores = [n for n in facts.walk(ast.Attribute) if n.attr == a.attr and not isinstance(n.ctx, ast.Load)]
+    stores = _stores(facts, a.attr, owner)
     if not stores:
         return a.attr in models and _has_base_elsewhere(facts, owner)
     return all(_sets_up(facts, store, loop) for store in stores)
@@ -157,9 +163,11 @@ def _sets_up(facts: Facts, node: ast.AST, loop: ast.AST | None, depth: int = 0) 
     f = next((up for up in facts.scopes.ancestors(node) if isinstance(up, ast.FunctionDef)), None)
     if f is None or depth > 4:
         return False
-    if f.name == "__init__" or (depth and _is_above(facts, node, loop)):
+    if f.name == "__init__" or _is_above(facts, node, loop):
         return True
-    uses = [n for n in facts.walk(ast.Attribute) if n.attr == f.name]
+    owner = facts.classes.holder(f)
+    named = [n for n in facts.walk(ast.Attribute) if n.attr == f.name]
+    uses = [n for n in named if owner is None or not is_of_stranger(facts, n, owner)]
     own = all(isinstance(n.value, ast.Name) and n.value.id == "self" and _called(facts, n) for n in uses)
     return bool(uses) and own and all(_sets_up(facts, n, loop, depth + 1) for n in uses)
 
@@ -178,12 +186,3 @@ def _is_above(facts: Facts, node: ast.AST, loop: ast.AST | None) -> bool:
 def _called(facts: Facts, method: ast.Attribute) -> bool:
     parent = facts.scopes.parents.get(method)
     return isinstance(parent, ast.Call) and parent.func is method
-
-
-def _owner(facts: Facts, name: ast.Name) -> ast.ClassDef | None:
-    """The class of `self`, or of a name that holds an instance."""
-    f = next((up for up in facts.scopes.ancestors(name) if isinstance(up, ast.FunctionDef)), None)
-    if f is not None and f.args.args and f.args.args[0].arg == name.id:
-        holder = facts.scopes.scope_of(f).node
-        return holder if isinstance(holder, ast.ClassDef) else None
-    return class_of(facts, name)

@@ -26,11 +26,13 @@ def all_calls(facts: Facts, f: ast.FunctionDef) -> list[ast.Call]:
     if not facts.scopes.scope_of(f).is_class:
         uses = facts.devices.uses_of_function(f)
         return [u for u in uses if isinstance(u, ast.Call)] if all(isinstance(u, ast.Call) for u in uses) else []
-    if len([g for g in facts.walk(ast.FunctionDef) if g.name == f.name]) != 1:
+    owner = facts.scopes.scope_of(f).node
+    assert isinstance(owner, ast.ClassDef)
+    if any(g.name == f.name and g is not f and not _is_strangers(facts, g, owner) for g in facts.walk(ast.FunctionDef)):
         return []
     calls = []
     for named in facts.walk(ast.Attribute):
-        if named.attr == f.name:
+        if named.attr == f.name and not is_of_stranger(facts, named, owner):
             call = facts.scopes.parents.get(named)
             if isinstance(call, ast.Call) and call.func is named and of_another(facts, call, named, f):
                 continue
@@ -44,7 +46,21 @@ def of_another(facts: Facts, call: ast.Call, named: ast.Attribute, f: ast.Functi
     """Whether it is the method of another object: `model.train()` is no call of `train(self, loader)`, nor of a
     trainer's `train(self)`.
     """
+    owner = facts.scopes.scope_of(f).node
+    if isinstance(owner, ast.ClassDef) and is_of_stranger(facts, named, owner):
+        return True
     return not _fits(call, f) or (f.name in MODES and _is_network(facts, named.value, f))
+
+
+def is_of_stranger(facts: Facts, named: ast.Attribute, owner: ast.ClassDef) -> bool:
+    """Whether `x.a` is asked of an object that is known to be of a class that has nothing to do with `owner`."""
+    known = owner_of(facts, named.value) if isinstance(named.value, ast.Name) else None
+    return known is not None and known not in facts.classes.kin(owner)
+
+
+def _is_strangers(facts: Facts, f: ast.FunctionDef, owner: ast.ClassDef) -> bool:
+    holder = facts.classes.holder(f)
+    return holder is not None and holder not in facts.classes.kin(owner)
 
 
 def _is_network(facts: Facts, node: ast.expr, f: ast.FunctionDef) -> bool:
@@ -54,9 +70,11 @@ def _is_network(facts: Facts, node: ast.expr, f: ast.FunctionDef) -> bool:
         return False
     if any(isinstance(s, ast.FunctionDef) and s.name in OF_NETWORKS for s in owner.body):
         return False
-    text = ast.unparse(node)
+    texts = {ast.unparse(node)}
+    if isinstance(node, ast.Name) and (scope := facts.scopes.scope_of(node).lookup(node.id)) is not None:
+        texts.update(ast.unparse(v) for v in values_of(facts, node.id, scope))
     asked = (c.func for c in facts.walk(ast.Call) if isinstance(c.func, ast.Attribute) and c.func.attr in OF_NETWORKS)
-    return any(ast.unparse(a.value) == text for a in asked)
+    return any(ast.unparse(a.value) in texts for a in asked)
 
 
 def _of_object(owner: ast.ClassDef) -> bool:
@@ -93,6 +111,15 @@ def class_of(facts: Facts, name: ast.Name) -> ast.ClassDef | None:
     home = facts.scopes.scope_of(values[0].func).lookup(values[0].func.id)
     made = home.stores.get(values[0].func.id, []) if home is not None else []
     return made[0] if len(made) == 1 and isinstance(made[0], ast.ClassDef) else None
+
+
+def owner_of(facts: Facts, name: ast.Name) -> ast.ClassDef | None:
+    """The class of `self`, or of a name that holds an instance."""
+    f = enclosing_function(facts, name)
+    if f is not None and f.args.args and f.args.args[0].arg == name.id:
+        holder = facts.scopes.scope_of(f).node
+        return holder if isinstance(holder, ast.ClassDef) else None
+    return class_of(facts, name)
 
 
 def enclosing_function(facts: Facts, node: ast.AST) -> ast.FunctionDef | None:

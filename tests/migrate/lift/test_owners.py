@@ -217,3 +217,44 @@ def test_a_network_that_may_be_another_by_then_is_not_lifted(old, new):
     text = SOLVER[::-1].replace(old[::-1], new[::-1], 1)[::-1]
     assert text != SOLVER
     assert "runtime.backward(loss)" in check_same(text, "loop")
+
+
+RESUMED = LATE.replace(
+    "self.build_model()", "self.build_model()\n        if self.epochs > 1:\n            self.net = load(self.net)"
+)
+RESUMED = RESUMED.replace(
+    "class Solver", "def load(net):\n    net.weight.data.mul_(0.5)\n    return net\n\n\nclass Solver"
+)
+
+
+def test_a_network_that_is_set_again_above_the_loop():
+    """`if resume: self.net = load(self.net)`: from the loop on nothing sets it."""
+    check_same(RESUMED, "module")
+
+
+def test_a_network_that_is_set_again_in_the_loop_is_not_lifted():
+    text = LATE.replace(
+        "            self.train()\n", "            self.net = load(self.net)\n            self.train()\n"
+    )
+    text = text.replace("class Solver", "def load(net):\n    return net\n\n\nclass Solver")
+    assert "runtime.backward(loss)" in check_same(text, "loop")
+
+
+SECOND = LATE[LATE.index("class Solver") : LATE.index("torch.manual_seed(0)")]
+SECOND = SECOND.replace("Solver(object)", "Deep").replace("Linear(4, 2)", "Sequential(torch.nn.Linear(4, 2))")
+TWO = (
+    LATE.replace("torch.manual_seed(0)\n", f"{SECOND}torch.manual_seed(0)\n")
+    .replace(
+        "solver.run()\n", "solver.run()\nif solver.epochs > 2:\n    solver = Deep(solver.loader, 2)\nsolver.run()\n"
+    )
+    .replace("print(f'{solver.net.weight", "print(f'{next(solver.net.parameters())")
+)
+
+
+def test_two_solvers_whose_methods_have_the_same_names():
+    result = check_same(TWO, "module")
+    assert result.count(".fit(") == 2 and result.count("(Module):") == 2
+
+
+def test_a_solver_that_is_made_of_another_is_not_told_apart_from_it():
+    assert "runtime.backward(loss)" in check_same(TWO.replace("class Deep:", "class Deep(Solver):"), "loop")

@@ -122,14 +122,14 @@ class PlainBranches(Codemod):
         for node in walk(facts.tree):
             if not isinstance(node, ast.expr) or node in self.gone or node in inside:
                 continue
-            if facts.in_formatted_string(node):
+            if facts.in_formatted_string(node) or isinstance(facts.scopes.parents.get(node), ast.comprehension):
                 continue
             if isinstance(node, ast.IfExp) and (known := self._decided(facts, node.test)) is not None:
                 field, other = ("body", node.orelse) if known.value else ("orelse", node.body)
                 says = f"`{facts.short(node.test)}` is {bool(known.value)} in a plain script: {WHY}"
                 inside.update([*walk(node.test), *walk(other)])
                 yield Change(node, self.edit(facts, node, says), take_branch(field), (node.test, other))
-            elif isinstance(node, CONDITIONS) or node in tests or self._is_shuffle(facts, node):
+            elif _is_condition(node) or node in tests or self._is_shuffle(facts, node):
                 inside.update(walk(node))
                 yield from self._condition(facts, node, node in tests)
 
@@ -177,7 +177,7 @@ class PlainBranches(Codemod):
     def _simplified(self, facts: Facts, node: ast.expr, asked: bool = True) -> str | None:
         """The source of a condition as it is in a plain script; None when it is the same."""
         zero = self.worlds.by_rank(node)
-        if zero is not None and (isinstance(node, CONDITIONS) or (asked and RANK_NAME.search(_last(node)))):
+        if zero is not None and (_is_condition(node) or (asked and RANK_NAME.search(_last(node)))):
             return f"{ASKS}()" if zero else f"not {ASKS}()"
         if zero is None and (known := self._decided(facts, node)) is not None and type(known.value) is bool:
             return str(known.value)
@@ -223,7 +223,8 @@ class PlainBranches(Codemod):
                 continue
             for name, stores in scope.stores.items():
                 made = [facts.scopes.parents.get(s) for s in stores]
-                if name in scope.params or not self._lost(list(facts.scopes.reads(name, scope))):
+                reads = list(facts.scopes.reads(name, scope))
+                if name in scope.params or not (self._lost(reads) or self._says_nothing(facts, name, reads, made)):
                     continue
                 for s in made:
                     if not isinstance(s, ast.Assign) or len(s.targets) != 1 or not isinstance(s.targets[0], ast.Name):
@@ -235,6 +236,13 @@ class PlainBranches(Codemod):
                         if s is not None and s not in self.gone:
                             says = f"`{facts.short(s)}` removed: nothing reads it any more"
                             yield Change(s, self.edit(facts, s, says), None, (s,))
+
+    def _says_nothing(self, facts: Facts, name: str, reads: list[ast.Name], made: list[ast.AST | None]) -> bool:
+        """`local_rank = int(os.environ["LOCAL_RANK"])`, which nothing has read before either."""
+        named = RANK_NAME.match(name) or WORLD_NAME.match(name)
+        if reads or not named or facts.named_by_text or name in facts.read_elsewhere or self._said(facts, name):
+            return False
+        return all(isinstance(s, ast.Assign) and self._known(s.value) for s in made)
 
     def _known(self, value: ast.expr) -> bool:
         known = self.worlds.value(value, PLAIN)
@@ -273,7 +281,11 @@ class PlainBranches(Codemod):
             if name is None or holder in self.gone or name in facts.read_elsewhere:
                 continue
             reads = [a for a in facts.walk(ast.Attribute) if a.attr == name]
-            tells = name in MEETING or any(kind.match(name) for kind in (FLAG_NAME, RANK_NAME, WORLD_NAME))
+            tells = (
+                name in MEETING
+                or _is_of_launcher(holder.value)
+                or any(kind.match(name) for kind in (FLAG_NAME, RANK_NAME, WORLD_NAME))
+            )
             if not all(r in self.gone for r in reads) or not (reads or tells) or self._said(facts, name, holder):
                 continue
             if whole is not None:
@@ -288,6 +300,17 @@ class PlainBranches(Codemod):
         """Whether a text of the script names it: `getattr(args, "rank")`."""
         inside = set(walk(but)) if but is not None else set()
         return any(c.value == name for c in facts.walk(ast.Constant) if c not in inside and c not in self.gone)
+
+
+def _is_condition(node: ast.expr) -> bool:
+    """What is true or false; `-rank` is a number."""
+    return isinstance(node, CONDITIONS) and not (isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not))
+
+
+def _is_of_launcher(call: ast.expr) -> bool:
+    """`--local-rank`, which torch's launcher passes, whatever it is called inside."""
+    given = (getattr(a, "value", None) for a in getattr(call, "args", ()))
+    return any(g in ("--local_rank", "--local-rank") for g in given)
 
 
 def _exprs(node: ast.expr) -> list[ast.expr]:

@@ -11,7 +11,7 @@ from ..facts.script import Facts
 from ..facts.world import PEERS, PLAIN
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import source
+from .rewrites import bare, source
 
 WHY = "the runtime starts and connects the processes"
 # what counts samples, batches or workers, in whole numbers
@@ -55,7 +55,17 @@ class PlainNumbers(Codemod):
                 told = f"`{facts.short(node)}`: the rate was scaled with the number of processes; it is that of one now"
                 self.left.append(Note(at[0], at[1] + 1, self.code, told))
             new = facts.text.get(left)
-            yield Change(whole, self.edit(facts, whole, says), source(f"({new})" if "\n" in new else new), (part,))
+            rewrite = (
+                bare(new) if self._stands_alone(facts, whole, left) else source(f"({new})" if "\n" in new else new)
+            )
+            yield Change(whole, self.edit(facts, whole, says), rewrite, (part,))
+
+    def _stands_alone(self, facts: Facts, whole: ast.expr, left: ast.expr) -> bool:
+        """`(rank + 1)`, whose parentheses a number or a name needs no more."""
+        start, stop = facts.text.span(whole)
+        before, after = facts.text.text[:start], facts.text.text[stop:]
+        simple = isinstance(left, ast.Name | ast.Constant | ast.Attribute)
+        return simple and bool(re.search(r"(^|[^\w)\]])\($", before)) and bool(re.match(r"\)(\W|$)", after))
 
     def _is_rate(self, facts: Facts, node: ast.BinOp) -> bool:
         """`SGD(model.parameters(), 0.1 * world_size)`"""
@@ -67,6 +77,8 @@ class PlainNumbers(Codemod):
     def _neutral(self, facts: Facts, node: ast.BinOp) -> ast.expr | None:
         """What is left of a product or sum in which one side is the world of one process, or its rank."""
         for side, other in ((node.right, node.left), (node.left, node.right)):
+            if isinstance(node.op, ast.Add) and self._times_rank(facts, side):
+                return other
             if isinstance(side, ast.Constant) or not isinstance(side, ast.Name | ast.Attribute | ast.Call):
                 continue
             values = [facts.worlds.value(side, w) for w in (PLAIN, *PEERS)]
@@ -75,8 +87,21 @@ class PlainNumbers(Codemod):
             plain, *peers = (v.value for v in values)  # type: ignore[union-attr]
             world = plain == 1 and all(p == PEERS[0].size for p in peers)
             rank = plain == 0 and peers == [w.rank for w in PEERS]
+            if rank and isinstance(node.op, ast.Sub) and side is node.right:
+                return other
             if world and (isinstance(node.op, ast.Mult) or (side is node.right and isinstance(node.op, DIVIDES))):
                 return other
             if rank and isinstance(node.op, ast.Add):
                 return other
         return None
+
+    def _times_rank(self, facts: Facts, node: ast.expr) -> bool:
+        """`rank * 1000`, which is nothing on the one process."""
+        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)):
+            return False
+        parts = [[facts.worlds.value(side, w) for w in (PLAIN, *PEERS)] for side in (node.left, node.right)]
+        ranks = [0, *(w.rank for w in PEERS)]
+        known = [[v.value for v in p if v is not None and v.asked and type(v.value) is int] for p in parts]
+        others = (node.right, node.left)
+        plain = (isinstance(o, ast.Constant | ast.Name | ast.Attribute) for o in others)
+        return any(k == ranks and ok for k, ok in zip(known, plain, strict=True))

@@ -116,6 +116,11 @@ class PlainProcess(Codemod):
                 wrapper = next((n for n in facts.unwrapped if s in facts.scopes.ancestors(n)), s)
                 says = f"`{facts.short(wrapper)}` removed: {_whose(found, wrapper)}"
                 yield Change(s, self.edit(facts, wrapper, says), None, (s,))
+        for call in found.wrapped:
+            holder = facts.scopes.statement_of(call)
+            if isinstance(holder, ast.Assign) and _given_before(facts, holder):
+                says = f"`{facts.short(holder)}` removed: {_whose(found, call)}"
+                yield Change(holder, self.edit(facts, holder, says), None, (holder,))
         for choice in facts.walk(ast.IfExp):
             left = _unwrapped(facts, choice)
             if left is not choice and choice not in facts.unwrapped:
@@ -148,6 +153,11 @@ class PlainProcess(Codemod):
             if found.averages(a):
                 says = f"`{facts.short(a)}` removed: nothing was summed over processes"
                 yield Change(a, self.edit(facts, a, says), None, (a,))
+        for s in facts.walk(ast.Assign):  # avg = avg / world
+            q, t = s.value, ast.unparse(s.targets[0])
+            if len(s.targets) == 1 and isinstance(q, ast.BinOp) and ast.unparse(q.left) == t and found.divides_a_sum(q):
+                says = f"`{facts.short(s)}` removed: nothing was summed over processes"
+                yield Change(s, self.edit(facts, s, says), None, (s,))
         for quotient in facts.walk(ast.BinOp):
             if found.divides_a_sum(quotient) and not facts.in_formatted_string(quotient):
                 says = f"`{facts.short(quotient)}`: nothing was summed over processes"
@@ -242,6 +252,25 @@ def _unwrapped(facts: Facts, value: ast.expr) -> ast.expr:
         changed = body is not value.body or orelse is not value.orelse
         return orelse if changed and ast.unparse(body) == ast.unparse(orelse) else value
     return value
+
+
+def _given_before(facts: Facts, s: ast.Assign) -> bool:
+    """`self.model = model.to(device)` above `self.model = DDP(model)`: it has the model already."""
+    left, target = _unwrapped(facts, s.value), ast.unparse(s.targets[0])
+    up = facts.scopes.parents.get(s)
+    block = next((b for f in ("body", "orelse") if s in (b := getattr(up, f, None) or [])), [])
+    if left is s.value or not isinstance(left, ast.Name) or len(s.targets) > 1:
+        return False
+    for above in reversed(block[: block.index(s)]):
+        if isinstance(above, ast.Assign) and [ast.unparse(t) for t in above.targets] == [target]:
+            value: ast.expr = above.value
+            while isinstance(value, ast.Call) and (moved := facts.devices.moved(value)) is not None:
+                value = moved
+            return ast.unparse(value) == left.id
+        stored = {n.id for n in ast.walk(above) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        if left.id in stored or not isinstance(above, ast.Assign | ast.Expr):
+            return False
+    return False
 
 
 def _is_elif(facts: Facts, branch: ast.If) -> bool:

@@ -231,11 +231,15 @@ class Devices:
 
     def _element(self, target: ast.Tuple, store: ast.AST, value: ast.expr) -> list[ast.expr]:
         """What unpacking gives one of the targets; the value itself where it does not show its elements."""
+        return self.elements(target, store, value) or [value]
+
+    def elements(self, target: ast.Tuple, store: ast.AST, value: ast.expr) -> list[ast.expr] | None:
+        """What unpacking a tuple, or what a function of this file gives, gives one of the targets, where it shows."""
         made = [value] if isinstance(value, ast.Tuple) else self._returned(value)
         shown = [m.elts for m in made if isinstance(m, ast.Tuple) and len(m.elts) == len(target.elts)]
         starred = any(isinstance(e, ast.Starred) for elts in (target.elts, *shown) for e in elts)
         if not shown or len(shown) < len(made) or starred:
-            return [value]
+            return None
         place = [e is store for e in target.elts].index(True)
         return [elts[place] for elts in shown]
 

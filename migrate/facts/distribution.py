@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .devices import argument_at
 from .nodes import walk
-from .world import PLAIN
+from .world import PEERS, PLAIN
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -243,12 +243,20 @@ class Distribution:
 
     def averages(self, a: ast.AugAssign) -> bool:
         """`t /= world_size` in a function that sums over the processes by hand."""
-        known = isinstance(a.op, ast.Div) and (self.is_world(a.value) or self.is_given_as_world(a.value))
-        return known and self._is_summed(a.target)
+        by = a.value
+        known = self.is_world(by) or self.is_given_as_world(by) or self._counts_processes(by)
+        return isinstance(a.op, ast.Div) and known and self._is_summed(a.target)
 
     def divides_a_sum(self, q: ast.BinOp) -> bool:
         """`t / args.n`, where t was summed over as many processes."""
-        return isinstance(q.op, ast.Div) and self.is_given_as_world(q.right) and self._is_summed(q.left)
+        known = isinstance(q.op, ast.Div) and (self.is_given_as_world(q.right) or self._counts_processes(q.right))
+        return known and self._is_summed(q.left)
+
+    def _counts_processes(self, node: ast.expr) -> bool:
+        """The number of processes by any name: `n` of `rank, n = setup()`."""
+        values = [self.facts.worlds.value(node, w) for w in (PLAIN, *PEERS)]
+        found = [v.value for v in values if v is not None and v.asked]
+        return found == [1, *(w.size for w in PEERS)]
 
     def is_given_as_world(self, node: ast.expr, depth: int = 0) -> bool:
         """Whether processes are started or connected with `nprocs=node`; or a parameter that every call gives that."""

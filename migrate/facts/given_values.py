@@ -86,6 +86,9 @@ class GivenValues:
             plain = isinstance(parent, ast.AnnAssign) or (isinstance(parent, ast.Assign) and store in parent.targets)
             if scope is self.facts.scopes.module and store.lineno < self.facts.named_by_text:
                 return None
+            if isinstance(parent, ast.Tuple) and (parts := self._unpacked(parent, store, world)) is not None:
+                values += parts
+                continue
             if not plain or parent.value is None:  # type: ignore[union-attr]
                 return None
             if self.worlds.reached.live(parent, world):  # type: ignore[arg-type]
@@ -97,6 +100,20 @@ class GivenValues:
             if given is None:
                 return None
             values += given
+        return values
+
+    def _unpacked(self, target: ast.Tuple, store: ast.AST, world: World) -> list[ast.expr | Known] | None:
+        """What `rank, world = setup()` gives one of its names, where a function of the file gives a tuple."""
+        s, devices = self.facts.scopes.parents.get(target), self.facts.devices
+        if not isinstance(s, ast.Assign) or len(s.targets) != 1:
+            return None
+        parts = devices.elements(target, store, s.value)
+        if parts is None or not self.worlds.reached.live(s, world):
+            return None if parts is None else [Known(DEAD, True)]
+        values: list[ast.expr | Known] = []
+        for part in parts:
+            given = next((u for u in self.facts.scopes.ancestors(part) if isinstance(u, ast.stmt)), s)
+            values.append(part if given is s or self.worlds.reached.live(given, world) else Known(DEAD, True))
         return values
 
     def _given(self, scope: Any, name: str, world: World) -> list[ast.expr | Known] | None:

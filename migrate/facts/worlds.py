@@ -94,6 +94,8 @@ class Worlds:
             return self._compare(node, world)
         if isinstance(node, ast.BinOp):
             left, right = self.value(node.left, world), self.value(node.right, world)
+            if isinstance(node.op, ast.Mod) and right is not None and right.asked and right.value == 1:
+                return Known(0, True) if isinstance(node.left, ast.Name | ast.Attribute) else left  # step % world_size
             if left is None or right is None or type(node.op) not in OPERATORS:
                 return None
             return Known(OPERATORS[type(node.op)](left.value, right.value), left.asked or right.asked)

@@ -219,3 +219,69 @@ def test_an_option_that_gives_way_to_the_launcher_is_its_default(value, branch):
     option = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--local_rank', type=int, default=-1)\nargs = p.parse_args()\n"
     asks = f"args.local_rank = {value}\nif args.local_rank == -1:\n    one()\nelse:\n    many()\n"
     assert migrated(HEAD + INIT + option + asks, "PTM420").text.endswith(f"\n{branch}\n")
+
+
+@pytest.mark.parametrize(
+    "test", ["step % dist.get_world_size() == 0", "i % world == rank", "not self.step % world", "n % world != 0 or x"]
+)
+def test_a_share_of_the_steps_is_all_of_them(test):
+    made = "world = dist.get_world_size()\nrank = dist.get_rank()\n"
+    text = migrated(HEAD + INIT + made + f"if {test}:\n    go()\n", "PTM420").text
+    assert text.endswith("if x:\n    go()\n" if " or x" in test else "\ngo()\n")
+
+
+@pytest.mark.parametrize("value", ["-rank", "+dist.get_rank()", "abs(rank)"])
+def test_a_number_stays_a_number(value):
+    """`-rank` was the answer to a question, which is false, not 0."""
+    made = "rank = dist.get_rank()\n"
+    text = migrated(HEAD + INIT + made + f"show({value}, rank == 0)\n", "PTM420").text
+    shown = value.replace("dist.get_rank()", "0")
+    assert f"show({shown}, is_global_zero())" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("seed = 3 + dist.get_rank() * 10", "seed = 3"),
+        ("seed = 1000 * rank + seed", "seed = seed"),
+        ("part = files[rank * n:(rank + 1) * n]", "part = files[rank * n:1 * n]"),
+        ("start = base - rank", "start = base"),
+        ("x = y * (batch // world)", "x = y * batch"),
+    ],
+)
+def test_sums_with_a_rank(before, after):
+    made = "rank = dist.get_rank()\nworld = dist.get_world_size()\n"
+    text = migrated(HEAD + INIT + made + before + "\nuse(rank, world)\n", "PTM420").text
+    assert text.endswith(f"{after}\nuse(rank, world)\n")
+
+
+@pytest.mark.parametrize("kept", ["x = rank - base", "x = rank * size()", "x = [i for i in xs if i % world == rank]"])
+def test_what_is_another_number_stays(kept):
+    made = "rank = dist.get_rank()\nworld = dist.get_world_size()\n"
+    assert kept in migrated(HEAD + INIT + made + kept + "\n", "PTM420").text
+
+
+def test_a_rank_and_a_world_of_one_function():
+    """`avg / world` was left, with a `world` that only it had read."""
+    setup = "def setup():\n    dist.init_process_group('nccl')\n    return dist.get_rank(), dist.get_world_size()\n"
+    uses = "rank, world = setup()\ndist.all_reduce(t)\nt = t / world\nif rank == 0:\n    copy(t, 8 // world)\n"
+    text = migrated(HEAD + setup + uses, "PTM420").text
+    assert text.endswith("rank, world = setup()\nif is_global_zero():\n    copy(t, 8)\n")
+
+
+@pytest.mark.parametrize("gives", ["return read(), 2", "return 0, size\n    return 1, size()"])
+def test_of_which_it_does_not_show(gives):
+    setup = f"def setup(size):\n    dist.init_process_group('nccl')\n    {gives}\n"
+    uses = "first, second = setup(3)\nx = x / second\n"
+    assert "x = x / second" in migrated(HEAD + setup + uses, "PTM420").text
+
+
+def test_a_rank_that_nothing_reads():
+    text = migrated(HEAD + INIT + "local_rank = int(os.environ['LOCAL_RANK'])\nif dist.is_initialized():\n    go()\n")
+    assert "local_rank" not in text.text
+
+
+def test_an_option_of_the_launcher_under_another_name():
+    parser = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--local-rank', dest='card')\n"
+    text = migrated(HEAD + parser + INIT + "if dist.is_initialized():\n    go()\n").text
+    assert "--local-rank" not in text

@@ -320,3 +320,24 @@ def test_a_file_saved_of_a_wrapped_model_has_other_keys():
 )
 def test_keys_that_are_as_before(script):
     assert not told_of_keys(script)
+
+
+BELOW = "class T:\n    def __init__(self, model, device):\n        self.model = {}\n{}        self.model = DDP(model)\n"
+
+
+def test_a_model_is_kept_once():
+    text = migrated(HEAD + BELOW.format("model.to(device)", "        self.n = 3\n"), "PTM420").text
+    assert text.count("self.model = ") == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "between"),
+    [
+        ("wrap(model)", ""),
+        ("model", "        model = other\n"),
+        ("model", "        if x:\n            self.model = 3\n"),
+    ],
+)
+def test_another_one_is_kept_instead(value, between):
+    text = migrated(HEAD + BELOW.format(value, between), "PTM420").text
+    assert text.endswith("        self.model = model\n")

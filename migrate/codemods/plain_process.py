@@ -23,6 +23,7 @@ from ..facts.distribution import (
     Distribution,
 )
 from ..facts.effects import only_asks
+from ..facts.handles import statements_of
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod, assigns_itself
@@ -140,11 +141,18 @@ class PlainProcess(Codemod):
     # -- statements ------------------------------------------------------------------------------------------
 
     def _statements(self, facts: Facts, found: Distribution) -> Iterator[Change]:
+        gone: set[ast.AST] = set()
         for call in facts.walk(ast.Call):
             full = facts.names.resolve(call.func)
+            for s in statements_of(facts, call) or () if full in STATEMENTS else ():
+                if s not in gone:
+                    gone.add(s)
+                    shown = s.value if isinstance(s, ast.Expr) else s
+                    yield Change(s, self.edit(facts, shown, f"`{facts.short(shown)}` removed: {WHY}"), None, (s,))
             holder = facts.scopes.parents.get(call)
-            if full in STATEMENTS and isinstance(holder, ast.Expr):
-                yield Change(holder, self.edit(facts, call, f"`{facts.short(call)}` removed: {WHY}"), None, (holder,))
+            if isinstance(holder, ast.Expr) and found.averages_in_place(call):
+                says = f"`{facts.short(call)}` removed: nothing was summed over processes"
+                yield Change(holder, self.edit(facts, call, says), None, (holder,))
         for s in facts.walk(ast.Assign):
             if found.sets_environment(s) or found.divides_batch(s):
                 why = "a batch is divided by the runtime" if found.divides_batch(s) else WHY

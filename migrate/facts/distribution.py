@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from .devices import argument_at
+from .handles import statements_of
 from .nodes import walk
 from .world import PEERS, PLAIN
 
@@ -105,7 +106,7 @@ class Distribution:
                 )
             )
             exotic = exotic or (self.by_hand and full is not None and full.startswith(SHARDED))
-            used_value = full in STATEMENTS and not isinstance(self.facts.scopes.parents.get(c), ast.Expr)
+            used_value = full in STATEMENTS and statements_of(self.facts, c) is None
             if exotic or used_value:
                 yield c
 
@@ -246,6 +247,14 @@ class Distribution:
         by = a.value
         known = self.is_world(by) or self.is_given_as_world(by) or self._counts_processes(by)
         return isinstance(a.op, ast.Div) and known and self._is_summed(a.target)
+
+    def averages_in_place(self, call: ast.Call) -> bool:
+        """`t.div_(world_size)`, likewise."""
+        f = call.func
+        if not (isinstance(f, ast.Attribute) and f.attr == "div_" and len(call.args) == 1 and not call.keywords):
+            return False
+        known = self.is_world(call.args[0]) or self.is_given_as_world(call.args[0])
+        return known and self._is_summed(f.value)
 
     def divides_a_sum(self, q: ast.BinOp) -> bool:
         """`t / args.n`, where t was summed over as many processes."""

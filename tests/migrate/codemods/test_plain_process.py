@@ -44,6 +44,11 @@ INIT = "dist.init_process_group('nccl')\n"
         ("mp.spawn(work, nprocs=4, args=(4, x))", "work(0, 4, x)"),
         ("mp.spawn(work, args=(x,), nprocs=n, join=True)", "work(0, x)"),
         ("def mean(t):\n    t = t.clone()\n    dist.all_reduce(t)\n    t /= dist.get_world_size()\n    return t", "def mean(t):\n    t = t.clone()\n    return t"),
+        ("w = dist.all_reduce(x, async_op=True)\ngo()\nw.wait()\nx.div_(dist.get_world_size())\nf(x)", "go()\nf(x)"),
+        ("dist.broadcast(x, 0, async_op=True).wait()\ngo()", "go()"),
+        ("x.div_(dist.get_world_size())\nf(x)", "x.div_(1)\nf(x)"),
+        ("ws = []\nfor x in xs:\n    ws.append(dist.all_reduce(x, async_op=True))\n    f(x)\nfor w in ws:\n    w.wait()\ngo()", "for x in xs:\n    f(x)\ngo()"),
+        ("if many:\n    w = dist.all_reduce(x, async_op=True)\n    v = dist.all_reduce(y, async_op=True)\n    w.wait()\n    v.wait()\ngo()", "go()"),
         ("ngpus_per_node = torch.cuda.device_count()", "ngpus_per_node = 1"),
         ("n = torch.cuda.device_count()\nmp.spawn(work, args=(n, x), nprocs=n)", "n = 1\nwork(0, n, x)"),
         ("def work(rank, world_size, x):\n    f(world_size)\nmp.spawn(work, args=(args.n, 4), nprocs=args.n)", "def work(rank, world_size, x):\n    f(world_size)\nwork(0, 1, 4)"),
@@ -172,11 +177,18 @@ def test_what_only_looks_like_it_stays(source):
         "y = dist.all_gather(xs, x, async_op=True)",
         "dist.send(x, 1)",
         "g = dist.new_group([0])",
-        "w = dist.all_reduce(x, async_op=True)",
+        "w = dist.all_reduce(x, async_op=True)\nf(w)",
+        "w = dist.all_reduce(x, async_op=True)\nwhile not w.is_completed():\n    go()",
+        "w = dist.all_reduce(x, async_op=True) if many else None\nif w: w.wait()",
+        "w = None\nif many:\n    w = dist.all_reduce(x, async_op=True)\nif w: w.wait()",
+        "ws = [dist.all_reduce(x, async_op=True) for x in xs]\nfor w in ws: w.wait()",
+        "ws = []\nfor x in xs:\n    ws.append(dist.all_reduce(x, async_op=True))\nlog(len(ws))\nfor w in ws: w.wait()",
+        "ws = [start()]\nws.append(dist.all_reduce(x, async_op=True))\nfor w in ws: w.wait()",
     ],
 )
 def test_what_cannot_be_plain_is_left_and_told(call):
-    check_unchanged(HEAD + INIT + call + "\n", ["PTM420 line 8"], select="PTM420")
+    line = 8 + call[: call.index("dist.")].count("\n")
+    check_unchanged(HEAD + INIT + call + "\n", [f"PTM420 line {line}"], select="PTM420")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,99 @@
+"""Handles of collectives that a script waits for later: `h = dist.all_reduce(x, async_op=True)` and `h.wait()`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from .nodes import walk
+
+if TYPE_CHECKING:
+    from .script import Facts
+
+
+def statements_of(facts: Facts, call: ast.Call) -> list[ast.stmt] | None:
+    """The statements that are there for a collective alone: its own, and those that wait for its handle.
+
+    None where its value is used in another way.
+    """
+    holder = facts.scopes.parents.get(call)
+    if isinstance(holder, ast.Expr):
+        return [holder]
+    wait = _wait(facts, call)
+    if wait is not None:
+        return [wait]
+    if isinstance(holder, ast.Assign) and len(holder.targets) == 1 and isinstance(holder.targets[0], ast.Name):
+        return _of_name(facts, holder, holder.targets[0])
+    appended = facts.scopes.parents.get(holder) if isinstance(holder, ast.Call) else None
+    if isinstance(holder, ast.Call) and isinstance(appended, ast.Expr) and _appends_to(holder) is not None:
+        return _of_list(facts, appended, holder)
+    return None
+
+
+def _is_waited_for(call: ast.expr) -> bool:
+    return isinstance(call, ast.Call) and any(k.arg == "async_op" for k in call.keywords)
+
+
+def _wait(facts: Facts, handle: ast.expr) -> ast.stmt | None:
+    """The statement `handle.wait()` of a handle that is read there."""
+    method = facts.scopes.parents.get(handle)
+    call = facts.scopes.parents.get(method) if isinstance(method, ast.Attribute) and method.attr == "wait" else None
+    holder = facts.scopes.parents.get(call) if isinstance(call, ast.Call) and call.func is method else None
+    return holder if isinstance(holder, ast.Expr) else None
+
+
+def _of_name(facts: Facts, assign: ast.Assign, name: ast.Name) -> list[ast.stmt] | None:
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    if scope is None or scope.is_class or name.id in scope.params:
+        return None
+    found: list[ast.stmt] = []
+    for store in scope.stores.get(name.id, ()):
+        made = facts.scopes.parents.get(store)
+        if not (isinstance(made, ast.Assign) and len(made.targets) == 1 and _is_waited_for(made.value)):
+            return None
+        found.append(made)
+    waits = [_wait(facts, read) for read in facts.scopes.reads(name.id, scope)]
+    return [*found, *(w for w in waits if w is not None)] if None not in waits else None
+
+
+def _appends_to(call: ast.Call) -> ast.Name | None:
+    f = call.func
+    named = isinstance(f, ast.Attribute) and f.attr == "append" and len(call.args) == 1
+    return f.value if named and isinstance(f.value, ast.Name) else None  # type: ignore[attr-defined]
+
+
+def _of_list(facts: Facts, statement: ast.Expr, append: ast.Call) -> list[ast.stmt] | None:
+    """`handles = []`, `handles.append(...)` and `for h in handles: h.wait()`."""
+    name = _appends_to(append)
+    assert name is not None
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    if scope is None or scope.is_class or name.id in scope.params:
+        return None
+    found: list[ast.stmt] = []
+    for store in scope.stores.get(name.id, ()):
+        made = facts.scopes.parents.get(store)
+        if not (isinstance(made, ast.Assign) and isinstance(made.value, ast.List) and not made.value.elts):
+            return None
+        found.append(made)
+    for read in facts.scopes.reads(name.id, scope):
+        whole = facts.scopes.statement_of(read)
+        call = whole.value if isinstance(whole, ast.Expr) else None
+        appended = isinstance(call, ast.Call) and _appends_to(call) is read and _is_waited_for(call.args[0])
+        if not appended and not (isinstance(whole, ast.For) and whole.iter is read and _only_waits(whole)):
+            return None
+        found.append(whole)
+    return found
+
+
+def _only_waits(loop: ast.For) -> bool:
+    """`for h in handles: h.wait()`"""
+    one = loop.body[0] if len(loop.body) == 1 and not loop.orelse else None
+    called = one.value if isinstance(one, ast.Expr) else None
+    named = [n for n in walk(loop.target) if isinstance(n, ast.Name)]
+    return (
+        isinstance(called, ast.Call)
+        and isinstance(called.func, ast.Attribute)
+        and called.func.attr == "wait"
+        and isinstance(called.func.value, ast.Name)
+        and [n.id for n in named] == [called.func.value.id]
+    )

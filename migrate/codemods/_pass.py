@@ -70,6 +70,30 @@ class Under(cst.Pass):
             object.__setattr__(self, name, value)
 
 
+def _parted(
+    line: cst.SimpleStatementLine, kept: list[Any]
+) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
+    """A line of which some statements get a condition around them: each of these on lines of its own."""
+    parts: list[list[Any]] = []
+    for s in kept:
+        if not parts or isinstance(s, Under) or isinstance(parts[-1][0], Under):
+            parts.append([])
+        parts[-1].append(s)
+    found: list[cst.BaseStatement] = []
+    for i, part in enumerate(parts):
+        own = [s.statement if isinstance(s, Under) else s for s in part]
+        own[-1] = own[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+        leading = line.leading_lines if i == 0 else ()
+        trailing = line.trailing_whitespace if i == len(parts) - 1 else cst.TrailingWhitespace()
+        under = part[0]
+        new = cst.SimpleStatementLine(own, () if isinstance(under, Under) else leading, trailing)
+        if isinstance(under, Under):
+            found.append(cst.If(under.test, cst.IndentedBlock([new], indent=under.unit), leading_lines=leading))
+        else:
+            found.append(new)
+    return found[0] if len(found) == 1 else cst.FlattenSentinel(found)
+
+
 def in_order(changes: list[Change]) -> list[Change]:
     """The changes of one node; its arguments go last, from the last one on: places are those of the original."""
     places = [c.rewrite.place if isinstance(c.rewrite, DropArgument) else None for c in changes]
@@ -169,12 +193,12 @@ class Pass:
             return cst.SimpleStatementLine([_Gone()], leading_lines=lines)
         return _Gone()
 
-    def _close_line(self, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine) -> cst.BaseStatement:
-        under: Any = updated.body[0]
-        if isinstance(under, Under):
-            line = updated.with_changes(body=[under.statement], leading_lines=())
-            return cst.If(under.test, cst.IndentedBlock([line], indent=under.unit), leading_lines=updated.leading_lines)
+    def _close_line(
+        self, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine
+    ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
         kept = [s for s in updated.body if not isinstance(s, _Gone)]
+        if any(isinstance(s, Under) for s in kept):
+            return _parted(updated, kept)
         if len(kept) == len(updated.body):
             return updated
         if not kept:

@@ -57,8 +57,11 @@ def _is_torch(facts: Facts, stores: list[ast.AST]) -> bool:
 
 
 def _stands_alone(facts: Facts, s: ast.stmt) -> bool:
-    line = facts.text.text[slice(*facts.text.line_span(s.lineno, s.end_lineno or s.lineno))]
-    return not facts.text.margin(s).strip() and ";" not in line
+    """On a line of its block; not behind a colon."""
+    up = facts.scopes.parents.get(s)
+    block = next((b for f in ("body", "orelse", "finalbody") if s in (b := getattr(up, f, None) or [])), [s])
+    first = next(b for b in block if b.lineno == s.lineno or b.end_lineno == s.lineno)
+    return not facts.text.margin(first).strip()
 
 
 def _asked(facts: Facts, s: ast.stmt) -> bool:

@@ -1,5 +1,5 @@
 import pytest
-from helpers import check, check_unchanged
+from helpers import check, check_unchanged, migrated
 
 
 def test_a_wait_for_the_device():
@@ -62,7 +62,6 @@ def test_at_the_top_of_a_file():
         "import torch\ntry:\n    torch.cuda.synchronize()\nexcept Exception:\n    pass\n",
         "import torch\ntorch.cuda.empty_cache()\ntorch.cuda.manual_seed_all(1)\n",
         "import torch\npeak = torch.cuda.reset_peak_memory_stats()\n",
-        "import torch\nx = 1; torch.cuda.synchronize()\n",
         "import torch\nwait = torch.cuda.synchronize\nwait()\n",
         "import torch\nclock.cuda.synchronize()\nsynchronize()\n",
         "import torch\ntext = 'torch.cuda.synchronize()'  # torch.cuda.synchronize()\n",
@@ -90,3 +89,29 @@ def test_by_a_name_that_was_imported(imported):
 )
 def test_other_names_and_questions_that_are_asked(source):
     check_unchanged(source, [], select="PTM112")
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [
+        ("x = 1; torch.cuda.synchronize(); y = 2; z = 3  # all", ["x = 1", "?", "y = 2; z = 3  # all"]),
+        ("torch.cuda.synchronize(); torch.cuda.empty_cache()", ["?", "torch.cuda.empty_cache()"]),
+        ("torch.cuda.synchronize(); torch.cuda.synchronize()  # both", ["?", "?  # both"]),
+        ("torch.cuda.synchronize();", ["?"]),
+    ],
+)
+def test_statements_of_one_line(line, lines):
+    """Beside another it was left, and asked for by a second run that found it alone."""
+    asked = "if torch.cuda.is_available():\n    torch.cuda.synchronize()"
+    after = "".join(x.replace("?", asked) + "\n" for x in lines)
+    check(f"import torch\n# first\n{line}\n", f"import torch\n# first\n{after}")
+
+
+def test_beside_what_goes():
+    source = (
+        "import torch\ndef f(model, loader):\n    for x in loader:\n        loss = model(x)\n        loss.backward()\n"
+    )
+    result = migrated(source + "        torch.cuda.synchronize(); torch.cuda.empty_cache()\n")
+    asked = "            torch.cuda.synchronize()\n"
+    assert result.text.endswith("        if torch.cuda.is_available():\n" + asked)
+    assert migrated(result.text).text == result.text

@@ -210,12 +210,14 @@ class OrderedShardedDataParallel(ShardedDataParallel):
 
     @contextmanager
     def whole_gradients(self) -> Iterator[None]:
-        """Inside, every rank has the gradients that their owners have; what is done to them, the owners keep."""
+        """Inside, every rank has the gradients that their owners have; what is done to them, the owners keep. So it is
+        with those of another optimizer, whose turn it is not.
+        """
         mine = dist.get_rank()
-        owner = [self._trainable_param_to_rank[p] for p in self._trainable_params]
-        there = torch.tensor([p.grad is not None for p in self._trainable_params], dtype=torch.uint8)
+        owners = dict(chain.from_iterable(o._param_to_rank.items() for o in self._sharded_optimizers))
+        there = torch.tensor([p.grad is not None for p in owners], dtype=torch.uint8)
         dist.all_reduce(there, dist.ReduceOp.MAX, group=self._mask_group)
-        for parameter, rank, is_there in zip(self._trainable_params, owner, there.tolist(), strict=True):
+        for (parameter, rank), is_there in zip(owners.items(), there.tolist(), strict=True):
             if is_there:
                 gradient = torch.empty_like(parameter) if rank != mine else parameter.grad.contiguous()
                 dist.broadcast(gradient, rank)
@@ -223,6 +225,6 @@ class OrderedShardedDataParallel(ShardedDataParallel):
         try:
             yield
         finally:
-            for parameter, rank in zip(self._trainable_params, owner, strict=True):
+            for parameter, rank in owners.items():
                 if rank != mine:
                     parameter.grad = None

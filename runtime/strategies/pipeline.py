@@ -51,6 +51,7 @@ class PipelineStrategy(Strategy):
     needs_processes = True
     refuses: ClassVar[Mapping[str, str]] = {
         "manual": "forward and backward go through the stages together; use 'ddp'",
+        "optimizers": "all stages' backward passes go together, for all parameters; use 'ddp'",
         "closure": "its step looks at all parameters together, and each process has a stage; use 'ddp'",
         "16": "losses are scaled after the stages' backward; use precision='bf16' or 32",
         "kept": "the stages are those of a Module's sequential_module; use 'ddp'",

@@ -7,12 +7,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from ..errors import ConfigurationError
+from ..strategies.given_away import GivenAway
 from ..strategies.together import Together
+from .deepspeed_marks import Marks
 from .deepspeed_order import InOrder, watch_modules
 
 os.environ.setdefault("DS_ACCELERATOR", "cuda" if torch.cuda.is_available() else "cpu")
@@ -58,7 +61,8 @@ class Root(torch.nn.Module):
         return self
 
 
-def engine(module: torch.nn.Module, optimizer: Any, config: dict[str, Any]) -> Any:
+def engine(module: torch.nn.Module, optimizer: Any, config: dict[str, Any]) -> tuple[Any, Marks]:
+    """DeepSpeed's, and what it has written on the module."""
     deepspeed.logger.setLevel("WARNING")
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False  # compiled at first use, for minutes; gloo does it
     if not dist.is_initialized():  # one process, which nobody else has given a group
@@ -67,11 +71,12 @@ def engine(module: torch.nn.Module, optimizer: Any, config: dict[str, Any]) -> A
     if not deepspeed.comm.is_initialized():
         deepspeed.init_distributed(dist_backend=dist.get_backend(), dist_init_required=False, verbose=False)
     trained = [p for p in module.parameters() if p.requires_grad]
-    with _already_the_same():
+    marks = Marks(module)
+    with _already_the_same(), marks.written():
         made, *_ = deepspeed.initialize(
             model=Root(module), optimizer=optimizer, model_parameters=trained, config=config, dist_init_required=False
         )
-    return made
+    return made, marks
 
 
 @contextmanager
@@ -85,6 +90,14 @@ def _already_the_same() -> Iterator[None]:
         yield
     finally:
         deepspeed.DeepSpeedEngine._broadcast_model = send
+
+
+def given_away(module: torch.nn.Module, manual: bool) -> GivenAway:
+    """Tells who looks for gradients between the engine's backward and zero_grad."""
+    of_steps = "it comes about in the step: call self.clip_gradients, or use 'fsdp' or 'ddp_sharded'"
+    of_hooks = "gradients are whole in on_after_backward, on_before_optimizer_step and configure_gradient_clipping"
+    why = f"under DeepSpeed's manual optimization {of_steps}" if manual else f"under DeepSpeed {of_hooks}"
+    return GivenAway(module, why, str(Path(deepspeed.__file__).parent))
 
 
 def keep_together(engine: Any, group: dist.ProcessGroup, meet: Callable[[], None] | None) -> Together | None:
@@ -120,8 +133,8 @@ def taken_state(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
 class Stepping(torch.optim.Optimizer):
     """What the module sees as its optimizer: DeepSpeed's, whose steps the engine makes. Its state is the whole one."""
 
-    def __init__(self, engine: Any, groups: list[dict[str, Any]]):
-        self.engine, self.groups = engine, groups
+    def __init__(self, engine: Any, groups: list[dict[str, Any]], given_away: GivenAway, marks: Marks):
+        self.engine, self.groups, self.given_away, self.marks = engine, groups, given_away, marks
         self.inner = _inner(engine)
         self.__dict__.update({k: v for k, v in self.inner.__dict__.items() if k != "step"})
         self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks = OrderedDict(), OrderedDict()
@@ -139,9 +152,9 @@ class Stepping(torch.optim.Optimizer):
             hook(self, (), {})
         if self.has_loss:
             self.adopted.adopt()
-            with self._clipping(), self.calls():
+            with self._clipping(), self.calls(), self.given_away.here():
                 self.engine.step()
-        self.waiting = self.has_loss = False
+        self.waiting = self.has_loss = self.given_away.waiting = False
         self.has_left &= self.engine.zero_optimization_stage() == 3  # the other stages have given it away
         for hook in self._optimizer_step_post_hooks.values():
             hook(self, (), {})
@@ -189,6 +202,7 @@ class Stepping(torch.optim.Optimizer):
         if self.has_left:
             forget_gradients(self.engine)
         self.is_zeroed, self.has_left = True, False
+        self.given_away.gone = self.given_away.waiting = False
 
     def check_zeroed(self) -> None:
         """Before a backward of a Trainer's. ConfigurationError where it would add to gradients of an earlier one, which
@@ -207,6 +221,11 @@ class Stepping(torch.optim.Optimizer):
         )
 
     def state_dict(self) -> dict[str, Any]:
+        """Also when the fit is over."""
+        with self.marks.there():
+            return self._state_dict()
+
+    def _state_dict(self) -> dict[str, Any]:
         _find_states(self.engine.optimizer)
         of_flats = list(self.inner.state.values())
         names, divided = sorted({name for state in of_flats for name in state}), _divided(of_flats)

@@ -18,10 +18,9 @@ import torch.distributed as dist
 
 from ..collectives import broadcast_tensors
 from ..errors import ConfigurationError
-from ..hooks import WITH_GRADIENTS, Hooks, overridden
-from ..stopping import speaks_of
 from .averaging import GradientAverager, refuse_own, zero_of
 from .base import Strategy
+from .deepspeed_checks import check_features, check_fit
 from .deepspeed_config import check_stage, completed, read_config
 from .needs import Package
 from .parts import Parts, make_contiguous
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from ..module import Module
     from ..trainer import Trainer
 
-CLIPPING = ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")  # torch's
 VARIABLES = ("PTMIGRATE_DEEPSPEED_CONFIG_PATH", "PL_DEEPSPEED_CONFIG_PATH")
 INSTALL = "DS_BUILD_OPS=0 pip install --no-build-isolation deepspeed (and ninja), or ptmigrate[deepspeed]"
 
@@ -95,6 +93,8 @@ class DeepSpeedStrategy(Strategy):
         self.optimizer: Any = None
         self.manual = False
         self.frozen: list[torch.nn.Parameter] = []  # when training started
+        self._given_away: Any = None
+        self._marks: Any = None
         self._together: Any = None  # stage 3: tells whether ranks use the same layers
         self._ranks: Any = None  # has nothing to average, and tells ranks apart that are elsewhere
         self._parts: Parts | None = None
@@ -102,79 +102,21 @@ class DeepSpeedStrategy(Strategy):
         self._handed_out: Any = None  # stage 3
         self._in_backward: Callable[[], AbstractContextManager] = nullcontext
         self._accumulating = False
+        self._undivided = False  # stage 3: is training over, and are parameters plain ones?
         self._gathered = False  # stage 3: are all parameters on every rank just now?
 
     def check(self, features: Mapping[str, bool]) -> None:
         super().check(features)
-        half = features.get("16") or self.config.get("fp16", {}).get("enabled") is True
-        if half and features.get("cpu"):
-            raise ConfigurationError(
-                "strategy 'deepspeed' cannot do precision 16 on the CPU: DeepSpeed's CPU accelerator has no fp16; "
-                "use precision='bf16' or 32"
-            )
-        if features.get("64") and self.stage == 3:
-            raise ConfigurationError("strategy 'deepspeed' cannot do precision 64 in stage 3; use stage 2")
-        if features.get("manual"):
-            self._check_manual()
-        name = self.config.get("optimizer", {}).get("type")
-        if name is not None:
-            self._check_optimizer(name)
+        check_features(self, features)
 
     def check_run(self, trainer: Trainer, module: Module, stage: str, resumes: bool) -> None:
         super().check_run(trainer, module, stage, resumes)
-        hook = next((name for name in WITH_GRADIENTS if overridden(module, name, Hooks)), None)
-        if stage == "fit" and not module.automatic_optimization and hook is not None:
-            raise ConfigurationError(
-                f"strategy 'deepspeed' cannot call {hook} under manual optimization: its gradients come about in the "
-                "step; use 'fsdp' or 'ddp_sharded'"
-            )
-        if stage == "fit" and module.automatic_optimization:
-            self._check_accumulation(trainer, module)
-        number = next((name for name, p in module.named_parameters() if p.ndim == 0), None)
-        if stage == "fit" and self.stage == 3 and number is not None:
-            raise ConfigurationError(
-                f"strategy 'deepspeed' cannot divide {number!r} in stage 3, a parameter of shape (): give it shape "
-                "(1,), or use stage 2"
-            )
-
-    def _check_accumulation(self, trainer: Trainer, module: Module) -> None:
-        """Of gradients that are accumulated, stages 1 and 2 hand out those of the last batch alone."""
-        if self.stage not in (1, 2) or set(trainer.accumulation_table.values()) == {1}:
-            return
-        from ..module import Module as Base
-
-        owners = [(module, Hooks), *((callback, Hooks) for callback in trainer.callbacks)]
-        names = [name for owner, base in owners for name in WITH_GRADIENTS if overridden(owner, name, base)]
-        names += ["configure_gradient_clipping"] * overridden(module, "configure_gradient_clipping", Base)
-        if names:
-            raise ConfigurationError(
-                f"strategy 'deepspeed' cannot call {names[0]} in stage {self.stage} where gradients are accumulated: "
-                "it would see those of the last batch alone; use 'deepspeed_stage_3', 'fsdp' or 'ddp_sharded'"
-            )
+        if stage == "fit":
+            check_fit(self.stage, trainer, module)
 
     @property
     def stage(self) -> int:
         return int(self.config.get("zero_optimization", {}).get("stage", 0))
-
-    def _check_manual(self) -> None:
-        from ..engines import deepspeed
-
-        if not deepspeed.steps_when_told():
-            raise ConfigurationError(
-                f"strategy 'deepspeed' cannot do manual optimization: DeepSpeed {deepspeed.version()} steps by itself "
-                "after a fixed number of backward passes; install deepspeed>=0.19, or use 'ddp_sharded'"
-            )
-
-    def _check_optimizer(self, name: str) -> None:
-        """Optimizers come and go with DeepSpeed's versions."""
-        from ..engines import deepspeed
-
-        there = deepspeed.optimizer_names(self.runtime.on_cpu)
-        if name.lower() not in there and not hasattr(torch.optim, name):
-            raise ConfigurationError(
-                f"optimizer {name!r} is not in DeepSpeed {deepspeed.version()}, the one that is installed; it has "
-                f"{', '.join(there)} and those of torch.optim"
-            )
 
     # -- setting up ------------------------------------------------------------------------------------------------
 
@@ -187,11 +129,6 @@ class DeepSpeedStrategy(Strategy):
         """Everything is handed to DeepSpeed's engine. An optimizer in its config takes the place of the module's."""
         from ..engines import deepspeed, deepspeed_whole
 
-        if not module.automatic_optimization and speaks_of(CLIPPING, module):
-            raise ConfigurationError(
-                "strategy 'deepspeed' cannot do torch's clip_grad_norm_ and clip_grad_value_ under manual "
-                "optimization, since gradients come about in the step: call self.clip_gradients(optimizer, ...)"
-            )
         if self.runtime.world_size > 1:
             broadcast_tensors([*module.parameters(), *module.buffers()])
         if self.stage == 3:
@@ -205,10 +142,11 @@ class DeepSpeedStrategy(Strategy):
         loaded = {} if own else deepspeed.taken_state(optimizers[0])
         self.manual = not module.automatic_optimization
         self.frozen = [p for p in module.parameters() if not p.requires_grad]
-        self.engine = deepspeed.engine(
+        self.engine, self._marks = deepspeed.engine(
             module, None if own else optimizers[0], completed(self.config, self.manual, self.runtime)
         )
-        self.optimizer = deepspeed.Stepping(self.engine, groups)
+        self._given_away = deepspeed.given_away(module, self.manual)
+        self.optimizer = deepspeed.Stepping(self.engine, groups, self._given_away, self._marks)
         if loaded:
             self.optimizer.load_state_dict(loaded)
         if self.manual and self.runtime.world_size > 1:
@@ -303,12 +241,18 @@ class DeepSpeedStrategy(Strategy):
             self.before_backward(loss)
         if self.manual:
             loss = self.engine(lambda: loss)  # its forward tells it of the backward that comes
-        with self._in_backward():
+        with self._in_backward(), self._given_away.here():
             self.engine.backward(loss, *args, **kwargs)
+        self._take_away()
         if self.manual and self.stage == 3:
             self._step_goes_on()
         if not self.own:
             self.after_backward()
+
+    def _take_away(self) -> None:
+        """The engine has the gradients. Stage 0 leaves them where they are, averaged where it steps by itself."""
+        if self.manual or self.stage:
+            self._given_away.came()
 
     def _step_goes_on(self) -> None:
         """The engine's forward is over, and the module's step is not."""
@@ -327,6 +271,7 @@ class DeepSpeedStrategy(Strategy):
     def after_backward(self) -> None:
         if self._together is not None:
             self._together.check()
+        self._take_away()
         if self.manual:
             self.optimizer.waiting = self.optimizer.has_loss = True
         elif self._accumulating:
@@ -420,7 +365,7 @@ class DeepSpeedStrategy(Strategy):
 
         self._gathered = True
         try:
-            with deepspeed_whole.gradients(self.engine, self.optimizer):
+            with self._given_away.here(), deepspeed_whole.gradients(self.engine, self.optimizer):
                 yield
         finally:
             self._gathered = False
@@ -470,14 +415,18 @@ class DeepSpeedStrategy(Strategy):
             from ..engines import deepspeed_whole
 
             deepspeed_whole.undivide(self.engine, module)
-            self._gathered = True  # hooks of the end may save what there is
+            self._undivided = self._gathered = True  # hooks of the end may save what there is
 
     def teardown(self) -> None:
         if self._parts is not None:
             self._parts.release()
-        self._parts = self._when_asked = self._handed_out = None
-        self.engine = self._ranks = self._together = None
-        self._gathered = False
+        if self._given_away is not None:
+            self._given_away.release()
+        if self._marks is not None and (self.stage < 3 or self._undivided):
+            self._marks.remove()
+        self._parts = self._when_asked = self._handed_out = self._given_away = None
+        self.engine = self._ranks = self._together = self._marks = None
+        self._gathered = self._undivided = False
 
 
 DeepSpeedPlugin = DeepSpeedStrategy  # the guide's name

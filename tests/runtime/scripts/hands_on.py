@@ -146,6 +146,66 @@ class ClipsByHand(ClampsByHand):
         optimizer.step()
 
 
+class ReadsByHand(Net):
+    """In a function of its own, between backward and step."""
+
+    automatic_optimization = False
+
+    def training_step(self, batch, batch_idx):
+        optimizer = self.optimizers()
+        optimizer.zero_grad()
+        self.manual_backward(Net.training_step(self, batch, batch_idx))
+        largest(self)
+        optimizer.step()
+
+
+def largest(module):
+    module.seen += [float(p.grad.abs().max()) for p in module.parameters() if p.grad is not None]
+
+
+class ZeroesByHand(Net):
+    """What the first backward brings is thrown away."""
+
+    automatic_optimization = False
+
+    def training_step(self, batch, batch_idx):
+        optimizer = self.optimizers()
+        self.zero_grad()  # nothing waits: every engine can
+        self.manual_backward(Net.training_step(self, batch, batch_idx) * 2)
+        self.sequential_module.zero_grad()
+        self.manual_backward(Net.training_step(self, batch, batch_idx))
+        optimizer.step()
+
+
+class ZeroesAtOnce(Net):
+    automatic_optimization = False
+
+    def training_step(self, batch, batch_idx):
+        optimizer = self.optimizers()
+        self.manual_backward(Net.training_step(self, batch, batch_idx))
+        optimizer.step()
+        self.zero_grad()
+
+
+class TakesTurns(Net):
+    """Gradients of the one optimizer, and those that the other has had last."""
+
+    def configure_optimizers(self):
+        halves = self.sequential_module[:3], self.sequential_module[3:]
+        return [torch.optim.SGD(half.parameters(), 0.2) for half in halves], []
+
+    def training_step(self, batch, batch_idx, optimizer_idx):
+        return super().training_step(batch, batch_idx)
+
+    def on_after_backward(self):
+        largest(self)
+
+
+class ReadsAfter(Net):
+    def on_train_batch_end(self, *_):
+        self.seen += [float(p.grad.norm()) for p in self.parameters() if p.grad is not None]
+
+
 class Clips(Net):
     def configure_gradient_clipping(self, optimizer, gradient_clip_val=None, gradient_clip_algorithm=None):
         self.seen.append(float(nn.utils.clip_grad_norm_(self.parameters(), 0.1)))
@@ -307,6 +367,11 @@ CASES = {
     "changes_by_hand": ChangesByHand,
     "clips": Clips,
     "clips_by_hand": ClipsByHand,
+    "reads_by_hand": ReadsByHand,
+    "zeroes_by_hand": ZeroesByHand,
+    "zeroes_at_once": ZeroesAtOnce,
+    "reads_after": ReadsAfter,
+    "takes_turns": TakesTurns,
     "clips_half": ClipsHalf,
     "hooked": Hooked,
     "skips": Skips,
@@ -344,7 +409,7 @@ def attempt(case):
         train = loader(21, shuffle=True)
         torch.manual_seed(7)
         trainer.fit(module, train, loader(9) if case == "averages" else None)
-    except ConfigurationError as error:
+    except (ConfigurationError, RuntimeError) as error:
         return {"refused": str(error)}
     state = {name: value.double().flatten().tolist() for name, value in module.state_dict().items()}
     return {"weights": state, "seen": module.seen}

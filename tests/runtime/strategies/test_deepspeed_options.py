@@ -50,7 +50,7 @@ class Net(Module):
 
     def training_step(self, batch, batch_idx):
         x = batch.requires_grad_()
-        return torch.autograd.grad(self.net(x).sum(), x, create_graph=True)[0].pow(2).mean()
+        return torch.autograd.grad(self.net(x).sum(), x, create_graph=CREATES)[0].pow(2).mean()
 
 loader = torch.utils.data.DataLoader(torch.ones(8, 4), 4)
 Trainer(max_epochs=1, logger=False, enable_checkpointing=False).fit(Net(), loader)
@@ -58,13 +58,14 @@ Trainer(max_epochs=1, logger=False, enable_checkpointing=False).fit(Net(), loade
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stage", [2, 3])
-def test_gradients_of_gradients_in_stage_3_name_the_way_out(stage, tmp_path):
-    (tmp_path / "penalty.py").write_text(PENALTY)
+@pytest.mark.parametrize(("stage", "creates"), [(2, "True"), (3, "True"), (3, "self.training")])
+def test_gradients_of_gradients_in_stage_3_name_the_way_out(stage, creates, tmp_path):
+    (tmp_path / "penalty.py").write_text(PENALTY.replace("CREATES", creates))
     strategy = f"deepspeed_stage_{stage}"
     done = ptrun("--accelerator", "cpu", "--devices", "2", "--strategy", strategy, str(tmp_path / "penalty.py"))
     assert (done.returncode == 0) == (stage == 2), done.stderr[-4000:]
     assert ("use 'deepspeed_stage_2'" in done.stderr) == (stage == 3)
+    assert ("stopped at epoch 0" in done.stderr) == (creates != "True"), "what the code shows is said before training"
 
 
 SAVED_AT_THE_END = """
@@ -148,6 +149,57 @@ for kind in (Manual, Hooked):
         found.append([*net.norms, *(float(p.detach().abs().sum()) for p in net.parameters())])
     print(torch.tensor(found[0]).allclose(torch.tensor(found[1]), atol=1e-5))
 """
+
+
+AGAIN = """
+import copy
+import sys
+import torch
+from ptmigrate.runtime import Module, Trainer
+
+class Net(Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(1)
+        self.net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.1)
+
+    def training_step(self, batch, batch_idx):
+        return self.net(batch).pow(2).mean()
+
+class Manual(Net):
+    automatic_optimization = False
+
+    def training_step(self, batch, batch_idx):
+        self.optimizers().zero_grad()
+        self.manual_backward(super().training_step(batch, batch_idx))
+        self.optimizers().step()
+
+loader = torch.utils.data.DataLoader(torch.randn(12, 4, generator=torch.Generator().manual_seed(2)), 4)
+for kind in (Net, Manual):
+    found = []
+    for strategy in ("single", sys.argv[1]):
+        net = kind()
+        for _ in range(2):
+            options = {"logger": False, "enable_checkpointing": False, "accelerator": "cpu", "devices": 1}
+            Trainer(max_epochs=1, strategy=strategy, **options).fit(net, loader)
+            with torch.no_grad():
+                for parameter in net.parameters():
+                    parameter.mul_(0.5)
+        found.append(torch.cat([p.detach().flatten() for p in net.parameters()]))
+    torch.save(copy.deepcopy(net), "net.pt")
+    print(found[0].allclose(found[1], atol=1e-5), [list(vars(p)) for p in net.parameters() if vars(p)])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", [1, 3])
+def test_weights_that_are_changed_between_two_fits(stage, tmp_path):
+    (tmp_path / "again.py").write_text(AGAIN)
+    done = run(str(tmp_path / "again.py"), f"deepspeed_stage_{stage}", cwd=tmp_path)
+    assert done.stdout.splitlines().count("True []") == 2, done.stdout + done.stderr[-4000:]
 
 
 @pytest.mark.slow

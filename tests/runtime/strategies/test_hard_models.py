@@ -29,7 +29,8 @@ ENGINES = {
         **PARTS,
         "thawed": "add_param_group",
         "thawed_by_hand": "add_param_group",
-        **dict.fromkeys(("gan", "penalized", "in_turn", "trunk"), "several optimizers"),
+        **dict.fromkeys(("gan", "in_turn", "trunk"), "several optimizers"),
+        "penalized": "call self.clip_gradients",
     },
     "deepspeed_stage_3": {
         **LOOPS,
@@ -39,7 +40,8 @@ ENGINES = {
         "closure": "precision 64",
         "thawed": "add_param_group",
         "thawed_by_hand": "add_param_group",
-        **dict.fromkeys(("gan", "penalized", "in_turn", "trunk"), "several optimizers"),
+        **dict.fromkeys(("gan", "in_turn", "trunk"), "several optimizers"),
+        "penalized": "call self.clip_gradients",
     },
 }
 PACKAGES = {

@@ -20,6 +20,8 @@ from .rewrites import change_call, source, take_argument
 
 SCALAR_NAME = re.compile(r"loss|err|cost|(^|_)(acc|accuracy|norm|kl|nll|correct|total)")
 REDUCES = {"sum", "mean", "norm", "item", "max", "min"}
+MOVES = {"cpu", "cuda", "detach", "float", "double"}
+GIVES_LOSS = re.compile(r"loss$|cross_entropy|criterion|(^|_)crit($|_)|_loss_?f(n|unc)")
 # losses and their parameters by place
 LOSSES = {
     "CrossEntropyLoss NLLLoss NLLLoss2d cross_entropy nll_loss": ("weight", "size_average", "ignore_index", "reduce"),
@@ -50,6 +52,11 @@ class RemoveVariables(Codemod):
         self.left: list[Note] = []
         gone: set[ast.AST] = set()
         yield from self._types(facts)
+        for a in facts.walk(ast.Attribute):
+            if a.attr == "volatile":
+                line, column, _, _ = facts.text.key(a)
+                says = f"`{facts.short(a)}`: volatile does nothing since torch 0.4; `with torch.no_grad():` does it"
+                self.left.append(Note(line, column + 1, self.code, says))
         if not any(facts.names.resolve(c.func) == VARIABLE for c in facts.walk(ast.Call)):
             return
         for call in facts.walk(ast.Call):
@@ -150,13 +157,28 @@ class DataZero(Codemod):
             return False
         if type(sub.slice.value) is not int:
             return False
-        owner = data.value
-        if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
-            return owner.func.attr in REDUCES and not owner.args and not owner.keywords
-        if isinstance(owner, ast.Subscript) and isinstance(key := getattr(owner.slice, "value", None), str):
-            owner = owner.value  # losses["total"]
-            if SCALAR_NAME.search(key.lower()):
+        return self._is_scalar(data.value)
+
+    def _is_scalar(self, owner: ast.expr) -> bool:
+        """What has the name of a loss, or is given by one: `losses["G"]`, `F.nll_loss(a, b)`, `out.sum()`."""
+        while isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute) and owner.func.attr in MOVES:
+            owner = owner.func.value
+        if isinstance(owner, ast.Call):
+            f = owner.func.func if isinstance(owner.func, ast.Call) else owner.func  # nn.CrossEntropyLoss()(a, b)
+            last = f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")
+            if last in REDUCES:
+                return not owner.args and not owner.keywords
+            if not owner.args or (f is owner.func and last[:1].isupper()):
+                return False  # it makes one
+            given = [k for c in (owner, owner.func) if isinstance(c, ast.Call) for k in c.keywords]
+            each = any(k.arg in ("reduce", "reduction") for k in given)
+            return bool(GIVES_LOSS.search(last.lower())) and not each
+        if isinstance(owner, ast.Subscript):
+            key = getattr(owner.slice, "value", None)
+            if isinstance(key, str) and SCALAR_NAME.search(key.lower()):
                 return True
+            last = owner.value.attr if isinstance(owner.value, ast.Attribute) else getattr(owner.value, "id", "")
+            return bool(SCALAR_NAME.search(last.lower())) and not isinstance(owner.slice, ast.Slice)
         last = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
         return bool(SCALAR_NAME.search(last.lower()))
 

@@ -42,7 +42,10 @@ class TensorTypes(Codemod):
         inside: set[ast.AST] = set()
         if any(_cuda_type(facts, n) for n in (*facts.walk(ast.Attribute), *facts.walk(ast.Constant))):
             yield from self._named(facts, inside)
+            yield from self._kept(facts, inside)
         for choice in facts.walk(ast.IfExp):
+            if {facts.names.resolve(choice.body), facts.names.resolve(choice.orelse)} == {"torch.cuda", "torch"}:
+                self._tell(facts, choice, f"`{facts.short(choice)}` names a device: use torch, and a tensor's device")
             if choice not in inside and kind_of(facts, choice) is not None and _has_cuda(facts, choice):
                 inside.update(walk(choice))
                 self._tell(
@@ -101,6 +104,27 @@ class TensorTypes(Codemod):
                 yield Change(value, self.edit(facts, value, says), source(new), gone)
             for read in facts.scopes.reads(name, scope):
                 if read not in named.other_names:
+                    yield from self._used(facts, read, kind)
+
+    def _kept(self, facts: Facts, inside: set[ast.AST]) -> Iterator[Change]:
+        """`self.Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`, and what is made with it."""
+        torch = _torch(facts)
+        for name, stores in _own_stores(facts).items():
+            values = [s.value for s in stores if isinstance(s, ast.Assign)]
+            kinds = {kind_of(facts, v) for v in values}
+            kind = kinds.pop() if len(kinds) == 1 and len(values) == len(stores) else None
+            branched = any(isinstance(facts.scopes.parents.get(s), ast.If) for s in stores if s is not None)
+            if kind is None or torch is None or branched or name in facts.read_elsewhere:
+                continue
+            for value in values:
+                inside.update(walk(value))
+                if _has_cuda(facts, value):
+                    new = f"{torch}.{kind}"
+                    says = f"`{facts.short(value)}` became `{new}`: what is made with it is placed where it is used"
+                    gone = (value.test, value.body, value.orelse) if isinstance(value, ast.IfExp) else ()
+                    yield Change(value, self.edit(facts, value, says), source(new), gone)
+            for read in facts.walk(ast.Attribute):
+                if read.attr == name and isinstance(read.ctx, ast.Load):
                     yield from self._used(facts, read, kind)
 
     def _branch(self, facts: Facts, branch: ast.If, named: TypeNames) -> Iterator[Change]:
@@ -225,6 +249,17 @@ def kind_of(facts: Facts, value: ast.expr) -> str | None:
     return kind if package in ("torch", "torch.cuda") and kind in DTYPES else None
 
 
+def _own_stores(facts: Facts) -> dict[str, list[ast.Assign | None]]:
+    """What is assigned to attributes of `self` that are given a type on a GPU; None for more than one plain value."""
+    found: dict[str, list[ast.Assign | None]] = {}
+    for a in facts.walk(ast.Attribute):
+        if isinstance(a.ctx, ast.Store):
+            up = facts.scopes.parents.get(a)
+            plain = isinstance(up, ast.Assign) and len(up.targets) == 1 and ast.unparse(a.value) == "self"
+            found.setdefault(a.attr, []).append(up if plain else None)  # type: ignore[arg-type]
+    return {n: s for n, s in found.items() if any(x is not None and _has_cuda(facts, x.value) for x in s)}
+
+
 def _has_cuda(facts: Facts, node: ast.AST) -> bool:
     return any(_cuda_type(facts, n) for n in walk(node))
 
@@ -266,7 +301,7 @@ def _placed(where: str, kind: str, torch: str | None) -> Any:
         import libcst as cst
 
         call = updated.with_changes(lpar=[], rpar=[])
-        if isinstance(call.func, cst.Attribute):
+        if isinstance(call.func, cst.Attribute) and call.func.attr.value == kind:
             call = call.with_changes(func=cst.parse_expression(f"{torch or 'torch'}.{kind}"))
         to = cst.Call(cst.Attribute(call, cst.Name("to")), [cst.Arg(cst.parse_expression(where))])
         return to.with_changes(lpar=updated.lpar, rpar=updated.rpar)

@@ -25,6 +25,10 @@ HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\nfr
         ('print(f"""{loss\n    .data[0]}""")', 'print(f"""{loss.item()}""")'),
         ('print(f\'{losses["G"].data[0]}\')', 'print(f\'{losses["G"].item()}\')'),
         ('print(f"{losses[\'G\'].data[0]}")', 'print(f"{losses[\'G\'].item()}")'),
+        ("print(losses[-1].data[0], loss.cpu().data[0])", "print(losses[-1].item(), loss.cpu().item())"),
+        ("s += F.nll_loss(a, b, size_average=False).data[0]", 's += F.nll_loss(a, b, reduction="sum").item()'),
+        ("s += self.criterion(a, b).data[0]", "s += self.criterion(a, b).item()"),
+        ("s += nn.CrossEntropyLoss()(a, b).data[0]", "s += nn.CrossEntropyLoss()(a, b).item()"),
         ("log(losses['G'].data[0], meters['loss'].data[0])", "log(losses['G'].item(), meters['loss'].item())"),
         ("total_loss += loss_D.data[0] * 2", "total_loss += loss_D.item() * 2"),
         ("print(out.sum().data[0])", "print(out.sum().item())"),
@@ -70,7 +74,9 @@ def test_todays_form(before, after):
         "for x in range(3):\n    x = list(x)",
         "tf.Variable(3)",
         "print(f'{x.data[0]} {loss.data[1]}')",
-        "print(rows['a'].data[0], losses[0].data[0])",
+        "print(rows['a'].data[0], losses[1:].data[0], rows[0].data[0])",
+        "x = F.nll_loss(a, b, reduction='none').data[0]",
+        "x = model(a).data[0]",
         "d[0].data",
         "class Variable:\n    pass\nv = Variable()",
         "from mine import Variable\nv = Variable(x)",
@@ -159,3 +165,8 @@ def test_a_file_that_has_nothing_else_is_no_file_without_work():
     result = migrated("import torch\ndef shown(loss):\n    return loss.data[0]\n")
     assert result.plan == "definitions" and result.text.endswith("loss.item()\n")
     assert migrated(result.text).plan == "none"
+
+
+@pytest.mark.parametrize("line", ["x.volatile = True", "y = x.volatile"])
+def test_volatile_that_is_set_or_asked_for_is_told(line):
+    check_unchanged(HEAD + line + "\n", ["PTM601 line 5: `x.volatile`: volatile does nothing since torch 0.4"])

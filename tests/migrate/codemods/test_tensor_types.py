@@ -158,3 +158,51 @@ def test_the_condition_stays_where_asking_has_an_effect():
     chosen = "if ask():\n    T = torch.cuda.FloatTensor\nelse:\n    T = torch.FloatTensor\n"
     text = migrated(HEAD + chosen + "def f(x):\n    return x.type(T)\n").text
     assert "if ask():\n" in text and "cuda" not in text
+
+
+KEEPS = "class T:\n    def __init__(self, cuda):\n        self.kind = {}\n    def run(self, x):\n        return {}\n"
+
+
+@pytest.mark.parametrize("kind", ["torch.cuda.FloatTensor if cuda else torch.FloatTensor", "torch.cuda.FloatTensor"])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x.view(-1) + self.kind(3).fill_(0)", "x.view(-1) + self.kind(3).to(x.device).fill_(0)"),
+        ("(x > 0).type(self.kind)", "(x > 0).to(torch.float32)"),
+    ],
+)
+def test_a_type_that_is_kept(kind, before, after):
+    check(
+        HEAD + KEEPS.format(kind, before),
+        HEAD + KEEPS.format("torch.FloatTensor", after),
+        attention=[],
+        select="PTM108",
+    )
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "self.kind = make()",
+        "self.kind, n = 1, 2",
+        "self.kind = torch.LongTensor",
+        "if x is None:\n            self.kind = torch.FloatTensor",
+        "other.kind = torch.FloatTensor",
+    ],
+)
+def test_a_type_that_may_be_another_is_told(more):
+    source = KEEPS.format("torch.cuda.FloatTensor if cuda else torch.FloatTensor", "self.kind(3)") + f"        {more}\n"
+    result = check_unchanged(HEAD + source, select="PTM108")
+    assert [n.code for n in result.attention] == ["PTM108"]
+
+
+def test_made_where_nothing_shows_the_device_it_is_told():
+    source = HEAD + KEEPS.format("torch.cuda.FloatTensor", "self.kind(3)").replace("run(self, x)", "run(self)")
+    assert [n.line for n in migrated(source, "PTM108").attention] == [6]
+
+
+def test_a_choice_of_packages_is_told():
+    source = "tt = torch.cuda if cuda else torch\nx = tt.FloatTensor(3)"
+    check_unchanged(
+        HEAD + source + "\n", ["PTM108 line 2: `torch.cuda if cuda else torch` names a device"], select="PTM108"
+    )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 THEMES = ("PTM1", "PTM2", "PTM4", "PTM304", "PTM305")
 # what a kept loop asks the runtime for is this rank's own, whatever the script called it
 ASKED = re.compile(r"\.own_device\(|rank_zero_")
+LINES = re.compile(r"(?<=\bon )line (\d+)|(?<=\()line (\d+)(?=\))")  # of the result, in what a rule says
 NOT_READ = "PTM707"
 
 
@@ -43,7 +44,8 @@ def left_over(facts: Facts, told: list[Note], line: Callable[[int], int], wants:
         at = line(f.line)
         if at in known or not wants(f.code) or ASKED.search(lines[f.line - 1] if f.line <= len(lines) else ""):
             continue
-        notes.append(Note(at, f.column, f.code, f.message))
+        says = LINES.sub(lambda m: f"line {line(int(m.group(1) or m.group(2)))}", f.message)
+        notes.append(Note(at, f.column, f.code, says))
     return notes
 
 

@@ -262,9 +262,11 @@ def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
     text = apply(facts, changes)
     kept = Facts(text)
     names = names_read(kept)
-    if keep or names:
-        after = f"{name} = Runtime.shared()"
-        at, _, new = import_edit(kept.tree, kept.text, "ptmigrate.runtime", ["Runtime", *names], after)
+    reads = any(n.id == name for n in kept.walk(ast.Name))
+    if reads or names:
+        after = f"{name} = Runtime.shared()" if reads else ""
+        given = ["Runtime", *names] if reads else names
+        at, _, new = import_edit(kept.tree, kept.text, "ptmigrate.runtime", given, after)
         text = text[:at] + new + text[at:]
     first = next((c.edit for c in keep), None) if _trains(facts) else None
     if first is not None:

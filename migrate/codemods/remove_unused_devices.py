@@ -178,8 +178,13 @@ class RemoveUnusedDevices(Codemod):
             if not any(r not in inside for n in names for r in facts.scopes.reads(n, home.lookup(n) or home)):
                 says = f"`for {facts.short(loop.target)} in {facts.short(loop.iter)}:` removed: nothing is left in it"
                 yield Change(loop, self.edit(facts, loop, says), None, (loop,))
+        blocks: list[ast.With | ast.Try] = [*facts.walk(ast.With), *facts.walk(ast.Try)]
+        for block in blocks:
+            if block not in gone and _is_empty(block.body, gone) and _only_wraps(facts, block, gone):
+                says = f"`{_opening(facts, block)}:` removed: nothing is left in it"
+                yield Change(block, self.edit(facts, block, says), None, (block,))
         for node in facts.walk(ast.If):
-            if node in gone or not all(s in gone for s in (*node.body, *node.orelse)):
+            if node in gone or not _is_empty([*node.body, *node.orelse], gone):
                 continue
             if only_asks(facts.names, node.test):
                 parent = facts.scopes.parents.get(node)
@@ -187,6 +192,24 @@ class RemoveUnusedDevices(Codemod):
                     continue  # an elif: it goes with its if or not at all
                 says = f"`if {facts.short(node.test)}:` removed: nothing is left in it"
                 yield Change(node, self.edit(facts, node, says), None, (node,))
+
+
+def _is_empty(block: list[ast.stmt], gone: set[ast.AST]) -> bool:
+    """Whether what stood there is gone; a `pass` beside it is nothing."""
+    return any(s in gone for s in block) and all(s in gone or isinstance(s, ast.Pass) for s in block)
+
+
+def _only_wraps(facts: Facts, block: ast.With | ast.Try, gone: set[ast.AST]) -> bool:
+    """`with torch.cuda.device(0):`, and a `try` that is ready for what its body raised, do nothing by themselves."""
+    if isinstance(block, ast.With):
+        opened = [i.context_expr for i in block.items if i.optional_vars is None]
+        names = [facts.names.resolve(c.func) for c in opened if isinstance(c, ast.Call)]
+        return len(names) == len(block.items) and all(n in ("torch.cuda.device", "torch.no_grad") for n in names)
+    return not block.orelse and not block.finalbody
+
+
+def _opening(facts: Facts, block: ast.With | ast.Try) -> str:
+    return "try" if isinstance(block, ast.Try) else f"with {facts.short(block.items[0].context_expr)}"
 
 
 def _is_list_of_numbers(value: ast.expr) -> bool:

@@ -93,3 +93,22 @@ def test_a_file_that_is_nested_too_deep_for_the_rules_says_so(depth, told):
     notes = what_is_there(DEEP.format(".T" * depth), Options())
     assert [(n.code, n.line) for n in notes] == told
     assert not what_is_there(DEEP.format(".T" * 600), Options(ignore=("PTM7",)))
+
+
+def test_the_lines_that_a_rule_names_are_the_originals():
+    """`training_step (line 29)` was a line of the result."""
+    text = (
+        "import torch\nfrom torch import nn\nnet = nn.Linear(2, 2)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+    )
+    text += "for x, y in loader:\n    loss = nn.functional.cross_entropy(net(x), y)\n    opt.zero_grad()\n"
+    text += "    loss.backward()\n    opt.step()\n    seen.append(loss.detach().cpu().numpy())\n"
+    result = migrate_text(text)
+    notes = [n.message for n in result.attention if n.code == "PTM304"]
+    assert result.plan == "module" and len(notes) == 1
+    assert int(notes[0].rpartition("line ")[2].strip(")")) <= 10
+
+
+def test_a_file_that_asks_nothing_of_the_runtime_makes_none():
+    helper = "import torch\ndef tell(x):\n    print('loss', x)\n    return torch.ones(3)\n"
+    result = migrate_text(helper, is_script=False, kept=True)
+    assert "Runtime.shared()" not in result.text

@@ -370,3 +370,51 @@ def test_a_device_that_follows_something_goes_with_its_last_use(given):
 def test_where_it_is_read_it_stays():
     source = dedent(FOLLOWS.format("next(model.parameters()).device", "", ".to(device)")) + "    print(device)\n"
     assert "device = next(model.parameters()).device" in migrated(source).text
+
+
+EMPTIES = "import torch\ndef f(net, x, cuda):\n    {}\n    return net(x)\n"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "if cuda:\n        x = x.cuda()\n    else:\n        pass",
+        "if not cuda:\n        pass\n    else:\n        x = x.cuda()",
+        "with torch.cuda.device(0):\n        x = x.cuda()",
+        "if cuda:\n        try:\n            net.cuda()\n        except RuntimeError:\n            print('none')",
+        "try:\n        x = x.cuda()\n        net.cuda()\n    except (RuntimeError, AssertionError):\n        pass",
+    ],
+)
+def test_what_stood_around_goes_with_the_last_move(block):
+    check(EMPTIES.format(block), EMPTIES.format("#").replace("    #\n", ""), select="PTM101,PTM102")
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "if cuda:\n        pass",
+        "with torch.cuda.device(0):\n        pass",
+        "try:\n        pass\n    except RuntimeError:\n        pass",
+        "with open(cuda):\n        x = x + 1",
+    ],
+)
+def test_what_was_empty_before_stays(block):
+    check_unchanged(EMPTIES.format(block), select="PTM101,PTM102")
+
+
+@pytest.mark.parametrize(
+    ("block", "left"),
+    [
+        (
+            "with torch.cuda.device(0), x.lock:\n        x = x.cuda()",
+            "with torch.cuda.device(0), x.lock:\n        pass",
+        ),
+        ("with net.timer() as t:\n        x = x.cuda()", "with net.timer() as t:\n        pass"),
+        (
+            "try:\n        x = x.cuda()\n    finally:\n        net.close()",
+            "try:\n        pass\n    finally:\n        net.close()",
+        ),
+    ],
+)
+def test_what_does_something_itself_stays(block, left):
+    check(EMPTIES.format(block), EMPTIES.format(left), select="PTM101,PTM102")

@@ -13,6 +13,7 @@ from .report import Edit
 CODE = "PTM690"
 WORD = re.compile(r"\w+")
 TYPES = re.compile(r"[\w.\[\], |\"']+")  # what a text of types or of `__all__` looks like
+PROSE = re.compile(r"\w +\w")
 
 
 def without_unread_imports(before: Facts, after: Facts, is_library: bool) -> tuple[str, list[Edit]]:
@@ -48,8 +49,9 @@ def _read(facts: Facts) -> set[str]:
     """The names that are read, texts of annotations and `__all__` among them."""
     found = {n.id for n in facts.walk(ast.Name)}
     for n in facts.walk(ast.Constant):
-        if isinstance(n.value, str) and len(n.value) < 200 and TYPES.fullmatch(n.value):
-            found.update(WORD.findall(n.value))
+        text = n.value if isinstance(n.value, str) and len(n.value) < 200 else ""
+        if TYPES.fullmatch(text) and (not PROSE.search(text) or "__all__" in facts.text.text):
+            found.update(WORD.findall(text))
     return found
 
 

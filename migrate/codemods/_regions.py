@@ -110,8 +110,7 @@ class _Cut:
         return Region(_first_line(s), last, margins[0], f"{margins[1]}pass")
 
     def is_elif(self, block: list[ast.stmt]) -> bool:
-        start, _ = self.facts.text.span(block[0])
-        return isinstance(block[0], ast.If) and self.facts.text.text.startswith("elif", start)
+        return isinstance(block[0], ast.If) and self.facts.text.is_elif(block[0])
 
     def region(self, whole: Group, after: Group | None) -> Region:
         first = _first_line(whole[0])

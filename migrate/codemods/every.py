@@ -11,6 +11,7 @@ from .amp_in_modules import AmpInModules
 from .ask_for_cuda import AskForCuda
 from .base import Change, Codemod
 from .checkpoint_activations import CheckpointActivations
+from .cuda_demands import CudaDemands
 from .detach_totals import CopiedToRead, DetachTotals
 from .keep_loop import KeepLoop
 from .load_on_cpu import LoadOnCpu
@@ -49,6 +50,7 @@ ALWAYS: tuple[type[Codemod], ...] = (
     SyncedNorms,
     EmptyCache,
     AskForCuda,
+    CudaDemands,
     CopiedToRead,
     DetachTotals,
     ShardedNeedsZeros,

@@ -24,7 +24,7 @@ from .base import Change, Codemod
 from .once import ASKS
 from .plain_numbers import PlainNumbers
 from .rank_guards import done_once
-from .rewrites import body_only, first_gone, source, take_branch
+from .rewrites import body_only, first_gone, source, take_branch, take_elif
 from .unread_options import seen_whole
 
 WHY = "the runtime starts and connects the processes"
@@ -81,9 +81,8 @@ class PlainBranches(Codemod):
             taken, left = left, taken
             says = f"`if {facts.short(s.test)}:` refuses one process: {WHY}"
         parts: tuple[ast.AST, ...] = (s.test, *left)
-        up = facts.scopes.parents.get(s)
-        if isinstance(up, ast.If) and up.orelse == [s] and facts.text.text.startswith("elif", facts.text.span(s)[0]):
-            yield Change(s, self.edit(facts, s, says), _elif(taken is s.body), parts)
+        if facts.text.is_elif(s):
+            yield Change(s, self.edit(facts, s, says), take_elif(taken is s.body), parts)
             return
         if not taken:
             yield Change(s, self.edit(facts, s, says), None, (s,))
@@ -336,14 +335,3 @@ def _without_local_calls(test: ast.expr, worlds: Worlds) -> ast.expr:
         return new
 
     return rebuilt(test)
-
-
-def _elif(taken: bool) -> Any:
-    def rewrite(original: Any, updated: Any) -> Any:
-        import libcst as cst
-
-        if taken:
-            return cst.Else(updated.body, leading_lines=updated.leading_lines)
-        return updated.orelse if updated.orelse is not None else cst.RemoveFromParent()
-
-    return rewrite

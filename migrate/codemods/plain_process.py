@@ -109,7 +109,7 @@ class PlainProcess(Codemod):
     def _to_themselves(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         """What would be `model = model`, or `model if many else model`, and what asks whether it is wrapped."""
         for branch in facts.walk(ast.If):
-            if found.asks_if_wrapped(branch.test) and not branch.orelse and not _is_elif(facts, branch):
+            if found.asks_if_wrapped(branch.test) and not branch.orelse and not facts.text.is_elif(branch):
                 says = f"`{facts.short(branch)}` removed: nothing wraps the model"
                 yield Change(branch, self.edit(facts, branch, says), None, (branch,))
         for s in facts.walk(ast.Assign):
@@ -279,11 +279,6 @@ def _given_before(facts: Facts, s: ast.Assign) -> bool:
         if left.id in stored or not isinstance(above, ast.Assign | ast.Expr):
             return False
     return False
-
-
-def _is_elif(facts: Facts, branch: ast.If) -> bool:
-    parent = facts.scopes.parents.get(branch)
-    return isinstance(parent, ast.If) and parent.orelse == [branch]
 
 
 __all__ = ["GATHERS", "WRAPPERS", "PlainProcess"]

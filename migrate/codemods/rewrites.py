@@ -281,6 +281,19 @@ def first_gone(original: Any, updated: Any) -> Any:
     return else_only(original, updated)
 
 
+def take_elif(taken: bool) -> Any:
+    """`elif c: a` `else: b` to `else: a` where c is known to hold, else to `else: b`, or to nothing."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        if taken:
+            return cst.Else(updated.body, leading_lines=updated.leading_lines)
+        return updated.orelse if updated.orelse is not None else cst.RemoveFromParent()
+
+    return rewrite
+
+
 def else_only(original: Any, updated: Any) -> Any:
     """`if c: a` `else: b` to b, with the comments that stood above; nothing is left where b went too."""
     return _spread(updated, updated.orelse.body) if updated.orelse is not None else None

@@ -85,6 +85,10 @@ class Text:
             self.column(end, last.end_col_offset),  # type: ignore[attr-defined]
         )
 
+    def is_elif(self, branch: ast.If) -> bool:
+        """Whether a condition is written as the `elif` of another."""
+        return self.text.startswith("elif", self.span(branch)[0])
+
     def line_of(self, offset: int) -> int:
         """The 1-based line of a character offset."""
         return bisect_right(self.starts, offset)

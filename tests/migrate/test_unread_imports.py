@@ -65,3 +65,8 @@ def test_an_else_that_has_nothing_left_goes():
         "    if f():\n        pass\n    g(x, y)\n"
     )
     assert migrate_text(source, Options(), is_script=False).text == after
+
+
+def test_prose_reads_nothing():
+    before = 'from a import DDP\nprint("Running the DDP example")\nDDP(x)\n'
+    assert removed(before, before.replace("DDP(x)\n", ""))[0] == 'print("Running the DDP example")\n'

@@ -423,6 +423,8 @@ class Devices:
 
     def says_where(self, node: ast.expr) -> bool:
         """Whether an argument of a call that places something is a device, or the number of one."""
+        if isinstance(node, ast.IfExp):  # rank if args.gpu else "cpu"
+            return self.says_where(node.body) and self.says_where(node.orelse)
         return self.is_device(node) or self.is_number(node)
 
     def is_number(self, node: ast.expr) -> bool:

@@ -28,6 +28,7 @@ MODULE_METHODS = {
     "parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict", "zero_grad", "modules",
     "forward",
 }  # fmt: skip
+MOVES = ("cuda", "to", "xpu", "mps")
 MODULE_NAME = ("criterion", "loss_fn", "loss_func", "criterions")
 
 
@@ -52,7 +53,7 @@ class Placed:
     def _shows(self, node: ast.expr) -> bool:
         if self.is_registered(node):
             return True
-        if self.facts.tensors.made(node):
+        if self.facts.tensors.made(node) or self._is_back_from_cpu(node):
             return False
         if isinstance(node, ast.Call):
             return self._call(node)
@@ -105,7 +106,7 @@ class Placed:
             return True
         if full is None:
             if isinstance(call.func, ast.Attribute):
-                if self._makes_anew(call.func):
+                if self._makes_anew(call.func) or self._goes_to_cpu(call):
                     return False
                 return self.by_runtime(call.func.value) or any(self.by_runtime(a) for a in call.args)
             return self.is_module(call) or any(self.by_runtime(a) for a in call.args)
@@ -114,6 +115,33 @@ class Placed:
         if self.is_module(call):
             return True
         return any(self.by_runtime(a) for a in call.args)
+
+    def _goes_to_cpu(self, call: ast.Call) -> bool:
+        """`x.cpu()`, `x.to("cpu")`: what is brought there is moved back by nobody but the script."""
+        f = call.func
+        if not isinstance(f, ast.Attribute) or f.attr not in ("cpu", "to"):
+            return False
+        where = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "device"), None)
+        return f.attr == "cpu" if where is None else f.attr == "to" and self.facts.devices.is_host(where)
+
+    def _is_back_from_cpu(self, node: ast.expr) -> bool:
+        """`model.cpu()`, `torch.save(...)`, `model.to(device)`: it moves what a statement above it took away."""
+        parents, up = self.facts.scopes.parents, self.facts.scopes.parents.get(node)
+        if not isinstance(node, ast.Name | ast.Attribute) or not (isinstance(up, ast.Attribute) and up.attr in MOVES):
+            return False
+        s, name = self.facts.scopes.statement_of(node), ast.unparse(node)
+        holder = parents.get(s)
+        block = next((b for f in ("body", "orelse", "finalbody") if s in (b := getattr(holder, f, None) or [])), [s])
+        for above in reversed(block[: block.index(s)]):
+            if not isinstance(above, ast.Expr | ast.Assign):
+                continue
+            for n in walk(above):
+                if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _owner(n.func.value) == name:
+                    if self._goes_to_cpu(n) and (n is above.value or _only_named(n, parents)):
+                        return True
+                    if n.func.attr in MOVES and n is above.value:
+                        return False
+        return False
 
     def _makes_anew(self, func: ast.Attribute) -> bool:
         """Whether a method of a module gives tensors that it makes from numbers: `model.init_hidden(batch_size)`."""
@@ -213,7 +241,7 @@ class Placed:
             return not _is_range(up.iter)
         if isinstance(up, ast.Assign):
             if child is store:
-                return self.by_runtime(up.value)
+                return _adds_to(up.value, getattr(store, "id", "")) or self.by_runtime(up.value)
             return self._unpacked(up, child, store)
         if isinstance(up, ast.NamedExpr | ast.AnnAssign):
             return up.value is not None and self.by_runtime(up.value)
@@ -236,6 +264,26 @@ class Placed:
 
     def _in_loop(self, node: ast.AST) -> bool:
         return any(isinstance(u, LOOPS) for u in self.facts.scopes.ancestors(node))
+
+
+def _adds_to(value: ast.expr, name: str) -> bool:
+    """`x = x - mean`, which is `x -= mean`: what x began as decides."""
+    if isinstance(value, ast.BinOp):
+        return _adds_to(value.left, name) or _adds_to(value.right, name)
+    return isinstance(value, ast.Name) and value.id == name
+
+
+def _owner(node: ast.expr) -> str:
+    """`model` of `model.eval()`"""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("eval", "train"):
+        node = node.func.value
+    return ast.unparse(node)
+
+
+def _only_named(call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:
+    """`model.cpu().state_dict()`, which no tensor has."""
+    up = parents.get(call)
+    return isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS
 
 
 def _is_self(node: ast.expr) -> bool:

@@ -1,6 +1,6 @@
 # ruff: noqa: E501
 import pytest
-from helpers import check, check_unchanged
+from helpers import check, check_unchanged, dedent, migrated
 
 HEAD = """\
 import torch
@@ -244,3 +244,61 @@ def test_what_holds_no_options(where):
         "import torch\ndef f(self, cfg, other, table, net, loader):\n    for x, y in loader:\n        net(x.to({}))\n"
     )
     check_unchanged(body.format(where), select="PTM101")
+
+
+SAVES = "import torch\ndef save(model, x, device):\n    {}\n    torch.save(model.state_dict(), 'm.pt')\n    {}\n    return x.size(0)\n"
+
+
+@pytest.mark.parametrize("away", ["model.cpu()", "model.eval().cpu()", 'model.to("cpu")', "model = model.cpu()"])
+@pytest.mark.parametrize(
+    "back", ["model.to(device)", "model.to(device).train()", "model.cuda()", "model = model.cuda()"]
+)
+def test_a_model_that_was_taken_to_the_cpu_comes_back(away, back):
+    """It stayed there: no machine without a GPU showed it."""
+    result = migrated(dedent(SAVES.format(away, back)))
+    after = result.text.partition("'m.pt')\n")[2]
+    assert ".to(x.device)" in after or (".cuda()" in after and result.attention)
+
+
+@pytest.mark.parametrize(
+    ("away", "back"),
+    [
+        ("other.cpu()", "model.to(device)"),
+        ("model.eval()", "model.to(device)"),
+        ("y = x.cpu()", "model.cuda()"),
+        ("model.cpu()\n    model.cuda()", "model.cuda()"),
+    ],
+)
+def test_one_that_was_not_needs_no_move(away, back):
+    after = migrated(dedent(SAVES.format(away, back))).text.partition("'m.pt')\n")[2]
+    assert "model" not in after
+
+
+@pytest.mark.parametrize("value", ["x.cpu()", 'x.to("cpu")', "x.detach().cpu().float()"])
+def test_a_tensor_of_the_cpu_is_moved_by_the_script_alone(value):
+    source = f"import torch\ndef f(model, loader):\n    for x in loader:\n        y = {value}\n        y = y.cuda()\n        model(x, y)\n"
+    assert ".to(x.device)" in migrated(source).text or "y = y.cuda()" in migrated(source).text
+
+
+def test_a_number_or_the_cpu():
+    source = "import torch\ndef f(args, rank, x):\n    return x.to(rank if args.gpu else 'cpu')\n"
+    check(source, source.replace(".to(rank if args.gpu else 'cpu')", ""), select="PTM101")
+
+
+@pytest.mark.parametrize(
+    "added", ["torch.randn(x.shape, device=x.device)", "mean.to(x.device)", "2 * noise.type_as(x)"]
+)
+def test_a_batch_that_something_is_added_to(added):
+    """`x = x.to(x.device)` came of it."""
+    source = (
+        "import torch\ndef f(model, loader, device):\n    mean = torch.zeros(3)\n    noise = torch.ones(3)\n"
+        f"    for x, y in loader:\n        x, y = x.to(device), y.to(device)\n        x = x + {added}\n        model(x, y)\n"
+    )
+    text = migrated(source).text
+    assert "x.to(device)" not in text and "x = x.to(" not in text and "x, y = x" not in text
+
+
+@pytest.mark.parametrize("made", ["torch.randn(3)", "scale * torch.randn(3)"])
+def test_what_the_script_makes_is_moved_by_it(made):
+    source = f"import torch\ndef f(x, scale, device):\n    noise = {made}\n    noise = noise.to(device)\n    return x.size(0), noise + 1\n"
+    assert "noise = noise.to(" in migrated(source).text or ".type_as(x)" in migrated(source).text

@@ -65,9 +65,10 @@ class AutomaticStep:
         self.before_zero, self.before_backward, self.after_backward, self.before_step = hooks
         sees_each = self.after_backward is not None  # the user's code, gradients that are only accumulated
         around_backward = sees_each or self.before_backward is not None
-        self.asks = around_backward and self.strategy.data_place()[1] > 1
+        self.scaler = self.runtime.precision.scaler  # which takes no step without gradients
+        self.asks = (around_backward or self.scaler is not None) and self.strategy.data_place()[1] > 1
+        self.anywhere = False  # has a rank a loss of this batch?
         self.accumulating = self.strategy.whole_accumulation if sees_each else self.runtime.no_sync
-        self.scaler = self.runtime.precision.scaler
         self.context = None if self.runtime.precision.plain else self.runtime.precision.forward_context
         self.turn: tuple[int, ...] = ()  # the optimizer's number, where there are several
 
@@ -85,7 +86,7 @@ class AutomaticStep:
             return True, self.run_closure(batch, batch_idx)
         outputs = self.forward_backward(batch, batch_idx)
         if self.optimizer is not None:
-            self.make_step(outputs)
+            self.make_step()
         self.loop.global_step += 1  # a skipped batch counts as a step, as in Lightning
         return True, outputs
 
@@ -106,10 +107,12 @@ class AutomaticStep:
         if self.accumulate == 1 or batch_idx % self.accumulate == 0:
             self.zero_grad(batch_idx)
         present = loss is not None and not self.loop.absent
-        anywhere = self.is_anywhere(present) if self.asks else present
+        self.anywhere = anywhere = self.is_anywhere(present) if self.asks else present
         if loss is None:
             if self.weighs:
                 self.skip()
+            if anywhere and self.scaler is not None:
+                self.scaler.scale(torch.zeros((), device=self.runtime.device))  # it may be the first: all ranks step
             if anywhere and self.after_backward is not None:  # another rank's gradients
                 self.after_backward()
             return None
@@ -153,17 +156,17 @@ class AutomaticStep:
         elif self.optimizer is not None:
             self.strategy.zero_grad(self.optimizer)
 
-    def make_step(self, outputs: Any) -> None:
-        self.before_optimizer(outputs)
+    def make_step(self) -> None:
+        self.before_optimizer(self.anywhere)
         if self.scaler is None:
             self.optimizer_step(self.optimizer)
-        elif outputs is not None:
+        elif self.anywhere:
             self.scaler.step(self.optimizer)  # type: ignore[arg-type]
             self.scaler.update()
 
-    def before_optimizer(self, outputs: Any) -> None:
+    def before_optimizer(self, scaled: bool) -> None:
         """The hook and clipping, on gradients that are not scaled."""
-        if self.scaler is not None and outputs is not None and (self.clips or self.before_step is not None):
+        if self.scaler is not None and scaled and (self.clips or self.before_step is not None):
             self.scaler.unscale_(self.optimizer)  # type: ignore[arg-type]
         if self.before_step is not None:
             self.before_step(self.optimizer)
@@ -202,7 +205,7 @@ class AutomaticStep:
 
         def evaluated() -> Any:
             loss = closure() if closure is not None else None
-            self.before_optimizer(outputs[0] if outputs else None)
+            self.before_optimizer(bool(outputs) and self.anywhere)
             return loss
 
         if self.scaler is None and closure is not None:
@@ -210,7 +213,7 @@ class AutomaticStep:
         loss = evaluated()
         if self.scaler is None:
             return step()
-        if outputs and outputs[0] is not None:
+        if outputs and self.anywhere:
             with instead_of_step(self.optimizer, lambda _, *args, **kwargs: step(*args, **kwargs)):
                 self.scaler.step(self.optimizer)  # type: ignore[arg-type]
             self.scaler.update()

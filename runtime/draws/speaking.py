@@ -1,12 +1,10 @@
-"""May a method of a module draw random numbers, or differentiate gradients? Its code says so, and the code of what it
-calls by name.
-"""
+"""May a method of a module draw random numbers? Its code says so, and the code of what it calls by name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -24,20 +22,6 @@ FOREIGN = ("torch", "numpy", "builtins", __name__.rpartition(".")[0].rpartition(
 
 def may_draw(module: torch.nn.Module, roots: Iterable[str]) -> bool:
     """`roots`: names of methods, of the module or its parts. What is called in another way than by name is not seen."""
-    return any(not DRAWS.isdisjoint(code.co_names) for code in _reached(module, roots))
-
-
-def differentiates_gradients(module: torch.nn.Module, roots: Iterable[str]) -> bool:
-    """Is create_graph=True written there?"""
-    for code in _reached(module, roots):
-        keywords = [constant for constant in code.co_consts if isinstance(constant, tuple)]
-        named = any("create_graph" in names for names in (code.co_consts, *keywords))  # with ** it stands alone
-        if named and any(constant is True for constant in code.co_consts):
-            return True
-    return False
-
-
-def _reached(module: torch.nn.Module, roots: Iterable[str]) -> Iterator[CodeType]:
     methods = _methods(module)
     waiting, seen = [function for name in roots for function in methods.get(name, ())], set()
     while waiting:
@@ -45,12 +29,13 @@ def _reached(module: torch.nn.Module, roots: Iterable[str]) -> Iterator[CodeType
         if function in seen:
             continue
         seen.add(function)
-        codes = list(codes_of(function.__code__))
-        yield from codes
-        names = {name for code in codes for name in code.co_names}
+        names = {name for code in codes_of(function.__code__) for name in code.co_names}
+        if not names.isdisjoint(DRAWS):
+            return True
         for name in names:
             waiting += methods.get(name, ())
             waiting += _functions_of(function.__globals__.get(name), names)
+    return False
 
 
 def _methods(module: torch.nn.Module) -> dict[str, list[FunctionType]]:

@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn as nn
 from ptmigrate.runtime import Module
-from ptmigrate.runtime.draws.speaking import differentiates_gradients, may_draw
+from ptmigrate.runtime.draws.speaking import may_draw
 from torch.distributions import Normal
 
 
@@ -82,40 +82,3 @@ def test_it_may_draw(made):
 )
 def test_it_does_not_draw(made):
     assert not may_draw(made, ("validation_step", "forward"))
-
-
-def slopes(out, x, **options):
-    return torch.autograd.grad(out.sum(), x, create_graph=True, **options)[0]
-
-
-class Penalty(Module):
-    def training_step(self, batch, batch_idx):
-        return slopes(self.forward(batch), batch).pow(2).mean()
-
-    def forward(self, x):
-        return x
-
-
-class Forces(nn.Module):
-    def forward(self, x):
-        return slopes(x.pow(2), x)
-
-
-class Attacks(Module):
-    """Gradients, and none of them."""
-
-    def training_step(self, batch, batch_idx):
-        return torch.autograd.grad(batch.sum(), batch, retain_graph=True)[0].sum()
-
-    def validation_step(self, batch, batch_idx):
-        return slopes(batch.sum(), batch)
-
-
-@pytest.mark.parametrize("made", [Penalty(), nn.Sequential(nn.Linear(2, 2), Forces())])
-def test_it_differentiates_gradients(made):
-    assert differentiates_gradients(made, ("training_step", "forward"))
-
-
-@pytest.mark.parametrize("made", [Attacks(), nn.Sequential(nn.Linear(2, 2))])
-def test_it_does_not_differentiate_gradients(made):
-    assert not differentiates_gradients(made, ("training_step", "forward"))

@@ -14,11 +14,13 @@ APART = ("apart", "apart-window")
 ALIKE = ("every", "window", "hooks", "own", "undefined", *APART)  # what comes out is the same as in one process
 BY_RANK = ("some", "some-window", "some-norm", "late-norm")
 HOOKS = ("some-hooks",)
-DDP = (*ALIKE, *BY_RANK, *HOOKS, "manual-undefined")
+HALF = ("half", "half-some", "half-window")  # a scaler takes a step on all ranks, or on none
+AVERAGED = (*ALIKE, *BY_RANK, *HOOKS, "manual-undefined")
+DDP = (*AVERAGED, *HALF)
 # engine -> (the package it needs, its cases)
 ENGINES = {
     "ddp": ("torch", DDP),
-    "bagua": ("torch", DDP),
+    "bagua": ("torch", AVERAGED),
     "ddp_sharded": ("fairscale", DDP),
     "horovod": ("horovod", DDP),
     "fsdp": ("torch", (*DDP, "some-blocks")),
@@ -67,7 +69,7 @@ def test_two_processes_train_as_one(engine, case):
         assert found["weights"][name] == pytest.approx(values, abs=1e-6), name
 
 
-@pytest.mark.parametrize(("engine", "case"), of_all((*BY_RANK, *HOOKS, "some-blocks")))
+@pytest.mark.parametrize(("engine", "case"), of_all((*BY_RANK, *HOOKS, *HALF, "some-blocks")))
 def test_ranks_that_skip_alone_stay_alike(engine, case):
     needs(engine)
     found = answers(2, engine)[case]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..draws.speaking import differentiates_gradients
 from ..errors import ConfigurationError
 from ..hooks import WITH_GRADIENTS, Hooks, overridden
 from ..stopping import speaks_of
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from .deepspeed import DeepSpeedStrategy
 
 CLIPPING = ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_")  # torch's
-IN_TRAINING = ("training_step", "training_step_end", "forward", "backward")
 
 
 def check_features(strategy: DeepSpeedStrategy, features: Mapping[str, bool]) -> None:
@@ -71,11 +69,6 @@ def check_fit(stage: int, trainer: Trainer, module: Module) -> None:
         raise ConfigurationError(
             f"strategy 'deepspeed' cannot divide {number!r} in stage 3, a parameter of shape (): give it shape "
             "(1,), or use stage 2"
-        )
-    if stage == 3 and differentiates_gradients(module, IN_TRAINING):
-        raise ConfigurationError(
-            "strategy 'deepspeed' cannot differentiate gradients (create_graph=True) in stage 3: theirs need "
-            "parameters that are parts again by then; use 'deepspeed_stage_2', 'fsdp' or 'ddp'"
         )
 
 

@@ -50,7 +50,7 @@ class Net(Module):
 
     def training_step(self, batch, batch_idx):
         x = batch.requires_grad_()
-        return torch.autograd.grad(self.net(x).sum(), x, create_graph=CREATES)[0].pow(2).mean()
+        return torch.autograd.grad(self.net(x).sum(), x, create_graph=True)[0].pow(2).mean()
 
 loader = torch.utils.data.DataLoader(torch.ones(8, 4), 4)
 Trainer(max_epochs=1, logger=False, enable_checkpointing=False).fit(Net(), loader)
@@ -58,14 +58,13 @@ Trainer(max_epochs=1, logger=False, enable_checkpointing=False).fit(Net(), loade
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("stage", "creates"), [(2, "True"), (3, "True"), (3, "self.training")])
-def test_gradients_of_gradients_in_stage_3_name_the_way_out(stage, creates, tmp_path):
-    (tmp_path / "penalty.py").write_text(PENALTY.replace("CREATES", creates))
+@pytest.mark.parametrize("stage", [2, 3])
+def test_gradients_of_gradients_in_stage_3_name_the_way_out(stage, tmp_path):
+    (tmp_path / "penalty.py").write_text(PENALTY)
     strategy = f"deepspeed_stage_{stage}"
     done = ptrun("--accelerator", "cpu", "--devices", "2", "--strategy", strategy, str(tmp_path / "penalty.py"))
     assert (done.returncode == 0) == (stage == 2), done.stderr[-4000:]
     assert ("use 'deepspeed_stage_2'" in done.stderr) == (stage == 3)
-    assert ("stopped at epoch 0" in done.stderr) == (creates != "True"), "what the code shows is said before training"
 
 
 SAVED_AT_THE_END = """

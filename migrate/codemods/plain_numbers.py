@@ -17,6 +17,7 @@ WHY = "the runtime starts and connects the processes"
 # what counts samples, batches or workers, in whole numbers
 COUNTS = re.compile(r"batch|worker|bs\b|num_|len\(|steps|samples|size", re.IGNORECASE)
 RATE = re.compile(r"\b(\w*_)?lr\b|learning_rate", re.IGNORECASE)
+WORLD_KEY = re.compile(r"world(_?size)?$|n_?gpus?|num_?gpus|num_replicas|nprocs", re.IGNORECASE)
 DIVIDES = (ast.Div, ast.FloorDiv)
 
 
@@ -39,6 +40,7 @@ class PlainNumbers(Codemod):
                 continue
             left = self._neutral(facts, node)
             if left is None:
+                self._tell_of_entry(facts, node, holder)
                 continue
             part = node.right if left is node.left else node.left
             whole: ast.expr = node
@@ -66,6 +68,17 @@ class PlainNumbers(Codemod):
         before, after = facts.text.text[:start], facts.text.text[stop:]
         simple = isinstance(left, ast.Name | ast.Constant | ast.Attribute)
         return simple and bool(re.search(r"(^|[^\w)\]])\($", before)) and bool(re.match(r"\)(\W|$)", after))
+
+    def _tell_of_entry(self, facts: Facts, node: ast.BinOp, holder: ast.stmt) -> None:
+        """`lr * cfg["world_size"]`, of which nothing shows that it is 1 now."""
+        keys = [getattr(s.slice, "value", None) for s in (node.left, node.right) if isinstance(s, ast.Subscript)]
+        rate = isinstance(node.op, ast.Mult) and (RATE.search(ast.unparse(holder)) or self._is_rate(facts, node))
+        if rate and any(isinstance(k, str) and WORLD_KEY.match(k) for k in keys):
+            at = facts.text.key(node)
+            told = (
+                f"`{facts.short(node)}`: the rate is scaled with the number of processes, and the runtime has its own"
+            )
+            self.left.append(Note(at[0], at[1] + 1, self.code, told))
 
     def _is_rate(self, facts: Facts, node: ast.BinOp) -> bool:
         """`SGD(model.parameters(), 0.1 * world_size)`"""

@@ -285,3 +285,17 @@ def test_an_option_of_the_launcher_under_another_name():
     parser = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--local-rank', dest='card')\n"
     text = migrated(HEAD + parser + INIT + "if dist.is_initialized():\n    go()\n").text
     assert "--local-rank" not in text
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("opt = torch.optim.SGD(ps, lr=cfg['lr'] * cfg['world_size'])", True),
+        ("lr = 0.1 * config['world']", True),
+        ("steps = cfg['n'] * cfg['world_size']", False),
+        ("lr = 0.1 * config['decay']", False),
+    ],
+)
+def test_a_rate_that_an_entry_scales_is_told(line, told):
+    result = migrated(HEAD + INIT + line + "\n", "PTM420")
+    assert line in result.text and [n.code for n in result.attention] == (["PTM420"] if told else [])

@@ -36,7 +36,7 @@ def with_precision(facts: Facts, options: Options) -> Result | None:
         return None
     codemod = PrecisionOfLoops()
     mixed = codemod.changes(facts)
-    if mixed is None:
+    if mixed is None or codemod.keeps:
         return None
     changes = outermost(facts, mixed[0])
     full = facts.after(apply(facts, changes))

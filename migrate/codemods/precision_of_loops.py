@@ -44,6 +44,11 @@ class PrecisionOfLoops(Codemod):
             return None
 
     @property
+    def keeps(self) -> bool:
+        """Whether the script has to keep its scaler, as far as that shows before the loop is lifted."""
+        return self.waits and not self.by_hand
+
+    @property
     def by_hand(self) -> bool:
         """Whether an optimizer that is stepped by hand does the same: it unscales, steps and updates at once."""
         return self.methods.count("step") <= len(self.scalers.made) and "unscale_" not in self.methods
@@ -52,12 +57,15 @@ class PrecisionOfLoops(Codemod):
         self.asked: set[tuple[str, str]] = set()  # the precisions that autocast asks for, on CUDA and without
         self.conditions: set[str] = set()
         self.methods: list[str] = []  # what the script has its scalers do
+        self.waits = False  # whether a step is made under a condition that stays: by hand, then
+        self.choices: set[ast.AST] = set()  # conditions that go
         self.scalers = self._scalers(facts)
         gone: set[ast.AST] = set()
         for branch in facts.walk(ast.If):
             if branch.orelse and branch not in gone and self._is_choice(facts, branch):
                 gone.update(n for s in branch.body for n in walk(s))
                 gone.update(walk(branch.test))
+                self.choices.add(branch)
                 says = f"`if {facts.short(branch.test)}:`: both ways are the same step, {WHY}"
                 yield Change(branch, self.edit(facts, branch, says), else_only, (branch.test, *branch.body))
         for s in facts.walk(ast.With):
@@ -222,9 +230,19 @@ class PrecisionOfLoops(Codemod):
             says = f"`{facts.short(call)}` is `{facts.short(call.args[0])}`: {WHY}"
             return Change(call, self.edit(facts, call, says), take_argument(0), (call.func,))
         if f.attr == "step" and len(call.args) == 1 and not call.keywords:
+            self.waits = self.waits or self._is_under_a_condition(facts, call)
             new = f"{facts.text.get(call.args[0])}.step()"
             return Change(call, self.edit(facts, call, f"`{facts.short(call)}` is `{new}`: {WHY}"), source(new))
         raise Mixed
+
+    def _is_under_a_condition(self, facts: Facts, step: ast.Call) -> bool:
+        """Whether a step waits for something: that of several batches, of one that is whole."""
+        for up in facts.scopes.ancestors(step):
+            if isinstance(up, ast.If) and up not in self.choices:
+                return True
+            if isinstance(up, ast.For | ast.While | ast.FunctionDef):
+                return False
+        return False
 
     def _precision(self, facts: Facts) -> str:
         if len(self.asked) > 1 or len(self.conditions) > 1:

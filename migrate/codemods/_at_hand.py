@@ -28,7 +28,7 @@ def met(facts: Facts, f: ast.FunctionDef, call: ast.Call, is_tensor: Callable[[s
     """
     own, beside = facts.scopes.by_node[f], list(_meetings(facts, call))
     for _, others in beside:
-        name = next((n for o in others if (n := _root(o)) is not None and _shown(f, n, is_tensor)), None)
+        name = next((n for o in others if (n := root(o)) is not None and _shown(f, n, is_tensor)), None)
         if name is not None:
             return name
     s = facts.scopes.parents.get(beside[-1][0] if beside else call)
@@ -37,7 +37,7 @@ def met(facts: Facts, f: ast.FunctionDef, call: ast.Call, is_tensor: Callable[[s
         return None
     for read in facts.scopes.reads(target.id, own):
         for _, others in _meetings(facts, read):
-            for name in filter(None, map(_root, others)):
+            for name in filter(None, map(root, others)):
                 if name in own.params and (is_tensor(name) or (name not in own.stores and _shown(f, name, is_tensor))):
                     return name
     return None
@@ -116,10 +116,10 @@ def _gives(a: ast.Attribute) -> bool:
     return a.attr in METHODS or a.attr in VIEWS
 
 
-def _root(node: ast.expr) -> str | None:
+def root(node: ast.expr) -> str | None:
     """The x of `x[:, None].float() * 2`."""
     if isinstance(node, ast.BinOp):
-        return _root(node.left) or _root(node.right)
+        return root(node.left) or root(node.right)
     value = _root_of_value(node)
     return value.id if isinstance(value, ast.Name) else None
 

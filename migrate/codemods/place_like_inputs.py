@@ -16,11 +16,12 @@ from ..facts.floats import is_floating
 from ..facts.loops import MODEL_NAME
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
+from ..facts.plain import VARIABLE
 from ..facts.script import Facts
 from ..facts.tensors import METHODS
-from ..facts.uses import uses
+from ..facts.uses import Uses, uses
 from ..report import Note
-from ._at_hand import decides, given_module, is_helper, met
+from ._at_hand import decides, given_module, is_helper, met, root
 from ._same_anywhere import choices
 from .base import Change, Codemod
 from .rewrites import DropArgument, change_argument, change_call, change_method, set_keyword
@@ -46,6 +47,7 @@ TENSOR_USE = {
     "ndim",
     "flatten", "norm", "pow", "requires_grad", "repeat", "chunk", "split", "argmax", "softmax", "is_cuda",
 }  # fmt: skip
+PROPERTIES = {"shape", "device", "dtype", "ndim", "requires_grad", "is_cuda"}
 OF_MODULES = {"to", "cuda", "float", "type", "device", "dtype", "norm"}  # attributes that a module may have as well
 
 # what makes a tensor of numbers that are none yet
@@ -90,7 +92,7 @@ class PlaceLikeInputs(Codemod):
         arguments = facts.devices.device_arguments(call)
         others = len(arguments) < len(call.args) + len(call.keywords)
         to = isinstance(call.func, ast.Attribute) and call.func.attr == "to"
-        if where is None or facts.in_formatted_string(call):
+        if where is None or _is_itself(facts, receiver, where) or facts.in_formatted_string(call):
             self._tell(facts, call)
             return
         if self._is_own(facts, call, arguments):
@@ -267,7 +269,7 @@ class PlaceLikeInputs(Codemod):
                 if isinstance(s, ast.Assign) and facts.placed.by_runtime(s.value):
                     given += [n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)]
             own = uses(loop)
-            tensors = (n for n in given if own.attributes.get(n, set()) & TENSOR_USE and not own.as_container(n))
+            tensors = (n for n in given if _used(own, n) & TENSOR_USE and not own.as_container(n))
             return next(tensors, None)
         return None
 
@@ -297,7 +299,8 @@ class PlaceLikeInputs(Codemod):
         )  # `cfg.device` is an option
         if MODEL_NAME.search(name):
             of_tensors = of_tensors - OF_MODULES
-        return bool(uses(f).attributes.get(name, set()) & of_tensors)
+        variable = any(facts.names.resolve(c.func) == VARIABLE for c in uses(f).given_to.get(name, ()))
+        return variable or bool(_used(uses(f), name) & of_tensors)
 
     def _still_tensor(self, facts: Facts, store: ast.AST, name: str) -> bool:
         up = facts.scopes.parents.get(store)
@@ -325,7 +328,7 @@ class PlaceLikeInputs(Codemod):
         if not isinstance(value, ast.Call):
             return False
         full = facts.names.resolve(value.func)
-        if full in ("torch.autograd.Variable", "torch.triu", "torch.tril") and len(value.args) == 1:
+        if full in (VARIABLE, "torch.triu", "torch.tril") and len(value.args) == 1:
             return self._is_float(facts, value.args[0])
         if full is None and isinstance(value.func, ast.Attribute):
             return value.func.attr not in CASTS and self._is_float(facts, value.func.value)
@@ -426,3 +429,15 @@ def _is_name(call: ast.Call) -> bool:
 
 def _named(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
+
+
+def _used(own: Uses, name: str) -> set[str]:
+    """What is asked of a name: properties, and methods that are called, or `options.cuda` would be a tensor's."""
+    return (own.attributes.get(name, set()) & PROPERTIES) | own.methods.get(name, set())
+
+
+def _is_itself(facts: Facts, node: ast.expr, name: str) -> bool:
+    """Whether a tensor is the named one, as `Variable(x)` and `x.detach()` are: where that is says nothing."""
+    while isinstance(node, ast.Call) and node.args and facts.names.resolve(node.func) == VARIABLE:
+        node = node.args[0]
+    return root(node) == name

@@ -193,9 +193,22 @@ class Placed:
             return True  # what a value is computed from itself says nothing
         self._asked.add(key)
         try:
-            return self._used_as_module(node.id, scope) or all(self._given(s) for s in scope.stores.get(node.id, ()))
+            return self._used_as_module(node.id, scope) or all(self._given(s) for s in self._reaching(node, scope))
         finally:
             self._asked.discard(key)
+
+    def _reaching(self, node: ast.Name, scope: Scope) -> list[ast.AST]:
+        """The bindings of a name that a read may see: not those below it in a loop that binds the name itself."""
+        stores, inner = scope.stores.get(node.id, []), set()
+        for up in self.facts.scopes.ancestors(node):
+            if isinstance(up, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+                break
+            if isinstance(up, ast.For) and any(isinstance(n, ast.Name) and n.id == node.id for n in walk(up.target)):
+                own, here = set(walk(up)), self.facts.scopes.statement_of(node).lineno
+                return [s for s in stores if s in own and (s in inner or getattr(s, "lineno", 0) < here)]
+            if isinstance(up, LOOPS):
+                inner.update(walk(up))
+        return stores
 
     def _used_as_module(self, name: str, scope: Scope) -> bool:
         if MODEL_NAME.search(name) or LOADER_NAME.search(name):

@@ -153,10 +153,15 @@ def _syntax_reason(error: SyntaxError, text: str) -> str:
     return f"syntax error: {kind}{message}"
 
 
-def parses(text: str) -> bool:
+def is_expression(text: str) -> bool:
+    """Is it one expression as it stands, or only within parentheses that were around it?"""
+    return parses(text, "eval")
+
+
+def parses(text: str, mode: str = "exec") -> bool:
     """Is it Python, as today's parser takes it?"""
     try:
-        ast.parse(text)
+        ast.parse(text, mode=mode)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

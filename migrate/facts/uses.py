@@ -13,11 +13,12 @@ OF_CONTAINERS = {"items", "keys", "append", "parameters"}
 
 @dataclass
 class Uses:
-    """By name: the attributes read of it, what it is indexed by, the calls that it is an argument of; and names that
-    are unpacked, gone through by a loop, or compared by `is`.
+    """By name: the attributes read of it, those that are called, what it is indexed by, the calls that it is given to;
+    and names that are unpacked, gone through by a loop, or compared by `is`.
     """
 
     attributes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    methods: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     indices: dict[str, list[ast.expr]] = field(default_factory=lambda: defaultdict(list))
     given_to: dict[str, list[ast.Call]] = field(default_factory=lambda: defaultdict(list))
     unpacked: set[str] = field(default_factory=set)
@@ -43,6 +44,8 @@ def uses(f: ast.AST) -> Uses:
             if isinstance(n.value, ast.Name):
                 found.indices[n.value.id].append(n.slice)
         elif isinstance(n, ast.Call):
+            if isinstance(n.func, ast.Attribute) and isinstance(n.func.value, ast.Name):
+                found.methods[n.func.value.id].add(n.func.attr)
             for a in n.args:
                 if isinstance(a, ast.Name):
                     found.given_to[a.id].append(n)

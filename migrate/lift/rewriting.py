@@ -8,6 +8,7 @@ from ..facts.alone import rank_zero_alone
 from ..facts.nodes import walk
 from ..facts.own_files import saves_its_own
 from ..facts.script import Facts
+from ..facts.source import is_expression
 from .carried import check_carried
 from .chunks import Binder, Chunk, Variable, Variables, chunks_of, resolve_variables
 from .collected import collected
@@ -102,7 +103,7 @@ class Rewriter:
         start, _ = self.facts.text.span(node)
         for (a, b), new in sorted(self._replacements(node, chunk).items(), reverse=True):
             text = text[: a - start] + new + text[b - start :]
-        return text
+        return text if "\n" not in text or is_expression(text) else f"({text})"
 
     def _replacements(self, node: ast.AST, chunk: Chunk | None) -> dict[tuple[int, int], str]:
         found: dict[tuple[int, int], str] = {}

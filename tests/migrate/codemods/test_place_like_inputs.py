@@ -397,3 +397,52 @@ def test_what_moves_with_what_is_computed_from_it_is_placed_once():
 @pytest.mark.parametrize("after", [".to(x.device)", ".type_as(x)", ".to(x)"])
 def test_it_stays_so(after):
     check_unchanged(net(f"return x.size(0) + torch.exp(-torch.arange(3)){after}"), [], select="PTM104")
+
+
+BATCH = """import torch
+from torch.autograd import Variable
+def scaled(x):
+    return torch.zeros(*x.size())
+def prepare(sample, ready):
+    data, labels = sample
+    data = scaled(data.float())
+    labels = torch.LongTensor(labels)
+    if ready:
+        data = Variable(data).cuda()
+        labels = Variable(labels).cuda()
+    return data.view(-1), labels
+"""
+
+
+def test_where_a_tensor_is_says_nothing_of_where_it_goes():
+    """`data.to(data.device)` moves nothing; what stands beside it goes there. A second run finds no more."""
+    result = migrate_text(BATCH)
+    assert "data = data.detach().cuda()" in result.text and "labels = labels.detach().to(data.device)" in result.text
+    assert "`Variable(data).cuda()` names a device: nothing here shows which it should be" in str(result.attention)
+    assert migrate_text(result.text).text == result.text
+
+
+EVALUATE = """import torch
+def evaluate(model, loader, params):
+    for x, y in loader:
+        if params.cuda:
+            x, y = x.cuda(), y.cuda()
+        out = model(x)
+        show(out.mean())
+        y = y.data.cpu().numpy()
+        show(y)
+"""
+
+
+def test_what_a_loop_binds_anew_is_not_what_was_brought_to_the_cpu_below():
+    """And `params.cuda` is an option: only what is called is a tensor's method."""
+    text = migrate_text(EVALUATE, is_script=False).text
+    assert "cuda" not in text and "device" not in text and "y = y.data.cpu().numpy()" in text
+
+
+def test_what_an_inner_loop_brings_to_the_cpu_comes_back():
+    inner = EVALUATE.replace("        if params.cuda:\n            x, y = x.cuda(), y.cuda()\n", "").replace(
+        "        y = y.data.cpu().numpy()\n",
+        "        for _ in range(2):\n            z = y.cuda()\n            y = y.cpu()\n",
+    )
+    assert "z = y\n" not in migrate_text(inner, is_script=False).text

@@ -103,3 +103,23 @@ def test_results_do_not_hang_on_the_order_of_sets():
         for seed in ("1", "2", "3")
     }
     assert len(said) == 1
+
+
+OVER_LINES = """import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in DataLoader(TensorDataset(torch.randn(12, 4), torch.randn(12, 1)), batch_size=4):
+        optimizer.zero_grad()
+        (((model(x) - y) ** 2).mean() +
+         0.1 * model.weight.abs().sum()).backward()
+        optimizer.step()
+print(model.weight.sum().item())
+"""
+
+
+def test_a_loss_over_several_lines_keeps_its_parentheses():
+    assert "(((self.model(x) - y) ** 2).mean() +\n" in check_same(OVER_LINES, "module")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 
+from .draws.speaking import held_by, speaks_of
 from .errors import ConfigurationError
 from .handle import checked_reduction
 from .hooks import overridden, step_caller, takes, with_gradients
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .module import Module
     from .trainer import Trainer
 
+LOOKS = ("training_step", "on_train_batch_start", "on_train_batch_end")
 STEP_HOOKS = ("on_before_zero_grad", "on_before_backward", "on_after_backward", "on_before_optimizer_step")
 
 
@@ -68,9 +70,15 @@ class AutomaticStep:
         self.scaler = self.runtime.precision.scaler  # which takes no step without gradients
         self.asks = (around_backward or self.scaler is not None) and self.strategy.data_place()[1] > 1
         self.anywhere = False  # has a rank a loss of this batch?
+        sees_each = sees_each or (self.weighs and self.looks_between())
         self.accumulating = self.strategy.whole_accumulation if sees_each else self.runtime.no_sync
         self.context = None if self.runtime.precision.plain else self.runtime.precision.forward_context
         self.turn: tuple[int, ...] = ()  # the optimizer's number, where there are several
+
+    def looks_between(self) -> bool:
+        """Whether the user's code, as far as it says so, looks at gradients between batches that are accumulated."""
+        held = [*held_by(self.module), *self.trainer.callbacks]
+        return self.strategy.keeps_gradients and speaks_of({"grad"}, held, LOOKS)
 
     def start_epoch(self, accumulate: int) -> None:
         self.accumulate = accumulate

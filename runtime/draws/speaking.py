@@ -1,8 +1,8 @@
-"""May a method of a module draw random numbers? Its code says so, and the code of what it calls by name."""
+"""What the code of a user's methods speaks of, that of what they call by name with it: may it draw random numbers?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
@@ -22,7 +22,17 @@ FOREIGN = ("torch", "numpy", "builtins", __name__.rpartition(".")[0].rpartition(
 
 def may_draw(module: torch.nn.Module, roots: Iterable[str]) -> bool:
     """`roots`: names of methods, of the module or its parts. What is called in another way than by name is not seen."""
-    methods = _methods(module)
+    return speaks_of(DRAWS, held_by(module), roots)
+
+
+def held_by(module: torch.nn.Module) -> list[Any]:
+    """The parts of a module, and what these keep as attributes."""
+    return [value for part in module.modules() for value in (part, *vars(part).values())]
+
+
+def speaks_of(words: Set[str], held: Iterable[Any], roots: Iterable[str]) -> bool:
+    """Whether the code of methods of these objects, and of what they call by name, has one of the words as a name."""
+    methods = _methods(held)
     waiting, seen = [function for name in roots for function in methods.get(name, ())], set()
     while waiting:
         function = waiting.pop()
@@ -30,7 +40,7 @@ def may_draw(module: torch.nn.Module, roots: Iterable[str]) -> bool:
             continue
         seen.add(function)
         names = {name for code in codes_of(function.__code__) for name in code.co_names}
-        if not names.isdisjoint(DRAWS):
+        if not names.isdisjoint(words):
             return True
         for name in names:
             waiting += methods.get(name, ())
@@ -38,9 +48,8 @@ def may_draw(module: torch.nn.Module, roots: Iterable[str]) -> bool:
     return False
 
 
-def _methods(module: torch.nn.Module) -> dict[str, list[FunctionType]]:
-    """The methods of the user's own classes: of the parts, and of what these keep as attributes."""
-    held = [value for part in module.modules() for value in (part, *vars(part).values())]
+def _methods(held: Iterable[Any]) -> dict[str, list[FunctionType]]:
+    """The methods of the objects' own classes, those of the user."""
     classes = {cls for value in held for cls in type(value).__mro__ if not _foreign(cls)}
     methods: dict[str, list[FunctionType]] = {}
     for cls in classes:

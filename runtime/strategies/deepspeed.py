@@ -43,6 +43,7 @@ class DeepSpeedStrategy(Strategy):
     """
 
     works_alone = True
+    keeps_gradients = False
     divides_states = replaces_optimizers = True
     needs_processes = True
     packages = (Package("deepspeed", INSTALL),)

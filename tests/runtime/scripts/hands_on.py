@@ -280,6 +280,15 @@ class ReadsEach(Net):
         self.norm()
 
 
+class ReadsBetween(Net):
+    """Gradients of batches that are accumulated, after each of them and in no hook around backward."""
+
+    def on_train_batch_end(self, outputs, batch, batch_idx):
+        if batch_idx % 3 != 2:
+            held = [p.grad for p in self.parameters() if p.grad is not None]
+            self.seen.append(float(sum(float(part.norm()) ** 2 for part in held)))
+
+
 class ClampsEach(Net):
     def on_after_backward(self):
         for parameter in self.parameters():
@@ -378,6 +387,7 @@ CASES = {
     "averages": Validates,
     "penalized": Penalized,
     "reads_each": ReadsEach,
+    "reads_between": ReadsBetween,
     "clamps_each": ClampsEach,
     "reads_weights": ReadsWeights,
     "cut_short": CutShort,
@@ -390,6 +400,7 @@ CASES = {
 
 OPTIONS = {
     "reads_each": {"accumulate_grad_batches": 3},
+    "reads_between": {"accumulate_grad_batches": 3},
     "clamps_each": {"accumulate_grad_batches": 3},
     "reads_weights": {"accumulate_grad_batches": 2},
     "cut_short": {"accumulate_grad_batches": 2},

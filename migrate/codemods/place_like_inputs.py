@@ -11,18 +11,18 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.classes import STEPS
-from ..facts.devices import OPTIONS, argument_at, entry
+from ..facts.devices import argument_at, entry
 from ..facts.floats import is_floating
-from ..facts.loops import MODEL_NAME
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.plain import VARIABLE
 from ..facts.script import Facts
 from ..facts.tensors import METHODS
-from ..facts.uses import Uses, uses
+from ..facts.uses import uses
 from ..report import Note
 from ._at_hand import decides, given_module, is_helper, met, root
 from ._same_anywhere import choices
+from ._tensor_names import TENSOR_USE, is_made_tensor_of, is_tensor, used
 from .base import Change, Codemod
 from .rewrites import DropArgument, change_argument, change_call, change_method, set_keyword
 
@@ -40,19 +40,6 @@ SAYS_WHERE = ("device", "out", "generator", "pin_memory", None)
 MOVES = {"to", "cuda", "cpu", "type_as", "item", "tolist", "numpy", "type", "device"}
 ON_CPU = {"pack_padded_sequence", "from_numpy"}
 READ = {"int", "float", "bool", "range", "print", "list", *ON_CPU}  # functions; `.float()` of a tensor reads nothing
-TENSOR_USE = {
-    "size", "shape", "view", "device", "dtype", "dim", "float", "mean", "sum", "unsqueeze", "squeeze", "reshape",
-    "permute", "cuda", "to", "new_zeros", "new_ones", "transpose", "t", "contiguous", "clone", "detach", "type_as",
-    "expand",
-    "ndim",
-    "flatten", "norm", "pow", "requires_grad", "repeat", "chunk", "split", "argmax", "softmax", "is_cuda",
-}  # fmt: skip
-PROPERTIES = {"shape", "device", "dtype", "ndim", "requires_grad", "is_cuda"}
-OF_MODULES = {"to", "cuda", "float", "type", "device", "dtype", "norm"}  # attributes that a module may have as well
-
-# what makes a tensor of numbers that are none yet
-FROM_NUMBERS = {"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.Tensor"}
-FROM_NUMBERS |= {f"torch.{kind}Tensor" for kind in "Long Float Double Int Short Byte Bool Half".split()}
 
 
 class PlaceLikeInputs(Codemod):
@@ -178,7 +165,7 @@ class PlaceLikeInputs(Codemod):
             return None
         if self._is_placed_later(facts, f, call, False):
             return None
-        return met(facts, f, call, lambda name: self._is_tensor(facts, f, name, call))
+        return met(facts, f, call, lambda name: is_tensor(facts, f, name, call))
 
     def _is_placed_later(self, facts: Facts, f: ast.FunctionDef, call: ast.Call, compared: bool = True) -> bool:
         """By its name: moved, or handed to what wants it on the CPU; `compared`: or by a comparison."""
@@ -206,7 +193,7 @@ class PlaceLikeInputs(Codemod):
         if f is None:
             return self._of_batch(facts, call)
         if isinstance(f, ast.Lambda):
-            return next((a.arg for a in f.args.args if self._is_tensor(facts, f, a.arg, call)), None)
+            return next((a.arg for a in f.args.args if is_tensor(facts, f, a.arg, call)), None)
         holder = facts.classes.holder(f)
         if f.name == "__init__" and holder in facts.classes.modules:
             return None  # nothing is placed yet
@@ -215,18 +202,18 @@ class PlaceLikeInputs(Codemod):
         if holder is not None and not any(_named(d, "staticmethod") for d in f.decorator_list):
             parameters = parameters[1:]
         for name in [*parameters, *(a.arg for a in f.args.kwonlyargs)]:
-            if self._is_tensor(facts, f, name, call):
+            if is_tensor(facts, f, name, call):
                 return name
         alone = f.name == "forward" and len(parameters) == 1 and not f.args.defaults
         alone = alone and holder in facts.classes.modules and not uses(f).as_container(parameters[0])
-        alone = alone and not self._is_made_tensor_of(facts, f, parameters[0])
+        alone = alone and not is_made_tensor_of(facts, f, parameters[0])
         alone = alone and parameters[0] not in uses(f).gone_through  # a list, or a tensor
         if alone and not any(isinstance(i, ast.Constant) for i in uses(f).indices.get(parameters[0], ())):
             return parameters[0]  # `batch[0]` is of a tuple, or of a tensor
         if own and self._has_device(facts, holder):
             return "self"
         for name in self._locals(facts, f, call):
-            if self._is_tensor(facts, f, name, call):
+            if is_tensor(facts, f, name, call):
                 return name
         if alone:
             return parameters[0]
@@ -269,7 +256,7 @@ class PlaceLikeInputs(Codemod):
                 if isinstance(s, ast.Assign) and facts.placed.by_runtime(s.value):
                     given += [n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)]
             own = uses(loop)
-            tensors = (n for n in given if _used(own, n) & TENSOR_USE and not own.as_container(n))
+            tensors = (n for n in given if used(own, n) & TENSOR_USE and not own.as_container(n))
             return next(tensors, None)
         return None
 
@@ -282,39 +269,6 @@ class PlaceLikeInputs(Codemod):
             if isinstance(s, ast.Assign) and len(s.targets) == 1 and facts.placed.by_runtime(s.value):
                 targets = s.targets[0].elts if isinstance(s.targets[0], ast.Tuple) else s.targets
                 yield from (t.id for t in targets if isinstance(t, ast.Name))
-
-    def _is_tensor(self, facts: Facts, f: ast.FunctionDef | ast.Lambda, name: str, call: ast.Call) -> bool:
-        if self._is_none_by_default(f, name) or uses(f).as_container(name) or self._is_made_tensor_of(facts, f, name):
-            return False
-        scope = facts.scopes.by_node[f]
-        if facts.placed.is_called(name, scope):
-            return False  # a loss or a model, which may have no device of its own
-        if name in scope.params and any(
-            getattr(s, "lineno", 0) < call.lineno and not self._still_tensor(facts, s, name)
-            for s in scope.stores.get(name, ())
-        ):
-            return False
-        of_tensors = (
-            TENSOR_USE - {"device", "dtype"} if OPTIONS.match(name) else TENSOR_USE
-        )  # `cfg.device` is an option
-        if MODEL_NAME.search(name):
-            of_tensors = of_tensors - OF_MODULES
-        variable = any(facts.names.resolve(c.func) == VARIABLE for c in uses(f).given_to.get(name, ()))
-        return variable or bool(_used(uses(f), name) & of_tensors)
-
-    def _still_tensor(self, facts: Facts, store: ast.AST, name: str) -> bool:
-        up = facts.scopes.parents.get(store)
-        return isinstance(up, ast.Assign) and any(isinstance(n, ast.Name) and n.id == name for n in walk(up.value))
-
-    def _is_made_tensor_of(self, facts: Facts, f: ast.FunctionDef | ast.Lambda, name: str) -> bool:
-        """`torch.LongTensor(name)`, `numpy.tile(name, 2)`: an array or a list, which is on no device."""
-        made = (facts.names.resolve(call.func) or "" for call in uses(f).given_to.get(name, ()))
-        return any(full.startswith("numpy.") or full in FROM_NUMBERS for full in made)
-
-    def _is_none_by_default(self, f: ast.FunctionDef | ast.Lambda, name: str) -> bool:
-        positional = [*f.args.posonlyargs, *f.args.args]
-        with_default = {a.arg for a in positional[len(positional) - len(f.args.defaults) :]}
-        return name in with_default
 
     # -- what ------------------------------------------------------------------------------------------------
 
@@ -429,11 +383,6 @@ def _is_name(call: ast.Call) -> bool:
 
 def _named(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
-
-
-def _used(own: Uses, name: str) -> set[str]:
-    """What is asked of a name: properties, and methods that are called, or `options.cuda` would be a tensor's."""
-    return (own.attributes.get(name, set()) & PROPERTIES) | own.methods.get(name, set())
 
 
 def _is_itself(facts: Facts, node: ast.expr, name: str) -> bool:

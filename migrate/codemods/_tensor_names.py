@@ -1,0 +1,67 @@
+"""T2: which names of a function are tensors, by what the function asks of them."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts.devices import OPTIONS
+from ..facts.loops import MODEL_NAME
+from ..facts.nodes import walk
+from ..facts.plain import VARIABLE
+from ..facts.script import Facts
+from ..facts.uses import Uses, uses
+
+TENSOR_USE = {
+    "size", "shape", "view", "device", "dtype", "dim", "float", "mean", "sum", "unsqueeze", "squeeze", "reshape",
+    "permute", "cuda", "to", "new_zeros", "new_ones", "transpose", "t", "contiguous", "clone", "detach", "type_as",
+    "expand",
+    "ndim",
+    "flatten", "norm", "pow", "requires_grad", "repeat", "chunk", "split", "argmax", "softmax", "is_cuda",
+}  # fmt: skip
+PROPERTIES = {"shape", "device", "dtype", "ndim", "requires_grad", "is_cuda"}
+OF_MODULES = {"to", "cuda", "float", "type", "device", "dtype", "norm"}  # attributes that a module may have as well
+
+# what makes a tensor of numbers that are none yet
+FROM_NUMBERS = {"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.Tensor"}
+FROM_NUMBERS |= {f"torch.{kind}Tensor" for kind in "Long Float Double Int Short Byte Bool Half".split()}
+
+Function = ast.FunctionDef | ast.Lambda
+
+
+def is_tensor(facts: Facts, f: Function, name: str, call: ast.Call) -> bool:
+    if _is_none_by_default(f, name) or uses(f).as_container(name) or is_made_tensor_of(facts, f, name):
+        return False
+    scope = facts.scopes.by_node[f]
+    if facts.placed.is_called(name, scope):
+        return False  # a loss or a model, which may have no device of its own
+    if name in scope.params and any(
+        getattr(s, "lineno", 0) < call.lineno and not _still_tensor(facts, s, name) for s in scope.stores.get(name, ())
+    ):
+        return False
+    of_tensors = TENSOR_USE - {"device", "dtype"} if OPTIONS.match(name) else TENSOR_USE  # `cfg.device` is an option
+    if MODEL_NAME.search(name):
+        of_tensors = of_tensors - OF_MODULES
+    variable = any(facts.names.resolve(c.func) == VARIABLE for c in uses(f).given_to.get(name, ()))
+    return variable or bool(used(uses(f), name) & of_tensors)
+
+
+def _still_tensor(facts: Facts, store: ast.AST, name: str) -> bool:
+    up = facts.scopes.parents.get(store)
+    return isinstance(up, ast.Assign) and any(isinstance(n, ast.Name) and n.id == name for n in walk(up.value))
+
+
+def is_made_tensor_of(facts: Facts, f: Function, name: str) -> bool:
+    """`torch.LongTensor(name)`, `numpy.tile(name, 2)`: an array or a list, which is on no device."""
+    made = (facts.names.resolve(call.func) or "" for call in uses(f).given_to.get(name, ()))
+    return any(full.startswith("numpy.") or full in FROM_NUMBERS for full in made)
+
+
+def _is_none_by_default(f: Function, name: str) -> bool:
+    positional = [*f.args.posonlyargs, *f.args.args]
+    with_default = {a.arg for a in positional[len(positional) - len(f.args.defaults) :]}
+    return name in with_default
+
+
+def used(own: Uses, name: str) -> set[str]:
+    """What is asked of a name: properties, and methods that are called, or `options.cuda` would be a tensor's."""
+    return (own.attributes.get(name, set()) & PROPERTIES) | own.methods.get(name, set())

@@ -18,10 +18,11 @@ from .rewrites import body_only, first_gone, take_elif
 THERE = {"torch.cuda.is_available", "torch.accelerator.is_available"}
 COUNTED = {"torch.cuda.device_count", "torch.accelerator.device_count"}
 SAYS = {"print", "warn", "warning", "error", "critical", "info", "debug", "exception", "fatal", "log"}
-EXITS = {"sys.exit", "os._exit", "exit", "quit"}
 # what `device_count() OP n` says of whether there is a card at all
-SOME = {(ast.Gt, 0): True, (ast.GtE, 1): True, (ast.NotEq, 0): True}
-NONE = {(ast.Eq, 0): False, (ast.Lt, 1): False, (ast.LtE, 0): False}
+SOME: dict[tuple[type[ast.cmpop], object], bool] = {
+    (ast.Gt, 0): True, (ast.GtE, 1): True, (ast.NotEq, 0): True,
+    (ast.Eq, 0): False, (ast.Lt, 1): False, (ast.LtE, 0): False,
+}  # fmt: skip
 WHY = "what is left runs on any device"
 
 
@@ -74,7 +75,7 @@ def _asks_for_cuda(facts: Facts, test: ast.expr, depth: int = 0) -> bool | None:
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Call):
         number = test.comparators[0].value if isinstance(test.comparators[0], ast.Constant) else None
         counted = facts.names.resolve(test.left.func) in COUNTED and isinstance(number, int)
-        return (SOME | NONE).get((type(test.ops[0]), number)) if counted else None  # type: ignore[arg-type]
+        return SOME.get((type(test.ops[0]), number)) if counted else None
     if isinstance(test, ast.Name) and depth < 3:
         home = facts.scopes.scope_of(test).lookup(test.id)
         given = facts.devices.assigned(test.id, home) if home is not None and test.id not in home.params else None
@@ -85,14 +86,7 @@ def _asks_for_cuda(facts: Facts, test: ast.expr, depth: int = 0) -> bool | None:
 
 def _only_ends(facts: Facts, block: list[ast.stmt]) -> bool:
     """Whether statements only say something and end the script."""
-    if not block or not all(_says(s) for s in block[:-1]):
-        return False
-    last = block[-1]
-    call = last.value if isinstance(last, ast.Expr) else None
-    if not isinstance(call, ast.Call):
-        return isinstance(last, ast.Raise)
-    name = call.func.id if isinstance(call.func, ast.Name) else None
-    return (facts.names.resolve(call.func) or name) in EXITS
+    return bool(block) and all(map(_says, block[:-1])) and facts.worlds.reached.refuses(block)
 
 
 def _says(s: ast.stmt) -> bool:

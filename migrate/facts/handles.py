@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .nodes import walk
@@ -23,10 +24,10 @@ def statements_of(facts: Facts, call: ast.Call) -> list[ast.stmt] | None:
     if wait is not None:
         return [wait]
     if isinstance(holder, ast.Assign) and len(holder.targets) == 1 and isinstance(holder.targets[0], ast.Name):
-        return _of_name(facts, holder, holder.targets[0])
+        return _of_name(facts, holder.targets[0])
     appended = facts.scopes.parents.get(holder) if isinstance(holder, ast.Call) else None
     if isinstance(holder, ast.Call) and isinstance(appended, ast.Expr) and _appends_to(holder) is not None:
-        return _of_list(facts, appended, holder)
+        return _of_list(facts, holder)
     return None
 
 
@@ -42,18 +43,25 @@ def _wait(facts: Facts, handle: ast.expr) -> ast.stmt | None:
     return holder if isinstance(holder, ast.Expr) else None
 
 
-def _of_name(facts: Facts, assign: ast.Assign, name: ast.Name) -> list[ast.stmt] | None:
+def _of_name(facts: Facts, name: ast.Name) -> list[ast.stmt] | None:
+    made = _made(facts, name, _is_waited_for)
+    waits = [_wait(facts, read) for read in _reads(facts, name)]
+    return [*made, *(w for w in waits if w is not None)] if made and None not in waits else None
+
+
+def _made(facts: Facts, name: ast.Name, fits: Callable[[ast.expr], bool]) -> list[ast.stmt]:
+    """The assignments of a name, where each gives it such a value and there is no other; else none."""
     scope = facts.scopes.scope_of(name).lookup(name.id)
     if scope is None or scope.is_class or name.id in scope.params:
-        return None
-    found: list[ast.stmt] = []
-    for store in scope.stores.get(name.id, ()):
-        made = facts.scopes.parents.get(store)
-        if not (isinstance(made, ast.Assign) and len(made.targets) == 1 and _is_waited_for(made.value)):
-            return None
-        found.append(made)
-    waits = [_wait(facts, read) for read in facts.scopes.reads(name.id, scope)]
-    return [*found, *(w for w in waits if w is not None)] if None not in waits else None
+        return []
+    found = [facts.scopes.parents.get(store) for store in scope.stores.get(name.id, ())]
+    made = [m for m in found if isinstance(m, ast.Assign) and len(m.targets) == 1 and fits(m.value)]
+    return list(made) if len(made) == len(found) else []
+
+
+def _reads(facts: Facts, name: ast.Name) -> list[ast.Name]:
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    return list(facts.scopes.reads(name.id, scope)) if scope is not None else []
 
 
 def _appends_to(call: ast.Call) -> ast.Name | None:
@@ -62,20 +70,14 @@ def _appends_to(call: ast.Call) -> ast.Name | None:
     return f.value if named and isinstance(f.value, ast.Name) else None  # type: ignore[attr-defined]
 
 
-def _of_list(facts: Facts, statement: ast.Expr, append: ast.Call) -> list[ast.stmt] | None:
+def _of_list(facts: Facts, append: ast.Call) -> list[ast.stmt] | None:
     """`handles = []`, `handles.append(...)` and `for h in handles: h.wait()`."""
     name = _appends_to(append)
     assert name is not None
-    scope = facts.scopes.scope_of(name).lookup(name.id)
-    if scope is None or scope.is_class or name.id in scope.params:
+    found = _made(facts, name, lambda value: isinstance(value, ast.List) and not value.elts)
+    if not found:
         return None
-    found: list[ast.stmt] = []
-    for store in scope.stores.get(name.id, ()):
-        made = facts.scopes.parents.get(store)
-        if not (isinstance(made, ast.Assign) and isinstance(made.value, ast.List) and not made.value.elts):
-            return None
-        found.append(made)
-    for read in facts.scopes.reads(name.id, scope):
+    for read in _reads(facts, name):
         whole = facts.scopes.statement_of(read)
         call = whole.value if isinstance(whole, ast.Expr) else None
         appended = isinstance(call, ast.Call) and _appends_to(call) is read and _is_waited_for(call.args[0])

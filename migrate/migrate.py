@@ -96,21 +96,27 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         if is_script and result.edits:
             result.attention += _unfollowed(original)
         after = original if result.text == mended else Facts(result.text)
-        if result.plan in ("module", "manual") and options.wants("PTM102"):
-            after, parameters = without_unread_parameters(original, after) if original.by_hand else (after, [])
-            after, removed = without_unread_devices(original, after)
-            removed = [*parameters, *removed]
-            result.text, result.edits = after.text.text, result.edits + removed
-            result.attention[:] = still_read(result.attention, after, removed)
-        if options.wants("PTM690"):
-            result.text, removed = without_unread_imports(original, after, not is_script or original.is_library)
-            result.edits += removed
+        after = _without_unread(result, original, after, options, is_script)
         line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
         result.attention += left_over(after, result.attention, line, options.wants)
         return result
     except NotFound as missing:
         notes = [Note(e.line, e.column, e.code, f"the file is left as it is: {e.message}") for e in missing.edits]
         return _with_left_over(Result(text, "refused", [], notes), Facts(text), options)
+
+
+def _without_unread(result: Result, original: Facts, after: Facts, options: Options, is_script: bool) -> Facts:
+    """Takes from the result what nothing reads any more; the facts of it as it was before its imports went."""
+    if result.plan in ("module", "manual") and options.wants("PTM102"):
+        after, parameters = without_unread_parameters(original, after) if original.by_hand else (after, [])
+        after, removed = without_unread_devices(original, after)
+        removed = [*parameters, *removed]
+        result.text, result.edits = after.text.text, result.edits + removed
+        result.attention[:] = still_read(result.attention, after, removed)
+    if options.wants("PTM690"):
+        result.text, removed = without_unread_imports(original, after, not is_script or original.is_library)
+        result.edits += removed
+    return after
 
 
 def _unfollowed(facts: Facts) -> Iterator[Note]:

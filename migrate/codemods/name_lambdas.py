@@ -105,21 +105,7 @@ class NameLambdas(Codemod):
                 return f"_{up.arg}"
             up = facts.scopes.parents.get(up)
         if isinstance(up, ast.Call) and up.func is not node:
-            full = facts.names.resolve(up.func) or ""
-            if full == "functools.partial" and up.args[0] is node:
-                return self._place(facts, up, depth)
-            if isinstance(up.func, ast.Name) and up.func.id == "setattr" and _is_kept_by(facts, up, node):
-                return "_kept"
-            if full in TAKES:
-                return "_lr_lambda" if "lr_scheduler" in full else "_transform"
-            if _is_data_set(facts, _class_named(facts, up.func)):
-                return "_transform"
-            if full == "torch.utils.data.DataLoader" and node in up.args[6:]:
-                return "_collate_fn" if node is up.args[6] else "_worker_init_fn"
-            f = up.func
-            if isinstance(f, ast.Attribute) and f.attr in ("append", "insert", "extend") and depth < 3:
-                return self._by_name(facts, f.value, depth, True)
-            return "_hook" if is_hook_of_module(facts, up) else None
+            return self._given_to(facts, up, node, depth)
         if isinstance(up, ast.AugAssign):
             return self._by_name(facts, up.target, depth, True)
         target = up.targets[0] if isinstance(up, ast.Assign) and len(up.targets) == 1 else None
@@ -141,6 +127,24 @@ class NameLambdas(Codemod):
             if target.attr in KEYWORDS or _is_data_set(facts, _class_of(facts, target.value)):
                 return f"_{target.attr.lstrip('_')}"  # data.transform = node
         return None
+
+    def _given_to(self, facts: Facts, up: ast.Call, node: ast.expr, depth: int) -> str | None:
+        """What to call a function that is an argument of a call."""
+        full = facts.names.resolve(up.func) or ""
+        if full == "functools.partial" and up.args[0] is node:
+            return self._place(facts, up, depth)
+        if isinstance(up.func, ast.Name) and up.func.id == "setattr" and _is_kept_by(facts, up, node):
+            return "_kept"
+        if full in TAKES:
+            return "_lr_lambda" if "lr_scheduler" in full else "_transform"
+        if _is_data_set(facts, _class_named(facts, up.func)):
+            return "_transform"
+        if full == "torch.utils.data.DataLoader" and node in up.args[6:]:
+            return "_collate_fn" if node is up.args[6] else "_worker_init_fn"
+        f = up.func
+        if isinstance(f, ast.Attribute) and f.attr in ("append", "insert", "extend") and depth < 3:
+            return self._by_name(facts, f.value, depth, True)
+        return "_hook" if is_hook_of_module(facts, up) else None
 
     def _by_name(self, facts: Facts, target: ast.expr, depth: int, within: bool) -> str | None:
         """`warm = lambda e: ...` that is given to a schedule or a loader by its name; `within` for one of several."""

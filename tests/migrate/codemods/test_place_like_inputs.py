@@ -446,3 +446,9 @@ def test_what_an_inner_loop_brings_to_the_cpu_comes_back():
         "        for _ in range(2):\n            z = y.cuda()\n            y = y.cpu()\n",
     )
     assert "z = y\n" not in migrate_text(inner, is_script=False).text
+
+
+def test_an_option_named_cuda_is_no_tensor():
+    made = "import torch\ndef make(given, n):\n    noise = torch.zeros(n)\n    if given.cuda:\n        noise = noise.cuda()\n    return noise\n"
+    assert "given.device" not in migrate_text(made).text
+    assert "given.device" in migrate_text(made.replace("given.cuda", "given.cuda().any()")).text

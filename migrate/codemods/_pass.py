@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import libcst as cst
 
+from ..facts.operands import tightness
 from ._positions import Range, positions_of
 from .base import Change, Key, NotFound
 from .rewrites import DropArgument
@@ -18,6 +19,12 @@ SMALL = (cst.BaseSmallStatement,)
 COMPOUND = (cst.BaseCompoundStatement,)
 PLANNED_IN = (cst.BaseStatement, cst.BaseExpression)
 BRANCHING = (cst.If, cst.For, cst.While, cst.Try)
+# what stands beside an operator, a dot or a bracket there
+OPERATING = (cst.Attribute, cst.Call, cst.Subscript, cst.Await, cst.BinaryOperation, cst.BooleanOperation, cst.IfExp,
+             cst.UnaryOperation, cst.Comparison, cst.ComparisonTarget, cst.CompFor, cst.CompIf)  # fmt: skip
+BESIDE = frozenset("value func left right expression comparator iter test body".split())
+LOOSE = (cst.BooleanOperation, cst.BinaryOperation, cst.Comparison, cst.UnaryOperation, cst.IfExp, cst.Lambda,
+         cst.NamedExpr, cst.Await, cst.Yield, cst.Tuple)  # fmt: skip
 PLAIN = (str, bool, int, cst.MaybeSentinel)
 INERT = frozenset(  # fields with nothing to be planned in
     "lpar rpar lbracket rbracket lbrace rbrace comma colon semicolon equal leading_lines lines_after_decorators header "
@@ -149,6 +156,8 @@ class Pass:
                 if isinstance(after, cst.FlattenSentinel):
                     raise TypeError(f"{name} of {node.__class__.__name__} is one node")
             if after is not before:
+                if isinstance(after, LOOSE) and name in BESIDE and isinstance(node, OPERATING):
+                    after = _as_tight(before, after)
                 changes[name] = None if isinstance(after, cst.RemovalSentinel) else after
         return self._left(kind, node, node.with_changes(**changes) if changes else node)
 
@@ -218,6 +227,14 @@ class Pass:
     def _close_module(self, original: cst.Module, updated: cst.Module) -> cst.Module:
         body, footer = _close_gaps(updated.body, updated.footer)
         return updated if body is updated.body else updated.with_changes(body=body, footer=footer)
+
+
+def _as_tight(before: Any, after: Any) -> Any:
+    """An operand in parentheses where it holds together less than the one before it did."""
+    code = cst.Module([]).code_for_node
+    if after.lpar or tightness(code(after)) >= tightness(code(before)):
+        return after
+    return after.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
 def _close_gaps(body: Sequence[Any], footer: Sequence[cst.EmptyLine]) -> tuple[Sequence[Any], Sequence[cst.EmptyLine]]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
+from ..facts.operands import joined
 from ..facts.options import option_name
 from ..facts.process_names import FLAG_NAME, RANK_NAME, WORLD_NAME
 from ..facts.script import Facts
@@ -128,9 +129,11 @@ class PlainBranches(Codemod):
                 says = f"`{facts.short(node.test)}` is {bool(known.value)} in a plain script: {WHY}"
                 inside.update([*walk(node.test), *walk(other)])
                 yield Change(node, self.edit(facts, node, says), take_branch(field), (node.test, other))
-            elif _is_condition(node) or node in tests or self._is_shuffle(facts, node):
+                continue
+            asks = _is_condition(node) or node in tests or self._is_shuffle(facts, node)
+            if asks and (changes := list(self._condition(facts, node, node in tests))):
                 inside.update(walk(node))
-                yield from self._condition(facts, node, node in tests)
+                yield from changes
 
     def _is_shuffle(self, facts: Facts, node: ast.AST) -> bool:
         up = facts.scopes.parents.get(node)
@@ -153,7 +156,7 @@ class PlainBranches(Codemod):
         if new is None:
             return
         gone = tuple(n for n in walk(node) if isinstance(n, ast.Name | ast.Attribute) and n not in self._kept)
-        says = f"`{facts.short(node)}` became `{new}`: {WHY}"
+        says = f"`{facts.short(node)}` became `{' '.join(new.split())}`: {WHY}"
         yield Change(node, self.edit(facts, node, says), source(new), gone)
 
     def _names_sampler(self, facts: Facts, node: ast.expr, k: ast.keyword) -> bool:
@@ -171,7 +174,7 @@ class PlainBranches(Codemod):
         left = [v for v in test.values if self.worlds.by_rank(v) is not True]
         if len(left) == len(test.values) or any(self.worlds.by_rank(n) is not None for v in left for n in _exprs(v)):
             return None
-        return " and ".join(facts.text.get(v) for v in left)
+        return joined((facts.text.get(v) for v in left), "and")
 
     def _simplified(self, facts: Facts, node: ast.expr, asked: bool = True) -> str | None:
         """The source of a condition as it is in a plain script; None when it is the same."""
@@ -195,9 +198,7 @@ class PlainBranches(Codemod):
         if all(new is None for _, new in parts):
             return None
         left = [facts.text.get(v) if new is None else new for v, new in parts if new != passes]
-        word = " and " if passes == "True" else " or "
-        new = word.join(left)
-        return f"({new})" if "\n" in new else new
+        return joined(left, "and" if passes == "True" else "or") if left else passes
 
     # -- what nothing reads any more --------------------------------------------------------------------------
 

@@ -57,9 +57,7 @@ class PlainNumbers(Codemod):
                 told = f"`{facts.short(node)}`: the rate was scaled with the number of processes; it is that of one now"
                 self.left.append(Note(at[0], at[1] + 1, self.code, told))
             new = facts.text.get(left)
-            rewrite = (
-                bare(new) if self._stands_alone(facts, whole, left) else source(f"({new})" if "\n" in new else new)
-            )
+            rewrite = bare(new) if self._stands_alone(facts, whole, left) else source(new)
             yield Change(whole, self.edit(facts, whole, says), rewrite, (part,))
 
     def _stands_alone(self, facts: Facts, whole: ast.expr, left: ast.expr) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 from ..facts.choice import _fold, accelerator
 from ..facts.devices import argument_at, default_of
 from ..facts.nodes import walk
+from ..facts.operands import joined
 from ..facts.scalers import Scalers, Unfollowed
 from ..facts.script import Facts
 from .amp_in_modules import AUTOCAST
@@ -263,7 +264,7 @@ class PrecisionOfLoops(Codemod):
         if when and there in when.split(" and "):
             there = when
         elif when and not (names and _fold(facts, names[0], 0) is True):  # more than whether there is a card
-            there = f"{when} and {there}" if " or " not in when else f"({when}) and {there}"
+            there = joined([when, there], "and")
         return f'{asked} if {there} else "32-true"'
 
 

@@ -7,6 +7,7 @@ import re
 
 from ..facts.devices import argument_at
 from ..facts.nodes import walk
+from ..facts.operands import negated
 from ..facts.script import Facts
 from .sampler_uses import Use
 
@@ -57,8 +58,7 @@ def by_branch(facts: Facts, use: Use) -> str | None:
     if said == ["True", None]:
         return source
     if said == [None, "True"]:
-        plain = isinstance(test, ast.Name | ast.Attribute)
-        return f"not {source}" if plain else f"not ({source})"
+        return negated(source)
     return f"{said[0] or False} if {source} else {said[1] or False}"
 
 

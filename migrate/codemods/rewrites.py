@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..facts.operands import ANY, closed
+
 
 def _with_parentheses(updated: Any, part: Any) -> Any:
-    """A part in the place of the whole, inside the parentheses that stood around the whole."""
+    """A part in the place of the whole, inside the parentheses that stood around the whole.
+
+    Over several lines it gets its own; where it stands beside operators, the pass sees to it.
+    """
     if not updated.lpar:
-        return part
+        return _on_its_own(part)
     return part.with_changes(lpar=[*updated.lpar, *part.lpar], rpar=[*part.rpar, *updated.rpar])
+
+
+def _on_its_own(part: Any) -> Any:
+    """An expression that was within parentheses of others, which may have kept its lines together."""
+    import libcst as cst
+
+    if part.lpar or isinstance(part, cst.Name) or "\n" not in (text := cst.Module([]).code_for_node(part)):
+        return part
+    return part if closed(text, ANY) == text else part.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
 def unwrap(original: Any, updated: Any) -> Any:
@@ -118,7 +132,11 @@ def source(new: str) -> Any:
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 
-        return _with_parentheses(updated, cst.parse_expression(new))
+        part = closed(new, ANY)
+        expression: Any = cst.parse_expression(part)
+        if part != new and updated.lpar:
+            return expression.with_changes(lpar=updated.lpar, rpar=updated.rpar)
+        return _with_parentheses(updated, expression)
 
     return rewrite
 

@@ -9,6 +9,7 @@ import ast
 
 from .devices import AVAILABILITY, DEVICE_MAKERS
 from .nodes import walk
+from .operands import joined, negated
 from .scopes import Scope
 from .script import Facts
 
@@ -141,11 +142,7 @@ def _fold(facts: Facts, node: ast.expr, depth: int) -> Truth:
         return node.id
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         inner = _fold(facts, node.operand, depth + 1)
-        return (
-            (not inner)
-            if isinstance(inner, bool)
-            else (inner[4:] if inner.startswith("not ") else f"not {_closed(inner)}")
-        )
+        return (not inner) if isinstance(inner, bool) else negated(inner)
     if isinstance(node, ast.BoolOp):
         return _fold_bool(facts, node, depth)
     if isinstance(node, ast.IfExp):
@@ -179,11 +176,7 @@ def _fold_bool(facts: Facts, node: ast.BoolOp, depth: int) -> Truth:
     left = [p for p in parts if isinstance(p, str)]
     if not left:
         return not stops
-    return left[0] if len(left) == 1 else (" or " if stops else " and ").join(_closed(p) for p in left)
-
-
-def _closed(text: str) -> str:
-    return f"({text})" if " and " in text or " or " in text else text
+    return joined(left, "or" if stops else "and")
 
 
 def _typed_device(facts: Facts) -> str | None:

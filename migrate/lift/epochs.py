@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..facts.nodes import walk
+from ..facts.operands import FACTOR, TERM, closed
 from ..facts.script import Facts
 from .recipe import Recipe
 
@@ -24,14 +25,13 @@ def max_epochs(facts: Facts, recipe: Recipe) -> str:
             rest = last.right.value - first.value if isinstance(last.right.value, int) else None
             if rest == 0:
                 return facts.text.get(last.left)
-    left = f"({text})" if isinstance(last, ast.BinOp | ast.IfExp) else text
-    right = facts.text.get(first)
-    return f"{left} - {right}" if isinstance(first, ast.Name | ast.Constant | ast.Attribute) else f"{left} - ({right})"
+    left = f"({text})" if isinstance(last, ast.BinOp) else closed(text, TERM)
+    return f"{left} - {closed(facts.text.get(first), FACTOR)}"
 
 
 def epoch_expression(first: str | None) -> str:
     """The script's epoch number in a method; `first` is the source of its first epoch there."""
-    return "self.current_epoch" if first is None else f"self.current_epoch + {first}"
+    return "self.current_epoch" if first is None else f"self.current_epoch + {closed(first, FACTOR)}"
 
 
 def epoch_afterwards(facts: Facts, recipe: Recipe) -> str:
@@ -41,7 +41,7 @@ def epoch_afterwards(facts: Facts, recipe: Recipe) -> str:
         return "trainer.current_epoch - 1"
     if isinstance(first, ast.Constant) and first.value == 1:
         return "trainer.current_epoch"
-    return f"trainer.current_epoch - 1 + {facts.text.get(first)}"
+    return f"trainer.current_epoch - 1 + {closed(facts.text.get(first), FACTOR)}"
 
 
 def free_epoch_name(facts: Facts, recipe: Recipe) -> str:
@@ -54,9 +54,9 @@ def free_epoch_name(facts: Facts, recipe: Recipe) -> str:
         given |= {a.arg for a, v in zip(p.function.args.args, p.call.args, strict=False) if _is_name(v, name)}
         scope = facts.scopes.by_node[p.function]
         taken |= ({*scope.stores, *scope.params} | {n.id for n in walk(p.function) if isinstance(n, ast.Name)}) - given
-    if name in taken and not _reads_global(facts, recipe, name):
+    if name in taken and not _is_read(facts, recipe, name):
         name = "epoch"
-    while name in taken and not _reads_global(facts, recipe, name):
+    while name in taken and not _is_read(facts, recipe, name):
         name += "_"
     return name
 
@@ -65,8 +65,9 @@ def _is_name(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _reads_global(facts: Facts, recipe: Recipe, name: str) -> bool:
-    """Whether passes only read the name, as the global that the loop of the module counts with."""
+def _is_read(facts: Facts, recipe: Recipe, name: str) -> bool:
+    """Whether passes only read the name, as what the loop around them counts with: a global, or of the function."""
     passes = [p.function for p in (recipe.train, recipe.evaluate) if p is not None and p.function is not None]
     scopes = [facts.scopes.by_node[f] for f in passes]
-    return recipe.trunk is None and not any(name in s.stores or name in s.params for s in scopes)
+    own = facts.scopes.scope_of(recipe.epoch_loop)
+    return not any(name in s.stores or name in s.params or s.lookup(name) not in (own, None) for s in scopes)

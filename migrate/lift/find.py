@@ -65,6 +65,9 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
         evaluate, between, after = evaluation(facts, rest)
     except CannotLift as why:
         evaluate, between, after, unlifted = None, rest, [], why
+    passes = [p.function for p in (train, evaluate) if p is not None and p.function is not None]
+    gone = [f for f in passes if len(facts.devices.uses_of_function(f)) == 1]  # they may be defined in the loop
+    before, between, after = ([s for s in block if s not in gone] for block in (before, between, after))
     if train.function is None:
         train.after, between = between, []
     check_networks(facts, train)

@@ -67,7 +67,8 @@ def _assemble(facts: Facts, recipe: Recipe, lifted: Lifted) -> str:
         at, _ = facts.text.line_span(line, line)
         edits.append((at, at, newline.join(lines) + newline))
     text = newline.join(lifted.class_lines)
-    functions = sorted(lifted.removed, key=lambda f: f.lineno)
+    with_loop = [f for f in lifted.removed if recipe.epoch_loop in facts.scopes.ancestors(f)]  # these go with it
+    functions = sorted((f for f in lifted.removed if f not in with_loop), key=lambda f: f.lineno)
     placed = False
     for f in functions:
         first, last = splice.with_comments(f)

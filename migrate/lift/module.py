@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..facts.nodes import walk
+from ..facts.operands import FACTOR, closed
 from ..facts.script import Facts
 from ..report import Edit, Note
 from .chunks import Chunk, Variable
@@ -241,7 +242,8 @@ class ModuleBuilder(Rewriter):
             kept = self.variables.attributes.get(var) if passing.index is not None else None
             if passing.index is not None and (passing.index_start is not None or kept is not None or index == batch):
                 index = "batch_idx"
-                start = f" + {self.facts.text.get(passing.index_start)}" if passing.index_start is not None else ""
+                first = passing.index_start
+                start = f" + {closed(self.facts.text.get(first), FACTOR)}" if first is not None else ""
                 unpack.append(f"{f'self.{kept}' if kept is not None else passing.index} = batch_idx{start}")
             signature = f"def {hook}(self, {batch}, {index}):"
             head = unpack

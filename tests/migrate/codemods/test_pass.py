@@ -7,6 +7,7 @@ import pytest
 from ptmigrate.migrate.codemods._pass import Pass, rewritten
 from ptmigrate.migrate.codemods._positions import positions_of
 from ptmigrate.migrate.codemods.base import Change, NotFound
+from ptmigrate.migrate.codemods.rewrites import take_argument
 from ptmigrate.migrate.report import Edit
 
 TEXT = "def f(x):\n    a = g(x)  # one\n    return [h(i, j=k(a)) for i in x]\n\n\ny = f(1)\n"
@@ -50,3 +51,18 @@ def test_several_in_the_place_of_one_expression_are_refused():
 def test_what_is_not_there_is_told():
     with pytest.raises(NotFound):
         rewritten(TEXT, {("Call", 3, 20, 3, 23): change(None)})
+
+
+@pytest.mark.parametrize(
+    ("line", "became"),
+    [("f(g(a + b).x)", "f((a + b).x)"), ("-g(a + b)", "-(a + b)"), ("g(a * b) + c", "(a * b) + c"),
+     ("g(a if b else c)[0]", "(a if b else c)[0]"), ("not g(a or b)", "not (a or b)"), ("not g(a < b)", "not (a < b)"),
+     ("[i for i in g(a or b)]", "[i for i in (a or b)]"),
+     ("(g(a + b)).x", "(a + b).x"), ("x = g(a\n+ b)", "x = (a\n+ b)"), ("f(x, g(a or b))", "f(x, a or b)"),
+     ("g(a, b)(c)", "a(c)"), ("c < g(a < b)", "c < (a < b)"), ("c and g(a or b)", "c and (a or b)")],
+)  # fmt: skip
+def test_an_argument_in_the_place_of_its_call_is_held_together(line, became):
+    tree = ast.parse(line)
+    call = next(n for n in ast.walk(tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == "g")
+    place = (call.lineno, call.col_offset, call.end_lineno, call.end_col_offset)
+    assert rewritten(line, {("Call", *place): change(take_argument(0))}) == became

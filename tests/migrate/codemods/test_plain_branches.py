@@ -299,3 +299,33 @@ def test_an_option_of_the_launcher_under_another_name():
 def test_a_rate_that_an_entry_scales_is_told(line, told):
     result = migrated(HEAD + INIT + line + "\n", "PTM420")
     assert line in result.text and [n.code for n in result.attention] == (["PTM420"] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if rank == 0 and (x or y):\n    copy(x)", "if is_global_zero() and (x or y):\n    copy(x)"),
+        ("if x and (rank == 0 or y):\n    copy(x)", "if x and (is_global_zero() or y):\n    copy(x)"),
+        ("if x and dist.is_initialized() and (y or z):\n    copy(x)", None),
+        ("if x and not dist.is_initialized() and (y or z):\n    copy(x)", "if x and (y or z):\n    copy(x)"),
+        ("if not dist.is_initialized() and (y or z):\n    copy(x)", "if y or z:\n    copy(x)"),
+        ("if x and (dist.is_initialized() or y or z):\n    copy(x)", "if x and (y or z):\n    copy(x)"),
+        ("if x or dist.is_initialized() or y and z:\n    copy(x)", "if x or y and z:\n    copy(x)"),
+        ("if x and rank == 0 and (y or z):\n    print(x)", "if x and (y or z):\n    print(x)"),
+        ("if rank == 0 and (y or z):\n    print(x)", "if y or z:\n    print(x)"),
+        ("if rank == 0 and (y if x else z):\n    print(x)", "if y if x else z:\n    print(x)"),
+        ("if x and rank == 0 and (y if x else z):\n    print(x)", "if x and (y if x else z):\n    print(x)"),
+        ("if (rank == 0) and ((x is None)\n                    or (y < x)):\n    print(x)", "if ((x is None)\n                    or (y < x)):\n    print(x)"),
+        ("if x and (rank == 0) and ((x is None)\n                    or (y < x)):\n    print(x)", "if x and ((x is None)\n                    or (y < x)):\n    print(x)"),
+        ("best = (rank == 0 and\n        x)", "best = (is_global_zero() and x)"),
+        ("f(batch_size=(a + b) // dist.get_world_size() * 2)", "f(batch_size=(a + b) * 2)"),
+        ("y = (x if rank == 0 and (x or z) else z)", "y = (x if is_global_zero() and (x or z) else z)"),
+        ("y = (a if dist.is_initialized() else b or c) and d", "y = (b or c) and d"),
+    ],
+)  # fmt: skip
+def test_what_stood_in_parentheses_still_holds_together(before, after):
+    if after is None:
+        assert "copy" not in migrated(HEAD + INIT + before + "\n", "PTM420").text
+        return
+    head = HEAD.replace("as mp\n", "as mp\nfrom ptmigrate.runtime import is_global_zero\n") if "zero" in after else HEAD
+    check(HEAD + INIT + before + "\n", head + after + "\n", select="PTM420")

@@ -48,3 +48,13 @@ AUTO = None
 )
 def test_the_users_choice_is_the_trainers(source, chosen):
     assert accelerator(Facts("import torch\n" + source + "\n")) == chosen
+
+
+@pytest.mark.parametrize(
+    ("test", "chosen"),
+    [("not (not args.cpu and args.gpu)", "not (not args.cpu and args.gpu)"), ("not (not args.cpu)", "args.cpu"),
+     ("args.a and (args.b or torch.cuda.is_available())", "args.a"), ("args.a and (args.b or args.c)", None)],
+)  # fmt: skip
+def test_conditions_keep_their_parentheses(test, chosen):
+    facts = Facts(f"import torch\ndevice = 'cuda' if {test} else 'cpu'\n")
+    assert accelerator(facts) == f'"auto" if {chosen or test} else "cpu"'

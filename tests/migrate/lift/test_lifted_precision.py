@@ -1,5 +1,7 @@
 """T10: autocast and GradScaler of a loop become the Trainer's precision=, or stay and are told of; both run."""
 
+import textwrap
+
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
@@ -253,3 +255,11 @@ def test_a_function_that_is_also_called_without_keeps_its_scaler():
 def test_a_module_that_a_script_imports_is_left():
     source = script("scaler = GradScaler()", SCALED.format(on=""))
     assert "GradScaler()" in migrate_text(source, is_script=False).text
+
+
+@pytest.mark.parametrize("loss", ["loss + 2", "loss / 4", "-loss", "(loss if a.any() else b)"])
+def test_a_scaled_expression_is_the_loss_as_a_whole(loss):
+    step = SCALED.replace("scaler.scale(loss)", f"scaler.scale({loss.strip('()')})").format(on="")
+    script = SCRIPT.format(before="scaler = GradScaler()", step=textwrap.indent(step, " " * 8))
+    before, result = run(script), migrate_text(script)
+    assert "scaler" not in result.text and run(result.text).losses == before.losses

@@ -1,6 +1,9 @@
 """Training, evaluation, the best weights and early stopping in one scope: lifted, run before and after."""
 
+import re
+
 import pytest
+from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.lift.test_same_run import HEAD
 from tests.migrate.running import check_same
@@ -83,3 +86,52 @@ for epoch in range(3):
 def test_a_loader_that_every_epoch_makes():
     result = check_same(MADE_ANEW, "module")
     assert "def train_dataloader(self):" in result and "reload_dataloaders_every_n_epochs=1" in result
+
+
+IN_THE_LOOP = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+torch.manual_seed(0)
+x = torch.randn(32, 4)
+loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8, shuffle=True)
+epoch = 'not the number'
+def main(epochs=None):
+    net = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    best = None
+    for epoch in range(2, epochs or 4):
+        def step():
+            # a pass
+            for i, (a, b) in enumerate(loader):
+                optimizer.zero_grad()
+                loss = (net(a) - b).pow(2).mean()
+                loss.backward()
+                optimizer.step()
+                if i % 2 == 0:
+                    print(f'[{epoch + 1}, {i:5}] {loss:.3f}')
+
+        def test():
+            s = 0
+            for a, b in loader:
+                s += (net(a) - b).pow(2).sum().item()
+            return s / len(loader.dataset)
+        step()
+        val = test()
+        print(epoch, val)
+        if best is None or best < val:
+            best = val
+    print(best)
+main()
+"""
+
+
+def test_passes_that_are_defined_in_the_epoch_loop():
+    text = check_same(IN_THE_LOOP, "module")
+    assert "def step" not in text and "def test" not in text
+    assert not re.search(r"\bepoch_\b", text)
+    assert "(epochs or 4) - 2" in text
+
+
+def test_one_that_is_called_elsewhere_too_stays_in_the_loop():
+    text = IN_THE_LOOP.replace("        val = test()\n", "        print(test())\n        val = test()\n")
+    assert "def test" in migrate_text(text).text

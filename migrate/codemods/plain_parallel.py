@@ -1,6 +1,7 @@
-"""T9: `data_parallel(net, x)` is `net(x)`, and `model.no_sync()` has nothing to hold back in a plain script.
+"""T9: `data_parallel(net, x)` is `net(x)`; `model.no_sync()` holds nothing back and `model.join()` waits for nobody.
 
-The gradients of a step are the same whether the ranks' messages of a micro-batch are sent at once or with the last one.
+The gradients of a step are the same whether the ranks' messages of a micro-batch are sent at once or with the last one,
+and the runtime gives every process as many batches.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from .rewrites import body_only, source
 
 FUNCTION = "torch.nn.parallel.data_parallel"
 NOTHING = "contextlib.nullcontext"
+JOIN = ("torch.distributed.algorithms.Join", "torch.distributed.algorithms.join.Join")
+HELD = ("no_sync", "join(", "Join")
 
 
 class PlainParallel(Codemod):
@@ -24,7 +27,7 @@ class PlainParallel(Codemod):
     name = "plain-parallel"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
-        if "no_sync" in facts.text.text:
+        if any(name in facts.text.text for name in HELD):
             yield from self._held_back(facts)
         if "data_parallel" in facts.text.text:
             yield from self._functions(facts)
@@ -33,28 +36,50 @@ class PlainParallel(Codemod):
 
     def _held_back(self, facts: Facts) -> Iterator[Change]:
         wrapped = Distribution(facts).wrapped_names
-        held = [a for a in facts.walk(ast.Attribute) if a.attr == "no_sync" and _last(a.value) in wrapped]
+        held = [a for a in facts.walk(ast.Attribute) if self._is_held(facts, a) and _last(a.value) in wrapped]
+        joined = [c.func for c in facts.walk(ast.Call) if facts.names.resolve(c.func) in JOIN]
         gone: set[ast.AST] = set()
         for s in facts.walk(ast.With):
             item = s.items[0].context_expr
-            if len(s.items) == 1 and any(a in held for a in walk(item)) and self._does_nothing(facts, item, held):
+            nothing = [*held, *joined]
+            if (
+                len(s.items) == 1
+                and any(n in nothing for n in walk(item))
+                and self._does_nothing(facts, item, nothing)
+                and s.items[0].optional_vars is None
+            ):
                 gone.update(walk(item))
                 says = f"`with {facts.short(item)}:` removed: the runtime brings the gradients together"
                 yield Change(s, self.edit(facts, item, says), body_only, (s.items[0],))
         for a in held:
             if a not in gone and not facts.in_formatted_string(a):
-                new, imports = self._nothing(facts)
-                says = f"`{facts.short(a)}` became `{new}`: the runtime brings the gradients together"
-                yield Change(a, self.edit(facts, a, says), source(new), (a.value,), Insertion(1, "", imports))
+                yield self._becomes_nothing(facts, a, (a.value,), "")
+        for f in joined:
+            call = facts.scopes.parents[f]
+            if f not in gone and not facts.in_formatted_string(f):
+                yield self._becomes_nothing(facts, call, tuple(ast.iter_child_nodes(call)), "()")
 
-    def _does_nothing(self, facts: Facts, item: ast.expr, held: list[ast.Attribute]) -> bool:
-        """`model.no_sync()`, `nullcontext()`, or a choice between them that only looks at values."""
+    def _becomes_nothing(self, facts: Facts, node: ast.AST, parts: tuple[ast.AST, ...], called: str) -> Change:
+        new, imports = self._nothing(facts)
+        says = f"`{facts.short(node)}` became `{new}{called}`: the runtime brings the gradients together"
+        return Change(node, self.edit(facts, node, says), source(new + called), parts, Insertion(1, "", imports))
+
+    def _is_held(self, facts: Facts, a: ast.Attribute) -> bool:
+        """`model.no_sync`, and the `model.join()` of a `with`: threads and texts have a join(), too."""
+        call = facts.scopes.parents.get(a)
+        opened = isinstance(call, ast.Call) and isinstance(facts.scopes.parents.get(call), ast.withitem)
+        return a.attr == "no_sync" or (a.attr == "join" and opened and not call.args)  # type: ignore[union-attr]
+
+    def _does_nothing(self, facts: Facts, item: ast.expr, held: list[ast.expr]) -> bool:
+        """`model.no_sync()`, `nullcontext()`, or a choice between them that only looks at values; `Join([model])`."""
         if isinstance(item, ast.IfExp):
             looks = not any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in walk(item.test))
             return looks and all(self._does_nothing(facts, part, held) for part in (item.body, item.orelse))
-        if not isinstance(item, ast.Call) or item.args or item.keywords:
+        if not isinstance(item, ast.Call):
             return False
-        return item.func in held or facts.names.resolve(item.func) == NOTHING
+        if item.func in held:
+            return True
+        return not item.args and not item.keywords and facts.names.resolve(item.func) == NOTHING
 
     def _nothing(self, facts: Facts) -> tuple[str, list[str]]:
         """The name of `nullcontext` here, and the import that it needs."""

@@ -54,6 +54,21 @@ def _moves(facts: Facts) -> list[tuple[ast.expr, bool]]:
         for side, means in ((choice.body, True), (choice.orelse, False)):
             if isinstance(side, ast.Call) and facts.devices.moved(side) is not None:
                 found += [(choice.test, means)] if _is_choice(facts, choice.test) else []
+    others = {t for c in facts.walk(ast.Call) for t in _otherwise(facts, c)} if found else set()
+    return [(test, means) for test, means in found if _fold(facts, test, 0) not in others]
+
+
+def _otherwise(facts: Facts, call: ast.Call) -> list[Truth]:
+    """The conditions that are false where a call goes to a card: `model.cuda(gpu) if gpu else model.cuda()`."""
+    if not (isinstance(call.func, ast.Attribute) and call.func.attr == "cuda" and facts.devices.moved(call)):
+        return []
+    child: ast.AST = call
+    found: list[Truth] = []
+    for up in facts.scopes.ancestors(call):
+        if isinstance(up, ast.If | ast.IfExp) and child is not up.test:
+            positive = child is up.body if isinstance(up, ast.IfExp) else child in up.body
+            found += [] if positive else [_fold(facts, up.test, 0)]
+        child = up
     return found
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 MEMORY = ("io.BytesIO", "io.StringIO")
 OWN = ("uuid.", "tempfile.", "os.getpid")
+SHARED = ("tempfile.gettempdir", "tempfile.gettempprefix")  # one folder for all processes
 
 
 def saves_its_own(facts: Facts, call: ast.Call) -> bool:
@@ -25,7 +26,7 @@ def is_own(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     """Whether the value, or a part of it, comes from what gives every process another."""
     for n in walk(node):
         full = (facts.names.resolve(n.func) or "") if isinstance(n, ast.Call) else ""
-        if full in MEMORY or full.startswith(OWN):
+        if full in MEMORY or (full.startswith(OWN) and not full.startswith(SHARED)):
             return True
         made = _made(facts, n) if depth < 4 else None
         if made and all(is_own(facts, v, depth + 1) for v in made):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .devices import argument_at
 from .nodes import walk
 
 if TYPE_CHECKING:
@@ -82,8 +83,9 @@ def _own_processes(facts: Facts) -> Refusal | None:
     for call in facts.walk(ast.Call):
         if not _makes_process(facts, call):
             continue
-        target = next((k.value for k in call.keywords if k.arg == "target"), None)
-        trains = isinstance(target, ast.Name) and _trains(facts, target.id)
+        target = argument_at(call, "target", 1)
+        given = argument_at(call, "args", 3)
+        trains = any(_trains(facts, name) for part in (target, given) if part is not None for name in _names(part))
         if shared and (trains or isinstance(target, ast.Name | ast.Attribute)):
             return Refusal(
                 call,
@@ -116,9 +118,14 @@ def _trains(facts: Facts, name: str) -> bool:
         seen.add(f.name)
         if any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in walk(f)):
             return True
-        queue += list(_named(f))
+        queue += list(_names(f))
     return False
 
 
-def _named(f: ast.FunctionDef) -> Iterator[str]:
-    return (n.id for n in walk(f) if isinstance(n, ast.Name))
+def _names(node: ast.AST) -> Iterator[str]:
+    """The names that it reads; `run` of `self.run`, too."""
+    for n in walk(node):
+        if isinstance(n, ast.Name):
+            yield n.id
+        elif isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "self":
+            yield n.attr

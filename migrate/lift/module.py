@@ -202,9 +202,11 @@ class ModuleBuilder(Rewriter):
                     used_epoch.add(chunk.hook)
                 declared.setdefault(chunk.hook, set()).update(self._globals_written(chunk))
         if self.recipe.reloads:
-            value = self._expression(self.recipe.train.loader, self.chunks[1])
-            bodies.setdefault("train_dataloader", []).append(f"return {value}")
-            if self._reads_epoch_in(names_of(self.recipe.train.loader)):
+            loader = self.recipe.train.loader
+            value = self._expression(loader, self.chunks[1])
+            given = self._given_lines(names_of(loader), {n.id for n in _names(self.chunks[1].statements)})
+            bodies.setdefault("train_dataloader", []).extend([*given, f"return {value}"])
+            if self._reads_epoch_in(names_of(loader)):
                 used_epoch.add("train_dataloader")
         if self.lasting.number is not None:
             number = f"self.{self.variables.attributes[self.lasting.number]} = -1  # a process may be given no batch"
@@ -381,6 +383,11 @@ class ModuleBuilder(Rewriter):
             elif var.owner == chunk.owner and var.name in used:
                 lines.append(f"{var.name} = {self.facts.text.get(value)}")
         return lines
+
+    def _given_lines(self, names: list[ast.Name], known: set[str]) -> list[str]:
+        """Parameters that only the loader's expression reads: `print_freq = 10` for `log(loader, print_freq)`."""
+        given = {n.id: value for n in names if isinstance(value := self.binder.variable(n), ast.expr)}
+        return [f"{name} = {self._expression(value, None)}" for name, value in given.items() if name not in known]
 
     def _optimizer_lines(self, chunk: Chunk) -> list[str]:
         """A manual step takes its optimizers by the names that the script gave them."""

@@ -27,6 +27,16 @@ REFUSED = {
         "def init(rank, fn):\n    fn(rank, run)\n\nProcess(target=init, args=(0, run)).start()\n",
         "starts the processes",
     ),
+    "a function that trains, given": (
+        "import torch\nimport torch.multiprocessing as mp\n" + TRAIN +
+        "def init(rank, fn):\n    fn(rank, 2)\n\nmp.Process(target=init, args=(0, train)).start()\n",
+        "starts the processes",
+    ),
+    "a method that trains": (
+        "import torch\nfrom multiprocessing import Process\nclass T:\n    " + TRAIN.replace("\n    ", "\n        ") +
+        "    def go(self):\n        Process(None, self.train, 'n', (0, 1)).start()\n",
+        "starts the processes",
+    ),
     "a context's processes": (
         "import torch\nimport multiprocessing\nctx = multiprocessing.get_context('spawn')\n" + TRAIN +
         "ctx.Process(target=train).start()\n",
@@ -64,6 +74,10 @@ NOT_REFUSED = {
         + "\nif __name__ == '__main__':\n    mp.spawn(work, nprocs=2)\n"
     ),
     "shared memory alone": "import torch\nbuffer = torch.zeros(3)\nbuffer.share_memory_()\n" + LOOP,
+    "processes that are given what trains not": (
+        "import torch\nimport multiprocessing as mp\ndef fill(q, n):\n    q.put(n)\n\n"
+        "mp.Process(target=fill, args=(q, size)).start()\n" + LOOP
+    ),
     "a function of that name": "import torch\ndef Process(target): ...\nProcess(None)\n" + LOOP,
 }
 

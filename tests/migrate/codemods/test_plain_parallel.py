@@ -69,6 +69,16 @@ WRAPPED = "from contextlib import nullcontext\nfrom torch.nn.parallel import Dis
         ("with (nullcontext() if last else net.no_sync()):\n    step()", "step()"),
         ("how = net.no_sync if i % 2 else nullcontext\nwith how():\n    step()",) * 2,
         ("with net.no_sync(), other():\n    step()", "with nullcontext(), other():\n    step()"),
+        ("with net.join():\n    step()", "step()"),
+        ("with net.join(divide_by_initial_world_size=False):\n    step()", "step()"),
+        (
+            "import torch.distributed.algorithms as a\nwith a.join.Join([net, opt]):\n    step()",
+            "import torch.distributed.algorithms as a\nstep()",
+        ),
+        (
+            "import torch.distributed as dist\nwith other(), dist.algorithms.Join([net]):\n    step()",
+            "import torch.distributed as dist\nwith other(), nullcontext():\n    step()",
+        ),
     ],
 )
 def test_nothing_is_held_back(before, after):
@@ -92,6 +102,10 @@ def test_what_is_not_wrapped_keeps_its_no_sync(source):
     "source",
     [
         "with db.no_sync():\n    step()",
+        "with thread.join():\n    step()",
+        "path = os.path.join(net, 'a')",
+        "net.join()",
+        "class Join:\n    pass\nwith Join([net]):\n    step()",
         "print(net.no_sync_steps)",
         "text = 'net.no_sync()'",
         "def no_sync():\n    return 3\nwith no_sync():\n    step()",

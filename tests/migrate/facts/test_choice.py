@@ -44,6 +44,16 @@ AUTO = None
         ("if len(args.gpus) > 0:\n    model.cuda()", '"auto" if len(args.gpus) > 0 else "cpu"'),
         ("x = 'a' if args.cuda else 'b'", AUTO),
         ("if args.cuda:\n    torch.cuda.manual_seed(1)", AUTO),
+        (  # which card, not whether
+            "if args.gpu is not None:\n    model.cuda(args.gpu)\nelse:\n    model.cuda()\n"
+            "if args.gpu is not None and torch.cuda.is_available():\n    x = x.cuda(args.gpu)",
+            AUTO,
+        ),
+        ("x = x.cuda(args.gpu) if args.gpu else x.cuda()\nif args.gpu:\n    y.cuda()", AUTO),
+        (
+            "if args.gpu is not None:\n    x = x.cuda(args.gpu)\nif args.all:\n    pass\nelse:\n    m.cuda()",
+            '"auto" if args.gpu is not None else "cpu"',
+        ),
     ],
 )
 def test_the_users_choice_is_the_trainers(source, chosen):

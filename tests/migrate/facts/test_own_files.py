@@ -47,6 +47,8 @@ def test_of_this_process_alone(source):
         "torch.save(x, 'a.pt')",
         "torch.save(x)",
         "torch.save(uuid.uuid4().hex, 'a.pt')",
+        "torch.save(x, tempfile.gettempdir() + '/a.pt')",
+        "torch.save(x, os.path.join(tempfile.gettempdirb().decode(), 'a.pt'))",
         "path = 'a.pt'\nif y:\n    path = uuid.uuid4().hex\ntorch.save(x, path)",
         "def f(path):\n    torch.save(x, path)\nf(g())",
         "import time\ntorch.save(x, time.strftime('%H') + '.pt')",  # in one second it is the same

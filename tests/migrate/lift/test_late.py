@@ -80,3 +80,10 @@ def test_without_a_loader_of_its_own_the_epoch_starts_as_before():
     text = text.replace("order.split(8):", "batches:")
     result = check_same(text, "manual")
     assert "def train_dataloader" not in result and "def on_train_epoch_start" in result
+
+
+@pytest.mark.parametrize(("by_name", "given"), [("size", "epoch, size=8"), ("size=8", "epoch")])
+def test_what_only_the_loader_reads_of_the_functions_parameters_is_known(by_name, given):
+    text = TEXT.format(size="size", first="print('first')").replace("epoch):", f"epoch, {by_name}):", 1)
+    text = text.replace("train(model, optimizer, epoch)\n\n", f"train(model, optimizer, {given})\n\n")
+    assert "size = 8" in check_same(text, "manual").split("def train_dataloader(self):")[1]

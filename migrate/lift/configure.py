@@ -84,7 +84,7 @@ def _stepped(facts: Facts, recipe: Recipe, binder: Binder) -> list[str]:
     stepped = {_trunk_name(binder, recipe, n, o.losses[0]) for n in o.optimizers if _every_batch_reads(recipe, n)}
     for n in optimizers:
         # a step that every batch takes would end the script as the constructor's call does: by a NameError
-        taken = n in binder.trunk_scope.stores and (not o.manual or n in stepped)
+        taken = n in binder.trunk_scope.stores and bound_before(binder, recipe, n) and (not o.manual or n in stepped)
         if not taken and not surely_bound(facts, recipe, binder, n):
             raise CannotLift(recipe.epoch_loop, f"`{n}` may have no value when the loop begins")
     return optimizers

@@ -64,17 +64,22 @@ def _is_strangers(facts: Facts, f: ast.FunctionDef, owner: ast.ClassDef) -> bool
 
 
 def _is_network(facts: Facts, node: ast.expr, f: ast.FunctionDef) -> bool:
-    """Whether an object is asked for what modules have, and the class of the method does not."""
+    """Whether an object is called, or asked for what modules have, and those of the method's class cannot be."""
     owner = facts.scopes.scope_of(f).node
     if not isinstance(owner, ast.ClassDef) or (owner.bases and not _of_object(owner)):
         return False
-    if any(isinstance(s, ast.FunctionDef) and s.name in OF_NETWORKS for s in owner.body):
+    own = {s.name for s in owner.body if isinstance(s, ast.FunctionDef)}
+    if own & {*OF_NETWORKS}:
         return False
     texts = {ast.unparse(node)}
     if isinstance(node, ast.Name) and (scope := facts.scopes.scope_of(node).lookup(node.id)) is not None:
         texts.update(ast.unparse(v) for v in values_of(facts, node.id, scope))
-    asked = (c.func for c in facts.walk(ast.Call) if isinstance(c.func, ast.Attribute) and c.func.attr in OF_NETWORKS)
-    return any(ast.unparse(a.value) in texts for a in asked)
+    for c in facts.walk(ast.Call):
+        asked = isinstance(c.func, ast.Attribute) and c.func.attr in OF_NETWORKS
+        called = isinstance(c.func, ast.Name | ast.Attribute) and "__call__" not in own
+        if (asked and ast.unparse(c.func.value) in texts) or (called and ast.unparse(c.func) in texts):  # type: ignore
+            return True
+    return False
 
 
 def _of_object(owner: ast.ClassDef) -> bool:

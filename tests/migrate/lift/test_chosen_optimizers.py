@@ -70,3 +70,21 @@ def test_one_branchs_optimizer_is_shown(other, gives):
     """What the other branch makes does what it does; a schedule of what is no optimizer is handed over all the same."""
     branches = CHOSEN[: CHOSEN.index("if args.opt")] + "if args.opt == 'other':" + SCHEDULED.replace("OTHER", other)
     assert gives in check_same(branches, "manual")
+
+
+def test_one_that_each_epoch_takes_by_a_name_of_its_own_is_not_lifted():
+    turns = """
+optimizers = [torch.optim.SGD(model.parameters(), lr=r) for r in (0.1, 0.2)]
+def fit(epochs):
+    for epoch in range(epochs):
+        optimizer = optimizers[epoch % 2]
+        for x, y in train_loader:
+            loss = criterion(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print(epoch, loss.item())
+fit(args.epochs)
+"""
+    turns = HEAD[: HEAD.index("optimizer = ")] + turns
+    check_same(turns, "loop")

@@ -258,3 +258,55 @@ def test_two_solvers_whose_methods_have_the_same_names():
 
 def test_a_solver_that_is_made_of_another_is_not_told_apart_from_it():
     assert "runtime.backward(loss)" in check_same(TWO.replace("class Deep:", "class Deep(Solver):"), "loop")
+
+
+GIVEN = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+x = torch.randn(32, 4)
+
+
+class Solver:
+    def __init__(self, model, optimizer, train_loader):
+        self.model = model
+        self.optimizer = optimizer
+        self.train_loader = train_loader
+
+    def fit(self, epochs):
+        for epoch in range(1, epochs + 1):
+            total, last = self.train()
+            print(epoch, total, last)
+
+    def train(self):
+        self.model.train()
+        total = 0
+        for a, b in self.train_loader:
+            loss = (self.model(a) - b).pow(2).mean()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            total += loss.item()
+        return total, loss.item()
+
+
+def run(epochs):
+    net = torch.nn.Linear(4, 1)
+    loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8, shuffle=True)
+    solver = Solver(net, torch.optim.SGD(net.parameters(), lr=0.1), loader)
+    solver.fit(epochs)
+
+
+run(3)
+"""
+
+
+def test_a_network_that_is_given_and_whose_train_is_no_pass_of_the_solver():
+    text = check_same(GIVEN, "module")
+    assert "max_epochs=epochs" in text and "def train(" not in text
+
+
+def test_a_solver_that_can_be_called_may_be_its_own_network():
+    called = GIVEN.replace("    def fit(", "    def __call__(self, a):\n        return self.model(a)\n\n    def fit(")
+    assert "def train(self)" in migrate_text(called).text

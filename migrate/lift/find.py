@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .fixed_sizes import fixed_size
+from .hopeless import outside
 from .loaders import counts_with_bar, is_loader, is_progress, iterates_loader
 from .manual import given_gradient, manual_optimization
 from .mixes import mixes_samples
@@ -101,7 +102,7 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
         unlifted=unlifted if _evaluates(facts, rest) else None,
         reloads=_made_anew(facts, train, epoch_loop),
     )
-    check_texts(recipe)
+    check_texts(facts, recipe)
     recipe.whole_evaluation = evaluates_training(facts, recipe)
     return recipe
 
@@ -174,7 +175,8 @@ def _batch_loop(facts: Facts, backwards: list[ast.Call]) -> ast.For:
     if not common:
         if len(backwards) > 1 and _loops_around(facts, backwards[0]):
             raise CannotLift(backwards[1], "the backward() calls stand in different loops")
-        raise CannotLift(backwards[0], _why_no_loop(facts, backwards[0]))
+        functions = (up.name for up in facts.scopes.ancestors(backwards[0]) if isinstance(up, ast.FunctionDef))
+        raise CannotLift(backwards[0], outside(next(functions, None)))
     over_loader = [loop for loop in common if isinstance(loop, ast.For) and iterates_loader(facts, loop)]
     stepping = [loop for loop in common if any(is_call_of(n, "step") for n in walk(loop))]
     loop = (over_loader or stepping or common)[0]
@@ -194,13 +196,6 @@ def _loops_around(facts: Facts, call: ast.Call) -> list[ast.AST]:
         elif isinstance(up, ast.ClassDef | ast.AsyncFor | ast.AsyncFunctionDef):
             break
     return found
-
-
-def _why_no_loop(facts: Facts, call: ast.Call) -> str:
-    for up in facts.scopes.ancestors(call):
-        if isinstance(up, ast.FunctionDef):
-            return f"backward() stands in {up.name}(), outside any loop"
-    return "backward() stands outside any loop"
 
 
 def _enclosing_function(facts: Facts, node: ast.AST) -> ast.FunctionDef | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
@@ -15,16 +16,39 @@ def check_networks(facts: Facts, train: DataPass) -> None:
     """Raise for a step that calls a network which stays an attribute of the loop's object: `self.model(x)`, set where
     this file does not show it, or more than once.
     """
-    for s in train.body:
+    for called in own_calls(train.body):
+        if is_network(facts, called.attr):
+            raise set_elsewhere(facts, called)
+
+
+def with_parameters(facts: Facts) -> set[str]:
+    """The attributes that hold modules: `a` in `x.a.parameters()` and `x.a.part.parameters()`."""
+    found = set()
+    for call in facts.walk(ast.Call):
+        node = call.func
+        if isinstance(node, ast.Attribute) and node.attr in ("parameters", "named_parameters"):
+            while isinstance(node, ast.Attribute) and not isinstance(node.value, ast.Name):
+                node = node.value
+            if isinstance(node, ast.Attribute) and node is not call.func:
+                found.add(node.attr)
+    return found
+
+
+def own_calls(body: list[ast.stmt]) -> Iterator[ast.Attribute]:
+    """`self.a` in `self.a(batch)`."""
+    for s in body:
         for call in walk(s):
-            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args):
-                continue
-            root = call.func.value
-            if isinstance(root, ast.Name) and root.id == "self" and _is_network(facts, call.func.attr):
-                raise CannotLift(call, f"`{facts.short(call.func)}` is set elsewhere than in the constructor")
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
+                root = call.func.value
+                if isinstance(root, ast.Name) and root.id == "self":
+                    yield call.func
 
 
-def _is_network(facts: Facts, name: str) -> bool:
+def set_elsewhere(facts: Facts, called: ast.Attribute) -> CannotLift:
+    return CannotLift(called, f"`{facts.short(called)}` is set elsewhere than in the constructor")
+
+
+def is_network(facts: Facts, name: str) -> bool:
     """Whether the attributes of this name are treated as modules are, and none is a method."""
     if any(f.name == name for f in facts.walk(ast.FunctionDef)):
         return False

@@ -27,16 +27,20 @@ def lift_each(facts: Facts, lift: Callable[[Facts], Lifted]) -> Lifted | None:
 
     `lift`: for the facts of a text with one training. The lines of edits and notes are those of `facts`.
     """
-    count = len(trainings(facts, TRAINS))
-    if count < 2 or WAITS in facts.text.text or facts.precision is not None:
+    groups = trainings(facts, TRAINS)
+    if len(groups) < 2 or WAITS in facts.text.text or facts.precision is not None:
         return None
-    text, plans = _renamed(facts, list(_calls(facts, TRAINS)), WAITS), set()
+    plans = set()
     edits: list[Edit] = []
     notes: list[Note] = []
-    for _ in range(count):
-        waiting = facts.after(text)
+    text = facts.text.text
+    for i in range(len(groups)):
         line = line_map(text, facts.text.text)
-        one = facts.after(_renamed(waiting, trainings(waiting, WAITS)[0], TRAINS))
+        if i == 0:
+            one = facts.after(_renamed(facts, [call for group in groups[1:] for call in group], WAITS))
+        else:
+            waiting = facts.after(text)
+            one = facts.after(_renamed(waiting, trainings(waiting, WAITS)[0], TRAINS))
         try:
             text, plan, told, more = lift(one)
         except CannotLift as why:

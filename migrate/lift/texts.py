@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import ast
 
-from ..facts.nodes import once_a_node, walk
+from ..facts.nodes import walk
+from ..facts.script import Facts, once_a_file
 from .recipe import CannotLift, Recipe
 
 ALL_OF_THEM = ("locals", "globals", "vars", "dir")  # without an argument
 TEXTS = ("eval", "exec")
 
 
-@once_a_node
-def by_text(root: ast.AST) -> ast.Call | None:
-    """The first such call in `root`."""
+@once_a_file
+def by_text(facts: Facts, root: ast.AST) -> ast.Call | None:
+    """The first such call in `root`; `eval(model, data)` is none where the file has a function of that name."""
     for n in walk(root):
-        name = n.func.id if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) else ""
-        if isinstance(n, ast.Call) and (name in TEXTS or (name in ALL_OF_THEM and not n.args)):
+        name = n.func if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) else None
+        if isinstance(n, ast.Call) and name is not None and _asks(name.id, n) and _is_builtin(facts, name):
             return n
     return None
 
 
-def check_texts(recipe: Recipe) -> None:
+def _asks(name: str, call: ast.Call) -> bool:
+    return name in TEXTS or (name in ALL_OF_THEM and not call.args)
+
+
+def _is_builtin(facts: Facts, name: ast.Name) -> bool:
+    return facts.scopes.scope_of(name).lookup(name.id) is None
+
+
+def check_texts(facts: Facts, recipe: Recipe) -> None:
     """Raises CannotLift where the loops, or the functions of their passes, do so."""
     functions = [p.function for p in (recipe.train, recipe.evaluate) if p is not None and p.function is not None]
     for root in (recipe.epoch_loop, *functions):
-        if (call := by_text(root)) is not None:
+        if (call := by_text(facts, root)) is not None:
             raise CannotLift(call, f"`{ast.unparse(call)}` reads names by their text, which a lift moves")

@@ -11,6 +11,7 @@ import ast
 
 from ...facts.nodes import walk
 from ...facts.script import Facts
+from ..networks import with_parameters
 from ..nodes import is_call_of
 from .calls import is_of_stranger, owner_of
 from .edits import Edits
@@ -24,7 +25,7 @@ def name_attributes(facts: Facts) -> str | None:
     if loop is None:
         return None
     wanted: dict[str, ast.Attribute] = {}
-    models = _models(facts)
+    models = with_parameters(facts)
     for n in walk(loop):
         for a in _worked_with(n, models):
             if _is_set_before(facts, a, loop, models):
@@ -97,19 +98,6 @@ def _outer_loop(facts: Facts) -> ast.For | ast.While | None:
                 break
         return found
     return None
-
-
-def _models(facts: Facts) -> set[str]:
-    """The attributes that hold modules: `a` in `x.a.parameters()` and `x.a.part.parameters()`."""
-    found = set()
-    for call in facts.walk(ast.Call):
-        node = call.func
-        if isinstance(node, ast.Attribute) and node.attr in ("parameters", "named_parameters"):
-            while isinstance(node, ast.Attribute) and not isinstance(node.value, ast.Name):
-                node = node.value
-            if isinstance(node, ast.Attribute) and node is not call.func:
-                found.add(node.attr)
-    return found
 
 
 def _worked_with(n: ast.AST, models: set[str]) -> list[ast.Attribute]:

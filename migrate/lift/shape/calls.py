@@ -21,7 +21,7 @@ def only_call(facts: Facts, f: ast.FunctionDef) -> ast.Call | None:
 @once_a_file
 def all_calls(facts: Facts, f: ast.FunctionDef) -> list[ast.Call]:
     """The calls of a function or method; none where it is handed on as a value, too."""
-    if f.decorator_list or by_text(f) is not None:
+    if f.decorator_list or by_text(facts, f) is not None:
         return []
     if not facts.scopes.scope_of(f).is_class:
         uses = facts.devices.uses_of_function(f)

@@ -27,3 +27,11 @@ def test_a_pass_that_asks_for_all_names_is_kept(names):
 )
 def test_what_names_them_is_lifted(text):
     check_same(text, "module")
+
+
+def test_a_function_that_is_called_eval_reads_no_text():
+    asks = FUNCTIONS.replace("    return total", SHOWN.replace("NAMES", "eval(epoch, total)"))
+    function = "def eval(epoch, total):\n    return {'epoch': epoch, 'total': total}\n\n\n"
+    own = asks.replace("def train(", function + "def train(")
+    assert own != asks
+    check_same(own, "module")

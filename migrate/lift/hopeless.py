@@ -1,0 +1,39 @@
+"""What no shape of a loop can mend is seen before anything is tried: a lift that fails late costs as much as one."""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts.script import Facts
+from .networks import is_network, own_calls, set_elsewhere, with_parameters
+from .nodes import is_call_of
+from .recipe import CannotLift
+
+
+def check_hopes(facts: Facts) -> None:
+    """Raises CannotLift where a step calls a network that no line of the file sets or asks for its parameters, and
+    where backward() stands in no loop, nor in a function that the file names.
+    """
+    for call in facts.walk(ast.Call):
+        if not is_call_of(call, "backward") or facts.names.resolve(call.func) is not None:
+            continue
+        ups = list(facts.scopes.ancestors(call))
+        functions = [up for up in ups if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef)]
+        in_a_loop = any(isinstance(up, ast.For | ast.While) for up in ups)
+        if not in_a_loop and not any(_is_named(facts, f) for f in functions):
+            raise CannotLift(call, outside(functions[0].name if functions else None))
+        around = next((up for up in ups if isinstance(up, ast.For | ast.While | ast.FunctionDef)), None)
+        for called in own_calls(around.body) if isinstance(around, ast.For | ast.While) else ():
+            known = called.attr in facts.stored_attributes or called.attr in with_parameters(facts)
+            if not known and is_network(facts, called.attr):
+                raise set_elsewhere(facts, called)
+
+
+def outside(function: str | None) -> str:
+    """What is said of a backward() that no loop holds."""
+    return f"backward() stands in {function}(), outside any loop" if function else "backward() stands outside any loop"
+
+
+def _is_named(facts: Facts, f: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether anything in the file may call a function; of a method by its name alone."""
+    return any(n.id == f.name for n in facts.walk(ast.Name)) or any(n.attr == f.name for n in facts.walk(ast.Attribute))

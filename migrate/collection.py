@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from .facts.nodes import forget_nodes
+from .facts.script import of_one_file
 
 
 @contextmanager
@@ -19,7 +20,8 @@ def uncollected() -> Iterator[None]:
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        yield
+        with of_one_file():
+            yield
     finally:
         forget_nodes()
         if was_enabled:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,8 +14,8 @@ from .codemods.once import NAMES, Once, names_read, renames
 from .codemods.precision_of_loops import PrecisionOfLoops
 from .facts.choice import accelerator
 from .facts.copies import copies_of_weights
-from .facts.script import Facts
-from .lift.imports import as_import, import_edit, imported_as
+from .facts.script import Facts, facts_of
+from .lift.imports import RUNTIME, as_import, import_edit, import_line, imported_as
 from .lift.lightning import to_lightning
 from .lift.recipe import CannotLift
 from .line_map import line_map
@@ -68,28 +69,31 @@ def _copies(facts: Facts) -> list[Note]:
 
 def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     """The result with the loop lifted; CannotLift where it cannot be, or `by_hand` is False and its steps must be."""
+    from .lift.hopeless import check_hopes
     from .lift.own_device import settled
     from .lift.placing import moving_loops
 
+    check_hopes(facts)
     facts.lifting = True
     changes = plan_all(facts, options.wants)
     facts.lifting = False
     plain = Facts(apply(facts, changes))
     plain.precision, plain.sync_batchnorm, plain.ours = facts.precision, facts.sync_batchnorm, facts.ours
     line = line_map(plain.text.text, facts.text.text)
-    one = partial(_one, original=facts, options=options, by_hand=by_hand)
+    names = [as_import(n, imported_as(plain, n)) for n in MODULE_NAMES]
+    own = names if options.framework == "ptmigrate" else ()
+    one = partial(_one, original=facts, options=options, by_hand=by_hand, imports=own)
     try:
         text, plan, more, attention = _each_or_one(plain, one)
     except CannotLift as why:
         why.line = line(why.line)
         raise
     left = seen(facts, changes, options.wants) + (_copies(facts) if options.wants("PTM105") else [])
-    made = Facts(text)
+    made = facts_of(text)
     left, more = settled(left, [replace(e, line=line(e.line)) for e in more], made)
     edits = [c.edit for c in changes if c.told] + more
     attention = [replace(n, line=line(n.line)) for n in attention]
     attention += [n for n in left if n.code != "PTM301"]  # the lift logs those
-    names = [as_import(n, imported_as(plain, n)) for n in MODULE_NAMES]
     text, finishing, told = _finished(made, names, facts, options, moving_loops(facts, changes))
     compiles(text)
     return Result(text, plan, edits + finishing, attention + told, framework=options.framework)
@@ -112,8 +116,10 @@ def _each_or_one(plain: Facts, one: Callable[..., LiftedText]) -> LiftedText:
         raise (first if isinstance(first, CannotLift) else why) from None
 
 
-def _one(plain: Facts, among: bool = False, *, original: Facts, options: Options, by_hand: bool) -> LiftedText:
-    """A text with its one training lifted; `among`: others wait in it, or were lifted before."""
+def _one(
+    plain: Facts, among: bool = False, *, original: Facts, options: Options, by_hand: bool, imports: Sequence[str]
+) -> LiftedText:
+    """A text with its one training lifted. `among`: others wait in it, or were lifted before; it has no imports yet."""
     from .lift.find import outline
     from .lift.lift import lift
     from .lift.own_device import CODE as PLACED
@@ -126,7 +132,8 @@ def _one(plain: Facts, among: bool = False, *, original: Facts, options: Options
     try:
         if among:
             apart(shape, outline(shape).epoch_loop)
-        text, plan, edits, notes = lift(shape, accelerator(original), options.wants(PLACED), by_hand)
+        placed = options.wants(PLACED)
+        text, plan, edits, notes = lift(shape, accelerator(original), placed, by_hand, () if among else imports)
     except CannotLift as why:
         why.line = line(getattr(why.node, "lineno", 1))
         raise
@@ -161,7 +168,11 @@ def _finished(
         return text, told, [*notes, *races]
     placed = place_batches(lifted, edits, lambda loop: line(loop.lineno) in moving)
     names = [*names, ON_DEVICE] if placed else names
-    edits.replace(*import_edit(lifted.tree, lifted.text, "ptmigrate.runtime", names))
+    there = next((s for s in lifted.walk(ast.ImportFrom) if s.module == RUNTIME), None)
+    if there is None:
+        edits.replace(*import_edit(lifted.tree, lifted.text, RUNTIME, names))
+    elif len(names) > len(there.names):
+        edits.replace_node(there, import_line(RUNTIME, names))
     return edits.done(), [replace(e, line=line(e.line)) for e in placed] + told, races
 
 

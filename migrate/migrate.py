@@ -21,10 +21,10 @@ from .elsewhere import Elsewhere
 from .facts.distribution import Distribution, mentions_processes
 from .facts.nodes import walk
 from .facts.refusals import carrier, refusal
-from .facts.script import Facts
+from .facts.script import Facts, facts_of
 from .facts.synced_norms import asked
 from .left_over import left_over
-from .lift.imports import add_imports, import_edit
+from .lift.imports import RUNTIME, add_imports, import_edit
 from .lift.lightning import lost
 from .lift.recipe import LIFTED_FROM, CannotLift
 from .lifted import FAULTS, lifted, with_precision
@@ -95,7 +95,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         result.attention += told_norms(original, result.text, result.plan)
         if is_script and result.edits:
             result.attention += _unfollowed(original)
-        after = original if result.text == mended else Facts(result.text)
+        after = original if result.text == mended else facts_of(result.text)
         after = _without_unread(result, original, after, options, is_script)
         line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
         result.attention += left_over(after, result.attention, line, options.wants)
@@ -237,8 +237,8 @@ def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
 
 def _with_names(text: str, before: str) -> str:
     """The text with what it reads of the runtime imported."""
-    names = names_read(Facts(text)) if text != before and any(n in text for n in NAMES) else []
-    return add_imports(text, "ptmigrate.runtime", names) if names else text
+    names = names_read(facts_of(text)) if text != before and any(n in text for n in NAMES) else []
+    return add_imports(text, RUNTIME, names) if names else text
 
 
 def _trains(facts: Facts) -> bool:
@@ -266,13 +266,13 @@ def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
     changes = outermost(facts, [*plan_all(facts, options.wants, kept=True), *keep, *once])
     attention = [*attention, *seen(facts, changes, options.wants)]
     text = apply(facts, changes)
-    kept = Facts(text)
+    kept = facts_of(text)
     names = names_read(kept)
     reads = any(n.id == name for n in kept.walk(ast.Name))
     if reads or names:
         after = f"{name} = Runtime.shared()" if reads else ""
         given = ["Runtime", *names] if reads else names
-        at, _, new = import_edit(kept.tree, kept.text, "ptmigrate.runtime", given, after)
+        at, _, new = import_edit(kept.tree, kept.text, RUNTIME, given, after)
         text = text[:at] + new + text[at:]
     first = next((c.edit for c in keep), None) if _trains(facts) else None
     if first is not None:
@@ -288,7 +288,7 @@ def _decided(why: CannotLift) -> Note:
 
 def already_migrated(facts: Facts) -> bool:
     """The file imports the runtime, or has a class that a loop was lifted to (for Lightning it has no such import)."""
-    if any(s.module == "ptmigrate.runtime" for s in facts.walk(ast.ImportFrom)):
+    if any(s.module == RUNTIME for s in facts.walk(ast.ImportFrom)):
         return True
     trained = facts.classes.run_by_trainer if LIFTED_FROM in facts.text.text else ()
     return any((ast.get_docstring(c) or "").startswith(LIFTED_FROM) for c in trained)

@@ -168,7 +168,10 @@ def project_folders(script: Path) -> list[Path]:
 
 
 def _imports_by_name(call: ast.Call) -> bool:
-    return ast.unparse(call.func) in ("importlib.import_module", "import_module", "__import__")
+    f = call.func
+    if isinstance(f, ast.Attribute):
+        return f.attr == "import_module" and isinstance(f.value, ast.Name) and f.value.id == "importlib"
+    return isinstance(f, ast.Name) and f.id in ("import_module", "__import__")
 
 
 def unfollowed(call: ast.Call) -> bool:

@@ -61,7 +61,7 @@ def still_read(notes: list[Note], after: Facts, removed: list[Edit]) -> list[Not
     gone = {(e.line, e.column) for e in removed}
     notes = [n for n in notes if n.code != CODE or (n.line, n.column) not in gone]
     read = {n.id for n in after.walk(ast.Name) if isinstance(n.ctx, ast.Load)}
-    read |= {ast.unparse(a) for a in after.walk(ast.Attribute) if isinstance(a.value, ast.Name)}
+    read |= {f"{a.value.id}.{a.attr}" for a in after.walk(ast.Attribute) if isinstance(a.value, ast.Name)}
     stays = [n.message.split("` stays: ") for n in notes]
     return [
         n

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .world import World
     from .worlds import Worlds
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 EXITS = {"sys.exit", "os._exit", "exit", "quit"}
 
 
@@ -17,25 +18,34 @@ class Reached:
         self.worlds = worlds
         self.facts = worlds.facts
         self._exits: dict[tuple[ast.stmt, World], bool] = {}
+        self._live: dict[tuple[ast.AST, World], bool] = {}
 
     def live(self, node: ast.AST, world: World) -> bool:
         """Whether a node may be reached: no condition around it, and no way out before it, says otherwise."""
-        child = node
-        for up in self.facts.scopes.ancestors(node):
-            if isinstance(up, ast.If | ast.IfExp) and child is not up.test:
-                test = self.worlds.value(up.test, world)
-                inside = up.body if isinstance(up, ast.IfExp) else None
-                in_body = child is inside if isinstance(up, ast.IfExp) else child in up.body
-                if test is not None and test.asked and bool(test.value) is not in_body:
-                    return False
-            for field in ("body", "orelse", "finalbody"):
-                block = getattr(up, field, None)
-                before = block[: block.index(child)] if isinstance(block, list) and child in block else []
-                if any(self.exits(s, world) for s in before):
-                    return False
-            if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        key = (node, world)
+        if key not in self._live:
+            up = self.facts.scopes.parents.get(node)
+            if up is None:
                 return True
-            child = up
+            if not self._comes_to(node, up, world):
+                self._live[key] = False
+            else:
+                self._live[key] = isinstance(up, FUNCTIONS) or self.live(up, world)
+        return self._live[key]
+
+    def _comes_to(self, child: ast.AST, up: ast.AST, world: World) -> bool:
+        """Whether what holds a node lets it be reached."""
+        if isinstance(up, ast.If | ast.IfExp) and child is not up.test:
+            test = self.worlds.value(up.test, world)
+            in_body = child is up.body if isinstance(up, ast.IfExp) else child in up.body
+            if test is not None and test.asked and bool(test.value) is not in_body:
+                return False
+        if not isinstance(child, ast.stmt):
+            return True
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(up, field, None)
+            if isinstance(block, list) and child in block:
+                return not any(self.exits(s, world) for s in block[: block.index(child)])
         return True
 
     def exits(self, s: ast.stmt, world: World) -> bool:

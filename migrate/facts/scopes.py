@@ -73,7 +73,7 @@ class Scope:
         return None
 
 
-Part = tuple[ast.AST, Scope, frozenset[str]]  # a node to read, its scope, and the names that a comprehension hides
+Part = tuple[ast.AST, frozenset[str]]  # a node to read, and the names that a comprehension hides
 
 
 class Scopes:
@@ -81,60 +81,69 @@ class Scopes:
 
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
-        self.parents: dict[ast.AST, ast.AST] = {}
+        self.parents: dict[ast.AST, ast.AST] = {}  # of all nodes, in the order of the text, the outer ones first
         self.by_node: dict[ast.AST, Scope] = {}
         self.of_name: dict[ast.Name, Scope] = {}
         self.hidden: set[ast.Name] = set()  # names that a comprehension binds for itself, there
         self.module = Scope(tree, None)
         self.by_node[tree] = self.module
-        self._fill(tree, self.module)
+        self._fill(self._adopt(tree)[::-1], self.module)
 
-    def _fill(self, root: ast.AST, scope: Scope) -> None:
-        parents, fields = self.parents, ALL_FIELDS
-        stack: list[Part] = [(child, scope, NOTHING) for child in reversed(self._adopt(root))]
+    def _fill(self, stack: list[ast.AST], scope: Scope, hidden: frozenset[str] = NOTHING) -> None:
+        """Reads nodes, the last one first, in a scope whose comprehension hides names."""
+        parents, of_name, loads, fields = self.parents, self.of_name, scope.loads, ALL_FIELDS
         while stack:
-            node, scope, hidden = stack.pop()
+            node: Any = stack.pop()
             kind = node.__class__
+            while kind is ast.Attribute:
+                value = node.value
+                parents[value] = node
+                node, kind = value, value.__class__
             if kind is ast.Name:
-                self.of_name[node] = scope  # type: ignore[index]
-                name: str = node.id  # type: ignore[attr-defined]
+                of_name[node] = scope
+                name: str = node.id
                 if name in hidden:
-                    self.hidden.add(node)  # type: ignore[arg-type]
+                    self.hidden.add(node)
+                elif node.ctx.__class__ is ast.Load:
+                    loads[name].append(node)
                 else:
-                    loads = node.ctx.__class__ is ast.Load  # type: ignore[attr-defined]
-                    stores = scope.stores if name not in scope.globals else self._home(name, scope).stores
-                    uses: Any = scope.loads if loads else stores
-                    uses[name].append(node)
+                    home = scope if name not in scope.globals else self._home(name, scope)
+                    home.stores[name].append(node)
                 continue
-            if kind in _SPECIAL:
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                    scope.stores[node.name].append(node)
-                    stack.extend((c, scope, hidden) for c in reversed(self._outer_parts(node)))
-                    inner = self._scope(node, scope)
-                    stack.extend((c, inner, NOTHING) for c in reversed(node.body))
-                    continue
-                if isinstance(node, ast.Lambda):
-                    stack.extend((c, scope, hidden) for c in self._adopt(node.args) if not isinstance(c, ast.arg))
-                    parents[node.args] = parents[node.body] = node
-                    stack.append((node.body, self._scope(node, scope), NOTHING))
-                    continue
-                if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-                    stack.extend(self._parts_of(node, scope, hidden))
-                    continue
-                self._note(node, scope)
-            for field in reversed(fields[kind]):
+            if kind in _SPECIAL and self._fill_special(node, scope, hidden, stack):
+                continue
+            below: list[ast.AST] = []
+            for field in fields[kind]:
                 value = getattr(node, field, None)
                 if value.__class__ is list:
-                    for child in reversed(value):
-                        if child is not None:
-                            parents[child] = node
-                            stack.append((child, scope, hidden))
+                    below += value if None not in value else [v for v in value if v is not None]
                 elif value is not None:
-                    parents[value] = node
-                    if value.__class__ is not ast.Constant:
-                        stack.append((value, scope, hidden))
+                    below.append(value)
+            for child in below:
+                parents[child] = node
+            stack += below[::-1]
 
-    def _parts_of(self, node: Comprehension, scope: Scope, hidden: frozenset[str]) -> list[Part]:
+    def _fill_special(self, node: ast.AST, scope: Scope, hidden: frozenset[str], stack: list[ast.AST]) -> bool:
+        """Reads a node that has a scope, or names, of its own; whether that is all of it."""
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            scope.stores[node.name].append(node)
+            outer = self._outer_parts(node)
+            self._fill([*reversed(node.body)], self._scope(node, scope))
+            stack += reversed(outer)
+            return True
+        if isinstance(node, ast.Lambda):
+            stack += (c for c in self._adopt(node.args) if not isinstance(c, ast.arg))
+            self.parents[node.args] = self.parents[node.body] = node
+            self._fill([node.body], self._scope(node, scope))
+            return True
+        if isinstance(node, Comprehension):
+            for part, own in reversed(self._parts_of(node, hidden)):
+                self._fill([part], scope, own)
+            return True
+        self._note(node, scope)
+        return False
+
+    def _parts_of(self, node: Comprehension, hidden: frozenset[str]) -> list[Part]:
         """The parts of a comprehension, last first. What it goes through first is read outside: `[f(x) for x in x]`."""
         parents, first = self.parents, node.generators[0].iter
         own = hidden | {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
@@ -143,10 +152,10 @@ class Scopes:
             parents[g] = node
             for part in (*reversed(g.ifs), g.iter, g.target):
                 parents[part] = g
-                parts.append((part, scope, hidden if part is first else own))
+                parts.append((part, hidden if part is first else own))
         for part in (node.value, node.key) if isinstance(node, ast.DictComp) else (node.elt,):
             parents[part] = node
-            parts.append((part, scope, own))
+            parts.append((part, own))
         return parts
 
     def _home(self, name: str, scope: Scope) -> Scope:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -45,6 +46,31 @@ CARRIED = (
 )
 
 
+_of_a_file: list[list[Facts]] = []  # those made since a file was begun, for each that is worked on
+_by_text: list[dict[str, Facts]] = []  # likewise those that `facts_of` gave
+
+
+@contextmanager
+def of_one_file() -> Iterator[None]:
+    """What is learnt of a file's texts goes at the end of it: in cycles it would wait for the collector."""
+    _of_a_file.append([])
+    _by_text.append({})
+    try:
+        yield
+    finally:
+        _by_text.pop()
+        for facts in _of_a_file.pop():
+            facts.forget()
+
+
+def facts_of(text: str) -> Facts:
+    """The facts of a text that nothing is told of; the same ones again while one file is worked on."""
+    known = _by_text[-1] if _by_text else {}
+    if text not in known:
+        known[text] = Facts(text)
+    return known[text]
+
+
 class Facts:
     """The facts of one file, from `ast` alone."""
 
@@ -74,6 +100,15 @@ class Facts:
         self.helpers: dict[ast.AST, bool] = {}  # whether functions are called from steps, as far as that was asked
         self.lifting = False  # whether the loop is to become a Module, whose steps log instead of adding up
         self.tree = tree if tree is not None else ast.parse(text)
+        if _of_a_file:
+            _of_a_file[-1].append(self)
+
+    def forget(self) -> None:
+        """Nothing is known any more, and nothing kept; see `of_one_file`."""
+        if "scopes" in vars(self):
+            for scope in self.scopes.by_node.values():
+                scope.children.clear()
+        vars(self).clear()
 
     def after(self, text: str) -> Facts:
         """The facts of the file's text after edits; what other files say of it stays known."""
@@ -125,7 +160,7 @@ class Facts:
     @cached_property
     def _by_type(self) -> dict[type, list[ast.AST]]:
         by_type: defaultdict[type, list[ast.AST]] = defaultdict(list)
-        for node in walk(self.tree):
+        for node in self.scopes.parents:
             by_type[node.__class__].append(node)
         return by_type
 

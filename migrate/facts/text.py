@@ -106,7 +106,7 @@ class Text:
 
 def _last_of(node: ast.AST) -> ast.AST:
     """The statement that ends a block: the block's own end counts the semicolon after it, if there is one."""
-    block: object = True
+    block: object = not isinstance(node, ast.expr)
     while block:
         blocks = (getattr(node, name, None) for name in BLOCKS)
         block = next((b for b in blocks if b and isinstance(b, list)), None)

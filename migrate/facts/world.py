@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class World:
+    """One of those below, each equal to itself alone: what is known of a node there is looked up often."""
+
     rank: int
     size: int
     launched: bool

@@ -30,6 +30,11 @@ OPERATORS: dict[type, Any] = {
     ast.NotIn: lambda a, b: a not in b, ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv, ast.Div: operator.truediv, ast.Mod: operator.mod,
 }  # fmt: skip
+# what is looked into: all else is no value that processes have to do with
+WITH_VALUES = {
+    ast.Constant, ast.Tuple, ast.List, ast.Set, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.BinOp, ast.IfExp, ast.Call,
+    ast.Subscript, ast.Name, ast.Attribute,
+}  # fmt: skip
 
 
 class Worlds:
@@ -54,15 +59,20 @@ class Worlds:
 
     def by_rank(self, test: ast.expr) -> bool | None:
         """True for `rank == 0`, False for `rank != 0`: what rank 0 does, or all others; None for all else."""
-        values = [self.value(test, w) for w in (PLAIN, *PEERS)]
-        if any(v is None for v in values) or not values[1].asked:  # type: ignore[union-attr]
-            return None
-        plain, zero, *others = (bool(v.value) for v in values)  # type: ignore[union-attr]
+        values: list[bool] = []
+        for world in (PLAIN, *PEERS):
+            known = self.value(test, world)
+            if known is None or (world is PEERS[0] and not known.asked):
+                return None
+            values.append(bool(known.value))
+        plain, zero, *others = values
         return zero if plain == zero and all(o is not zero for o in others) else None
 
     # -- values -----------------------------------------------------------------------------------------------
 
     def value(self, node: ast.expr, world: World) -> Known | None:
+        if node.__class__ not in WITH_VALUES:
+            return None
         key = (node, world)
         if key in self._memo:
             return self._memo[key]

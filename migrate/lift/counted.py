@@ -23,6 +23,7 @@ class Counted:
     def __init__(self, facts: Facts, body: list[ast.stmt], follow: Callable[[], Flow]) -> None:
         self.facts, self.body, self.follow = facts, body, follow
         self.given: dict[str, tuple[Counted, ast.expr]] = {}
+        self._of_weights: dict[tuple[ast.expr, int], bool] = {}
 
     @cached_property
     def means(self) -> Means:
@@ -73,6 +74,11 @@ class Counted:
 
     def of_weights(self, e: ast.expr, depth: int = 0) -> bool:
         """Whether an expression is of the weights, or of what the step made of them: `for p in net.parameters()`."""
+        if (e, depth) not in self._of_weights:
+            self._of_weights[e, depth] = self._is_of_weights(e, depth)
+        return self._of_weights[e, depth]
+
+    def _is_of_weights(self, e: ast.expr, depth: int) -> bool:
         if self.body and self.value(e).kind == "batch":
             return False
         if any(isinstance(n, ast.Attribute) and n.attr in OF_WEIGHTS for n in walk(e)):

@@ -8,6 +8,8 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.text import Text
 
+RUNTIME = "ptmigrate.runtime"
+
 
 def imported_as(facts: Facts, name: str) -> str:
     """What the result calls a name of the runtime: itself, unless the script has such a name already."""
@@ -28,6 +30,10 @@ def add_imports(text: str, package: str, names: list[str], after: str = "") -> s
     return text[:at] + new + text[at:]
 
 
+def import_line(package: str, names: list[str]) -> str:
+    return f"from {package} import {', '.join(sorted(names, key=lambda n: (n.islower(), n)))}"
+
+
 def import_edit(tree: ast.Module, at: Text, package: str, names: list[str], after: str = "") -> tuple[int, int, str]:
     """The edit of a text that adds the import."""
     last: ast.stmt | None = None
@@ -38,7 +44,7 @@ def import_edit(tree: ast.Module, at: Text, package: str, names: list[str], afte
         elif not isinstance(s, ast.If | ast.Try | ast.Expr | ast.Assign) or _reads(s, needed):
             break
     newline = at.newline
-    line = f"from {package} import {', '.join(sorted(names, key=lambda n: (n.islower(), n)))}"
+    line = import_line(package, names)
     if after:
         line += newline * 2 + after
     if last is None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from ..facts.script import Facts
 from ..report import Edit, Note
 from .find import find, outline
+from .imports import RUNTIME, import_edit
 from .module import Lifted, ModuleBuilder
 from .recipe import CannotLift, Recipe
 from .splice import Splice, indent
@@ -17,12 +18,16 @@ ATTEMPTS = ((True, True), (False, True), (True, False), (False, False))  # (lift
 
 
 def lift(
-    facts: Facts, accelerator: str | None = None, places: bool = True, by_hand: bool = True
+    facts: Facts,
+    accelerator: str | None = None,
+    places: bool = True,
+    by_hand: bool = True,
+    imports: Sequence[str] = (),
 ) -> tuple[str, str, list[Edit], list[Note]]:
     """The lifted text, its plan (module or manual), edits and notes; CannotLift where it is not shown to be right.
 
     `places`: tensors that the script puts on a device by name go to the Module's own. `by_hand`: whether the Module may
-    step its optimizers itself.
+    step its optimizers itself. `imports`: what the text imports of the runtime.
     """
     first: CannotLift | None = None
     tried: list[tuple[bool, bool]] = []
@@ -40,7 +45,7 @@ def lift(
             first = first or why
             continue
         plan = "manual" if recipe.optimization.manual else "module"
-        return _assemble(facts, recipe, lifted), plan, lifted.edits, lifted.attention
+        return _assemble(facts, recipe, lifted, imports), plan, lifted.edits, lifted.attention
     assert first is not None
     raise first
 
@@ -51,10 +56,12 @@ def _also(recipe: Recipe, evaluates: bool, automatic: bool) -> list[tuple[bool, 
     return [(e, a) for e in alike for a in ([True, False] if recipe.optimization.manual else [automatic])]
 
 
-def _assemble(facts: Facts, recipe: Recipe, lifted: Lifted) -> str:
+def _assemble(facts: Facts, recipe: Recipe, lifted: Lifted, imports: Sequence[str]) -> str:
     splice = Splice(facts.text)
     newline = facts.text.newline
     edits: list[tuple[int, int, str]] = []
+    if imports:
+        edits.append(import_edit(facts.tree, facts.text, RUNTIME, list(imports)))
     trunk = newline.join(indent(lifted.trunk_lines, facts.text.margin(recipe.epoch_loop)))
     first, last = facts.text.line_of(facts.text.span(recipe.epoch_loop)[0]), recipe.epoch_loop.end_lineno or 0
     a, b = facts.text.line_span(first, last)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
+from functools import lru_cache
 from types import MappingProxyType
 
 from ..facts.nodes import children, once_a_node, walk
@@ -25,12 +26,12 @@ def exposed(statements: list[ast.stmt], under: Mapping[str, set[str]] = MappingP
     under = dict(under)
     open_reads: set[str] = set()
     for s in statements:
-        stores = {n.id for n in names_of(s) if not isinstance(n.ctx, ast.Load)}
-        loads = {n.id for n in names_of(s) if isinstance(n.ctx, ast.Load)}
+        stores, loads = _stored_by(s), _loaded_by(s)
         if isinstance(s, ast.AugAssign):
             loads |= stores
-        changed = stores | {ast.unparse(n) for n in walk(s) if isinstance(n, ast.Attribute) and _is_set(n)}
-        under = {test: names for test, names in under.items() if not _reads_any(test, changed)}
+        changed = stores | _attributes_of(s)
+        if under:
+            under = {test: names for test, names in under.items() if not _reads_any(test, changed)}
         if isinstance(s, ast.If | ast.For | ast.While | ast.With | ast.Try):
             open_reads |= _exposed_inside(s, under) - sure
             sure |= sure_of(s) or set()
@@ -49,7 +50,7 @@ def chosen_once(facts: Facts, statements: list[ast.stmt]) -> set[str]:
     Where no branch is taken none ever is, and what reads the name has no value in the first round already.
     """
     changed = {n.id for s in statements for n in walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    changed |= {ast.unparse(n) for s in statements for n in walk(s) if isinstance(n, ast.Attribute) and _is_set(n)}
+    changed = changed.union(*map(_attributes_of, statements))
     found: set[str] = set()
     for s in statements:
         blocks: list[list[ast.stmt]] = []
@@ -80,9 +81,30 @@ def _is_steady(test: ast.expr) -> bool:
     return all(isinstance(n, (*kinds, ast.cmpop, ast.expr_context)) for n in walk(test))
 
 
-def _reads_any(test: str, changed: set[str]) -> bool:
-    parts = {ast.unparse(n) for n in walk(ast.parse(test)) if isinstance(n, ast.Name | ast.Attribute)}
-    return bool(parts & changed)
+def _reads_any(test: str, changed: Set[str]) -> bool:
+    return not changed.isdisjoint(_parts_of(test))
+
+
+@lru_cache(maxsize=256)
+def _parts_of(test: str) -> frozenset[str]:
+    """The names and attributes that an expression reads, as texts."""
+    return frozenset(ast.unparse(n) for n in ast.walk(ast.parse(test)) if isinstance(n, ast.Name | ast.Attribute))
+
+
+@once_a_node
+def _stored_by(s: ast.stmt) -> frozenset[str]:
+    return frozenset(n.id for n in names_of(s) if not isinstance(n.ctx, ast.Load))
+
+
+@once_a_node
+def _loaded_by(s: ast.stmt) -> frozenset[str]:
+    return frozenset(n.id for n in names_of(s) if isinstance(n.ctx, ast.Load))
+
+
+@once_a_node
+def _attributes_of(s: ast.stmt) -> frozenset[str]:
+    """The attributes that a statement sets, as texts."""
+    return frozenset(ast.unparse(n) for n in walk(s) if isinstance(n, ast.Attribute) and _is_set(n))
 
 
 def _is_set(n: ast.Attribute) -> bool:
@@ -178,4 +200,4 @@ def _exposed_inside(s: ast.stmt, under: Mapping[str, set[str]]) -> set[str]:
 
 
 def stored(statements: list[ast.stmt]) -> set[str]:
-    return {n.id for s in statements for n in names_of(s) if not isinstance(n.ctx, ast.Load)}
+    return {name for s in statements for name in _stored_by(s)}

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 
 from ..facts.text import Text, lines_of
 
 SPANS_LINES = ('"""', "'''", "\\\n", "\\\r")  # what a string of several lines has
+
+ONE_LINE = re.compile(r'^[ \t]*"""[^"\\\r\n]*"""[ \t]*$', re.MULTILINE)  # a docstring that has no more than its line
 
 
 class Splice:
@@ -67,6 +70,9 @@ def _fixed_in(block: str, indented: bool) -> set[int]:
     """The 0-based lines of a block that begin inside a string token: their indentation belongs to the value."""
     fixed: set[int] = set()
     if not any(mark in block for mark in SPANS_LINES):
+        return fixed
+    rest = ONE_LINE.sub("", block)
+    if not any(mark in rest for mark in SPANS_LINES):
         return fixed
     shift = 2 if indented else 1
     opened: list[int] = []

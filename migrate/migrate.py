@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from .codemods.amp_in_modules import AmpInModules
-from .codemods.base import NotFound, apply
+from .codemods.base import Change, NotFound, apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.keep_loop import KeepLoop
 from .codemods.mend_async import mend
@@ -19,6 +19,7 @@ from .codemods.synced_norms import told as told_norms
 from .collection import uncollected
 from .elsewhere import Elsewhere
 from .facts.distribution import Distribution, mentions_processes
+from .facts.loops import EVALUATES
 from .facts.nodes import walk
 from .facts.refusals import carrier, refusal
 from .facts.script import Facts, facts_of
@@ -26,7 +27,10 @@ from .facts.synced_norms import asked
 from .left_over import left_over
 from .lift.imports import RUNTIME, add_imports, import_edit
 from .lift.lightning import lost
+from .lift.placing import NAME as ON_DEVICE
+from .lift.placing import moving_loops, place_batches
 from .lift.recipe import LIFTED_FROM, CannotLift
+from .lift.shape.edits import Edits
 from .lifted import FAULTS, lifted, with_precision
 from .line_map import line_map
 from .report import Edit, Note
@@ -231,13 +235,28 @@ def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
     if options.of_lifted and options.wants(Once.code):
         changes = outermost(facts, [*changes, *Once(waits=False).plan(facts)])
     plan = "definitions" if changes or _defines(facts) else "none"
-    text = _with_names(apply(facts, changes), facts.text.text)
-    return Result(text, plan, [c.edit for c in changes if c.told], seen(facts, changes, options.wants))
+    text = apply(facts, changes)
+    text, placed = _placed_batches(text, facts, changes) if options.of_lifted else (text, [])
+    text = _with_names(text, facts.text.text, *([ON_DEVICE] if placed else []))
+    return Result(text, plan, [c.edit for c in changes if c.told] + placed, seen(facts, changes, options.wants))
 
 
-def _with_names(text: str, before: str) -> str:
+def _placed_batches(text: str, original: Facts, changes: list[Change]) -> tuple[str, list[Edit]]:
+    """A module of a lifted script, whose loops over loaders moved their batches, or evaluate a model that has moved."""
+    moving = moving_loops(original, changes)
+    if not moving and EVALUATES not in original.loops.hot_loops.values():
+        return text, []
+    after = facts_of(text)
+    line = line_map(text, original.text.text)
+    edits = Edits(after)
+    placed = place_batches(after, edits, lambda loop: line(loop.lineno) in moving)
+    return edits.done(), [replace(e, line=line(e.line)) for e in placed]
+
+
+def _with_names(text: str, before: str, *more: str) -> str:
     """The text with what it reads of the runtime imported."""
     names = names_read(facts_of(text)) if text != before and any(n in text for n in NAMES) else []
+    names += more
     return add_imports(text, RUNTIME, names) if names else text
 
 

@@ -12,10 +12,11 @@ from .bring_in import bring_in
 from .codemods.mend_async import mend, renamed
 from .codemods.once import Once
 from .elsewhere import Elsewhere, of_projects
-from .facts.script import Facts
+from .facts.script import Facts, facts_of
 from .facts.source import Source, SourceError, mentions_torch, parse, read_bytes, read_source
 from .given import Stays
 from .joined import Brought
+from .lift.placing import draws_batches
 from .lifted import FAULTS
 from .migrate import already_migrated, migrate_text, what_is_there
 from .report import Edit, FileReport, Note
@@ -144,7 +145,7 @@ def migrate_all(
             refused, loop = m.report.plan == "refused", m.report.plan == "loop" or _carried(m)
         done.append(m)
     again = replace(options, of_lifted=True)
-    for i in _with_output(done, options, imports):
+    for i in _run_by_all(done, options, imports):
         (path, root, is_script), key = files[i], _key(files[i][0])
         if key in untouched:
             continue
@@ -153,9 +154,9 @@ def migrate_all(
     return done
 
 
-def _with_output(done: list[Migrated], options: Options, imports: Imports) -> list[int]:
-    """Files that print or save below a script that was migrated now: every process runs them. Below a kept loop those
-    without torch, which nothing else here has looked at.
+def _run_by_all(done: list[Migrated], options: Options, imports: Imports) -> list[int]:
+    """Files that print or save below a script that was migrated now: every process runs them; and those with loops over
+    batches. Below a kept loop those without torch, which nothing else here has looked at.
     """
     changed = [m for m in done if m.report.changed]
     lifted = [m for m in changed if m.report.plan in ("module", "manual")]
@@ -169,7 +170,9 @@ def _with_output(done: list[Migrated], options: Options, imports: Imports) -> li
         if not text or m.source is None or already_migrated(Facts(m.source.text)):
             continue
         runs = _key(m.path) in below or (_key(m.path) in loops and not mentions_torch(m.source.raw))
-        found += [i] if runs and any(True for _ in Once(waits=False).plan(Facts(text))) else []
+        facts = facts_of(text)
+        shows = any(True for _ in Once(waits=False).plan(facts))
+        found += [i] if runs and (shows or draws_batches(facts)) else []
     return found
 
 

@@ -40,6 +40,12 @@ def place_batches(facts: Facts, edits: Edits, moved: Callable[[ast.For], bool]) 
     return said
 
 
+def draws_batches(facts: Facts) -> bool:
+    """Whether a file goes over a loader, or evaluates what it is given."""
+    loops = facts.walk(ast.For)
+    return any(facts.loops.is_loader(f.iter) or facts.loops.hot_loops.get(f) == EVALUATES for f in loops)
+
+
 def moving_loops(facts: Facts, changes: Iterable[Change]) -> set[int]:
     """The lines of the loops over loaders that moved what they draw, until a codemod took the calls away."""
     found: set[int] = set()

@@ -372,3 +372,42 @@ def test_a_module_by_a_name_that_does_not_show_is_told_of(name, told):
     assert len(notes) == told and all(n.line == 3 for n in notes) and ".cuda()" not in result.text
     kept = migrate_text(source.replace(".cuda()", ""))
     assert not kept.edits and not kept.attention  # nothing else would be left of a device
+
+
+EVALUATES_THERE = """\
+import torch
+
+def validate(loader, model, rank, seen=()):
+    right = 0
+    with torch.no_grad():
+        for i, (x, y) in enumerate(loader):
+            x = x.cuda(rank, non_blocking=True)
+            y = y.cuda(rank)
+            right += (model(x).argmax(1) == y).sum().item()
+        for name in seen:
+            right += len(name)
+    return right
+"""
+
+
+def test_batches_of_an_evaluation_in_a_module_go_where_the_lifted_script_placed_the_model(tmp_path):
+    """The Trainer places the batches that it draws; these it does not."""
+    trains = "from there import validate\n" + TRAINS.replace("        print(epoch)", "        validate(loader, net, 0)")
+    write(tmp_path, **{"train.py": trains + "validate(loader, net, 0)\n", "there.py": EVALUATES_THERE})
+    done = {m.path.name: m for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
+    assert done["train.py"].report.plan == "module"
+    there = done["there.py"]
+    assert "from ptmigrate.runtime import on_device\n" in there.result.text and ".cuda" not in there.result.text
+    assert "in enumerate(on_device(loader)):" in there.result.text and "for name in seen:" in there.result.text
+    assert [e.line for e in there.report.edits if "its batches go where" in e.message] == [6]
+    write(tmp_path, **{name: m.result.text for name, m in done.items()})
+    assert not any(m.report.changed for m in migrate_all(collect([tmp_path / "train.py"]), Options()))
+
+
+@pytest.mark.parametrize("plan", ["loop", "auto"])
+def test_without_a_lifted_script_they_stay_where_they_are(tmp_path, plan):
+    script = "import torch\nfrom there import validate\nvalidate([], torch.nn.Linear(2, 1), 0)\n"
+    trains = "from there import validate\n" + TRAINS + "validate(loader, net, 0)\n"
+    write(tmp_path, **{"train.py": trains if plan == "loop" else script, "there.py": EVALUATES_THERE})
+    done = {m.path.name: m for m in migrate_all(collect([tmp_path / "train.py"]), Options(plan=plan))}
+    assert "on_device" not in done["there.py"].result.text

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 
 from .codemods.remove_unused_devices import RemoveUnusedDevices
+from .facts.effects import only_asks
+from .facts.process_names import RANK_NAME, WORLD_NAME
 from .facts.script import Facts
 from .facts.world import PLAIN
 from .report import Edit, Note
@@ -30,7 +32,8 @@ def _without(before: Facts, after: Facts) -> tuple[Facts, list[Edit]]:
     for name, s in _unread(after):
         assigned = [n for n in before.walk(ast.Name) if n.id == name and isinstance(n.ctx, ast.Store)]
         read = any(n.id == name and isinstance(n.ctx, ast.Load) for n in before.walk(ast.Name))
-        if not assigned or not read or not (codemod._goes(after, name, s.value) or _of_processes(before, assigned)):
+        counts = _of_processes(before, assigned) or _named_so(after, name, s.value)
+        if not assigned or not read or not (counts or codemod._goes(after, name, s.value)):
             continue
         start, stop = after.text.span(s)
         first, last = after.text.line_span(s.lineno, s.end_lineno or s.lineno)
@@ -51,6 +54,11 @@ def _of_processes(before: Facts, assigned: list[ast.Name]) -> bool:
     made = [before.scopes.parents.get(n) for n in assigned]
     known = [before.worlds.value(m.value, PLAIN) for m in made if isinstance(m, ast.Assign)]
     return len(known) == len(made) and all(k is not None and k.asked for k in known)
+
+
+def _named_so(after: Facts, name: str, value: ast.expr) -> bool:
+    """`rank = args.node`, which was `rank = args.node * args.gpus + gpu`: no more than a look at what is there."""
+    return bool(RANK_NAME.match(name) or WORLD_NAME.match(name)) and only_asks(after.names, value)
 
 
 READS = re.compile(r"line \d+ (may )?reads? it|other files may read it")

@@ -11,7 +11,7 @@ from ..facts.script import Facts
 from ..facts.world import PEERS, PLAIN
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import bare, source
+from .rewrites import bare, take_operand
 
 WHY = "the runtime starts and connects the processes"
 # what counts samples, batches or workers, in whole numbers
@@ -57,7 +57,8 @@ class PlainNumbers(Codemod):
                 told = f"`{facts.short(node)}`: the rate was scaled with the number of processes; it is that of one now"
                 self.left.append(Note(at[0], at[1] + 1, self.code, told))
             new = facts.text.get(left)
-            rewrite = bare(new) if self._stands_alone(facts, whole, left) else source(new)
+            side = "left" if left is node.left else "right"
+            rewrite = bare(new) if self._stands_alone(facts, whole, left) else take_operand(side, of_call=whole is up)
             yield Change(whole, self.edit(facts, whole, says), rewrite, (part,))
 
     def _stands_alone(self, facts: Facts, whole: ast.expr, left: ast.expr) -> bool:

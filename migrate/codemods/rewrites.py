@@ -54,6 +54,15 @@ def take_argument(place: int) -> Any:
     return rewrite
 
 
+def take_operand(side: str, of_call: bool = False) -> Any:
+    """`a * b` to a or b; `of_call`: in the place of the call that has it as its argument, `int(a / b)`."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        return _with_parentheses(updated, getattr(updated.args[0].value if of_call else updated, side))
+
+    return rewrite
+
+
 def keep_arguments(places: list[int]) -> Any:
     return _arguments(lambda i: i in places)
 

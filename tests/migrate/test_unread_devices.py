@@ -58,3 +58,21 @@ def test_what_an_object_keeps_is_told_where_it_stays():
     assert result.plan == "module"
     told = [n.message for n in result.attention if n.code == "PTM102"]
     assert [m for m in told if m.startswith("`self.device` stays: line ")]
+
+
+RANKED = """import os
+node = int(os.environ.get("NODE", 0))
+rank = node * torch.cuda.device_count() + int(os.environ["LOCAL_RANK"])
+torch.distributed.init_process_group("nccl", rank=rank, world_size=2)
+device = "cuda"
+"""
+
+
+def test_a_rank_that_only_the_processes_read_goes():
+    text = lifted(RANKED, "print(node)").text
+    assert "rank = " not in text and "print(node)" in text
+
+
+@pytest.mark.parametrize("after", ["print(rank)", "rank = start()", "go(lambda: rank)"])
+def test_a_rank_that_is_read_or_does_more_stays(after):
+    assert "rank = " in lifted(RANKED, after).text

@@ -329,3 +329,18 @@ def test_what_stood_in_parentheses_still_holds_together(before, after):
         return
     head = HEAD.replace("as mp\n", "as mp\nfrom ptmigrate.runtime import is_global_zero\n") if "zero" in after else HEAD
     check(HEAD + INIT + before + "\n", head + after + "\n", select="PTM420")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("f(n * dist.get_world_size() + dist.get_rank())", "f(n)"),
+        ("f(dist.get_rank() + n // dist.get_world_size())", "f(n)"),
+        ("f(int((n * dist.get_world_size()) / dist.get_world_size()))", None),
+    ],
+)
+def test_numbers_in_one_another(before, after):
+    result = migrated(HEAD + INIT + before + "\n", "PTM420")
+    assert after is None or result.text.endswith(after + "\n")
+    for edit in result.edits:  # what is told of is done
+        assert edit.line < 6 or "get_world_size" not in result.text

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .codemods.remove_samplers import RemoveSamplers
 from .facts.alone import asks_for_rank_zero
-from .facts.distribution import Distribution, mentions_processes
+from .facts.distribution import distribution_of, mentions_processes
 from .facts.script import Facts
 from .facts.source import SourceError, mentions_torch, read_source
 from .facts.world import PEERS, PLAIN, World
@@ -67,7 +67,7 @@ def _said(path: Path) -> Elsewhere | None:
         facts = Facts(source.text)
     except (SourceError, SyntaxError, RecursionError):
         return None
-    found = Distribution(facts)
+    found = distribution_of(facts)
     guarded = set()
     given: set[tuple[str, int]] = set()
     for call in facts.walk(ast.Call):

@@ -18,7 +18,7 @@ from .codemods.split_steps import SplitSteps
 from .codemods.synced_norms import told as told_norms
 from .collection import uncollected
 from .elsewhere import Elsewhere
-from .facts.distribution import Distribution, mentions_processes
+from .facts.distribution import distribution_of, mentions_processes
 from .facts.loops import EVALUATES
 from .facts.nodes import walk
 from .facts.refusals import carrier, refusal
@@ -178,7 +178,7 @@ def _plain(facts: Facts, options: Options) -> tuple[Facts, list[Edit], list[Note
     """The script with the branches of one process alone, where it starts and connects its processes by hand."""
     if not (options.wants(PlainBranches.code) and (facts.by_hand or mentions_processes(facts.text.text))):
         return facts, [], []
-    found = Distribution(facts)
+    found = distribution_of(facts)
     facts.by_hand, facts.wrapped = found.by_hand, frozenset(found.wrapped_names)
     branches = PlainBranches()
     if not facts.by_hand:
@@ -206,7 +206,7 @@ def _without_autocast(facts: Facts, options: Options) -> tuple[Facts, list[Edit]
 
 def _talks_otherwise(facts: Facts, original: Facts) -> Note | None:
     """Where processes talk in a way that one process alone has no form of: half of such a script is no program."""
-    call = next(Distribution(facts).blocking(), None)
+    call = next(distribution_of(facts).blocking(), None)
     if call is None:
         return None
     line, column, _, _ = facts.text.key(call)

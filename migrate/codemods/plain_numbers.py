@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..facts.distribution import Distribution
+from ..facts.distribution import distribution_of
 from ..facts.script import Facts
 from ..facts.world import PEERS, PLAIN
 from ..report import Note
@@ -31,7 +31,7 @@ class PlainNumbers(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         """`batch // world_size` is the batch, `seed + rank` the seed, in a plain script."""
-        found = Distribution(facts)
+        found = distribution_of(facts)
         for node in facts.walk(ast.BinOp):
             holder = facts.scopes.statement_of(node)
             if node in self.gone or facts.in_formatted_string(node) or holder in self.gone:

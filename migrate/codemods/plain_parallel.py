@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.devices import argument_at
-from ..facts.distribution import Distribution
+from ..facts.distribution import distribution_of
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .base import Change, Codemod, Insertion
@@ -35,7 +35,7 @@ class PlainParallel(Codemod):
     # -- no_sync ----------------------------------------------------------------------------------------------
 
     def _held_back(self, facts: Facts) -> Iterator[Change]:
-        wrapped = Distribution(facts).wrapped_names
+        wrapped = distribution_of(facts).wrapped_names
         held = [a for a in facts.walk(ast.Attribute) if self._is_held(facts, a) and _last(a.value) in wrapped]
         joined = [c.func for c in facts.walk(ast.Call) if facts.names.resolve(c.func) in JOIN]
         gone: set[ast.AST] = set()

@@ -21,6 +21,7 @@ from ..facts.distribution import (
     STATEMENTS,
     WRAPPERS,
     Distribution,
+    distribution_of,
 )
 from ..facts.effects import only_asks
 from ..facts.handles import statements_of
@@ -41,7 +42,7 @@ class PlainProcess(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
-        found = Distribution(facts)
+        found = distribution_of(facts)
         blocking = list(found.blocking())
         if blocking:
             for call in blocking:

@@ -7,15 +7,12 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 from .devices import argument_at
 from .handles import statements_of
 from .nodes import walk
+from .script import Facts, once_a_file
 from .world import PEERS, PLAIN
-
-if TYPE_CHECKING:
-    from .script import Facts
 
 D = "torch.distributed."
 WRAPPERS = {
@@ -74,6 +71,12 @@ def mentions_processes(text: str) -> bool:
 
 MOVES = ("cuda", "to", "cpu", "float", "double", "half", "train", "eval")  # a model's methods that return it
 CHECKPOINTS = "deepspeed.checkpointing."  # what they compute again is each process's own
+
+
+@once_a_file
+def distribution_of(facts: Facts) -> Distribution:
+    """What a file says of processes, worked out once."""
+    return Distribution(facts)
 
 
 class Distribution:
@@ -164,8 +167,9 @@ class Distribution:
 
     def module_attributes(self) -> Iterator[ast.Attribute]:
         """`model.module` where model was wrapped."""
-        inside = {n for choice, field in self.unwrapping_choices() for n in walk(getattr(choice, _other(field)))}
-        inside |= {n for choice, _ in self.unwrapping_choices() for n in walk(choice.test)}
+        inside: set[ast.AST] = set()
+        for choice, field in self.unwrapping_choices():
+            inside.update(walk(getattr(choice, _other(field))), walk(choice.test))
         for a in self.facts.walk(ast.Attribute):
             if (
                 a.attr == "module"
@@ -199,12 +203,10 @@ class Distribution:
         for choice in self.facts.walk(ast.IfExp):
             for field in ("body", "orelse"):
                 plain, other = getattr(choice, field), getattr(choice, _other(field))
+                if not any(isinstance(n, ast.Attribute) and n.attr == "module" for n in walk(other)):
+                    continue
                 text = ast.unparse(plain)
-                if (
-                    ast.unparse(other).replace(".module", "", 1) == text
-                    and ".module" in ast.unparse(other)
-                    and _last_of(plain) in self.wrapped_names
-                ):
+                if ast.unparse(other).replace(".module", "", 1) == text and _last_of(plain) in self.wrapped_names:
                     yield choice, field
 
     # -- statements ------------------------------------------------------------------------------------------

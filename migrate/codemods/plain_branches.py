@@ -65,7 +65,8 @@ class PlainBranches(Codemod):
                 yield from self._if(facts, s)
             elif isinstance(s, ast.Assert):
                 known = self.worlds.plain(s.test)
-                if known is not None and not known.value and only_asks(facts.names, s.test):
+                holds = known is not None and (not known.value or not self._counts_more(s.test))
+                if holds and only_asks(facts.names, s.test):
                     says = f"`{facts.short(s)}` removed: {WHY}"
                     yield Change(s, self.edit(facts, s, says), None, (s,))
             for field in ("body", "orelse", "finalbody"):
@@ -81,6 +82,7 @@ class PlainBranches(Codemod):
         if taken and self.worlds.reached.refuses(taken):  # it wants several processes, which the runtime gives it
             taken, left = left, taken
             says = f"`if {facts.short(s.test)}:` refuses one process: {WHY}"
+        yield from self._asked_there(facts, left)
         parts: tuple[ast.AST, ...] = (s.test, *left)
         if facts.text.is_elif(s):
             yield Change(s, self.edit(facts, s, says), take_elif(taken is s.body), parts)
@@ -91,6 +93,20 @@ class PlainBranches(Codemod):
             yield Change(s, self.edit(facts, s, says), body_only, parts)
         else:
             yield Change(s, self.edit(facts, s, says), first_gone, parts)
+
+    def _asked_there(self, facts: Facts, left: list[ast.stmt]) -> Iterator[Change]:
+        """`main = True` of one process, where the branch that goes has `main = rank == 0`: it still means rank 0."""
+        going = {n for s in left for n in walk(s)}
+        for asked in going:
+            target = asked.targets[0] if isinstance(asked, ast.Assign) and len(asked.targets) == 1 else None
+            if not isinstance(target, ast.Name | ast.Attribute) or not _is_condition(asked.value):  # type: ignore
+                continue
+            zero, scope = self.worlds.by_rank(asked.value), facts.scopes.scope_of(target)  # type: ignore
+            for s in facts.walk(ast.Assign) if zero is not None else ():
+                same = [ast.unparse(t) for t in s.targets] == [ast.unparse(target)]
+                if same and s not in going and _is(s.value, zero) and facts.scopes.scope_of(s.targets[0]) is scope:
+                    new = f"{ASKS}()" if zero else f"not {ASKS}()"
+                    yield Change(s.value, self.edit(facts, s, f"`{facts.short(s)}` is `{new}`: {WHY}"), source(new))
 
     def _decided(self, facts: Facts, test: ast.expr) -> Known | None:
         known = self.worlds.plain(test)
@@ -135,6 +151,12 @@ class PlainBranches(Codemod):
                 inside.update(walk(node))
                 yield from changes
 
+    def _counts_more(self, test: ast.expr) -> bool:
+        """Whether a test asks for other numbers, too: `total % (batch * world_size) == 0`."""
+        names = (n for n in walk(test) if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load))
+        known = (self.worlds.value(n, PLAIN) for n in names)
+        return any(k is not None and not k.asked for k in known)
+
     def _is_shuffle(self, facts: Facts, node: ast.AST) -> bool:
         up = facts.scopes.parents.get(node)
         return isinstance(node, ast.Name | ast.Attribute) and isinstance(up, ast.keyword) and up.arg == "shuffle"
@@ -153,7 +175,7 @@ class PlainBranches(Codemod):
                 return
         self._kept: set[ast.AST] = set()
         new = self._simplified(facts, node, tests)
-        if new is None:
+        if new is None or (isinstance(up, ast.Assert) and new == "True"):  # its numbers are others now
             return
         gone = tuple(n for n in walk(node) if isinstance(n, ast.Name | ast.Attribute) and n not in self._kept)
         says = f"`{facts.short(node)}` became `{' '.join(new.split())}`: {WHY}"
@@ -300,6 +322,10 @@ class PlainBranches(Codemod):
         """Whether a text of the script names it: `getattr(args, "rank")`."""
         inside = set(walk(but)) if but is not None else set()
         return any(c.value == name for c in facts.walk(ast.Constant) if c not in inside and c not in self.gone)
+
+
+def _is(value: ast.expr, what: bool | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value is what
 
 
 def _is_condition(node: ast.expr) -> bool:

@@ -108,6 +108,8 @@ class Placed:
             if isinstance(call.func, ast.Attribute):
                 if self._makes_anew(call.func) or self._goes_to_cpu(call):
                     return False
+                if _asks_a_loader(call.func):
+                    return any(self.by_runtime(a) for a in call.args)
                 return self.by_runtime(call.func.value) or any(self.by_runtime(a) for a in call.args)
             return self.is_module(call) or any(self.by_runtime(a) for a in call.args)
         if full in MAKES_TENSORS or full.startswith("numpy."):
@@ -277,6 +279,12 @@ class Placed:
 
     def _in_loop(self, node: ast.AST) -> bool:
         return any(isinstance(u, LOOPS) for u in self.facts.scopes.ancestors(node))
+
+
+def _asks_a_loader(method: ast.Attribute) -> bool:
+    """`loader.next_batch()`: what an object gives of its own; the runtime places what a loop draws of a loader."""
+    named = method.value.attr if isinstance(method.value, ast.Attribute) else getattr(method.value, "id", "")
+    return bool(LOADER_NAME.search(named)) and method.attr not in ("next", "__next__", "__iter__")
 
 
 def _adds_to(value: ast.expr, name: str) -> bool:

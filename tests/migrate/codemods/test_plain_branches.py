@@ -344,3 +344,45 @@ def test_numbers_in_one_another(before, after):
     assert after is None or result.text.endswith(after + "\n")
     for edit in result.edits:  # what is told of is done
         assert edit.line < 6 or "get_world_size" not in result.text
+
+
+ASKED = "many = int(os.environ.get('WORLD_SIZE', 1)) > 1\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if many:\n    main = dist.get_rank() == 0\nelse:\n    main = True\nif main:\n    copy(x)", "main = is_global_zero()\nif main:\n    copy(x)"),
+        ("main = True\nif many:\n    main = dist.get_rank() == 0\nif main:\n    copy(x)", "main = is_global_zero()\nif main:\n    copy(x)"),
+        ("args.main = True\nif many:\n    args.main = dist.get_rank() == 0\nif args.main:\n    copy(x)", "args.main = is_global_zero()\nif args.main:\n    copy(x)"),
+        ("if many:\n    quiet = dist.get_rank() != 0\nelse:\n    quiet = False\nhush(quiet)", "quiet = not is_global_zero()\nhush(quiet)"),
+    ],
+)  # fmt: skip
+def test_what_rank_0_is_among_several_is_what_rank_0_is(before, after):
+    imported = HEAD.replace("as mp\n", "as mp\nfrom ptmigrate.runtime import is_global_zero\n")
+    check(HEAD + INIT + ASKED + before + "\n", imported + after + "\n", select="PTM420")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if many:\n    main = dist.get_rank() == 0\nelse:\n    main = False\nf(main)", "main = False\nf(main)"),
+        ("if many:\n    big = x > 3\nelse:\n    big = True\nf(big)", "big = True\nf(big)"),
+        ("if many:\n    n = dist.get_rank()\nelse:\n    n = 0\nf(n)", "n = 0\nf(n)"),
+        ("if many:\n    main = dist.get_rank() == 0\ndef g():\n    main = True\n    f(main)", "def g():\n    main = True\n    f(main)"),
+    ],
+)  # fmt: skip
+def test_what_one_process_is_otherwise_stays(before, after):
+    check(HEAD + INIT + ASKED + before + "\n", HEAD + after + "\n", select="PTM420")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("n = 16\nb = 4\nassert n % (b * dist.get_world_size()) == 0, 'no'\ngo()", "n = 16\nb = 4\nassert n % b == 0, 'no'\ngo()"),
+        ("assert dist.get_world_size() > 0\ngo()", "go()"),
+        ("assert x and dist.get_world_size() < 9\ngo()", "assert x\ngo()"),
+    ],
+)  # fmt: skip
+def test_what_a_script_makes_sure_of(before, after):
+    check(HEAD + INIT + before + "\n", HEAD + after + "\n", select="PTM420")

@@ -302,3 +302,18 @@ def test_a_batch_that_something_is_added_to(added):
 def test_what_the_script_makes_is_moved_by_it(made):
     source = f"import torch\ndef f(x, scale, device):\n    noise = {made}\n    noise = noise.to(device)\n    return x.size(0), noise + 1\n"
     assert "noise = noise.to(" in migrated(source).text or ".type_as(x)" in migrated(source).text
+
+
+BATCHES = "import torch\n\ndef train(net, train_loader, opt):\n    for step in range(9):\n"
+
+
+@pytest.mark.parametrize("given", ["train_loader.next_batch()", "self.loader.sample(4)", "train_loader.get(step)[0]"])
+def test_what_a_method_of_a_loader_gives_is_moved_by_the_script_alone(given):
+    """A loop draws batches of a loader; what an object of that name gives besides is its own."""
+    check_unchanged(f"{BATCHES}        x = {given}\n        x = x.to('cuda')\n        net(x)\n", select="PTM101")
+
+
+@pytest.mark.parametrize("given", ["next(train_loader)", "train_loader.next()", "next(iter(train_loader))"])
+def test_what_is_drawn_of_a_loader_is_not(given):
+    text = f"{BATCHES}        x = {given}\n        x = x.to('cuda')\n        net(x)\n"
+    assert ".to(" not in migrated(text, "PTM101").text

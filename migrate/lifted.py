@@ -122,12 +122,14 @@ def _one(
     """A text with its one training lifted. `among`: others wait in it, or were lifted before; it has no imports yet."""
     from .lift.find import outline
     from .lift.lift import lift
+    from .lift.own_batches import names_no_device
     from .lift.own_device import CODE as PLACED
     from .lift.several import apart
     from .lift.shape.shape import shaped
 
     shape = shaped(plain)
     shape.precision, shape.sync_batchnorm, shape.ours = plain.precision, plain.sync_batchnorm, plain.ours
+    shape.without_devices = names_no_device(original)
     line = line_map(shape.text.text, plain.text.text)
     try:
         if among:

@@ -63,6 +63,11 @@ class HardCodedDevice(Rule):
         def run(model):
             return getattr(model, "cuda")()
         """,
+        """
+        import torch
+        def run(model):
+            return getattr(model, "to")("cuda")
+        """,
     )
     GOOD = (
         """
@@ -93,6 +98,7 @@ class HardCodedDevice(Rule):
         """
         import torch
         wanted = getattr(args, "cuda", False)
+        half = getattr(x, "to")(torch.float16)
         moved = torch.Tensor.to(x, y.device)
         """,
     )
@@ -159,6 +165,8 @@ class HardCodedDevice(Rule):
             if not isinstance(node.value, str) or not ACCELERATOR.match(node.value):
                 continue
             parent = file.nodes.parents.get(node)
+            if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Call):
+                yield from self._to_by_text(parent, file)
             if node.value in MOVES and isinstance(parent, ast.Call):
                 yield from self._by_text(node, parent, file)
             if isinstance(parent, ast.keyword) and parent.arg in ("device", "map_location"):
@@ -180,6 +188,14 @@ class HardCodedDevice(Rule):
             full = file.resolve(node) if node.attr in MOVES else None
             if full is not None and full.endswith((f"Tensor.{node.attr}", f"nn.Module.{node.attr}")):
                 yield self.finding(node, f"`{file.source(node)}` places by hand, on {node.attr.upper()} only", file)
+
+    def _to_by_text(self, call: ast.Call, file: File) -> Iterator[Finding]:
+        """`getattr(x, "to")("cuda")`"""
+        f = call.func
+        if not (isinstance(f, ast.Call) and last_part(f.func) == "getattr" and len(f.args) > 1 and call.args):
+            return
+        if getattr(f.args[1], "value", None) == "to" and _names_card(call.args[0]):
+            yield self.finding(call, f"`{file.source(call)}` places by a device written into the code", file)
 
     def _by_text(self, name: ast.Constant, call: ast.Call, file: File) -> Iterator[Finding]:
         """`getattr(x, "cuda")()`, `methodcaller("cuda")`; an option of that name is asked for with a default."""

@@ -27,6 +27,15 @@ HOOKS = (
 )  # fmt: skip
 
 
+# a pool's methods, which pickle the function that they are given under every way of starting processes
+POOLED = (
+    "map", "map_async", "imap", "imap_unordered", "starmap", "starmap_async", "apply", "apply_async", "submit",
+)  # fmt: skip
+POOLS = ("multiprocessing.Pool", "multiprocessing.pool.Pool", "torch.multiprocessing.Pool",
+         "concurrent.futures.ProcessPoolExecutor")  # fmt: skip
+SPAWNS = ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")
+
+
 def carried(file: File) -> Iterator[tuple[ast.expr, str]]:
     """Values that are pickled, and what for: arguments of loaders, data sets, transforms and schedulers, attributes."""
     for k in file.nodes.of(ast.keyword):
@@ -47,10 +56,35 @@ def carried(file: File) -> Iterator[tuple[ast.expr, str]]:
                 given = option(call, name)
                 if given is not None and given in call.args:
                     yield given, f"`{name}`, which goes to {KEYWORDS[name]},"
+    yield from _processes(file)
     yield from _options(file)
     yield from _hooks(file)
     yield from _given_to_data_sets(file)
     yield from _attributes(file)
+
+
+def _processes(file: File) -> Iterator[tuple[ast.expr, str]]:
+    """`mp.spawn(f)`, and `pool.map(f, xs)` of a name that a pool of processes is given."""
+    for call in file.calls_named("spawn", "start_processes"):
+        fn = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "fn"), None)
+        if fn is not None and file.resolve(call.func) in SPAWNS:
+            yield fn, "spawned processes"
+    pools = [c for c in file.calls_named("Pool", "ProcessPoolExecutor") if file.resolve(c.func) in POOLS]
+    if not pools:
+        return
+    names = {n for c in pools for n in _names_given(c, file)}
+    for method in POOLED:
+        for call in file.nodes.calls.get(method, ()):
+            pool = call.func.value if isinstance(call.func, ast.Attribute) else None
+            if call.args and ((isinstance(pool, ast.Name) and pool.id in names) or pool in pools):
+                yield call.args[0], "a pool of processes"
+
+
+def _names_given(made: ast.Call, file: File) -> Iterator[str]:
+    """`pool = Pool()`, `with Pool() as pool:`"""
+    up = file.nodes.parents.get(made)
+    targets = up.targets if isinstance(up, ast.Assign) else [getattr(up, "optional_vars", None)]
+    yield from (t.id for t in targets if isinstance(t, ast.Name))
 
 
 def _options(file: File) -> Iterator[tuple[ast.expr, str]]:

@@ -20,13 +20,22 @@ class LocalFunction(Rule):
         "spawned workers and processes fail to start. Move it to the top of the module, or use functools.partial."
     )
 
-    BAD = """
+    BAD = (
+        """
         from torch.utils.data import DataLoader
         def loaders(dataset, pad):
             def collate(batch):
                 return [pad(x) for x in batch]
             return DataLoader(dataset, collate_fn=collate)
+        """,
         """
+        import torch.multiprocessing as mp
+        def main(options):
+            def worker(rank):
+                run(rank, options)
+            mp.spawn(worker, nprocs=2)
+        """,
+    )
     GOOD = """
         from functools import partial
         from torch.utils.data import DataLoader

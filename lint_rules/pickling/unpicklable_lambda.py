@@ -73,6 +73,12 @@ class UnpicklableLambda(Rule):
                 self.fc = nn.Linear(2, 2)
                 self.fc.register_forward_hook(lambda m, i, o: 2 * o)
         """,
+        """
+        import torch
+        from multiprocessing import Pool
+        with Pool(4) as pool:
+            tensors = pool.map(lambda path: torch.load(path, map_location="cpu"), paths)
+        """,
     )
     GOOD = (
         """
@@ -102,6 +108,12 @@ class UnpicklableLambda(Rule):
         import torch
         def seen(model, outputs):
             return model.fc.register_forward_hook(lambda m, i, o: outputs.append(o))
+        """,
+        """
+        import torch
+        from concurrent.futures import ThreadPoolExecutor
+        with ThreadPoolExecutor() as pool:
+            tensors = pool.map(lambda path: torch.load(path, map_location="cpu"), paths)
         """,
     )
 

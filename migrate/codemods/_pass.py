@@ -263,13 +263,16 @@ def _is_empty(branch: Any) -> bool:
 
 
 def _only_looks(test: Any) -> bool:
-    """Whether a condition has no effect: names, comparisons of them, and `torch.cuda.is_available()`."""
+    """Whether a condition has no effect: names, comparisons of them, `torch.cuda.is_available()`, `a.startswith(b)`."""
     if isinstance(test, cst.Comparison):
         return all(_only_looks(part) for part in (test.left, *(c.comparator for c in test.comparisons)))
     if isinstance(test, cst.BooleanOperation):
         return _only_looks(test.left) and _only_looks(test.right)
     if isinstance(test, cst.Call) and isinstance(test.func, cst.Attribute):
-        return test.func.attr.value in ("is_available", "device_count") and not test.args and _only_looks(test.func)
+        given = [a.value for a in test.args]
+        if test.func.attr.value in ("startswith", "endswith"):
+            return all(_only_looks(part) for part in (test.func, *given))
+        return test.func.attr.value in ("is_available", "device_count") and not given and _only_looks(test.func)
     if isinstance(test, cst.UnaryOperation):
         return _only_looks(test.expression)
     while isinstance(test, cst.Attribute):

@@ -23,9 +23,9 @@ from ..facts.worlds import Worlds
 from ..report import Note
 from .base import Change, Codemod
 from .once import ASKS
-from .plain_numbers import PlainNumbers
+from .plain_numbers import PlainNumbers, stands_alone
 from .rank_guards import done_once
-from .rewrites import body_only, first_gone, source, take_branch, take_elif
+from .rewrites import body_only, first_gone, source, take_branch, take_branch_bare, take_elif, without_condition
 from .unread_options import seen_whole
 
 WHY = "the runtime starts and connects the processes"
@@ -41,7 +41,7 @@ class PlainBranches(Codemod):
     name = "plain-branches"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
-        self.worlds: Worlds = facts.worlds
+        self.facts, self.worlds = facts, facts.worlds
         self.gone: set[ast.AST] = set()
         numbers = PlainNumbers(self.gone)
         for change in chain(self._branches(facts), numbers.plan(facts)):
@@ -138,13 +138,22 @@ class PlainBranches(Codemod):
         for node in walk(facts.tree):
             if not isinstance(node, ast.expr) or node in self.gone or node in inside:
                 continue
-            if facts.in_formatted_string(node) or isinstance(facts.scopes.parents.get(node), ast.comprehension):
+            if facts.in_formatted_string(node):
                 continue
+            if isinstance(up := facts.scopes.parents.get(node), ast.comprehension):
+                holder = facts.scopes.parents[up]
+                if node in up.ifs and not isinstance(holder, ast.GeneratorExp) and self._is_share(node):
+                    inside.update(walk(node))
+                    yield self._all_of_it(facts, node, up)
+                if not (node in up.ifs and isinstance(node, ast.BoolOp)):
+                    continue
             if isinstance(node, ast.IfExp) and (known := self._decided(facts, node.test)) is not None:
                 field, other = ("body", node.orelse) if known.value else ("orelse", node.body)
                 says = f"`{facts.short(node.test)}` is {bool(known.value)} in a plain script: {WHY}"
                 inside.update([*walk(node.test), *walk(other)])
-                yield Change(node, self.edit(facts, node, says), take_branch(field), (node.test, other))
+                alone = stands_alone(facts, node, getattr(node, field))
+                take = take_branch_bare(field) if alone else take_branch(field)
+                yield Change(node, self.edit(facts, node, says), take, (node.test, other))
                 continue
             asks = _is_condition(node) or node in tests or self._is_shuffle(facts, node)
             if asks and (changes := list(self._condition(facts, node, node in tests))):
@@ -156,6 +165,18 @@ class PlainBranches(Codemod):
         names = (n for n in walk(test) if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load))
         known = (self.worlds.value(n, PLAIN) for n in names)
         return any(k is not None and not k.asked for k in known)
+
+    def _is_share(self, test: ast.expr) -> bool:
+        """`i % world == rank`, which takes every sample on one process."""
+        known = self.worlds.plain(test) if isinstance(test, ast.Compare) else None
+        return known is not None and known.value is True and only_asks(self.facts.names, test)
+
+    def _all_of_it(self, facts: Facts, test: ast.expr, part: ast.comprehension) -> Change:
+        """`[i for i in xs if i % world == rank]` to `[i for i in xs]`."""
+        whole = facts.scopes.parents[part]
+        rewrite = without_condition(whole.generators.index(part), part.ifs.index(test))  # type: ignore[attr-defined]
+        says = f"`if {facts.short(test)}` removed: one process has all of it, and {WHY}"
+        return Change(whole, self.edit(facts, test, says), rewrite, (test,))
 
     def _is_shuffle(self, facts: Facts, node: ast.AST) -> bool:
         up = facts.scopes.parents.get(node)
@@ -179,7 +200,9 @@ class PlainBranches(Codemod):
             return
         gone = tuple(n for n in walk(node) if isinstance(n, ast.Name | ast.Attribute) and n not in self._kept)
         says = f"`{facts.short(node)}` became `{' '.join(new.split())}`: {WHY}"
-        yield Change(node, self.edit(facts, node, says), source(new), gone)
+        number = isinstance(up, ast.Call) and ast.unparse(up) == f"bool({ast.unparse(node)})"
+        whole: ast.AST = up if number and up is not None and new in ("True", "False") else node
+        yield Change(whole, self.edit(facts, node, says), source(new), gone)
 
     def _names_sampler(self, facts: Facts, node: ast.expr, k: ast.keyword) -> bool:
         """`shuffle=(sampler is None)` goes with the sampler of the same call."""
@@ -316,7 +339,7 @@ class PlainBranches(Codemod):
                 self.left.append(Note(line, column + 1, self.code, says))
             else:
                 says = f"`{facts.short(holder)}` removed: nothing reads args.{name} any more, {WHY}"
-                yield Change(holder, self.edit(facts, holder, says), None, (holder,))
+                yield Change(holder, self.edit(facts, holder, f"{says}; {_spell(holder.value)}"), None, (holder,))
 
     def _said(self, facts: Facts, name: str, but: ast.AST | None = None) -> bool:
         """Whether a text of the script names it: `getattr(args, "rank")`."""
@@ -326,6 +349,13 @@ class PlainBranches(Codemod):
 
 def _is(value: ast.expr, what: bool | None) -> bool:
     return isinstance(value, ast.Constant) and value.value is what
+
+
+def _spell(call: ast.expr) -> str:
+    """What becomes of the option on a command line."""
+    given = [str(getattr(a, "value", "")) for a in getattr(call, "args", ())]
+    long = next((g for g in given if g.startswith("--")), given[0] if given else "it")
+    return f"a command line goes without {long} now"
 
 
 def _is_condition(node: ast.expr) -> bool:

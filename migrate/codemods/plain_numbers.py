@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 
 from ..facts.distribution import distribution_of
+from ..facts.effects import only_asks
 from ..facts.script import Facts
 from ..facts.world import PEERS, PLAIN
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import bare, take_operand
+from .rewrites import bare, take_operand, whole_slice
 
 WHY = "the runtime starts and connects the processes"
 # what counts samples, batches or workers, in whole numbers
@@ -32,6 +33,7 @@ class PlainNumbers(Codemod):
     def plan(self, facts: Facts) -> Iterator[Change]:
         """`batch // world_size` is the batch, `seed + rank` the seed, in a plain script."""
         found = distribution_of(facts)
+        yield from self._shares(facts)
         for node in facts.walk(ast.BinOp):
             holder = facts.scopes.statement_of(node)
             if node in self.gone or facts.in_formatted_string(node) or holder in self.gone:
@@ -58,15 +60,23 @@ class PlainNumbers(Codemod):
                 self.left.append(Note(at[0], at[1] + 1, self.code, told))
             new = facts.text.get(left)
             side = "left" if left is node.left else "right"
-            rewrite = bare(new) if self._stands_alone(facts, whole, left) else take_operand(side, of_call=whole is up)
+            alone = stands_alone(facts, whole, left) and not isinstance(left, ast.Call)
+            rewrite = bare(new) if alone else take_operand(side, of_call=whole is up)
             yield Change(whole, self.edit(facts, whole, says), rewrite, (part,))
 
-    def _stands_alone(self, facts: Facts, whole: ast.expr, left: ast.expr) -> bool:
-        """`(rank + 1)`, whose parentheses a number or a name needs no more."""
-        start, stop = facts.text.span(whole)
-        before, after = facts.text.text[:start], facts.text.text[stop:]
-        simple = isinstance(left, ast.Name | ast.Constant | ast.Attribute)
-        return simple and bool(re.search(r"(^|[^\w)\]])\($", before)) and bool(re.match(r"\)(\W|$)", after))
+    def _shares(self, facts: Facts) -> Iterator[Change]:
+        """`xs[rank::world]` is `xs[:]`."""
+        for node in facts.walk(ast.Subscript):
+            part = node.slice
+            if node in self.gone or not isinstance(part, ast.Slice) or part.lower is None or part.step is None:
+                continue
+            first, step = ([facts.worlds.value(v, w) for w in (PLAIN, *PEERS)] for v in (part.lower, part.step))
+            ranks, worlds = ([v.value for v in vs if v is not None and v.asked] for vs in (first, step))
+            if ranks != [0, *(w.rank for w in PEERS)] or worlds != [1, *(w.size for w in PEERS)]:
+                continue
+            if not facts.in_formatted_string(node):
+                says = f"`{facts.short(node)}` is all of it in a plain script: {WHY}"
+                yield Change(node, self.edit(facts, node, says), whole_slice, (part.lower, part.step))
 
     def _tell_of_entry(self, facts: Facts, node: ast.BinOp, holder: ast.stmt) -> None:
         """`lr * cfg["world_size"]`, of which nothing shows that it is 1 now."""
@@ -91,7 +101,9 @@ class PlainNumbers(Codemod):
         for side, other in ((node.right, node.left), (node.left, node.right)):
             if isinstance(node.op, ast.Add) and self._times_rank(facts, side):
                 return other
-            if isinstance(side, ast.Constant) or not isinstance(side, ast.Name | ast.Attribute | ast.Call):
+            if isinstance(node.op, ast.Add) and self._is_false(facts, side):
+                return other
+            if not isinstance(side, ast.Name | ast.Attribute | ast.Call | ast.IfExp):
                 continue
             values = [facts.worlds.value(side, w) for w in (PLAIN, *PEERS)]
             if any(v is None or not v.asked or type(v.value) is not int for v in values):
@@ -107,6 +119,13 @@ class PlainNumbers(Codemod):
                 return other
         return None
 
+    def _is_false(self, facts: Facts, node: ast.expr) -> bool:
+        """`distributed and len(part) < len(whole)`, which adds nothing."""
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) and self._is_false(facts, node.values[0]):
+            return True  # nothing asks the others
+        known = facts.worlds.plain(node)
+        return known is not None and known.value is False and only_asks(facts.names, node)
+
     def _times_rank(self, facts: Facts, node: ast.expr) -> bool:
         """`rank * 1000`, which is nothing on the one process."""
         if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)):
@@ -117,3 +136,13 @@ class PlainNumbers(Codemod):
         others = (node.right, node.left)
         plain = (isinstance(o, ast.Constant | ast.Name | ast.Attribute) for o in others)
         return any(k == ranks and ok for k, ok in zip(known, plain, strict=True))
+
+
+def stands_alone(facts: Facts, whole: ast.expr, left: ast.expr) -> bool:
+    """`(rank + 1)`, whose parentheses a number, a name or a call needs no more."""
+    start, stop = facts.text.span(whole)
+    before, after = facts.text.text[:start], facts.text.text[stop:]
+    simple = isinstance(left, ast.Name | ast.Constant | ast.Attribute | ast.Call) and "\n" not in facts.text.get(left)
+    number = isinstance(left, ast.Constant) and after[1:2] == "."
+    opened = bool(re.search(r"(^|[^\w)\]])\($", before)) and bool(re.match(r"\)(\W|$)", after))
+    return simple and opened and not number

@@ -25,6 +25,7 @@ from ..facts.distribution import (
 )
 from ..facts.effects import only_asks
 from ..facts.handles import statements_of
+from ..facts.operands import ATOM, closed
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod, assigns_itself
@@ -109,9 +110,15 @@ class PlainProcess(Codemod):
 
     def _to_themselves(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         """What would be `model = model`, or `model if many else model`, and what asks whether it is wrapped."""
+        seen: set[ast.AST] = set()
         for branch in facts.walk(ast.If):
             if found.asks_if_wrapped(branch.test) and not branch.orelse and not facts.text.is_elif(branch):
+                seen.add(branch)
                 says = f"`{facts.short(branch)}` removed: nothing wraps the model"
+                yield Change(branch, self.edit(facts, branch, says), None, (branch,))
+        for branch in facts.walk(ast.If):
+            if branch not in seen and _returns_alike(facts, branch):
+                says = f"`if {facts.short(branch.test)}:` removed: nothing wraps the model"
                 yield Change(branch, self.edit(facts, branch, says), None, (branch,))
         for s in facts.walk(ast.Assign):
             if len(s.targets) == 1 and assigns_itself(s.targets[0], s.value, partial(_unwrapped, facts)):
@@ -234,7 +241,7 @@ class PlainProcess(Codemod):
             assert target is not None
             if given is not None and not isinstance(given, ast.Tuple | ast.List):
                 arguments = [f"*{facts.text.get(given)}"]
-            new = f"{facts.text.get(target)}({', '.join(['0', *arguments])})"
+            new = f"{closed(facts.text.get(target), ATOM)}({', '.join(['0', *arguments])})"
             says = f"`{facts.short(call)}` became `{new}`: {WHY}"
             yield Change(call, self.edit(facts, call, says), source(new))
 
@@ -248,8 +255,29 @@ def _whose(found: Distribution, wrapper: ast.AST) -> str:
 
 def _is_out(facts: Facts, s: ast.stmt, removed: set[ast.AST]) -> bool:
     """Whether a statement goes, or nothing is left in it."""
-    inside = isinstance(s, ast.If) and only_asks(facts.names, s.test)
-    return s in removed or (inside and all(_is_out(facts, x, removed) for x in (*s.body, *s.orelse)))  # type: ignore[attr-defined]
+    if s in removed:
+        return True
+    if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and len(s.targets) == 1:
+        return only_asks(facts.names, _inner(s.value)) and _is_unread(facts, s.targets[0], removed)
+    if isinstance(s, ast.For):
+        goes = isinstance(s.iter, ast.Call) and ast.unparse(s.iter).endswith((".parameters()", ".buffers()"))
+    else:
+        goes = isinstance(s, ast.If) and only_asks(facts.names, s.test)
+    return goes and all(_is_out(facts, x, removed) for x in (*s.body, *s.orelse))  # type: ignore[attr-defined]
+
+
+def _inner(value: ast.expr) -> ast.expr:
+    """`dist.get_world_size()` of `float(dist.get_world_size())`."""
+    converts = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "float"
+    return value.args[0] if converts and len(value.args) == 1 else value  # type: ignore[attr-defined]
+
+
+def _is_unread(facts: Facts, name: ast.Name, removed: set[ast.AST]) -> bool:
+    """Whether only what goes reads a name of a function."""
+    home = facts.scopes.scope_of(name).lookup(name.id)
+    if home is None or home is facts.scopes.module:
+        return False
+    return all(any(up in removed for up in facts.scopes.ancestors(r)) for r in facts.scopes.reads(name.id, home))
 
 
 def _unwrapped(facts: Facts, value: ast.expr) -> ast.expr:
@@ -261,6 +289,21 @@ def _unwrapped(facts: Facts, value: ast.expr) -> ast.expr:
         changed = body is not value.body or orelse is not value.orelse
         return orelse if changed and ast.unparse(body) == ast.unparse(orelse) else value
     return value
+
+
+def _returns_alike(facts: Facts, branch: ast.If) -> bool:
+    """`if many: return DDP(model)` above `return model`."""
+    block = next(
+        (b for f in ("body", "orelse") if branch in (b := getattr(facts.scopes.parents.get(branch), f, []))), []
+    )
+    rest = block[block.index(branch) + 1 :]
+    here, below = branch.body[0], rest[0] if rest else None
+    if not (isinstance(here, ast.Return) and isinstance(below, ast.Return)) or branch.orelse or len(branch.body) > 1:
+        return False
+    if here.value is None or below.value is None or not only_asks(facts.names, branch.test):
+        return False
+    left = _unwrapped(facts, here.value)
+    return left is not here.value and ast.unparse(left) == ast.unparse(_unwrapped(facts, below.value))
 
 
 def _given_before(facts: Facts, s: ast.Assign) -> bool:

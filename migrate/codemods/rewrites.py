@@ -40,6 +40,38 @@ def take_branch(field: str) -> Any:
     return rewrite
 
 
+def take_branch_bare(field: str) -> Any:
+    """The same without the parentheses around the choice, which its branch does not need."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        branch = getattr(updated, field)
+        return branch.with_changes(lpar=[*updated.lpar[:-1], *branch.lpar], rpar=[*branch.rpar, *updated.rpar[1:]])
+
+    return rewrite
+
+
+def without_condition(place: int, number: int) -> Any:
+    """A comprehension without a condition of one of its loops."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        def without(loop: Any, depth: int) -> Any:
+            if depth:
+                return loop.with_changes(inner_for_in=without(loop.inner_for_in, depth - 1))
+            return loop.with_changes(ifs=[*loop.ifs[:number], *loop.ifs[number + 1 :]])
+
+        return updated.with_changes(for_in=without(updated.for_in, place))
+
+    return rewrite
+
+
+def whole_slice(original: Any, updated: Any) -> Any:
+    """`xs[a:b:c]` to `xs[:b]`."""
+    import libcst as cst
+
+    part = updated.slice[0]
+    return updated.with_changes(slice=[part.with_changes(slice=cst.Slice(lower=None, upper=part.slice.upper))])
+
+
 def take_iterable(original: Any, updated: Any) -> Any:
     """`[f(t) for t in batch]` to `batch`."""
     return _with_parentheses(updated, updated.for_in.iter)

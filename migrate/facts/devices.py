@@ -145,8 +145,10 @@ class Devices:
         """`args.device`, `self.device`: an option or an attribute that is only ever given devices."""
         if self._is_imported(node):
             return True
-        if self.names.resolve(node) or not self._holds_options(node.value):
+        if self.names.resolve(node):
             return False
+        if not self._holds_options(node.value):
+            return self._is_kept_device(node)
         values = self.attribute_values.get(node.attr)
         if values is None:
             return node.attr in DEVICE_ATTRIBUTES
@@ -158,6 +160,23 @@ class Devices:
                 self.is_device(v) or _is_none(v) or (node.attr in DEVICE_ATTRIBUTES and self._may_be_device(v))
                 for v in values
             )
+        finally:
+            self._asked.discard(id(node))
+
+    def _is_kept_device(self, node: ast.Attribute) -> bool:
+        """`self.manager.device`, of a class of this file that has it as a property or an attribute."""
+        c = self._class_of(node.value)
+        if c is None or id(node) in self._asked:
+            return False
+        self._asked.add(id(node))
+        try:
+            own = next((s for s in c.body if isinstance(s, ast.FunctionDef) and s.name == node.attr), None)
+            if own is not None:
+                is_property = [ast.unparse(d) for d in own.decorator_list] in (["property"], ["cached_property"])
+                return is_property and self.returns_device(own)
+            stores = [a for a in walk(c) if isinstance(a, ast.Attribute) and a.attr == node.attr]
+            made = [self.scopes.parents.get(a) for a in stores if not isinstance(a.ctx, ast.Load)]
+            return bool(made) and all(isinstance(s, ast.Assign) and self.is_device(s.value) for s in made)
         finally:
             self._asked.discard(id(node))
 

@@ -314,8 +314,9 @@ class Distribution:
             if value is None and full in (D + "is_initialized", D + "is_torchelastic_launched"):
                 value = "False"
             if value is not None:
-                taken.update(walk(c))
-                yield c, value
+                whole, value = self._converted(c, value)
+                taken.update(walk(whole))
+                yield whole, value
         for card in self.facts.walk(ast.BinOp):
             if self._is_card_of_rank(card):
                 yield card, "0"
@@ -330,6 +331,15 @@ class Distribution:
                 and not (isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load))
             ):
                 yield node, value if _default(node) is not None else f'"{value}"'
+
+    def _converted(self, call: ast.Call, value: str) -> tuple[ast.Call, str]:
+        """`float(dist.get_world_size())`, which is 1.0."""
+        up = self.facts.scopes.parents.get(call)
+        if not (
+            isinstance(up, ast.Call) and ast.unparse(up) in (f"{n}({ast.unparse(call)})" for n in ("float", "int"))
+        ):
+            return call, value
+        return (up, value if ast.unparse(up.func) == "int" else f"{value}.0") if value.isdigit() else (call, value)
 
     def _is_card_of_rank(self, node: ast.BinOp) -> bool:
         """`rank % torch.cuda.device_count()`, which where there are no cards is an error."""

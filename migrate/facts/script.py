@@ -82,6 +82,7 @@ class Facts:
         self.sync_batchnorm: str | None = (
             None  # the source of a Trainer's sync_batchnorm=, which the script had by hand
         )
+        self.without_devices = False  # whether the script, as it was, says nothing of devices
         self.ours = True  # whether the result may import ptmigrate.runtime
         self.precision: str | None = None  # the source of a Trainer's precision=, which the script had by hand
         self.new_names: set[str] = set()  # of functions that the edits add

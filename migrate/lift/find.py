@@ -269,7 +269,7 @@ def _made_anew(facts: Facts, train: DataPass, epoch_loop: ast.For) -> bool:
 def _whole(facts: Facts, train: DataPass, step: Optimization) -> CannotLift | None:
     """Why the step needs whole batches, if it does."""
     return (
-        _no_loader(facts, train)
+        no_loader(facts, train)
         or whole_batches(facts, train)
         or fixed_size(facts, train)
         or given_gradient(facts, train)
@@ -278,7 +278,7 @@ def _whole(facts: Facts, train: DataPass, step: Optimization) -> CannotLift | No
     )
 
 
-def _no_loader(facts: Facts, train: DataPass) -> CannotLift | None:
+def no_loader(facts: Facts, train: DataPass) -> CannotLift | None:
     if is_loader(facts, train.loader) or not _is_plain_iterable(facts, train.loader):
         return None
     return CannotLift(train.loop, f"`{facts.short(train.loader)}` is no DataLoader")

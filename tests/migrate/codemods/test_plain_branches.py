@@ -137,7 +137,10 @@ def test_options_of_several_processes_leave_the_parser():
         + "args = p.parse_args()\nif args.local_rank != -1 or args.distributed:\n"
         + "    dist.init_process_group('nccl', init_method=args.dist_url)\nif args.local_rank <= 0:\n    copy(args.lr)\n"
     )
-    text = migrated(source, select="PTM420").text
+    result = migrated(source, select="PTM420")
+    text = result.text
+    gone = [e.message.rsplit("; ")[-1] for e in result.edits if "add_argument" in e.message]
+    assert gone == [f"a command line goes without {o} now" for o in ("--local_rank", "--distributed", "--dist-url")]
     assert text.endswith("p.add_argument('--lr')\nargs = p.parse_args()\nif is_global_zero():\n    copy(args.lr)\n")
     assert "local_rank" not in text and "dist-url" not in text and "--distributed" not in text
 
@@ -247,15 +250,47 @@ def test_a_number_stays_a_number(value):
         ("part = files[rank * n:(rank + 1) * n]", "part = files[rank * n:1 * n]"),
         ("start = base - rank", "start = base"),
         ("x = y * (batch // world)", "x = y * batch"),
+        ("x = y * (world if many else 1)", "x = y"),
+        ("x = len(y) + (many and f(y) > 2)", "x = len(y)"),
+        ("x = len(y) + (many and y > 2)", "x = len(y)"),
+        ("x = (world if many else 1)", "x = 1"),
+        ("x = (a\n     if many else b.c)", "x = b.c"),
+        ("x = y * (c if many else b + a)", "x = y * (b + a)"),
+        ("x = f(world if many else 1)", "x = f(1)"),
+        ("x = (world if many else 1).real", "x = (1).real"),
+        ("x = bool(many)", "x = bool(many)"),
+        ("x = bool(world > 1)", "x = False"),
+        ("x = float(world)", "x = float(world)"),
+        ("x = float(dist.get_world_size())", "x = 1.0"),
+        ("x = int(dist.get_world_size()) + y", "x = 1 + y"),
+        ("x = [i for i in xs if i % world == rank]", "x = [i for i in xs]"),
+        ("x = {i: j for j in y for i in j if i if i % world == rank}", "x = {i: j for j in y for i in j if i}"),
+        ("x = [i for i in xs if i and i % world == rank]", "x = [i for i in xs if i]"),
+        ("x = y[rank::world]", "x = y[:]"),
+        ("x = f(y)[rank:n:world]", "x = f(y)[:n]"),
     ],
 )
 def test_sums_with_a_rank(before, after):
-    made = "rank = dist.get_rank()\nworld = dist.get_world_size()\n"
+    made = "rank = dist.get_rank()\nworld = dist.get_world_size()\nmany = world > 1\n"
     text = migrated(HEAD + INIT + made + before + "\nuse(rank, world)\n", "PTM420").text
     assert text.endswith(f"{after}\nuse(rank, world)\n")
 
 
-@pytest.mark.parametrize("kept", ["x = rank - base", "x = rank * size()", "x = [i for i in xs if i % world == rank]"])
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "x = rank - base",
+        "x = rank * size()",
+        "x = [i for i in xs if i % world != rank]",
+        "x = [i for i in xs if f(i) % world == rank]",
+        "x = [i for i in xs if i % 2 == rank]",
+        "x = list(i for i in xs if i % world == rank)",
+        "x = y + (f(y) and many)",
+        "x = xs[rank::2]",
+        "x = xs[1::world]",
+        "x = xs[rank:]",
+    ],
+)
 def test_what_is_another_number_stays(kept):
     made = "rank = dist.get_rank()\nworld = dist.get_world_size()\n"
     assert kept in migrated(HEAD + INIT + made + kept + "\n", "PTM420").text

@@ -353,3 +353,57 @@ def test_a_model_is_kept_once():
 def test_another_one_is_kept_instead(value, between):
     text = migrated(HEAD + BELOW.format(value, between), "PTM420").text
     assert text.endswith("        self.model = model\n")
+
+
+@pytest.mark.parametrize(
+    "average",
+    [
+        "for p in model.parameters():\n        dist.all_reduce(p.grad.data)\n        p.grad.data /= n",
+        "for p in model.parameters():\n        if p.grad is not None:\n            dist.all_reduce(p.grad)",
+        "for b in model.buffers():\n        dist.broadcast(b, 0)",
+    ],
+)
+def test_a_function_that_only_talked_goes_with_its_calls(average):
+    made = f"def average(model):\n    n = float(dist.get_world_size())\n    {average}\n"
+    init = "dist.init_process_group('gloo')\n"
+    source = f"import torch.distributed as dist\n{init}{made}loss.sum()\naverage(net)\nstep(net)\n"
+    assert migrated(source, "PTM420").text == "import torch.distributed as dist\nloss.sum()\nstep(net)\n"
+
+
+@pytest.mark.parametrize(
+    "average",
+    [
+        "for p in model.parameters():\n        dist.all_reduce(p.grad)\n        count(p)",
+        "for p in model.parameters():\n        dist.all_reduce(p.grad)\n    return n",
+        "for p in draw(model):\n        dist.all_reduce(p.grad)",
+        "print(n)",
+    ],
+)
+def test_a_function_that_does_more_stays(average):
+    made = f"def average(model):\n    n = float(dist.get_world_size())\n    {average}\n"
+    source = f"import torch.distributed as dist\ndist.init_process_group('gloo')\n{made}average(net)\nstep(net)\n"
+    assert "average(net)\n" in migrated(source, "PTM420").text
+
+
+@pytest.mark.parametrize(
+    ("given", "stays"),
+    [
+        ("        return DDP(m, device_ids=[0])\n    return m", False),
+        ("        return DDP(m)\n    return n", True),
+        ("        go()\n        return DDP(m)\n    return m", True),
+        ("        return m\n    return m", True),
+    ],
+)
+def test_both_ways_give_the_same_model(given, stays):
+    head = "import torch\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n"
+    text = migrated(f"{head}def wrap(m, n):\n    if self.many:\n{given}\n", "PTM420").text
+    assert ("if self.many:" in text) is stays
+
+
+@pytest.mark.parametrize(
+    ("target", "called"), [("lambda r: run(r, 2)", "(lambda r: run(r, 2))(0)"), ("self.run", "self.run(0)")]
+)
+def test_what_was_spawned_is_called(target, called):
+    """`lambda r: run(r)(0)` was a statement that calls nothing."""
+    source = f"import torch.multiprocessing as mp\nmp.spawn({target}, nprocs=2)\n"
+    assert migrated(source, "PTM420").text.endswith(called + "\n")

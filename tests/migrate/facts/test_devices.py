@@ -37,6 +37,8 @@ def moved(source: str) -> bool:
         "from settings import device as where\nx.to(where)",
         "import project.config as c\nx.to(c.DEVICE)",
         "x.to(self.hparams['device'])",
+        "class E:\n    @property\n    def card(self):\n        return torch.device('cuda')\ne = E()\nx.to(e.card)",
+        "class E:\n    def __init__(self):\n        self.where = torch.device('cuda')\ne = E()\nx.to(e.where)",
     ],
 )
 def test_a_device(source):
@@ -48,6 +50,9 @@ def test_a_device(source):
     [
         "x.to(y)",
         "x.to(y.device)",
+        "class E:\n    def device(self):\n        return torch.device('cuda', 0)\ne = E()\nx.to(e.device)",
+        "class E:\n    @property\n    def kind(self):\n        return torch.half\ne = E()\nx.to(e.kind)",
+        "class E:\n    def __init__(self):\n        self.where = torch.half\ne = E()\nx.to(e.where)",
         "x.to(torch.half)",
         "x.to(True)",
         "x.to('float')",

@@ -68,6 +68,12 @@ class CheckpointActivations(Codemod):
         line, column, _, _ = facts.text.key(node)
         self.left.append(Note(line, column + 1, self.code, f"`{facts.short(node)}`: {says}"))
 
+    def _may_be_fairscales(self, facts: Facts, call: ast.Call) -> bool:
+        """`try: from fairscale.nn import checkpoint_wrapper` with torch's in its `except`."""
+        named = getattr(call.func, "id", "")
+        imports = [s for s in facts.walk(ast.ImportFrom) if (s.module or "").startswith("fairscale")]
+        return any((a.asname or a.name) == named for s in imports for a in s.names)
+
     def _tell_unseen(self, facts: Facts, call: ast.Call, given: list[ast.expr]) -> None:
         """A call whose arguments are not all written there."""
         how = next((k.value for k in call.keywords if k.arg == "use_reentrant"), None)
@@ -176,6 +182,11 @@ class CheckpointActivations(Codemod):
         if {"context_fn", "checkpoint_fn"} & set(keywords) or len(given) > 2:
             return
         if not Normalised(facts).may_have(part if part is not None else facts.tree):
+            return
+        if self._may_be_fairscales(facts, call):
+            self._tell(
+                facts, call, "batch norm counts its statistics twice where it is torch's; FairScale's counts once"
+            )
             return
         how = keywords.get("checkpoint_impl", given[1] if len(given) > 1 else None)
         reenters = how is not None and not ast.unparse(how).endswith("NO_REENTRANT")

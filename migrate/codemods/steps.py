@@ -38,7 +38,7 @@ class ZeroedByTrainer(Codemod):
     def plan(self, facts: Facts) -> Iterator[Change]:
         for c in facts.classes.run_by_trainer:
             step = facts.classes.methods(c).get("training_step")
-            if step is None or self._by_hand(c) or _reads_gradients(step):
+            if step is None or _reads_gradients(step) or any(self._by_hand(d) for d in facts.classes.kin(c)):
                 continue
             gone = [s for s in step.body if self._zeroes(facts, s)]
             for s in gone:
@@ -54,6 +54,8 @@ class ZeroedByTrainer(Codemod):
         func = s.value.func if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) else None
         if not (isinstance(func, ast.Attribute) and func.attr == "zero_grad"):
             return False
+        if any(isinstance(n, ast.NamedExpr) for n in walk(s)):
+            return False  # what it names may be read below
         of = func.value
         given = facts.devices.attribute_values.get(of.attr, ()) if isinstance(of, ast.Attribute) else ()
         made = {v.func.id for v in given if isinstance(v, ast.Call) and isinstance(v.func, ast.Name)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
+from ..facts.devices import argument
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .fixed_sizes import fixed_size
@@ -25,6 +26,8 @@ from .step import epoch_schedulers, loose_tensors, optimization, whole_batches
 from .texts import check_texts
 
 COUNTS = ("range", "len", "int", "min", "max", "enumerate", "size", "count")
+# what gives the same, made again, where it is given the same
+STEADY = {f"torch.utils.data.{n}" for n in ("DataLoader", "TensorDataset", "Subset", "ConcatDataset")}
 PLAIN_ITERABLES = {"range", "zip", "reversed", "sorted", "list", "iter", "itertools", "numpy", "random"}
 
 
@@ -64,6 +67,8 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
         if not lifts_evaluation:
             raise CannotLift(None, "it is no plain pass over a loader")
         evaluate, between, after = evaluation(facts, rest)
+        if evaluate is not None and _made_anew(facts, evaluate, epoch_loop):
+            raise CannotLift(evaluate.loop, "what it goes over is made anew in every epoch")
     except CannotLift as why:
         evaluate, between, after, unlifted = None, rest, [], why
     passes = [p.function for p in (train, evaluate) if p is not None and p.function is not None]
@@ -244,6 +249,9 @@ def _evaluates(facts: Facts, statements: list[ast.stmt]) -> bool:
 
 def _made_anew(facts: Facts, train: DataPass, epoch_loop: ast.For) -> bool:
     """Whether what the batch loop goes over has to be made in every epoch: it calls something, or its names change."""
+    given = _given(facts, train)
+    if given is not None:
+        return any(_changes(facts, n, epoch_loop) for n in walk(given))
     if is_loader(facts, train.loader) and isinstance(train.loader, ast.Name):
         scope = facts.scopes.scope_of(train.loader).lookup(train.loader.id)
         inside = train.function is not None and scope is facts.scopes.by_node.get(train.function)
@@ -264,6 +272,24 @@ def _made_anew(facts: Facts, train: DataPass, epoch_loop: ast.For) -> bool:
             if any(s in body or epoch_loop in facts.scopes.ancestors(s) for s in stores):
                 return True
     return False
+
+
+def _given(facts: Facts, train: DataPass) -> ast.expr | None:
+    """What the epoch loop gives the pass's function for its loader: `make(4)` of `train(model, make(4))`."""
+    if train.function is None or train.call is None or not isinstance(train.loader, ast.Name):
+        return None
+    scope, name = facts.scopes.by_node[train.function], train.loader.id
+    return argument(train.call, train.function, name) if name in scope.params and name not in scope.stores else None
+
+
+def _changes(facts: Facts, n: ast.AST, epoch_loop: ast.For) -> bool:
+    """Whether a part of an expression may be another one in the next epoch."""
+    if isinstance(n, ast.Call):
+        name = n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")
+        return name not in COUNTS and facts.names.resolve(n.func) not in STEADY
+    scope = facts.scopes.scope_of(n).lookup(n.id) if isinstance(n, ast.Name) else None
+    stores = scope.stores.get(n.id, ()) if scope is not None and isinstance(n, ast.Name) else ()
+    return any(epoch_loop in facts.scopes.ancestors(s) for s in stores)
 
 
 def _whole(facts: Facts, train: DataPass, step: Optimization) -> CannotLift | None:

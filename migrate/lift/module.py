@@ -216,7 +216,9 @@ class ModuleBuilder(Rewriter):
                 declared.setdefault(chunk.hook, set()).update(self._globals_written(chunk))
         if self.recipe.reloads:
             loader = self.recipe.train.loader
-            value = self._expression(loader, self.chunks[1])
+            whole = self.binder.variable(loader) if isinstance(loader, ast.Name) else None
+            loader = whole if isinstance(whole, ast.expr) else loader
+            value = self._expression(loader, None if loader is whole else self.chunks[1])
             given = self._given_lines(names_of(loader), {n.id for n in _names(self.chunks[1].statements)})
             bodies.setdefault("train_dataloader", []).extend([*given, f"return {value}"])
             if self._reads_epoch_in(names_of(loader)):

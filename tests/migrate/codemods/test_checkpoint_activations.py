@@ -370,6 +370,14 @@ def test_torchs_wrapper_that_is_handed_on_is_told_where_there_may_be_batch_norm(
     check_unchanged(source.replace("BatchNorm1d", "LayerNorm"), [], select="PTM520")
 
 
+def test_a_wrapper_that_may_be_fairscales_gets_no_argument_that_it_does_not_know():
+    both = "try:\n    from fairscale.nn import checkpoint_wrapper\nexcept ImportError:\n    {}"
+    source = both.format(OF_TORCH.format("checkpoint_wrapper")) + "m = checkpoint_wrapper(nn.BatchNorm1d(4))\n"
+    told = "`checkpoint_wrapper(nn.BatchNorm1d(4))`: batch norm counts its statistics twice where it is torch's"
+    check_unchanged(source, [f"PTM520 line 6: {told}"], select="PTM520")
+    check_unchanged(source.replace("nn.BatchNorm1d", "nn.LayerNorm"), [], select="PTM520")
+
+
 def test_deepspeeds_checkpoint_is_told_by_its_own_name():
     source = net(
         f"self.block = {BLOCK}", "import deepspeed\n        return deepspeed.checkpointing.checkpoint(self.block, x)"

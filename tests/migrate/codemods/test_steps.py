@@ -80,6 +80,10 @@ def test_a_zero_grad_of_an_own_class_stays():
         "    automatic = 1\n    def fit(self):\n        self.opt.zero_grad()\n",
         "    def optimizer_zero_grad(self, e, i, o):\n        o.zero_grad()\n"
         "    def training_step(self, b, i):\n        self.opt.zero_grad()\n        return self(b)\n",
+        "    def optimizer_zero_grad(self, e, i, o):\n        pass\n\n\nclass Child(Lit):\n"
+        "    def training_step(self, b, i):\n        self.opt.zero_grad()\n        return self(b)\n",
+        "    def training_step(self, b, i):\n        (opt := self.optimizers()).zero_grad()\n"
+        "        return self(b, opt)\n",
     ],
 )
 def test_zero_grad_stays(source):

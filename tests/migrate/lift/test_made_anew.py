@@ -1,0 +1,81 @@
+"""Loaders that the epoch loop makes anew for a pass, whether it gives them by name or writes them into the call."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.running import check_same
+
+TEXT = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+torch.manual_seed(0)
+data = torch.randn(6, 2)
+
+
+def make(n):
+    return DataLoader(torch.randn(n, 2), 2)
+
+
+def train(model, loader, optimizer):
+    for x in loader:
+        optimizer.zero_grad()
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+        print(loss.item())
+
+
+def test(model, loader):
+    model.eval()
+    total = 0.0
+    with torch.no_grad():
+        for x in loader:
+            total += model(x).sum().item()
+    print("test", total)
+    model.train()
+
+
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = make(4)
+for epoch in range(2):
+    {first}
+    train(model, {trained}, optimizer)
+    {tested}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "trained"),
+    [
+        ("pass", "make(4)"),
+        ("pass", "DataLoader(torch.randn(4, 2), 2)"),
+        ("pass", "loader=DataLoader(data[:2 + 2 * epoch], 2)"),
+        ("new = make(2 + 2 * epoch)", "new"),
+        ("part = data[:2 + 2 * epoch]", "DataLoader(part, 2)"),
+    ],
+)
+def test_each_epoch_trains_on_its_own(first, trained):
+    """They were made once: the second epoch trained on the first one's batches, or a name was not there."""
+    text = TEXT.format(first=first, trained=trained, tested="pass")
+    text = text.replace("loader=DataLoader(data[:2 + 2 * epoch], 2), optimizer", "optimizer=optimizer, " + trained)
+    assert "reload_dataloaders_every_n_epochs=1" in check_same(text, "module")
+
+
+@pytest.mark.parametrize("trained", ["loader", "DataLoader(data, 2, shuffle=True)", "DataLoader(data, len(data) // 3)"])
+def test_one_that_is_the_same_is_made_once(trained):
+    text = TEXT.format(first="pass", trained=trained, tested="test(model, DataLoader(data, 4))")
+    result = check_same(text, "module")
+    assert "reload_dataloaders" not in result and "def validation_step" in result
+
+
+@pytest.mark.parametrize(
+    "tested",
+    ["test(model, make(4))", "test(model, DataLoader(data * epoch, 2))", "new = make(4)\n    test(model, new)"],
+)
+def test_an_evaluation_of_its_own_data_in_each_epoch_stays_as_it_is(tested):
+    text = TEXT.format(first="pass", trained="loader", tested=tested)
+    assert "def validation_step" not in check_same(text, "module")
+    assert any("made anew in every epoch" in n.message for n in migrate_text(text).attention)

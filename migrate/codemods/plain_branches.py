@@ -24,7 +24,7 @@ from ..report import Note
 from .base import Change, Codemod
 from .once import ASKS
 from .plain_numbers import PlainNumbers, stands_alone
-from .rank_guards import done_once
+from .rank_guards import done_once, loads_state
 from .rewrites import body_only, first_gone, source, take_branch, take_branch_bare, take_elif, without_condition
 from .unread_options import seen_whole
 
@@ -186,10 +186,11 @@ class PlainBranches(Codemod):
         up = facts.scopes.parents.get(node)
         if isinstance(up, ast.keyword) and up.arg == "shuffle" and self._names_sampler(facts, node, up):
             return
-        if isinstance(up, ast.If) and tests and done_once(facts, up):
+        if isinstance(up, ast.If) and tests and ((once := done_once(facts, up)) or loads_state(facts, up)):
             left = self._without_guard(facts, node)
             if left is not None:
-                says = f"`if {facts.short(node)}:` removed: what only one process may do is done once by the runtime"
+                why = "what only one process may do is done once by the runtime"
+                says = f"`if {facts.short(node)}:` removed: {why if once else 'nothing is sent to others any more'}"
                 change = (up, body_only) if left == "" else (node, source(left))
                 asks = [v for v in getattr(node, "values", [node]) if self.worlds.by_rank(v) is True]
                 yield Change(change[0], self.edit(facts, up, says), change[1], tuple(asks) if left else (node,))

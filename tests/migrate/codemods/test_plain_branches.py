@@ -421,3 +421,21 @@ def test_what_one_process_is_otherwise_stays(before, after):
 )  # fmt: skip
 def test_what_a_script_makes_sure_of(before, after):
     check(HEAD + INIT + before + "\n", HEAD + after + "\n", select="PTM420")
+
+
+@pytest.mark.parametrize(
+    ("body", "goes"),
+    [
+        ("net.load_state_dict(torch.load('a.pt', map_location='cpu'))", True),
+        ("logger.log('loading')\n    state = load_state('a.pt')\n    net.load_state_dict(state)\n    first = state['n']", True),
+        ("if first:\n        print('from', first)\n        net.load_state_dict(first)", True),
+        ("net.load_state_dict(best)\n    evaluate(net)", False),
+        ("with open('a.txt', 'a') as f:\n        f.write('x')\n    net.load_state_dict(best)", False),
+        ("first = torch.load('a.pt', map_location='cpu')", False),
+        ("net.load_state_dict(best)\nelse:\n    wait()", False),
+    ],
+)  # fmt: skip
+def test_what_rank_0_loads_for_all_every_rank_loads(body, goes):
+    """Nothing is sent to the others any more: without it they would go on with other weights."""
+    text = f"{HEAD}{INIT}if dist.get_rank() == 0:\n    {body}\nfor p in net.parameters():\n    dist.broadcast(p, 0)\n"
+    assert ("if is_global_zero():" in migrated(text, "PTM420").text) is not goes

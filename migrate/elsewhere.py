@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .codemods.remove_samplers import RemoveSamplers
-from .facts.alone import asks_for_rank_zero
+from .facts.alone import askers_of, asks_for_rank_zero
 from .facts.distribution import distribution_of, mentions_processes
 from .facts.script import Facts
 from .facts.source import SourceError, mentions_torch, read_source
@@ -21,6 +21,7 @@ class Elsewhere:
     wrapped: frozenset[str] = frozenset()  # names of models that are wrapped
     given_wrapped: frozenset[tuple[str, int]] = frozenset()  # (function, place of the argument) that get one
     guarded: frozenset[str] = frozenset()  # functions that are called on rank 0 alone
+    askers: frozenset[str] = frozenset()  # functions and properties that ask for rank 0
     reads: frozenset[str] = frozenset()  # options that are read where a plain script comes
     defines: frozenset[str] = frozenset()  # functions whose reads of options are known
     samplers: bool = False  # a DistributedSampler is made, and goes
@@ -32,6 +33,7 @@ class Elsewhere:
             self.wrapped | other.wrapped,
             self.given_wrapped | other.given_wrapped,
             self.guarded | other.guarded,
+            self.askers | other.askers,
             self.reads | other.reads,
             self.defines | other.defines,
             self.samplers or other.samplers,
@@ -84,6 +86,7 @@ def _said(path: Path) -> Elsewhere | None:
         frozenset(found.wrapped_names),
         frozenset(given),
         frozenset(guarded),
+        askers_of(facts),
         _reads(facts),
         frozenset(f.name for f in facts.walk(ast.FunctionDef)),
         samplers,

@@ -90,6 +90,7 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
         raise
     left = seen(facts, changes, options.wants) + (_copies(facts) if options.wants("PTM105") else [])
     made = facts_of(text)
+    made.askers_elsewhere = facts.askers_elsewhere
     left, more = settled(left, [replace(e, line=line(e.line)) for e in more], made)
     edits = [c.edit for c in changes if c.told] + more
     attention = [replace(n, line=line(n.line)) for n in attention]

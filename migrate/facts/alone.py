@@ -7,6 +7,8 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from .nodes import walk
+
 if TYPE_CHECKING:
     from .script import Facts
 
@@ -39,12 +41,16 @@ class Alone:
         """Add what the node's own function says; the function itself where it says nothing, for its callers to say."""
         child = node
         for up in self.facts.scopes.ancestors(node):
-            if isinstance(up, ast.If | ast.IfExp) and child is not up.test and _asks(up.test):
+            if isinstance(up, ast.If | ast.IfExp) and child is not up.test and _asks(self.facts, up.test):
                 found.add(True)
                 return None
             for field in ("body", "orelse"):
                 block = getattr(up, field, None)
-                if isinstance(block, list) and child in block and any(_lets_go(s) for s in block[: block.index(child)]):
+                if (
+                    isinstance(block, list)
+                    and child in block
+                    and any(_lets_go(self.facts, s) for s in block[: block.index(child)])
+                ):
                     found.add(True)
                     return None
             if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -77,7 +83,7 @@ def asks_for_rank_zero(facts: Facts, node: ast.AST) -> bool:
     """Whether a rank guard stands around a node, in its own function."""
     child = node
     for up in facts.scopes.ancestors(node):
-        if isinstance(up, ast.If | ast.IfExp) and child is not up.test and _asks(up.test):
+        if isinstance(up, ast.If | ast.IfExp) and child is not up.test and _asks(facts, up.test):
             return True
         if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
             return False
@@ -106,10 +112,26 @@ def _is_rank_zero(facts: Facts, test: ast.expr) -> bool:
     return facts.worlds.by_rank(test) is True
 
 
-def _asks(test: ast.expr) -> bool:
-    return RANK_GUARD.search(ast.unparse(test)) is not None
+def _asks(facts: Facts, test: ast.expr) -> bool:
+    if RANK_GUARD.search(ast.unparse(test)) is not None:
+        return True
+    names = facts.askers
+    return bool(names) and any(getattr(n, "attr", getattr(n, "id", None)) in names for n in walk(test))
 
 
-def _lets_go(s: ast.stmt) -> bool:
+def _lets_go(facts: Facts, s: ast.stmt) -> bool:
     """`if rank != 0: return`"""
-    return isinstance(s, ast.If) and not s.orelse and isinstance(s.body[-1], WAYS_OUT) and _asks(s.test)
+    return isinstance(s, ast.If) and not s.orelse and isinstance(s.body[-1], WAYS_OUT) and _asks(facts, s.test)
+
+
+def askers_of(facts: Facts) -> frozenset[str]:
+    """Functions and properties of any name that answer whether this is the one process: `return self.rank == 0`."""
+    found = set()
+    for f in facts.walk(ast.FunctionDef):
+        last = f.body[-1]
+        value = last.value if isinstance(last, ast.Return) else None
+        if value is not None and RANK_GUARD.search(ast.unparse(value)):
+            inner = value.operand if isinstance(value, ast.UnaryOp) else value
+            if _is_rank_zero(facts, inner) or facts.worlds.by_rank(value) is not None:
+                found.add(f.name)
+    return frozenset(found)

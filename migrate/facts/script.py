@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from .alone import Alone
+from .alone import Alone, askers_of
 from .classes import Classes
 from .devices import Devices
 from .loops import Loops
@@ -38,6 +38,7 @@ CARRIED = (
     "elsewhere",
     "samplers_gone",
     "guarded_elsewhere",
+    "askers_elsewhere",
     "given_wrapped",
     "read_elsewhere",
     "defined_elsewhere",
@@ -94,6 +95,7 @@ class Facts:
         self.samplers_gone = False  # whether another file's DistributedSampler goes
         self.elsewhere: dict[str, dict[Any, object]] = {}  # what other files' options and functions are in each world
         self.guarded_elsewhere: frozenset[str] = frozenset()  # functions that other files call on rank 0 alone
+        self.askers_elsewhere: frozenset[str] = frozenset()  # other files' questions for the one process, by any name
         self.buffers: set[tuple[ast.ClassDef, str]] = set()  # attributes of modules that the plan makes buffers
         self.buffered: set[ast.AST] = set()  # the nodes of what those are given
         self.unwrapped: dict[ast.AST, ast.expr] = {}  # wrappers and `.module`s that the plan takes off, and the model
@@ -153,6 +155,11 @@ class Facts:
     @cached_property
     def alone(self) -> Alone:
         return Alone(self)
+
+    @cached_property
+    def askers(self) -> frozenset[str]:
+        """Functions and properties that ask for the one process, here or in other files."""
+        return askers_of(self) | self.askers_elsewhere
 
     @cached_property
     def mixing(self) -> Mixing:

@@ -119,3 +119,19 @@ def test_a_function_of_another_file_that_gives_a_wrapped_model(tmp_path):
     main = "import torch\nfrom made import make\n\nnet = make(torch.nn.Linear(2, 3)).cuda()\nprint(net.module.weight)\n"
     texts = migrated(tmp_path, made=made, main=main)
     assert texts["made"].endswith("    return net\n") and "print(net.weight)" in texts["main"]
+
+
+def test_a_question_for_the_one_process_by_another_name_is_known_in_other_files(tmp_path):
+    """A save below it was one that all ranks wait for, and only rank 0 came there."""
+    (tmp_path / "cluster.py").write_text(
+        "import torch.distributed as dist\n\n\nclass Cluster:\n    @property\n    def is_chief(self):\n"
+        "        return dist.get_rank() == 0\n\n\ndef begin():\n    dist.init_process_group('gloo')\n"
+    )
+    (tmp_path / "main.py").write_text(
+        "import torch\nfrom cluster import Cluster, begin\nbegin()\nc = Cluster()\nnet = torch.nn.Linear(2, 1)\n"
+        "opt = torch.optim.SGD(net.parameters(), lr=0.1)\nloader = torch.utils.data.DataLoader(torch.ones(8, 2), 2)\n"
+        "for x in loader:\n    loss = net(x).mean()\n    opt.zero_grad()\n    loss.backward()\n    opt.step()\n"
+        "if c.is_chief:\n    torch.save(net.state_dict(), 'net.pt')\n"
+    )
+    main = next(r for r in migrate_all(collect([tmp_path / "main.py"]), Options()) if r.path.name == "main.py")
+    assert "if c.is_chief:\n    torch.save(net.state_dict(), 'net.pt')\n" in main.result.text

@@ -11,13 +11,22 @@ CASES = [
     ("def f():\n    here()\n\nf()\nif rank == 0:\n    f()\n", {True, False}),
     ("def f():\n    if rank != 0:\n        return\n    here()\n\nf()\n", {True}),
     ("def f():\n    here()\n    f()\n\nif rank == 0:\n    f()\nmain(1)\n", {True}),  # itself
+    ("def chief():\n    return dist.get_rank() == 0\nif chief():\n    here()\n", {True}),
+    ("def chief():\n    return is_global_zero()\nif not chief():\n    exit()\n    raise E\nhere()\n", {True}),
+    (
+        "class C:\n    @property\n    def lead(self):\n        return not dist.get_rank()\nif c.lead:\n    here()\n",
+        {True},
+    ),
+    ("def many():\n    return dist.get_rank() != -1\nif many():\n    here()\n", {False}),
+    ("def chief():\n    return n == 0\nif chief():\n    here()\n", {False}),
+    ("def chief():\n    return dist.get_rank()\nif best(chief):\n    here()\n", {True}),
     ("def f():\n    here()\n    f()\n\nmain(1)\n", {False}),  # nobody that is known calls them
 ]
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
 def test_reached_by(text, expected):
-    facts = Facts(text)
+    facts = Facts("import torch.distributed as dist\n" + text)
     assert facts.alone.reached_by(_here(facts)) == expected
 
 

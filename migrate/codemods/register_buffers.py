@@ -14,6 +14,7 @@ from ..facts.nodes import children, walk
 from ..facts.script import Facts
 from ..facts.tensors import METHODS
 from ..report import Note
+from ._buffer_pairs import registered, tensors_of
 from .base import Change, Codemod
 from .buffers_by_name import buffers_by_name
 from .place_like_inputs import TAKES_DEVICE
@@ -70,6 +71,8 @@ class RegisterBuffers(Codemod):
                 target = _target(s)
                 if target is not None:
                     own.setdefault(target.attr, []).append(s)  # type: ignore[arg-type]
+                elif pair := self._pair(facts, of, s):
+                    yield from pair
                 else:
                     self._filled(facts, s)
             for name, statements in own.items():
@@ -92,6 +95,22 @@ class RegisterBuffers(Codemod):
             statements = all(isinstance(facts.scopes.parents.get(n), ast.Expr) and n.lineno > of.ready for n in calls)
             if calls and statements and not f.decorator_list and facts.classes.callers(of.node, name) == {"__init__"}:
                 yield f
+
+    def _pair(self, facts: Facts, of: _Class, s: ast.stmt) -> list[Change]:
+        """`self.a, self.b = torch.ones(2), torch.zeros(2)`, where nothing else gives them a value."""
+        made = tensors_of(facts, s)
+        taken = TAKEN | (OF_TRAINER if of.node in facts.classes.run_by_trainer else set())
+        if not made or s.lineno < of.ready or taken & set(made) or facts.tensors.registered(of.node) & set(made):
+            return []
+        for name, value in made.items():
+            alone = of.given[name] == [None] and not name.startswith("__") and not _shares_memory(value)
+            if not alone or self._bound_elsewhere(facts, of.node, name):
+                return []
+        facts.buffers.update((of.node, name) for name in made)
+        facts.buffered.update(walk(s))
+        names = ", ".join(f'"{name}"' for name in made)
+        says = f"`self.register_buffer(...)` of {names}: they move with the module; new keys in the state dict"
+        return [*self._placed(facts, s), Change(s, self.edit(facts, s, says), registered(list(made)))]  # type: ignore[arg-type]
 
     # -- one attribute ---------------------------------------------------------------------------------------
 

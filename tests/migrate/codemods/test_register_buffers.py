@@ -30,10 +30,30 @@ def module(init: str, more: str = "", base: str = "nn.Module") -> str:
         ("self.a = None\nif x:\n    self.a = torch.ones(3)", 'self.register_buffer("a", None)\nif x:\n    self.a = torch.ones(3)'),
         ("self.a = torch.ones(3)\nself.a = self.a.view(1, 3)", 'self.register_buffer("a", torch.ones(3))\nself.a = self.a.view(1, 3)'),
         ("self.a = torch.ones(1); self.n = 3", 'self.register_buffer("a", torch.ones(1)); self.n = 3'),
+        ("self.a, self.b = torch.ones(1).cuda(), torch.eye(2, device='cuda')  # two", 'self.register_buffer("a", torch.ones(1)); self.register_buffer("b", torch.eye(2))  # two'),
+        ("(self.a, self.b) = (torch.ones(1),\n    torch.ones(2)); self.n = 3", 'self.register_buffer("a", torch.ones(1)); self.register_buffer("b", torch.ones(2)); self.n = 3'),
+        ("self.a = torch.ones(1)\nself.b, self.c = self.a * 2, torch.ones(2)", 'self.register_buffer("a", torch.ones(1))\nself.register_buffer("b", self.a * 2); self.register_buffer("c", torch.ones(2))'),
     ],
 )  # fmt: skip
 def test_kept_tensors_become_buffers(before, after):
     check(module(before), module(after), select="PTM105")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "self.a, self.training = torch.ones(1), torch.ones(2)",  # a name that every module has
+        "self.a, self.b = torch.ones(1), 3",
+        "self.a, self.b = torch.ones(1), torch.ones(2)\nself.b = None",
+        "self.a, self.a = torch.ones(1), torch.ones(2)",
+        "self.b, self.a = torch.ones(1), torch.ones(2).expand(2, 2)",
+        "self.a, self.b = self.b, self.a = torch.ones(1), torch.ones(2)",
+        "self.a, self.b = torch.ones(1), self.a + torch.ones(1)",
+    ],
+)
+def test_several_tensors_at_once_that_cannot_be_buffers_are_told(line):
+    result = migrated(module(line), select="PTM105")
+    assert result.text == module(line) and result.attention
 
 
 def test_a_tensor_that_is_given_and_counted_with():

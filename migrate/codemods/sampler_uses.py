@@ -137,7 +137,27 @@ def _is_handed(facts: Facts, up: ast.AST, read: ast.expr) -> bool:
         return up.value is read and _is_entry(up) and goes_to_loader(facts, up)
     if _in_dict(up, read):
         return _reaches_loader(facts, up)
-    return isinstance(up, ast.Call) and facts.names.resolve(up.func) == LOADER and argument_at(up, "sampler", 3) is read
+    if not isinstance(up, ast.Call):
+        return False
+    if facts.names.resolve(up.func) == "functools.partial":  # partial(DataLoader, sampler=read)
+        given = any(k.arg == "sampler" and k.value is read for k in up.keywords)
+        return given and len(up.args) == 1 and facts.names.resolve(up.args[0]) == LOADER and _is_last_word(facts, up)
+    return facts.names.resolve(up.func) == LOADER and argument_at(up, "sampler", 3) is read
+
+
+def _is_last_word(facts: Facts, made: ast.Call) -> bool:
+    """Whether the calls of what `partial()` gives leave its sampler as it is."""
+    up = facts.scopes.parents.get(made)
+    calls = [up] if isinstance(up, ast.Call) and up.func is made else []
+    target = up.targets[0] if isinstance(up, ast.Assign) and len(up.targets) == 1 else None
+    if isinstance(target, ast.Name):
+        scope = facts.scopes.scope_of(target).lookup(target.id)
+        reads = list(facts.scopes.reads(target.id, scope)) if scope is not None else []
+        calls = [c for r in reads if isinstance(c := facts.scopes.parents.get(r), ast.Call) and c.func is r]
+        if len(calls) < len(reads):
+            return False  # it is handed on
+    says = ("sampler", "batch_sampler", "shuffle", None)
+    return bool(calls) and not any(k.arg in says for c in calls for k in c.keywords)
 
 
 def _reaches_loader(facts: Facts, made: ast.AST) -> bool:

@@ -92,3 +92,32 @@ def test_the_class_handed_on_is_told(source):
 )
 def test_what_makes_nothing_is_not_told(source):
     check_unchanged(HEAD + source + "\n", [], select=CODE)
+
+
+@pytest.mark.parametrize(
+    ("made", "plain"),
+    [
+        ("make = functools.partial(DataLoader, sampler={})\nt = make(d, 4)", "DataLoader, shuffle=True)"),
+        ("t = functools.partial(DataLoader, batch_size=4, sampler={})(d)", "DataLoader, batch_size=4, shuffle=True)"),
+        ("s = {}\nmake = functools.partial(DataLoader, sampler=s)\nt = make(d)", "DataLoader, shuffle=True)"),
+    ],
+)
+def test_a_partial_of_the_loader(made, plain):
+    result = migrated(HEAD + made.format("DistributedSampler(d)") + "\n", CODE)
+    assert plain in result.text and not result.attention and "DistributedSampler(d)" not in result.text
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "make = functools.partial(DataLoader, sampler={})\nt = make(d)\nv = make(e, sampler=None)\n",
+        "make = functools.partial(DataLoader, sampler={})\nt = make(d)\nv = make(e, **options)\n",
+        "make = functools.partial(DataLoader, sampler={})\nt = loaders(make)\n",
+        "make = functools.partial(loaders, sampler={})\nt = make(d)\n",
+        "make = functools.partial(DataLoader, d, sampler={})\nt = make()\n",
+    ],
+)
+def test_a_partial_of_which_others_have_the_last_word_keeps_it(made):
+    """An evaluation that says `sampler=None` may not shuffle."""
+    before = HEAD + made.format("DistributedSampler(d)")
+    check(before, HEAD + made.format(ONE), attention=[f"{CODE} line"], select=CODE)

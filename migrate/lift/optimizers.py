@@ -78,14 +78,27 @@ def _call_makes(facts: Facts, call: ast.Call, test: Test, unknown: bool, depth: 
             return bool(values) and depth < 6 and all(_makes(facts, r, test, unknown, depth + 1) for r in values)
         if test(f.id):
             return True
-    return unknown and not _is_local_class(facts, f)
+    own = _local_class(facts, f)
+    return unknown and (own is None or _is_of_torch(facts, own))
 
 
-def _is_local_class(facts: Facts, f: ast.expr) -> bool:
-    if not isinstance(f, ast.Name):
+def _local_class(facts: Facts, f: ast.expr) -> ast.ClassDef | None:
+    scope = facts.scopes.scope_of(f).lookup(f.id) if isinstance(f, ast.Name) else None
+    stores = scope.stores.get(f.id, ()) if scope is not None else ()  # type: ignore[attr-defined]
+    return next((s for s in stores if isinstance(s, ast.ClassDef)), None)
+
+
+def _is_of_torch(facts: Facts, own: ast.ClassDef) -> bool:
+    """Whether a class of this file is an optimizer as torch's are, with a step that asks for nothing."""
+    steps = [f.args for f in own.body if isinstance(f, ast.FunctionDef) and f.name == "step"]
+    asks = any(len(a.args) - len(a.defaults) > 1 or a.vararg or a.kwarg for a in steps)
+    if asks or any(isinstance(f, ast.FunctionDef) and f.name == "zero_grad" for f in own.body):
         return False
-    scope = facts.scopes.scope_of(f).lookup(f.id)
-    return scope is not None and any(isinstance(s, ast.ClassDef) for s in scope.stores.get(f.id, ()))
+    for base in own.bases:
+        above = _local_class(facts, base)
+        if (facts.names.resolve(base) or "").startswith("torch.optim.") or (above and _is_of_torch(facts, above)):
+            return True
+    return False
 
 
 def attribute_values(facts: Facts, a: ast.Attribute) -> list[ast.expr]:

@@ -18,6 +18,7 @@ from .parameters import name_given
 from .phases import write_out_phases
 from .renewed import keep_one_optimizer
 from .returns import return_below
+from .starts import add_the_start
 from .stops import stop_before
 from .sums import add_in_place
 from .walrus import name_before
@@ -25,6 +26,7 @@ from .walrus import name_before
 STEPS: tuple[Callable[[Facts], str | None], ...] = (
     name_the_epoch,
     name_the_first,
+    add_the_start,
     name_given,
     switch_in_place,
     add_in_place,

@@ -88,3 +88,44 @@ fit(args.epochs)
 """
     turns = HEAD[: HEAD.index("optimizer = ")] + turns
     check_same(turns, "loop")
+
+
+OWN = """
+class Plain(BASE):
+    def __init__(self, params, lr):
+        super().__init__(params, dict(lr=lr))
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group['params']:
+                p.add_(p.grad, alpha=-group['lr'])
+
+
+optimizer = Plain(model.parameters(), lr=args.lr)
+for epoch in range(args.epochs):
+    for x, y in train_loader:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(epoch, f'{loss.item():.6f}')
+"""
+
+
+def test_one_of_a_class_of_the_scripts_own_that_is_as_torchs_are():
+    script = HEAD[: HEAD.index("optimizer = ")] + OWN.replace("BASE", "torch.optim.Optimizer")
+    assert "divide_batches" not in check_same(script, "module")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("def step(self)", "def step(self, loss)"),
+        ("    @torch", "    def zero_grad(self):\n        go()\n\n    @torch"),
+    ],
+)
+def test_one_whose_steps_are_its_own_affair_is_not(old, new):
+    script = HEAD[: HEAD.index("optimizer = ")] + OWN.replace("BASE", "torch.optim.Optimizer").replace(old, new)
+    assert "self.optimizers()" not in migrate_text(script).text
+    assert migrate_text(script).plan == "manual"

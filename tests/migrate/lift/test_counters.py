@@ -53,3 +53,35 @@ def test_a_list_is_no_sum(value):
     source = SCRIPT.replace("VALUE", value).replace("total = 0", "total = []").replace("{total:.6f}", "{len(total)}")
     result = check_same(source, "module")
     assert "self.share" not in result and "all_reduce" not in result
+
+
+BEGINS = (
+    HEAD
+    + """
+first, seen = 1, 0
+for epoch in range(first, 3):
+    for step, (x, y) in LOOP:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        seen += 1
+        print(epoch, step, f'{loss.item():.6f}')
+    print(step, seen)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "enumerate(train_loader, start=epoch * len(train_loader))",
+        "enumerate(train_loader, epoch * len(train_loader) if epoch > 1 else 7)",
+        "enumerate(train_loader, seen)",
+        "enumerate(train_loader, 5)",
+    ],
+)
+def test_batches_that_are_counted_from_a_number_of_the_epoch(loop):
+    """What it begins with is asked once, above the batches, where the epoch and the loader have their names."""
+    text = check_same(BEGINS.replace("LOOP", loop), "module")
+    assert ("first_step" in text) is not loop.endswith(" 5)")

@@ -1,0 +1,64 @@
+"""`for step, x in enumerate(loader, epoch * len(loader)):` counts its batches from 0, and adds what it began with.
+
+A Trainer counts the batches of an epoch; where the script's numbers begin is asked once, above the loop, as before.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ...facts.nodes import walk
+from ...facts.script import Facts
+from ..loaders import batch_source, iterates_loader
+from ..recipe import CannotLift
+from .edits import Edits
+from .loops import step_loop
+
+
+def add_the_start(facts: Facts) -> str | None:
+    """The text with one such loop counting from 0; None where there is none."""
+    training = step_loop(facts)
+    for loop in facts.walk(ast.For):
+        if loop is training or iterates_loader(facts, loop):
+            counted = _counted_from(facts, loop)
+            if counted is not None:
+                return _from_zero(facts, loop, *counted)
+    return None
+
+
+def _counted_from(facts: Facts, loop: ast.For) -> tuple[ast.Call, ast.expr] | None:
+    """The call of enumerate, and where it begins: no plain number."""
+    try:
+        _, _, index, start = batch_source(facts, loop)
+    except CannotLift:
+        return None
+    if index is None or start is None or isinstance(start, ast.Constant):
+        return None
+    return next(n for n in walk(loop.iter) if isinstance(n, ast.Call) and start in (*n.args, *_values(n))), start
+
+
+def _values(call: ast.Call) -> list[ast.expr]:
+    return [k.value for k in call.keywords]
+
+
+def _from_zero(facts: Facts, loop: ast.For, call: ast.Call, start: ast.expr) -> str | None:
+    first = facts.text.line_of(facts.text.span(loop.body[0])[0])
+    if first == loop.lineno or facts.text.margin(loop).strip():
+        return None
+    index = loop.target.elts[0]  # type: ignore[attr-defined]
+    scope = facts.scopes.scope_of(loop)
+    taken = {*scope.stores, *scope.params, *scope.loads}
+    begins, counts = _free(f"first_{index.id}", taken), _free("batch_idx", taken)
+    edits = Edits(facts)
+    above = f"{facts.text.margin(loop)}{begins} = {' '.join(facts.text.get(start).split())}"
+    edits.replace_lines(loop.lineno, loop.lineno - 1, [above])
+    edits.replace_node(index, counts)
+    edits.replace_node(call, f"enumerate({facts.text.get(call.args[0])})")
+    edits.replace_lines(first, first - 1, [f"{facts.text.margin(loop.body[0])}{index.id} = {begins} + {counts}"])
+    return edits.done()
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

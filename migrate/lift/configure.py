@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..facts.nodes import walk
 from ..facts.placed import MAKES_TENSORS
 from ..facts.script import Facts
-from .chunks import Binder, Variable, Variables, bound_before, free_name, surely_bound
+from .chunks import Binder, Chunk, Variable, Variables, bound_before, free_name, surely_bound
+from .modes import has_modes, own_modes
 from .moved_tensors import changed_in_place, moved_tensors
 from .optimizers import is_scheduler
 from .own_device import OWN
+from .reached import made_network, reached_networks
+from .reads import names_in
 from .recipe import CannotLift, Recipe
 from .splice import Splice
 
@@ -31,9 +35,11 @@ class Configured:
     idle: list[ast.stmt] = field(default_factory=list)  # statements that did nothing else
 
 
-def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, places: bool = True) -> Configured:
+def configure(
+    facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, chunks: list[Chunk], places: bool = True
+) -> Configured:
     """`places`: tensors that the script puts on a device by name go where the Module is."""
-    c = _configured(facts, recipe, binder, variables)
+    c = _configured(facts, recipe, binder, variables, chunks)
     if places:
         _moved_tensors(facts, recipe, binder, variables, c)
     if not recipe.optimization.manual:  # torch's DDP sends rank 0's buffers to the others before every step
@@ -42,7 +48,7 @@ def configure(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables
     return c
 
 
-def _configured(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables) -> Configured:
+def _configured(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, chunks: list[Chunk]) -> Configured:
     c = Configured()
     c.optimizers = optimizers = _stepped(facts, recipe, binder)
     schedulers = _schedules(facts, recipe, binder)
@@ -66,6 +72,10 @@ def _configured(facts: Facts, recipe: Recipe, binder: Binder, variables: Variabl
         _read_from_trainer(c, optimizers, [n for n, _ in schedulers])
         for n in names:
             variables.attributes.pop(Variable("", n), None)
+    reached = reached_networks(facts, recipe, binder, variables, chunks, optimizers)
+    for n in reached:
+        _hand_over(variables, n)
+    recipe.own_modes = own_modes(facts, recipe, chunks, _with_modes(facts, recipe, binder, chunks, reached))
     _training_loader(facts, recipe, binder, variables, c)
     _devices(facts, binder, variables, c)
     if optimizers:
@@ -226,6 +236,17 @@ def _hand_over(variables: Variables, name: str) -> None:
     if name not in variables.constructor:
         variables.constructor.append(name)
     variables.attributes.setdefault(Variable("", name), free_name(name))
+
+
+def _with_modes(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk], reached: list[str]) -> Iterator[str]:
+    """The trunk's networks that an evaluation names or may reach, and that may do there what they do in no training."""
+    evaluating = [s for c in chunks if c.passing is recipe.evaluate for s in c.statements] if recipe.evaluate else []
+    named = (binder.variable(name) for name in names_in(evaluating))
+    for n in dict.fromkeys([*reached, *(v.name for v in named if isinstance(v, Variable) and not v.owner)]):
+        for scope in (binder.trunk_scope, facts.scopes.module):
+            made = made_network(facts, n, scope)
+            if made is not None and has_modes(facts, made):
+                yield n
 
 
 def _training_loader(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, c: Configured) -> None:

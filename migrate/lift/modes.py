@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Chunk, given_arguments
 from .nodes import is_call_of, is_mode_call, local_function
-from .recipe import CannotLift, Recipe
+from .recipe import CannotLift, DataPass, Recipe
 
 MODES = ("train", "eval")
 LEFT_ON = "the script leaves the model in evaluation mode after the first evaluation; so does the result"
@@ -38,6 +38,45 @@ def mode_hooks(facts: Facts, recipe: Recipe, chunks: list[Chunk]) -> tuple[dict[
     return {"on_validation_model_eval": own, "on_validation_model_train": ["pass"]}, says
 
 
+def own_modes(facts: Facts, recipe: Recipe, chunks: list[Chunk], networks: Iterable[str]) -> bool:
+    """Whether the script's switches are not those of a Trainer, which puts all that the Module has in one mode and
+    back: a network of an evaluation that stays in training mode, or does not come back from evaluation.
+
+    `networks`: those of the Module, as the trunk calls them.
+    """
+    if recipe.evaluate is None:
+        return False
+    evals = _switched(recipe.evaluate, [c for c in chunks if c.passing is recipe.evaluate], "eval")
+    trains = {name for c in chunks for name in _switched(c.passing, [c], "train")}
+    return bool(evals) and ((bool(trains) and not evals <= trains) or not evals.issuperset(networks))
+
+
+def _switched(passing: DataPass | None, chunks: list[Chunk], mode: str) -> set[str]:
+    """The trunk's names of what the chunks of a pass put in a mode."""
+    found = {name for c in chunks for s in c.statements if (name := is_mode_call(s, mode))}
+    given = given_arguments(passing.function, passing.call) if passing and passing.function and passing.call else {}
+    values = (given.get(name) for name in found)
+    return {v.id if isinstance(v, ast.Name) else name for name, v in zip(found, values, strict=True)}
+
+
+def has_modes(facts: Facts, made: ast.Call) -> bool:
+    """Whether a network may do in training what it does not in evaluation, for all that its class shows."""
+    full = facts.names.resolve(made.func) or ast.unparse(made.func)
+    if full.endswith(("Loss", "Criterion")):
+        return False
+    if full.startswith("torch.nn."):
+        return bool(WITH_MODES.search(ast.unparse(made))) or "dropout" in {k.arg for k in made.keywords}
+    here = any(c.name == full for c in facts.walk(ast.ClassDef))
+    return not here or any(map(WITH_MODES.search, words(facts)))
+
+
+def words(facts: Facts) -> list[str]:
+    """The names and attributes of a file, those of its imports and arguments too."""
+    found = [n.id for n in facts.walk(ast.Name)] + [n.attr for n in facts.walk(ast.Attribute)]
+    found += [k.arg or "" for call in facts.walk(ast.Call) for k in call.keywords]
+    return found + [f"{s.module}.{a.name}" for s in facts.walk(ast.ImportFrom) for a in s.names]
+
+
 def evaluates_training(facts: Facts, recipe: Recipe) -> CannotLift | None:
     """Why every process needs all batches of an evaluation: nothing before its end turns training mode off, and a batch
     may then draw random numbers and change running statistics.
@@ -49,10 +88,7 @@ def evaluates_training(facts: Facts, recipe: Recipe) -> CannotLift | None:
     for call in facts.walk(ast.Call):
         if _changes_mode(call) and call not in after:
             return None
-    words = [n.id for n in facts.walk(ast.Name)] + [n.attr for n in facts.walk(ast.Attribute)]
-    words += [k.arg or "" for call in facts.walk(ast.Call) for k in call.keywords]
-    words += [f"{s.module}.{a.name}" for s in facts.walk(ast.ImportFrom) for a in s.names]
-    if not any(WITH_MODES.search(word) for word in words):
+    if not any(map(WITH_MODES.search, words(facts))):
         return None
     return CannotLift(e.loop, "the script evaluates in training mode, where a batch may change what the model holds")
 
@@ -62,11 +98,12 @@ def drops_mode(facts: Facts, recipe: Recipe, chunk: Chunk) -> list[ast.stmt]:
 
     They stay where nothing validates, and where the script may change modes elsewhere too: before the loop, in another
     function than the one that made the model, in an evaluation that stays, in another file that gets the model. And
-    where the model works on after the loop, in the mode that the loop left it in.
+    where the model works on after the loop, in the mode that the loop left it in; and where the switches are not
+    those of a Trainer.
     """
     e = recipe.evaluate
     found = {s: name for s in chunk.statements for mode in MODES if (name := is_mode_call(s, mode))}
-    if not found or e is None:
+    if not found or e is None or recipe.own_modes:
         return []
     models = {*found.values(), *_given_to(chunk, set(found.values()))}
     around = {recipe.epoch_loop, *((e.function,) if e.function is not None else ())}

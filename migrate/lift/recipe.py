@@ -92,3 +92,4 @@ class Recipe:
     whole_evaluation: CannotLift | None = None
     reloads: bool = False  # what the batch loop goes over is made anew in every epoch
     unlifted: CannotLift | None = None  # why the evaluation stays as the script wrote it
+    own_modes: bool = False  # whether the script switches modes as no Trainer does

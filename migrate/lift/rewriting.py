@@ -42,7 +42,7 @@ class Rewriter:
         self._look_for_carried()
         self.own_device = own_device(facts, self.chunks if places else [])
         self.variables: Variables = resolve_variables(facts, recipe, self.binder, self.chunks, self.own_device.unread)
-        self.configured = configure(facts, recipe, self.binder, self.variables, places)
+        self.configured = configure(facts, recipe, self.binder, self.variables, self.chunks, places)
         if recipe.first_epoch is not None:
             need_names(self.binder, self.variables, recipe.first_epoch)
         self.reduction = self._reduction()

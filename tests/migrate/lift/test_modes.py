@@ -150,3 +150,46 @@ def test_an_evaluation_in_training_mode_is_every_process_own(layer, off, whole):
     text = text.replace("nn.Dropout(0.2)", layer)
     for end in ("", "model.eval()\nprint(model(xs[:2]).tolist())\n"):
         assert ("divide_validation = False" in check_same(text + end, "module")) is whole
+
+
+TWO = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 4)
+head = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Linear(4, 1))
+opt = torch.optim.Adam([*model.parameters(), *head.parameters()], lr=0.01)
+loader = DataLoader(TensorDataset(torch.randn(24, 4), torch.randn(24, 1)), batch_size=8)
+for epoch in range(3):
+    for x, y in loader:
+        loss = ((head(model(x)) - y) ** 2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    model.eval()
+    head.eval()
+    with torch.no_grad():
+        seen = 0.0
+        for x, y in loader:
+            seen += head(model(x)).sum().item()
+    print(seen)
+    model.train()
+    head.train()
+    print(epoch, loss.item())
+"""
+
+
+def test_two_networks_that_are_switched_together():
+    assert ".eval()" not in check_same(TWO, "module")
+
+
+@pytest.mark.parametrize("left", ["    head.train()\n", "    head.eval()\n", "    model.train()\n"])
+def test_one_of_two_networks_that_is_not_switched_with_the_other(left):
+    result = check_same(TWO.replace(left, ""), "module")
+    assert ".eval()" in result and "pass  # the script sets its models' modes itself" in result
+
+
+def test_a_network_without_modes_need_not_be_switched():
+    text = TWO.replace("    model.eval()\n", "").replace("    model.train()\n", "")
+    assert ".eval()" not in check_same(text, "module")

@@ -1,0 +1,118 @@
+"""Networks that a step reaches without naming them are the Module's own, or the Trainer would neither place them nor
+average their gradients: those that a function reads which it calls, and those whose parameters an optimizer has by
+another name.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from ..facts.nodes import walk
+from ..facts.scopes import Scope
+from ..facts.script import Facts
+from .chunks import Binder, Chunk, Variable, Variables, bound_before, surely_bound
+from .nodes import local_function
+from .recipe import Recipe
+
+PARAMETERS = ("parameters", "named_parameters")
+OF_NETWORKS = (*PARAMETERS, "train", "eval", "forward", "modules", "requires_grad_")
+ADDS = ("append", "extend", "insert", "update")
+OF_TORCH = ("torch.nn.", "torchvision.models.")
+
+
+def reached_networks(
+    facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, chunks: list[Chunk], optimizers: list[str]
+) -> list[str]:
+    """The names of networks that the Module does not have yet."""
+    scopes = (binder.trunk_scope, facts.scopes.module)
+    found = dict(_read_by_functions(facts, chunks, scopes))
+    found.update(_stepped(facts, binder.trunk_scope, optimizers))
+    kept = []
+    for name, home in found.items():
+        if Variable("", name) in variables.attributes or made_network(facts, name, home) is None:
+            continue
+        if home is not binder.trunk_scope:
+            binder.adopted.add(name)  # a global that a function's loop works with
+        if bound_before(binder, recipe, name) and surely_bound(facts, recipe, binder, name):
+            kept.append(name)
+    return kept
+
+
+def _read_by_functions(facts: Facts, chunks: list[Chunk], homes: tuple[Scope, ...]) -> Iterator[tuple[str, Scope]]:
+    """What functions that the steps name read of the scopes around them, and those that these name."""
+    ahead: list[ast.AST] = [s for chunk in chunks for s in chunk.statements]
+    steps, seen = len(ahead), set()
+    for at, root in enumerate(ahead):  # which grows meanwhile
+        for n in walk(root):
+            if not (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)):
+                continue
+            f = local_function(facts, n) or _lambda(facts, n)
+            if f is not None and f not in seen:
+                seen.add(f)
+                ahead.append(f)
+            home = facts.scopes.scope_of(n).lookup(n.id) if at >= steps else None
+            if home in homes and home is not None:
+                yield n.id, home
+
+
+def _lambda(facts: Facts, name: ast.Name) -> ast.Lambda | None:
+    """`net = lambda x: head(body(x))`"""
+    home = facts.scopes.scope_of(name).lookup(name.id)
+    values = facts.devices.assigned(name.id, home) if home is not None else None
+    return values[0] if values is not None and len(values) == 1 and isinstance(values[0], ast.Lambda) else None
+
+
+def _stepped(facts: Facts, scope: Scope, optimizers: list[str]) -> Iterator[tuple[str, Scope]]:
+    """`net` for `parameters = list(net.parameters())` and `Adam(parameters)`."""
+    seen = set(optimizers)
+    ahead = [(value, False) for name in optimizers for value in _values(facts, scope, name)]
+    while ahead:
+        node, holds = ahead.pop()
+        for n in walk(node):
+            if not isinstance(n, ast.Name) or n.id in seen:
+                continue
+            seen.add(n.id)
+            asked = any(_asks(facts, read, PARAMETERS) for read in facts.scopes.reads(n.id, scope))
+            asked = asked or (holds and isinstance(node, ast.Name | ast.List | ast.Tuple))
+            ahead += [(value, asked) for value in _values(facts, scope, n.id)]
+            if asked:
+                yield n.id, scope
+
+
+def _values(facts: Facts, scope: Scope, name: str) -> Iterator[ast.expr]:
+    """What a name is given, what it goes through, and what is added to it."""
+    for store in scope.stores.get(name, ()):
+        s = facts.scopes.statement_of(store)
+        if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign) and s.value is not None:
+            yield s.value
+        elif isinstance(s, ast.For):
+            yield s.iter
+    for read in facts.scopes.reads(name, scope):
+        method = facts.scopes.parents.get(read)
+        call = facts.scopes.parents.get(method) if isinstance(method, ast.Attribute) and method.attr in ADDS else None
+        if isinstance(call, ast.Call) and call.func is method:
+            yield from call.args
+
+
+def _asks(facts: Facts, read: ast.Name, methods: Collection[str]) -> bool:
+    """`net` in `net.parameters()`."""
+    up = facts.scopes.parents.get(read)
+    call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) and up.attr in methods else None
+    return isinstance(call, ast.Call) and call.func is up
+
+
+def made_network(facts: Facts, name: str, scope: Scope) -> ast.Call | None:
+    """The one call that gives a name its value, where that is a network: by its class, or by what it is asked for."""
+    values = facts.devices.assigned(name, scope)
+    made = values[0] if values is not None and len(values) == 1 else None
+    while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and isinstance(made.func.value, ast.Call):
+        made = made.func.value  # `Net().eval()`
+    if not isinstance(made, ast.Call):
+        return None
+    if (facts.names.resolve(made.func) or "").startswith(OF_TORCH):
+        return made if facts.placed.is_module(made) else None
+    if isinstance(made.func, ast.Name) and any(c.name == made.func.id for c in facts.classes.modules):
+        return made
+    asked = any(_asks(facts, read, OF_NETWORKS) for read in facts.scopes.reads(name, scope))
+    return made if asked else None

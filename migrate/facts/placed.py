@@ -108,7 +108,7 @@ class Placed:
             if isinstance(call.func, ast.Attribute):
                 if self._makes_anew(call.func) or self._goes_to_cpu(call):
                     return False
-                if _asks_a_loader(call.func):
+                if _asks_a_loader(call.func) or (_draws(call) and not self._in_loop(call)):
                     return any(self.by_runtime(a) for a in call.args)
                 return self.by_runtime(call.func.value) or any(self.by_runtime(a) for a in call.args)
             return self.is_module(call) or any(self.by_runtime(a) for a in call.args)
@@ -279,6 +279,11 @@ class Placed:
 
     def _in_loop(self, node: ast.AST) -> bool:
         return any(isinstance(u, LOOPS) for u in self.facts.scopes.ancestors(node))
+
+
+def _draws(call: ast.Call) -> bool:
+    """`iter(loader).next()`, which is `next(iter(loader))`."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__") and not call.args
 
 
 def _asks_a_loader(method: ast.Attribute) -> bool:

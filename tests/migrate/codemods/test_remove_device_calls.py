@@ -317,3 +317,15 @@ def test_what_a_method_of_a_loader_gives_is_moved_by_the_script_alone(given):
 def test_what_is_drawn_of_a_loader_is_not(given):
     text = f"{BATCHES}        x = {given}\n        x = x.to('cuda')\n        net(x)\n"
     assert ".to(" not in migrated(text, "PTM101").text
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    ["test_loader.__iter__().next()", "iter(test_loader).__next__()", "next(iter(test_loader))", "batches.next()"],
+)
+def test_a_batch_that_a_function_draws_by_itself_is_moved_by_it(drawn):
+    """No Trainer draws it: it shows what the model makes of the first batch."""
+    check_unchanged(
+        f"import torch\n\ndef show(net, test_loader):\n    x, _ = {drawn}\n    x = x[:8].to('cuda')\n    net(x)\n",
+        select="PTM101",
+    )

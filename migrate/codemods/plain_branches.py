@@ -24,7 +24,7 @@ from ..report import Note
 from .base import Change, Codemod
 from .once import ASKS
 from .plain_numbers import PlainNumbers, stands_alone
-from .rank_guards import done_once, loads_state
+from .rank_guards import done_once, loads_state, sent_to_all
 from .rewrites import body_only, first_gone, source, take_branch, take_branch_bare, take_elif, without_condition
 from .unread_options import seen_whole
 
@@ -43,17 +43,22 @@ class PlainBranches(Codemod):
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.facts, self.worlds = facts, facts.worlds
         self.gone: set[ast.AST] = set()
+        self.left: list[Note] = []
         numbers = PlainNumbers(self.gone)
         for change in chain(self._branches(facts), numbers.plan(facts)):
             for part in change.gone:
                 self.gone.update(walk(part))
             yield change
-        self.left = numbers.left
+        self.left[:0] = numbers.left
         if self.gone:
             yield from self._unread(facts)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
+
+    def _tell(self, facts: Facts, node: ast.AST, says: str) -> None:
+        line, column, _, _ = facts.text.key(node)
+        self.left.append(Note(line, column + 1, self.code, says))
 
     # -- branches ---------------------------------------------------------------------------------------------
 
@@ -186,9 +191,13 @@ class PlainBranches(Codemod):
         up = facts.scopes.parents.get(node)
         if isinstance(up, ast.keyword) and up.arg == "shuffle" and self._names_sampler(facts, node, up):
             return
-        if isinstance(up, ast.If) and tests and ((once := done_once(facts, up)) or loads_state(facts, up)):
+        sent = sent_to_all(facts, up) if isinstance(up, ast.If) and tests else None
+        if isinstance(up, ast.If) and tests and ((once := done_once(facts, up)) or sent or loads_state(facts, up)):
             left = self._without_guard(facts, node)
-            if left is not None:
+            if left is not None and not (left and up.orelse):
+                if sent is not None and not once:
+                    says = f"every process computes `{sent}`, which rank 0 sent the others, and does all else there"
+                    self._tell(facts, up, f"`if {facts.short(node)}:` removed: {says}")
                 why = "what only one process may do is done once by the runtime"
                 says = f"`if {facts.short(node)}:` removed: {why if once else 'nothing is sent to others any more'}"
                 change = (up, body_only) if left == "" else (node, source(left))

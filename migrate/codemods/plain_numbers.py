@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ..facts.distribution import distribution_of
 from ..facts.effects import only_asks
+from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.world import PEERS, PLAIN
 from ..report import Note
@@ -52,7 +53,7 @@ class PlainNumbers(Codemod):
                     isinstance(up, ast.Call) and ast.unparse(up.func) == "int" and COUNTS.search(ast.unparse(left))
                 ):
                     continue
-                whole = up
+                whole = up if _is_whole(left) else node  # int(0.1 * steps / world) is still no 0.1 * steps
             says = f"`{facts.short(whole)}` is `{facts.short(left)}` in a plain script: {WHY}"
             if isinstance(node.op, ast.Mult) and (RATE.search(ast.unparse(holder)) or self._is_rate(facts, node)):
                 at = facts.text.key(node)
@@ -136,6 +137,15 @@ class PlainNumbers(Codemod):
         others = (node.right, node.left)
         plain = (isinstance(o, ast.Constant | ast.Name | ast.Attribute) for o in others)
         return any(k == ranks and ok for k, ok in zip(known, plain, strict=True))
+
+
+def _is_whole(node: ast.expr) -> bool:
+    """A number that is counted: nothing in it divides, and no number in it has a point."""
+    for n in walk(node):
+        divides = isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div)
+        if divides or (isinstance(n, ast.Constant) and isinstance(n.value, float)):
+            return False
+    return True
 
 
 def stands_alone(facts: Facts, whole: ast.expr, left: ast.expr) -> bool:

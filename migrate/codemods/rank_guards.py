@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 
+from ..facts.devices import argument_at
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .once import WRITERS
 
+SENDS = {f"torch.distributed.{n}" for n in ("broadcast", "broadcast_object_list")}
 # calls that give a value and do nothing else
 PURE_HOMES = ("os.path.", "time.", "datetime.", "math.", "numpy.", "copy.")
 PURE = set(
@@ -52,6 +54,35 @@ def _only_loads(facts: Facts, s: ast.stmt) -> bool:
 
 def _last(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def sent_to_all(facts: Facts, branch: ast.If) -> str | None:
+    """The name that a guarded block gives a value and a later broadcast sends: all have to compute it, then."""
+    parent = facts.scopes.parents.get(branch)
+    if isinstance(parent, ast.If) and parent.orelse == [branch]:
+        return None
+    scope = facts.scopes.scope_of(branch)
+    given = {name for s in branch.body for n in walk(s) if (name := _changed(n)) is not None}
+    for call in facts.walk(ast.Call) if given else ():
+        if facts.names.resolve(call.func) not in SENDS or call.lineno <= branch.lineno:
+            continue
+        what = argument_at(call, "tensor", 0) or argument_at(call, "object_list", 0)
+        if not isinstance(what, ast.Name) or facts.scopes.scope_of(call) is not scope:
+            continue
+        made = [m for s in scope.stores.get(what.id, ()) if isinstance(m := facts.scopes.parents.get(s), ast.Assign)]
+        names = {what.id, *(n.id for m in made for n in walk(m.value) if isinstance(n, ast.Name))}
+        if found := sorted(given & names):
+            return found[0]
+    return None
+
+
+def _changed(n: ast.AST) -> str | None:
+    """The name of what a node gives a value, or changes in its place: `x = y`, `x[0] = y`, `x.fill_(1)`."""
+    if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store):
+        return getattr(n.value, "id", None)
+    if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr.endswith("_"):
+        return getattr(n.func.value, "id", None)
+    return n.id if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) else None
 
 
 def _harmless(facts: Facts, s: ast.stmt) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from .devices import OPTIONS
 from .given_values import GivenValues, by_name
@@ -251,9 +251,8 @@ class Worlds:
     # -- options and attributes -------------------------------------------------------------------------------
 
     def _attribute(self, node: ast.Attribute, world: World) -> Known | None:
-        if self.facts.names.resolve(node) is not None or not isinstance(node.value, ast.Name):
-            return None
-        if not OPTIONS.match(node.value.id):
+        holder = node.value.attr if _is_own(node.value) else getattr(node.value, "id", "")  # self.args.gpus
+        if self.facts.names.resolve(node) is not None or not OPTIONS.match(holder):
             return None
         if self.given.in_its_own_assignment(node):
             return self.given.before_it(node.attr, world)
@@ -298,6 +297,10 @@ class Worlds:
             return self._all_agree(values, world) if self.reached.block_exits(f.body, world) else None
         finally:
             self._open.discard(key)
+
+
+def _is_own(node: ast.expr) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def own_nodes(f: ast.AST) -> Iterator[ast.AST]:

@@ -250,6 +250,9 @@ def test_a_number_stays_a_number(value):
         ("part = files[rank * n:(rank + 1) * n]", "part = files[rank * n:1 * n]"),
         ("start = base - rank", "start = base"),
         ("x = y * (batch // world)", "x = y * batch"),
+        ("steps = int(0.1 * n_steps / world)", "steps = int(0.1 * n_steps)"),
+        ("steps = int(samples / k / world)", "steps = int(samples / k)"),
+        ("x = self.args.steps // self.args.world_size", "x = self.args.steps"),
         ("x = y * (world if many else 1)", "x = y"),
         ("x = len(y) + (many and f(y) > 2)", "x = len(y)"),
         ("x = len(y) + (many and y > 2)", "x = len(y)"),
@@ -281,6 +284,7 @@ def test_sums_with_a_rank(before, after):
     [
         "x = rank - base",
         "x = rank * size()",
+        "x = self.steps // self.world.world_size",
         "x = [i for i in xs if i % world != rank]",
         "x = [i for i in xs if f(i) % world == rank]",
         "x = [i for i in xs if i % 2 == rank]",
@@ -439,3 +443,32 @@ def test_what_rank_0_loads_for_all_every_rank_loads(body, goes):
     """Nothing is sent to the others any more: without it they would go on with other weights."""
     text = f"{HEAD}{INIT}if dist.get_rank() == 0:\n    {body}\nfor p in net.parameters():\n    dist.broadcast(p, 0)\n"
     assert ("if is_global_zero():" in migrated(text, "PTM420").text) is not goes
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = torch.zeros(1)\nif rank == 0:\n    x += check(net)\ndist.broadcast(x, 0)\nstep(x)", "x = torch.zeros(1)\nx += check(net)\nstep(x)"),
+        ("f = [None]\nif rank == 0:\n    f = [check(net)]\nelse:\n    wait()\ndist.broadcast_object_list(f, src=0)\nstep(f)", "f = [None]\nf = [check(net)]\nstep(f)"),
+        ("v = 0\nif dist.get_rank() == 0:\n    v = check(net)\nt = torch.tensor(v)\ndist.broadcast(t, 0)\nstep(t)", "v = 0\nv = check(net)\nt = torch.tensor(v)\nstep(t)"),
+        ("x = torch.zeros(1)\nif rank == 0 and late:\n    x.fill_(check(net))\ndist.broadcast(x, 0)\nstep(x)", "x = torch.zeros(1)\nif late:\n    x.fill_(check(net))\nstep(x)"),
+    ],
+)  # fmt: skip
+def test_what_rank_0_sent_the_others_all_compute(before, after):
+    """The broadcast went, and the others kept what they began with: a rate, an end of training of their own."""
+    result = migrated(HEAD + INIT + before + "\n", select="PTM420")
+    assert result.text == HEAD + after + "\n"
+    assert ["which rank 0 sent the others" in n.message for n in result.attention] == [True]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "if rank == 0:\n    x = check(net)\nstep(net)\n",
+        "if rank == 0:\n    x = check(net)\ndist.broadcast(y, 0)\n",
+        "dist.broadcast(x, 0)\nif rank == 0:\n    x = check(net)\n",
+        "if rank == 0:\n    x = check(net)\ndef other(x):\n    dist.broadcast(x, 0)\n",
+    ],
+)
+def test_what_is_not_sent_stays_under_its_guard(before):
+    assert "if is_global_zero():\n" in migrated(HEAD + INIT + before + "\n", select="PTM420").text

@@ -34,6 +34,13 @@ from .rewrites import source, statement, take_argument, take_branch, take_value
 
 REDUCES = {f"torch.distributed.{n}" for n in ("all_reduce", "reduce", "broadcast", "barrier")}
 WHY = "the runtime starts and connects the processes"
+OF_A_WRAPPER = "only a wrapped model has it, and nothing wraps the model"
+# what DistributedDataParallel has and a model has not
+OF_WRAPPERS = dict.fromkeys(
+    "_set_static_graph _register_builtin_comm_hook _register_fused_optim require_backward_grad_sync "
+    "require_forward_param_sync find_unused_parameters device_ids output_device reducer".split(),
+    OF_A_WRAPPER,
+) | {"register_comm_hook": "gradients are sent as they are now; DDPStrategy(ddp_comm_hook=...) has a hook again"}
 CUTS = re.compile(r"""["']module\.["']""")
 
 
@@ -87,6 +94,7 @@ class PlainProcess(Codemod):
         facts.unwrapped |= {a: a.value for a in attributes}
         facts.unwrapped |= {choice: getattr(choice, field) for choice, field in found.unwrapping_choices()}
         self._keys(facts, found)
+        yield from self._of_wrappers(facts, found)
         yield from self._to_themselves(facts, found)
         for call in found.wrapped:
             inner = facts.unwrapped[call]
@@ -100,6 +108,21 @@ class PlainProcess(Codemod):
         for attribute in attributes:
             says = f"`{facts.short(attribute)}`: nothing wraps the model"
             yield Change(attribute, self.edit(facts, attribute, says), take_value)
+
+    def _of_wrappers(self, facts: Facts, found: Distribution) -> Iterator[Change]:
+        """`model.register_comm_hook(...)`, `model.require_backward_grad_sync = ...`: only a wrapper has them."""
+        named = [a for a in facts.walk(ast.Attribute) if a.attr in OF_WRAPPERS]
+        for a in named if found.wrapped else ():
+            if getattr(a.value, "attr", getattr(a.value, "id", "")) not in found.wrapped_names:
+                continue
+            up = facts.scopes.parents.get(a)
+            s = facts.scopes.parents.get(up) if isinstance(up, ast.Call) and up.func is a else up
+            alone = isinstance(s, ast.Expr) or (isinstance(s, ast.Assign) and s.targets == [a])
+            if s is not None and alone:
+                says = f"`{facts.short(s)}` removed: nothing wraps the model"
+                yield Change(s, self.edit(facts, s, says), None, (s,))
+            if not alone or a.attr == "register_comm_hook":
+                self._tell(facts, a, f"`{facts.short(up if alone and up else a)}`: {OF_WRAPPERS[a.attr]}")
 
     def _keys(self, facts: Facts, found: Distribution) -> None:
         """A file that the script saved before has other keys than its model, unless the script itself cuts them."""

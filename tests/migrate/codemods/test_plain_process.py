@@ -407,3 +407,29 @@ def test_what_was_spawned_is_called(target, called):
     """`lambda r: run(r)(0)` was a statement that calls nothing."""
     source = f"import torch.multiprocessing as mp\nmp.spawn({target}, nprocs=2)\n"
     assert migrated(source, "PTM420").text.endswith(called + "\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("net._set_static_graph()", []),
+        ("net.require_backward_grad_sync = last", []),
+        ("net.register_comm_hook(None, hook)", ["ddp_comm_hook="]),
+        ("show(net.device_ids)", ["only a wrapped model has it"]),
+        ("x = net.reducer.find()", ["only a wrapped model has it"]),
+    ],
+)
+def test_what_only_a_wrapped_model_has(line, told):
+    source = f"{HEAD}net = DDP(net)\n{{}}go(net)\n"
+    result = migrated(source.format(line + "\n"), "PTM420")
+    kept = line + "\n" if told and "comm_hook" not in line else ""
+    assert result.text.endswith(f"DDP\n{kept}go(net)\n")
+    assert [t in n.message for t, n in zip(told, result.attention, strict=True)] == [True] * len(told)
+
+
+@pytest.mark.parametrize(
+    "line", ["other.register_comm_hook(None, hook)", "options.device_ids = [0]", "f(self.reducer)"]
+)
+def test_what_another_has_of_that_name_stays(line):
+    result = migrated(f"{HEAD}net = DDP(net)\n{line}\ngo(net)\n", "PTM420")
+    assert line in result.text and not result.attention

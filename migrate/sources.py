@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from .codemods.mend_async import mend
 from .facts.nodes import walk
-from .facts.source import SourceError, read_bytes
+from .facts.source import SourceError, decode, read_bytes
 
 SKIPPED = {
     ".git",
@@ -126,11 +127,21 @@ class Imports:
         return self._modules[path, roots]
 
 
+def _parsed(raw: bytes) -> ast.Module:
+    """The tree of a file, which `async=` keeps from being one until it is mended."""
+    try:
+        return ast.parse(raw)
+    except SyntaxError:
+        if b"async" not in raw:
+            raise
+        return ast.parse(mend(decode(raw).text)[0])
+
+
 def _asks(path: Path) -> _Asks:
     asks = _Asks()
     try:
         raw = read_bytes(path)
-        tree = ast.parse(raw if b"import" in raw else b"")
+        tree = _parsed(raw) if b"import" in raw else ast.parse("")
     except (SourceError, SyntaxError, ValueError, RecursionError):
         return asks
     asks.added = added_paths(path, tree)

@@ -411,3 +411,16 @@ def test_without_a_lifted_script_they_stay_where_they_are(tmp_path, plan):
     write(tmp_path, **{"train.py": trains if plan == "loop" else script, "there.py": EVALUATES_THERE})
     done = {m.path.name: m for m in migrate_all(collect([tmp_path / "train.py"]), Options(plan=plan))}
     assert "on_device" not in done["there.py"].result.text
+
+
+@pytest.mark.parametrize("line", ["x = x.cuda(async=True)", "x = x.cuda(non_blocking=True)"])
+def test_a_script_that_has_to_be_mended_is_followed_into_its_modules(tmp_path, line):
+    head = "# -*- coding: latin-1 -*-\n# \xfc\nfrom lib.net import Net\n"
+    write(tmp_path, **{"train.py": "", "lib/net.py": "import torch\n"})
+    (tmp_path / "train.py").write_bytes(f"{head}def f(x):\n    {line}\n    return x\n".encode("latin-1"))
+    assert names(tmp_path / "train.py") == {"train.py", "lib/net.py"}
+
+
+def test_one_that_cannot_be_mended_is_not(tmp_path):
+    write(tmp_path, **{"train.py": "from lib.net import Net\nprint 'async'\n", "lib/net.py": "import torch\n"})
+    assert names(tmp_path / "train.py") == {"train.py"}

@@ -84,7 +84,7 @@ def evaluates_training(facts: Facts, recipe: Recipe) -> CannotLift | None:
     e = recipe.evaluate
     if e is None:
         return None
-    after = {n for s in _after(facts, recipe) for n in walk(s)}
+    after = {n for s in after_the_loop(facts, recipe) for n in walk(s)}
     for call in facts.walk(ast.Call):
         if _changes_mode(call) and call not in after:
             return None
@@ -130,7 +130,7 @@ def _given_to(chunk: Chunk, parameters: set[str]) -> set[str]:
 
 def _works_on(facts: Facts, recipe: Recipe, model: str) -> bool:
     """Whether a model is called after the loop before the script sets its mode."""
-    for s in _after(facts, recipe):
+    for s in after_the_loop(facts, recipe):
         if _sets(s, model):
             return False
         for n in walk(s):
@@ -139,7 +139,7 @@ def _works_on(facts: Facts, recipe: Recipe, model: str) -> bool:
     return False
 
 
-def _after(facts: Facts, recipe: Recipe) -> Iterator[ast.stmt]:
+def after_the_loop(facts: Facts, recipe: Recipe) -> Iterator[ast.stmt]:
     """The statements that run after the loop, in its function."""
     at: ast.AST = recipe.epoch_loop
     while not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):

@@ -17,13 +17,12 @@ from ..report import Edit, Note
 from .chunks import Chunk, Variable
 from .configure import Configured
 from .counters import counter_of
+from .cpu_only import needs_cpu
 from .draws import drawn
 from .epochs import epoch_expression
-from .find import no_loader
 from .imports import imported_as
 from .modes import drops_mode, mode_hooks
 from .nodes import names_of, walk_here
-from .own_batches import made_in_step
 from .own_device import CODE as PLACED
 from .own_device import OWN
 from .recipe import LIFTED_FROM, CannotLift, Recipe
@@ -103,14 +102,13 @@ class ModuleBuilder(Rewriter):
         self.edits.append(Edit(line, column + 1, code, message))
 
     def _stays_on_cpu(self) -> None:
-        """A script without devices whose step makes its own batches: the model has to stay with them."""
-        if self.accelerator is not None or not self.facts.without_devices:
-            return
-        made = made_in_step(self.facts, self.chunks, self.own_device) if self.recipe.whole is not None else None
-        if made is not None and no_loader(self.facts, self.recipe.train) is not None:
-            self.accelerator = '"cpu"'
-            says = "the script names no device, and nothing moves what the step makes itself: it runs on the CPU"
-            self._warn(made, f"`{self.facts.short(made)}`: {says}, as before")
+        """A script without devices that works with the model on tensors of its own: it has to stay with them."""
+        if self.accelerator is None and self.facts.without_devices:
+            why = needs_cpu(self)
+            if why is not None:
+                self.accelerator = '"cpu"'
+                says = "the script names no device, and nothing moves"
+                self._warn(why[0], f"`{self.facts.short(why[0])}`: {says} {why[1]}: it runs on the CPU, as before")
 
     def _say_own_device(self, removed: list[ast.FunctionDef]) -> None:
         for call, chunk in self.own_device.chunks.items():

@@ -1,0 +1,129 @@
+"""A script that names no device runs on the CPU, and so does its result where it works with the model on tensors that
+nothing moves: those that the step makes itself or reads of the script, and those of what stands below the loop.
+
+The Trainer places the model and a loader's batches; what `get_batch()` and `next(it)` give stays where it was made.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Set
+from typing import TYPE_CHECKING
+
+from ..facts.nodes import walk
+from ..facts.placed import MAKES_TENSORS
+from ..facts.scopes import Scope
+from ..facts.script import Facts
+from .chunks import Chunk, given_arguments
+from .find import no_loader
+from .modes import after_the_loop
+from .nodes import local_function, names_below
+from .own_device import OwnDevice
+from .reached import made_network
+
+if TYPE_CHECKING:
+    from .rewriting import Rewriter
+
+DEVICES = re.compile(r"device|cuda|gpu|mps|xpu|accelerat|\.to\(", re.IGNORECASE)
+FROM_OTHERS = {"torch." + n for n in "tensor as_tensor from_numpy Tensor FloatTensor LongTensor".split()}
+JOINS = {"torch.stack", "torch.cat"}
+
+
+def names_no_device(facts: Facts) -> bool:
+    """Whether the text says nothing of devices: it runs on the CPU wherever it is started."""
+    return DEVICES.search(facts.text.text) is None
+
+
+def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
+    """What nothing would move to the model of a script that names no device, and what that is; None where all is."""
+    facts, recipe = r.facts, r.recipe
+    homes = (r.binder.trunk_scope, facts.scopes.module)
+    made = made_in_step(facts, r.chunks, r.own_device) if recipe.whole is not None else None
+    if made is not None and no_loader(facts, recipe.train) is not None:
+        return made, "what the step makes itself"
+    moved = r.configured.tensors | r.configured.placed | r.configured.handled
+    read = [(n, homes[0]) for n in r.variables.constructor if n not in moved]
+    called = [(n, home) for n in _read_with_batches(facts, r.chunks) for home in homes]
+    kept = kept_tensor(facts, [*read, *called])
+    if kept is not None:
+        return kept, "this tensor, which the loop reads"
+    attributes = {v.name for v in r.variables.attributes if not v.owner}
+    networks = {n for n in attributes if any(made_network(facts, n, home) is not None for home in homes)}
+    below = worked_with_below(facts, after_the_loop(facts, recipe), networks)
+    return None if below is None else (below, "what the model gets there")
+
+
+def made_in_step(facts: Facts, chunks: list[Chunk], placed: OwnDevice) -> ast.Call | None:
+    """The first call of a training step that gives it a batch, which nothing moves to the model."""
+    steps = (s for chunk in chunks if chunk.hook == "training_step" for s in chunk.statements)
+    for call in (c for s in steps for c in walk(s) if isinstance(c, ast.Call)):
+        if call in placed.calls or isinstance(facts.scopes.parents.get(call), ast.Expr):
+            continue
+        if facts.names.resolve(call.func) in FROM_OTHERS or _draws(facts, call, 0):
+            return call
+    return None
+
+
+def kept_tensor(facts: Facts, names: Iterable[tuple[str, Scope]]) -> ast.expr | None:
+    """What makes a tensor of the script, of those that a step reads by these names and no buffer holds."""
+    for name, scope in names:
+        for store in scope.stores.get(name, ()):
+            s = facts.scopes.parents.get(store)
+            if isinstance(s, ast.Assign | ast.AnnAssign) and s.value is not None and facts.tensors.is_tensor(s.value):
+                return s.value
+    return None
+
+
+def _read_with_batches(facts: Facts, chunks: list[Chunk]) -> Iterator[str]:
+    """The names that functions read to which the loop gives something: `scaled(x)`."""
+    calls = (c for chunk in chunks for s in chunk.statements for c in walk(s) if isinstance(c, ast.Call))
+    for call in calls:
+        f = local_function(facts, call.func) if isinstance(call.func, ast.Name) else None
+        if f is not None and any(isinstance(n, ast.Name) for a in call.args for n in walk(a)):
+            yield from sorted(
+                names_below(facts, f) - {*facts.scopes.by_node[f].params, *facts.scopes.by_node[f].stores}
+            )
+
+
+def worked_with_below(facts: Facts, statements: Iterable[ast.stmt], networks: Set[str]) -> ast.Call | None:
+    """The first call of a network below the loop, or in a function that is called there, outside of loops over data."""
+    for s in statements:
+        for n in walk(s):
+            if not isinstance(n, ast.Call) or not isinstance(n.func, ast.Name):
+                continue
+            if n.func.id in networks and (n.args or n.keywords) and not _in_a_loop(facts, n):
+                return n
+            f = local_function(facts, n.func)
+            for call in _called_with(facts, n, f, networks) if f is not None else ():
+                return call
+    return None
+
+
+def _called_with(facts: Facts, call: ast.Call, f: ast.FunctionDef, networks: Set[str]) -> Iterator[ast.Call]:
+    """The calls of networks in a function, which it is given or reads, outside of loops over data."""
+    given = {name for name, v in given_arguments(f, call).items() if isinstance(v, ast.Name) and v.id in networks}
+    own = {*facts.scopes.by_node[f].params, *facts.scopes.by_node[f].stores}
+    for n in walk(f):
+        if not (isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and (n.args or n.keywords)):
+            continue
+        if n.func.id in given | (networks - own) and not _in_a_loop(facts, n):
+            yield n
+
+
+def _in_a_loop(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call stands in a loop over a loader: its batches go where the model is."""
+    loops = (up for up in facts.scopes.ancestors(call) if isinstance(up, ast.For))
+    return any(facts.loops.is_loader(loop.iter) for loop in loops)
+
+
+def _draws(facts: Facts, call: ast.Call, depth: int) -> bool:
+    """`next(it)`, or a function of the script that makes tensors."""
+    if not isinstance(call.func, ast.Name) or depth > 3:
+        return False
+    if call.func.id == "next":
+        return facts.scopes.scope_of(call.func).lookup("next") is None
+    f = local_function(facts, call.func)
+    inside = [c for c in walk(f) if isinstance(c, ast.Call)] if f is not None else []
+    makes = MAKES_TENSORS | JOINS
+    return any(facts.names.resolve(c.func) in makes or _draws(facts, c, depth + 1) for c in inside)

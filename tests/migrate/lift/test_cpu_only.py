@@ -1,0 +1,150 @@
+"""A script without devices that works with the model on tensors of its own stays on the CPU, and that is told."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.running import check_same
+
+TEXT = """
+import numpy as np
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+data = torch.randn(40, 3)
+array = data.numpy()
+loader = torch.utils.data.DataLoader(data, 8)
+it = iter(loader)
+
+
+def draw(n):
+    return torch.stack([data[i] for i in torch.randint(40, (n,))])
+
+
+def again(n):
+    return draw(n) * 2
+
+
+def name(i):
+    return f"step {{i}}"
+
+
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for i in {over}:
+    {made}
+    loss = net(x).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    print(name(i), loss.item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "call"),
+    [
+        ("x = draw(4)", "draw(4)"),
+        ("x = again(4)", "again(4)"),
+        ("x = next(it)", "next(it)"),
+        ("x = torch.from_numpy(array[i : i + 2])", "torch.from_numpy"),
+    ],
+)
+def test_it_stays_on_the_cpu(made, call):
+    source = TEXT.format(over="range(4)", made=made)
+    assert 'accelerator="cpu"' in check_same(source, "module")
+    told = [n.message for n in migrate_text(source).attention if "names no device" in n.message]
+    assert len(told) == 1 and call in told[0]
+
+
+@pytest.mark.parametrize(
+    ("over", "made"),
+    [
+        ("range(4)", "x = data"),  # which is a buffer
+        ("range(4)", "x = torch.randn(4, 3)"),  # which is made where the model is
+        ("range(4)", "x = data[i : i + 2]"),
+        ("range(4)", "x = data; c = 'cuda'; y = draw(3)"),  # a script that knows of devices
+        ("loader", "x = i; y = draw(2)"),  # whose batches the Trainer moves
+        ("range(4)", "x = data.to(torch.float64).float(); y = draw(2)"),
+        ("range(4)", "x = data; draw(2)"),  # nothing reads it
+    ],
+)
+def test_where_the_trainer_finds_the_device(over, made):
+    source = TEXT.format(over=over, made=made)
+    result = migrate_text(source)
+    assert result.plan in ("module", "manual") and "accelerator" not in result.text
+    assert not any("names no device" in n.message for n in result.attention)
+
+
+LOADED = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+data = torch.randn(40, 3)
+loader = torch.utils.data.DataLoader(data, 8)
+scale = torch.randn(3).float()
+
+
+def scaled(x):
+    return x * scale
+
+
+def predict(model, x):
+    return model(x)
+
+
+def evaluate(model, batches):
+    return sum(model(x).sum().item() for x in batches)
+
+
+def look(batches):
+    for x in batches:
+        print(net(x).sum().item())
+
+
+net = nn.Linear(3, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    for x in loader:
+        loss = net({given}).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(loss.item())
+{below}
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "below", "told"),
+    [
+        ("x * scale", "", "torch.randn(3).float()"),
+        ("scaled(x)", "", "torch.randn(3).float()"),
+        ("x", "print(net(data).sum().item())", "net(data)"),
+        ("x", "with torch.no_grad():\n    print(predict(net, data[:2]).sum().item())", "model(x)"),
+        ("x", "for i in range(2):\n    print(net(data[i]).item())", "net(data[i])"),
+    ],
+)
+def test_tensors_that_nothing_moves_to_the_model(given, below, told):
+    source = LOADED.format(given=given, below=below)
+    assert 'accelerator="cpu"' in check_same(source, "module")
+    messages = [n.message for n in migrate_text(source).attention if "names no device" in n.message]
+    assert len(messages) == 1 and messages[0].startswith(f"`{told}`")
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "",
+        "torch.save(net.state_dict(), '/dev/null')",
+        "print(sum(p.numel() for p in net.parameters()))",
+        "net.eval()\nfor x in loader:\n    print(net(x).sum().item())",
+        "look(loader)",
+        "device = 'cpu'\nprint(net(data.to(device)).sum().item())",  # a script that knows of devices
+    ],
+)
+def test_what_the_trainer_moves(below):
+    result = migrate_text(LOADED.format(given="x", below=below))
+    assert result.plan == "module" and "accelerator" not in result.text
+    assert not any("names no device" in n.message for n in result.attention)

@@ -319,7 +319,7 @@ def _returns_alike(facts: Facts, branch: ast.If) -> bool:
     block = next(
         (b for f in ("body", "orelse") if branch in (b := getattr(facts.scopes.parents.get(branch), f, []))), []
     )
-    rest = block[block.index(branch) + 1 :]
+    rest = block[block.index(branch) + 1 :] if branch in block else []
     here, below = branch.body[0], rest[0] if rest else None
     if not (isinstance(here, ast.Return) and isinstance(below, ast.Return)) or branch.orelse or len(branch.body) > 1:
         return False

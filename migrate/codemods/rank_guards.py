@@ -19,6 +19,18 @@ PURE = set(
     "upper lower replace split vars get sqrt exp log abs global_avg __dict__".split()
 )
 
+NO_GRAD = {"no_grad", "inference_mode", "set_grad_enabled"}
+# what an evaluation calls: these give values, but for those that talk to others or write
+COMPUTE = ("torch.", "numpy.", "math.", "time.", "tqdm.", "sklearn.metrics.", "collections.", "random.")
+TALKS = ("torch.distributed.", "torch.save", "torch.utils.tensorboard.", "torch.multiprocessing.", "numpy.save")
+BUILTINS = set(
+    "range len enumerate zip min max sum float int str list dict tuple set print sorted isinstance getattr hasattr "
+    "iter next abs round bool reversed any all".split()
+)
+WRITES = re.compile(
+    r"save|write|dump|log|add_(scalar|image|figure|histogram|text)|send|barrier|reduce|gather|backward|^step$|zero_grad|"
+    r"close|open|mkdir|unlink|remove|show|plot"
+)
 SAYS = re.compile(r"(^|\.)(print|log|info|debug|warn|warning)$|^(logger|logging|log)\.", re.IGNORECASE)
 
 
@@ -97,7 +109,9 @@ def _harmless(facts: Facts, s: ast.stmt) -> bool:
         return isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)
     call = s.value
     once = facts.names.resolve(call.func) == "torch.save" or facts.short(call.func) == "print"
-    return once and all(_pure(facts, a) for a in (*call.args, *(k.value for k in call.keywords)))
+    return (once or evaluates(facts, call)) and all(
+        _pure(facts, a) for a in (*call.args, *(k.value for k in call.keywords))
+    )
 
 
 def _pure(facts: Facts, node: ast.expr) -> bool:
@@ -105,8 +119,61 @@ def _pure(facts: Facts, node: ast.expr) -> bool:
     for n in walk(node):
         if isinstance(n, ast.Call):
             full = facts.names.resolve(n.func) or ""
-            if not (full.startswith(PURE_HOMES) or full in WRITERS or _last(n) in PURE):
+            known = full.startswith(PURE_HOMES) or full in WRITERS or _last(n) in PURE
+            if not known and not evaluates(facts, n):
                 return False
         elif isinstance(n, ast.Await | ast.Yield | ast.YieldFrom):
             return False
     return True
+
+
+def evaluates(facts: Facts, call: ast.Call) -> bool:
+    """Whether a function of this file is called that computes without gradients, and does nothing else: an evaluation.
+
+    On rank 0 alone it would draw what the other ranks do not: a batch, or the seed of a loader that is gone through.
+    """
+    f = _function(facts, call)
+    without = f is not None and any(isinstance(n, ast.Name | ast.Attribute) and _word(n) in NO_GRAD for n in walk(f))
+    return f is not None and without and _computes(facts, f, frozenset())
+
+
+def _computes(facts: Facts, f: ast.FunctionDef, above: frozenset[str]) -> bool:
+    """Whether all that a function calls gives values or switches modes, as far as names tell."""
+    params = facts.scopes.by_node[f].params
+    for n in walk(f):
+        if isinstance(n, ast.Global | ast.Nonlocal | ast.Await | ast.Yield | ast.YieldFrom | ast.Raise):
+            return False
+        if not isinstance(n, ast.Call):
+            continue
+        full, inner = facts.names.resolve(n.func), _function(facts, n)
+        if inner is not None:
+            known = inner.name in above or _computes(facts, inner, above | {f.name})
+        elif full is not None:
+            known = full.startswith(COMPUTE) and not full.startswith(TALKS) and not SAYS.search(full)
+        elif isinstance(n.func, ast.Name):
+            home = facts.scopes.scope_of(n.func).lookup(n.func.id)
+            known = n.func.id in BUILTINS if home is None else n.func.id in params or facts.loops.is_model_call(n)
+            known = known or (home is not None and n.func.id not in home.params and _is_placed(facts, n))
+        else:
+            known = not (SAYS.search(_last(n)) or WRITES.search(_last(n)))
+        if not known:
+            return False
+    return True
+
+
+def _is_placed(facts: Facts, call: ast.Call) -> bool:
+    """`criterion(x)`: a module that the script made."""
+    name = call.func
+    home = facts.scopes.scope_of(name).lookup(name.id) if isinstance(name, ast.Name) else None
+    values = facts.devices.assigned(name.id, home) if home is not None else None  # type: ignore[attr-defined]
+    return bool(values) and all(isinstance(v, ast.Call) and facts.placed.is_module(v) for v in values or ())
+
+
+def _function(facts: Facts, call: ast.Call) -> ast.FunctionDef | None:
+    home = facts.scopes.scope_of(call.func).lookup(call.func.id) if isinstance(call.func, ast.Name) else None
+    stores = home.stores.get(call.func.id, []) if home is not None else []  # type: ignore[attr-defined]
+    return stores[0] if len(stores) == 1 and isinstance(stores[0], ast.FunctionDef) else None
+
+
+def _word(n: ast.Name | ast.Attribute) -> str:
+    return n.attr if isinstance(n, ast.Attribute) else n.id

@@ -433,3 +433,12 @@ def test_what_only_a_wrapped_model_has(line, told):
 def test_what_another_has_of_that_name_stays(line):
     result = migrated(f"{HEAD}net = DDP(net)\n{line}\ngo(net)\n", "PTM420")
     assert line in result.text and not result.attention
+
+
+@pytest.mark.parametrize("block", ["finally", "except ValueError"])
+def test_a_condition_in_a_block_of_its_own(block):
+    returns = (
+        f"def wrap(m, many):\n    try:\n        return m\n    {block}:\n        if many:\n            return DDP(m)\n"
+    )
+    result = migrated("import torch\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n\n\n" + returns)
+    assert "return DDP(m)" not in result.text and "return m" in result.text

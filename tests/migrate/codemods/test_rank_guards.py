@@ -1,0 +1,76 @@
+"""T9: an evaluation of rank 0 alone draws what the others do not, the seed of a loader at least: all make it."""
+
+import pytest
+from helpers import check
+
+HEAD = """\
+import torch
+import torch.distributed as dist
+
+dist.init_process_group('gloo')
+rank = dist.get_rank()
+
+
+def batches(n):
+    return [torch.randn(2, 3) for _ in range(n)]
+
+
+def evaluate(model, loader):
+    model.eval()
+    total, seen = 0.0, []
+    with torch.no_grad():
+        for x in loader:
+            total += model(x).pow(2).sum().item()
+            seen.append(len(x))
+        for x in batches(2):
+            total += criterion(model(x)).item()
+    model.train()
+    print(total)
+    return total / sum(seen)
+
+
+criterion = torch.nn.Softplus()
+"""
+PLAIN = HEAD.replace("\ndist.init_process_group('gloo')\nrank = dist.get_rank()\n", "")
+ASKING = PLAIN.replace("as dist\n", "as dist\nfrom ptmigrate.runtime import is_global_zero\n")
+
+
+@pytest.mark.parametrize(
+    ("guarded", "opened"),
+    [
+        ("if rank == 0:\n    evaluate(net, loader)\n", "evaluate(net, loader)\n"),
+        (
+            "if rank == 0:\n    loss = evaluate(net, loader)\n    print(loss)\n",
+            "loss = evaluate(net, loader)\nprint(loss)\n",
+        ),
+        (
+            "if step % 9 == 0 and rank == 0:\n    best = min(best, evaluate(net, loader))\n",
+            "if step % 9 == 0:\n    best = min(best, evaluate(net, loader))\n",
+        ),
+        (
+            "if rank == 0:\n    if evaluate(net, loader) < best:\n        torch.save(net.state_dict(), 'best')\n",
+            "if evaluate(net, loader) < best:\n    torch.save(net.state_dict(), 'best')\n",
+        ),
+    ],
+)
+def test_an_evaluation_is_every_rank_s(guarded, opened):
+    check(HEAD + guarded, PLAIN + opened, select="PTM420")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    print(total)\n", "    writer.add_scalar('total', total)\n"),
+        ("    print(total)\n", "    with open('log', 'a') as f:\n        f.write(str(total))\n"),
+        ("    print(total)\n", "    torch.save(total, 'total')\n"),
+        ("    print(total)\n", "    global best\n    best = total\n"),
+        ("    print(total)\n", "    notify(total)\n"),
+        ("    with torch.no_grad():\n", "    if True:\n"),  # it may train
+        ("    return [", "    os.mkdir('drawn')\n    return ["),  # what it calls does more than compute
+    ],
+)
+def test_what_does_more_stays_rank_0_s(old, new):
+    assert old in HEAD
+    guarded = "if {}:\n    loss = evaluate(net, loader)\n    print(loss)\n"
+    before, after = HEAD + guarded.format("rank == 0"), ASKING + guarded.format("is_global_zero()")
+    check(before.replace(old, new), after.replace(old, new), select="PTM420")

@@ -150,11 +150,11 @@ class FitLoop(FitNames):
 
     def call_alike(self, name: str) -> None:
         """A hook outside of the batches: what the module's own draws there, such as the samples of an epoch, rank 0
-        draws for all.
+        draws for all. What goes through the module there is no share of a batch.
         """
         trainer = self.trainer
         assert trainer.module is not None
-        with rank_zeros_draws(trainer.runtime, trainer.whole or not filled(trainer.module, name)):
+        with self.norms.apart(), rank_zeros_draws(trainer.runtime, trainer.whole or not filled(trainer.module, name)):
             trainer.call(name)
 
     def around_hook(self, name: str, hook: Callable[..., Any]) -> Callable[..., Any]:
@@ -345,7 +345,7 @@ class FitLoop(FitNames):
         ended = find_hook("on_train_epoch_end", trainer, others, module)
         if ended is not None:
             whole = trainer.whole or not filled(module, "on_train_epoch_end")
-            with rank_zeros_draws(trainer.runtime, whole):
+            with self.norms.apart(), rank_zeros_draws(trainer.runtime, whole):
                 ended()
             if trainer.whole:
                 draw_alike(trainer.runtime, True)  # rank 0 alone may have gone over a loader there
@@ -353,7 +353,8 @@ class FitLoop(FitNames):
         trainer.metrics.publish(late)
         ended = find_hook("on_train_epoch_end", trainer, watching, None)
         if ended is not None:
-            ended()
+            with self.norms.apart():
+                ended()
         self.stopping.agree()
         if reached:
             self.schedules.step("epoch", self.epoch + 1, on_metric=True)

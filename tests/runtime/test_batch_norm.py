@@ -13,7 +13,7 @@ SLOW = [pytest.param(case, marks=pytest.mark.slow) for case in ("few", "accumula
 
 
 @pytest.mark.parametrize("processes", [2, *MANY])
-@pytest.mark.parametrize("case", ["flat", "images", *SLOW])
+@pytest.mark.parametrize("case", ["flat", "images", "hooked", *SLOW])
 def test_as_one_process(processes, case):
     if case == "penalty" and processes == 3:
         pytest.skip("the penalty is written for equal shares")

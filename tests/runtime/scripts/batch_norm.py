@@ -77,6 +77,24 @@ class Manual(Flat):
             optimizer.step()
 
 
+class Hooked(Flat):
+    """Batches that every rank has whole, in training mode, between the divided ones; then by rank 0 alone."""
+
+    def look(self, rows):
+        with torch.no_grad():
+            self.last(self.layers(torch.linspace(-1, 1, 4 * rows).view(rows, 4)))
+
+    def on_train_epoch_start(self):
+        self.look(6)
+
+    def on_train_epoch_end(self):
+        self.look(5)
+        if self.global_rank == 0:
+            before = {k: v.clone() for k, v in self.state_dict().items()}
+            self.look(3)
+            self.load_state_dict(before)
+
+
 class Skips(Flat):
     """One rank has no loss for one batch, after the layers that all ranks share."""
 
@@ -110,6 +128,7 @@ if __name__ == "__main__":
         "flat": (Flat, 8, {}),
         "images": (Images, 7, {}),
         "few": (Flat, 3, {}),  # with four ranks, one has an empty share, the others one sample each
+        "hooked": (Hooked, 8, {}),
         "accumulated": (Flat, 5, {"accumulate_grad_batches": 2}),
         "manual": (Manual, 8, {}),
         "skips": (Skips, 8, {}),

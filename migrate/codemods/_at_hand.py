@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from ..facts.devices import argument
+from ..facts.arguments import argument
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.tensors import FUNCTIONS, METHODS, VIEWS

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from ..facts.devices import MOVERS
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
+from ..facts.own_movers import MOVERS
 from ..facts.script import Facts
 from .base import Change, Codemod
 from .remove_device_calls import plain

@@ -10,7 +10,7 @@ import builtins
 import re
 from collections.abc import Iterator
 
-from ..facts.devices import default_of
+from ..facts.arguments import default_of
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from ..facts.devices import argument_at
+from ..facts.arguments import argument_at
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts

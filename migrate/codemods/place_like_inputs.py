@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..facts.arguments import argument_at, entry
 from ..facts.classes import STEPS
-from ..facts.devices import argument_at, entry
 from ..facts.floats import is_floating
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS

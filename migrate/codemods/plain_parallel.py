@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..facts.devices import argument_at
+from ..facts.arguments import argument_at
 from ..facts.distribution import distribution_of
 from ..facts.nodes import walk
 from ..facts.script import Facts

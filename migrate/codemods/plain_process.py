@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from ..facts.devices import argument_at
+from ..facts.arguments import argument_at
 from ..facts.distribution import (
     ALONE,
     ALONE_VALUES,

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.arguments import argument_at, default_of
 from ..facts.choice import _fold, accelerator
-from ..facts.devices import argument_at, default_of
 from ..facts.nodes import walk
 from ..facts.operands import joined
 from ..facts.scalers import Scalers, Unfollowed

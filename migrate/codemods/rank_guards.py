@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from ..facts.devices import argument_at
+from ..facts.arguments import argument_at
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .once import WRITERS

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from ..facts.devices import argument_at
+from ..facts.arguments import argument_at
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.plain import is_bare_variable

@@ -11,7 +11,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..facts.devices import argument_at
+from ..facts.arguments import argument_at
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.samplers import own_samplers

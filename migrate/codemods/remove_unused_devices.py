@@ -10,7 +10,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..facts.devices import AVAILABILITY, argument, default_of, is_index
+from ..facts.arguments import argument, default_of
+from ..facts.devices import AVAILABILITY, is_index
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.scopes import Scope

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from ..facts.devices import argument
+from ..facts.arguments import argument
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 

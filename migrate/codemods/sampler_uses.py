@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from ..facts.devices import argument_at
+from ..facts.arguments import argument_at
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ..facts.arguments import argument_at
 from ..facts.batch_values import BATCH, Flow
 from ..facts.classes import STEPS
-from ..facts.devices import argument_at
 from ..facts.nodes import walk, walk_own
 from ..facts.script import Facts
 from ..report import Note

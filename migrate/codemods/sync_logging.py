@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..facts.arguments import argument
 from ..facts.classes import STEPS
-from ..facts.devices import argument
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note

@@ -120,7 +120,7 @@ def _may_be_of(facts: Facts, a: ast.Attribute, family: list[ast.ClassDef]) -> bo
         return holder.attr not in ("weight", "bias", "data", "grad")
     if not isinstance(holder, ast.Name):
         return True
-    made = facts.devices._class_of(holder)
+    made = facts.devices.own_movers.class_of(holder)
     if made is not None:
         return made in family
     scope = facts.scopes.scope_of(holder).lookup(holder.id)

@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .arguments import default_of
 from .batch_operations import (
     ADDED_PRODUCTS,
     ALWAYS_MIXES,
@@ -35,7 +36,6 @@ from .batch_operations import (
 )
 from .batch_values import PLAIN, REDUCED, Value
 from .classes import WEIGHTED, Function
-from .devices import default_of
 
 if TYPE_CHECKING:
     from .mixing import Run

@@ -10,8 +10,10 @@ import ast
 import re
 from functools import cached_property
 
+from .arguments import argument, default_of, entry
 from .names import Names
 from .nodes import walk
+from .own_movers import MOVERS, OwnMovers, is_super
 from .scopes import Scope, Scopes
 
 DEVICE_LITERAL = re.compile(r"(cuda|cpu|mps|xpu|hpu|xla|npu)(:\d+)?\Z")
@@ -45,7 +47,6 @@ KEPT = re.compile(r"_?(args?|opts?|options|flags|cfgs?|conf|config|hparams|setti
 INDEX_NAME = re.compile(
     r"((local|global)?_?rank|gpu(_?(id|idx|index|num))?|device_?(id|idx|index)|dev_?id)\Z", re.IGNORECASE
 )
-MOVERS = ("cuda", "xpu", "mps", "to")
 
 
 class Devices:
@@ -56,6 +57,7 @@ class Devices:
         self._known: dict[tuple[int, str], bool] = {}
         self._asked: set[int] = set()
         self._returning: set[str] = set()
+        self.own_movers = OwnMovers(tree, names, scopes, self.assigned)
 
     # -- values -------------------------------------------------------------------------------------------------
 
@@ -165,7 +167,7 @@ class Devices:
 
     def _is_kept_device(self, node: ast.Attribute) -> bool:
         """`self.manager.device`, of a class of this file that has it as a property or an attribute."""
-        c = self._class_of(node.value)
+        c = self.own_movers.class_of(node.value)
         if c is None or id(node) in self._asked:
             return False
         self._asked.add(id(node))
@@ -309,9 +311,9 @@ class Devices:
     def moved(self, call: ast.Call) -> ast.expr | None:
         """For `x.cuda(...)` and `x.to(device, ...)`, the x; None for any other call."""
         f = call.func
-        if not isinstance(f, ast.Attribute) or self.names.resolve(f) is not None or _is_super(f.value):
+        if not isinstance(f, ast.Attribute) or self.names.resolve(f) is not None or is_super(f.value):
             return None
-        if f.attr not in MOVERS or self._goes_its_own_way(f) or self._in_mover(call):
+        if f.attr not in MOVERS or self.own_movers.has(f) or self.own_movers.holds(call):
             return None
         if f.attr in ("cuda", "xpu", "mps"):
             return f.value if self._only_device_arguments(call) else None
@@ -369,67 +371,6 @@ class Devices:
                 return True
         return False
 
-    def _in_mover(self, call: ast.Call) -> bool:
-        """In a class's own `def to(self, device):`, which whoever places its objects calls."""
-        for up in self.scopes.ancestors(call):
-            if isinstance(up, ast.FunctionDef):
-                return up.name in MOVERS and isinstance(self.scopes.parents.get(up), ast.ClassDef)
-        return False
-
-    def _goes_its_own_way(self, f: ast.Attribute) -> bool:
-        """Whether the receiver is of a class of this file that is no module and has such a method of its own."""
-        if not self._own_movers:
-            return False
-        holder = self._class_of(f.value)
-        if holder is None and isinstance(f.value, ast.Call) and self._goes_its_own_way_before(f.value):
-            return True
-        return holder is not None and f.attr in self._own_movers.get(holder, ())
-
-    def _goes_its_own_way_before(self, call: ast.Call) -> bool:
-        """`Money(1).to("eur").to("usd")`: what such a method gives is nothing that this can place."""
-        return isinstance(call.func, ast.Attribute) and call.func.attr in MOVERS and self._goes_its_own_way(call.func)
-
-    @cached_property
-    def _own_movers(self) -> dict[ast.ClassDef, set[str]]:
-        found = {}
-        for c in walk(self.tree):
-            if isinstance(c, ast.ClassDef) and not any(self.names.resolve(b) for b in c.bases) and len(c.bases) < 2:
-                own = {s.name for s in c.body if isinstance(s, ast.FunctionDef)} & {"cuda", "to", "xpu", "mps"}
-                if own:
-                    found[c] = own
-        return found
-
-    def _class_of(self, node: ast.expr, depth: int = 0) -> ast.ClassDef | None:
-        """The class of this file that an expression makes an instance of, as far as it shows."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            home = self.scopes.scope_of(node.func).lookup(node.func.id)
-            made = home.stores.get(node.func.id, []) if home is not None else []
-            return made[0] if len(made) == 1 and isinstance(made[0], ast.ClassDef) else None
-        if isinstance(node, ast.Name) and depth < 4:
-            home = self.scopes.scope_of(node).lookup(node.id)
-            if home is None:
-                return None
-            if node.id == "self" and node.id in home.params:
-                up = self.scopes.parents.get(home.node)
-                return up if isinstance(up, ast.ClassDef) else None
-            said = home.params[node.id].annotation if node.id in home.params else None
-            if said is not None:
-                return self._class_named(said)
-            kinds = {self._class_of(v, depth + 1) for v in self.assigned(node.id, home) or []}
-            return kinds.pop() if len(kinds) == 1 else None
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self" and depth < 4:
-            holder = next((up for up in self.scopes.ancestors(node) if isinstance(up, ast.ClassDef)), None)
-            stores = (n for n in walk(holder) if isinstance(n, ast.Attribute) and n.attr == node.attr) if holder else ()
-            given = [self.scopes.parents.get(n) for n in stores if not isinstance(n.ctx, ast.Load)]
-            kinds = {self._class_of(s.value, depth + 1) if isinstance(s, ast.Assign) else None for s in given}
-            return kinds.pop() if len(kinds) == 1 else None
-        return None
-
-    def _class_named(self, said: ast.expr) -> ast.ClassDef | None:
-        """The class of this file that an annotation names."""
-        name = said.value if isinstance(said, ast.Constant) else getattr(said, "id", None)
-        return next((c for c in self._own_movers if c.name == name), None)
-
     def device_arguments(self, call: ast.Call) -> list[ast.expr | ast.keyword]:
         """The arguments of a `.to(...)` that say where, not what: the device, and non_blocking with it."""
         found: list[ast.expr | ast.keyword] = []
@@ -482,10 +423,6 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _is_super(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
-
-
 def is_index(node: ast.expr) -> bool:
     """The first argument of `.to()` as a device's number: a literal, a name that says so, or this process's rank."""
     if isinstance(node, ast.Constant):
@@ -497,46 +434,3 @@ def is_index(node: ast.expr) -> bool:
         return bool(re.search(r"(device|gpu)_?ids?$", ast.unparse(node.value), re.IGNORECASE))
     last = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     return bool(INDEX_NAME.match(last))
-
-
-def entry(holder: ast.expr, key: str) -> ast.expr | None:
-    """What a dictionary display, or `dict(...)`, has under a key."""
-    if isinstance(holder, ast.Dict):
-        pairs = zip(holder.keys, holder.values, strict=True)
-        return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == key), None)
-    if isinstance(holder, ast.Call) and isinstance(holder.func, ast.Name) and holder.func.id == "dict":
-        return next((k.value for k in holder.keywords if k.arg == key), None)
-    return None
-
-
-def default_of(f: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> ast.expr | None:
-    a = f.args
-    positional = [*a.posonlyargs, *a.args]
-    for arg, default in zip(reversed(positional), reversed(a.defaults), strict=False):
-        if arg.arg == name:
-            return default
-    for arg, kw_default in zip(a.kwonlyargs, a.kw_defaults, strict=True):
-        if arg.arg == name:
-            return kw_default
-    return None
-
-
-def argument(call: ast.Call, f: ast.FunctionDef, name: str, bound: bool = False) -> ast.expr | None:
-    """The expression that a call passes for a parameter by position or keyword, None when it leaves the default.
-
-    `bound`: the first parameter is the object's own, which no call passes.
-    """
-    positional = [a.arg for a in (*f.args.posonlyargs, *f.args.args)][bound:]
-    if name in positional:
-        i = positional.index(name)
-        if i < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args[: i + 1]):
-            return call.args[i]
-    return next((k.value for k in call.keywords if k.arg == name), None)
-
-
-def argument_at(call: ast.Call, name: str, place: int) -> ast.expr | None:
-    """The argument of a known function by its keyword or its place."""
-    found = next((k.value for k in call.keywords if k.arg == name), None)
-    if found is None and len(call.args) > place and not any(isinstance(a, ast.Starred) for a in call.args[: place + 1]):
-        return call.args[place]
-    return found

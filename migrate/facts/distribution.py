@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import takewhile
 
-from .devices import argument_at
+from .arguments import argument_at
 from .handles import statements_of
 from .nodes import walk
 from .script import Facts, once_a_file

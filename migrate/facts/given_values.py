@@ -6,7 +6,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .devices import argument, argument_at, default_of
+from .arguments import argument, argument_at, default_of
 from .options import Option
 from .options import options as options_of
 from .process_names import FLAG_NAME, RANK_NAME, WORLD_NAME, D

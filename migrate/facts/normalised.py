@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .devices import argument_at
+from .arguments import argument_at
 from .nodes import FUNCTIONS, walk
 
 if TYPE_CHECKING:

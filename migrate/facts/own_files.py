@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from .devices import argument
+from .arguments import argument
 from .nodes import walk
 
 if TYPE_CHECKING:

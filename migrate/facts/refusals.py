@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .devices import argument_at
+from .arguments import argument_at
 from .nodes import walk
 
 if TYPE_CHECKING:

@@ -111,6 +111,8 @@ class Facts:
         if "scopes" in vars(self):
             for scope in self.scopes.by_node.values():
                 scope.children.clear()
+        if "devices" in vars(self):
+            vars(self.devices).clear()
         vars(self).clear()
 
     def after(self, text: str) -> Facts:

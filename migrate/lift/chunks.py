@@ -168,7 +168,7 @@ class Binder:
 
 def given_arguments(f: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
     """What a call gives each parameter, defaults included."""
-    from ..facts.devices import argument, default_of
+    from ..facts.arguments import argument, default_of
 
     given: dict[str, ast.expr] = {}
     for a in (*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs):

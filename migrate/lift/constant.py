@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ..facts.devices import argument
+from ..facts.arguments import argument
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .recipe import CannotLift, DataPass

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..codemods.unread_attributes import calls_of_class
-from ..facts.devices import argument, argument_at, default_of
+from ..facts.arguments import argument, argument_at, default_of
 from ..facts.script import Facts
 from .nodes import local_function
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
-from ..facts.devices import argument
+from ..facts.arguments import argument
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .fixed_sizes import fixed_size

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 
-from ..facts.devices import argument
+from ..facts.arguments import argument
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .nodes import names_of

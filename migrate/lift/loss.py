@@ -10,8 +10,8 @@ import ast
 from collections.abc import Callable
 from functools import cached_property
 
+from ..facts.arguments import default_of
 from ..facts.batch_values import BATCH, Flow
-from ..facts.devices import default_of
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .counted import Counted, last_name

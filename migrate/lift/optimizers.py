@@ -125,7 +125,7 @@ def is_none(value: ast.expr) -> bool:
 
 def _through_constructor(facts: Facts, owner: ast.ClassDef, value: ast.expr) -> list[ast.expr]:
     """A parameter of `__init__` stands for what calls of the class pass for it."""
-    from ..facts.devices import argument
+    from ..facts.arguments import argument
 
     if not isinstance(value, ast.Name):
         return [value]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from ...facts.devices import default_of
+from ...facts.arguments import default_of
 from ...facts.nodes import walk
 from ...facts.script import Facts
 from ..nodes import is_call_of

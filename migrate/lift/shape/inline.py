@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from ...facts.devices import argument, default_of
+from ...facts.arguments import argument, default_of
 from ...facts.nodes import walk
 from ...facts.scopes import Scope
 from ...facts.script import Facts

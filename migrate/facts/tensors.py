@@ -97,7 +97,7 @@ class Tensors:
         return False
 
     def _call(self, call: ast.Call, kept: bool) -> bool:
-        if any(k.arg in ("requires_grad", "out") for k in call.keywords):
+        if any(k.arg == "out" or (k.arg == "requires_grad" and not _is_false(k.value)) for k in call.keywords):
             return False
         full = self.facts.names.resolve(call.func)
         if full is not None:
@@ -265,3 +265,7 @@ def _reads(value: ast.expr, name: str) -> bool:
 
 def _is_self(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False

@@ -12,6 +12,7 @@ def module(init: str, more: str = "", base: str = "nn.Module") -> str:
     ("before", "after"),
     [
         ("self.sigma = torch.eye(3)", 'self.register_buffer("sigma", torch.eye(3))'),
+        ("self.sigma = torch.eye(3, requires_grad=False)", 'self.register_buffer("sigma", torch.eye(3, requires_grad=False))'),
         ("self.sigma = torch.eye(3).cuda()", 'self.register_buffer("sigma", torch.eye(3))'),
         ("self.pos = torch.arange(9).float().unsqueeze(0)  # fixed", 'self.register_buffer("pos", torch.arange(9).float().unsqueeze(0))  # fixed'),
         ("if x:\n    self.a = torch.zeros(\n        3,\n    )", 'if x:\n    self.register_buffer("a", torch.zeros(\n        3,\n    ))'),
@@ -54,6 +55,12 @@ def test_kept_tensors_become_buffers(before, after):
 def test_several_tensors_at_once_that_cannot_be_buffers_are_told(line):
     result = migrated(module(line), select="PTM105")
     assert result.text == module(line) and result.attention
+
+
+@pytest.mark.parametrize("given", ["", ", requires_grad=False", ", volatile=True"])
+def test_one_that_was_a_variable(given):
+    old = f"self.a = torch.autograd.Variable(torch.ones(3){given})"
+    check(module(old), module('self.register_buffer("a", torch.ones(3))'), select="PTM105,PTM601")
 
 
 def test_a_tensor_that_is_given_and_counted_with():
@@ -164,6 +171,7 @@ def test_bases_of_this_file():
         'self.register_buffer("a", torch.eye(3))',
         "self.a = nn.Parameter(torch.zeros(3))",
         "self.a = torch.zeros(3, requires_grad=True)",
+        "self.a = torch.zeros(3, requires_grad=x)",
         "self.a = nn.Linear(3, 3)",
         "self.a = torch.device('cpu')",
         "self.a = torch.float16",

@@ -268,6 +268,10 @@ class Placed:
             if store in target.elts:
                 return self.by_runtime(value.elts[target.elts.index(store)])
             return False
+        if isinstance(target, ast.Tuple):
+            given = self.facts.devices.elements(target, store, value) or []
+            if any(self.facts.tensors.made(part) for part in given):
+                return False  # a function of the script made it
         return self._call(value) if isinstance(value, ast.Call) else True
 
     def _iterated(self, node: ast.expr) -> bool:

@@ -329,3 +329,19 @@ def test_a_batch_that_a_function_draws_by_itself_is_moved_by_it(drawn):
         f"import torch\n\ndef show(net, test_loader):\n    x, _ = {drawn}\n    x = x[:8].to('cuda')\n    net(x)\n",
         select="PTM101",
     )
+
+
+RENDERED = (
+    "import torch\n\ndef render(n, x):\n    return n, {}\n\ndef train(net, train_loader):\n    for x in train_loader:\n"
+)
+
+
+@pytest.mark.parametrize("made", ["torch.full((2, 3), 1.0)", "torch.zeros(3) + n"])
+def test_a_tensor_that_a_function_gives_beside_others_is_moved_by_the_script(made):
+    check_unchanged(f"{RENDERED.format(made)}        _, t = render(1, x)\n        net(t.to('cuda'))\n", select="PTM101")
+
+
+@pytest.mark.parametrize("given", ["x * 2", "x[:2]"])
+def test_a_batch_that_a_function_gives_beside_others_is_not(given):
+    text = f"{RENDERED.format(given)}        _, t = render(1, x)\n        net(t.to('cuda'))\n"
+    assert ".to(" not in migrated(text, "PTM101").text

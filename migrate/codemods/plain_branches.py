@@ -24,7 +24,7 @@ from ..report import Note
 from .base import Change, Codemod
 from .once import ASKS
 from .plain_numbers import PlainNumbers, stands_alone
-from .rank_guards import done_once, loads_state, sent_to_all
+from .rank_guards import done_once, evaluates, loads_state, sent_to_all
 from .rewrites import body_only, first_gone, source, take_branch, take_branch_bare, take_elif, without_condition
 from .unread_options import seen_whole
 
@@ -205,6 +205,7 @@ class PlainBranches(Codemod):
                 yield Change(change[0], self.edit(facts, up, says), change[1], tuple(asks) if left else (node,))
                 return
         self._kept: set[ast.AST] = set()
+        self._tell_of_draws(facts, node, up)
         new = self._simplified(facts, node, tests)
         if new is None or (isinstance(up, ast.Assert) and new == "True"):  # its numbers are others now
             return
@@ -213,6 +214,15 @@ class PlainBranches(Codemod):
         number = isinstance(up, ast.Call) and ast.unparse(up) == f"bool({ast.unparse(node)})"
         whole: ast.AST = up if number and up is not None and new in ("True", "False") else node
         yield Change(whole, self.edit(facts, node, says), source(new), gone)
+
+    def _tell_of_draws(self, facts: Facts, test: ast.expr, branch: ast.AST | None) -> None:
+        """An evaluation that rank 0 goes on making alone, among what the others are not to do."""
+        if not isinstance(branch, ast.If) or test is not branch.test or self._without_guard(facts, test) is None:
+            return
+        calls = [n for s in branch.body for n in walk(s) if isinstance(n, ast.Call)]
+        if (call := next((c for c in calls if evaluates(facts, c)), None)) is not None:
+            says = "rank 0 alone makes this evaluation: what it draws, the seed of a loader at least, the others do not"
+            self._tell(facts, call, f"`{facts.short(call)}`: {says}")
 
     def _names_sampler(self, facts: Facts, node: ast.expr, k: ast.keyword) -> bool:
         """`shuffle=(sampler is None)` goes with the sampler of the same call."""

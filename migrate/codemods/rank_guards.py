@@ -9,6 +9,7 @@ from ..facts.arguments import argument_at
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .once import WRITERS
+from .once import WRITES as DONE_ONCE
 
 SENDS = {f"torch.distributed.{n}" for n in ("broadcast", "broadcast_object_list")}
 # calls that give a value and do nothing else
@@ -21,7 +22,7 @@ PURE = set(
 
 NO_GRAD = {"no_grad", "inference_mode", "set_grad_enabled"}
 # what an evaluation calls: these give values, but for those that talk to others or write
-COMPUTE = ("torch.", "numpy.", "math.", "time.", "tqdm.", "sklearn.metrics.", "collections.", "random.")
+COMPUTE = ("torch.", "os.path.", "numpy.", "math.", "time.", "tqdm.", "sklearn.metrics.", "collections.", "random.")
 TALKS = ("torch.distributed.", "torch.save", "torch.utils.tensorboard.", "torch.multiprocessing.", "numpy.save")
 BUILTINS = set(
     "range len enumerate zip min max sum float int str list dict tuple set print sorted isinstance getattr hasattr "
@@ -108,7 +109,8 @@ def _harmless(facts: Facts, s: ast.stmt) -> bool:
     if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Call)):
         return isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)
     call = s.value
-    once = facts.names.resolve(call.func) == "torch.save" or facts.short(call.func) == "print"
+    full = facts.names.resolve(call.func)
+    once = full == "torch.save" or full in DONE_ONCE or facts.short(call.func) == "print"
     return (once or evaluates(facts, call)) and all(
         _pure(facts, a) for a in (*call.args, *(k.value for k in call.keywords))
     )

@@ -1,7 +1,7 @@
 """T9: an evaluation of rank 0 alone draws what the others do not, the seed of a loader at least: all make it."""
 
 import pytest
-from helpers import check
+from helpers import check, migrated
 
 HEAD = """\
 import torch
@@ -44,6 +44,10 @@ ASKING = PLAIN.replace("as dist\n", "as dist\nfrom ptmigrate.runtime import is_g
             "loss = evaluate(net, loader)\nprint(loss)\n",
         ),
         (
+            "import wandb\nif rank == 0:\n    x = evaluate(net, loader)\n    wandb.log({'x': x})\n",
+            "import wandb\nx = evaluate(net, loader)\nwandb.log({'x': x})\n",
+        ),
+        (
             "if step % 9 == 0 and rank == 0:\n    best = min(best, evaluate(net, loader))\n",
             "if step % 9 == 0:\n    best = min(best, evaluate(net, loader))\n",
         ),
@@ -74,3 +78,11 @@ def test_what_does_more_stays_rank_0_s(old, new):
     guarded = "if {}:\n    loss = evaluate(net, loader)\n    print(loss)\n"
     before, after = HEAD + guarded.format("rank == 0"), ASKING + guarded.format("is_global_zero()")
     check(before.replace(old, new), after.replace(old, new), select="PTM420")
+
+
+def test_an_evaluation_that_rank_0_goes_on_making_alone_is_told():
+    result = migrated(HEAD + "if rank == 0:\n    notify(evaluate(net, loader))\n", select="PTM420")
+    assert "if is_global_zero():\n    notify(" in result.text
+    assert [n.message for n in result.attention if "rank 0 alone makes this evaluation" in n.message]
+    quiet = migrated(HEAD + "if rank == 0:\n    notify(net)\n", select="PTM420")
+    assert not any("this evaluation" in n.message for n in quiet.attention)

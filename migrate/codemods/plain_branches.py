@@ -101,12 +101,14 @@ class PlainBranches(Codemod):
 
     def _asked_there(self, facts: Facts, left: list[ast.stmt]) -> Iterator[Change]:
         """`main = True` of one process, where the branch that goes has `main = rank == 0`: it still means rank 0."""
-        going = {n for s in left for n in walk(s)}
+        going = [n for s in left for n in walk(s)]
         for asked in going:
-            target = asked.targets[0] if isinstance(asked, ast.Assign) and len(asked.targets) == 1 else None
-            if not isinstance(target, ast.Name | ast.Attribute) or not _is_condition(asked.value):  # type: ignore
+            if not (isinstance(asked, ast.Assign) and len(asked.targets) == 1 and _is_condition(asked.value)):
                 continue
-            zero, scope = self.worlds.by_rank(asked.value), facts.scopes.scope_of(target)  # type: ignore
+            target = asked.targets[0]
+            if not isinstance(target, ast.Name | ast.Attribute):
+                continue
+            zero, scope = self.worlds.by_rank(asked.value), facts.scopes.scope_of(target)
             for s in facts.walk(ast.Assign) if zero is not None else ():
                 same = [ast.unparse(t) for t in s.targets] == [ast.unparse(target)]
                 if same and s not in going and _is(s.value, zero) and facts.scopes.scope_of(s.targets[0]) is scope:

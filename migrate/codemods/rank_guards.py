@@ -134,7 +134,7 @@ def evaluates(facts: Facts, call: ast.Call) -> bool:
 
     On rank 0 alone it would draw what the other ranks do not: a batch, or the seed of a loader that is gone through.
     """
-    f = _function(facts, call)
+    f = facts.devices.function_of(call)
     without = f is not None and any(isinstance(n, ast.Name | ast.Attribute) and _word(n) in NO_GRAD for n in walk(f))
     return f is not None and without and _computes(facts, f, frozenset())
 
@@ -147,11 +147,11 @@ def _computes(facts: Facts, f: ast.FunctionDef, above: frozenset[str]) -> bool:
             return False
         if not isinstance(n, ast.Call):
             continue
-        full, inner = facts.names.resolve(n.func), _function(facts, n)
+        full, inner = facts.names.resolve(n.func), facts.devices.function_of(n)
         if inner is not None:
             known = inner.name in above or _computes(facts, inner, above | {f.name})
         elif full is not None:
-            known = full.startswith(COMPUTE) and not full.startswith(TALKS) and not SAYS.search(full)
+            known = full.startswith(COMPUTE) and not full.startswith(TALKS)
         elif isinstance(n.func, ast.Name):
             home = facts.scopes.scope_of(n.func).lookup(n.func.id)
             known = n.func.id in BUILTINS if home is None else n.func.id in params or facts.loops.is_model_call(n)
@@ -165,16 +165,11 @@ def _computes(facts: Facts, f: ast.FunctionDef, above: frozenset[str]) -> bool:
 
 def _is_placed(facts: Facts, call: ast.Call) -> bool:
     """`criterion(x)`: a module that the script made."""
-    name = call.func
-    home = facts.scopes.scope_of(name).lookup(name.id) if isinstance(name, ast.Name) else None
-    values = facts.devices.assigned(name.id, home) if home is not None else None  # type: ignore[attr-defined]
-    return bool(values) and all(isinstance(v, ast.Call) and facts.placed.is_module(v) for v in values or ())
-
-
-def _function(facts: Facts, call: ast.Call) -> ast.FunctionDef | None:
-    home = facts.scopes.scope_of(call.func).lookup(call.func.id) if isinstance(call.func, ast.Name) else None
-    stores = home.stores.get(call.func.id, []) if home is not None else []  # type: ignore[attr-defined]
-    return stores[0] if len(stores) == 1 and isinstance(stores[0], ast.FunctionDef) else None
+    if not isinstance(call.func, ast.Name):
+        return False
+    home = facts.scopes.scope_of(call.func).lookup(call.func.id)
+    values = (facts.devices.assigned(call.func.id, home) or []) if home is not None else []
+    return bool(values) and all(isinstance(v, ast.Call) and facts.placed.is_module(v) for v in values)
 
 
 def _word(n: ast.Name | ast.Attribute) -> str:

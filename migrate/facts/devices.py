@@ -129,7 +129,7 @@ class Devices:
 
     def _returns_device(self, call: ast.Call) -> bool:
         """`get_device()`, a function of this file whose every return is a device."""
-        f = self._function_of(call)
+        f = self.function_of(call)
         return f is not None and self.returns_device(f)
 
     def returns_device(self, f: ast.FunctionDef) -> bool:
@@ -266,11 +266,11 @@ class Devices:
 
     def _returned(self, call: ast.expr) -> list[ast.expr]:
         """What a function of this file gives, where each of its returns gives something."""
-        f = self._function_of(call)
+        f = self.function_of(call)
         found = [n.value for n in walk(f) if isinstance(n, ast.Return)] if f is not None else []
         return [v for v in found if v is not None] if None not in found else []
 
-    def _function_of(self, call: ast.expr) -> ast.FunctionDef | None:
+    def function_of(self, call: ast.expr) -> ast.FunctionDef | None:
         """The function of this file that is called."""
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
             return None

@@ -62,15 +62,14 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
     """
     backwards, epoch_loop, train = loops.backwards, loops.epoch_loop, replace(loops.train)
     before, rest, (epoch, first, last) = loops.before, loops.rest, loops.epochs
+    evaluate: DataPass | None = None
+    between: list[ast.stmt] = rest
+    after: list[ast.stmt] = []
     unlifted: CannotLift | None = None
     try:
-        if not lifts_evaluation:
-            raise CannotLift(None, "it is no plain pass over a loader")
-        evaluate, between, after = evaluation(facts, rest)
-        if evaluate is not None and _made_anew(facts, evaluate, epoch_loop):
-            raise CannotLift(evaluate.loop, "what it goes over is made anew in every epoch")
+        evaluate, between, after = _evaluation(facts, rest, epoch_loop, lifts_evaluation)
     except CannotLift as why:
-        evaluate, between, after, unlifted = None, rest, [], why
+        unlifted = why
     passes = [p.function for p in (train, evaluate) if p is not None and p.function is not None]
     gone = [f for f in passes if len(facts.devices.uses_of_function(f)) == 1]  # they may be defined in the loop
     before, between, after = ([s for s in block if s not in gone] for block in (before, between, after))
@@ -110,6 +109,18 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
     check_texts(facts, recipe)
     recipe.whole_evaluation = evaluates_training(facts, recipe)
     return recipe
+
+
+def _evaluation(
+    facts: Facts, rest: list[ast.stmt], epoch_loop: ast.For, lifts: bool
+) -> tuple[DataPass | None, list[ast.stmt], list[ast.stmt]]:
+    """The evaluation of an epoch, and the statements before and after it. Raises CannotLift where it has to stay."""
+    if not lifts:
+        raise CannotLift(None, "it is no plain pass over a loader")
+    evaluate, between, after = evaluation(facts, rest)
+    if evaluate is not None and _made_anew(facts, evaluate, epoch_loop):
+        raise CannotLift(evaluate.loop, "what it goes over is made anew in every epoch")
+    return evaluate, between, after
 
 
 def _training(facts: Facts, batch_loop: ast.For) -> tuple[ast.For, DataPass, list[ast.stmt], list[ast.stmt]]:

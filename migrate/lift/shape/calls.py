@@ -75,9 +75,10 @@ def _is_network(facts: Facts, node: ast.expr, f: ast.FunctionDef) -> bool:
     if isinstance(node, ast.Name) and (scope := facts.scopes.scope_of(node).lookup(node.id)) is not None:
         texts.update(ast.unparse(v) for v in values_of(facts, node.id, scope))
     for c in facts.walk(ast.Call):
-        asked = isinstance(c.func, ast.Attribute) and c.func.attr in OF_NETWORKS
+        if isinstance(c.func, ast.Attribute) and c.func.attr in OF_NETWORKS and ast.unparse(c.func.value) in texts:
+            return True
         called = isinstance(c.func, ast.Name | ast.Attribute) and "__call__" not in own
-        if (asked and ast.unparse(c.func.value) in texts) or (called and ast.unparse(c.func) in texts):  # type: ignore
+        if called and ast.unparse(c.func) in texts:
             return True
     return False
 

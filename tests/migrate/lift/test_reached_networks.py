@@ -113,3 +113,11 @@ def test_networks_keep_their_modes_where_others_are_switched():
 def test_what_the_step_names_is_there_once():
     result = check_same(SCRIPT.replace("net(x) - y", "head(shared(x)) - y"), "module")
     assert all(result.count(line) == 1 for line in BOTH)
+
+
+def test_networks_that_the_step_takes_from_a_list():
+    text = SCRIPT.replace("params =", "parts = [shared, head]\nparams =", 1).replace(
+        "net(x) - y", "parts[1](parts[0](x)) - y"
+    )
+    result = check_same(text, "module")
+    assert all(line in result for line in BOTH)

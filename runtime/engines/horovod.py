@@ -17,6 +17,7 @@ from .. import environment
 from ..checkpoint.randomness import untouched
 from ..collectives import broadcast_tensors
 from ..errors import ConfigurationError
+from ..launch.connect import MEETING_LIMIT
 from ..launch.script import free_port
 from ..strategies.averaging import GradientAverager
 
@@ -102,6 +103,8 @@ def _tell_horovod() -> None:
         HOROVOD_CONTROLLER="gloo",
         HOROVOD_CPU_OPERATIONS="gloo",
     )
+    # As long as torch's groups: after Horovod's own 30 s a machine that stands still for a while ends the training.
+    os.environ.setdefault("HOROVOD_GLOO_TIMEOUT_SECONDS", str(round(MEETING_LIMIT.total_seconds())))
     if nodes == 1:
         os.environ.setdefault("HOROVOD_GLOO_IFACE", "lo")
 

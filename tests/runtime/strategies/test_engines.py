@@ -136,6 +136,15 @@ def test_a_checkpoint_goes_from_engine_to_one_process_and_back(engine, tmp_path)
 
 
 @pytest.mark.slow
+def test_a_rank_that_stands_still_is_waited_for():
+    needs("horovod")
+    options = ("--accelerator", "cpu", "--devices", "2", "--strategy", "horovod", str(SCRIPTS / "stands_still.py"))
+    stood, went = (ptrun(*options, seconds) for seconds in ("33", "0"))
+    assert stood.returncode == 0, stood.stdout + stood.stderr
+    assert stood.stdout.splitlines()[-1] == went.stdout.splitlines()[-1]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["ddp_sharded", "fsdp", "horovod", "deepspeed"])
 def test_a_failing_step_ends_the_job(engine):
     needs(engine)

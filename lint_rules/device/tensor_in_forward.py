@@ -9,7 +9,7 @@ from ptmigrate.migrate.facts.nodes import walk
 
 from ..about.classes import BATCH_METHODS
 from ..edits import Repair, with_argument
-from ..file import File, keyword, last_part, passes_unknown
+from ..file import File, argument, keyword, last_part, passes_unknown
 from ..rule import Finding, Rule
 
 FACTORIES = {
@@ -21,6 +21,8 @@ LEGACY = {"Tensor", "FloatTensor", "LongTensor", "IntTensor", "DoubleTensor", "B
 USES = {"size", "shape", "view", "device", "dtype", "dim", "new_zeros", "float", "mean", "sum", "unsqueeze", "reshape"}
 # what may stand around a factory call and give a value that is not a tensor on the CPU
 MOVED = {"to", "cuda", "cpu", "type_as", "item", "tolist", "numpy", "xpu"}
+
+LENGTHS = "pack_padded_sequence"  # takes them on the CPU alone
 
 
 class TensorInForward(Rule):
@@ -57,6 +59,13 @@ class TensorInForward(Rule):
                 if torch.rand(1).item() > 0.5:
                     return x * torch.tensor(0.5)
                 return torch.arange(3).to(x) + torch.zeros(2).type_as(x)
+        """,
+        """
+        import torch
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                lengths = torch.tensor([len(row) for row in x])
+                return torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
         """,
     )
 
@@ -96,12 +105,22 @@ class TensorInForward(Rule):
         for assign in sorted((n for n in walk(method) if isinstance(n, ast.Assign)), key=lambda n: n.lineno):
             if any(isinstance(n, ast.Name) and n.id in names for n in walk(assign.value)):
                 names.update(t.id for t in assign.targets if isinstance(t, ast.Name))
+        if any(_is_length(n, names) for n in walk(method)):
+            return True
         return any(
             isinstance(n, ast.Attribute)
             and n.attr in MOVED
             and any(isinstance(inner, ast.Name) and inner.id in names for inner in walk(n.value))
             for n in walk(method)
         )
+
+
+def _is_length(n: ast.AST, names: set[str]) -> bool:
+    """`pack_padded_sequence(x, lengths)`, which takes lengths on the CPU alone."""
+    if not (isinstance(n, ast.Call) and last_part(n.func) == LENGTHS):
+        return False
+    lengths = argument(n, 1, "lengths")
+    return isinstance(lengths, ast.Name) and lengths.id in names
 
 
 def _like_input(call: ast.Call, method: ast.FunctionDef | ast.AsyncFunctionDef) -> Repair | None:
@@ -170,4 +189,16 @@ def _is_moved(call: ast.Call, file: File) -> bool:
 
 def _keeps_elsewhere(up: ast.Call, file: File) -> bool:
     name = up.func.attr if isinstance(up.func, ast.Attribute) else getattr(up.func, "id", "")
-    return name in ("int", "float", "bool", "to", "to_device", "print", "len", "range", "move_to_device", "cuda")
+    return name in (
+        "int",
+        "float",
+        "bool",
+        "to",
+        "to_device",
+        "print",
+        "len",
+        "range",
+        "move_to_device",
+        "cuda",
+        LENGTHS,
+    )

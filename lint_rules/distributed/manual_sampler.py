@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ptmigrate.migrate.facts.samplers import own_samplers
+from ptmigrate.migrate.facts.samplers import is_of_one, own_samplers
 
 from ..file import File, passes_unknown
 from ..rule import Finding, Rule
@@ -52,7 +52,8 @@ class ManualSampler(Rule):
             return
         for c in own_samplers(file.nodes.of(ast.ClassDef)):
             for call in file.calls_named(c.name):
-                yield self.finding(call, f"`{c.name}` divides the samples by rank; so does the runtime", file)
+                if not is_of_one(call):
+                    yield self.finding(call, f"`{c.name}` divides the samples by rank; so does the runtime", file)
 
     def _torchs(self, call: ast.Call, file: File) -> Iterator[Finding]:
         wraps = passes_unknown(call) and isinstance(file.nodes.parents.get(call), ast.Return)

@@ -166,3 +166,10 @@ def decides(facts: Facts, call: ast.Call) -> bool:
         if isinstance(up, ast.stmt):
             return False
     return False
+
+
+def of_parameters(facts: Facts, name: ast.Name) -> bool:
+    """`device = next(self.parameters()).device`: where the module is."""
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    given = facts.devices.assigned(name.id, scope) if scope is not None and name.id not in scope.params else None
+    return bool(given) and {ast.unparse(v) for v in given or ()} == {"next(self.parameters()).device"}

@@ -20,7 +20,7 @@ from ..facts.script import Facts
 from ..facts.tensors import METHODS
 from ..facts.uses import uses
 from ..report import Note
-from ._at_hand import decides, given_module, is_helper, met, root
+from ._at_hand import decides, given_module, is_helper, met, of_parameters, root
 from ._same_anywhere import choices
 from ._tensor_names import TENSOR_USE, is_made_tensor_of, is_tensor, used
 from .base import Change, Codemod
@@ -79,7 +79,8 @@ class PlaceLikeInputs(Codemod):
         arguments = facts.devices.device_arguments(call)
         others = len(arguments) < len(call.args) + len(call.keywords)
         to = isinstance(call.func, ast.Attribute) and call.func.attr == "to"
-        if where is None or _is_itself(facts, receiver, where) or facts.in_formatted_string(call):
+        there = facts.in_formatted_string(call) or facts.placed.on_a_stream(call)
+        if where is None or there or _is_itself(facts, receiver, where):
             self._tell(facts, call)
             return
         if self._is_own(facts, call, arguments):
@@ -236,6 +237,8 @@ class PlaceLikeInputs(Codemod):
         """`.to(self.device)` where that is where the module is: right as it stands."""
         where = arguments[0] if arguments else None
         value = where.value if isinstance(where, ast.keyword) else where
+        if isinstance(value, ast.Name):
+            return of_parameters(facts, value)
         if value is None or ast.unparse(value) != "self.device":
             return False
         holder = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.ClassDef)), None)

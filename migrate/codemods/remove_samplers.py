@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from ..facts.arguments import argument_at
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
-from ..facts.samplers import own_samplers
+from ..facts.samplers import is_of_one, own_samplers
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
@@ -22,12 +22,9 @@ from .restored_shuffle import (
     asks_of_data,
     by_branch,
     by_other_than_processes,
-    by_phase,
     by_training,
-    evaluates,
-    for_one_process,
+    restored,
     said_by,
-    without_sampler,
 )
 from .rewrites import change_call, change_dict, else_only, first_gone, source
 from .sampler_arguments import SAMPLER
@@ -79,7 +76,7 @@ class RemoveSamplers(Codemod):
         """A sampler class of the script's own that takes every n-th sample: what that means, only its author knows."""
         for c in own_samplers(facts.walk(ast.ClassDef)):
             for call in facts.walk(ast.Call):
-                if isinstance(call.func, ast.Name) and call.func.id == c.name:
+                if isinstance(call.func, ast.Name) and call.func.id == c.name and not is_of_one(call):
                     line, column, _, _ = facts.text.key(call)
                     says = f"`{c.name}` divides the samples by rank itself, and {WHY}: they would be divided twice"
                     self.left.append(Note(line, column + 1, self.code, says))
@@ -208,31 +205,15 @@ class RemoveSamplers(Codemod):
         up = facts.scopes.parents[read]
         holder = facts.scopes.parents[up] if isinstance(up, ast.keyword) else up
         if isinstance(holder, ast.Assign):
-            yield from entry_changes(self, facts, holder, shuffle)
+            yield from entry_changes(self, facts, holder, shuffle, use, gone_tests)
             return
-        for_evaluation = evaluates(facts, holder)
         given = None
         if isinstance(holder, ast.Call):
             given = argument_at(holder, "shuffle", 2)
         elif isinstance(holder, ast.Dict):
             given = next((v for k, v in zip(holder.keys, holder.values, strict=True) if is_text(k, "shuffle")), None)
-        new = shuffle if not for_evaluation else None
-        new = by_phase(facts, holder) if new == "True" else new
-        gone: tuple[ast.AST, ...] = (read,)
-        if given is not None:
-            known = without_sampler(given, use.tests)
-            alone = for_one_process(facts, use, given) if known is None else None
-            if alone is not None:
-                gone_tests.update(n for n in walk(given) if n in use.tests)
-                new, gone = None if alone == "False" else alone, (read, given)
-            elif known is None and shuffle is not None and isinstance(given, ast.Constant) and not for_evaluation:
-                gone = (read, given)  # False, because a DataLoader refuses to shuffle beside a sampler
-            elif known is not None:
-                gone_tests.update(n for n in walk(given) if n in use.tests)
-                gone = (read, given)
-                new = None if known is False or for_evaluation else "True"
-            elif shuffle is None or for_evaluation:
-                new = facts.text.get(given)
+        new, taken = restored(facts, use, [holder], given, shuffle, gone_tests)
+        gone: tuple[ast.AST, ...] = (read, given) if taken and given is not None else (read,)
         says = f"sampler removed{f', shuffle={new} restored' if new and (given is None or gone[1:]) else ''}: {WHY}"
         if new == "True":
             says += "; the order comes from torch's generator, no longer from the sampler's seed and epoch"

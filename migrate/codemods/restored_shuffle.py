@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
 from ..facts.arguments import argument_at
 from ..facts.nodes import walk
@@ -36,6 +37,40 @@ def said_by(facts: Facts, call: ast.Call) -> str | None:
     if given is None:
         return "True"
     return None if isinstance(given, ast.Constant) and not given.value else facts.text.get(given)
+
+
+def restored(
+    facts: Facts, use: Use, holders: Sequence[ast.AST], given: ast.expr | None, said: str | None, gone: set[ast.AST]
+) -> tuple[str | None, bool]:
+    """What `shuffle=` says without the sampler, and whether that takes the place of what it says now (`given`).
+
+    `holders` are the loader, or what its keywords are kept in; `gone` is given the tests of the sampler that go.
+    """
+    for_evaluation = any(evaluates(facts, h) for h in holders)
+    new = said if not for_evaluation else None
+    new = by_phase(facts, holders[0]) if new == "True" else new
+    if given is None:
+        return new, False
+    tests = {n for n in walk(given) if n in use.tests}
+    if not isinstance(given, ast.Constant) and _is_always_there(facts, use):
+        gone.update(tests)
+        return new, True  # what it says is False: a DataLoader refuses to shuffle beside a sampler
+    known = without_sampler(given, use.tests)
+    alone = for_one_process(facts, use, given) if known is None else None
+    if alone is not None or known is not None:
+        gone.update(tests)
+        if known is not None:
+            return None if known is False or for_evaluation else "True", True
+        return None if alone == "False" else alone, True
+    if isinstance(given, ast.Constant) and said is not None and not for_evaluation:
+        return new, True
+    return (facts.text.get(given), False) if said is None or for_evaluation else (new, False)
+
+
+def _is_always_there(facts: Facts, use: Use) -> bool:
+    """Whether no condition decides on the sampler, so that `sampler is None` never held."""
+    above = (up for call in use.made for up in facts.scopes.ancestors(call))
+    return not use.alternatives and not any(isinstance(up, ast.If | ast.IfExp) for up in above)
 
 
 def by_branch(facts: Facts, use: Use) -> str | None:

@@ -13,36 +13,48 @@ from ..facts.arguments import argument_at
 from ..facts.effects import only_asks
 from ..facts.script import Facts
 from .base import Change, Codemod
-from .restored_shuffle import asks_of_data, evaluates
+from .restored_shuffle import asks_of_data, evaluates, restored
 from .rewrites import first_gone, source
 from .sampler_uses import Use, loaders_of
 
 WHY = "the runtime divides the batches"
 
 
-def entry_changes(codemod: Codemod, facts: Facts, s: ast.Assign, shuffle: str | None) -> Iterator[Change]:
+def entry_changes(
+    codemod: Codemod, facts: Facts, s: ast.Assign, shuffle: str | None, use: Use, gone_tests: set[ast.AST]
+) -> Iterator[Change]:
     """`options["sampler"] = ...`: the entry becomes `shuffle`, or goes."""
     branch = _branch_of(facts, s)
     assert isinstance(s.targets[0], ast.Subscript)
     loaders = loaders_of(facts, s.targets[0].value)
     plain = branch is None or asks_of_data(branch.test)
     beside = [t for t in _block(facts, s) if _is_entry(t, s.targets[0].value, "shuffle")] if loaders else []
-    if shuffle is not None and plain and not any(evaluates(facts, c) for c in (s, *loaders)):
+    asked = next((t for t in beside if isinstance(t, ast.Assign) and not isinstance(t.value, ast.Constant)), None)
+    if asked is not None:  # options["shuffle"] = sampler is None
+        new, taken = restored(facts, use, [s, *loaders], asked.value, shuffle, gone_tests)
+        if taken and new:
+            says = f"`{facts.short(asked)}`: shuffle={new} restored: {WHY}"
+            yield Change(asked.value, codemod.edit(facts, asked, says), source(new), (asked.value,))
+        stays = bool(new) or not taken
+        gone: list[ast.stmt] = [s, *(t for t in beside if t is not asked or not stays)]
+    elif shuffle is not None and plain and not any(evaluates(facts, c) for c in (s, *loaders)):
         says = f"`{facts.short(s)}`: sampler removed, shuffle={shuffle} restored: {WHY}"
         target = f'{facts.text.get(s.targets[0].value)}["shuffle"]'
         yield Change(s.targets[0], codemod.edit(facts, s, says), source(target), told=False)
         yield Change(s.value, codemod.edit(facts, s, says), source(shuffle), (s.value,))
-        gone: list[ast.stmt] = [*beside]
+        gone = [*beside]
     else:
         gone = [s, *beside]
     yield from without(codemod, facts, gone, "True" if shuffle is not None else None)
 
 
 def told_off(facts: Facts, use: Use) -> list[ast.stmt]:
-    """`shuffle = False` beside the sampler, because a DataLoader refuses to shuffle beside one."""
+    """`shuffle = False`, `options["shuffle"] = False` beside the sampler: a DataLoader does not shuffle beside one."""
     holders = [facts.scopes.parents.get(r) for r in use.handed]
     calls = [facts.scopes.parents.get(h) if isinstance(h, ast.keyword) else h for h in holders]
     named = {ast.unparse(a) for c in calls if isinstance(c, ast.Call) and (a := argument_at(c, "shuffle", 2))}
+    entries = [c.targets[0] for c in calls if isinstance(c, ast.Assign)]  # options["sampler"] = sampler
+    named |= {f"{ast.unparse(t.value)}['shuffle']" for t in entries if isinstance(t, ast.Subscript)}
     return [
         beside
         for s in use.statements

@@ -122,6 +122,9 @@ def _read(facts: Facts, read: ast.expr, use: Use) -> None:
     ):
         use.tests.append(up)
     elif (inside := reads_in_function(facts, read)) is not None:
+        if any(_is_handed(facts, _holder(facts, r), r) for r in inside) and not _is_only_call(facts, read):
+            use.other.append(read)  # what one call wants of the loader, another may not
+            return
         use.given.append(read)
         for r in inside:
             if not any(r is known for known in use.inside):
@@ -129,6 +132,18 @@ def _read(facts: Facts, read: ast.expr, use: Use) -> None:
                 _read(facts, r, use)
     else:
         use.other.append(read)
+
+
+def _holder(facts: Facts, read: ast.expr) -> ast.AST:
+    up = facts.scopes.parents[read]
+    return facts.scopes.parents[up] if isinstance(up, ast.keyword) else up
+
+
+def _is_only_call(facts: Facts, read: ast.expr) -> bool:
+    """Whether the function that is called with it is called here alone."""
+    call = _holder(facts, read)
+    f = facts.devices.function_of(call) if isinstance(call, ast.Call) else None
+    return f is not None and len(facts.devices.uses_of_function(f)) == 1
 
 
 def _is_handed(facts: Facts, up: ast.AST, read: ast.expr) -> bool:

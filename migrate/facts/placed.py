@@ -39,6 +39,7 @@ class Placed:
         self._cuts = 0  # how often a name was asked for while its value was being found
         self._known: dict[tuple[ast.expr, int], bool] = {}
         self._giving: dict[ast.AST, bool] = {}
+        self._streams = [w for w in facts.walk(ast.With) if any(self._is_stream(i.context_expr) for i in w.items)]
 
     def by_runtime(self, node: ast.expr) -> bool:
         """Whether the runtime moves this value itself."""
@@ -53,7 +54,7 @@ class Placed:
     def _shows(self, node: ast.expr) -> bool:
         if self.is_registered(node):
             return True
-        if self.facts.tensors.made(node) or self._is_back_from_cpu(node):
+        if self.facts.tensors.made(node) or self._is_back_from_cpu(node) or self.on_a_stream(node):
             return False
         if isinstance(node, ast.Call):
             return self._call(node)
@@ -74,6 +75,13 @@ class Placed:
         if isinstance(node, ast.Tuple | ast.List):
             return all(self.by_runtime(e) for e in node.elts)
         return not isinstance(node, ast.Constant | ast.JoinedStr)
+
+    def on_a_stream(self, node: ast.expr) -> bool:
+        """`with torch.cuda.stream(side):` around a move: a prefetcher, which hands out what it has moved itself."""
+        return bool(self._streams) and any(up in self._streams for up in self.facts.scopes.ancestors(node))
+
+    def _is_stream(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and self.facts.names.resolve(node.func) == "torch.cuda.stream"
 
     def is_registered(self, node: ast.expr) -> bool:
         """What a constructor hands to `self.register_buffer(...)` or keeps as a Parameter moves with its module."""

@@ -12,10 +12,13 @@ RANKS = {"rank", "get_rank", "local_rank", "process_index"}
 
 
 def own_samplers(classes: Iterable[ast.ClassDef]) -> Iterator[ast.ClassDef]:
-    """Classes named or derived as samplers that read both a rank and a number of processes."""
+    """Classes derived from DistributedSampler, or named or derived as samplers and reading a rank and a world."""
     for c in classes:
         bases = [b.attr if isinstance(b, ast.Attribute) else getattr(b, "id", "") for b in c.bases]
         if not any(name.endswith("Sampler") for name in (c.name, *bases)):
+            continue
+        if "DistributedSampler" in bases:
+            yield c
             continue
         nodes = walk(c)
         read = {n.attr for n in nodes if isinstance(n, ast.Attribute)} | {
@@ -23,3 +26,9 @@ def own_samplers(classes: Iterable[ast.ClassDef]) -> Iterator[ast.ClassDef]:
         }
         if read & WORLDS and read & RANKS:
             yield c
+
+
+def is_of_one(call: ast.Call) -> bool:
+    """Whether a sampler is made to draw every sample: `num_replicas=1, rank=0`."""
+    said = {k.arg: k.value.value for k in call.keywords if isinstance(k.value, ast.Constant)}
+    return (said.get("num_replicas"), said.get("rank")) == (1, 0)

@@ -239,6 +239,32 @@ def test_a_device_of_the_modules_own_is_right_as_it_stands(body):
     check_unchanged(net(body, method="def other(self, x):") + own, [], select="PTM104")
 
 
+def test_the_device_of_its_parameters_is_right_by_name_too():
+    lines = "dev = next(self.parameters()).device", "return x.mean() + torch.zeros(1, device=dev)"
+    check_unchanged(net(*lines), [])
+
+
+PREFETCHER = """
+import torch
+class Prefetcher:
+    def __init__(self):
+        self.side = torch.cuda.Stream()
+    def ahead(self, x, y):
+        with torch.cuda.stream(self.side):
+            x = x.cuda(non_blocking=True)
+            y = y.cuda(non_blocking=True)
+        return x, y
+"""
+
+
+def test_what_a_prefetcher_moves_on_a_stream_of_its_own_stays():
+    """Nothing else moves the batches that it hands out: they stayed on the CPU, and the model went to the GPU."""
+    result = check_unchanged(PREFETCHER)
+    assert [(n.code, n.line) for n in result.attention] == [("PTM104", 7), ("PTM104", 8)]
+    elsewhere = PREFETCHER.replace("torch.cuda.stream(self.side)", "torch.no_grad()")
+    assert "x = x.cuda" not in migrated(elsewhere).text
+
+
 def test_while_a_module_is_made_nothing_is_placed():
     result = check_unchanged(net("z = torch.zeros(2).cuda()\n        w = w.view(-1)", method="def __init__(self, w):"))
     assert [n.code for n in result.attention] == ["PTM104"]

@@ -27,6 +27,11 @@ from torch.utils.data.distributed import DistributedSampler
         ("s = None\nif c:\n    s = DistributedSampler(d)\ntrain = DataLoader(d, shuffle=not c, sampler=s)", "train = DataLoader(d, shuffle=True)"),
         ("s = DistributedSampler(d) if a.c else None\ntrain = DataLoader(d, shuffle=False if a.c else b, sampler=s)", "train = DataLoader(d, shuffle=b)"),
         ("s = DistributedSampler(d) if c else None\ntrain = DataLoader(d, shuffle=b and not c, sampler=s)", "train = DataLoader(d, shuffle=b)"),
+        ("k = {}\ns = DistributedSampler(d) if c else None\nk['sampler'] = s\nk['shuffle'] = s is None\ntrain = DataLoader(d, **k)", "k = {}\nk['shuffle'] = True\ntrain = DataLoader(d, **k)"),
+        ("k = {}\ns = DistributedSampler(d, shuffle=b) if c else None\nk['sampler'] = s\nk['shuffle'] = not c and b\ntrain = DataLoader(d, **k)", "k = {}\nk['shuffle'] = b\ntrain = DataLoader(d, **k)"),
+        ("k = {}\ns = DistributedSampler(d, shuffle=b) if c else None\nk['sampler'] = s\nk['shuffle'] = b if s is None else False\ntrain = DataLoader(d, **k)", "k = {}\nk['shuffle'] = b\ntrain = DataLoader(d, **k)"),
+        ("k = dict(shuffle=True)\ns = None\nif c:\n    s = DistributedSampler(d)\n    k['shuffle'] = False\nk['sampler'] = s\ntrain = DataLoader(d, **k)", "k = dict(shuffle=True)\ntrain = DataLoader(d, **k)"),
+        ("s = DistributedSampler(d, shuffle=False)\ntrain = DataLoader(d, shuffle=s is None, sampler=s)", "train = DataLoader(d)"),
         ("s = DistributedSampler(d, shuffle=b) if c else None\ntrain = DataLoader(d, shuffle=b and s is None, sampler=s)", "train = DataLoader(d, shuffle=b)"),
         ("s = DistributedSampler(d) if c else None\ntrain = DataLoader(d, shuffle=c, sampler=s)", "train = DataLoader(d)"),
         ("s = DistributedSampler(d) if c else None\ntrain = DataLoader(d, shuffle=b, sampler=s)", "train = DataLoader(d, shuffle=b)"),
@@ -74,7 +79,6 @@ def test_samplers_go(before, after):
         "from mine import DistributedSampler as S\nDataLoader(d, sampler=S(d))",
         "sampler.set_epoch(3)",
         "train.sampler.set_epoch(3)",
-        "class MySampler(DistributedSampler):\n    pass\nDataLoader(d, sampler=MySampler(d))",
         "isinstance(s, DistributedSampler)",
         "o = {}\no['sampler'] = RandomSampler(d)\nDataLoader(d, **o)",
         "o = dict(sampler=WeightedRandomSampler(w, 3), batch_size=2)\ntrain = DataLoader(d, **o)",
@@ -199,3 +203,16 @@ def test_a_sampler_class_that_draws_is_none():
     own = OWN.format(parameters="n, seed", kept="self.n = n", taken="self.n")
     check_unchanged(own, [], select="PTM401")
     check_unchanged(own.replace("Sampler", "Dataset").replace("seed", "rank, num_replicas"), [], select="PTM401")
+
+
+DERIVED = """
+class Repeated(DistributedSampler):
+    def __iter__(self):
+        return (i for i in super().__iter__() for _ in range(2))
+s = Repeated(d{})
+"""
+
+
+def test_an_own_class_of_them_is_told():
+    check_unchanged(HEAD + DERIVED.format(""), ["PTM401 line 9: `Repeated` divides the samples by rank itself"])
+    check_unchanged(HEAD + DERIVED.format(", num_replicas=1, rank=0"), [], select="PTM401")

@@ -87,3 +87,39 @@ def test_other_samplers_are_handed_on_as_they_are(old, new):
     result = migrate_text(text)
     assert "one_epoch(model, loader, epoch, sampler)" in result.text and "set_epoch(epoch)" in result.text
     assert not [n for n in (*result.edits, *result.attention) if n.code == "PTM401"]
+
+
+MAKES = """
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+
+
+def make(data, sampler=None, shuffle=False):
+    return DataLoader(data, 4, shuffle={}, sampler=sampler)
+
+
+def main(data, other):
+    return {}
+"""
+
+
+@pytest.mark.parametrize("said", ["shuffle", "shuffle and sampler is None", "sampler is None"])
+def test_a_function_that_makes_the_one_loader_shuffles(said):
+    result = migrate_text(MAKES.format(said, "make(data, DistributedSampler(data))"), is_script=False)
+    assert "DataLoader(data, 4, shuffle=True)" in result.text and "make(data, None)" in result.text
+    result = migrate_text(MAKES.format(said, "make(data, DistributedSampler(data, shuffle=False))"), is_script=False)
+    assert "DataLoader(data, 4)" in result.text
+
+
+@pytest.mark.parametrize(
+    "also", ["make(other, DistributedSampler(other, shuffle=False))", "make(other, shuffle=True)", "make(other)"]
+)
+def test_where_another_call_wants_another_loader_the_sampler_stays(also):
+    """The loader of both would have kept its order."""
+    source = MAKES.format("shuffle", f"make(data, DistributedSampler(data)), {also}")
+    result = migrate_text(source, is_script=False)
+    assert result.text == source.replace("ler(data))", "ler(data, num_replicas=1, rank=0))").replace(
+        "shuffle=False))", "shuffle=False, num_replicas=1, rank=0))"
+    )
+    assert {n.code for n in result.attention} == {"PTM401"}

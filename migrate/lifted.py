@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from .codemods.apex_of_loops import ApexOfLoops
 from .codemods.base import apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.once import NAMES, Once, names_read, renames
@@ -33,9 +34,11 @@ def with_precision(facts: Facts, options: Options) -> Result | None:
 
     CannotLift where it cannot be lifted with them either.
     """
-    if not options.wants(PrecisionOfLoops.code) or "autocast" not in facts.text.text:
+    kinds = {"autocast": PrecisionOfLoops, "apex": ApexOfLoops}
+    kind = next((k for word, k in kinds.items() if word in facts.text.text), None)
+    if kind is None or not options.wants(kind.code):
         return None
-    codemod = PrecisionOfLoops()
+    codemod = kind()
     mixed = codemod.changes(facts)
     if mixed is None or codemod.keeps:
         return None

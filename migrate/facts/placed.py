@@ -39,6 +39,7 @@ class Placed:
         self._cuts = 0  # how often a name was asked for while its value was being found
         self._known: dict[tuple[ast.expr, int], bool] = {}
         self._giving: dict[ast.AST, bool] = {}
+        self._by_apex = {ast.unparse(c.args[0]) for c in facts.walk(ast.Call) if c.args and self._is_apex(c)}
         self._streams = [w for w in facts.walk(ast.With) if any(self._is_stream(i.context_expr) for i in w.items)]
 
     def by_runtime(self, node: ast.expr) -> bool:
@@ -55,6 +56,8 @@ class Placed:
         if self.is_registered(node):
             return True
         if self.facts.tensors.made(node) or self._is_back_from_cpu(node) or self.on_a_stream(node):
+            return False
+        if self._by_apex and self._is_for_apex(node):
             return False
         if isinstance(node, ast.Call):
             return self._call(node)
@@ -79,6 +82,20 @@ class Placed:
     def on_a_stream(self, node: ast.expr) -> bool:
         """`with torch.cuda.stream(side):` around a move: a prefetcher, which hands out what it has moved itself."""
         return bool(self._streams) and any(up in self._streams for up in self.facts.scopes.ancestors(node))
+
+    def _is_for_apex(self, node: ast.expr) -> bool:
+        """`model.cuda()` above `amp.initialize(model, optimizer)`, which takes models on a GPU alone."""
+        up = self.facts.scopes.parents.get(node)
+        call = self.facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) and up.attr in MOVES else None
+        if not isinstance(call, ast.Call):
+            return False
+        s = self.facts.scopes.parents.get(call)  # model = Net().cuda()
+        named = {ast.unparse(n) for n in (node, call, *(s.targets if isinstance(s, ast.Assign) else ()))}
+        return bool(named & self._by_apex)
+
+    def _is_apex(self, call: ast.Call) -> bool:
+        named = isinstance(call.func, ast.Attribute) and call.func.attr == "initialize"
+        return named and self.facts.names.resolve(call.func) == "apex.amp.initialize"
 
     def _is_stream(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Call) and self.facts.names.resolve(node.func) == "torch.cuda.stream"

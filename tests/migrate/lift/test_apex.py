@@ -1,0 +1,90 @@
+"""T10: loops with apex.amp, before and after: its level O1 is the Trainer's precision, and the rest stays."""
+
+import pytest
+import torch
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.running import run
+
+SCRIPT = """
+import torch
+from apex import amp
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+loader = DataLoader(TensorDataset(torch.randn(12, 2), torch.randn(12, 1)), 4)
+model = nn.Linear(2, 1).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+fp16 = {flag}
+{begin}
+for epoch in range(2):
+    for i, (x, y) in enumerate(loader):
+        loss = nn.functional.mse_loss(model(x.cuda()), y.cuda())
+        optimizer.zero_grad()
+{scaled}
+        optimizer.step()
+    print(epoch, loss.item())
+"""
+BEGIN = 'model, optimizer = amp.initialize(model, optimizer, opt_level="O1")'
+SCALED = "        with amp.scale_loss(loss, optimizer) as scaled:\n            scaled.backward()"
+PLAIN = "        loss.backward()"
+CLIPS = "\n        nn.utils.clip_grad_norm_({}, 0.1)"
+CHOSEN = """\
+        if fp16:
+            with amp.scale_loss(loss, optimizer) as scaled:
+                scaled.backward()
+        else:
+            loss.backward()"""
+
+
+def script(begin: str = BEGIN, scaled: str = SCALED, flag: str = "True") -> str:
+    return SCRIPT.format(begin=begin, scaled=scaled, flag=flag)
+
+
+@pytest.mark.parametrize(
+    ("begin", "scaled", "precision"),
+    [
+        (BEGIN, SCALED, '"16-mixed" if torch.cuda.is_available() else "32-true"'),
+        (BEGIN.replace('opt_level="O1"', "verbosity=0"), SCALED, '"16-mixed" if torch.cuda.is_available()'),
+        (BEGIN, SCALED + CLIPS.format("amp.master_params(optimizer)"), "gradient_clip_val=0.1, precision="),
+        (f"if fp16:\n    {BEGIN}", CHOSEN, '"16-mixed" if fp16 and torch.cuda.is_available() else "32-true"'),
+    ],
+)
+def test_level_o1_is_the_trainers(begin, scaled, precision):
+    result = migrate_text(script(begin, scaled))
+    assert precision in result.text and "amp." not in result.text and ".cuda()" not in result.text
+    assert result.plan == "module" and not result.attention
+    assert migrate_text(result.text).text == result.text
+    clips = CLIPS.format("model.parameters()") if "clip" in scaled else ""
+    plain = script("", PLAIN + clips).replace("from apex import amp\n", "").replace(".cuda()", "")
+    before, after = run(plain), run(result.text)
+    assert before.losses == after.losses
+    assert all(torch.equal(a, b) for a, b in zip(before.parameters, after.parameters, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("begin", "scaled"),
+    [
+        (BEGIN.replace("O1", "O2"), SCALED),
+        (BEGIN.replace('"O1"', "level"), SCALED),
+        (BEGIN.replace("O1", 'O1", loss_scale="128'), SCALED),
+        (BEGIN, SCALED.replace("optimizer)", "optimizer, delay_unscale=True)")),
+        (BEGIN, SCALED.replace("optimizer)", "other)")),
+        (BEGIN, SCALED + "\n            print(scaled)"),
+        (BEGIN, SCALED + "\n        (loss * 2).backward()"),
+        (BEGIN, SCALED + "\n        print(amp.state_dict())"),
+        (BEGIN, SCALED + CLIPS.format("amp.master_params(other)")),
+        (BEGIN, CHOSEN),
+        (f"if fp16:\n    {BEGIN}", SCALED),
+        (f"if fp16:\n    {BEGIN}", CHOSEN.replace("            loss.b", "            (loss / 2).b")),
+    ],
+)
+def test_what_the_trainer_does_not_do_stays_and_is_told(begin, scaled):
+    """The model is on a GPU when apex is given it, or it raises."""
+    source = script(begin, scaled)
+    result = migrate_text(source)
+    assert "amp.initialize(" in result.text and "amp.scale_loss(" in result.text
+    assert "Linear(2, 1).cuda()" in result.text or "Linear(2, 1).to(runtime.device)" in result.text
+    assert "PTM605" in {n.code for n in result.attention}
+    assert migrate_text(result.text).text == result.text

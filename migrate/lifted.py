@@ -34,11 +34,10 @@ def with_precision(facts: Facts, options: Options) -> Result | None:
 
     CannotLift where it cannot be lifted with them either.
     """
-    kinds = {"autocast": PrecisionOfLoops, "apex": ApexOfLoops}
-    kind = next((k for word, k in kinds.items() if word in facts.text.text), None)
-    if kind is None or not options.wants(kind.code):
+    text = facts.text.text
+    if not options.wants(PrecisionOfLoops.code) or ("autocast" not in text and "apex" not in text):
         return None
-    codemod = kind()
+    codemod = PrecisionOfLoops() if "autocast" in text else ApexOfLoops()
     mixed = codemod.changes(facts)
     if mixed is None or codemod.keeps:
         return None

@@ -37,6 +37,8 @@ class MissingSyncDist(Rule):
                 loss = self.loss(batch)
                 self.log("val_loss", loss, sync_dist=True)
                 self.log("val_accuracy", self.accuracy)
+                for name, metric in self.others.items():
+                    self.log(name, metric)
         """
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
@@ -92,6 +94,8 @@ def _is_metric(value: ast.expr | None, file: File) -> bool:
         return value.func.attr == "compute"
     if isinstance(value, ast.Name):
         values = file.tensors.assigned(value)
+        if not any(values) and _is_metric_of_loop(value, file):
+            return True
         return bool(values) and all(
             v is not None and not isinstance(v, ast.Name) and _is_metric(v, file) for v in values
         )
@@ -100,6 +104,18 @@ def _is_metric(value: ast.expr | None, file: File) -> bool:
     if isinstance(value, ast.Subscript):
         return _is_metric(value.value, file)
     return isinstance(value, ast.Constant) or (isinstance(value, ast.Attribute) and is_self(root(value)))
+
+
+def _is_metric_of_loop(name: ast.Name, file: File) -> bool:
+    """`for name, metric in self.metrics.items():`"""
+    for up in file.nodes.ancestors(name):
+        if isinstance(up, ast.For) and any(isinstance(n, ast.Name) and n.id == name.id for n in walk(up.target)):
+            over: ast.expr = up.iter
+            if isinstance(over, ast.Call) and last_part(over.func) in ("items", "values"):
+                over = over.func.value  # type: ignore[attr-defined]
+            parts = over.args if isinstance(over, ast.Call) and last_part(over.func) in ("enumerate", "zip") else [over]
+            return any(isinstance(p, ast.Attribute) and is_self(root(p)) for p in parts)
+    return False
 
 
 def _is_for_training(call: ast.Call, file: File) -> bool:

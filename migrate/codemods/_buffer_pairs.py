@@ -40,3 +40,8 @@ def registered(names: list[str]) -> Any:
         return cst.FlattenSentinel(statements)
 
     return rewrite
+
+
+def is_parameter(facts: Facts, value: ast.expr | None) -> bool:
+    """`nn.Parameter(...)`"""
+    return isinstance(value, ast.Call) and facts.names.resolve(value.func) == "torch.nn.Parameter"

@@ -33,7 +33,8 @@ from .synced_norms import SyncedNorms
 from .tensor_types import TensorTypes
 
 # in a loop that is kept the script places things itself
-ONLY_LIFTED: tuple[type[Codemod], ...] = (RegisterBuffers, PlaceLikeInputs, ZeroedByTrainer, RemoveDeviceCalls)
+FIRST_LIFTED: tuple[type[Codemod], ...] = (RegisterBuffers,)  # a step that gives a buffer values of its batch is cut
+ONLY_LIFTED: tuple[type[Codemod], ...] = (PlaceLikeInputs, ZeroedByTrainer, RemoveDeviceCalls)
 ALWAYS: tuple[type[Codemod], ...] = (
     AmpInModules,
     NameLambdas,
@@ -59,7 +60,7 @@ ALWAYS: tuple[type[Codemod], ...] = (
 
 # what takes a place away, or gives it to the module: nothing is left to tell of it
 PLACES = {RemoveDeviceCalls.code, RegisterBuffers.code}
-NAMED: tuple[type[Codemod], ...] = (DataZero, *ALWAYS, *ONLY_LIFTED, RemoveUnusedDevices, KeepLoop, Once)
+NAMED: tuple[type[Codemod], ...] = (DataZero, *FIRST_LIFTED, *ALWAYS, *ONLY_LIFTED, RemoveUnusedDevices, KeepLoop, Once)
 BY_CODE = {kind.code: kind for kind in NAMED}
 
 
@@ -68,7 +69,7 @@ def plan_all(facts: Facts, wants: Callable[[str], bool], kept: bool = False) -> 
     changes: list[Change] = []
     facts.notes.clear()
     facts.new_names.clear()
-    for kind in ALWAYS if kept else (*ALWAYS, *ONLY_LIFTED):
+    for kind in ALWAYS if kept else (*FIRST_LIFTED, *ALWAYS, *ONLY_LIFTED):
         if wants(kind.code):
             codemod = kind()
             changes += codemod.plan(facts)

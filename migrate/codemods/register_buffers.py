@@ -14,7 +14,7 @@ from ..facts.nodes import children, walk
 from ..facts.script import Facts
 from ..facts.tensors import METHODS
 from ..report import Note
-from ._buffer_pairs import registered, tensors_of
+from ._buffer_pairs import is_parameter, registered, tensors_of
 from .base import Change, Codemod
 from .buffers_by_name import buffers_by_name
 from .place_like_inputs import TAKES_DEVICE
@@ -137,7 +137,7 @@ class RegisterBuffers(Codemod):
         for later in of.given[name]:
             if later is not None and later not in statements and isinstance(later.value, ast.Call):
                 yield from self._later(facts, later.value, name)
-        for s in statements:
+        for s in (s for s in statements if not is_parameter(facts, s.value)):
             facts.buffered.update(walk(s))
             if self._only_moves(facts, s):
                 says = f"`{facts.short(s)}` removed: a buffer is placed with its module"
@@ -151,6 +151,8 @@ class RegisterBuffers(Codemod):
     def _fits(self, facts: Facts, of: _Class, name: str, statements: list[Given], tensors: list[Given]) -> bool:
         """Whether a buffer takes every value that the attribute is given."""
         for s in of.given[name]:
+            if s is not None and is_parameter(facts, s.value):
+                continue  # it takes the buffer's place
             if s is None or (s not in tensors and not self._keeps_tensor(facts, s.value, name)):
                 return False
         in_init = [s for s in statements if s in walk(of.making[0])]

@@ -42,6 +42,7 @@ class SyncLogging(Codemod):
         run = facts.classes.run_by_trainer
         for c in dict.fromkeys(near for own in run for near in facts.classes.kin(own)):
             metrics = self._metrics(facts, c)
+            self._others = {name for near in facts.classes.kin(c) for name in self._other_names(facts, near)}
             for name, method in facts.classes.methods(c).items():
                 when = self._when(facts, c, name)
                 if when is None:
@@ -167,6 +168,8 @@ class SyncLogging(Codemod):
         f: ast.expr | None = call.func
         if (facts.names.resolve(call.func) or "").endswith(("LightningModule.log", "LightningModule.log_dict")):
             return bool(call.args) and facts.classes.is_self(call.args[0])  # pl.LightningModule.log(self, "a", 1)
+        if isinstance(f, ast.Attribute) and f.attr in self._others and facts.classes.is_self(f.value):
+            return True
         if facts.names.resolve(call.func) == "functools.partial" and call.args:
             f = call.args[0]
         elif isinstance(f, ast.Name):
@@ -177,6 +180,22 @@ class SyncLogging(Codemod):
             return False
         own = any(f.attr in facts.classes.methods(d) for d in facts.classes.kin(c))
         return not own or isinstance(f.value, ast.Call)
+
+    def _other_names(self, facts: Facts, c: ast.ClassDef) -> Iterator[str]:
+        """What a class calls `self.log` beside that: `self.record = functools.partial(self.log, on_epoch=True)`."""
+        own = ((t, s.value) for s in c.body if isinstance(s, ast.Assign) for t in s.targets)
+        for target, value in [*own, *_stores(c)]:
+            full = facts.names.resolve(value.func) if isinstance(value, ast.Call) else None
+            made = full in ("functools.partial", "functools.partialmethod")
+            if made and any(k.arg in ("sync_dist", None) for k in value.keywords):  # type: ignore[attr-defined]
+                continue
+            what = next(iter(value.args), None) if made else value  # type: ignore[attr-defined]
+            known = (facts.names.resolve(what) or "") if what is not None else ""
+            of_self = made and isinstance(what, ast.Attribute) and facts.classes.is_self(what.value)
+            if known.endswith((".LightningModule.log", ".LightningModule.log_dict")) or (
+                of_self and what.attr in ("log", "log_dict")  # type: ignore[union-attr]
+            ):
+                yield target.id if isinstance(target, ast.Name) else getattr(target, "attr", "")
 
     def _is_handed_on(self, facts: Facts, c: ast.ClassDef, a: ast.AST) -> bool:
         """`self.log` as a value, where neither a call of it nor a name for it shows; `getattr(self, "log")`."""
@@ -294,6 +313,9 @@ def _source(facts: Facts, store: ast.AST) -> ast.expr | None:
         over = up.iter
         if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id == "enumerate" and over.args:
             over = over.args[0]
+        if isinstance(over, ast.Call) and ast.unparse(over.func) == "zip" and isinstance(up.target, ast.Tuple):
+            places = [t is store for t in up.target.elts]
+            over = over.args[places.index(True)] if True in places[: len(over.args)] else over
         if (
             isinstance(over, ast.Call)
             and isinstance(over.func, ast.Attribute)

@@ -30,6 +30,8 @@ def module(init: str, more: str = "", base: str = "nn.Module") -> str:
         ("if x:\n    self.a = torch.ones(3)\nelse:\n    self.a = None", 'if x:\n    self.register_buffer("a", torch.ones(3))\nelse:\n    self.register_buffer("a", None)'),
         ("self.a = None\nif x:\n    self.a = torch.ones(3)", 'self.register_buffer("a", None)\nif x:\n    self.a = torch.ones(3)'),
         ("self.a = torch.ones(3)\nself.a = self.a.view(1, 3)", 'self.register_buffer("a", torch.ones(3))\nself.a = self.a.view(1, 3)'),
+        ("if x:\n    self.a = nn.Parameter(torch.ones(3))\nelse:\n    self.a = torch.ones(3)", 'if x:\n    self.a = nn.Parameter(torch.ones(3))\nelse:\n    self.register_buffer("a", torch.ones(3))'),
+        ("self.a = torch.ones(3)\nif x:\n    self.a = nn.Parameter(self.a)", 'self.register_buffer("a", torch.ones(3))\nif x:\n    self.a = nn.Parameter(self.a)'),
         ("self.a = torch.ones(1); self.n = 3", 'self.register_buffer("a", torch.ones(1)); self.n = 3'),
         ("self.a, self.b = torch.ones(1).cuda(), torch.eye(2, device='cuda')  # two", 'self.register_buffer("a", torch.ones(1)); self.register_buffer("b", torch.eye(2))  # two'),
         ("(self.a, self.b) = (torch.ones(1),\n    torch.ones(2)); self.n = 3", 'self.register_buffer("a", torch.ones(1)); self.register_buffer("b", torch.ones(2)); self.n = 3'),
@@ -367,3 +369,13 @@ def test_two_ways_stay_two():
     branches = "if torch.cuda.is_available():\n            self.w = torch.ones(3).cuda()\n"
     result = migrated(f"{MAKES}        {branches}        else:\n            self.w = torch.zeros(3)\n")
     assert "if torch.cuda.is_available():" in result.text and result.text.count("register_buffer") == 2
+
+
+def test_a_step_that_gives_a_new_buffer_values_of_its_batch_is_cut_at_once():
+    """A second run cut it: the tensor was no buffer yet when the first looked."""
+    steps = "    def validation_step(self, batch, i):\n        self.seen += batch\n"
+    lit = module("self.seen = torch.zeros(3)", steps, "pl.LightningModule").replace(
+        "\n", "\nimport pytorch_lightning as pl\n", 1
+    )
+    result = migrated(lit)
+    assert 'register_buffer("seen"' in result.text and "def validation_step_end(self, batch):" in result.text

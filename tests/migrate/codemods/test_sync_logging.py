@@ -303,3 +303,33 @@ def test_by_the_class():
 def test_arguments_that_do_not_show_are_told():
     told = [f"{CODE} line 6: `self.log(*pair)` in validation_step"]
     check_unchanged(method("validation_step", "for pair in pairs: self.log(*pair)"), told, select=CODE)
+
+
+ANOTHER_NAME = (
+    ("def __init__(self):\n        self.note = functools.partial(self.log, on_epoch=True)", True),
+    ("note = functools.partialmethod(pl.LightningModule.log, on_epoch=True)", True),
+    ("note = pl.LightningModule.log", True),
+    ("def __init__(self):\n        self.note = functools.partial(self.log, sync_dist=True)", False),
+    ("note = functools.partialmethod(print, on_epoch=True)", False),
+)
+
+
+@pytest.mark.parametrize(("made", "logs"), ANOTHER_NAME)
+def test_another_name_of_log_in_the_class(made, logs):
+    source = "import functools\n" + method("validation_step", 'self.note("loss", loss)') + f"    {made}\n"
+    after = source.replace("loss)", "loss, sync_dist=True)") if logs else source
+    if logs:
+        check(source, after)
+    else:
+        check_unchanged(source, [])
+    training = source.replace("validation_step", "training_step")
+    check_unchanged(training, [])
+
+
+def test_metrics_of_a_loop_over_several():
+    metrics = "    def __init__(self):\n        self.accs = torch.nn.ModuleList([torchmetrics.Accuracy()])\n"
+    for loop in ("m in self.accs", "n, m in enumerate(self.accs)", "n, m in zip('ab', self.accs)"):
+        source = method("validation_step", f"for {loop}:", "    self.log('a', m)") + metrics
+        check_unchanged(source, [])
+    other = method("validation_step", "for n, m in zip(self.accs, batch):", "    self.log('a', m)") + metrics
+    check(other, other.replace("'a', m)", "'a', m, sync_dist=True)"))

@@ -24,7 +24,7 @@ from ..report import Note
 from .base import Change, Codemod
 from .once import ASKS
 from .plain_numbers import PlainNumbers, stands_alone
-from .rank_guards import done_once, evaluates, loads_state, sent_to_all
+from .rank_guards import done_once, evaluates, loads_state, sent_to_all, there_for_all
 from .rewrites import body_only, first_gone, source, take_branch, take_branch_bare, take_elif, without_condition
 from .unread_options import seen_whole
 
@@ -194,7 +194,8 @@ class PlainBranches(Codemod):
         if isinstance(up, ast.keyword) and up.arg == "shuffle" and self._names_sampler(facts, node, up):
             return
         sent = sent_to_all(facts, up) if isinstance(up, ast.If) and tests else None
-        if isinstance(up, ast.If) and tests and ((once := done_once(facts, up)) or sent or loads_state(facts, up)):
+        once = isinstance(up, ast.If) and tests and done_once(facts, up) and there_for_all(facts, up, self._is_zero)
+        if isinstance(up, ast.If) and tests and (once or sent or loads_state(facts, up)):
             left = self._without_guard(facts, node)
             if left is not None and not (left and up.orelse):
                 if sent is not None and not once:
@@ -216,6 +217,9 @@ class PlainBranches(Codemod):
         number = isinstance(up, ast.Call) and ast.unparse(up) == f"bool({ast.unparse(node)})"
         whole: ast.AST = up if number and up is not None and new in ("True", "False") else node
         yield Change(whole, self.edit(facts, node, says), source(new), gone)
+
+    def _is_zero(self, test: ast.expr) -> bool:
+        return self.worlds.by_rank(test) is True
 
     def _tell_of_draws(self, facts: Facts, test: ast.expr, branch: ast.AST | None) -> None:
         """An evaluation that rank 0 goes on making alone, among what the others are not to do."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 
 from ..facts.arguments import argument_at
 from ..facts.nodes import walk
+from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .once import WRITERS
 from .once import WRITES as DONE_ONCE
 
 SENDS = {f"torch.distributed.{n}" for n in ("broadcast", "broadcast_object_list")}
 # calls that give a value and do nothing else
+MADE = {f"torch.utils.data.{n}" for n in ("DataLoader", "TensorDataset", "Subset", "ConcatDataset")}
 PURE_HOMES = ("os.path.", "time.", "datetime.", "math.", "numpy.", "copy.")
 PURE = set(
     "item format join state_dict keys values items cpu detach numpy mean sum tolist len round str int float min max "
@@ -41,6 +44,60 @@ def done_once(facts: Facts, branch: ast.If) -> bool:
     if branch.orelse or (isinstance(parent, ast.If) and parent.orelse == [branch]):
         return False
     return all(_harmless(facts, s) for s in branch.body)
+
+
+def there_for_all(facts: Facts, branch: ast.If, of_rank_zero: Callable[[ast.expr], bool]) -> bool:
+    """Whether all that a guarded block reads is there on every rank: not bound for rank 0 alone, nor given to it alone.
+
+    A guard that goes itself, as that of `if rank == 0: loader = DataLoader(...)`, is none.
+    """
+
+    def goes(guard: ast.If) -> bool:
+        above = guard.lineno < branch.lineno
+        return done_once(facts, guard) and (not above or there_for_all(facts, guard, of_rank_zero))
+
+    for n in (n for s in branch.body for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)):
+        home = facts.scopes.scope_of(n).lookup(n.id)
+        if home is None:
+            continue
+        given = _given(facts, home, n.id)
+        if any(map(_is_none, given)) and not all(map(_is_none, given)):
+            return False
+        guards = [_guard_of(facts, s, branch, of_rank_zero) for s in home.stores.get(n.id, ())]
+        if n.id not in home.params and guards and all(g is not None and not goes(g) for g in guards):
+            return False
+    return True
+
+
+def _given(facts: Facts, home: Scope, name: str) -> list[ast.expr]:
+    """What callers pass for a parameter, or for the part of one that a name is: `loader, test = loaders`."""
+    if name in home.params:
+        return facts.devices.given(home, name) or []
+    made = [facts.scopes.parents.get(facts.scopes.parents.get(s, s)) for s in home.stores.get(name, ())]
+    s = made[0] if len(made) == 1 else None
+    whole = s.value if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
+    if not (isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Tuple) and isinstance(whole, ast.Name)):
+        return []
+    at = next((i for i, t in enumerate(s.targets[0].elts) if isinstance(t, ast.Name) and t.id == name), None)
+    passed = facts.devices.given(home, whole.id) or [] if whole.id in home.params else []
+    lists = [v.elts for v in passed if isinstance(v, ast.List | ast.Tuple)]
+    return [elts[at] for elts in lists if at is not None and at < len(elts)]
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _guard_of(facts: Facts, store: ast.AST, but: ast.If, of_rank_zero: Callable[[ast.expr], bool]) -> ast.If | None:
+    """The branch of rank 0 alone that gives a name its value, in the function of `but`, which has not begun there."""
+    child = store
+    for up in facts.scopes.ancestors(store):
+        if up is but or isinstance(up, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            return None
+        if isinstance(up, ast.If) and child in up.body and of_rank_zero(up.test):
+            return up
+        child = up
+    return None
 
 
 def loads_state(facts: Facts, branch: ast.If) -> bool:
@@ -121,7 +178,7 @@ def _pure(facts: Facts, node: ast.expr) -> bool:
     for n in walk(node):
         if isinstance(n, ast.Call):
             full = facts.names.resolve(n.func) or ""
-            known = full.startswith(PURE_HOMES) or full in WRITERS or _last(n) in PURE
+            known = full.startswith(PURE_HOMES) or full in (*WRITERS, *MADE) or _last(n) in PURE
             if not known and not evaluates(facts, n):
                 return False
         elif isinstance(n, ast.Await | ast.Yield | ast.YieldFrom):

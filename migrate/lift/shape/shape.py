@@ -8,6 +8,7 @@ from ...facts.script import Facts
 from .appends import append_in_place
 from .attributes import name_attributes
 from .bars import open_bars
+from .branches import call_in_one_place
 from .flags import write_out_flags
 from .hoist import hoist_passes
 from .inline import inline_step
@@ -32,6 +33,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     add_in_place,
     append_in_place,
     name_before,
+    call_in_one_place,
     write_out_flags,
     write_out_phases,
     open_bars,

@@ -86,3 +86,42 @@ def test_an_evaluation_that_rank_0_goes_on_making_alone_is_told():
     assert [n.message for n in result.attention if "rank 0 alone makes this evaluation" in n.message]
     quiet = migrated(HEAD + "if rank == 0:\n    notify(net)\n", select="PTM420")
     assert not any("this evaluation" in n.message for n in quiet.attention)
+
+
+LOADER = "torch.utils.data.DataLoader([1.0, 2.0])"
+
+
+@pytest.mark.parametrize(
+    ("made", "kept"),
+    [
+        (LOADER, False),  # its guard goes, too
+        ("load(" + LOADER + ")", True),  # who knows what that does
+        ("None\nloader = " + LOADER, False),
+    ],
+)
+def test_an_evaluation_of_what_rank_0_alone_has_stays_its_own(made, kept):
+    """The others ended there: they had no loader."""
+    given = f"if rank == 0:\n    loader = {made}\n".replace("\nloader", "\n    loader")
+    text = migrated(HEAD + given + "if rank == 0:\n    evaluate(net, loader)\n", select="PTM420").text
+    assert ("    evaluate(net, loader)\n" in text) is kept
+
+
+def test_what_is_made_of_what_rank_0_alone_has_is_its_own_too():
+    text = HEAD + "if rank == 0:\n    x = load()\nif rank == 0:\n    y = x.mean()\nif rank == 0:\n    print(y)\n"
+    assert migrated(text, select="PTM420").text.count("if is_global_zero():") == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "others", "kept"),
+    [
+        ("evaluate(net, given)", "[loader, None]", True),
+        ("evaluate(net, given)", "[loader, loader]", False),
+        ("print(loaders)", "None", True),
+        ("print(loaders)", "loader", False),
+    ],
+)
+def test_what_rank_0_alone_is_given(body, others, kept):
+    f = f"def work(loaders):\n    first, given = loaders\n    if rank == 0:\n        {body}\n\n\n"
+    calls = f"if rank == 0:\n    work([loader, loader])\nelse:\n    work({others})\n"
+    text = migrated(HEAD + f + calls, select="PTM420").text
+    assert (f"    if is_global_zero():\n        {body}\n" in text) is kept

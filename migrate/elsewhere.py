@@ -24,6 +24,7 @@ class Elsewhere:
     askers: frozenset[str] = frozenset()  # functions and properties that ask for rank 0
     reads: frozenset[str] = frozenset()  # options that are read where a plain script comes
     defines: frozenset[str] = frozenset()  # functions whose reads of options are known
+    imported: bool = False  # another file imports this one
     samplers: bool = False  # a DistributedSampler is made, and goes
     values: dict[str, dict[World, object]] = field(default_factory=dict)  # options and functions that tell of processes
 
@@ -36,6 +37,7 @@ class Elsewhere:
             self.askers | other.askers,
             self.reads | other.reads,
             self.defines | other.defines,
+            self.imported or other.imported,
             self.samplers or other.samplers,
             {**self.values, **other.values},
         )
@@ -89,6 +91,7 @@ def _said(path: Path) -> Elsewhere | None:
         askers_of(facts),
         _reads(facts),
         frozenset(f.name for f in facts.walk(ast.FunctionDef)),
+        False,
         samplers,
         _values(facts),
     )

@@ -113,6 +113,8 @@ def migrate_all(
     imports = Imports()
     kept = _kept_projects(files, imports)
     elsewhere = of_projects([path for path, _, _ in files], imports)
+    for path in _imported(files, imports):
+        elsewhere[path] = replace(elsewhere.get(path, Elsewhere()), imported=True)
     told: dict[Path, FileReport] = {}  # of other files, what came from them into a script
     left: dict[Path, str] = {}  # and their texts without it
     untouched: set[Path] = set()
@@ -152,6 +154,13 @@ def migrate_all(
         done[i] = migrate_file(path, root, is_script, again, False, elsewhere.get(path), left.get(key))
         _add_told(done[i].report, told.get(key))
     return done
+
+
+def _imported(files: list[tuple[Path, Path, bool]], imports: Imports) -> list[Path]:
+    """The modules of a script, and the scripts that others import: what they define is read there."""
+    scripts = [path for path, _, is_script in files if is_script]
+    read = set[Path]().union(*(imports.direct(p, p) for p in scripts)) if len(scripts) > 1 else set()
+    return [path for path, _, is_script in files if not is_script or _key(path) in read]
 
 
 def _run_by_all(done: list[Migrated], options: Options, imports: Imports) -> list[int]:

@@ -40,6 +40,7 @@ CARRIED = (
     "guarded_elsewhere",
     "askers_elsewhere",
     "given_wrapped",
+    "imported",
     "read_elsewhere",
     "defined_elsewhere",
     "ours",
@@ -90,6 +91,7 @@ class Facts:
         self.by_hand = False  # whether processes are started and connected by hand, here or elsewhere in the project
         self.wrapped: frozenset[str] = frozenset()  # names of models that were wrapped, here or elsewhere
         self.given_wrapped: frozenset[tuple[str, int]] = frozenset()  # arguments of other files that are wrapped models
+        self.imported = False  # whether another file of the project imports it
         self.read_elsewhere: frozenset[str] = frozenset()  # options that other files read
         self.defined_elsewhere: frozenset[str] = frozenset()  # functions of those files
         self.samplers_gone = False  # whether another file's DistributedSampler goes
@@ -213,7 +215,9 @@ class Facts:
 
     @cached_property
     def is_library(self) -> bool:
-        """Only definitions and assignments stand at the top: other files may read any of its names."""
+        """Other files may read any of its names: one does, or only definitions and assignments stand at the top."""
+        if self.imported:
+            return True
         for s in self.tree.body:
             if isinstance(s, ast.For | ast.While | ast.With | ast.AsyncFor):
                 return False

@@ -279,6 +279,9 @@ def _made_anew(facts: Facts, train: DataPass, epoch_loop: ast.For) -> bool:
         elif isinstance(n, ast.Name):
             scope = facts.scopes.scope_of(n).lookup(n.id)
             stores = scope.stores.get(n.id, []) if scope is not None else []
+            passed = _passed(facts, train, n)
+            if passed is not None and any(_changes(facts, part, epoch_loop) for part in walk(passed)):
+                return True
             body = set(walk(train.function)) if train.function is not None else set()
             if any(s in body or epoch_loop in facts.scopes.ancestors(s) for s in stores):
                 return True
@@ -287,9 +290,14 @@ def _made_anew(facts: Facts, train: DataPass, epoch_loop: ast.For) -> bool:
 
 def _given(facts: Facts, train: DataPass) -> ast.expr | None:
     """What the epoch loop gives the pass's function for its loader: `make(4)` of `train(model, make(4))`."""
-    if train.function is None or train.call is None or not isinstance(train.loader, ast.Name):
+    return _passed(facts, train, train.loader) if isinstance(train.loader, ast.Name) else None
+
+
+def _passed(facts: Facts, train: DataPass, n: ast.Name) -> ast.expr | None:
+    """What the epoch loop gives a parameter of the pass's function, which keeps that."""
+    if train.function is None or train.call is None:
         return None
-    scope, name = facts.scopes.by_node[train.function], train.loader.id
+    scope, name = facts.scopes.by_node[train.function], n.id
     return argument(train.call, train.function, name) if name in scope.params and name not in scope.stores else None
 
 

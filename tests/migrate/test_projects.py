@@ -424,3 +424,31 @@ def test_a_script_that_has_to_be_mended_is_followed_into_its_modules(tmp_path, l
 def test_one_that_cannot_be_mended_is_not(tmp_path):
     write(tmp_path, **{"train.py": "from lib.net import Net\nprint 'async'\n", "lib/net.py": "import torch\n"})
     assert names(tmp_path / "train.py") == {"train.py"}
+
+
+EVALUATED = """
+import torch
+
+
+def evaluate(model, loader, params):
+    for x in loader:
+        if params.cuda:
+            x = x.cuda()
+        print(model(x).sum().item())
+
+
+if __name__ == "__main__":
+    evaluate(torch.nn.Linear(2, 1), [torch.ones(1, 2)], None)
+"""
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize(("reader", "kept"), [("from evaluate import evaluate\n", True), ("", False)])
+def test_what_other_files_call_keeps_its_parameters(tmp_path, reader, kept, whole):
+    """A file that is run by itself, too: the training ended at its evaluation."""
+    write(tmp_path, **{"evaluate.py": EVALUATED, "train.py": reader + "import torch\nprint(torch.ones(1).cuda())\n"})
+    paths = [tmp_path] if whole else [tmp_path / "train.py", *([] if reader else [tmp_path / "evaluate.py"])]
+    done = {m.path.name: m.result.text for m in migrate_all(collect(paths), Options())}
+    assert ("def evaluate(model, loader, params):" in done["evaluate.py"]) is kept and ".cuda" not in done[
+        "evaluate.py"
+    ].replace("params.cuda", "")

@@ -79,3 +79,45 @@ def test_an_evaluation_of_its_own_data_in_each_epoch_stays_as_it_is(tested):
     text = TEXT.format(first="pass", trained="loader", tested=tested)
     assert "def validation_step" not in check_same(text, "module")
     assert any("made anew in every epoch" in n.message for n in migrate_text(text).attention)
+
+
+COUNTED = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+def train(model, steps, optimizer):
+    for i in range(steps):
+        optimizer.zero_grad()
+        loss = model(torch.ones(2, 2) * i).mean()
+        loss.backward()
+        optimizer.step()
+
+
+model, steps, sizes = nn.Linear(2, 1), 2, [1, 2, 3]
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(2):
+    {first}
+    train(model, {given}, optimizer)
+print(steps)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "given", "anew"),
+    [
+        ("steps = 3 - epoch", "steps", True),  # the first number of steps was that of every epoch
+        ("steps += 1", "steps", True),
+        ("count = 3 - epoch", "count", True),  # it had no value above the loop
+        ("pass", "epoch + 1", True),
+        ("pass", "steps", False),
+        ("pass", "len(sizes)", False),
+    ],
+)
+def test_each_epoch_makes_as_many_steps_as_it_is_given(first, given, anew):
+    text = COUNTED.format(first=first, given=given)
+    result = migrate_text(text)
+    assert ("def train_dataloader" in result.text) is anew
+    assert check_same(text, result.plan) and result.plan in ("module", "manual")

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..data.loaders import POSITIONS, option
-from ..file import File, last_part
+from ..file import File, is_self, last_part
 
 # keywords whose value travels to the workers, or with the scheduler
 KEYWORDS = {
@@ -34,6 +34,8 @@ POOLED = (
 POOLS = ("multiprocessing.Pool", "multiprocessing.pool.Pool", "torch.multiprocessing.Pool",
          "concurrent.futures.ProcessPoolExecutor")  # fmt: skip
 SPAWNS = ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")
+STARTED = ("torch.multiprocessing.Process", "multiprocessing.Process")
+ADD = ("append", "insert", "extend")
 
 
 def carried(file: File) -> Iterator[tuple[ast.expr, str]]:
@@ -64,11 +66,15 @@ def carried(file: File) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _processes(file: File) -> Iterator[tuple[ast.expr, str]]:
-    """`mp.spawn(f)`, and `pool.map(f, xs)` of a name that a pool of processes is given."""
+    """`mp.spawn(f)`, `Process(target=f)`, and `pool.map(f, xs)` of a name that a pool of processes is given."""
     for call in file.calls_named("spawn", "start_processes"):
         fn = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "fn"), None)
         if fn is not None and file.resolve(call.func) in SPAWNS:
             yield fn, "spawned processes"
+    for call in file.calls_named("Process"):
+        target = next((k.value for k in call.keywords if k.arg == "target"), None)
+        if target is not None and file.resolve(call.func) in STARTED:
+            yield target, "the target of a process, which a spawned one is given,"
     pools = [c for c in file.calls_named("Pool", "ProcessPoolExecutor") if file.resolve(c.func) in POOLS]
     if not pools:
         return
@@ -161,6 +167,11 @@ def _attributes(file: File) -> Iterator[tuple[ast.expr, str]]:
         if kind:
             for part in _each(value):
                 yield part, f"`self.{target.attr}` of a {HOLDERS.get(kind, 'module')}"
+    for call in (c for name in ADD for c in file.nodes.calls.get(name, ())):
+        kept = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if isinstance(kept, ast.Attribute) and is_self(kept.value) and call.args and file.classes.kind_of(call):
+            kind = HOLDERS.get(str(file.classes.kind_of(call)), "module")
+            yield from ((part, f"`self.{kept.attr}` of a {kind}") for part in _each(call.args[-1]))
 
 
 def _each(value: ast.expr) -> Iterator[ast.expr]:

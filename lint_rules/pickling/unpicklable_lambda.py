@@ -8,9 +8,7 @@ from collections.abc import Iterator
 
 from ..file import File
 from ..rule import Finding, Rule
-from .carried import carried
-
-ADD = ("append", "insert", "extend")
+from .carried import ADD, carried
 
 
 class UnpicklableLambda(Rule):
@@ -79,6 +77,19 @@ class UnpicklableLambda(Rule):
         with Pool(4) as pool:
             tensors = pool.map(lambda path: torch.load(path, map_location="cpu"), paths)
         """,
+        """
+        import torch.multiprocessing as mp
+        watch = mp.Process(target=lambda: print("on"))
+        """,
+        """
+        from torch import nn
+        class Net(nn.Module):
+            def __init__(self, scales):
+                super().__init__()
+                self.steps = []
+                for scale in scales:
+                    self.steps.append(lambda x: scale * x)
+        """,
     )
     GOOD = (
         """
@@ -92,10 +103,13 @@ class UnpicklableLambda(Rule):
         ordered = sorted(torch.load("a.pt", map_location="cpu"), key=lambda x: x.sum())
         """,
         """
+        import threading
         import torch
         class Plain:
             def __init__(self):
-                self.f = lambda x: x
+                self.f, self.all = lambda x: x, []
+                self.all.append(lambda x: 2 * x)
+        watch = threading.Thread(target=lambda: print("on"))
         """,
         """
         from torch import nn

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import libcst as cst
 
 from ..facts.operands import tightness
+from ._chains import dot_behind
 from ._positions import Range, positions_of
 from .base import Change, Key, NotFound
 from .rewrites import DropArgument
@@ -158,6 +159,8 @@ class Pass:
             if after is not before:
                 if isinstance(after, LOOSE) and name in BESIDE and isinstance(node, OPERATING):
                     after = _as_tight(before, after)
+                if node.__class__ is cst.Attribute and isinstance(before, cst.Call):
+                    changes["dot"] = dot_behind(before, after, node.dot)
                 changes[name] = None if isinstance(after, cst.RemovalSentinel) else after
         return self._left(kind, node, node.with_changes(**changes) if changes else node)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..facts.operands import ANY, closed
+from ._chains import behind
 
 
 def _with_parentheses(updated: Any, part: Any) -> Any:
@@ -27,7 +28,11 @@ def _on_its_own(part: Any) -> Any:
 
 
 def unwrap(original: Any, updated: Any) -> Any:
-    """`x.to(device)` to `x`."""
+    """`x.to(device)` to `x`; a comment behind `x` stays."""
+    if updated.rpar:
+        first, *others = updated.rpar
+        space = behind(updated, first.whitespace_before)
+        updated = updated.with_changes(rpar=[first.with_changes(whitespace_before=space), *others])
     return _with_parentheses(updated, updated.func.value)
 
 

@@ -345,3 +345,21 @@ def test_a_tensor_that_a_function_gives_beside_others_is_moved_by_the_script(mad
 def test_a_batch_that_a_function_gives_beside_others_is_not(given):
     text = f"{RENDERED.format(given)}        _, t = render(1, x)\n        net(t.to('cuda'))\n"
     assert ".to(" not in migrated(text, "PTM101").text
+
+
+CHAINS = {
+    "(x.float()  # numbers\n         .to(device)  # there\n         .div(2))  # half": "(x.float()  # numbers\n         .div(2))  # half",
+    "(x.float()  # numbers\n         .to(device).div(2)  # half\n         )": "(x.float()  # numbers\n         .div(2)  # half\n         )",
+    "(x.float()  # numbers\n         .cuda()  # there\n         .div(2)  # half\n         .sum())": "(x.float()  # numbers\n         .div(2)  # half\n         .sum())",
+    "(x.float()  # numbers\n         .cuda()  # there\n         )": "(x.float()  # numbers\n         )",
+    "(x.float()  # numbers\n         .cuda())": "(x.float()  # numbers\n         )",
+    "(x.float()  # numbers\n         .to(device, torch.half)  # there\n         .div(2))": "(x.float()  # numbers\n         .to(torch.half)  # there\n         .div(2))",
+    "(x.float()\n         .cuda()  # there\n         .div(2))": "(x.float()  # there\n         .div(2))",
+}
+
+
+@pytest.mark.parametrize("before", CHAINS)
+def test_comments_in_a_chain_stay_where_they_were(before):
+    """The one behind what was moved went, and that of the move took its place."""
+    body = "def f(x, device):\n    y = {}\n    return y"
+    check(lines(body.format(before)), lines(body.format(CHAINS[before])), select="PTM101")

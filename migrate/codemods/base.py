@@ -89,7 +89,7 @@ def apply(facts: Facts, changes: Iterable[Change]) -> str:
     for c in changes:
         if c.insertion is not None:
             insertions.append(c.insertion)
-        wanted.setdefault((_kind(facts, c.node), *facts.text.key(c.node)), []).append(c)
+        wanted.setdefault((kind_of(facts, c.node), *facts.text.key(c.node)), []).append(c)
     if not wanted:
         return facts.text.text
     from ._insertions import added_lines, with_added
@@ -122,7 +122,7 @@ LIBCST_NAMES = {
 }
 
 
-def _kind(facts: Facts, node: ast.AST) -> str:
+def kind_of(facts: Facts, node: ast.AST) -> str:
     """The libcst class that an `ast` node is found as."""
     if isinstance(node, ast.JoinedStr) and facts.text.is_concatenated(node):
         return "ConcatenatedString"

@@ -9,7 +9,7 @@ import ast
 from typing import Any
 
 from ..facts.script import Facts
-from .base import Change, Codemod
+from .base import Change, Codemod, kind_of
 
 
 class InStrings:
@@ -31,11 +31,13 @@ class InStrings:
         for string, new in self.new.items():
             said = ", ".join(f"`{before}` is `{after}`" for before, after in new.items())
             gone = tuple(child for n in self.nodes[string] for child in ast.iter_child_nodes(n))
-            found.append(Change(string, self.codemod.edit(self.facts, string, f"{said}: {why}"), _within(new), gone))
+            kinds = {kind_of(self.facts, n) for n in self.nodes[string]}
+            edit = self.codemod.edit(self.facts, string, f"{said}: {why}")
+            found.append(Change(string, edit, _within(new, kinds), gone))
         return found
 
 
-def _within(new: dict[str, str]) -> Any:
+def _within(new: dict[str, str], kinds: set[str]) -> Any:
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 
@@ -50,7 +52,7 @@ def _within(new: dict[str, str]) -> Any:
             def on_leave(self, before: Any, after: Any) -> Any:
                 if isinstance(before, cst.FormattedString):
                     quotes.pop()
-                if not isinstance(before, cst.BaseExpression):
+                if type(before).__name__ not in kinds:
                     return after
                 try:
                     code = cst.Module([]).code_for_node(before).strip()  # over several lines in `f"""`

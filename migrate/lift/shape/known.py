@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...facts.nodes import walk
@@ -56,13 +56,13 @@ class Known:
         start, _ = text.span(s)
         parts = [n for n in ast.iter_child_nodes(s) if not isinstance(n, ast.stmt)]
         stop = text.text.index(":", max(text.span(n)[1] for p in parts for n in walk(p) if hasattr(n, "lineno"))) + 1
-        lines = [line.rstrip() for line in lines_of(self._text(s, start, stop))]
+        lines = [line.rstrip() for line in lines_of(self._text(parts, start, stop))]
         return [lines[0].removeprefix("el"), *lines[1:]] if self._is_elif(s) else lines
 
     def _statement(self, s: ast.stmt) -> list[str]:
         written = self._rewritten(s)
         if written is None:
-            lines = block_lines(self.facts, [s], self._replaced(s))
+            lines = block_lines(self.facts, [s], self._replaced(s) if self._asks(s) else {})
             if not self._is_elif(s):
                 return lines
             at = next(i for i, line in enumerate(lines) if line.startswith("elif"))  # what stands above is another's
@@ -129,17 +129,18 @@ class Known:
             return any(self._leaves(n) for n in (s.body if answer else s.orelse))
         return isinstance(s, LEAVES)
 
-    def _asks(self, s: ast.stmt) -> bool:
-        return any(isinstance(n, ast.Name) and self._has(n) for n in walk(s))
+    def _asks(self, s: ast.AST) -> bool:
+        return bool(self.values) and any(isinstance(n, ast.Name) and self._has(n) for n in walk(s))
 
     def _has(self, name: ast.Name) -> bool:
         return name.id in self.values and self.facts.scopes.scope_of(name).lookup(name.id) is self.scope
 
-    def _text(self, node: ast.AST, start: int, stop: int) -> str:
+    def _text(self, nodes: Sequence[ast.AST], start: int, stop: int) -> str:
+        """What stands there, of which `nodes` are parts, with what is known in it."""
         found = self.facts.text.text[start:stop]
-        for (a, b), new in sorted(self._replaced(node).items(), reverse=True):
-            if start <= a and b <= stop:
-                found = found[: a - start] + new + found[b - start :]
+        replaced = {span: new for node in nodes if self._asks(node) for span, new in self._replaced(node).items()}
+        for (a, b), new in sorted(replaced.items(), reverse=True):
+            found = found[: a - start] + new + found[b - start :]
         return found
 
     def _replaced(self, node: ast.AST) -> dict[tuple[int, int], str]:
@@ -147,7 +148,7 @@ class Known:
         span = self.facts.text.span
         if isinstance(node, ast.IfExp) and (answer := self.answer(node.test)) is not None:
             branch = node.body if answer else node.orelse
-            return {span(node): self._text(branch, *span(branch))}
+            return {span(node): self._text([branch], *span(branch))}
         if isinstance(node, ast.BoolOp | ast.Compare | ast.UnaryOp) and (answer := self.answer(node)) is not None:
             return {span(node): str(answer)}
         if isinstance(node, ast.Name):

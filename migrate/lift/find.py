@@ -382,7 +382,9 @@ def _epochs(facts: Facts, loop: ast.For) -> tuple[str, ast.expr | None, ast.expr
     plain = isinstance(counted, ast.Call) and isinstance(counted.func, ast.Name) and counted.func.id == "range"
     if not (isinstance(counted, ast.Call) and (plain or counts_with_bar(facts, counted))):
         raise CannotLift(loop, "the epoch loop does not count with range()")
-    if not isinstance(loop.target, ast.Name) or (plain and counted.keywords) or not 1 <= len(counted.args) <= 2:
+    if not isinstance(loop.target, ast.Name):
+        raise CannotLift(loop, f"the epoch loop counts in `{ast.unparse(loop.target)}`, which is no plain name")
+    if (plain and counted.keywords) or not 1 <= len(counted.args) <= 2:
         raise CannotLift(loop, "the epoch loop does not count up by one")
     if len(counted.args) == 1:
         return loop.target.id, None, counted.args[0]

@@ -31,6 +31,8 @@ def pass_of_function(facts: Facts, f: ast.FunctionDef, call: ast.Call, entry: as
     result: ast.expr | None = None
     if isinstance(entry, ast.Assign) and entry.value is call and len(entry.targets) == 1:
         result = entry.targets[0]
+    elif isinstance(entry, ast.If | ast.For | ast.While | ast.Try | ast.With):
+        raise CannotLift(entry, f"{f.name}() is called within another statement of the epoch loop")
     elif not (isinstance(entry, ast.Expr) and entry.value is call):
         raise CannotLift(entry, f"the value of {f.name}() is used in an expression")
     body = f.body[1:] if ast.get_docstring(f, clean=False) is not None else f.body

@@ -1,0 +1,42 @@
+"""What the report says of a loop that is kept names what keeps it."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+SCRIPT = """
+import torch
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(8, 4)), batch_size=4)
+
+
+def train(epoch):
+    for (x,) in loader:
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+
+
+"""
+LOOPS = {
+    "for epoch in range(2):\n    if flags.train:\n        train(epoch)\n    print(epoch)\n": (
+        "train() is called within another statement of the epoch loop"
+    ),
+    "for state['epoch'] in range(2):\n    train(state['epoch'])\n": "counts in `state['epoch']`, which is no plain name",
+    "for epoch in range(0, 4, 2):\n    train(epoch)\n": "the epoch loop does not count up by one",
+    "for epoch in names:\n    train(epoch)\n": "the epoch loop does not count with range()",
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_why_the_loop_is_kept(loop):
+    result = migrate_text(SCRIPT + loop)
+    assert result.plan in ("loop", "none")
+    assert any(LOOPS[loop] in note.message for note in result.attention), result.attention
+
+
+def test_a_loop_that_is_lifted_has_no_reason():
+    result = migrate_text(SCRIPT + "for epoch in range(2):\n    train(epoch)\n")
+    assert result.plan == "module"
+    assert not any("the loop is kept" in note.message for note in result.attention)

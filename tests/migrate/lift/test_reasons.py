@@ -23,7 +23,7 @@ LOOPS = {
     "for epoch in range(2):\n    if flags.train:\n        train(epoch)\n    print(epoch)\n": (
         "train() is called within another statement of the epoch loop"
     ),
-    "for state['epoch'] in range(2):\n    train(state['epoch'])\n": "counts in `state['epoch']`, which is no plain name",
+    "for s['n'] in range(2):\n    train(s['n'])\n": "counts in `s['n']`, which is no plain name",
     "for epoch in range(0, 4, 2):\n    train(epoch)\n": "the epoch loop does not count up by one",
     "for epoch in names:\n    train(epoch)\n": "the epoch loop does not count with range()",
 }

@@ -21,7 +21,8 @@ LEGACY = {"Tensor", "FloatTensor", "LongTensor", "IntTensor", "DoubleTensor", "B
 USES = {"size", "shape", "view", "device", "dtype", "dim", "new_zeros", "float", "mean", "sum", "unsqueeze", "reshape"}
 # what may stand around a factory call and give a value that is not a tensor on the CPU
 MOVED = {"to", "cuda", "cpu", "type_as", "item", "tolist", "numpy", "xpu"}
-
+# what may be given such a tensor as it is
+ELSEWHERE = {"int", "float", "bool", "to", "to_device", "print", "len", "range", "move_to_device", "cuda"}
 LENGTHS = "pack_padded_sequence"  # takes them on the CPU alone
 
 
@@ -189,16 +190,4 @@ def _is_moved(call: ast.Call, file: File) -> bool:
 
 def _keeps_elsewhere(up: ast.Call, file: File) -> bool:
     name = up.func.attr if isinstance(up.func, ast.Attribute) else getattr(up.func, "id", "")
-    return name in (
-        "int",
-        "float",
-        "bool",
-        "to",
-        "to_device",
-        "print",
-        "len",
-        "range",
-        "move_to_device",
-        "cuda",
-        LENGTHS,
-    )
+    return name == LENGTHS or name in ELSEWHERE

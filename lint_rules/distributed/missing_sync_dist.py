@@ -11,6 +11,8 @@ from ..file import File, argument, is_constant, is_self, keyword, last_part, pas
 from ..rule import Finding, Rule
 from .guards import EVALUATION_METHODS, evaluation_step_of
 
+HOLDING = ("items", "values")  # of a dictionary of metrics
+
 
 class MissingSyncDist(Rule):
     code = "PTM402"
@@ -111,8 +113,8 @@ def _is_metric_of_loop(name: ast.Name, file: File) -> bool:
     for up in file.nodes.ancestors(name):
         if isinstance(up, ast.For) and any(isinstance(n, ast.Name) and n.id == name.id for n in walk(up.target)):
             over: ast.expr = up.iter
-            if isinstance(over, ast.Call) and last_part(over.func) in ("items", "values"):
-                over = over.func.value  # type: ignore[attr-defined]
+            if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr in HOLDING:
+                over = over.func.value
             parts = over.args if isinstance(over, ast.Call) and last_part(over.func) in ("enumerate", "zip") else [over]
             return any(isinstance(p, ast.Attribute) and is_self(root(p)) for p in parts)
     return False

@@ -30,6 +30,8 @@ TRAINING = {
     "on_train_batch_end",
     "forward",
 }
+LOGS = ("log", "log_dict")
+PARTIAL = ("functools.partial", "functools.partialmethod")
 
 
 class SyncLogging(Codemod):
@@ -74,7 +76,7 @@ class SyncLogging(Codemod):
         metrics = {m for c in facts.walk(ast.ClassDef) for m in self._metrics(facts, c)}
         for call in facts.walk(ast.Call):
             f = call.func
-            if not (isinstance(f, ast.Attribute) and f.attr in ("log", "log_dict") and isinstance(f.value, ast.Name)):
+            if not (isinstance(f, ast.Attribute) and f.attr in LOGS and isinstance(f.value, ast.Name)):
                 continue
             name = self._another_name(facts, f.value)
             helper = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef)), None)
@@ -129,7 +131,7 @@ class SyncLogging(Codemod):
                     f = call.func
                     if _log_by_text(call) and ast.unparse(call.args[0]) in modules:
                         self._tell(facts, call, f"`{facts.short(call)}` in {name} is handed on")
-                    if not (isinstance(f, ast.Attribute) and f.attr in ("log", "log_dict")):
+                    if not (isinstance(f, ast.Attribute) and f.attr in LOGS):
                         continue
                     called = self._another_name(facts, f.value) if isinstance(f.value, ast.Name) else f.value
                     if (called if isinstance(called, str) else ast.unparse(called)) not in modules:
@@ -176,7 +178,7 @@ class SyncLogging(Codemod):
             scope = facts.scopes.scope_of(f).lookup(f.id)
             values = facts.devices.assigned(f.id, scope) if scope is not None else None
             f = values[0] if values and len(values) == 1 else None
-        if not (isinstance(f, ast.Attribute) and f.attr in ("log", "log_dict") and facts.classes.is_self(f.value)):
+        if not (isinstance(f, ast.Attribute) and f.attr in LOGS and facts.classes.is_self(f.value)):
             return False
         own = any(f.attr in facts.classes.methods(d) for d in facts.classes.kin(c))
         return not own or isinstance(f.value, ast.Call)
@@ -185,16 +187,14 @@ class SyncLogging(Codemod):
         """What a class calls `self.log` beside that: `self.record = functools.partial(self.log, on_epoch=True)`."""
         own = ((t, s.value) for s in c.body if isinstance(s, ast.Assign) for t in s.targets)
         for target, value in [*own, *_stores(c)]:
-            full = facts.names.resolve(value.func) if isinstance(value, ast.Call) else None
-            made = full in ("functools.partial", "functools.partialmethod")
-            if made and any(k.arg in ("sync_dist", None) for k in value.keywords):  # type: ignore[attr-defined]
-                continue
-            what = next(iter(value.args), None) if made else value  # type: ignore[attr-defined]
-            known = (facts.names.resolve(what) or "") if what is not None else ""
-            of_self = made and isinstance(what, ast.Attribute) and facts.classes.is_self(what.value)
-            if known.endswith((".LightningModule.log", ".LightningModule.log_dict")) or (
-                of_self and what.attr in ("log", "log_dict")  # type: ignore[union-attr]
-            ):
+            what, of_self = value, False
+            if isinstance(value, ast.Call) and facts.names.resolve(value.func) in PARTIAL and value.args:
+                if any(k.arg in ("sync_dist", None) for k in value.keywords):
+                    continue
+                what = value.args[0]
+                of_self = isinstance(what, ast.Attribute) and what.attr in LOGS and facts.classes.is_self(what.value)
+            known = facts.names.resolve(what) or ""
+            if of_self or known.endswith((".LightningModule.log", ".LightningModule.log_dict")):
                 yield target.id if isinstance(target, ast.Name) else getattr(target, "attr", "")
 
     def _is_handed_on(self, facts: Facts, c: ast.ClassDef, a: ast.AST) -> bool:
@@ -203,7 +203,7 @@ class SyncLogging(Codemod):
             what = _log_by_text(a)
             own = any(what in facts.classes.methods(d) for d in facts.classes.kin(c))
             return what is not None and facts.classes.is_self(a.args[0]) and not own
-        if not isinstance(a, ast.Attribute) or a.attr not in ("log", "log_dict"):
+        if not isinstance(a, ast.Attribute) or a.attr not in LOGS:
             return False
         if not facts.classes.is_self(a.value) or not isinstance(a.ctx, ast.Load):
             return False
@@ -264,7 +264,7 @@ def _log_by_text(call: ast.Call) -> str | None:
     """`"log"` of `getattr(self, "log")`."""
     got = isinstance(call.func, ast.Name) and call.func.id == "getattr" and len(call.args) > 1
     what = getattr(call.args[1], "value", None) if got else None
-    return what if what in ("log", "log_dict") else None
+    return what if what in LOGS else None
 
 
 def _stores(c: ast.ClassDef) -> Iterator[tuple[ast.Attribute, ast.expr]]:

@@ -120,10 +120,10 @@ def _chosen(facts: Facts, branch: ast.If, first: ast.Call, second: ast.Call) -> 
 def _either(facts: Facts, one: ast.expr, other: ast.expr, test: str) -> str:
     if ast.dump(one) == ast.dump(other):
         return facts.text.get(one)
-    lists = isinstance(one, ast.List) and isinstance(other, ast.List) and len(one.elts) == len(other.elts)
-    if lists and not any(isinstance(e, ast.Starred) for e in (*one.elts, *other.elts)):  # type: ignore[attr-defined]
-        pairs = zip(one.elts, other.elts, strict=True)  # type: ignore[attr-defined]
-        return f"[{', '.join(_either(facts, a, b, test) for a, b in pairs)}]"
+    if isinstance(one, ast.List) and isinstance(other, ast.List) and len(one.elts) == len(other.elts):
+        pairs = [*zip(one.elts, other.elts, strict=True)]
+        if not any(isinstance(e, ast.Starred) for pair in pairs for e in pair):
+            return f"[{', '.join(_either(facts, a, b, test) for a, b in pairs)}]"
     return " ".join(f"{_operand(facts, one)} if {test} else {facts.text.get(other)}".split())
 
 

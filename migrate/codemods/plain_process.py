@@ -25,12 +25,13 @@ from ..facts.distribution import (
 )
 from ..facts.effects import only_asks
 from ..facts.handles import statements_of
+from ..facts.nodes import walk
 from ..facts.operands import ATOM, closed
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod, assigns_itself
 from .in_strings import InStrings
-from .rewrites import source, statement, take_argument, take_branch, take_value
+from .rewrites import body_only, source, statement, take_argument, take_branch, take_value
 
 REDUCES = {f"torch.distributed.{n}" for n in ("all_reduce", "reduce", "broadcast", "barrier")}
 WHY = "the runtime starts and connects the processes"
@@ -41,6 +42,7 @@ OF_WRAPPERS = dict.fromkeys(
     "require_forward_param_sync find_unused_parameters device_ids output_device reducer".split(),
     OF_A_WRAPPER,
 ) | {"register_comm_hook": "gradients are sent as they are now; DDPStrategy(ddp_comm_hook=...) has a hook again"}
+OPTIONS = {"self", "args", "opt", "opts", "options", "config", "cfg", "conf", "params", "hparams"}  # hold no tensor
 CUTS = re.compile(r"""["']module\.["']""")
 
 
@@ -61,6 +63,7 @@ class PlainProcess(Codemod):
                 says = "needs DeepSpeed's engine set up for it; torch.utils.checkpoint goes with any strategy"
                 self._tell(facts, call, f"`{facts.short(call)}`: {says}")
         yield from self._wrappers(facts, found)
+        yield from self._card_blocks(facts)
         if not found.by_hand:
             yield from self._cards(facts, found)
             for call, full in found.full.items():
@@ -168,6 +171,18 @@ class PlainProcess(Codemod):
             if full == "torch.cuda.set_device" and isinstance(holder, ast.Expr):
                 says = f"`{facts.short(call)}` removed: the runtime chooses the device"
                 yield Change(holder, self.edit(facts, call, says), None, (holder,))
+
+    def _card_blocks(self, facts: Facts) -> Iterator[Change]:
+        """`with torch.cuda.device(args.gpu):`, which raises without CUDA; a library's or a tensor's stays."""
+        if facts.is_library or "cuda" not in facts.text.text:
+            return
+        for s in facts.walk(ast.With):
+            item, call = s.items[0], s.items[0].context_expr
+            if len(s.items) > 1 or item.optional_vars is not None or not isinstance(call, ast.Call):
+                continue
+            if facts.names.resolve(call.func) == "torch.cuda.device" and not _of_a_tensor(facts, call):
+                says = f"`with {facts.short(call)}:` removed: the runtime chooses the device"
+                yield Change(s, self.edit(facts, call, says), body_only, (item,))
 
     # -- statements ------------------------------------------------------------------------------------------
 
@@ -349,3 +364,13 @@ def _given_before(facts: Facts, s: ast.Assign) -> bool:
 
 
 __all__ = ["GATHERS", "WRAPPERS", "PlainProcess"]
+
+
+def _of_a_tensor(facts: Facts, call: ast.Call) -> bool:
+    """`torch.cuda.device(x.device)`, also by a name."""
+    given = [n for a in call.args for n in walk(a)]
+    for name in [n for n in given if isinstance(n, ast.Name)]:
+        scope = facts.scopes.scope_of(name).lookup(name.id)
+        given += [n for v in (facts.devices.assigned(name.id, scope) or [] if scope else []) for n in walk(v)]
+    asked = (n for n in given if isinstance(n, ast.Attribute) and n.attr in ("device", "get_device"))
+    return any(not (isinstance(n.value, ast.Name) and n.value.id in OPTIONS) for n in asked)

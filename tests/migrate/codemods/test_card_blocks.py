@@ -1,0 +1,73 @@
+"""`with torch.cuda.device(...)` of a script: the runtime chooses the device, and without CUDA it raises."""
+
+import pytest
+from helpers import check, check_unchanged, dedent
+
+SCRIPT = """
+import torch
+from torch import cuda as card
+
+def main(args):
+    model = torch.nn.Linear(2, 2)
+{}
+
+
+if __name__ == "__main__":
+    main(options())
+"""
+TRAINS = """
+    {}
+        loss = model(torch.ones(1, 2)).sum()  # its loss
+        loss = loss * 2
+    print(loss)"""
+PLAIN = """
+    {}loss = model(torch.ones(1, 2)).sum()  # its loss
+    loss = loss * 2
+    print(loss)"""
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        "with torch.cuda.device(args.gpu_index):",
+        "with torch.cuda.device(0):",
+        "with card.device(args.device):",
+        "# a no-op for a negative number\n    with torch.cuda.device(args.gpu):",
+    ],
+)
+def test_the_block_goes_and_its_body_stays(opened):
+    above = opened.rpartition("with ")[0]
+    check(SCRIPT.format(TRAINS.format(opened)), SCRIPT.format(PLAIN.format(above)), select="PTM420")
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        "with torch.cuda.device(model.weight.device):",
+        "with torch.cuda.device(model.weight.get_device()):",
+        "where = model.weight.device\n    with torch.cuda.device(where):",
+        "with torch.cuda.device_of(model.weight):",
+        "with torch.cuda.device(0), torch.no_grad():",
+        "with torch.cuda.device(0) as chosen:",
+        "with args.cuda.device(0):",
+        "with torch.cuda.stream(args.stream):",
+    ],
+)
+def test_what_chooses_no_card_or_more_stays(opened):
+    check_unchanged(SCRIPT.format(TRAINS.format(opened)), select="PTM420")
+
+
+def test_a_library_is_left_its_own():
+    library = """
+        import torch
+
+        def run(net, x, device):
+            with torch.cuda.device(device):
+                return net(x)
+        """
+    check_unchanged(dedent(library), select="PTM420")
+
+
+def test_a_block_of_moves_alone_goes_with_them():
+    moves = "    with torch.cuda.device(args.gpu):\n        model.cuda()\n    print(model)"
+    check(SCRIPT.format(moves), SCRIPT.format("    print(model)"), select="PTM420,PTM101,PTM102")

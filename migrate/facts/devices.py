@@ -322,19 +322,22 @@ class Devices:
             return f.value
         return None
 
-    def is_host(self, node: ast.expr) -> bool:
+    def is_host(self, node: ast.expr, within: tuple[str, ...] = ()) -> bool:
         """Whether the expression is the CPU and nothing else: as with `.cpu()`, what is brought there is wanted there.
 
-        A name that is only ever given the CPU is the script's device where the script names no other.
+        A name that is only ever given the CPU is the script's device where the script names no other. `within`: names
+        whose values are being asked for; `device = torch.device(device)` says nothing new.
         """
         if isinstance(node, ast.Constant):
             return isinstance(node.value, str) and node.value.startswith("cpu")
         if isinstance(node, ast.Call):
-            return self.names.resolve(node.func) == "torch.device" and bool(node.args) and self.is_host(node.args[0])
-        if isinstance(node, ast.Name) and self.names_others:
-            scope = self.scopes.scope_of(node).lookup(node.id)
+            made = self.names.resolve(node.func) == "torch.device" and bool(node.args)
+            return made and self.is_host(node.args[0], within)
+        if isinstance(node, ast.Name) and self.names_others and node.id not in within:
+            scope, own = self.scopes.scope_of(node).lookup(node.id), (*within, node.id)
             values = self.assigned(node.id, scope) if scope is not None and node.id not in scope.params else None
-            return bool(values) and all(not isinstance(v, ast.Name) and self.is_host(v) for v in values or ())
+            others = [v for v in values or () if not any(isinstance(n, ast.Name) and n.id == node.id for n in walk(v))]
+            return bool(others) and all(not isinstance(v, ast.Name) and self.is_host(v, own) for v in others)
         return False
 
     def is_text(self, node: ast.expr) -> bool:

@@ -118,3 +118,19 @@ def test_a_number_of_something_else(source):
     facts = Facts("import torch\n" + source)
     call = next(c for c in facts.walk(ast.Call) if isinstance(c.func, ast.Attribute) and c.func.attr == "to")
     assert facts.devices.moved(call) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "is_host"),
+    [
+        ("device = 'cpu'\ndevice = torch.device(device)", True),
+        ("device = 'cuda:0'\ndevice = torch.device(device)", False),
+        ("device = torch.device(device)", False),  # from elsewhere
+        ("device = torch.device(other)\nother = torch.device(device)", False),
+        ("device = torch.device(other)\nother = 'cpu'", True),
+    ],
+)
+def test_a_device_that_is_made_of_itself(given, is_host):
+    facts = Facts(f"import torch\n{given}\ny.cuda()\nx.to(device)\n")
+    last = max(facts.walk(ast.Call), key=lambda c: c.lineno)
+    assert facts.devices.is_host(last.args[0]) is is_host

@@ -25,7 +25,6 @@ from ..facts.distribution import (
 )
 from ..facts.effects import only_asks
 from ..facts.handles import statements_of
-from ..facts.nodes import walk
 from ..facts.operands import ATOM, closed
 from ..facts.script import Facts
 from ..report import Note
@@ -42,7 +41,6 @@ OF_WRAPPERS = dict.fromkeys(
     "require_forward_param_sync find_unused_parameters device_ids output_device reducer".split(),
     OF_A_WRAPPER,
 ) | {"register_comm_hook": "gradients are sent as they are now; DDPStrategy(ddp_comm_hook=...) has a hook again"}
-OPTIONS = {"self", "args", "opt", "opts", "options", "config", "cfg", "conf", "params", "hparams"}  # hold no tensor
 CUTS = re.compile(r"""["']module\.["']""")
 
 
@@ -180,7 +178,9 @@ class PlainProcess(Codemod):
             item, call = s.items[0], s.items[0].context_expr
             if len(s.items) > 1 or item.optional_vars is not None or not isinstance(call, ast.Call):
                 continue
-            if facts.names.resolve(call.func) == "torch.cuda.device" and not _of_a_tensor(facts, call):
+            chooses = facts.names.resolve(call.func) == "torch.cuda.device"
+            where = argument_at(call, "device", 0) if chooses else None
+            if where is not None and facts.devices.says_where(where):
                 says = f"`with {facts.short(call)}:` removed: the runtime chooses the device"
                 yield Change(s, self.edit(facts, call, says), body_only, (item,))
 
@@ -364,13 +364,3 @@ def _given_before(facts: Facts, s: ast.Assign) -> bool:
 
 
 __all__ = ["GATHERS", "WRAPPERS", "PlainProcess"]
-
-
-def _of_a_tensor(facts: Facts, call: ast.Call) -> bool:
-    """`torch.cuda.device(x.device)`, also by a name."""
-    given = [n for a in call.args for n in walk(a)]
-    for name in [n for n in given if isinstance(n, ast.Name)]:
-        scope = facts.scopes.scope_of(name).lookup(name.id)
-        given += [n for v in (facts.devices.assigned(name.id, scope) or [] if scope else []) for n in walk(v)]
-    asked = (n for n in given if isinstance(n, ast.Attribute) and n.attr in ("device", "get_device"))
-    return any(not (isinstance(n.value, ast.Name) and n.value.id in OPTIONS) for n in asked)

@@ -71,3 +71,9 @@ def test_a_library_is_left_its_own():
 def test_a_block_of_moves_alone_goes_with_them():
     moves = "    with torch.cuda.device(args.gpu):\n        model.cuda()\n    print(model)"
     check(SCRIPT.format(moves), SCRIPT.format("    print(model)"), select="PTM420,PTM101,PTM102")
+
+
+def test_the_choice_of_a_card_goes_with_its_last_block():
+    chosen = 'import torch\ndevice = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n'
+    block = "with torch.cuda.device(device):\n    run()\n"
+    check(chosen + block, "import torch\nrun()\n", select="PTM420,PTM101,PTM102")

@@ -37,7 +37,7 @@ def test_the_choice_goes_with_its_last_use(chosen):
         "h = torch.zeros(3).to(device)",
         "def later():\n    return device",
         "print(f'on {device}')",
-        "with torch.cuda.device(device):\n    pass",
+        "with torch.cuda.device(device), open('log'):\n    pass",
         "save(locals(), device=device)",
     ],
 )

@@ -20,6 +20,7 @@ from .name_local_functions import NameLocalFunctions
 from .old_idioms import DataZero, OldIdioms, RemoveVariables
 from .once import Once
 from .place_like_inputs import PlaceLikeInputs
+from .plain_optimizers import PlainOptimizers
 from .plain_parallel import PlainParallel
 from .plain_process import PlainProcess
 from .register_buffers import RegisterBuffers
@@ -41,6 +42,7 @@ ALWAYS: tuple[type[Codemod], ...] = (
     NameLocalFunctions,
     PlainProcess,
     PlainParallel,
+    PlainOptimizers,
     RemoveSamplers,
     RemoveVariables,
     OldIdioms,

@@ -24,7 +24,7 @@ from ..report import Note
 from .base import Change, Codemod
 from .once import ASKS
 from .plain_numbers import PlainNumbers, stands_alone
-from .rank_guards import done_once, evaluates, loads_state, sent_to_all, there_for_all
+from .rank_guards import chosen_and_sent, done_once, evaluates, loads_state, sent_to_all, there_for_all
 from .rewrites import body_only, first_gone, source, take_branch, take_branch_bare, take_elif, without_condition
 from .unread_options import seen_whole
 
@@ -162,10 +162,26 @@ class PlainBranches(Codemod):
                 take = take_branch_bare(field) if alone else take_branch(field)
                 yield Change(node, self.edit(facts, node, says), take, (node.test, other))
                 continue
+            if isinstance(node, ast.IfExp) and (choice := self._sent_choice(facts, node)) is not None:
+                inside.update(walk(node))
+                yield choice
+                continue
             asks = _is_condition(node) or node in tests or self._is_shuffle(facts, node)
             if asks and (changes := list(self._condition(facts, node, node in tests))):
                 inside.update(walk(node))
                 yield from changes
+
+    def _sent_choice(self, facts: Facts, node: ast.IfExp) -> Change | None:
+        """`names = [x] if rank == 0 else [None]`, which rank 0 sent the others."""
+        zero = self.worlds.by_rank(node.test)
+        sent = chosen_and_sent(facts, node) if zero is not None else None
+        if sent is None:
+            return None
+        field, other = ("body", node.orelse) if zero else ("orelse", node.body)
+        says = f"every process computes `{sent}`, which rank 0 sent the others"
+        self._tell(facts, node, f"`if {facts.short(node.test)}` removed: {says}")
+        edit = self.edit(facts, node, f"`{facts.short(node.test)}` removed: nothing is sent to others any more")
+        return Change(node, edit, take_branch(field), (node.test, other))
 
     def _counts_more(self, test: ast.expr) -> bool:
         """Whether a test asks for other numbers, too: `total % (batch * world_size) == 0`."""

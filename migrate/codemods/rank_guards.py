@@ -131,10 +131,21 @@ def sent_to_all(facts: Facts, branch: ast.If) -> str | None:
     parent = facts.scopes.parents.get(branch)
     if isinstance(parent, ast.If) and parent.orelse == [branch]:
         return None
-    scope = facts.scopes.scope_of(branch)
     given = {name for s in branch.body for n in walk(s) if (name := _changed(n)) is not None}
+    return _sent_below(facts, branch, given)
+
+
+def chosen_and_sent(facts: Facts, choice: ast.IfExp) -> str | None:
+    """The name of `names = [x] if rank == 0 else [None]` that a later broadcast sends."""
+    s = facts.scopes.statement_of(choice)
+    return _sent_below(facts, s, {name for n in walk(s) if (name := _changed(n)) is not None})
+
+
+def _sent_below(facts: Facts, above: ast.stmt, given: set[str]) -> str | None:
+    """Which of the names that a statement gives values a broadcast below it in the same function sends."""
+    scope = facts.scopes.scope_of(above)
     for call in facts.walk(ast.Call) if given else ():
-        if facts.names.resolve(call.func) not in SENDS or call.lineno <= branch.lineno:
+        if facts.names.resolve(call.func) not in SENDS or call.lineno <= above.lineno:
             continue
         what = argument_at(call, "tensor", 0) or argument_at(call, "object_list", 0)
         if not isinstance(what, ast.Name) or facts.scopes.scope_of(call) is not scope:

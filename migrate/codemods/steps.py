@@ -50,7 +50,10 @@ class ZeroedByTrainer(Codemod):
                     yield Change(s, self.edit(facts, s, says), None, (s,))
 
     def _zeroes(self, facts: Facts, s: ast.stmt) -> bool:
-        """`zero_grad()` of what may be an optimizer or a module."""
+        """`zero_grad()` of what may be an optimizer or a module, at every step or now and then."""
+        if isinstance(s, ast.If):
+            looks = not any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in walk(s.test))
+            return looks and not s.orelse and all(self._zeroes(facts, x) for x in s.body)
         func = s.value.func if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) else None
         if not (isinstance(func, ast.Attribute) and func.attr == "zero_grad"):
             return False

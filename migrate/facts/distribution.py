@@ -392,7 +392,7 @@ class Distribution:
         )
 
     def is_world_of(self, spawn: ast.Call, place: int) -> bool:
-        """Whether an argument that spawned functions get is how many there are: `world_size`, given as nprocs too."""
+        """Whether an argument that spawned functions get is how many there are: it is given as nprocs, too."""
         fn, given, n = (argument_at(spawn, name, i) for i, name in enumerate(("fn", "args", "nprocs")))
         scope = self.facts.scopes.scope_of(spawn).lookup(fn.id) if isinstance(fn, ast.Name) else None
         made = scope.stores.get(fn.id, []) if scope is not None and isinstance(fn, ast.Name) else []
@@ -400,7 +400,8 @@ class Distribution:
             return False
         names = [a.arg for a in (*made[0].args.posonlyargs, *made[0].args.args)][1:]
         alike = isinstance(given, ast.Tuple | ast.List) and ast.unparse(given.elts[place]) == ast.unparse(n)
-        return alike and place < len(names) and WORLD_NAME.match(names[place]) is not None
+        named = place < len(names) and WORLD_NAME.match(names[place]) is not None
+        return alike and place < len(names) and (named or not isinstance(n, ast.Constant))
 
     def _gives_world(self, c: ast.Call) -> bool:
         """`ngpus_per_node = torch.cuda.device_count()`"""

@@ -163,7 +163,9 @@ class GivenValues:
             return Known(world.rank, True)
         given = argument_at(spawn, "args", 1)
         if isinstance(given, ast.Tuple | ast.List) and at - 1 < len(given.elts):
-            return given.elts[at - 1]
+            passed, n = given.elts[at - 1], argument_at(spawn, "nprocs", 2)
+            counts = n is not None and not isinstance(n, ast.Constant) and ast.unparse(n) == ast.unparse(passed)
+            return Known(world.size, True) if counts else passed
         return default_of(f, name)
 
     @cached_property

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .arguments import argument_at
+from .arguments import argument_at, default_of
 from .nodes import FUNCTIONS, walk
 
 if TYPE_CHECKING:
@@ -90,6 +90,12 @@ class Normalised:
         with_default = {a.arg for a in places[len(places) - len(args.defaults) :]}
         return name in with_default | {a.arg for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d}
 
+    def _is_plain(self, name: ast.Name) -> bool:
+        """A parameter that is a flag, a number or a text where nothing else is given."""
+        scope = self.facts.scopes.scope_of(name).lookup(name.id)
+        given = default_of(scope.node, name.id) if scope is not None and name.id in scope.params else None  # type: ignore[arg-type]
+        return isinstance(given, ast.Constant) and given.value is not None
+
     def _is_kept(self, call: ast.Call) -> bool:
         """Whether it makes something that a module keeps."""
         s = next((u for u in self.facts.scopes.ancestors(call) if isinstance(u, ast.stmt)), None)
@@ -118,11 +124,11 @@ class Normalised:
             if isinstance(n, FUNCTIONS) and n.name == name:
                 yield n
             elif isinstance(n, ast.Assign | ast.AnnAssign) and n.value is not None:
-                targets = n.targets if isinstance(n, ast.Assign) else [n.target]
-                if any(_own(t) == name for t in targets):
-                    value = n.value
+                for target in n.targets if isinstance(n, ast.Assign) else [n.target]:
+                    value = _part(target, n.value, name)
                     is_given = isinstance(value, ast.Name) and self._definition(value) is None
-                    yield self.facts.tree if is_given else value
+                    if value is not None and not (isinstance(value, ast.Name) and self._is_plain(value)):
+                        yield self.facts.tree if is_given else value
             elif isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "add_module":
                 yield from (n.args[1] for key in n.args[:1] if len(n.args) == 2 and _is_text(key, name))
 
@@ -143,9 +149,22 @@ def _own(node: ast.AST) -> str:
     return node.attr if is_own else ""  # type: ignore[attr-defined]
 
 
+def _part(target: ast.AST, value: ast.expr, name: str) -> ast.expr | None:
+    """What `self.name` gets of `self.name = value`, or of `self.other, self.name = a, value`."""
+    if not isinstance(target, ast.Tuple | ast.List):
+        return value if _own(target) == name else None
+    at = next((i for i, t in enumerate(target.elts) if any(_own(n) == name for n in walk(t))), None)
+    if at is None:
+        return None
+    alike = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
+    starred = any(isinstance(e, ast.Starred) for e in (*target.elts, *getattr(value, "elts", ())))
+    return _part(target.elts[at], value.elts[at], name) if alike and not starred else value  # type: ignore[attr-defined]
+
+
 def _is_text(node: ast.AST, text: str) -> bool:
     return isinstance(node, ast.Constant) and node.value == text
 
 
 def _stores_own(s: ast.Assign | ast.AnnAssign) -> bool:
-    return any(_own(t) for t in (s.targets if isinstance(s, ast.Assign) else [s.target]))
+    targets = s.targets if isinstance(s, ast.Assign) else [s.target]
+    return any(_own(e) for t in targets for e in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t]))

@@ -229,6 +229,32 @@ def test_what_counts_nothing_and_does_not_reenter_is_left(made, called):
 
 
 @pytest.mark.parametrize(
+    ("made", "counts"),
+    [
+        ("self.act, self.block = nn.ReLU(), nn.BatchNorm1d(4)", True),
+        ("(self.block, self.act), self.k = (nn.BatchNorm1d(4), nn.ReLU()), 3", True),
+        ("self.block, self.act = nn.Linear(4, 4), nn.BatchNorm1d(4)", False),
+        ("self.block, *self.rest = parts()", True),
+    ],
+)
+def test_a_part_of_several_that_are_assigned_at_once(made, counts):
+    """DenseNet's layers are: their statistics were counted twice, without a word."""
+    source = net(made, "return checkpoint(self.block, x)") + "\n\ndef parts():\n    return nn.BatchNorm1d(4), 3\n"
+    assert ("batch_norm_once" in migrated(source, "PTM520").text) is counts
+
+
+def test_a_flag_is_no_batch_norm():
+    """Nothing of the runtime's own comes into a file of layer norms alone."""
+    made = "self.use_checkpoint = use_checkpoint\n        self.layers = nn.ModuleList([nn.LayerNorm(4)])"
+    called = "for layer in self.layers:\n            x = checkpoint(layer, x) if self.use_checkpoint else layer(x)"
+    source = net(made, called)
+    flagged = source.replace("def __init__(self)", "def __init__(self, use_checkpoint=False)")
+    given = source.replace("def __init__(self)", "def __init__(self, use_checkpoint)")
+    assert "batch_norm_once" not in migrated(flagged, "PTM520").text
+    assert "batch_norm_once" in migrated(given, "PTM520").text
+
+
+@pytest.mark.parametrize(
     ("asked", "counts"), [(", track_running_stats=True", True), ("", False), (", 1e-5, 0.1, True", False)]
 )
 def test_instance_norm_counts_where_it_is_asked_to(asked, counts):

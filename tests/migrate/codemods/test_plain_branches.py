@@ -451,6 +451,8 @@ def test_what_rank_0_loads_for_all_every_rank_loads(body, goes):
         ("x = torch.zeros(1)\nif rank == 0:\n    x += check(net)\ndist.broadcast(x, 0)\nstep(x)", "x = torch.zeros(1)\nx += check(net)\nstep(x)"),
         ("f = [None]\nif rank == 0:\n    f = [check(net)]\nelse:\n    wait()\ndist.broadcast_object_list(f, src=0)\nstep(f)", "f = [None]\nf = [check(net)]\nstep(f)"),
         ("v = 0\nif dist.get_rank() == 0:\n    v = check(net)\nt = torch.tensor(v)\ndist.broadcast(t, 0)\nstep(t)", "v = 0\nv = check(net)\nt = torch.tensor(v)\nstep(t)"),
+        ("f = [check(net)] if rank == 0 else [None]\ndist.broadcast_object_list(f, src=0)\nstep(f)", "f = [check(net)]\nstep(f)"),
+        ("s = 3 if rank != 0 else check(net)\nt = torch.tensor(s)\ndist.broadcast(t, 0)\nstep(t)", "s = check(net)\nt = torch.tensor(s)\nstep(t)"),
         ("x = torch.zeros(1)\nif rank == 0 and late:\n    x.fill_(check(net))\ndist.broadcast(x, 0)\nstep(x)", "x = torch.zeros(1)\nif late:\n    x.fill_(check(net))\nstep(x)"),
     ],
 )  # fmt: skip
@@ -472,3 +474,9 @@ def test_what_rank_0_sent_the_others_all_compute(before, after):
 )
 def test_what_is_not_sent_stays_under_its_guard(before):
     assert "if is_global_zero():\n" in migrated(HEAD + INIT + before + "\n", select="PTM420").text
+
+
+@pytest.mark.parametrize("below", ["dist.broadcast(y, 0)", "step(x)", "def other(x):\n    dist.broadcast(x, 0)"])
+def test_what_is_not_sent_stays_rank_0s_choice(below):
+    result = migrated(f"{HEAD}{INIT}x = check(net) if rank == 0 else None\n{below}\n", select="PTM420")
+    assert "x = check(net) if is_global_zero() else None\n" in result.text

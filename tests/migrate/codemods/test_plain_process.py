@@ -52,6 +52,8 @@ INIT = "dist.init_process_group('nccl')\n"
         ("ngpus_per_node = torch.cuda.device_count()", "ngpus_per_node = 1"),
         ("n = torch.cuda.device_count()\nmp.spawn(work, args=(n, x), nprocs=n)", "n = 1\nwork(0, n, x)"),
         ("def work(rank, world_size, x):\n    f(world_size)\nmp.spawn(work, args=(args.n, 4), nprocs=args.n)", "def work(rank, world_size, x):\n    f(world_size)\nwork(0, 1, 4)"),
+        ("def work(rank, size, x):\n    f(x // size)\nmp.spawn(work, args=(n, 4), nprocs=n)", "def work(rank, size, x):\n    f(x)\nwork(0, 1, 4)"),
+        ("def work(rank, size, x):\n    f(x // size)\nmp.spawn(work, args=(n, 4), nprocs=m)", "def work(rank, size, x):\n    f(x // size)\nwork(0, n, 4)"),
         ("def work(rank, size, x):\n    f(size)\nmp.spawn(work, args=(4, 5), nprocs=4)", "def work(rank, size, x):\n    f(size)\nwork(0, 4, 5)"),
         ("print(f'{dist.get_rank()}/{dist.get_world_size():2d}: {x}')", "print(f'{0}/{1:2d}: {x}')"),
         ("print('at ' f'{loss.item() / dist.get_world_size():.3f}')", "print('at ' f'{loss.item() / 1:.3f}')"),

@@ -50,6 +50,14 @@ def test_zero_grad_goes_from_an_automatic_step():
     check(LIT + step.format("self.opt.zero_grad()\n        "), LIT + step.format(""), ["PTM505 line 5"])
 
 
+def test_zero_grad_now_and_then_in_an_automatic_step_goes_too():
+    step = "    def training_step(self, batch, i):\n        {}return self(batch)\n"
+    now = "if i % 4 == 0:\n            self.opt.zero_grad()\n        "
+    check(LIT + step.format(now), LIT + step.format(""), ["PTM505 line 5"])
+    check_unchanged(LIT + step.format(now.replace("i % 4 == 0", "self.is_late(i)")))
+    check_unchanged(LIT + step.format(now.replace("        self.opt", "        self.n += 1\n            self.opt")))
+
+
 def test_the_name_of_the_optimizer_goes_with_its_last_use():
     step = "    def training_step(self, batch, i):\n        {}return self(batch)\n"
     taken = "opt = self.optimizers()\n        "

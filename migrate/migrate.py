@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from .codemods.amp_in_modules import AmpInModules
-from .codemods.base import Change, NotFound, apply
+from .codemods.base import Change, Codemod, NotFound, apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.keep_loop import KeepLoop
 from .codemods.mend_async import mend
 from .codemods.old_idioms import DataZero
 from .codemods.once import NAMES, Once, names_read
 from .codemods.plain_branches import PlainBranches
+from .codemods.sampler_pairs import SamplerPairs
 from .codemods.split_steps import SplitSteps
 from .codemods.synced_norms import told as told_norms
 from .collection import uncollected
@@ -40,6 +41,9 @@ from .unread_devices import still_read, without_unread_devices
 from .unread_imports import without_unread_imports
 from .unread_parameters import without_unread_parameters
 
+# what others do with `.item()` they do with `.data[0]`, and with a sampler of two what they do with one
+FIRST: tuple[tuple[type[Codemod], str], ...] = (DataZero, "data"), (SamplerPairs, "DistributedSampler")
+
 
 def migrate_text(
     text: str,
@@ -62,11 +66,7 @@ def migrate_text(
 
 
 def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewhere: Elsewhere | None) -> Result:
-    mended, first = mend(text)
-    facts = Facts(mended)
-    if options.wants(DataZero.code) and "data" in mended and (scalars := list(DataZero().plan(facts))):
-        mended = apply(facts, scalars)  # first: what others do with `.item()` they do with these
-        facts, first = Facts(mended), [*first, *(c.edit for c in scalars)]
+    facts, mended, first = _mended(text, options)
     facts.checkpoint, facts.ours = frozenset(options.checkpoint), options.framework == "ptmigrate"
     if elsewhere is not None:
         _know(facts, elsewhere)
@@ -107,6 +107,17 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
     except NotFound as missing:
         notes = [Note(e.line, e.column, e.code, f"the file is left as it is: {e.message}") for e in missing.edits]
         return _with_left_over(Result(text, "refused", [], notes), Facts(text), options)
+
+
+def _mended(text: str, options: Options) -> tuple[Facts, str, list[Edit]]:
+    """The file with what all others are to find in today's form: each on the line that it had."""
+    mended, told = mend(text)
+    facts = Facts(mended)
+    for kind, word in FIRST:
+        if options.wants(kind.code) and word in mended and (changes := list(kind().plan(facts))):
+            mended = apply(facts, changes)
+            facts, told = Facts(mended), [*told, *(c.edit for c in changes)]
+    return facts, mended, told
 
 
 def _without_unread(result: Result, original: Facts, after: Facts, options: Options, is_script: bool) -> Facts:

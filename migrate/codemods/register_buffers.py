@@ -110,7 +110,7 @@ class RegisterBuffers(Codemod):
         facts.buffered.update(walk(s))
         names = ", ".join(f'"{name}"' for name in made)
         says = f"`self.register_buffer(...)` of {names}: they move with the module; new keys in the state dict"
-        return [*self._placed(facts, s), Change(s, self.edit(facts, s, says), registered(list(made)))]  # type: ignore[arg-type]
+        return [*self._placed(facts, s), Change(s, self.edit(facts, s, says), registered(set(made)))]  # type: ignore[arg-type]
 
     # -- one attribute ---------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from .restored_shuffle import (
     said_by,
 )
 from .rewrites import change_call, change_dict, else_only, first_gone, source
-from .sampler_arguments import SAMPLER
+from .sampler_arguments import SAMPLER, draws_all
 from .sampler_classes import class_changes
 from .sampler_entries import WHY, entry_changes, told_off, without
 from .sampler_uses import Use, is_none, is_text, use_of, uses_of_attribute, uses_of_name
@@ -42,7 +42,7 @@ class RemoveSamplers(Codemod):
         self._some_kept = False
         if self._told_not_to(facts):
             return
-        made = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) == SAMPLER and not _is_of_one(c)]
+        made = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) == SAMPLER and not draws_all(c)]
         handled: set[ast.Call] = set()
         for branch in facts.walk(ast.If):
             yield from self._other_branch(facts, branch, handled)
@@ -303,8 +303,3 @@ class RemoveSamplers(Codemod):
 
 _SAMPLER_PARAMETERS = ("dataset", "num_replicas", "rank", "shuffle", "seed", "drop_last")
 _LOADER_PARAMETERS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
-
-
-def _is_of_one(call: ast.Call) -> bool:
-    replicas, rank = argument_at(call, "num_replicas", 1), argument_at(call, "rank", 2)
-    return [getattr(replicas, "value", None), getattr(rank, "value", None)] == [1, 0]

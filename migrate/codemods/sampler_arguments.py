@@ -5,11 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from ..facts.arguments import argument
+from ..facts.arguments import argument, argument_at
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 
 SAMPLER = "torch.utils.data.DistributedSampler"
+
+
+def draws_all(call: ast.Call) -> bool:
+    """Whether a DistributedSampler is that of one process."""
+    replicas, rank = argument_at(call, "num_replicas", 1), argument_at(call, "rank", 2)
+    return [getattr(replicas, "value", None), getattr(rank, "value", None)] == [1, 0]
 
 
 def reads_in_function(facts: Facts, read: ast.expr) -> list[ast.expr] | None:

@@ -35,6 +35,8 @@ def module(init: str, more: str = "", base: str = "nn.Module") -> str:
         ("self.a = torch.ones(1); self.n = 3", 'self.register_buffer("a", torch.ones(1)); self.n = 3'),
         ("self.a, self.b = torch.ones(1).cuda(), torch.eye(2, device='cuda')  # two", 'self.register_buffer("a", torch.ones(1)); self.register_buffer("b", torch.eye(2))  # two'),
         ("(self.a, self.b) = (torch.ones(1),\n    torch.ones(2)); self.n = 3", 'self.register_buffer("a", torch.ones(1)); self.register_buffer("b", torch.ones(2)); self.n = 3'),
+        ("self.a, self.n, k = torch.ones(1), 3, n  # three", 'self.register_buffer("a", torch.ones(1)); self.n = 3; k = n  # three'),
+        ("p, self.a = nn.Parameter(x), torch.ones(1); go()", 'p = nn.Parameter(x); self.register_buffer("a", torch.ones(1)); go()'),
         ("self.a = torch.ones(1)\nself.b, self.c = self.a * 2, torch.ones(2)", 'self.register_buffer("a", torch.ones(1))\nself.register_buffer("b", self.a * 2); self.register_buffer("c", torch.ones(2))'),
     ],
 )  # fmt: skip
@@ -46,7 +48,11 @@ def test_kept_tensors_become_buffers(before, after):
     "line",
     [
         "self.a, self.training = torch.ones(1), torch.ones(2)",  # a name that every module has
-        "self.a, self.b = torch.ones(1), 3",
+        "self.a, self.b = torch.ones(1), self.size()",
+        "self.a, self.b = torch.ones(1), size(self)",
+        "self.a, *self.b = torch.ones(1), 3",
+        "self.a, x[0] = torch.ones(1), 3",
+        "self.a, self.b = (\n        torch.ones(1),  # the mask\n        3,\n    )",
         "self.a, self.b = torch.ones(1), torch.ones(2)\nself.b = None",
         "self.a, self.a = torch.ones(1), torch.ones(2)",
         "self.b, self.a = torch.ones(1), torch.ones(2).expand(2, 2)",
@@ -275,7 +281,7 @@ def test_by_a_name_that_may_be_no_buffers_it_is_told(init):
 def test_several_at_once_and_those_of_the_class_are_told():
     told = check_unchanged(
         "import torch\nimport torch.nn as nn\nclass Net(nn.Module):\n    mask = torch.ones(3)\n    kinds = ['a']\n"
-        "    def __init__(self, n):\n        super().__init__()\n        self.a, self.b = torch.ones(n), n\n"
+        "    def __init__(self, n):\n        super().__init__()\n        self.a, *self.b = torch.ones(n), n\n"
         "    def forward(self, x):\n        return x * self.mask * self.a\n",
         ["PTM105 line 4: `mask` of the class", "PTM105 line 8: `self.a` is a tensor"],
         select="PTM105",

@@ -13,7 +13,7 @@ from .codemods.mend_async import mend, renamed
 from .codemods.once import Once
 from .elsewhere import Elsewhere, of_projects
 from .facts.script import Facts, facts_of
-from .facts.source import Source, SourceError, mentions_torch, parse, read_bytes, read_source
+from .facts.source import Source, SourceError, mentions_torch, parse, parses, read_bytes, read_source
 from .given import Stays
 from .joined import Brought
 from .lift.placing import draws_batches
@@ -176,12 +176,18 @@ def _run_by_all(done: list[Migrated], options: Options, imports: Imports) -> lis
     found = []
     for i, m in enumerate(done):
         text = m.result.text if m.result is not None and m.report.plan in ("none", "definitions") else ""
-        if not text or m.source is None or already_migrated(Facts(m.source.text)):
+        if not text or m.source is None:
             continue
-        runs = _key(m.path) in below or (_key(m.path) in loops and not mentions_torch(m.source.raw))
+        of_torch = mentions_torch(m.source.raw)
+        if not (_key(m.path) in below or (_key(m.path) in loops and not of_torch)):
+            continue
+        if not (of_torch or parses(text)):  # nothing has read it yet, and it may be of another Python
+            continue
+        if already_migrated(Facts(mend(m.source.text)[0])):
+            continue
         facts = facts_of(text)
         shows = any(True for _ in Once(waits=False).plan(facts))
-        found += [i] if runs and (shows or draws_batches(facts)) else []
+        found += [i] if shows or draws_batches(facts) else []
     return found
 
 

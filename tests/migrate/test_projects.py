@@ -452,3 +452,46 @@ def test_what_other_files_call_keeps_its_parameters(tmp_path, reader, kept, whol
     assert ("def evaluate(model, loader, params):" in done["evaluate.py"]) is kept and ".cuda" not in done[
         "evaluate.py"
     ].replace("params.cuda", "")
+
+
+ON_HELPER = """
+import torch
+import helper
+from torch.utils.data import DataLoader
+
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(2):
+    for x, y in DataLoader(helper.data, 4):
+        optimizer.zero_grad()
+        loss = (model(x) - y).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "helper", ["print 'a'\n", "def f(async=True):\n    print(async)\n", '"""\\Users"""\nprint(1)\n']
+)
+def test_what_has_no_torch_and_is_of_another_python_stays(tmp_path, helper):
+    write(tmp_path, **{"train.py": ON_HELPER, "helper.py": helper})
+    train, beside = migrate_all(collect([tmp_path / "train.py"]), Options())
+    assert train.report.plan == "module"
+    assert (beside.report.plan, beside.report.changed) == ("none", False)
+
+
+def test_an_old_name_of_an_argument_below_a_lifted_script(tmp_path):
+    helper = "import torch\n\n\ndef move(x):\n    print(x)\n    return x.cuda(async=True)\n"
+    write(tmp_path, **{"train.py": ON_HELPER, "helper.py": helper})
+    beside = migrate_all(collect([tmp_path / "train.py"]), Options())[1]
+    assert "    rank_zero_print(x)" in beside.result.text
+    assert "async" not in beside.result.text
+
+
+def test_what_was_migrated_before_is_left_below_a_lifted_script(tmp_path):
+    helper = (
+        "import torch\nfrom ptmigrate.runtime import on_device\n\n\ndef f(x):\n    print(x)\n    return on_device(x)\n"
+    )
+    write(tmp_path, **{"train.py": ON_HELPER, "helper.py": helper})
+    beside = migrate_all(collect([tmp_path / "train.py"]), Options())[1]
+    assert not beside.report.changed

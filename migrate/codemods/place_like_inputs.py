@@ -17,14 +17,14 @@ from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.plain import VARIABLE
 from ..facts.script import Facts
-from ..facts.tensors import METHODS
 from ..facts.uses import uses
 from ..report import Note
 from ._at_hand import decides, given_module, is_helper, met, of_parameters, root
 from ._same_anywhere import choices
 from ._tensor_names import TENSOR_USE, is_made_tensor_of, is_tensor, used
 from .base import Change, Codemod
-from .rewrites import DropArgument, change_argument, change_call, change_method, set_keyword
+from .host_reads import is_number, leaves, read_on_host
+from .rewrites import DropArgument, change_argument, change_call, change_method, set_keyword, unwrap
 
 FLOATS = {
     f"torch.{n}"
@@ -35,11 +35,7 @@ TAKES_DEVICE = {
     f"torch.{n}"
     for n in "zeros ones full empty rand randn randint randperm arange linspace logspace eye tensor".split()
 }
-GIVES = METHODS | {"size", "dim", "numel", "nelement", "float"}  # of a tensor: another one there, or its size
 SAYS_WHERE = ("device", "out", "generator", "pin_memory", None)
-MOVES = {"to", "cuda", "cpu", "type_as", "item", "tolist", "numpy", "type", "device"}
-ON_CPU = {"pack_padded_sequence", "from_numpy"}
-READ = {"int", "float", "bool", "range", "print", "list", *ON_CPU}  # functions; `.float()` of a tensor reads nothing
 
 
 class PlaceLikeInputs(Codemod):
@@ -68,7 +64,7 @@ class PlaceLikeInputs(Codemod):
                     self._tell(facts, call)
             elif full is None and isinstance(call.func, ast.Attribute) and call.func.attr.startswith("new_"):
                 yield from self._made_from(facts, call, call.func.value)
-        yield from choices(self, facts, self._place)
+        yield from choices(self, facts, self._rewritten)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
@@ -80,6 +76,10 @@ class PlaceLikeInputs(Codemod):
         others = len(arguments) < len(call.args) + len(call.keywords)
         to = isinstance(call.func, ast.Attribute) and call.func.attr == "to"
         there = facts.in_formatted_string(call) or facts.placed.on_a_stream(call)
+        if where is None and not there and not others and read_on_host(facts, call):
+            says = f"`{facts.short(call)}`: nothing but its numbers is read, on the CPU as anywhere"
+            yield Change(call, self.edit(facts, call, says), unwrap, (*call.args, *call.keywords))
+            return
         if where is None or there or _is_itself(facts, receiver, where):
             self._tell(facts, call)
             return
@@ -98,6 +98,12 @@ class PlaceLikeInputs(Codemod):
             says = f"`{facts.short(call)}` became `.to({where}.device)`"
             yield Change(call, self.edit(facts, call, says), change_method("to", f"{where}.device"), parts)
 
+    def _rewritten(self, facts: Facts, call: ast.Call) -> str | None:
+        """What a moved tensor is placed like, where `_moved` rewrites it: a choice of it may go then."""
+        where, receiver = self._place(facts, call), facts.devices.moved(call)
+        stays = where is None or receiver is None or _is_itself(facts, receiver, where)
+        return None if stays or facts.placed.on_a_stream(call) else where
+
     def _made_there(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
         """`torch.zeros(2, 3, device=device)`"""
         given = next((k for k in call.keywords if k.arg == "device"), None)
@@ -111,6 +117,11 @@ class PlaceLikeInputs(Codemod):
             yield Change(call, self.edit(facts, given.value, says), drop, (given,))
             return
         where = self._place(facts, call) or given_module(facts, call)
+        if where is None and not facts.in_formatted_string(call) and read_on_host(facts, call):
+            says = f"`{facts.short(given)}` removed: nothing but the numbers of `{facts.short(call)}` is read"
+            drop = DropArgument([*call.args, *call.keywords].index(given))
+            yield Change(call, self.edit(facts, given.value, says), drop, (given,))
+            return
         if where is None or facts.in_formatted_string(call):
             self._tell(facts, call)
             return
@@ -142,7 +153,7 @@ class PlaceLikeInputs(Codemod):
         if not isinstance(f, ast.FunctionDef) or facts.in_formatted_string(call):
             return
         says_where = any(k.arg in SAYS_WHERE for k in call.keywords)
-        if says_where or any(isinstance(a, ast.Starred) for a in call.args) or _is_number(call):
+        if says_where or any(isinstance(a, ast.Starred) for a in call.args) or is_number(call):
             return
         if _moves_with(facts, call):
             return
@@ -159,10 +170,10 @@ class PlaceLikeInputs(Codemod):
         step = in_module and (f.name == "forward" or f.name in STEPS)
         if not step and not is_helper(facts, f):
             return None
-        compared = _leaves(facts, call) or self._is_placed_later(facts, f, call)
+        compared = leaves(facts, call) or self._is_placed_later(facts, f, call)
         if not compared and step:
             return self._place(facts, call)
-        if compared and (decides(facts, call) or _leaves(facts, call, False)):
+        if compared and (decides(facts, call) or leaves(facts, call, False)):
             return None
         if self._is_placed_later(facts, f, call, False):
             return None
@@ -173,7 +184,7 @@ class PlaceLikeInputs(Codemod):
         s = facts.scopes.statement_of(call)
         names = {n.id for t in getattr(s, "targets", []) for n in walk(t) if isinstance(n, ast.Name)}
         reads = (n for n in walk(f) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load))
-        return bool(names) and any(_leaves(facts, n, compared) for n in reads)
+        return bool(names) and any(leaves(facts, n, compared) for n in reads)
 
     def _tell(self, facts: Facts, call: ast.Call) -> None:
         line, column, _, _ = facts.text.key(call)
@@ -332,56 +343,6 @@ def _moves_with(facts: Facts, call: ast.Call) -> bool:
                 return True
         below = up
     return False
-
-
-def _is_number(call: ast.Call) -> bool:
-    """`torch.tensor(0.5)` goes with tensors anywhere."""
-    given = call.args[0] if call.args else None
-    return isinstance(given, ast.Constant) and getattr(call.func, "attr", getattr(call.func, "id", "")) == "tensor"
-
-
-def stays_on_cpu(facts: Facts, call: ast.Call) -> bool:
-    """Whether a tensor that a step makes is one number, is read as numbers, or picks from what the script keeps."""
-    if _is_number(call) or _leaves(facts, call):
-        return True
-    s = facts.scopes.statement_of(call)
-    if any(isinstance(u, ast.Call) and facts.loops.is_model_call(u) for u in facts.scopes.ancestors(call)):
-        return False  # what is kept of it is the model's
-    names = {n.id for t in getattr(s, "targets", []) for n in walk(t) if isinstance(n, ast.Name)}
-    home = facts.scopes.scope_of(s)
-    for r in (r for n in names for r in facts.scopes.reads(n, home.lookup(n) or home)):
-        up = facts.scopes.parents.get(r)
-        full = (facts.names.resolve(up.func) or "") if isinstance(up, ast.Call) else ""
-        picks = any(isinstance(u, ast.Subscript) and r in set(walk(u.slice)) for u in facts.scopes.ancestors(r))
-        if _leaves(facts, r) or picks or full.startswith(("numpy.", "matplotlib.", "sklearn.", "torch.save")):
-            return True
-    return False
-
-
-def _leaves(facts: Facts, node: ast.AST, compared: bool = True) -> bool:
-    """Whether a value is moved, read as numbers, or given to what takes it on the CPU only; `compared`: or compared."""
-    up = facts.scopes.parents.get(node)
-    itself = True  # not yet something that is computed from it
-    while isinstance(up, ast.Attribute | ast.Call | ast.Subscript | ast.keyword):
-        if isinstance(up, ast.Attribute) and up.attr in MOVES:
-            return True
-        called = isinstance(up, ast.Call) and up.func is node
-        known = _last(up.func) in GIVES if called and isinstance(up, ast.Call) else True
-        if isinstance(up, ast.Call) and (
-            _last(up.func) in (READ if _is_name(up) else ON_CPU) or (itself and not known)
-        ):
-            return True
-        itself = itself and (called or not isinstance(up, ast.Call))
-        node, up = up, facts.scopes.parents.get(up)
-    return compared and isinstance(up, ast.Compare)
-
-
-def _last(func: ast.expr) -> str:
-    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
-
-
-def _is_name(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Name)
 
 
 def _named(node: ast.AST, name: str) -> bool:

@@ -9,7 +9,8 @@ import ast
 from dataclasses import dataclass, field, replace
 
 from ..codemods.amp_in_modules import AUTOCAST
-from ..codemods.place_like_inputs import SAYS_WHERE, TAKES_DEVICE, PlaceLikeInputs, stays_on_cpu
+from ..codemods.host_reads import stays_on_cpu
+from ..codemods.place_like_inputs import SAYS_WHERE, TAKES_DEVICE, PlaceLikeInputs
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS

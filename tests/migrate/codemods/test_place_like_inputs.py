@@ -478,3 +478,18 @@ def test_an_option_named_cuda_is_no_tensor():
     made = "import torch\ndef make(given, n):\n    noise = torch.zeros(n)\n    if given.cuda:\n        noise = noise.cuda()\n    return noise\n"
     assert "given.device" not in migrate_text(made).text
     assert "given.device" in migrate_text(made.replace("given.cuda", "given.cuda().any()")).text
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "    y = x.cuda() if USE else x\n",
+        "    y = (x if not USE else x.to('cuda'))\n",
+        "    if USE:\n        y = x.cuda()\n    else:\n        y = x\n",
+    ],
+)
+def test_a_choice_of_what_says_nothing_of_itself_stays(lines):
+    """The test went, and what moves stayed for want of a place: the result ended where there is no CUDA."""
+    head = "import torch\nUSE = torch.cuda.is_available()\ndef f(x):\n    x = x.cuda() if USE else x.cpu()\n"
+    result = check_unchanged(head + lines + "    return y\n")
+    assert {n.code for n in result.attention} == {"PTM104"}

@@ -133,7 +133,19 @@ class PlainBranches(Codemod):
                     if rest not in self.gone:
                         says = f"`{facts.short(rest)}` removed: a plain script is gone before"
                         yield Change(rest, self.edit(facts, rest, says), None, (rest,))
+                end = self._bare_end(facts, s) if isinstance(facts.scopes.parents.get(s), ast.FunctionDef) else None
+                if end is not None:
+                    yield Change(end, self.edit(facts, end, "`return` removed: it stands at the end now"), None, (end,))
                 return
+
+    def _bare_end(self, facts: Facts, s: ast.If) -> ast.Return | None:
+        """The bare `return` by which a plain script leaves a branch, below other statements of it."""
+        known = self._decided(facts, s.test)
+        taken = [] if known is None else s.body if known.value else s.orelse
+        last = taken[-1] if taken and not self.worlds.reached.refuses(taken) else None
+        if isinstance(last, ast.If):
+            return self._bare_end(facts, last)
+        return last if isinstance(last, ast.Return) and last.value is None and len(taken) > 1 else None
 
     def _expressions(self, facts: Facts) -> Iterator[Change]:
         """Choices and conditions inside of statements that stay."""

@@ -118,6 +118,8 @@ class Classes:
                 return f"self.{name}.weight"
             if kind in ("LSTM", "GRU", "RNN"):
                 return f"self.{name}.weight_ih_l0"
+            if kind in ("LSTMCell", "GRUCell", "RNNCell"):
+                return f"self.{name}.weight_ih"
         return None
 
     def callers(self, c: ast.ClassDef, name: str) -> set[str]:

@@ -493,3 +493,9 @@ def test_a_choice_of_what_says_nothing_of_itself_stays(lines):
     head = "import torch\nUSE = torch.cuda.is_available()\ndef f(x):\n    x = x.cuda() if USE else x.cpu()\n"
     result = check_unchanged(head + lines + "    return y\n")
     assert {n.code for n in result.attention} == {"PTM104"}
+
+
+def test_a_state_goes_where_the_cell_is():
+    head = "import torch\nfrom torch import nn\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    head += "        self.cell = nn.GRUCell(2, 3)\n    def begin(self, n):\n        return torch.zeros(n, 3)"
+    check(head + ".cuda()\n", head + ".to(self.cell.weight_ih.device)\n", select="PTM104")

@@ -1,6 +1,8 @@
 # ruff: noqa: E501
 """T9: of branches that ask how many processes there are, the one of a plain script."""
 
+import textwrap
+
 import pytest
 from helpers import check, check_unchanged, migrated
 
@@ -480,3 +482,22 @@ def test_what_is_not_sent_stays_under_its_guard(before):
 def test_what_is_not_sent_stays_rank_0s_choice(below):
     result = migrated(f"{HEAD}{INIT}x = check(net) if rank == 0 else None\n{below}\n", select="PTM420")
     assert "x = check(net) if is_global_zero() else None\n" in result.text
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if 'RANK' in os.environ:\n    join()\nelse:\n    say()\n    return\nx.rank = dist.get_rank()", "say()"),
+        ("if 'RANK' not in os.environ:\n    if x:\n        say()\n    return\njoin()", "if x:\n    say()"),
+        ("if 'RANK' not in os.environ:\n    say()\n    return 3\njoin()", "say()\nreturn 3"),
+        ("if 'RANK' not in os.environ:\n    return\njoin()", "return"),
+        (
+            "while x:\n    if 'RANK' not in os.environ:\n        say()\n        return\n    join()",
+            "while x:\n    say()\n    return",
+        ),
+    ],
+)
+def test_no_return_is_left_at_the_end(before, after):
+    before, after = (textwrap.indent(b, "    ") for b in (before, after))
+    result = migrated(f"{HEAD}{INIT}def init(x):\n{before}\n", select="PTM420")
+    assert result.text == f"{HEAD}def init(x):\n{after}\n"

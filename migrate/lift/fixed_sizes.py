@@ -8,11 +8,13 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..facts.arguments import argument
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .loaders import batch_sizes
-from .nodes import local_function
+from .nodes import local_function, names_of
+from .reads import stored
 from .recipe import CannotLift, DataPass
 
 BATCH_SIZE = re.compile(r"(train_|training_)?(batch_?size|bs|bsz)", re.IGNORECASE)
@@ -30,6 +32,8 @@ def fixed_size(facts: Facts, train: DataPass) -> CannotLift | None:
             named = _names_size(n, known) and _from_outside(facts, n, f) and not _harmless(facts, n)
             if named or is_fixed_number(facts, n, known):
                 return CannotLift(n, f"`{ast.unparse(n)}` is taken for the size of a batch")
+    for n in (*_handed_sizes(facts, train, known), *_made_before(facts, train, known)):
+        return CannotLift(n, f"`{ast.unparse(n)}` is taken for the size of a batch")
     for call in _made_elsewhere(facts, train):
         if any(_names_size(a, known) for a in (*call.args, *(k.value for k in call.keywords))):
             return CannotLift(call, f"`{facts.short(call)}` is told the size of a batch, which another file may go by")
@@ -46,6 +50,44 @@ def is_fixed_number(facts: Facts, n: ast.AST, known: set[str]) -> bool:
     """The 64 of `torch.randn(64, 100)`, `torch.full((64,), 1.0)` and `x.view(64, -1)`, where batches are as large."""
     if not isinstance(n, ast.Constant) or type(n.value) is not int or n.value < 2 or str(n.value) not in known:
         return False
+    return _counts_samples(facts, n)
+
+
+def _handed_sizes(facts: Facts, train: DataPass, known: set[str]) -> Iterator[ast.AST]:
+    """The `args.batch_size` of `torch.randn(args.batch_size, 100)` in a function that the step gives its `args`."""
+    own = {*stored(train.body), *(n.id for n in names_of(train.target))}
+    for f in _called(facts, train):
+        scope = facts.scopes.by_node[f]
+        given = {p for p in scope.params if p not in scope.stores and _given_from_outside(train, f, p, own)}
+        for n in walk(f):
+            handed = isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id in given
+            if handed and _names_size(n, known) and _counts_samples(facts, n):
+                yield n
+
+
+def _given_from_outside(train: DataPass, f: ast.FunctionDef, param: str, own: set[str]) -> bool:
+    """Whether the step gives a parameter nothing that it makes itself or gets of the loader."""
+    calls = [n for s in train.body for n in walk(s) if isinstance(n, ast.Call) and _last(n.func) == f.name]
+    given = [argument(c, f, param) for c in calls]
+    return bool(given) and all(
+        isinstance(g, ast.Name | ast.Attribute) and not any(n.id in own for n in names_of(g)) for g in given
+    )
+
+
+def _made_before(facts: Facts, train: DataPass, known: set[str]) -> Iterator[ast.AST]:
+    """The `batch_size` of `real = torch.ones(batch_size, 1)` before the loop, where the step reads `real`."""
+    own = stored(train.body)
+    read = {n.id for s in train.body for n in walk(s) if isinstance(n, ast.Name) and n.id not in own}
+    for s in facts.walk(ast.Assign):
+        if len(s.targets) != 1 or not isinstance(s.targets[0], ast.Name) or s.targets[0].id not in read:
+            continue
+        for n in walk(s.value):
+            if (_names_size(n, known) and _counts_samples(facts, n)) or is_fixed_number(facts, n, known):
+                yield n
+
+
+def _counts_samples(facts: Facts, n: ast.AST) -> bool:
+    """It comes first, or first in a shape, in a call that goes by sizes."""
     at: ast.AST = n
     up = facts.scopes.parents.get(n)
     shape = isinstance(up, ast.Tuple | ast.List)

@@ -108,3 +108,67 @@ def test_a_loader_that_an_object_keeps():
     kept = NUMBER.replace("net = Net(4)", made)
     kept = kept.replace("for x in loader", "for x in kept.data").replace("net(x)", "net(x) + torch.ones(4, 1)")
     assert "divide_batches = False" in check_same(kept, "module")
+
+
+PASS = """
+import argparse
+import torch
+from torch import nn
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--batch_size", type=int, default=4)
+
+def noise(args, x):
+    return torch.randn(x.size(0), 2)
+
+def train(net, loader, optimizer, args):
+    real = torch.ones(1, 1)
+    for x in loader:
+        optimizer.zero_grad()
+        loss = (net(x + noise(args, x)) - real).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+    print(f'{loss.item():.5f}')
+
+def main():
+    args = parser.parse_args()
+    torch.manual_seed(0)
+    net = nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    loader = torch.utils.data.DataLoader(torch.randn(16, 2), batch_size=args.batch_size, shuffle=True)
+    for epoch in range(2):
+        train(net, loader, optimizer, args)
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("torch.randn(x.size(0), 2)", "torch.randn(args.batch_size, 2)"),
+        ("torch.randn(x.size(0), 2)", "torch.randn((args.batch_size, 2))"),
+        ("torch.ones(1, 1)", "torch.ones(args.batch_size, 1)"),
+        ("torch.ones(1, 1)", "torch.full((args.batch_size,), 1.0).unsqueeze(1).requires_grad_(False)"),
+    ],
+)
+def test_what_a_function_is_handed_and_what_is_made_before_the_loop_may_know_it(old, new):
+    """It ended every run on several processes: a share's outputs beside as many targets as a batch has samples."""
+    assert "divide_batches = False" in check_same(PASS.replace(old, new), "module")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("torch.ones(1, 1)", "torch.ones(1, 1)"),
+        ("torch.ones(1, 1)", "torch.ones(1, 1) * args.batch_size"),  # a number, and no size
+        ("    return torch.randn", "    return 1 / args.batch_size + torch.randn"),
+        ("torch.ones(1, 1)", "other = torch.ones(args.batch_size, 1)\n    real = torch.ones(1, 1)"),  # not for the step
+        (
+            "return torch.randn(x.size(0), 2)",
+            "args = argparse.Namespace(batch_size=len(x))\n    return torch.randn(args.batch_size, 2)",
+        ),
+    ],
+)
+def test_what_counts_no_samples_or_asks_the_batch_does_not(old, new):
+    assert "divide_batches" not in check_same(PASS.replace(old, new), "module")

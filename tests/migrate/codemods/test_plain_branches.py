@@ -501,3 +501,19 @@ def test_no_return_is_left_at_the_end(before, after):
     before, after = (textwrap.indent(b, "    ") for b in (before, after))
     result = migrated(f"{HEAD}{INIT}def init(x):\n{before}\n", select="PTM420")
     assert result.text == f"{HEAD}def init(x):\n{after}\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "goes"),
+    [
+        ("", True),
+        ("print = functools.partial(print, flush=True)\n", False),
+        ("from rich import print\n", False),
+        ("def print(*words):\n    out.put(words)\n", False),
+        ("def other(print):\n    print(1)\n", True),
+    ],
+)
+def test_a_print_of_the_scripts_own_stays_under_its_guard(made, goes):
+    """Every rank said it, where one had."""
+    result = migrated(f"{HEAD}{INIT}{made}if dist.get_rank() == 0:\n    print('x')\n", select="PTM420")
+    assert ("if is_global_zero():" in result.text) is not goes

@@ -260,7 +260,7 @@ def _detached(wants: bool, facts: Facts, value: ast.expr | None) -> Any:
         if not simple:
             inner = inner.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
         new: cst.BaseExpression = cst.Call(cst.Attribute(inner, cst.Name("detach")))
-        if wants and value is not None:
+        if wants and value is not None and getattr(value, "value", None) is not False:
             given = (
                 []
                 if isinstance(value, ast.Constant) and value.value is True

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 import pytest
 from helpers import migrated
 from ptmigrate.migrate.codemods.mend_async import mend
@@ -13,6 +14,20 @@ from ptmigrate.migrate.codemods.mend_async import mend
         (
             "ü = 'async=1'\nx.cuda(  # async=2\n    async=True)",
             "ü = 'async=1'\nx.cuda(  # async=2\n    non_blocking=True)",
+        ),
+        (
+            "def to(x, async=True):\n    if async:\n        x = x.cuda(async=async)\n    return x\n\n\ny = to(b, async=False)\n",
+            "def to(x, non_blocking=True):\n    if non_blocking:\n        x = x.cuda(non_blocking=non_blocking)\n"
+            "    return x\n\n\ny = to(b, non_blocking=False)\n",
+        ),
+        (
+            "class A:\n\tdef cuda(self, async=False):\n\t\treturn self.t.cuda(async=async)\n\tdef f(self): return self.cuda(0, async=1)",
+            "class A:\n\tdef cuda(self, non_blocking=False):\n\t\treturn self.t.cuda(non_blocking=non_blocking)\n"
+            "\tdef f(self): return self.cuda(0, non_blocking=1)",
+        ),
+        (
+            "def to(x, *, dev=f(1), async): return x.cuda(dev, async)\nasync def g():\n    pass\n",
+            "def to(x, *, dev=f(1), non_blocking): return x.cuda(dev, non_blocking)\nasync def g():\n    pass\n",
         ),
     ],
 )
@@ -34,6 +49,10 @@ def test_mended(before, after):
         "async = 3",
         "x.cuda(non_blocking=True)",
         "x.cuda(async=True)\nprint 'python 2'",
+        "def to(x, async=True):\n    return other(x, async=async)\n",  # what it calls is not seen
+        "def to(x, async=True, non_blocking=True):\n    return x.cuda(async=async)\n",
+        "def to(x, async=True):\n    return x.cuda(async=async)\ny = args.async\n",
+        "def f(x):\n    return to(x, async)\n",
     ],
 )
 def test_left(source):

@@ -13,6 +13,7 @@ HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\nfr
         ("for x, y in loader:\n    f(Variable(x.view(-1)))", "for x, y in loader:\n    f(x.view(-1))"),
         ("z = Variable(torch.zeros(3))", "z = torch.zeros(3)"),
         ("z = torch.autograd.Variable(torch.zeros(3), requires_grad=False)", "z = torch.zeros(3)"),
+        ("x = f()\nz = torch.autograd.Variable(x, requires_grad=False)", "x = f()\nz = x.detach()"),
         ("z = Variable(torch.zeros(3), requires_grad=True)", "z = torch.zeros(3).detach().requires_grad_()"),
         ("z = Variable(x, requires_grad=grad)", "z = x.detach().requires_grad_(grad)"),
         ("z = Variable(a + b)", "z = (a + b).detach()"),

@@ -84,12 +84,17 @@ class Once(Codemod):
                 )
 
     def notes(self, facts: Facts) -> Iterator[Note]:
-        """Saves of rank 0 that the others load, where not every rank is shown to wait for the file."""
+        """Saves of rank 0 that the others load, where not every rank is shown to wait for the file; and questions."""
         for branch in facts.walk(ast.If):
             if loaded_again(facts, branch) and not can_wait(facts, branch):
                 line, column, _, _ = facts.text.key(branch.body[0])
                 says = "rank 0 alone writes it, and the file is loaded later on: another rank may come there first"
                 yield Note(line, column + 1, self.code, f"`{facts.short(branch.body[0])}`: {says}")
+        for call in facts.walk(ast.Call):
+            if _asks_the_user(facts, call) and self._saves_once(facts, call):
+                line, column, _, _ = facts.text.key(call)
+                says = "every process asks, and one of them alone has a terminal: the others end there"
+                yield Note(line, column + 1, self.code, f"`{facts.short(call)}`: {says}")
 
     def _saved_to_open_file(self, facts: Facts, holder: ast.With) -> ast.Call | None:
         """The save in `with open(path, "wb") as f: torch.save(x, f)`: every rank would cut the file short."""
@@ -137,6 +142,12 @@ class Once(Codemod):
     def _saves_once(self, facts: Facts, call: ast.Call) -> bool:
         """Not where a rank guard of the script, or of the lift, stands around it already."""
         return facts.alone.reached_by(call) == {False}
+
+
+def _asks_the_user(facts: Facts, call: ast.Call) -> bool:
+    """The builtin `input()`, which reads what is typed."""
+    f = call.func
+    return isinstance(f, ast.Name) and f.id == "input" and facts.scopes.scope_of(f).lookup("input") is None
 
 
 def _adds_to_file(facts: Facts, call: ast.Call) -> bool:

@@ -28,6 +28,9 @@ MODULE_METHODS = {
     "parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict", "zero_grad", "modules",
     "forward",
 }  # fmt: skip
+# what is put together of modules alone
+OF_MODULES = {"torch.nn." + n for n in ("Sequential", "DataParallel", "parallel.DataParallel")}
+OF_MODULES |= {"torch.nn.parallel.DistributedDataParallel", "torch.nn.modules.Sequential"}
 MOVES = ("cuda", "to", "xpu", "mps")
 MODULE_NAME = ("criterion", "loss_fn", "loss_func", "criterions")
 
@@ -243,7 +246,9 @@ class Placed:
         return self.is_called(name, scope)
 
     def becomes_module(self, call: ast.Call) -> bool:
-        """Whether a name that is asked for what only modules have keeps what a call gives: `net = make().cuda()`."""
+        """Whether a name that is asked for what only modules have, or put into one, keeps what a call gives:
+        `net = make().cuda()`.
+        """
         s, f = self.facts.scopes.parents.get(call), call.func
         made = f.value if isinstance(f, ast.Attribute) else None
         if not (isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)):
@@ -256,7 +261,13 @@ class Placed:
         ups = (
             (self.facts.scopes.parents.get(r) for r in self.facts.scopes.reads(s.targets[0].id, scope)) if scope else ()
         )
-        return any(isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS for up in ups)
+        return any(self._is_asked_as_module(up) for up in ups)
+
+    def _is_asked_as_module(self, up: ast.AST | None) -> bool:
+        """What stands around a read of a name: `net.parameters()`, `nn.Sequential(first, net)`."""
+        if isinstance(up, ast.Call):
+            return self.facts.names.resolve(up.func) in OF_MODULES
+        return isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS
 
     def is_called(self, name: str, scope: Scope) -> bool:
         """Whether a name is used as a module or a function is, and no tensor."""

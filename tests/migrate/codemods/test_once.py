@@ -223,3 +223,24 @@ def test_what_a_lifted_script_logs_is_logged_once(tmp_path):
         said.append((lines, (tmp_path / "own.log").read_text(), (tmp_path / "epochs.csv").read_text()))
         (tmp_path / "epochs.csv").unlink()
     assert said[0] == said[1] and len(said[0][0]) == 2
+
+
+def asked(source: str) -> list[int]:
+    return [n.line for n in Once().notes(Facts(dedent(source)))]
+
+
+def test_a_question_that_every_process_would_ask_is_told_of():
+    assert asked("import os\nif os.path.exists('a'):\n    if input('remove? ') != 'n':\n        pass") == [3]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from ptmigrate.runtime import is_global_zero\nif is_global_zero():\n    input('remove? ')",
+        "def f(input):\n    return input(3)",
+        "def input(x): ...\ninput(3)",
+        "import torch\ntorch.nn.Linear(1, 1)(input)",
+    ],
+)
+def test_one_of_rank_0_and_what_is_only_called_so_is_not(source):
+    assert asked(source) == []

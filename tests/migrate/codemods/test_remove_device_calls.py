@@ -21,6 +21,7 @@ def lines(body: str) -> str:
         ("x = net.cuda().half()", "x = net.half()"),
         ("net.train().cuda(0)\n", "net.train()\n"),
         ("from nets import make\nn = make(3).cuda()\no = t.optim.SGD(n.parameters(), 1)", "from nets import make\nn = make(3)\no = t.optim.SGD(n.parameters(), 1)"),
+        ("from nets import make\ndef f(x):\n    n = make(3).cuda()\n    return nn.Sequential(nn.ReLU(), n)", "from nets import make\ndef f(x):\n    n = make(3)\n    return nn.Sequential(nn.ReLU(), n)"),
         ("def make():\n    return nn.Linear(1, 1)\nn = make().to('cuda')\nn.eval()", "def make():\n    return nn.Linear(1, 1)\nn = make()\nn.eval()"),
         ("def f(x, c):\n    if c:\n        x = x.cuda();\n    return x", "def f(x, c):\n    return x"),
         ("def f(x, c):\n    if c: x = x.cuda();\n    return x", "def f(x, c):\n    if c: pass\n    return x"),
@@ -99,6 +100,8 @@ def test_branches_that_differ_by_more_stay(source):
     "source",
     [
         "def f(x):\n    return x.to(torch.float16)",
+        "from nets import make\ndef f(x):\n    n = make(3).cuda()\n    return torch.stack([x, n])",
+        "from nets import make\ndef f(x):\n    n = make(3).cuda()\n    return nn.Identity()(n)",
         "def f(x):\n    return x.to(dtype=torch.float16)",
         "def f(x):\n    return x.to(memory_format=torch.channels_last)",
         "def f(x, other):\n    return x.to(other)",

@@ -15,6 +15,16 @@ from .nodes import FUNCTIONS, Nodes
 # What binds a name: the full name that an import gives it, an expression that may be an alias, or None for all else.
 Binding = str | ast.expr | None
 
+# what `from torch.utils.data import *` gives, of what is ever asked for
+STARS = {
+    "torch.utils.data": "DataLoader Dataset IterableDataset TensorDataset ConcatDataset Subset random_split "
+    "DistributedSampler Sampler RandomSampler SequentialSampler BatchSampler SubsetRandomSampler WeightedRandomSampler",
+    "torch.utils.data.distributed": "DistributedSampler",
+    "torch.nn.parallel": "DataParallel DistributedDataParallel data_parallel",
+    "torch.autograd": "Variable Function",
+    "torch.cuda.amp": "autocast GradScaler custom_fwd custom_bwd",
+}
+
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, ast.Module, *_COMPREHENSIONS)
 
@@ -127,7 +137,7 @@ class Names:
                 made.setdefault(name, []).append((self._declared(scope, name), canonical(full), node))
         for node_from in self.nodes.of(ast.ImportFrom):
             scope = self._scope(node_from, node_from)
-            for a in node_from.names:
+            for a in _starred(node_from) or node_from.names:
                 known = bool(node_from.module) and not node_from.level
                 origin = canonical(f"{node_from.module}.{a.name}") if known else None
                 name = a.asname or a.name
@@ -226,3 +236,9 @@ class Names:
             for node in self.nodes.of(kind)
             for name in node.names  # type: ignore[attr-defined]
         }
+
+
+def _starred(node: ast.ImportFrom) -> list[ast.alias]:
+    """The names that a star gives, of a module that is known."""
+    known = STARS.get(node.module or "", "") if not node.level and node.names[0].name == "*" else ""
+    return [ast.alias(name) for name in known.split()]

@@ -216,3 +216,12 @@ s = Repeated(d{})
 def test_an_own_class_of_them_is_told():
     check_unchanged(HEAD + DERIVED.format(""), ["PTM401 line 9: `Repeated` divides the samples by rank itself"])
     check_unchanged(HEAD + DERIVED.format(", num_replicas=1, rank=0"), [], select="PTM401")
+
+
+def test_a_sampler_that_a_star_brings():
+    """Nothing was changed, and nothing told."""
+    head = "import torch\nfrom torch.utils.data import *\n"
+    check(
+        head + "s = DistributedSampler(d)\nx = DataLoader(d, 4, sampler=s)\n",
+        head + "x = DataLoader(d, 4, shuffle=True)\n",
+    )

@@ -34,6 +34,9 @@ def last(source: str) -> str | None:
         ("import torch\nclass A:\n    torch = 1\n    def f(self):\n        torch.zeros", "torch.zeros"),
         ("import torch\n[torch for torch in range(3)]\ntorch.zeros", "torch.zeros"),
         ("import numpy as np\nnp.random.rand", "numpy.random.rand"),
+        ("from torch.utils.data import *\nDataLoader(d)", "torch.utils.data.DataLoader"),
+        ("from torch.utils.data import *\nfrom mine import DataLoader\nDataLoader(d)", "mine.DataLoader"),
+        ("from torch.autograd import *\nV = Variable\nV(x)", "torch.autograd.Variable"),
         ("from torch.utils.data import DataLoader\nfrom mine import DataLoader\nDataLoader(d)", "mine.DataLoader"),
         ("from mine import DataLoader\nfrom torch.utils.data import DataLoader\nDataLoader(d)", "torch.utils.data.DataLoader"),
         ("try:\n    from torch.cuda import amp\nexcept ImportError:\n    pass\nfrom apex import amp\namp.init", "apex.amp.init"),
@@ -90,3 +93,17 @@ def test_canonical(written, full):
     module, _, name = written.rpartition(".")
     assert last(f"from {module} import {name}\n{name}(1)") == full
     assert last(f"import torch\n{written}(1)") == full
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from torch.utils.data import *\nclass DataLoader:\n    pass\nDataLoader(d)",
+        "from torch.utils.data import *\ndef f(Subset):\n    Subset(d)",
+        "from torch.utils.data import *\nLoader(d)",
+        "from mine.utils.data import *\nDataLoader(d)",
+        "from .torch.utils.data import *\nDataLoader(d)",
+    ],
+)
+def test_a_star_gives_what_is_known_of_it(source: str) -> None:
+    assert last(source) is None

@@ -18,6 +18,10 @@ COMPARES = re.compile(
     re.IGNORECASE,
 )
 
+A_LOSS = re.compile(r"loss|criterion|entropy|(^|_)(ce|nll|ohem)(_|$)", re.IGNORECASE)
+WEIGHTS = ("weight", "weights", "class_weight", "class_weights")  # a number weighs the loss as a whole
+LEFT_OUT = ("ignore_index", "ignore_label")
+
 
 def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
     """Why the step needs whole batches: the first operation that mixes samples on the way to what is differentiated."""
@@ -27,6 +31,10 @@ def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
     if elsewhere is not None:
         says = f"`{facts.short(elsewhere)}` is made in another file, and by its name compares the samples of a batch"
         return CannotLift(elsewhere, says)
+    weighed = _weighs_elsewhere(facts)
+    if weighed is not None:
+        says = f"`{facts.short(weighed)}` is made in another file, and is told which targets count in its mean"
+        return CannotLift(weighed, says)
     node = next((n for n in flow.mixes if any(up in feeds for up in (n, *facts.scopes.ancestors(n)))), None)
     return CannotLift(node, f"`{facts.short(node)}` mixes the samples of a batch") if node is not None else None
 
@@ -46,6 +54,18 @@ def _compares_elsewhere(facts: Facts) -> ast.Call | None:
     for call in facts.walk(ast.Call):
         full = facts.names.resolve(call.func)
         if full is not None and not full.startswith("torch.") and COMPARES.match(full.split(".")[-1]):
+            return call
+    return None
+
+
+def _weighs_elsewhere(facts: Facts) -> ast.Call | None:
+    """A loss that this file imports and gives class weights, or a target that is left out: shares differ in those."""
+    for call in facts.walk(ast.Call):
+        full = facts.names.resolve(call.func)
+        if full is None or full.startswith("torch.") or not A_LOSS.search(full.split(".")[-1]):
+            continue
+        said = {k.arg: k.value.value if isinstance(k.value, ast.Constant) else ... for k in call.keywords}
+        if any(said.get(a) is ... for a in WEIGHTS) or any(said.get(a) is not None for a in LEFT_OUT):
             return call
     return None
 

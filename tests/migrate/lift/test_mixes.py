@@ -69,3 +69,39 @@ def test_one_process_is_the_same_run():
 def test_mixup_of_another_file_goes_by_its_name(imported, mixed, whole):
     text = NESTED.replace("import torch\n", f"import torch\n{imported}\n", 1).replace(LOSS, f"        {mixed}\n{LOSS}")
     assert ("divide_batches = False" in migrate_text(text).text) is whole
+
+
+IMPORTED = """
+import torch
+from torch.utils.data import DataLoader
+from losses import SegLoss
+from nets import make
+
+model = make()
+criterion = SegLoss()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(2):
+    for x, y in DataLoader(torch.utils.data.TensorDataset(torch.randn(8, 2), torch.ones(8)), 4):
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("given", ["ignore_index=-1", "ignore_label=255", "aux=True, weight=make()"])
+def test_a_loss_of_another_file_that_is_told_which_targets_count(given):
+    result = migrate_text(IMPORTED.replace("SegLoss()", f"SegLoss({given})"))
+    assert "divide_batches = False" in result.text
+    assert any("which targets count" in n.message for n in result.attention)
+
+
+@pytest.mark.parametrize(
+    "new", ["SegLoss()", "SegLoss(weight=0.5)", "SegLoss(ignore_index=None, weight=None)", "SegLoss(aux=True)"]
+)
+def test_one_that_is_not_is_divided(new):
+    assert "divide_batches" not in migrate_text(IMPORTED.replace("SegLoss()", new)).text
+
+
+def test_a_meter_that_leaves_targets_out_is_no_loss():
+    meter = IMPORTED.replace("SegLoss()", "SegLoss()\nmeter = Meter(ignore_index=-1)")
+    assert "divide_batches" not in migrate_text(meter.replace("import SegLoss", "import Meter, SegLoss")).text

@@ -241,9 +241,12 @@ class Run:
     def _subscript(self, e: ast.Subscript) -> Value:
         value = self.value(e.value)
         parts = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
-        orders = [self.value(p).order for p in parts if isinstance(p, ast.expr) and not isinstance(p, ast.Slice)]
+        places = [self.value(p) for p in parts if isinstance(p, ast.expr) and not isinstance(p, ast.Slice)]
+        orders = [p.order for p in places]
         if value.kind != "batch":
             return value
+        if any(p.kind == "reduced" for p in places):
+            self.flow.mixes.append(e)  # x[:, x.mean(0).topk(2)[1]]: where all samples say
         if value.holds or self._is_output(e):
             return replace(value, holds=False)
         at, new = 0, 0  # the dimension that the next part of the index is about, before and after

@@ -24,10 +24,20 @@ MIXES = {
     "the hardest of the batch": NESTED.replace(
         LOSS, "        l = F.cross_entropy(out, y, reduction='none')\n        loss = l.topk(3)[0].mean()\n"
     ),
+    "places that the mean of the batch says": NESTED.replace(
+        LOSS, "        best = out.mean(0).topk(1)[1]\n        loss = criterion(out, y) + out[:, best].mean()\n"
+    ),
+    "the one that a sample says": NESTED.replace(LOSS, "        loss = criterion(out, y) + out[:, y[0]].mean()\n"),
     "in the order of the batch": NESTED.replace(LOSS, "        loss = criterion(out.sort(dim=0)[0], y)\n"),
 }
 MIXES_NOT = {
     "plain": NESTED,
+    "places that the step says": NESTED.replace(
+        LOSS, "        k = len(out.shape)\n        loss = criterion(out[:, [0, k, 1]], y)\n"
+    ),
+    "places that each sample says": NESTED.replace(
+        LOSS, "        loss = criterion(out, y) + out[torch.arange(len(y)), out.argmax(1)].mean()\n"
+    ),
     "softmax over the classes": NESTED.replace(LOSS, "        loss = F.nll_loss(out.log_softmax(dim=1), y)\n"),
     "a mean of everything": NESTED.replace(LOSS, "        loss = (out - F.one_hot(y, 3)).pow(2).mean()\n"),
     "a product with a weight": NESTED.replace(LOSS, "        loss = criterion(out @ torch.eye(3), y)\n"),

@@ -69,7 +69,7 @@ def _has_parameters(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
     """Whether every call of a function gives it there what is asked for its parameters elsewhere."""
     calls = facts.devices.uses_of_function(f)
     given = [argument(c, f, name) if isinstance(c, ast.Call) else None for c in calls]
-    asked = {ast.unparse(a.value) for a in facts.walk(ast.Attribute) if a.attr == "parameters"}
+    asked = {ast.unparse(a.value) for a in facts.attributes.get("parameters", ())}
     return bool(given) and all(isinstance(v, ast.Name | ast.Attribute) and ast.unparse(v) in asked for v in given)
 
 

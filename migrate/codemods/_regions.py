@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..facts.script import Facts
+from ..facts.trees import groups
 
 Place = tuple[int, int, int, int]  # as facts.text.key tells them
 Group = list[ast.stmt]  # one statement, or those that semicolons keep on its lines
@@ -56,19 +57,19 @@ class _Cut:
 
     def block(self, statements: list[ast.stmt], keeps_one: bool = True) -> list[Region] | None:
         """The regions of a block, neighbours in one; None where nothing may be left of a block that needs something."""
-        groups = list(_groups(statements))
-        parts = [self.parts(group) for group in groups]
+        parted = list(groups(statements))
+        parts = [self.parts(group) for group in parted]
         if keeps_one and all(part is None for part in parts):
             return None
         found: list[Region] = []
         whole: Group = []
-        for i, group in enumerate(groups):
+        for i, group in enumerate(parted):
             inner = parts[i]
             if inner is not None:
                 found += inner
                 continue
             whole += group
-            after = groups[i + 1] if i + 1 < len(groups) else None
+            after = parted[i + 1] if i + 1 < len(parted) else None
             if after is None or parts[i + 1] is not None:
                 found.append(self.region(whole, after))
                 whole = []
@@ -128,17 +129,6 @@ class _Cut:
 
     def is_blank(self, line: int) -> bool:
         return self.lines[line - 1][:1] in ("", COMMENT)
-
-
-def _groups(statements: list[ast.stmt]) -> Iterator[Group]:
-    group: Group = []
-    for s in statements:
-        if group and s.lineno > (group[-1].end_lineno or 0):
-            yield group
-            group = []
-        group.append(s)
-    if group:
-        yield group
 
 
 def _first_line(s: ast.stmt) -> int:

@@ -38,7 +38,7 @@ class DetachTotals(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.settled: set[ast.AST] = set()
-        if facts.lifting or not any(a.attr == "item" for a in facts.walk(ast.Attribute)):
+        if facts.lifting or "item" not in facts.attributes:
             return
         adds = [t for a in facts.walk(ast.AugAssign) if (t := _total(facts, a)) is not None]
         names = dict.fromkeys((facts.scopes.scope_of(t.add.target), t.add.target.id) for t in adds)  # type: ignore[union-attr]

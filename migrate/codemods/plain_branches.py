@@ -365,7 +365,7 @@ class PlainBranches(Codemod):
                 continue
             known = self.worlds.value(t, PLAIN)
             named = FLAG_NAME.match(t.attr) or RANK_NAME.match(t.attr) or WORLD_NAME.match(t.attr)
-            reads = [a for a in facts.walk(ast.Attribute) if a.attr == t.attr and isinstance(a.ctx, ast.Load)]
+            reads = [a for a in facts.attributes[t.attr] if isinstance(a.ctx, ast.Load)]
             unread = reads and all(r in self.gone for r in reads) and not self._said(facts, t.attr)
             if named and unread and (known is None or known.asked) and only_asks(facts.names, s.value):
                 says = f"`{facts.short(s)}` removed: nothing reads it any more"
@@ -379,7 +379,7 @@ class PlainBranches(Codemod):
             name = option_name(holder.value)
             if name is None or holder in self.gone or name in facts.read_elsewhere:
                 continue
-            reads = [a for a in facts.walk(ast.Attribute) if a.attr == name]
+            reads = facts.attributes.get(name, [])
             tells = (
                 name in MEETING
                 or _is_of_launcher(holder.value)

@@ -202,8 +202,8 @@ class RegisterBuffers(Codemod):
             stored = {t.id for s in d.body for t in getattr(s, "targets", ()) if isinstance(t, ast.Name)}
             if name in stored or name in facts.classes.methods(d) or (d is not c and name in _assignments(facts, d)):
                 return True
-        for n in facts.walk(ast.Attribute):
-            if n.attr != name or not isinstance(n.ctx, ast.Store) or _is_self(n):
+        for n in facts.stores_of(name):
+            if _is_self(n):
                 continue
             up = facts.scopes.parents.get(n)
             plain = isinstance(up, ast.Assign) and self._keeps_tensor(facts, up.value, name)

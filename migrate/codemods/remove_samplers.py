@@ -145,7 +145,7 @@ class RemoveSamplers(Codemod):
             scope = facts.scopes.scope_of(target).lookup(target.id)
             reads += list(facts.scopes.reads(target.id, scope)) if scope is not None else []
         elif isinstance(target, ast.Attribute):
-            own = [a for a in facts.walk(ast.Attribute) if a.attr == target.attr]
+            own = facts.attributes[target.attr]
             reads += [a for a in own if ast.unparse(a) == ast.unparse(target)]
         for r in reads:
             f = facts.scopes.parents.get(r)

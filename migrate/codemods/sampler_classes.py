@@ -42,7 +42,7 @@ def _classes(facts: Facts) -> Iterator[ast.expr]:
     """Where the class is read for more than to make a sampler or to ask for one."""
     names = {a.asname or a.name for i in facts.walk(ast.ImportFrom) for a in i.names if a.name == "DistributedSampler"}
     found: list[ast.expr] = [n for n in facts.walk(ast.Name) if n.id in names and isinstance(n.ctx, ast.Load)]
-    found += [a for a in facts.walk(ast.Attribute) if a.attr == "DistributedSampler"]
+    found += facts.attributes.get("DistributedSampler", [])
     for node in found:
         child, up = node, facts.scopes.parents.get(node)
         while isinstance(up, ast.Tuple | ast.BinOp | ast.Subscript):  # `A | B`, `Optional[A]`, `(A, B)`

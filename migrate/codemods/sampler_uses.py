@@ -65,7 +65,7 @@ def uses_of_name(facts: Facts, target: ast.Name, use: Use) -> None:
 
 
 def uses_of_attribute(facts: Facts, target: ast.Attribute, use: Use) -> None:
-    same = [a for a in facts.walk(ast.Attribute) if a.attr == target.attr]
+    same = facts.attributes[target.attr]
     stores = [facts.scopes.parents.get(a) for a in same if not isinstance(a.ctx, ast.Load)]
     _bindings(facts, stores, target, use)
     if facts.is_library and not target.attr.startswith("_"):

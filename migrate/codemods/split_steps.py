@@ -162,7 +162,7 @@ class SplitSteps(Codemod):
     def _halves(
         self, facts: Facts, c: ast.ClassDef, method: ast.FunctionDef, places: list[_Place], asked: str | None
     ) -> tuple[tuple[_Place, Cut], list[Cut], list[str]]:
-        uses = [a for a in facts.walk(ast.Attribute) if a.attr == method.name and _of_a_module(facts, a)]
+        uses = [a for a in facts.attributes.get(method.name, ()) if _of_a_module(facts, a)]
         calls = [p.first for p in places if isinstance(p.first, ast.Call)]
         if len(uses) != len(calls) or f"{method.name}_end" in facts.classes.methods(c):
             raise Crossing(f"{method.name}() has other callers")

@@ -32,7 +32,7 @@ class TensorTypes(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
-        if not any(a.attr in DTYPES for a in facts.walk(ast.Attribute)) and not any(
+        if not any(name in DTYPES for name in facts.attributes) and not any(
             isinstance(k.value, str) and k.value.rpartition(".")[2] in DTYPES for k in facts.walk(ast.Constant)
         ):
             return
@@ -123,8 +123,8 @@ class TensorTypes(Codemod):
                     says = f"`{facts.short(value)}` became `{new}`: what is made with it is placed where it is used"
                     gone = (value.test, value.body, value.orelse) if isinstance(value, ast.IfExp) else ()
                     yield Change(value, self.edit(facts, value, says), source(new), gone)
-            for read in facts.walk(ast.Attribute):
-                if read.attr == name and isinstance(read.ctx, ast.Load):
+            for read in facts.attributes.get(name, ()):
+                if isinstance(read.ctx, ast.Load):
                     yield from self._used(facts, read, kind)
 
     def _branch(self, facts: Facts, branch: ast.If, named: TypeNames) -> Iterator[Change]:

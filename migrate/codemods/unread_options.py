@@ -73,7 +73,7 @@ def options_still_read(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast
 
 def _why(facts: Facts, name: str, holder: ast.Expr, gone: set[ast.AST]) -> str | None:
     """Who reads an option, or may."""
-    loads = [a for a in facts.walk(ast.Attribute) if a.attr == name and isinstance(a.ctx, ast.Load) and a not in gone]
+    loads = [a for a in facts.attributes.get(name, ()) if isinstance(a.ctx, ast.Load) and a not in gone]
     if (reader := next((a for a in loads if facts.names.resolve(a) is None), None)) is not None:
         return f"line {reader.lineno} reads it"
     own = set(walk(holder))

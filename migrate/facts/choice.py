@@ -176,7 +176,7 @@ def _given_once(facts: Facts, a: ast.Attribute) -> ast.expr | None:
     """What an object of this file gives its own attribute, where one statement does: `self.cuda = is_available()`."""
     if not (isinstance(a.value, ast.Name) and a.value.id == "self"):
         return None
-    stores = [n for n in facts.walk(ast.Attribute) if n.attr == a.attr and not isinstance(n.ctx, ast.Load)]
+    stores = [n for n in facts.attributes.get(a.attr, ()) if not isinstance(n.ctx, ast.Load)]
     s = facts.scopes.parents.get(stores[0]) if len(stores) == 1 else None
     if not isinstance(s, ast.Assign) or s.targets != stores:
         return None

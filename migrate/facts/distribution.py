@@ -170,13 +170,8 @@ class Distribution:
         inside: set[ast.AST] = set()
         for choice, field in self.unwrapping_choices():
             inside.update(walk(getattr(choice, _other(field))), walk(choice.test))
-        for a in self.facts.walk(ast.Attribute):
-            if (
-                a.attr == "module"
-                and isinstance(a.ctx, ast.Load)
-                and _last(a.value) in self.wrapped_names
-                and a not in inside
-            ):
+        for a in self.facts.attributes.get("module", ()):
+            if isinstance(a.ctx, ast.Load) and _last(a.value) in self.wrapped_names and a not in inside:
                 yield a
 
     def states(self, method: str) -> list[ast.Call]:

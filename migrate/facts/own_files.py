@@ -42,8 +42,8 @@ def _made(facts: Facts, n: ast.AST) -> list[ast.expr] | None:
     if not (isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "self"):
         return None
     made: list[ast.expr] = []
-    for store in facts.walk(ast.Attribute):
-        if store.attr == n.attr and not isinstance(store.ctx, ast.Load):
+    for store in facts.attributes[n.attr]:
+        if not isinstance(store.ctx, ast.Load):
             s, c = facts.scopes.parents.get(store), _class_around(facts, store)
             if not isinstance(s, ast.Assign) or c is not _class_around(facts, n):
                 return None

@@ -71,7 +71,7 @@ class Scalers:
                 raise Unfollowed
             self.names.setdefault(scope, set()).add(target.id)
         elif c is not None and isinstance(target, ast.Attribute):
-            others = [a for a in self.facts.walk(ast.Attribute) if a.attr == target.attr and a is not target]
+            others = [a for a in self.facts.attributes[target.attr] if a is not target]
             if any(self._class_of(a) is not c or not isinstance(a.ctx, ast.Load) for a in others):
                 raise Unfollowed
             self.attributes.setdefault(c, set()).add(target.attr)

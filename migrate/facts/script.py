@@ -20,6 +20,7 @@ from .placed import Placed
 from .scopes import Scopes
 from .tensors import Tensors
 from .text import Text
+from .trees import tree_near
 from .worlds import Worlds
 
 if TYPE_CHECKING:
@@ -104,9 +105,11 @@ class Facts:
         self.answers: dict[object, Any] = {}  # see `once_a_file`
         self.helpers: dict[ast.AST, bool] = {}  # whether functions are called from steps, as far as that was asked
         self.lifting = False  # whether the loop is to become a Module, whose steps log instead of adding up
-        self.tree = tree if tree is not None else ast.parse(text)
-        if _of_a_file:
-            _of_a_file[-1].append(self)
+        texts = _of_a_file[-1] if _of_a_file else []
+        if tree is None:
+            tree = tree_near(self.text, texts[-1].text, texts[-1].tree) if texts else ast.parse(text)
+        self.tree: ast.Module = tree
+        texts.append(self)
 
     def forget(self) -> None:
         """Nothing is known any more, and nothing kept; see `of_one_file`."""
@@ -181,13 +184,16 @@ class Facts:
         return self._by_type.get(kind, [])  # type: ignore[return-value]
 
     @cached_property
-    def stored_attributes(self) -> dict[str, list[ast.Attribute]]:
-        """The attributes that are given values, by name."""
-        found: defaultdict[str, list[ast.Attribute]] = defaultdict(list)
+    def attributes(self) -> dict[str, list[ast.Attribute]]:
+        """All attributes by their name, read or set; no name that the file has not."""
+        found: dict[str, list[ast.Attribute]] = {}
         for a in self.walk(ast.Attribute):
-            if isinstance(a.ctx, ast.Store):
-                found[a.attr].append(a)
+            found.setdefault(a.attr, []).append(a)
         return found
+
+    def stores_of(self, name: str) -> list[ast.Attribute]:
+        """Where attributes of that name are given values."""
+        return [a for a in self.attributes.get(name, ()) if isinstance(a.ctx, ast.Store)]
 
     def short(self, node: ast.AST, width: int = 60) -> str:
         """The node's source on one line, cut to a readable width."""

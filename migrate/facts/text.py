@@ -8,6 +8,7 @@ import re
 import tokenize
 from bisect import bisect_right
 from functools import cached_property
+from itertools import accumulate
 
 # ast ends lines at these alone; str.splitlines also splits at form feeds and separators, which strings may hold
 LINE_END = re.compile(r"\r\n?|\n")
@@ -16,8 +17,11 @@ BLOCKS = ("finalbody", "orelse", "handlers", "body", "cases")  # the last one fi
 
 def lines_of(text: str) -> list[str]:
     """The lines of a text as Python counts them, without their ends."""
-    lines = LINE_END.split(text)
-    return lines if lines[-1] else lines[:-1]
+    return [line.rstrip("\r\n") for line in _with_ends(text)]
+
+
+def _with_ends(text: str) -> io.StringIO:
+    return io.StringIO(text, newline="")  # splits where `ast` does, and keeps the ends
 
 
 class Text:
@@ -28,7 +32,9 @@ class Text:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.starts = [0, *(end.end() for end in LINE_END.finditer(text))]
+        self.starts = [*accumulate(map(len, _with_ends(text)), initial=0)]
+        if len(self.starts) > 1 and not text.endswith(("\r", "\n")):
+            self.starts.pop()  # where a next line would begin
         self._ascii = text.isascii()
 
     @cached_property

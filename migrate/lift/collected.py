@@ -97,9 +97,9 @@ def _attribute_filled(n: ast.AST) -> ast.Attribute | None:
 def _note_attribute(facts: Facts, train: DataPass, filled: ast.Attribute, n: ast.AST, found: Collected) -> None:
     """An attribute may be read in any method: whole batches, unless it is only shown."""
     says, at = f"`{ast.unparse(filled)}` collects values of the samples", None
-    for read in facts.walk(ast.Attribute):
+    for read in facts.attributes[filled.attr]:
         ups = list(facts.scopes.ancestors(read))
-        if read.attr != filled.attr or train.loop in ups or not _takes_value(read, ups):
+        if train.loop in ups or not _takes_value(read, ups):
             continue
         if not any(isinstance(up, ast.Call) and _shows(up) for up in ups):
             at = facts.scopes.statement_of(read)

@@ -128,7 +128,7 @@ class Criteria:
         return found + [c for v in self._stored(a) for c in self._made(v, depth + 1)]
 
     def _stored(self, a: ast.Attribute) -> Iterator[ast.expr]:
-        for n in self.facts.stored_attributes.get(a.attr, ()):
+        for n in self.facts.stores_of(a.attr):
             up = self.facts.scopes.parents.get(n)
             pairs = self.facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else None
             if isinstance(up, ast.Assign | ast.AnnAssign) and up.value is not None:

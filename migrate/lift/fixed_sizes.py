@@ -132,7 +132,7 @@ def _from_outside(facts: Facts, n: ast.AST, f: ast.AST) -> bool:
         return True
     if root.id != "self" or not isinstance(n, ast.Attribute):
         return False
-    stores = [a for a in facts.walk(ast.Attribute) if a.attr == n.attr and not isinstance(a.ctx, ast.Load)]
+    stores = [a for a in facts.attributes[n.attr] if not isinstance(a.ctx, ast.Load)]
     return bool(stores) and all(_in_constructor(facts, a) for a in stores)
 
 
@@ -154,7 +154,7 @@ def _harmless(facts: Facts, node: ast.AST) -> bool:
 def _made_elsewhere(facts: Facts, train: DataPass) -> Iterator[ast.Call]:
     """The calls of other files' classes that make the networks of the step: `model = LSTM(batch_size, ...)`."""
     called = {_last(n.func) for s in train.body for n in walk(s) if isinstance(n, ast.Call)}
-    called |= {_last(n.value) for n in facts.walk(ast.Attribute) if n.attr == "parameters"}
+    called |= {_last(n.value) for n in facts.attributes.get("parameters", ())}
     for s in facts.walk(ast.Assign):
         value = s.value
         while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in PLACES:

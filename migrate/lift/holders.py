@@ -44,7 +44,7 @@ def _made_with(values: list[ast.expr], changed: set[str], modules: set[str]) -> 
 
 def _attribute_values(facts: Facts, name: str) -> list[ast.expr]:
     """What attributes of that name are given in this file."""
-    made = [facts.scopes.parents.get(a) for a in facts.walk(ast.Attribute) if a.attr == name and _is_set(a)]
+    made = [facts.scopes.parents.get(a) for a in facts.attributes.get(name, ()) if _is_set(a)]
     return [m.value for m in made if isinstance(m, ast.Assign)]
 
 

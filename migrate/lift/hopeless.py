@@ -24,7 +24,7 @@ def check_hopes(facts: Facts) -> None:
             raise CannotLift(call, outside(functions[0].name if functions else None))
         around = next((up for up in ups if isinstance(up, ast.For | ast.While | ast.FunctionDef)), None)
         for called in own_calls(around.body) if isinstance(around, ast.For | ast.While) else ():
-            known = called.attr in facts.stored_attributes or called.attr in with_parameters(facts)
+            known = facts.stores_of(called.attr) or called.attr in with_parameters(facts)
             if not known and is_network(facts, called.attr):
                 raise set_elsewhere(facts, called)
 
@@ -36,4 +36,4 @@ def outside(function: str | None) -> str:
 
 def _is_named(facts: Facts, f: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether anything in the file may call a function; of a method by its name alone."""
-    return any(n.id == f.name for n in facts.walk(ast.Name)) or any(n.attr == f.name for n in facts.walk(ast.Attribute))
+    return any(n.id == f.name for n in facts.walk(ast.Name)) or f.name in facts.attributes

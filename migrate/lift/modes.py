@@ -72,7 +72,7 @@ def has_modes(facts: Facts, made: ast.Call) -> bool:
 
 def words(facts: Facts) -> list[str]:
     """The names and attributes of a file, those of its imports and arguments too."""
-    found = [n.id for n in facts.walk(ast.Name)] + [n.attr for n in facts.walk(ast.Attribute)]
+    found = [n.id for n in facts.walk(ast.Name)] + [*facts.attributes]
     found += [k.arg or "" for call in facts.walk(ast.Call) for k in call.keywords]
     return found + [f"{s.module}.{a.name}" for s in facts.walk(ast.ImportFrom) for a in s.names]
 

@@ -52,5 +52,5 @@ def is_network(facts: Facts, name: str) -> bool:
     """Whether the attributes of this name are treated as modules are, and none is a method."""
     if any(f.name == name for f in facts.walk(ast.FunctionDef)):
         return False
-    methods = (n for n in facts.walk(ast.Attribute) if n.attr in OF_A_NETWORK)
+    methods = (n for method in OF_A_NETWORK for n in facts.attributes.get(method, ()))
     return any(isinstance(n.value, ast.Attribute) and n.value.attr == name for n in methods)

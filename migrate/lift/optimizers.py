@@ -109,8 +109,8 @@ def attribute_values(facts: Facts, a: ast.Attribute) -> list[ast.expr]:
     if owner is None:
         return []
     values: list[ast.expr] = []
-    for store in facts.walk(ast.Attribute):
-        if store.attr != a.attr or isinstance(store.ctx, ast.Load) or _class_around(facts, store) is not owner:
+    for store in facts.attributes[a.attr]:
+        if isinstance(store.ctx, ast.Load) or _class_around(facts, store) is not owner:
             continue
         parent = facts.scopes.parents.get(store)
         if not isinstance(parent, ast.Assign) or store not in parent.targets:

@@ -21,7 +21,7 @@ def check_gradients(facts: Facts, train: DataPass) -> ast.AST | None:
 
     One that is used for its sign is given back.
     """
-    named = [n.attr for n in facts.walk(ast.Attribute)] + [n.name for n in facts.walk(ast.alias)]
+    named = [*facts.attributes] + [n.name for n in facts.walk(ast.alias)]
     if "grad" in named:
         return _check(facts, train.body, of_the_batch(train, set(), {}), {})
     return None

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import ast
-import re
 
-from ..facts.nodes import walk
 from ..facts.script import Facts, once_a_file
 from .recipe import CannotLift, Recipe
 
 ALL_OF_THEM = ("locals", "globals", "vars", "dir")  # without an argument
 TEXTS = ("eval", "exec")
-ANY = re.compile(rf"(?<![.\w])(?:{'|'.join((*ALL_OF_THEM, *TEXTS))})\b")  # most files have none
+
+
+def by_text(facts: Facts, root: ast.AST) -> ast.Call | None:
+    """The first such call in `root`; `eval(model, data)` is none where the file has a function of that name."""
+    return next((c for c in _of_file(facts) if c is root or root in facts.scopes.ancestors(c)), None)
 
 
 @once_a_file
-def by_text(facts: Facts, root: ast.AST) -> ast.Call | None:
-    """The first such call in `root`; `eval(model, data)` is none where the file has a function of that name."""
-    if ANY.search(facts.text.text) is None:
-        return None
-    for n in walk(root):
-        name = n.func if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) else None
-        if isinstance(n, ast.Call) and name is not None and _asks(name.id, n) and _is_builtin(facts, name):
-            return n
-    return None
+def _of_file(facts: Facts) -> list[ast.Call]:
+    calls = ((c, c.func) for c in facts.walk(ast.Call))
+    return [c for c, f in calls if isinstance(f, ast.Name) and _asks(f.id, c) and _is_builtin(facts, f)]
 
 
 def _asks(name: str, call: ast.Call) -> bool:

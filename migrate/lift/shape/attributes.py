@@ -81,7 +81,7 @@ def _lasts(facts: Facts, a: ast.Attribute) -> bool:
 
 def _stores(facts: Facts, name: str, owner: ast.ClassDef | None) -> list[ast.Attribute]:
     """Where an attribute of that name may be set on objects of a class."""
-    stores = facts.stored_attributes.get(name, [])
+    stores = facts.stores_of(name)
     return [n for n in stores if owner is None or not is_of_stranger(facts, n, owner)]
 
 
@@ -154,7 +154,7 @@ def _sets_up(facts: Facts, node: ast.AST, loop: ast.AST | None, depth: int = 0) 
     if f.name == "__init__" or _is_above(facts, node, loop):
         return True
     owner = facts.classes.holder(f)
-    named = [n for n in facts.walk(ast.Attribute) if n.attr == f.name]
+    named = facts.attributes.get(f.name, [])
     uses = [n for n in named if owner is None or not is_of_stranger(facts, n, owner)]
     own = all(isinstance(n.value, ast.Name) and n.value.id == "self" and _called(facts, n) for n in uses)
     return bool(uses) and own and all(_sets_up(facts, n, loop, depth + 1) for n in uses)

@@ -67,7 +67,7 @@ def _is_steady(facts: Facts, test: ast.expr) -> bool:
             if not _asks(n):
                 return False
         elif isinstance(n, ast.Attribute):
-            if not all(_only_reads(facts, a) for a in facts.walk(ast.Attribute) if a.attr == n.attr):
+            if not all(_only_reads(facts, a) for a in facts.attributes[n.attr]):
                 return False
         elif isinstance(n, ast.Name):
             if n.id != ASKS and not (_bound_once(facts, n) and _has_one_value(facts, n)):

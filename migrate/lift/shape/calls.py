@@ -31,8 +31,8 @@ def all_calls(facts: Facts, f: ast.FunctionDef) -> list[ast.Call]:
     if any(g.name == f.name and g is not f and not _is_strangers(facts, g, owner) for g in facts.walk(ast.FunctionDef)):
         return []
     calls = []
-    for named in facts.walk(ast.Attribute):
-        if named.attr == f.name and not is_of_stranger(facts, named, owner):
+    for named in facts.attributes.get(f.name, ()):
+        if not is_of_stranger(facts, named, owner):
             call = facts.scopes.parents.get(named)
             if isinstance(call, ast.Call) and call.func is named and of_another(facts, call, named, f):
                 continue

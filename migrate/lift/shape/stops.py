@@ -69,7 +69,7 @@ def _may_wait(facts: Facts, loop: ast.For, test: ast.expr) -> bool:
 def _changes(facts: Facts, loop: ast.For, test: ast.expr) -> bool:
     """Whether what is asked can have another answer after a round."""
     attributes = {n.attr for n in walk(test) if isinstance(n, ast.Attribute)}
-    if any(n.attr in attributes and not isinstance(n.ctx, ast.Load) for n in facts.walk(ast.Attribute)):
+    if any(not isinstance(n.ctx, ast.Load) for name in attributes for n in facts.attributes.get(name, ())):
         return True
     for n in walk(test):
         if isinstance(n, ast.Name):

@@ -78,12 +78,21 @@ def _made_before(facts: Facts, train: DataPass, known: set[str]) -> Iterator[ast
     """The `batch_size` of `real = torch.ones(batch_size, 1)` before the loop, where the step reads `real`."""
     own = stored(train.body)
     read = {n.id for s in train.body for n in walk(s) if isinstance(n, ast.Name) and n.id not in own}
+    read -= _resized(train)
     for s in facts.walk(ast.Assign):
         if len(s.targets) != 1 or not isinstance(s.targets[0], ast.Name) or s.targets[0].id not in read:
             continue
         for n in walk(s.value):
             if (_names_size(n, known) and _counts_samples(facts, n)) or is_fixed_number(facts, n, known):
                 yield n
+
+
+def _resized(train: DataPass) -> set[str]:
+    """Tensors that the step gives the size of what it has: `target.resize_(y.size()).copy_(y)`."""
+    named = [
+        n for s in train.body for n in walk(s) if isinstance(n, ast.Attribute) and n.attr in ("resize_", "resize_as_")
+    ]
+    return {n.id for a in named for n in names_of(a.value)}
 
 
 def _counts_samples(facts: Facts, n: ast.AST) -> bool:

@@ -96,6 +96,7 @@ def test_is_what_ast_makes_of_the_text(edits):
         BEFORE.replace("self.step(x)", "self.step(x);"),
         BEFORE.replace("\n    @property\n    def ready(self): return True\n", ""),
         BEFORE.replace("    @property\n", "\n"),
+        BEFORE.replace("    @property\n    def ready(self): return True\n", "    x = 1\n    y = 2;\n"),
         BEFORE.replace("import torch\n", "\n"),
         BEFORE.rstrip("\n"),
         "",
@@ -106,6 +107,11 @@ def test_is_what_ast_makes_of_the_text(edits):
 def test_in_hard_places(text):
     assert dumped(near(text)[0]) == dumped(ast.parse(text))
     assert dumped(near(BEFORE, text)[0]) == dumped(ast.parse(BEFORE))
+
+
+def test_what_stands_at_another_margin_is_no_part_of_a_block():
+    with pytest.raises(SyntaxError):
+        near(BEFORE.replace("    kind = 1;", "      kind = 1;"))
 
 
 def test_statements_above_the_change_are_the_same_nodes():

@@ -9,18 +9,21 @@ from .networks import is_network, own_calls, set_elsewhere, with_parameters
 from .nodes import is_call_of
 from .recipe import CannotLift
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
 
 def check_hopes(facts: Facts) -> None:
     """Raises CannotLift where a step calls a network that no line of the file sets or asks for its parameters, and
-    where backward() stands in no loop, nor in a function that the file names.
+    where backward() stands in no loop, nor in a function that a loop of the file may call.
     """
     for call in facts.walk(ast.Call):
         if not is_call_of(call, "backward") or facts.names.resolve(call.func) is not None:
             continue
         ups = list(facts.scopes.ancestors(call))
-        functions = [up for up in ups if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef)]
+        functions = [up for up in ups if isinstance(up, Function)]
         in_a_loop = any(isinstance(up, ast.For | ast.While) for up in ups)
-        if not in_a_loop and not any(_is_named(facts, f) for f in functions):
+        if not in_a_loop and not any(_may_be_repeated(facts, f, {f}) for f in functions):
             raise CannotLift(call, outside(functions[0].name if functions else None))
         around = next((up for up in ups if isinstance(up, ast.For | ast.While | ast.FunctionDef)), None)
         for called in own_calls(around.body) if isinstance(around, ast.For | ast.While) else ():
@@ -34,6 +37,21 @@ def outside(function: str | None) -> str:
     return f"backward() stands in {function}(), outside any loop" if function else "backward() stands outside any loop"
 
 
-def _is_named(facts: Facts, f: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether anything in the file may call a function; of a method by its name alone."""
-    return any(n.id == f.name for n in facts.walk(ast.Name)) or f.name in facts.attributes
+def _may_be_repeated(facts: Facts, f: Function, asked: set[Function]) -> bool:
+    """Whether a loop may call a function, straight or through others of the file; of a method by its name alone."""
+    if f.name in facts.attributes:
+        return True
+    for name in facts.walk(ast.Name):
+        if name.id != f.name:
+            continue
+        call = facts.scopes.parents.get(name)
+        if not (isinstance(call, ast.Call) and call.func is name):
+            return True  # it is given to somebody
+        for up in facts.scopes.ancestors(call):
+            if isinstance(up, LOOPS):
+                return True
+            if isinstance(up, Function) and up not in asked:
+                asked.add(up)
+                if _may_be_repeated(facts, up, asked):
+                    return True
+    return False

@@ -46,6 +46,8 @@ def test_a_backward_that_nothing_repeats():
         check_hopes(Facts(CHECKED))
     with pytest.raises(CannotLift, match="stands outside any loop"):
         check_hopes(Facts("import torch\ntorch.ones(2, requires_grad=True).sum().backward()\n"))
+    with pytest.raises(CannotLift, match=r"stands in check_gradients\(\), outside any loop"):
+        check_hopes(Facts(CHECKED + "def main():\n    check_gradients()\n\n\nmain()\n"))
 
 
 @pytest.mark.parametrize(
@@ -55,6 +57,8 @@ def test_a_backward_that_nothing_repeats():
         TRAINER + "\n    def build(self):\n        self.model = torch.nn.Linear(2, 2)\n",
         TRAINER.replace("self.model.train()\n", "pass\n"),  # it may be a method of the base class
         CHECKED + "for _ in range(3):\n    check_gradients()\n",
+        CHECKED + "def main():\n    check_gradients()\n\n\nfor _ in range(3):\n    main()\n",
+        CHECKED + "def main():\n    return [check_gradients() for _ in range(3)]\n",
         CHECKED + "checks = {'gradients': check_gradients}\n",
         "import torch\nfor x in torch.ones(3, 2, requires_grad=True):\n    x.sum().backward()\n",
     ],

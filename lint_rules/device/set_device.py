@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from ..file import File, last_part
 from ..rule import Finding, Rule
 
-SETS = ("torch.cuda.set_device", "torch.xpu.set_device")
+SETS = {"torch.cuda.set_device", "torch.xpu.set_device", "torch.accelerator.set_device_index",
+        "torch.accelerator.set_device_idx"}  # fmt: skip
 BEFORE = re.compile(r"_?(prev|old|orig|saved|original|previous|current)(_|\d|ious|\Z)")  # what it was, put back
 
 
@@ -20,7 +21,7 @@ class SetDevice(Rule):
         "`set_device` ties the process to one card of one kind, by a rule that holds on one cluster only. "
         "The launcher gives each process its device; the runtime uses it."
     )
-    calls = ("set_device",)
+    calls = ("set_device", "set_device_index", "set_device_idx")
 
     BAD = """
         import torch

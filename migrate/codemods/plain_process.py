@@ -16,6 +16,7 @@ from ..facts.distribution import (
     ALONE,
     ALONE_VALUES,
     CHECKPOINTS,
+    CHOOSE_CARD,
     CONVERTERS,
     GATHERS,
     STATEMENTS,
@@ -166,7 +167,7 @@ class PlainProcess(Codemod):
         """`torch.cuda.set_device(args.gpu)` of a script that is one process."""
         for call, full in found.full.items():
             holder = facts.scopes.parents.get(call)
-            if full == "torch.cuda.set_device" and isinstance(holder, ast.Expr):
+            if full in CHOOSE_CARD and isinstance(holder, ast.Expr):
                 says = f"`{facts.short(call)}` removed: the runtime chooses the device"
                 yield Change(holder, self.edit(facts, call, says), None, (holder,))
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import takewhile
 
 from .arguments import argument_at
+from .environment import ADDRESSES, ASKING, LAUNCHED_WITH, demands, is_environment
 from .handles import statements_of
 from .nodes import walk
 from .script import Facts, once_a_file
@@ -22,6 +23,8 @@ WRAPPERS = {
     "apex.parallel.DistributedDataParallel",
 }
 CONVERTERS = {"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model"}
+CHOOSE_CARD = {"torch.cuda.set_device", "torch.xpu.set_device", "torch.accelerator.set_device_index",
+               "torch.accelerator.set_device_idx"}  # fmt: skip
 # statements without which a plain script does the same
 STATEMENTS = {
     D + n
@@ -29,7 +32,7 @@ STATEMENTS = {
         "init_process_group", "destroy_process_group", "barrier", "all_reduce", "reduce", "broadcast",
         "monitored_barrier", "broadcast_object_list",
     )
-} | {"torch.cuda.set_device", "torch.multiprocessing.set_start_method"}  # fmt: skip
+} | {"torch.multiprocessing.set_start_method", *CHOOSE_CARD}  # fmt: skip
 GATHERS = {
     D + n
     for n in (
@@ -57,8 +60,6 @@ CARDS = ("torch.cuda.device_count", "torch.accelerator.device_count")
 RANKS, WORLDS = {D + "get_rank"}, {D + "get_world_size"}
 SPAWN = {"torch.multiprocessing.spawn"}
 PROCESSES = re.compile(r"distributed|DataParallel|\.spawn\b|apex")
-RANK_VARIABLES = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "NODE_RANK": "0"}
-ADDRESSES = {"MASTER_ADDR", "MASTER_PORT", *RANK_VARIABLES}
 RANK_NAME = re.compile(r"(local_|global_|proc_|process_)?rank$|^gpu$|^local_?rank$", re.IGNORECASE)
 WORLD_NAME = re.compile(
     r"^(world_?size|nprocs?|n_?gpus?(_per_node)?|ngpus|num_gpus|n_procs|num_procs|gpus_per_node|WORLD_SIZE)$"
@@ -326,6 +327,8 @@ class Distribution:
                 and not (isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load))
             ):
                 yield node, value if _default(node) is not None else f'"{value}"'
+        for demand in demands(self.facts):
+            yield demand, f"{self.facts.text.get(demand.value)}.get({self.facts.text.get(demand.slice)})"
 
     def _converted(self, call: ast.Call, value: str) -> tuple[ast.Call, str]:
         """`float(dist.get_world_size())`, which is 1.0."""
@@ -360,18 +363,19 @@ class Distribution:
     def _environment(self, node: ast.expr) -> str | None:
         """`os.environ["RANK"]`, `os.environ.get("RANK", 0)`, `os.getenv("RANK")`."""
         key: ast.expr | None = None
-        if isinstance(node, ast.Subscript) and self.facts.names.resolve(node.value) == "os.environ":
+        if isinstance(node, ast.Subscript) and is_environment(self.facts, node.value):
             key = node.slice
-        elif (
-            isinstance(node, ast.Call)
-            and self.facts.names.resolve(node.func) in ("os.environ.get", "os.getenv")
-            and node.args
-        ):
+        elif isinstance(node, ast.Call) and node.args and self._asks_environment(node.func):
             key = node.args[0]
-        if not (isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in RANK_VARIABLES):
+        name = key.value if isinstance(key, ast.Constant) else None
+        if name not in LAUNCHED_WITH:
             return None
         default = _default(node)  # what the script takes where no launcher has set it: -1, to tell
-        return ast.unparse(default) if default is not None else RANK_VARIABLES[key.value]
+        return ast.unparse(default) if default is not None else LAUNCHED_WITH[str(name)]
+
+    def _asks_environment(self, func: ast.expr) -> bool:
+        own = isinstance(func, ast.Attribute) and func.attr == "get" and is_environment(self.facts, func.value)
+        return own or self.facts.names.resolve(func) in ASKING
 
     def _asks_for_launcher(self, test: ast.Compare) -> bool:
         """`"RANK" in os.environ`: in a plain script nobody has set it."""
@@ -382,8 +386,8 @@ class Distribution:
             len(test.ops) == 1
             and isinstance(test.ops[0], ast.In | ast.NotIn)
             and isinstance(key, ast.Constant)
-            and key.value in RANK_VARIABLES
-            and self.facts.names.resolve(where) == "os.environ"
+            and key.value in LAUNCHED_WITH
+            and is_environment(self.facts, where)
         )
 
     def is_world_of(self, spawn: ast.Call, place: int) -> bool:

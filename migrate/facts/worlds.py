@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from .devices import OPTIONS
+from .environment import ASKING, is_environment
 from .given_values import GivenValues, by_name
 from .nodes import walk
 from .process_names import LAUNCHED, RANK_VARIABLES, RANKS, WORLD_NAME, WORLD_VARIABLES, D
@@ -167,7 +168,7 @@ class Worlds:
             return Known(True, True)
         if full in ("torch.cuda.device_count", "torch.accelerator.device_count"):
             return Known(world.size, True) if self._counts_processes(call) else None
-        if full in ("os.environ.get", "os.getenv"):
+        if full in ASKING:
             return self._environment(call, world)
         if isinstance(call.func, ast.Name) and full is None:
             if call.func.id in BUILTINS and len(call.args) == 1 and not call.keywords:
@@ -199,7 +200,7 @@ class Worlds:
     def _is_environment(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "keys":
             node = node.func.value
-        return self.facts.names.resolve(node) == "os.environ"
+        return is_environment(self.facts, node)
 
     def _environment(self, node: ast.Subscript | ast.Call, world: World) -> Known | None:
         key, default = None, None

@@ -125,6 +125,7 @@ import torch
 import torch.multiprocessing as mp
 def worker(rank):
     torch.cuda.set_device(rank)  #~ PTM106
+    torch.accelerator.set_device_index(rank)  #~ PTM106
 def main():
     model = Net().cuda()  #~ PTM101 PTM110
     torch.cuda.manual_seed(0)

@@ -1,0 +1,85 @@
+"""The environment's variables, by which a launcher tells its processes who they are, and dictionaries of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .scopes import Scope
+
+if TYPE_CHECKING:
+    from .script import Facts
+
+ENVIRONMENT = "os.environ"
+SEQUENCES = (ast.Tuple, ast.List, ast.Set)
+ASKING = ("os.environ.get", "os.getenv")
+# what a launcher sets for each process, torch's, MPI or Slurm, and what that is where there is one
+LAUNCHED_WITH = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "NODE_RANK": "0",
+                 "GROUP_RANK": "0", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "1",
+                 "OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_LOCAL_RANK": "0",
+                 "OMPI_COMM_WORLD_SIZE": "1"}  # fmt: skip
+ADDRESSES = {"MASTER_ADDR", "MASTER_PORT", *LAUNCHED_WITH}
+
+
+def is_environment(facts: Facts, node: ast.expr) -> bool:
+    """`os.environ`, or the name of a dictionary of it that stays: `{key: os.environ[key] for key in KEYS}`."""
+    if facts.names.resolve(node) == ENVIRONMENT:
+        return True
+    scope = facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
+    return scope is not None and isinstance(node, ast.Name) and node.id in _copies(facts).get(scope, ())
+
+
+def demands(facts: Facts) -> Iterator[ast.Subscript]:
+    """`os.environ[key]` in a dictionary that is made of what a launcher sets, which without one is an error."""
+    for made in facts.walk(ast.DictComp):
+        keys = made.generators[0].iter
+        names = {k.value for k in keys.elts if isinstance(k, ast.Constant)} if isinstance(keys, SEQUENCES) else set()
+        if isinstance(made.value, ast.Subscript) and names & ADDRESSES and _is_copy(facts, made):
+            yield made.value
+
+
+def _copies(facts: Facts) -> dict[Scope, set[str]]:
+    """The names of dictionaries of the environment, by their scopes."""
+    if "copies of the environment" not in facts.answers:
+        found: dict[Scope, set[str]] = {}
+        for s in facts.walk(ast.Assign) if "environ" in facts.attributes else ():
+            target = s.targets[0]
+            if len(s.targets) != 1 or not isinstance(target, ast.Name) or not _is_copy(facts, s.value):
+                continue
+            scope = facts.scopes.scope_of(target)
+            if len(scope.stores[target.id]) == 1 and not _is_changed(facts, target.id, scope):
+                found.setdefault(scope, set()).add(target.id)
+        facts.answers["copies of the environment"] = found
+    return facts.answers["copies of the environment"]  # type: ignore[no-any-return]
+
+
+def _is_copy(facts: Facts, node: ast.expr) -> bool:
+    """`{key: os.environ[key] for key in ("RANK", "WORLD_SIZE")}`, `dict(os.environ)`, `os.environ.copy()`."""
+    resolve = facts.names.resolve
+    if isinstance(node, ast.Call):
+        full = resolve(node.func)
+        copied = full in ("dict", None) and ast.unparse(node.func) == "dict" and len(node.args) == 1
+        return full == f"{ENVIRONMENT}.copy" or (copied and resolve(node.args[0]) == ENVIRONMENT)
+    if not isinstance(node, ast.DictComp) or len(node.generators) != 1:
+        return False
+    key, each = node.key, node.generators[0].target
+    if not (isinstance(key, ast.Name) and isinstance(each, ast.Name) and key.id == each.id):
+        return False
+    asked: ast.expr | None = None
+    if isinstance(node.value, ast.Subscript) and resolve(node.value.value) == ENVIRONMENT:
+        asked = node.value.slice
+    elif isinstance(node.value, ast.Call) and resolve(node.value.func) in ASKING and node.value.args:
+        asked = node.value.args[0]
+    return isinstance(asked, ast.Name) and asked.id == key.id
+
+
+def _is_changed(facts: Facts, name: str, scope: Scope) -> bool:
+    """Whether a dictionary gets other values: one for a program that the script starts is no environment of its own."""
+    for read in facts.scopes.reads(name, scope):
+        up = facts.scopes.parents.get(read)
+        if isinstance(up, ast.Subscript) and not isinstance(up.ctx, ast.Load):
+            return True
+        if isinstance(up, ast.Attribute) and up.attr in ("update", "pop", "setdefault", "clear", "popitem"):
+            return True
+    return False

@@ -51,7 +51,7 @@ def _copies(facts: Facts) -> dict[Scope, set[str]]:
             if len(scope.stores[target.id]) == 1 and not _is_changed(facts, target.id, scope):
                 found.setdefault(scope, set()).add(target.id)
         facts.answers["copies of the environment"] = found
-    return facts.answers["copies of the environment"]  # type: ignore[no-any-return]
+    return facts.answers["copies of the environment"]
 
 
 def _is_copy(facts: Facts, node: ast.expr) -> bool:

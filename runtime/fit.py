@@ -59,6 +59,7 @@ class FitLoop(FitNames):
         self.last = False  # is the current batch the epoch's last one, as far as is known?
         self.ahead: Ahead | None = None  # of an epoch whose length is unknown
         self.epoch_ended = False
+        self.skipped = False  # is there to be nothing of this epoch?
         self.at_epoch_end = False  # the last batch is behind
         self.norms = JoinedNorms(trainer.runtime)
         self.absent = False  # has an engine put a zero in the place of the loss that the step has not given here?
@@ -114,7 +115,8 @@ class FitLoop(FitNames):
             begun = True
             self.run_epoch(module, source)
             self.phase = Phase.COMPLETE
-            trainer.call("on_epoch_complete")
+            if not self.skipped:
+                trainer.call("on_epoch_complete")
             self.epoch += 1
             self.phase, self.position.at_epoch_start = Phase.BETWEEN, None
         trainer.logs.open = False
@@ -206,12 +208,15 @@ class FitLoop(FitNames):
 
     def run_epoch(self, module: Module, source: Any) -> None:
         trainer = self.trainer
-        self.epoch_ended = self.at_epoch_end = self.batches_over = False
+        self.epoch_ended = self.at_epoch_end = self.batches_over = self.skipped = False
         self.phase, self.batches = Phase.READY, self.length
         self.outputs: list[Any] = []  # of the steps, for training_epoch_end
         for loader in loaders_of(trainer.train_dataloader):
             set_epoch(loader, self.epoch)
         self.call_alike("on_train_epoch_start")
+        if self.skipped:
+            trainer.logs.close()
+            return
         self.before_epoch, self.batch_idx = self.before_epoch + self.batch_idx + 1, -1
         self.phase, self.last, self.ahead = Phase.STARTED, False, None
         self.schedules = Schedules(trainer)  # a callback may have brought one

@@ -366,6 +366,14 @@ class Trainer(Options, Whereabouts):
         """
         self.fit_loop.epoch_ended = True
 
+    def skip_epoch(self) -> None:
+        """From `on_train_epoch_start`: nothing of this epoch but that hook is run, no batch is drawn (a loop's
+        `continue`).
+
+        All ranks must say so alike.
+        """
+        self.fit_loop.skipped = True
+
     @property
     def is_last_batch(self) -> bool:
         """Is this the epoch's last training batch?"""

@@ -182,7 +182,12 @@ def _class_edits(c: ast.ClassDef, module: str, facts: Facts, notes: list[Note]) 
 
 
 def _stops(c: ast.ClassDef, at: Text) -> list[tuple[int, int, str]]:
-    """CannotLift where validation follows an epoch that is left in the middle: Lightning leaves it out then."""
+    """CannotLift where validation follows an epoch that is left in the middle: Lightning leaves it out then; and where
+    an epoch is skipped.
+    """
+    skipped = [n for n in walk(c) if isinstance(n, ast.Call) and ast.unparse(n.func) == "self.trainer.skip_epoch"]
+    if skipped:
+        raise CannotLift(skipped[0], "Lightning skips no epoch")
     found = [n for n in walk(c) if isinstance(n, ast.Call) and ast.unparse(n.func) == "self.trainer.stop_epoch"]
     if found and any(isinstance(s, ast.FunctionDef) and s.name == "validation_step" for s in c.body):
         raise CannotLift(found[0], "Lightning does not validate after an epoch that is left in the middle")

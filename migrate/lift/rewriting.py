@@ -259,6 +259,9 @@ class Rewriter:
     def _continue_epochs(self, n: ast.Continue, chunk: Chunk) -> dict[tuple[int, int], str]:
         if self._in_inner_loop(n, self.recipe.epoch_loop) or chunk.owner:
             return {}
+        if chunk.hook == "on_train_epoch_start":
+            between = "; " if self.splice.shares_a_line(n) else "\n" + self.facts.text.margin(n)
+            return {self.facts.text.span(n): f"self.trainer.skip_epoch(){between}return"}
         if chunk.hook != "on_train_epoch_end":
             raise CannotLift(n, "an epoch is left before it is over")
         return {self.facts.text.span(n): "return"}

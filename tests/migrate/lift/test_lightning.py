@@ -84,6 +84,14 @@ def test_an_epoch_left_before_its_validation_keeps_the_loop():
     assert any(n.code == "PTM701" and "left in the middle" in n.message for n in result.attention)
 
 
+def test_an_epoch_that_is_skipped_keeps_the_loop():
+    text = FUNCTIONS.replace("args.epochs + 1):\n", "args.epochs + 1):\n    if epoch < 2: continue\n")
+    assert "self.trainer.skip_epoch(); return" in migrate_text(text).text
+    result = migrate_text(text, LIGHTNING)
+    assert result.plan == "loop"
+    assert any(n.code == "PTM701" and "skips no epoch" in n.message for n in result.attention)
+
+
 def test_a_kept_loop_stays_on_runtime_and_says_so():
     result = migrate_text(KEPT["the epochs are no numbers that count up"], LIGHTNING)
     assert result.plan == "loop" and "from ptmigrate.runtime import Runtime" in result.text

@@ -249,6 +249,14 @@ def test_the_epoch_that_a_resumed_run_starts_at_comes_with_the_module():
     assert "self.current_epoch + self.start" in check_same(text, "module")
 
 
+@pytest.mark.parametrize("asked", ["epoch <= start", "epoch % 2 and epoch < start + 3"])
+def test_an_epoch_that_is_skipped_draws_no_batch(asked):
+    text = FUNCTIONS.replace("best = 0", "best, start = 0, 2").replace("args.epochs + 1", "args.epochs + 4")
+    text = text.replace("+ 4):\n", f"+ 4):\n    scheduler.last_epoch += 0\n    if {asked}:\n        continue\n")
+    result = check_same(text, "module")
+    assert "            self.trainer.skip_epoch()\n            return\n" in result
+
+
 def test_a_schedule_on_a_metric_is_stepped_by_the_module():
     text = FUNCTIONS.replace("StepLR(optimizer, 1, gamma=0.5)", "torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)")
     check_same(text.replace("scheduler.step()", "scheduler.step(right)"), "manual")

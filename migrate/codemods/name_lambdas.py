@@ -14,6 +14,7 @@ from ..facts.arguments import default_of
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
+from ._bound_names import CELLS, unbindable
 from .base import Change, Codemod, Insertion
 from .rewrites import bare, source
 
@@ -41,29 +42,28 @@ class NameLambdas(Codemod):
         self.left: list[Note] = []
         taken = {n.id for n in facts.walk(ast.Name)} | {d.name for d in facts.walk(ast.FunctionDef)}
         taken |= {a.asname or a.name for a in facts.walk(ast.alias)} | {d.name for d in facts.walk(ast.ClassDef)}
-        partial = None
+        partial, has = None, "functools" in facts.scopes.module.stores
         for node in sorted(facts.walk(ast.Lambda), key=lambda n: (n.lineno, n.col_offset)):
-            base = self._pickled_as(facts, node)
+            base = self.pickled_as(facts, node)
             if base is None:
                 continue
-            free = self._free(facts, node)
-            if free is None or self._is_multiline(facts, node):
-                self._tell(facts, node)
+            why, free = self._free(facts, node)
+            if why is None and node.lineno != node.end_lineno:
+                why = "its lines cannot be moved as they are"
+            if why is None and free and (node.args.vararg or node.args.kwonlyargs or node.args.kwarg):
+                why = f"`{free[0]}` is no argument that it has room for"
+            if why is not None:
+                self._tell(facts, node, why)
                 continue
             name = free_name(base, taken | facts.new_names)
             facts.new_names.add(name)
             new = name
             if free:
-                partial = partial or self._partial(facts, taken)
+                partial = partial or self._partial(facts)
                 new = f"{partial}({name}, {', '.join(f'{n}={n}' for n in free)})"
-            if free and (node.args.vararg or node.args.kwonlyargs or node.args.kwarg):
-                self._tell(facts, node)
-                continue
             says = f"`{facts.short(node)}` became {name}(): a lambda cannot be pickled"
             definition = self._definition(facts, node, name, free)
-            imports = (
-                ["import functools"] if free and partial == "functools.partial" and "functools" not in taken else []
-            )
+            imports = ["import functools"] if free and partial == "functools.partial" and not has else []
             yield Change(
                 node,
                 self.edit(facts, node, says),
@@ -75,12 +75,12 @@ class NameLambdas(Codemod):
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
 
-    def _tell(self, facts: Facts, node: ast.AST) -> None:
+    def _tell(self, facts: Facts, node: ast.AST, why: str) -> None:
         line, column, _, _ = facts.text.key(node)
-        says = f"`{facts.short(node)}` cannot be pickled, and is not rewritten: what it takes from around it may change"
+        says = f"`{facts.short(node)}` cannot be pickled, and is not rewritten: {why}"
         self.left.append(Note(line, column + 1, self.code, says))
 
-    def _pickled_as(self, facts: Facts, node: ast.Lambda) -> str | None:
+    def pickled_as(self, facts: Facts, node: ast.Lambda) -> str | None:
         """The name of the function that a lambda becomes where pickling meets it."""
         if facts.in_formatted_string(node):
             return None
@@ -170,47 +170,36 @@ class NameLambdas(Codemod):
         kept = any(self._place(facts, read, depth + 1) is not None for read in reads)
         return f"_{name.lstrip('_')}" if kept and name is not None else None
 
-    def _free(self, facts: Facts, node: ast.Lambda) -> list[str] | None:
-        """The names that it takes from functions around it; None when one of them may change later."""
+    def _free(self, facts: Facts, node: ast.Lambda) -> tuple[str | None, list[str]]:
+        """What it takes from the functions around it, and why it cannot be moved."""
         own = {a.arg for a in walk(node.args) if isinstance(a, ast.arg)}
         inner = {n.id for n in walk(node.body) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-        found: list[str] = []
         if any(isinstance(n, ast.Lambda | ast.Yield | ast.Await | ast.NamedExpr) for n in walk(node.body)):
-            return None
+            return "there is more in it than a value", []
         around = facts.scopes.scope_of(node)
         for n in [m for d in node.args.defaults for m in walk(d)]:
             home = around.lookup(n.id) if isinstance(n, ast.Name) else None
             unknown = isinstance(n, ast.Name) and home is None and not hasattr(builtins, n.id)
             if unknown or (home is not None and home is not facts.scopes.module):
-                return None  # a default is taken where the lambda stands
+                return "its defaults take values from around it", []
+        found: list[str] = []
         for n in walk(node.body):
             if not isinstance(n, ast.Name) or n.id in own | inner or n.id in found:
                 continue
-            scope = facts.scopes.scope_of(node).lookup(n.id)
-            if scope is None:
-                if not hasattr(builtins, n.id):
-                    return None
+            scope = around.lookup(n.id)
+            if n.id in ("self", *CELLS):
+                return f"it reads `{n.id}`", []
+            if scope is None and not hasattr(builtins, n.id):
+                return f"`{n.id}` comes from nowhere to be seen", []
+            if scope is None or scope is facts.scopes.module:
                 continue
-            if scope is facts.scopes.module:
-                continue
-            if scope.is_class or n.id in ("self", "super"):
-                return None
-            bound = len(scope.stores.get(n.id, ())) + (n.id in scope.params)
-            if bound != 1 or self._in_loop(facts, scope, n.id):
-                return None
+            why = unbindable(facts, scope, n.id, node)
+            if why is not None:
+                return why, []
             found.append(n.id)
-        return found
+        return None, found
 
-    def _in_loop(self, facts: Facts, scope: object, name: str) -> bool:
-        stores = scope.stores.get(name, ())  # type: ignore[attr-defined]
-        return any(
-            isinstance(u, ast.For | ast.While | ast.comprehension) for s in stores for u in facts.scopes.ancestors(s)
-        )
-
-    def _is_multiline(self, facts: Facts, node: ast.Lambda) -> bool:
-        return node.lineno != node.end_lineno
-
-    def _partial(self, facts: Facts, taken: set[str]) -> str:
+    def _partial(self, facts: Facts) -> str:
         for n in facts.walk(ast.ImportFrom):
             if n.module == "functools" and n in facts.tree.body:
                 for a in n.names:
@@ -246,6 +235,10 @@ def _is_set_off(facts: Facts, node: ast.Lambda) -> bool:
     start, stop = facts.text.span(node)
     before, after = facts.text.text[:start], facts.text.text[stop:]
     return before.endswith((" (", "=(", ", (")) and bool(re.match(r"\)\s*([),:\]}#\n]|$| )", after))
+
+
+def is_pickled(facts: Facts, node: ast.Lambda) -> bool:
+    return NameLambdas().pickled_as(facts, node) is not None
 
 
 def is_hook_of_module(facts: Facts, call: ast.Call) -> bool:

@@ -16,8 +16,9 @@ from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..report import Note
+from ._bound_names import CELLS, unbindable
 from .base import Change, Codemod, Insertion
-from .name_lambdas import KEYWORDS, TAKES, free_name, is_hook_of_module
+from .name_lambdas import KEYWORDS, TAKES, free_name, is_hook_of_module, is_pickled
 
 LOADER = "torch.utils.data.DataLoader"
 
@@ -77,7 +78,9 @@ class NameLocalFunctions(Codemod):
         )
 
     def _goes_along(self, facts: Facts, f: ast.FunctionDef, scope: Scope, read: ast.Name) -> bool:
-        """Read in another local function, which takes it along."""
+        """Read in another local function, or in a lambda, which takes it along."""
+        if any(isinstance(u, ast.Lambda) and is_pickled(facts, u) for u in facts.scopes.ancestors(read)):
+            return True
         ups = [u for u in facts.scopes.ancestors(read) if isinstance(u, ast.FunctionDef)]
         by = next((u for u in ups if facts.scopes.scope_of(u) is scope), None)
         return by is not None and by is not f and f.lineno < by.lineno and self._is_pickled(facts, by, scope)
@@ -114,6 +117,8 @@ class NameLocalFunctions(Codemod):
                 return f"it changes `{n.names[0]}` outside of itself", []
             if not (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)) or n.id in found:
                 continue
+            if n.id in CELLS:
+                return f"it reads `{n.id}`", []
             generator = facts.scopes.generator_of(n)
             if generator is not None and f in facts.scopes.ancestors(generator):
                 continue
@@ -122,15 +127,12 @@ class NameLocalFunctions(Codemod):
                 return f"`{n.id}` comes from nowhere to be seen", []
             if scope is None or scope is facts.scopes.module or _inside(scope, own):
                 continue
-            if n.id == "super":
-                return f"it reads `{n.id}`", []
             if n.id == f.name:
                 calls_itself = True
                 continue
-            stores = scope.stores.get(n.id, ())
-            late = any(getattr(s, "lineno", 0) >= f.lineno for s in stores)
-            if len(stores) + (n.id in scope.params) != 1 or late or _in_loop(facts, [*stores, f]):
-                return f"`{n.id}` may be another value by then", []
+            why = unbindable(facts, scope, n.id, f)
+            if why is not None:
+                return why, []
             found.append(n.id)
         if calls_itself and (found or not self._keeps_name(facts, f)):
             return f"it reads `{f.name}`", []
@@ -147,17 +149,6 @@ def _inside(scope: Scope, own: Scope) -> bool:
         if up is own:
             return True
         up = up.parent
-    return False
-
-
-def _in_loop(facts: Facts, nodes: list[Any]) -> bool:
-    kinds = (ast.For, ast.While, ast.comprehension)
-    for n in nodes:
-        for up in facts.scopes.ancestors(n):
-            if isinstance(up, kinds):
-                return True
-            if isinstance(up, ast.FunctionDef):
-                break
     return False
 
 

@@ -271,3 +271,24 @@ def test_names_in_the_order_of_the_text():
     before = "a = DataLoader(d, collate_fn=lambda b: b[0])\nb = [DataLoader(d, collate_fn=lambda b: b[1])]\n"
     text = migrate_text(HEAD + before, Options(select=("PTM201",))).text
     assert "def _collate_fn(b):\n    return b[0]" in text and "def _collate_fn_2(b):\n    return b[1]" in text
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("n = 1\n    def more():\n        nonlocal n\n        n += 1\n    s = LambdaLR(opt, lambda e: n)\n    return s, more", "`n` may be another"),
+        ("s = DataLoader(opt, collate_fn=lambda b: (b, n))\n    n = 2\n    return s", "`n` may be another"),
+        ("class Box:\n        pass\n    return LambdaLR(opt, lambda e: Box.rate)", "`Box` cannot be pickled"),
+        ("import math\n    return LambdaLR(opt, lambda e: math.cos(e))", "`math` cannot be pickled"),
+        ("return LambdaLR(opt, lambda e: __class__.rate)", "it reads `__class__`"),
+        ("return LambdaLR(opt,\n        lambda e: 1 -\n        e)", "its lines"),
+    ],
+)  # fmt: skip
+def test_why_one_stays(body, why):
+    result = check_unchanged(HEAD + f"def make(opt):\n    {body}\n", select="PTM201")
+    assert any(why in n.message for n in result.attention), result.attention
+
+
+def test_functools_that_another_function_imports():
+    source = "def other():\n    import functools\n    return functools\n\n\ndef make(opt, n):\n    return LambdaLR(opt, lambda e: n)\n"
+    assert migrate_text(HEAD + source, Options(select=("PTM201",))).text.startswith("import functools\n")

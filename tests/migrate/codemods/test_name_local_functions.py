@@ -64,6 +64,13 @@ def test_unchanged(source):
     [
         ("n = 0\n    def c(b):\n        nonlocal n\n        n += 1\n        return b", "changes `n`"),
         ("n = 0\n    def c(b):\n        return b + n\n    n = 2", "`n` may be another value"),
+        (
+            "n = 0\n    def c(b):\n        return b + n\n    def more():\n        nonlocal n\n        n += 1",
+            "`n` may be another value",
+        ),
+        ("class Box:\n        pass\n    def c(b):\n        return Box(b)", "`Box` cannot be pickled"),
+        ("import math\n    def c(b):\n        return math.sqrt(b)", "`math` cannot be pickled"),
+        ("def c(b):\n        return __class__.pad", "it reads `__class__`"),
         ("def c(b):\n        return [c(x) for x in d]", "reads `c`"),
         ("n = 2\n    def c(b, m=n):\n        return b + m", "defaults"),
         ("def c(b):\n        return '''a\n        b'''", "its lines"),
@@ -179,3 +186,12 @@ def test_a_device_that_it_reads_stays_too():
     )
     result = migrated(text).text
     assert "device = torch.device('cuda')" in result and "def _collate(b, *, k):" in result
+
+
+def test_one_that_a_lambda_takes_along():
+    function = "def first(b):\n    return b[0]\n"
+    before = (
+        "def f(d):\n" + textwrap.indent(function, "    ") + "    return DataLoader(d, collate_fn=lambda b: first(b))\n"
+    )
+    text = migrated(HEAD + before, "PTM201,PTM202").text
+    assert "\n" + function in text and "functools.partial(_collate_fn, first=first)" in text

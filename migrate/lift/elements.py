@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
+from .collected import filled_by
 from .nodes import walk_here
 from .recipe import CannotLift, Recipe
 from .sums import Sums
@@ -98,13 +99,18 @@ def _check_uses(facts: Facts, binder: Binder, chunks: list[Chunk], step: Chunk, 
     for s in step.statements:
         for n in _mentions(binder, s, var):
             up = facts.scopes.parents.get(n)
-            element = isinstance(up, ast.Subscript) and isinstance(up.ctx, ast.Load)
+            element = isinstance(up, ast.Subscript) and isinstance(up.ctx, ast.Load) and not _is_filled(facts, n)
             if id(n) not in own and not element and not _printed(facts, n):
                 raise CannotLift(n, f"`{name}` adds up what the step hands on")
 
 
 def _mentions(binder: Binder, s: ast.AST, var: object) -> list[ast.Name]:
     return [n for n in walk(s) if isinstance(n, ast.Name) and binder.variable(n) == var]
+
+
+def _is_filled(facts: Facts, n: ast.Name) -> bool:
+    """The x of `x["mae"].append(...)`: what is brought together is another one than what it goes into."""
+    return any(filled_by(up) is n for up in facts.scopes.ancestors(n) if isinstance(up, ast.Call))
 
 
 def _printed(facts: Facts, n: ast.Name) -> bool:

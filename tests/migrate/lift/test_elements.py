@@ -71,6 +71,7 @@ def test_sums_are_brought_together_as_a_whole(start, fills, becomes):
         ("[0.0, 0]", "loss = loss.item() * 2; acc[0] += loss"),
         ("[0.0, 0]", "acc[0] += loss.item() if len(x) > 4 else 0.0"),
         ("[0.0, 0]", "acc[0] += len(x); acc[1] = max(acc[0], 1)"),
+        ("{'loss': 0.0, 'all': []}", "acc['loss'] += loss.item(); acc['all'].append(loss.item())"),
     ],
 )
 def test_what_is_not_shown_to_be_a_sum_is_added_up_over_whole_batches_and_told(start, fills):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.arguments import default_of
 from ..facts.nodes import walk
 from ..facts.plain import VARIABLE, is_bare_variable
 from ..facts.script import Facts
@@ -195,6 +196,10 @@ class OldIdioms(Codemod):
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
 
+    def _tell(self, facts: Facts, call: ast.Call, says: str) -> None:
+        line, column, _, _ = facts.text.key(call)
+        self.left.append(Note(line, column + 1, self.code, f"`{facts.short(call)}`: {says}"))
+
     def _reduction(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
         """`size_average=False` is `reduction="sum"`."""
         parameters = _parameters(facts.names.resolve(call.func) or "")
@@ -202,29 +207,59 @@ class OldIdioms(Codemod):
         places = {} if starred else dict(zip(parameters, call.args, strict=False))
         given: dict[str | None, ast.expr] = {n: places[n] for n in ("size_average", "reduce") if n in places}
         given |= {k.arg: k.value for k in call.keywords if k.arg in ("size_average", "reduce")}
-        if not given or "reduction" in places or any(k.arg == "reduction" for k in call.keywords):
-            return
         full = facts.names.resolve(call.func) or ""
-        if not full.startswith("torch.nn."):
+        if not given or not full.startswith("torch.nn."):
+            return
+        if "reduction" in places or any(k.arg == "reduction" for k in call.keywords):
+            if any(isinstance(v, ast.Constant) and v.value is not None for v in given.values()):
+                self._tell(facts, call, "size_average and reduce win over its `reduction=`")
             return
         average, reduce = given.get("size_average"), given.get("reduce")
         known = [
             v is None or (isinstance(v, ast.Constant) and v.value in (True, False, None)) for v in (average, reduce)
         ]
+        asks = None if average is None else _asks_for_mean(facts, average)
         if all(known):
             truth = [True if v is None or v.value is None else bool(v.value) for v in (average, reduce)]  # type: ignore[attr-defined]
             new = f'"{REDUCTION[truth[0], truth[1]]}"'
-        elif reduce is None and average is not None:
-            new = f'"mean" if {facts.text.get(average)} else "sum"'
+        elif reduce is None and asks is not None:
+            new = f'"mean" if {asks} else "sum"'
         else:
-            line, column, _, _ = facts.text.key(call)
-            says = f"`{facts.short(call)}`: size_average and reduce are `reduction=` today"
-            self.left.append(Note(line, column + 1, self.code, says))
+            self._tell(facts, call, "size_average and reduce are `reduction=` today")
             return
         says = f"`{', '.join(f'{k}={facts.text.get(v)}' for k, v in given.items())}` became `reduction={new}`"
         yield Change(
             call, self.edit(facts, call, says), change_call(parameters, {"size_average", "reduce"}, {"reduction": new})
         )
+
+
+def _asks_for_mean(facts: Facts, average: ast.expr) -> str | None:
+    """The test that a value of size_average= is for `mean`, as None is too; None where it would be computed twice."""
+    text = facts.text.get(average)
+    if _is_truth(facts, average):
+        return f"({text})" if isinstance(average, ast.IfExp) else text
+    parts = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context)
+    return f"{text} or {text} is None" if all(isinstance(n, parts) for n in walk(average)) else None
+
+
+def _is_truth(facts: Facts, value: ast.expr) -> bool:
+    """Whether a value is shown to be True or False, and never None."""
+    if isinstance(value, ast.Name):
+        scope = facts.scopes.scope_of(value).lookup(value.id)
+        if scope is None or scope.is_class:
+            return False
+        if value.id in scope.params and isinstance(scope.node, ast.FunctionDef):
+            default = default_of(scope.node, value.id)
+            return value.id not in scope.stores and default is not None and _is_truth(facts, default)
+        made = facts.devices.assigned(value.id, scope)
+        return bool(made) and not any(isinstance(v, ast.Name) or not _is_truth(facts, v) for v in made or ())
+    if isinstance(value, ast.BoolOp):
+        return all(_is_truth(facts, v) for v in value.values)
+    if isinstance(value, ast.IfExp):
+        return _is_truth(facts, value.body) and _is_truth(facts, value.orelse)
+    if isinstance(value, ast.Constant):
+        return isinstance(value.value, bool)
+    return isinstance(value, ast.Compare) or (isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not))
 
 
 def _parameters(full: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts.effects import only_asks
-from ..facts.nodes import walk
+from ..facts.nodes import children, walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..report import Note
@@ -100,7 +100,7 @@ class TensorTypes(Codemod):
                     continue
                 new = f'"torch.{kind}"' if _is_text(value) else f"{torch}.{kind}"
                 says = f"`{facts.short(value)}` became `{new}`: what is made with it is placed where it is used"
-                gone = (value.test, value.body, value.orelse) if isinstance(value, ast.IfExp) else ()
+                gone = tuple(children(value)) if _chosen(value) else ()
                 yield Change(value, self.edit(facts, value, says), source(new), gone)
             for read in facts.scopes.reads(name, scope):
                 if read not in named.other_names:
@@ -121,7 +121,7 @@ class TensorTypes(Codemod):
                 if _has_cuda(facts, value):
                     new = f"{torch}.{kind}"
                     says = f"`{facts.short(value)}` became `{new}`: what is made with it is placed where it is used"
-                    gone = (value.test, value.body, value.orelse) if isinstance(value, ast.IfExp) else ()
+                    gone = tuple(children(value)) if _chosen(value) else ()
                     yield Change(value, self.edit(facts, value, says), source(new), gone)
             for read in facts.attributes.get(name, ()):
                 if isinstance(read.ctx, ast.Load):
@@ -241,12 +241,22 @@ class TypeNames:
 
 def kind_of(facts: Facts, value: ast.expr) -> str | None:
     """The name of the type that an expression is on any device: `torch.cuda.IntTensor if c else torch.IntTensor`."""
-    if isinstance(value, ast.IfExp):
-        kinds = {kind_of(facts, value.body), kind_of(facts, value.orelse)}
+    if chosen := _chosen(value):
+        kinds = {kind_of(facts, v) for v in chosen}
         return kinds.pop() if len(kinds) == 1 else None
     full = value.value if isinstance(value, ast.Constant) else facts.names.resolve(value)
     package, _, kind = full.rpartition(".") if isinstance(full, str) else ("", "", "")
     return kind if package in ("torch", "torch.cuda") and kind in DTYPES else None
+
+
+def _chosen(value: ast.expr) -> list[ast.expr]:
+    """The a and b of `a if c else b`, and of `c and a or b`; empty for anything else."""
+    if isinstance(value, ast.IfExp):
+        return [value.body, value.orelse]
+    first = value.values[0] if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or) else None
+    if isinstance(first, ast.BoolOp) and len(value.values) == 2:  # type: ignore[attr-defined]
+        return [first.values[-1], value.values[1]]  # type: ignore[attr-defined]
+    return []
 
 
 def _own_stores(facts: Facts) -> dict[str, list[ast.Assign | None]]:

@@ -40,7 +40,7 @@ HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\nfr
         ("loss = F.nll_loss(a, b, None, True)", "loss = F.nll_loss(a, b, None, reduction=\"mean\")"),
         ("criterion = nn.MSELoss(reduce=False)", "criterion = nn.MSELoss(reduction=\"none\")"),
         ("criterion = nn.MSELoss(size_average=False, reduce=True)", "criterion = nn.MSELoss(reduction=\"sum\")"),
-        ("criterion = nn.MSELoss(size_average=flag)", "criterion = nn.MSELoss(reduction=\"mean\" if flag else \"sum\")"),
+        ("criterion = nn.MSELoss(size_average=flag)", "criterion = nn.MSELoss(reduction=\"mean\" if flag or flag is None else \"sum\")"),
         ("torch.set_default_tensor_type('torch.DoubleTensor')", "torch.set_default_dtype(torch.float64)"),
         ("torch.set_default_tensor_type(torch.FloatTensor)", "torch.set_default_dtype(torch.float32)"),
     ],
@@ -171,3 +171,34 @@ def test_a_file_that_has_nothing_else_is_no_file_without_work():
 @pytest.mark.parametrize("line", ["x.volatile = True", "y = x.volatile"])
 def test_volatile_that_is_set_or_asked_for_is_told(line):
     check_unchanged(HEAD + line + "\n", ["PTM601 line 5: `x.volatile`: volatile does nothing since torch 0.4"])
+
+
+@pytest.mark.parametrize(
+    ("source", "test"),
+    [
+        ("def f(flag=True):\n    return nn.MSELoss(size_average=flag)", "flag"),
+        ("def f(flag=None):\n    return nn.MSELoss(size_average=flag)", "flag or flag is None"),
+        ("def f(flag):\n    return nn.MSELoss(size_average=flag)", "flag or flag is None"),
+        ("def f(flag=True):\n    flag = find()\n    return nn.MSELoss(size_average=flag)", "flag or flag is None"),
+        ("flag = a > 1 and not b\ncriterion = nn.MSELoss(flag)", "flag"),
+        ("criterion = nn.MSELoss(size_average=args.mean)", "args.mean or args.mean is None"),
+        ("criterion = nn.MSELoss(size_average=(True if a else False))", "(True if a else False)"),
+    ],
+)
+def test_none_asks_for_the_mean_too(source, test):
+    text = migrated(HEAD + source + "\n").text
+    assert f'reduction="mean" if {test} else "sum")' in text
+    compile(text, "script.py", "exec")
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("criterion = nn.MSELoss(size_average=find())", True),
+        ("criterion = nn.MSELoss(size_average=False, reduction='none')", True),
+        ("criterion = nn.MSELoss(size_average=None, reduce=None, reduction='none')", False),
+        ("criterion = nn.MSELoss(size_average, reduce, reduction=reduction)", False),
+    ],
+)
+def test_what_is_given_with_a_reduction_stays(source, told):
+    check_unchanged(HEAD + source + "\n", ["PTM602"] * told)

@@ -119,6 +119,10 @@ PLACED = "def f(x):\n    return x.sum() + T([2.0]).to(x.device) + x.to(torch.int
             "K = torch.cuda.FloatTensor if cuda else torch.FloatTensor\nT = K\nL = torch.cuda.LongTensor\n" + READS,
             "K = torch.FloatTensor\nT = K\nL = torch.LongTensor\n" + PLACED,
         ),
+        (
+            "T = cuda and torch.cuda.FloatTensor or torch.FloatTensor\nL = torch.cuda.LongTensor\n" + READS,
+            "T = torch.FloatTensor\nL = torch.LongTensor\n" + PLACED,
+        ),
     ],
 )
 def test_a_type_chosen_by_statements_is_the_same_on_any_device(before, after):

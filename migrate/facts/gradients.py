@@ -54,12 +54,9 @@ class Gradients:
             return node.attr not in CUT and (self._is_parameter(node) or self._needed(node.value))
         if not isinstance(node, ast.Call):
             return any(self._needed(n) for n in children(node))
-        if isinstance(node.func, ast.Attribute):
-            if node.func.attr in CUT:
-                return False
-            if node.func.attr == "requires_grad_":
-                return True
-        if any(k.arg == "requires_grad" and getattr(k.value, "value", None) is True for k in node.keywords):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in CUT:
+            return False
+        if _asks_itself(node):
             return True
         of = node.func.value if isinstance(node.func, ast.Attribute) else None
         parts = [*node.args, *(k.value for k in node.keywords), *([of] if of is not None else ())]
@@ -92,9 +89,11 @@ class Gradients:
         return False
 
     def _is_parameter(self, node: ast.Attribute) -> bool:
+        """A parameter, and a tensor that was made to need a gradient."""
         values = self._values(node)
         return bool(values) and all(
-            isinstance(v, ast.Call) and self.facts.names.resolve(v.func) == "torch.nn.Parameter" for v in values
+            isinstance(v, ast.Call) and (self.facts.names.resolve(v.func) == "torch.nn.Parameter" or _asks_itself(v))
+            for v in values
         )
 
     def _has_weights(self, func: ast.expr) -> bool:
@@ -131,6 +130,12 @@ class Gradients:
 
 def _asks(node: ast.AST, end: str = "") -> bool:
     return isinstance(node, ast.Attribute) and node.attr == f"requires_grad{end}"
+
+
+def _asks_itself(call: ast.Call) -> bool:
+    """`x.requires_grad_()`, `torch.ones(1, requires_grad=True)`."""
+    told = any(k.arg == "requires_grad" and getattr(k.value, "value", None) is True for k in call.keywords)
+    return told or _asks(call.func, "_")
 
 
 def _sets(s: ast.Assign) -> bool:

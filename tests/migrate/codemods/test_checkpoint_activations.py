@@ -319,6 +319,19 @@ def test_weights_that_are_frozen_show_no_gradient():
 
 
 @pytest.mark.parametrize(
+    ("kept", "count"),
+    [
+        ("torch.ones(1, requires_grad=True)", 0),
+        ("torch.ones(1).requires_grad_()", 0),
+        ("torch.ones(1)", 1),
+        ("torch.ones(1, requires_grad=flag)", 1),
+    ],
+)
+def test_a_dummy_that_the_module_keeps(kept, count):
+    assert len(notes("return checkpoint(self.run, x, self.dummy)", f"self.dummy = {kept}")) == count
+
+
+@pytest.mark.parametrize(
     "more", ["RUN = {'yes': checkpoint}\n", "use(checkpoint)\n", "class A:\n    run = [checkpoint]\n"]
 )
 def test_a_checkpoint_that_is_handed_on_is_told(more):

@@ -90,10 +90,14 @@ def _parted(
     found: list[cst.BaseStatement] = []
     for i, part in enumerate(parts):
         own = [s.statement if isinstance(s, Under) else s for s in part]
-        own[-1] = own[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+        under, last = part[0], i == len(parts) - 1
         leading = line.leading_lines if i == 0 else ()
-        trailing = line.trailing_whitespace if i == len(parts) - 1 else cst.TrailingWhitespace()
-        under = part[0]
+        trailing = line.trailing_whitespace if last else cst.TrailingWhitespace()
+        semicolon = own[-1].semicolon
+        if not last or isinstance(under, Under):
+            own[-1] = own[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+            if last and trailing.comment and isinstance(semicolon, cst.Semicolon):
+                trailing = trailing.with_changes(whitespace=semicolon.whitespace_after)
         new = cst.SimpleStatementLine(own, () if isinstance(under, Under) else leading, trailing)
         if isinstance(under, Under):
             found.append(cst.If(under.test, cst.IndentedBlock([new], indent=under.unit), leading_lines=leading))
@@ -215,8 +219,8 @@ class Pass:
             return updated
         if not kept:
             return updated.with_changes(body=[_Gone()])
-        if kept[-1] is not updated.body[-1]:
-            kept[-1] = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+        if kept[-1] is not updated.body[-1]:  # `a; b;  # c` ends as it ended
+            kept[-1] = kept[-1].with_changes(semicolon=original.body[-1].semicolon)
         return updated.with_changes(body=kept)
 
     def _close_block(self, original: cst.IndentedBlock, updated: cst.IndentedBlock) -> cst.IndentedBlock:

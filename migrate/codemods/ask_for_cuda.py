@@ -1,6 +1,7 @@
 """What only a machine with CUDA has is asked of such a machine alone: `torch.cuda.synchronize()` and its like.
 
-They wait, reset and give nothing; without CUDA they raise, in a script that otherwise runs anywhere by now.
+They wait, reset and give nothing; without CUDA they raise, in a script that otherwise runs anywhere by now. So does
+`with torch.cuda.device(i):`, which is told of where it stays.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.arguments import argument_at
 from ..facts.devices import AVAILABILITY
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..report import Note
 from .base import Change, Codemod, Insertion
 
 NAMES = "synchronize reset_peak_memory_stats reset_max_memory_allocated reset_max_memory_cached ipc_collect init"
+CARD = "torch.cuda.device"
 RAISE = {f"torch.cuda.{name}" for name in f"{NAMES} reset_accumulated_memory_stats".split()}
 TELLS_OF_CUDA = re.compile(r"cuda|gpu|device|accelerator", re.IGNORECASE)
 
@@ -38,6 +42,22 @@ class AskForCuda(Codemod):
                     else Insertion(1, "", ["import torch"])
                 )
                 yield Change(s, self.edit(facts, s, says), _under_a_question(asks, facts.indentation), (), more)
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        for s in facts.walk(ast.With) if "cuda" in facts.text.text else ():
+            for call in (i.context_expr for i in s.items if isinstance(i.context_expr, ast.Call)):
+                where = argument_at(call, "device", 0) if facts.names.resolve(call.func) == CARD else None
+                if where is None or isinstance(where, ast.Constant) or _is_place_of_tensor(where) or _asked(facts, s):
+                    continue  # a card that is written there is told of as any other device
+                if facts.is_library or len(s.items) > 1 or not facts.devices.says_where(where):
+                    line, column, _, _ = facts.text.key(call)
+                    says = f"`with {facts.short(call)}:` raises where there is no CUDA"
+                    yield Note(line, column + 1, self.code, says)
+
+
+def _is_place_of_tensor(where: ast.expr) -> bool:
+    """`x.get_device()`, which is a negative number on the CPU, where the block does nothing."""
+    return isinstance(where, ast.Call) and isinstance(where.func, ast.Attribute) and where.func.attr == "get_device"
 
 
 def _question(facts: Facts, func: ast.expr) -> str | None:

@@ -98,6 +98,8 @@ def test_other_names_and_questions_that_are_asked(source):
         ("torch.cuda.synchronize(); torch.cuda.empty_cache()", ["?", "torch.cuda.empty_cache()"]),
         ("torch.cuda.synchronize(); torch.cuda.synchronize()  # both", ["?", "?  # both"]),
         ("torch.cuda.synchronize();", ["?"]),
+        ("torch.cuda.synchronize();  # all", ["?  # all"]),
+        ("torch.cuda.synchronize(); x = 1;  # all", ["?", "x = 1;  # all"]),
     ],
 )
 def test_statements_of_one_line(line, lines):

@@ -68,6 +68,26 @@ def test_a_library_is_left_its_own():
     check_unchanged(dedent(library), select="PTM420")
 
 
+LIBRARY = "import torch\nfrom torch import cuda\n\n\ndef run(net, x, i):\n    with {}:\n        return net(x)\n"
+
+
+@pytest.mark.parametrize("opened", ["torch.cuda.device(i)", "cuda.device(x.device)", "torch.no_grad(), cuda.device(i)"])
+def test_one_that_stays_is_told(opened):
+    check_unchanged(LIBRARY.format(opened), ["PTM112 line 6: "], select="PTM112")
+
+
+@pytest.mark.parametrize(
+    "opened", ["torch.cuda.device(x.get_device())", "torch.cuda.device_of(x)", "torch.cuda.stream(i)", "x.device(i)"]
+)
+def test_what_does_nothing_without_cuda(opened):
+    check_unchanged(LIBRARY.format(opened), [], select="PTM112")
+
+
+def test_one_that_is_asked_for():
+    blocks = "    if x.is_cuda:\n        with torch.cuda.device(i):\n            return x\n"
+    check_unchanged("import torch\ndef run(x, i):\n" + blocks, [], select="PTM112")
+
+
 def test_a_block_of_moves_alone_goes_with_them():
     moves = "    with torch.cuda.device(args.gpu):\n        model.cuda()\n    print(model)"
     check(SCRIPT.format(moves), SCRIPT.format("    print(model)"), select="PTM420,PTM101,PTM102")

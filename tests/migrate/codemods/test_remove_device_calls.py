@@ -26,6 +26,7 @@ def lines(body: str) -> str:
         ("def f(x, c):\n    if c:\n        x = x.cuda();\n    return x", "def f(x, c):\n    return x"),
         ("def f(x, c):\n    if c: x = x.cuda();\n    return x", "def f(x, c):\n    if c: pass\n    return x"),
         ("def f(x, c):\n    if c:\n        x = x.cuda(); y = 1;\n    return x", "def f(x, c):\n    if c:\n        y = 1;\n    return x"),
+        ("def f(x):\n    y = 1; x = x.cuda();  # moved\n    return x", "def f(x):\n    y = 1;  # moved\n    return x"),
         ("for x in a:\n    f(x.cuda());\nelse:\n    g(x.cuda()); h();\n", "for x in a:\n    f(x);\nelse:\n    g(x); h();\n"),
         ("class M(nn.Module):\n    def to(self, where): ...\ndef f(m: M):\n    return m.to('cuda')", "class M(nn.Module):\n    def to(self, where): ...\ndef f(m: M):\n    return m"),
         ("model = nn.Linear(3, 4).to('cuda:1')", "model = nn.Linear(3, 4)"),

@@ -15,6 +15,7 @@ from ..facts.script import Facts
 from ..facts.tensors import METHODS
 from ..report import Note
 from ._buffer_pairs import is_parameter, registered, tensors_of
+from ._tensor_holders import filled, holds
 from .base import Change, Codemod
 from .buffers_by_name import buffers_by_name
 from .place_like_inputs import TAKES_DEVICE
@@ -36,7 +37,6 @@ OF_TRAINER = set(
 """.split()
 )
 MOVED_BY_TRAINER = {"example_input_array"}
-HOLDERS = {"list", "tuple", "dict"}
 
 Given = ast.Assign | ast.AnnAssign
 
@@ -74,7 +74,8 @@ class RegisterBuffers(Codemod):
                 elif pair := self._pair(facts, of, s):
                     yield from pair
                 else:
-                    self._filled(facts, s)
+                    for says in filled(facts, s):
+                        self._tell(facts, s, says)
             for name, statements in own.items():
                 yield from self._attribute(facts, of, name, statements)
             names = TAKEN | (OF_TRAINER if c in facts.classes.run_by_trainer else set())
@@ -120,9 +121,11 @@ class RegisterBuffers(Codemod):
             return
         if not tensors:
             for s in statements:
-                if s.value is not None and self._holds(facts, s.value):
+                if s.value is not None and holds(facts, s.value):
                     says = f"`self.{name}` holds tensors that do not move with the module: register each as a buffer"
                     self._tell(facts, s, says)
+                elif isinstance(s.value, ast.IfExp) and any(map(facts.tensors.is_tensor, _branches(s.value))):
+                    self._tell(facts, s, f"`self.{name}` may be a tensor that does not move with the module")
             return
         if name in MOVED_BY_TRAINER:
             return
@@ -251,44 +254,6 @@ class RegisterBuffers(Codemod):
             says = f"`{facts.short(call)}` is made where the buffer is: `device=self.{name}.device`"
             yield Change(call, self.edit(facts, call, says), set_keyword("device", f"self.{name}.device"))
 
-    # -- what holds tensors -----------------------------------------------------------------------------------
-
-    def _holds(self, facts: Facts, value: ast.expr) -> bool:
-        """A list, a tuple or a dictionary of tensors, at any depth."""
-        if isinstance(value, ast.List | ast.Tuple):
-            return any(self._holds(facts, e) or facts.tensors.is_tensor(e) for e in value.elts)
-        if isinstance(value, ast.Dict):
-            return any(self._holds(facts, e) or facts.tensors.is_tensor(e) for e in value.values)
-        if isinstance(value, ast.ListComp | ast.GeneratorExp):
-            return self._holds(facts, value.elt) or facts.tensors.is_tensor(value.elt)
-        if isinstance(value, ast.DictComp):
-            return self._holds(facts, value.value) or facts.tensors.is_tensor(value.value)
-        if isinstance(value, ast.BinOp):
-            return self._holds(facts, value.left) or self._holds(facts, value.right)
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in HOLDERS:
-            given = [*value.args, *(k.value for k in value.keywords)]
-            return any(self._holds(facts, a) or (value.func.id == "dict" and facts.tensors.is_tensor(a)) for a in given)
-        return False
-
-    def _filled(self, facts: Facts, s: ast.stmt) -> None:
-        """`self.masks.append(torch.ones(3))`, `self.stats["mean"] = ...`, `self.a = self.b = torch.ones(3)`."""
-        says = "holds tensors that do not move with the module: register each as a buffer"
-        if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Attribute):
-            f, given = s.value.func, s.value.args
-            if f.attr == "append" and _is_self(f.value) and given and facts.tensors.is_tensor(given[0]):
-                self._tell(facts, s, f"`{facts.text.get(f.value)}` {says}")
-        elif isinstance(s, ast.Assign) and facts.tensors.is_tensor(s.value):
-            for t in s.targets:
-                if isinstance(t, ast.Subscript) and _is_text(t.slice) and _is_self(t.value):
-                    self._tell(facts, s, f"`{facts.text.get(t.value)}` {says}")
-                elif _is_self(t):
-                    self._tell(facts, s, f"`{facts.text.get(t)}` is a tensor that does not move with the module")
-        elif isinstance(s, ast.Assign) and isinstance(s.value, ast.Tuple):  # self.a, self.b = x.sqrt(), y.sqrt()
-            for t in (t for t in s.targets if isinstance(t, ast.Tuple) and len(t.elts) == len(s.value.elts)):
-                for one, value in zip(t.elts, s.value.elts, strict=True):
-                    if _is_self(one) and facts.tensors.is_tensor(value):
-                        self._tell(facts, s, f"`{facts.text.get(one)}` is a tensor that does not move with the module")
-
     def _of_class(self, facts: Facts, c: ast.ClassDef) -> None:
         """`mask = torch.ones(3)` in the class body, read as `self.mask`."""
         read = {n.attr for n in walk(c) if isinstance(n, ast.Attribute) and _is_self(n)}
@@ -354,12 +319,12 @@ def _super_line(init: ast.AST) -> int:
     return min((f.lineno for f in found if isinstance(f, ast.Attribute) and f.attr == "__init__"), default=10**9)
 
 
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
 def _is_none(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def _branches(value: ast.expr) -> list[ast.expr]:
+    return [*_branches(value.body), *_branches(value.orelse)] if isinstance(value, ast.IfExp) else [value]
 
 
 def _is_self(node: ast.AST) -> bool:

@@ -199,6 +199,12 @@ def test_bases_of_this_file():
         "p = torch.zeros(3)\np = p.tolist()\nself.a = p",
         "self.register_buffer('a', torch.zeros(3))\nself.a = self.a.view(1, 3)",
         "p = 3\nself.a = p",
+        "self.a = nn.Parameter(torch.zeros(3)) if x else None",
+        "self.a = nn.Linear(3, 3) if x else nn.Identity()",
+        "object.__setattr__(self, 'a', 3)",
+        "object.__setattr__(other, 'a', torch.zeros(3))",
+        "vars(other)['a'] = torch.zeros(3)",
+        "other.__setattr__('a', torch.zeros(3))",
     ],
 )
 def test_unchanged(init):
@@ -215,6 +221,8 @@ def test_unchanged(init):
         ("self.a = tuple(torch.ones(i) for i in range(3))", ""),
         ("self.a = dict(x=torch.ones(3))", ""),
         ("self.a = self.b = torch.ones(3)", ""),
+        ("self.a = nn.Parameter(torch.ones(3)) if x else torch.ones(3)", ""),
+        ("self.a = [] if x else 0 if y else torch.ones(3)", ""),
         ("self.type = torch.ones(3)", ""),
         ("self.a = torch.zeros(3)", "net = Net()\nnet.a = (1, 2)\n"),
         ("self.a = torch.zeros(3)", "class Two(Net):\n    def reset(self):\n        self.a = 3\n"),
@@ -225,6 +233,18 @@ def test_unchanged(init):
 def test_seen_and_told(init, more):
     lines = ["PTM105 line 6"] * init.count("self.")
     check_unchanged(module(init, more), lines, select="PTM105")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "object.__setattr__(self, 'a', torch.ones(3))",
+        "super().__setattr__('a', torch.ones(3))",
+        "vars(self)['a'] = torch.ones(3)",
+    ],
+)
+def test_one_that_is_kept_another_way_is_told(line):
+    check_unchanged(module(line), ["PTM105 line 6"], select="PTM105")
 
 
 def test_not_a_module():

@@ -163,6 +163,12 @@ class AmpInModules(Codemod):
                 line, column, _, _ = facts.text.key(c)
                 says = f"`{facts.short(c)}` left as it is: a Trainer or Runtime takes precision= instead"
                 self.left.append(Note(line, column + 1, self.code, says))
+        for kind in (ast.Name, ast.Attribute) if "autocast" in facts.text.text else ():
+            for n in facts.walk(kind):
+                if facts.names.resolve(n) in AUTOCAST and n not in done and _is_handed_on(facts, n):
+                    line, column, _, _ = facts.text.key(n)
+                    says = f"`{facts.short(n)}` left as it is, handed on: a Trainer or Runtime takes precision= instead"
+                    self.left.append(Note(line, column + 1, self.code, says))
 
 
 def _trainers(facts: Facts) -> list[ast.Call]:
@@ -171,6 +177,14 @@ def _trainers(facts: Facts) -> list[ast.Call]:
 
 def _is_self(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "self"
+
+
+def _is_handed_on(facts: Facts, n: ast.AST) -> bool:
+    """`self.half = autocast if wanted else nullcontext`: read, and neither called nor given another name."""
+    up = facts.scopes.parents.get(n)
+    named = isinstance(up, ast.Assign) and all(isinstance(t, ast.Name) for t in up.targets)
+    called = isinstance(up, ast.Call) and up.func is n
+    return isinstance(getattr(n, "ctx", None), ast.Load) and not (called or named or isinstance(up, ast.arg))
 
 
 def _is_off(call: ast.Call) -> bool:

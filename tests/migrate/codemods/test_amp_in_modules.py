@@ -155,3 +155,18 @@ def test_unchanged(source):
 )
 def test_left_and_told(source):
     check_unchanged(HEAD + source, ["PTM605 line "])
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("half = autocast if wanted else nullcontext", True),
+        ("half = functools.partial(autocast, 'cuda')", True),
+        ("holder.half = autocast", True),
+        ("half = autocast", False),
+        ("def run(half: autocast): ...", False),
+    ],
+)
+def test_one_that_is_handed_on_is_told(line, told):
+    source = f"import functools\nfrom torch.cuda.amp import autocast\n{line}\n"
+    check_unchanged(source, ["PTM605 line 3: `autocast` left as it is, handed on"] * told, select="PTM605")

@@ -60,28 +60,26 @@ class DetachTotals(Codemod):
 
     def _one(self, facts: Facts, scope: Any, name: str, own: list[Total]) -> Iterator[Change]:
         kinds = {t.kind for t in own}
-        if (
-            scope is None
-            or len(kinds) > 1
-            or name in scope.params
-            or not self._starts_as_number(facts, scope, name, own)
-        ):
+        starts = self._starts(facts, scope, name, own) if scope is not None and name not in scope.params else None
+        if starts is None or len(kinds) > 1 or (kinds == {"int"} and len(starts) > 1):
             return
+        kind = "float" if starts == {float} else kinds.pop()  # `correct = 0.0` counts in 1.0, 2.0
         reads = list(facts.scopes.reads(name, scope))
         if not all(self._read_seldom(facts, r) for r in reads):
             return
         for t in own:
             self.settled.add(t.item)
-            new = ".detach()" if t.kind == "int" else ".detach().double()"
+            new = ".detach()" if kind == "int" else ".detach().double()"
             says = f"`{facts.short(t.add)}`: `{new}` keeps the same sum, and the host need not wait"
-            yield Change(t.item, self.edit(facts, t.item, says), _detached(t.kind))
+            yield Change(t.item, self.edit(facts, t.item, says), _detached(kind))
         for r in reads:
             if not facts.in_formatted_string(r):
-                says = f"`{name}` is read as a number: {own[0].kind}({name})"
-                yield Change(r, self.edit(facts, r, says), _number(own[0].kind))
+                says = f"`{name}` is read as a number: {kind}({name})"
+                yield Change(r, self.edit(facts, r, says), _number(kind))
 
-    def _starts_as_number(self, facts: Facts, scope: Any, name: str, own: list[Total]) -> bool:
-        """Every other binding gives it a number."""
+    def _starts(self, facts: Facts, scope: Any, name: str, own: list[Total]) -> set[type] | None:
+        """The types of the numbers that every other binding gives it; None where one gives it something else."""
+        found: set[type] = set()
         for store in scope.stores.get(name, ()):
             up = facts.scopes.parents.get(store)
             if any(up is t.add for t in own):
@@ -91,8 +89,9 @@ class DetachTotals(Codemod):
                 holder = facts.scopes.parents.get(up)
                 value = holder.value.elts[up.elts.index(store)] if _same_length(holder, up) else None  # type: ignore
             if not (isinstance(value, ast.Constant) and type(value.value) in (int, float)):
-                return False
-        return True
+                return None
+            found.add(type(value.value))
+        return found
 
     def _read_seldom(self, facts: Facts, read: ast.Name) -> bool:
         hot = facts.loops.hot(read)

@@ -30,6 +30,17 @@ def test_a_total_stays_a_tensor_and_is_read_as_a_number(inside, new, read):
     check(loop(inside, start=start), loop(new, f"print({read}(total))", start), select="PTM301,PTM303")
 
 
+def test_a_count_that_begins_as_a_float_stays_one():
+    count = "total += (out == y).sum(){}"
+    after = loop(count.format(".detach().double()"), "print(float(total), f'{total}')")
+    check(loop(count.format(".item()"), "print(total, f'{total}')"), after, select="PTM301")
+
+
+def test_a_count_that_begins_as_either_is_a_number():
+    both = "total = 0.0\nif x:\n    total = 0"
+    check_unchanged(loop("total += (out == y).sum().item()", start=both), select="PTM301")
+
+
 def test_a_total_read_now_and_then():
     check(
         loop("total += loss.item()\nif i % 10 == 0:\n    print(total, f'{total / i:.2f}')\n    total = 0"),

@@ -80,7 +80,7 @@ class NameLambdas(Codemod):
         says = f"`{facts.short(node)}` cannot be pickled, and is not rewritten: {why}"
         self.left.append(Note(line, column + 1, self.code, says))
 
-    def pickled_as(self, facts: Facts, node: ast.Lambda) -> str | None:
+    def pickled_as(self, facts: Facts, node: ast.expr) -> str | None:
         """The name of the function that a lambda becomes where pickling meets it."""
         if facts.in_formatted_string(node):
             return None
@@ -124,7 +124,7 @@ class NameLambdas(Codemod):
                 part = part.value
             if isinstance(part, ast.Name) and part.id == "self":
                 return f"_{target.attr.lstrip('_')}" if kept else None
-            if target.attr in KEYWORDS or _is_data_set(facts, _class_of(facts, target.value)):
+            if target.attr in KEYWORDS or _is_kept(facts, target.value):
                 return f"_{target.attr.lstrip('_')}"  # data.transform = node
         return None
 
@@ -144,6 +144,9 @@ class NameLambdas(Codemod):
         f = up.func
         if isinstance(f, ast.Attribute) and f.attr in ("append", "insert", "extend") and depth < 3:
             return self._by_name(facts, f.value, depth, True)
+        if isinstance(f, ast.Attribute) and f.attr == "setdefault" and up.args[1:] == [node]:
+            key = getattr(up.args[0], "value", None)
+            return f"_{key}" if key in OF_LOADERS else None
         return "_hook" if is_hook_of_module(facts, up) else None
 
     def _by_name(self, facts: Facts, target: ast.expr, depth: int, within: bool) -> str | None:
@@ -237,7 +240,8 @@ def _is_set_off(facts: Facts, node: ast.Lambda) -> bool:
     return before.endswith((" (", "=(", ", (")) and bool(re.match(r"\)\s*([),:\]}#\n]|$| )", after))
 
 
-def is_pickled(facts: Facts, node: ast.Lambda) -> bool:
+def is_pickled(facts: Facts, node: ast.expr) -> bool:
+    """Whether pickling meets a lambda, or a function by its name, where it stands."""
     return NameLambdas().pickled_as(facts, node) is not None
 
 
@@ -272,12 +276,12 @@ def _is_made_of(facts: Facts, node: ast.AST, up: ast.AST | None) -> bool:
     return called == "collections.defaultdict" and up.args[:1] == [node]  # type: ignore[union-attr]
 
 
-def _class_of(facts: Facts, node: ast.expr) -> ast.ClassDef | None:
-    """The class of this file that a name's only value is made of."""
+def _made(facts: Facts, node: ast.expr) -> ast.Call | None:
+    """The call that gives a name its only value."""
     scope = facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
     given = facts.devices.assigned(node.id, scope) if scope is not None else None  # type: ignore[attr-defined]
     made = given[0] if given and len(given) == 1 else None
-    return _class_named(facts, made.func) if isinstance(made, ast.Call) else None
+    return made if isinstance(made, ast.Call) else None
 
 
 def _is_chosen(node: ast.AST, up: ast.AST | None) -> bool:
@@ -286,10 +290,19 @@ def _is_chosen(node: ast.AST, up: ast.AST | None) -> bool:
 
 
 def _is_kept_by(facts: Facts, call: ast.Call, node: ast.expr) -> bool:
-    """`setattr(self, name, node)` in a module or a data set."""
+    """`setattr(self, name, node)` in a module or a data set, `setattr(data, name, node)` of one."""
+    if call.args[-1] is not node:
+        return False
     holder = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.ClassDef)), None)
-    own = isinstance(call.args[0], ast.Name) and call.args[0].id == "self" and call.args[-1] is node
-    return own and (holder in facts.classes.modules or _is_data_set(facts, holder))
+    if isinstance(call.args[0], ast.Name) and call.args[0].id == "self":
+        return holder in facts.classes.modules or _is_data_set(facts, holder)
+    return _is_kept(facts, call.args[0])
+
+
+def _is_kept(facts: Facts, owner: ast.expr) -> bool:
+    """Whether the owner of an attribute is shown to be a data set, which is pickled with it."""
+    made = _made(facts, owner)
+    return made is not None and _is_data_set(facts, _class_named(facts, made.func))
 
 
 def _is_data_set(facts: Facts, c: ast.ClassDef | None) -> bool:

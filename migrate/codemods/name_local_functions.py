@@ -8,19 +8,17 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..facts.arguments import argument_at
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..report import Note
 from ._bound_names import CELLS, unbindable
 from .base import Change, Codemod, Insertion
-from .name_lambdas import KEYWORDS, TAKES, free_name, is_hook_of_module, is_pickled
-
-LOADER = "torch.utils.data.DataLoader"
+from .name_lambdas import free_name, is_pickled
 
 
 class NameLocalFunctions(Codemod):
@@ -73,8 +71,7 @@ class NameLocalFunctions(Codemod):
         if len(scope.stores[f.name]) != 1 or f.decorator_list:
             return False
         return any(
-            self._meets_pickling(facts, r) or self._goes_along(facts, f, scope, r)
-            for r in facts.scopes.reads(f.name, scope)
+            is_pickled(facts, r) or self._goes_along(facts, f, scope, r) for r in facts.scopes.reads(f.name, scope)
         )
 
     def _goes_along(self, facts: Facts, f: ast.FunctionDef, scope: Scope, read: ast.Name) -> bool:
@@ -84,28 +81,6 @@ class NameLocalFunctions(Codemod):
         ups = [u for u in facts.scopes.ancestors(read) if isinstance(u, ast.FunctionDef)]
         by = next((u for u in ups if facts.scopes.scope_of(u) is scope), None)
         return by is not None and by is not f and f.lineno < by.lineno and self._is_pickled(facts, by, scope)
-
-    def _meets_pickling(self, facts: Facts, read: ast.Name) -> bool:
-        up: ast.AST | None = facts.scopes.parents.get(read)
-        given: ast.AST = read
-        if isinstance(up, ast.Call) and facts.names.resolve(up.func) == "functools.partial" and up.args[0] is read:
-            given, up = up, facts.scopes.parents.get(up)  # collate_fn=functools.partial(collate, pad=0)
-        if isinstance(up, ast.List):
-            up = facts.scopes.parents.get(up)
-        if isinstance(up, ast.keyword):
-            if up.arg in KEYWORDS:
-                return True
-            up = facts.scopes.parents.get(up)
-        if isinstance(up, ast.Call):
-            full = facts.names.resolve(up.func)
-            if is_hook_of_module(facts, up):
-                return True
-            return full in TAKES or (full == LOADER and argument_at(up, "collate_fn", 6) is given)
-        if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Attribute):
-            holder = next((u for u in facts.scopes.ancestors(up) if isinstance(u, ast.ClassDef)), None)
-            t = up.targets[0].value
-            return isinstance(t, ast.Name) and t.id == "self" and holder in facts.classes.modules
-        return False
 
     def _free(self, facts: Facts, f: ast.FunctionDef) -> tuple[str | None, list[str]]:
         """What it takes from the functions around it, and why it cannot be moved."""
@@ -159,7 +134,7 @@ def _is_spread_over(facts: Facts, f: ast.FunctionDef) -> bool:
 
 
 def _definition(facts: Facts, f: ast.FunctionDef, name: str, free: list[str]) -> str:
-    """The function as one of the module, its body as it is written."""
+    """The function as one of the module, its body as it is written, and its header where nothing is added to it."""
     arguments = copy.copy(f.args)
     arguments.kwonlyargs = [*f.args.kwonlyargs, *(ast.arg(n) for n in free)]
     arguments.kw_defaults = [*f.args.kw_defaults, *(None for _ in free)]
@@ -170,6 +145,9 @@ def _definition(facts: Facts, f: ast.FunctionDef, name: str, free: list[str]) ->
     while lines[first - 1].lstrip().startswith("#"):
         first -= 1
     body = "".join(line.removeprefix(margin) for line in lines[first:])
+    if not free:
+        header = "".join(line.removeprefix(margin) for line in lines[:first])
+        return re.sub(r"(def\s+)\w+", rf"\g<1>{name}", header, count=1) + body.rstrip() + "\n"
     return f"def {name}({ast.unparse(arguments)}){returns}:\n{body.rstrip()}\n"
 
 

@@ -292,3 +292,18 @@ def test_why_one_stays(body, why):
 def test_functools_that_another_function_imports():
     source = "def other():\n    import functools\n    return functools\n\n\ndef make(opt, n):\n    return LambdaLR(opt, lambda e: n)\n"
     assert migrate_text(HEAD + source, Options(select=("PTM201",))).text.startswith("import functools\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("options.setdefault('collate_fn', lambda x: x)", True),
+        ("options.setdefault('f', lambda x: x)", False),
+        ("setattr(data, 'f', lambda x: x)", True),
+        ("setattr(other, 'f', lambda x: x)", False),
+    ],
+)
+def test_what_is_set_by_name(line, named):
+    data = "class Own(torch.utils.data.Dataset):\n    pass\n\n\ndata = Own()\n"
+    text = migrate_text(HEAD + data + line + "\n", Options(select=("PTM201",))).text
+    assert ("lambda" not in text) == named

@@ -53,6 +53,9 @@ def test_moved_to_the_module(before, after):
         "def f(d):\n    def go():\n        return 1\n    return go()",
         "class A:\n    def collate(self, b):\n        return b\n    def f(self, d):\n        return DataLoader(d, collate_fn=self.collate)",
         "def f(d, collate):\n    return DataLoader(d, collate_fn=collate)",
+        "def f(d):\n    def half(x):\n        return x\n    return Plain(d, half)\nclass Plain:\n    pass",
+        "def f(d):\n    def half(x):\n        return x\n    d.update(half=half)\n    return d",
+        "def f(d):\n    def half(x):\n        return x\n    d.setdefault('half', half)\n    return d",
     ],
 )
 def test_unchanged(source):
@@ -195,3 +198,19 @@ def test_one_that_a_lambda_takes_along():
     )
     text = migrated(HEAD + before, "PTM201,PTM202").text
     assert "\n" + function in text and "functools.partial(_collate_fn, first=first)" in text
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "Own(d, f)",
+        "DataLoader(d, **dict(collate_fn=f))",
+        "DataLoader(d, **options(worker_init_fn=f))",
+        "d.setdefault('collate_fn', f)",
+    ],
+)
+def test_where_a_lambda_would_be_named(given):
+    function = "def f(x: int,  y=1.0, *, z='a') -> int:  # both\n    return x\n"
+    head = HEAD + "class Own(torch.utils.data.Dataset):\n    pass\n\n\n"
+    before = f"{head}def build(d):\n{textwrap.indent(function, '    ')}    return {given}\n"
+    check(before, f"{head}{function}\n\ndef build(d):\n    return {given}\n", select="PTM202")

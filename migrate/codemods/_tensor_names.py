@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.arguments import argument_at
 from ..facts.devices import OPTIONS
 from ..facts.loops import MODEL_NAME
 from ..facts.nodes import walk
@@ -41,7 +42,8 @@ def is_tensor(facts: Facts, f: Function, name: str, call: ast.Call) -> bool:
     of_tensors = TENSOR_USE - {"device", "dtype"} if OPTIONS.match(name) else TENSOR_USE  # `cfg.device` is an option
     if MODEL_NAME.search(name):
         of_tensors = of_tensors - OF_MODULES
-    variable = any(facts.names.resolve(c.func) == VARIABLE for c in uses(f).given_to.get(name, ()))
+    made = (c for c in uses(f).given_to.get(name, ()) if facts.names.resolve(c.func) == VARIABLE)
+    variable = any(getattr(argument_at(c, "data", 0), "id", None) == name for c in made)
     return variable or bool(used(uses(f), name) & of_tensors)
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..facts.arguments import default_of
+from ..facts.arguments import argument_at, default_of
 from ..facts.nodes import walk
 from ..facts.plain import VARIABLE, is_bare_variable
 from ..facts.script import Facts
@@ -71,7 +71,7 @@ class RemoveVariables(Codemod):
         for call in facts.walk(ast.Call):
             if call in gone or facts.names.resolve(call.func) != VARIABLE or facts.in_formatted_string(call):
                 continue
-            if len(call.args) == 1 and not isinstance(call.args[0], ast.Starred):
+            if len(call.args) < 3 and not any(isinstance(a, ast.Starred) for a in call.args):
                 yield from self._call(facts, call)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
@@ -104,10 +104,13 @@ class RemoveVariables(Codemod):
         if is_bare_variable(facts, call):
             yield Change(call, self.edit(facts, call, says), take_argument(0), parts)
             return
-        wants = next((k.value for k in call.keywords if k.arg == "requires_grad"), None)
-        if any(k.arg not in ("volatile", "requires_grad") for k in call.keywords):
+        wants = argument_at(call, "requires_grad", 1)
+        of = next((i for i, k in enumerate(call.keywords) if k.arg == "data"), None)
+        place = 0 if call.args else of
+        if place is None or any(k.arg not in ("data", "volatile", "requires_grad") for k in call.keywords):
             return
-        yield Change(call, self.edit(facts, call, says), _detached(wants is not None, facts, wants), parts)
+        parts = (call.func, *call.args[1:], *(k for i, k in enumerate(call.keywords) if call.args or i != of))
+        yield Change(call, self.edit(facts, call, says), _detached(place, facts, wants), parts)
 
     def _only_itself(self, facts: Facts, s: ast.Assign) -> bool:
         """`x = Variable(x)`, `x, y = Variable(x), Variable(y)`."""
@@ -269,7 +272,7 @@ def _parameters(full: str) -> tuple[str, ...]:
     functional = given if full.startswith("torch.nn.functional.") else ()
     for names, parameters in LOSSES.items():
         if last in names.split():
-            return (*functional, *parameters)
+            return (*functional, *parameters, "reduction")
     return ()
 
 
@@ -284,18 +287,18 @@ def _item(original: Any, updated: Any) -> Any:
     )
 
 
-def _detached(wants: bool, facts: Facts, value: ast.expr | None) -> Any:
+def _detached(place: int, facts: Facts, value: ast.expr | None) -> Any:
     """`Variable(x, requires_grad=True)`: another name of the same numbers, with no graph behind it."""
 
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 
-        inner = updated.args[0].value
+        inner = updated.args[place].value
         simple = isinstance(inner, cst.Name | cst.Attribute | cst.Call | cst.Subscript) or inner.lpar
         if not simple:
             inner = inner.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
         new: cst.BaseExpression = cst.Call(cst.Attribute(inner, cst.Name("detach")))
-        if wants and value is not None and getattr(value, "value", None) is not False:
+        if value is not None and getattr(value, "value", None) is not False:
             given = (
                 []
                 if isinstance(value, ast.Constant) and value.value is True

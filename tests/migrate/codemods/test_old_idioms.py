@@ -197,8 +197,30 @@ def test_none_asks_for_the_mean_too(source, test):
         ("criterion = nn.MSELoss(size_average=find())", True),
         ("criterion = nn.MSELoss(size_average=False, reduction='none')", True),
         ("criterion = nn.MSELoss(size_average=None, reduce=None, reduction='none')", False),
+        ("loss = F.kl_div(a, b, None, None, 'sum')", False),
+        ("criterion = nn.CrossEntropyLoss(w, True, -100, None, 'sum')", True),
         ("criterion = nn.MSELoss(size_average, reduce, reduction=reduction)", False),
     ],
 )
 def test_what_is_given_with_a_reduction_stays(source, told):
     check_unchanged(HEAD + source + "\n", ["PTM602"] * told)
+
+
+@pytest.mark.parametrize(
+    ("given", "becomes"),
+    [
+        ("x, True", "x.detach().requires_grad_()"),
+        ("x, False", "x.detach()"),
+        ("x, flag", "x.detach().requires_grad_(flag)"),
+        ("data=x", "x.detach()"),
+        ("requires_grad=True, data=x + 1", "(x + 1).detach().requires_grad_()"),
+    ],
+)
+def test_arguments_of_a_variable_by_place_and_by_name(given, becomes):
+    head = HEAD + "def f(x, flag):\n    return "
+    check(f"{head}Variable({given})\n", f"{head}{becomes}\n", select="PTM601")
+
+
+@pytest.mark.parametrize("given", ["x, True, False", "*x", "x, *y", "name=x", "data=x, name='x'", "**x"])
+def test_arguments_that_no_variable_has_today(given):
+    check_unchanged(f"{HEAD}def f(x, y):\n    return Variable({given})\n", select="PTM601")

@@ -499,3 +499,8 @@ def test_a_state_goes_where_the_cell_is():
     head = "import torch\nfrom torch import nn\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
     head += "        self.cell = nn.GRUCell(2, 3)\n    def begin(self, n):\n        return torch.zeros(n, 3)"
     check(head + ".cuda()\n", head + ".to(self.cell.weight_ih.device)\n", select="PTM104")
+
+
+def test_what_asks_a_variable_for_its_gradient_is_no_tensor():
+    source = "import torch\nfrom torch.autograd import Variable\n\n\ndef make(x, grad):\n    a = Variable(x, grad)\n"
+    check_unchanged(source + "    return a, torch.from_numpy(x).cuda()\n", ["PTM104 line 7"], select="PTM104")

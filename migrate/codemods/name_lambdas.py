@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from ..facts.arguments import default_of
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..facts.source import is_expression
+from ..facts.text import lines_of
 from ..report import Note
 from ._bound_names import CELLS, unbindable
 from .base import Change, Codemod, Insertion
@@ -48,7 +50,7 @@ class NameLambdas(Codemod):
             if base is None:
                 continue
             why, free = self._free(facts, node)
-            if why is None and node.lineno != node.end_lineno:
+            if why is None and not _can_be_moved(facts, node):
                 why = "its lines cannot be moved as they are"
             if why is None and free and (node.args.vararg or node.args.kwonlyargs or node.args.kwarg):
                 why = f"`{free[0]}` is no argument that it has room for"
@@ -214,7 +216,7 @@ class NameLambdas(Codemod):
         given = facts.text.get(node.args) if hasattr(node.args, "lineno") else self._parameters(facts, node)
         bound = ", ".join(free)
         parameters = f"{given}, *, {bound}" if given and bound else (given or (f"*, {bound}" if bound else ""))
-        return f"def {name}({parameters}):\n{facts.indentation}return {facts.text.get(node.body)}\n"
+        return f"def {name}({parameters}):\n{facts.indentation}return {_body(facts, node)}\n"
 
     def _parameters(self, facts: Facts, node: ast.Lambda) -> str:
         """The text between `lambda` and the colon before its body."""
@@ -231,6 +233,28 @@ class NameLambdas(Codemod):
             last = up
         decorators = getattr(last, "decorator_list", None)
         return min([last.lineno, *(d.lineno for d in decorators or [])])  # type: ignore[attr-defined]
+
+
+def _can_be_moved(facts: Facts, node: ast.Lambda) -> bool:
+    """Whether its lines, if it has several, mean the same at another margin, and no comment stands around its body."""
+    if node.lineno == node.end_lineno:
+        return True
+    head = facts.text.get(node).replace(facts.text.get(node.body), "")
+    texts = (n for n in walk(node) if isinstance(n, ast.Constant | ast.JoinedStr))
+    begins = all(n.end_lineno == node.lineno for n in walk(node.args) if isinstance(n, ast.arg | ast.expr))
+    return begins and not {"#", "\\"} & {*head} and all(n.lineno == n.end_lineno for n in texts)
+
+
+def _body(facts: Facts, node: ast.Lambda) -> str:
+    """What it gives, as it is written; over several lines at the margin of a function, and held together."""
+    first, *more = lines_of(facts.text.get(node.body))
+    if not more:
+        return first
+    at, unit = min(len(line) - len(line.lstrip()) for line in more if line.strip()), facts.indentation
+    closes = more[-1].lstrip()[:1] in tuple(")]}")
+    margin = unit if closes else unit * 2
+    text = "\n".join([first, *(margin + line[at:] if line.strip() else line for line in more)])
+    return text if is_expression(text) else f"({text})"
 
 
 def _is_set_off(facts: Facts, node: ast.Lambda) -> bool:

@@ -281,7 +281,10 @@ def test_names_in_the_order_of_the_text():
         ("class Box:\n        pass\n    return LambdaLR(opt, lambda e: Box.rate)", "`Box` cannot be pickled"),
         ("import math\n    return LambdaLR(opt, lambda e: math.cos(e))", "`math` cannot be pickled"),
         ("return LambdaLR(opt, lambda e: __class__.rate)", "it reads `__class__`"),
-        ("return LambdaLR(opt,\n        lambda e: 1 -\n        e)", "its lines"),
+        ("return LambdaLR(opt, lambda e: (  # why\n        e))", "its lines"),
+        ("return LambdaLR(opt, lambda e,\n        n=1: e)", "its lines"),
+        ("return LambdaLR(opt, lambda \\\n        e: e)", "its lines"),
+        ("return LambdaLR(opt, lambda e: e['''a\n        b'''])", "its lines"),
     ],
 )  # fmt: skip
 def test_why_one_stays(body, why):
@@ -307,3 +310,20 @@ def test_what_is_set_by_name(line, named):
     data = "class Own(torch.utils.data.Dataset):\n    pass\n\n\ndata = Own()\n"
     text = migrate_text(HEAD + data + line + "\n", Options(select=("PTM201",))).text
     assert ("lambda" not in text) == named
+
+
+@pytest.mark.parametrize(
+    ("body", "moved"),
+    [
+        ("(\n            e,  # one\n            2,\n        )", "(\n        e,  # one\n        2,\n    )"),
+        ("(\n            e\n            + 1\n        )", "(e\n        + 1)"),
+        ("(\n            e + 1\n        )", "e + 1"),
+        ("e +\n            1", "(e +\n        1)"),
+        ("dict(\n                a=e,\n\n                b=2)", "dict(\n        a=e,\n\n        b=2)"),
+        ("[\n            e for e in e\n        ]", "[\n        e for e in e\n    ]"),
+    ],
+)
+def test_lines_of_a_body(body, moved):
+    made = f"def make(opt):\n    return LambdaLR(\n        opt,\n        lr_lambda=lambda e: {body},\n    )\n"
+    after = "def make(opt):\n    return LambdaLR(\n        opt,\n        lr_lambda=_lr_lambda,\n    )\n"
+    check(HEAD + made, f"{HEAD}def _lr_lambda(e):\n    return {moved}\n\n\n{after}", select="PTM201")

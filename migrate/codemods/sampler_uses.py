@@ -151,13 +151,35 @@ def _is_handed(facts: Facts, up: ast.AST, read: ast.expr) -> bool:
     if isinstance(up, ast.Assign):
         return up.value is read and _is_entry(up) and goes_to_loader(facts, up)
     if _in_dict(up, read):
-        return _reaches_loader(facts, up)
+        return _reaches_loader(facts, up) and not _is_second(facts, up)
     if not isinstance(up, ast.Call):
         return False
     if facts.names.resolve(up.func) == "functools.partial":  # partial(DataLoader, sampler=read)
         given = any(k.arg == "sampler" and k.value is read for k in up.keywords)
         return given and len(up.args) == 1 and facts.names.resolve(up.args[0]) == LOADER and _is_last_word(facts, up)
     return facts.names.resolve(up.func) == LOADER and argument_at(up, "sampler", 3) is read
+
+
+def _is_second(facts: Facts, made: ast.AST) -> bool:
+    """Whether `{**options, "sampler": ...}` may hide another sampler, which would come to light beside `shuffle=`."""
+    spread = [v for k, v in zip(made.keys, made.values, strict=True) if k is None] if isinstance(made, ast.Dict) else []
+    return any(_gets_sampler(facts, v) for v in spread if isinstance(v, ast.Name))
+
+
+def _gets_sampler(facts: Facts, held: ast.Name) -> bool:
+    """Whether a dictionary is given a sampler where it is made, or later: `options["sampler"] = ...`."""
+    scope = facts.scopes.scope_of(held).lookup(held.id)
+    if scope is None:
+        return False
+    given = [facts.scopes.parents[s] for s in scope.stores.get(held.id, ())]
+    for read in facts.scopes.reads(held.id, scope):
+        up = facts.scopes.parents[read]
+        changes = isinstance(up, ast.Attribute) and up.attr in ("update", "setdefault")
+        if changes or (isinstance(up, ast.Subscript) and isinstance(up.ctx, ast.Store)):
+            given.append(facts.scopes.parents[up] if changes else up.slice)  # type: ignore[attr-defined]
+    return any(
+        is_text(n, "sampler") or (isinstance(n, ast.keyword) and n.arg == "sampler") for g in given for n in walk(g)
+    )
 
 
 def _is_last_word(facts: Facts, made: ast.Call) -> bool:

@@ -2,7 +2,7 @@
 import re
 
 import pytest
-from helpers import check, check_unchanged
+from helpers import check, check_unchanged, migrated
 
 HEAD = """\
 import torch
@@ -225,3 +225,22 @@ def test_a_sampler_that_a_star_brings():
         head + "s = DistributedSampler(d)\nx = DataLoader(d, 4, sampler=s)\n",
         head + "x = DataLoader(d, 4, shuffle=True)\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "hides"),
+    [
+        ("options['sampler'] = mine", True),
+        ("options.update(sampler=mine)", True),
+        ("options = dict(sampler=mine)", True),
+        ("options['batch_size'] = 2", False),
+        ("options.update(batch_size=2)", False),
+        ("train = DataLoader(d, sampler=mine, **options)", False),
+    ],
+)
+def test_a_sampler_that_hides_another_stays(before, hides):
+    source = (
+        HEAD + f"options = {{}}\n{before}\ntrain = DataLoader(d, **{{**options, 'sampler': DistributedSampler(d)}})\n"
+    )
+    text = migrated(source, "PTM401").text
+    assert ("num_replicas=1" in text, "'shuffle': True" in text.replace('"', "'")) == (hides, not hides)

@@ -103,7 +103,11 @@ class BatchCall:
             names = names[1:] if holder is not None else names
             given = {**dict(zip(names, self.args, strict=False)), **{k: v for k, v in self.keywords.items() if k}}
             inside = mixing.flow(f, given, holder, self._constants(f, names))
+            networks = mixing.networks
+            if networks is not None and holder is not None and networks.has_series(holder):
+                inside.mixes[:] = filter(networks.is_of_pairs, inside.mixes)
             if inside.mixes:
+                self.run.flow.within[self.call] = inside.within.get(inside.mixes[0], inside.mixes[0])
                 return self._mixes(self.run.joined(inside.returned) if inside.returned else REDUCED)
             return self.run.joined(inside.returned) if inside.returned else of_batch
         made = mixing.made.get(func.attr) if isinstance(func, ast.Attribute) and self._of_self(func) else None
@@ -142,7 +146,10 @@ class BatchCall:
 
     def _function(self) -> tuple[Function, ast.ClassDef | None] | None:
         """The function or method of this file that is called; `self(x)` is forward."""
-        func, holder = self.call.func, self.run.holder
+        func, holder, networks = self.call.func, self.run.holder, self.run.mixing.networks
+        network = networks.called(func) if networks is not None else None
+        if network is not None:
+            return self.facts.classes.methods(network)["forward"], network
         if isinstance(func, ast.Name):
             if func.id == "self" and holder is not None:
                 f = self.facts.classes.methods(holder).get("forward")

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .batch_calls import BatchCall
+from .batch_networks import Networks
 from .batch_operations import SIZE_ATTRIBUTES
 from .batch_values import PLAIN, REDUCED, Flow, Value
 from .classes import Function
@@ -26,8 +27,10 @@ VIEWS = ("view", "reshape", "unsqueeze", "contiguous", "expand", "flatten", "flo
 
 
 class Mixing:
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
+    """`networks`: whether the networks of the file are followed, too, as far as their dimensions are sure."""
+
+    def __init__(self, facts: Facts, networks: bool = False) -> None:
+        self.facts, self.networks = facts, Networks(facts) if networks else None
         self._running: set[ast.AST] = set()
 
     def flow(

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 from ..facts.batch_values import BATCH, Flow, Value
+from ..facts.mixing import Mixing
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .nodes import is_call_of, walk_here
@@ -20,6 +21,11 @@ COMPARES = re.compile(
 
 A_LOSS = re.compile(r"loss|criterion|entropy|(^|_)(ce|nll|ohem)(_|$)", re.IGNORECASE)
 WEIGHTS = ("weight", "weights", "class_weight", "class_weights")  # a number weighs the loss as a whole
+# what a network has that mixes: without any of it none is followed
+MAY_MIX = re.compile(
+    r"\.t\(\)|\.T\b|@ |matmul|\bmm\(|[cp]dist|einsum|(dim|axis)=\(?0|[(,]\s*0\)|perm\(|roll\(|flip\(|sort|"
+    r"register_buffer"
+)
 LEFT_OUT = ("ignore_index", "ignore_label")
 
 
@@ -35,18 +41,31 @@ def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
     if weighed is not None:
         says = f"`{facts.short(weighed)}` is made in another file, and is told which targets count in its mean"
         return CannotLift(weighed, says)
+    if MAY_MIX.search(facts.text.text) and facts.classes.modules:
+        flow = flow_of(facts, train, Mixing(facts, networks=True))
     node = next((n for n in flow.mixes if any(up in feeds for up in (n, *facts.scopes.ancestors(n)))), None)
-    return CannotLift(node, f"`{facts.short(node)}` mixes the samples of a batch") if node is not None else None
+    if node is None:
+        return None
+    inner = flow.within.get(node)
+    where = f": `{facts.short(inner)}` in {_place(facts, inner)}" if inner is not None else ""
+    return CannotLift(node, f"`{facts.short(node)}` mixes the samples of a batch{where}")
 
 
-def flow_of(facts: Facts, train: DataPass) -> Flow:
+def _place(facts: Facts, node: ast.AST) -> str:
+    """The function that a node stands in, with its class: `Net.forward()`."""
+    ups = [up for up in facts.scopes.ancestors(node) if isinstance(up, ast.FunctionDef | ast.ClassDef)]
+    names = [up.name for up in ups[: 1 + (len(ups) > 1 and isinstance(ups[1], ast.ClassDef))]]
+    return f"{'.'.join(reversed(names))}()"
+
+
+def flow_of(facts: Facts, train: DataPass, mixing: Mixing | None = None) -> Flow:
     """The step followed from its batch on."""
     given: dict[str, Value] = {}
     if isinstance(train.target, ast.Name):
         given[train.target.id] = replace(BATCH, holds=True)
     else:
         given.update({n.id: BATCH for n in walk(train.target) if isinstance(n, ast.Name)})
-    return facts.mixing.flow(train.loop, given, None)  # type: ignore[arg-type]  # only its body is followed
+    return (mixing or facts.mixing).flow(train.loop, given, None)  # type: ignore[arg-type]  # only its body is followed
 
 
 def _compares_elsewhere(facts: Facts) -> ast.Call | None:

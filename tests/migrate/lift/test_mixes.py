@@ -115,3 +115,71 @@ def test_one_that_is_not_is_divided(new):
 def test_a_meter_that_leaves_targets_out_is_no_loss():
     meter = IMPORTED.replace("SegLoss()", "SegLoss()\nmeter = Meter(ignore_index=-1)")
     assert "divide_batches" not in migrate_text(meter.replace("import SegLoss", "import Meter, SegLoss")).text
+
+
+NETWORK = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(5, 7), nn.ReLU(), nn.Linear(7, 3))
+
+    def forward(self, x):
+        h = self.inner(x)
+        return h
+
+
+model = Net().to(device)
+"""
+SEQUENTIAL = "model = nn.Sequential(nn.Linear(5, 7), nn.Dropout(0.2), nn.ReLU(), nn.Linear(7, 3)).to(device)\n"
+
+
+def in_a_network(operation, network=NETWORK):
+    """A script whose own network computes something of `h`, a row a sample."""
+    at = network.rindex("        return h\n")
+    return NESTED.replace(SEQUENTIAL, f"{network[:at]}        return {operation}{network[at + 16 :]}")
+
+
+@pytest.mark.parametrize(
+    "operation",
+    ["h.softmax(0)", "h @ (h.t() @ h)", "h - h.mean(0)", "h / h.std(dim=0)", "h + torch.cdist(h, h).mean()",
+     "h[torch.randperm(len(h))]", "F.normalize(h, dim=0)", "(h.T @ h).sum() * h"],
+)  # fmt: skip
+@pytest.mark.parametrize("series", ["", "nn.LSTM(3, 3)"])
+def test_a_network_of_the_file_that_mixes_takes_whole_batches(operation, series):
+    text = in_a_network(operation)
+    sure = not series or ".t()" in operation or ".T" in operation
+    if series:  # with them, the samples may stand in another dimension
+        text = text.replace("        self.inner =", f"        self.cell = {series}\n        self.inner =")
+    result = migrate_text(text)
+    assert result.plan == "module" and ("divide_batches = False" in result.text) is sure
+    told = [n.message for n in result.attention if n.code == "PTM703"]
+    assert not sure or any("`model(x)` mixes the samples of a batch: `" in m and "in Net.forward()" in m for m in told)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    ["h.softmax(1)", "h - h.mean(1, keepdim=True)", "h @ self.inner[2].weight[:, :3]", 
+     "h * torch.ones(3, 3).softmax(0)[0]", "torch.stack([h, h]).mean(0)", 
+     "h.view(len(h), 3, 1).transpose(1, 2).flatten(1)",
+     "h.unsqueeze(0).softmax(0).squeeze(0)"],
+)  # fmt: skip
+def test_a_network_that_keeps_its_samples_apart_is_divided(operation):
+    text = in_a_network(operation)
+    result = migrate_text(text)
+    assert result.plan == "module" and "divide_batches" not in result.text
+
+
+def test_a_network_in_a_network_and_one_that_a_trainer_keeps():
+    inner = NETWORK.replace("class Net", "class Inner").split("\n\nmodel")[0].replace("return h", "return h.softmax(0)")
+    outer = NETWORK.replace("nn.Sequential(nn.Linear(5, 7), nn.ReLU(), nn.Linear(7, 3))", "Inner()")
+    result = migrate_text(NESTED.replace(SEQUENTIAL, inner + "\n" + outer))
+    assert "divide_batches = False" in result.text
+    assert any("`h.softmax(0)` in Inner.forward()" in n.message for n in result.attention)
+
+
+def test_a_metric_of_what_a_network_mixes_divides():
+    text = in_a_network("h.softmax(0)").replace(
+        "out = model(x)", "out = nn.functional.linear(x, model.inner[0].weight[:3])\n        seen = model(x)"
+    )
+    result = migrate_text(text)
+    assert "divide_batches" not in result.text

@@ -1,0 +1,76 @@
+"""The networks that a step calls, where the classes of the file show them: their forward may mix samples, too."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from .nodes import walk
+
+if TYPE_CHECKING:
+    from .script import Facts
+
+# what may have the samples in another dimension than the first
+SERIES = re.compile(r"torch\.nn\.((LSTM|GRU|RNN)(Cell)?|Transformer\w*|MultiheadAttention|Embedding(Bag)?)\Z")
+TRANSPOSED = re.compile(r"\.t\(\)|\.T\b")  # of matrices only
+KEEPS = ("to", "cuda", "cpu", "train", "eval", "float", "double", "half", "requires_grad_", "apply")
+
+
+class Networks:
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self._series: dict[ast.ClassDef, bool] = {}
+
+    def called(self, func: ast.expr) -> ast.ClassDef | None:
+        """The class whose forward `model(x)`, `self.encoder(x)` or `model.forward(x)` runs, where that is one."""
+        if isinstance(func, ast.Attribute) and func.attr == "forward":
+            func = func.value
+        if isinstance(func, ast.Attribute):
+            holder = next((up for up in self.facts.scopes.ancestors(func) if isinstance(up, ast.ClassDef)), None)
+            own = isinstance(func.value, ast.Name) and func.value.id == "self" and holder is not None
+            return self._one(self._kept.get((holder, func.attr), [])) if own else None
+        if not isinstance(func, ast.Name):
+            return None
+        scope = self.facts.scopes.scope_of(func).lookup(func.id)
+        values = self.facts.devices.assigned(func.id, scope) if scope is not None else None
+        return self._one(values or [])
+
+    def has_series(self, c: ast.ClassDef) -> bool:
+        """Whether a class, or one that it makes, has layers for series: samples may stand elsewhere there."""
+        if c not in self._series:
+            self._series[c] = False  # while it is asked
+            made = [n for n in walk(c) if isinstance(n, ast.Call)]
+            inner = [self._class(n) for n in made]
+            self._series[c] = any(SERIES.match(self.facts.names.resolve(n.func) or "") for n in made) or any(
+                self.has_series(i) for i in inner if i is not None and i is not c
+            )
+        return self._series[c]
+
+    def is_of_pairs(self, node: ast.AST) -> bool:
+        """`a @ b.t()`, which is of matrices alone: whatever the rows of these are, all of them meet."""
+        return TRANSPOSED.search(self.facts.text.get(node)) is not None
+
+    @cached_property
+    def _kept(self) -> dict[tuple[ast.AST | None, str], list[ast.expr]]:
+        """What `self.name` is given, by the class and the name."""
+        found: dict[tuple[ast.AST | None, str], list[ast.expr]] = {}
+        for s in self.facts.walk(ast.Assign):
+            for t in s.targets:
+                if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name) and t.value.id == "self":
+                    holder = next((up for up in self.facts.scopes.ancestors(s) if isinstance(up, ast.ClassDef)), None)
+                    found.setdefault((holder, t.attr), []).append(s.value)
+        return found
+
+    def _one(self, values: list[ast.expr]) -> ast.ClassDef | None:
+        found = {self._class(v) for v in values}
+        return found.pop() if len(found) == 1 else None
+
+    def _class(self, made: ast.expr) -> ast.ClassDef | None:
+        """The class of the file that a call makes a module of; its forward is written there."""
+        while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in KEEPS:
+            made = made.func.value
+        name = made.func.id if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) else None
+        own = [c for c in self.facts.classes.modules if c.name == name] if name is not None else []
+        return own[0] if len(own) == 1 and "forward" in self.facts.classes.methods(own[0]) else None

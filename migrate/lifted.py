@@ -56,6 +56,7 @@ def with_precision(facts: Facts, options: Options) -> Result | None:
         return None
     result.edits[:] = [*(c.edit for c in changes), *(replace(e, line=line(e.line)) for e in result.edits)]
     result.attention[:] = [replace(n, line=line(n.line)) for n in result.attention]
+    result.attention += codemod.told(facts)
     return result
 
 

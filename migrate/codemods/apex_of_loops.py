@@ -4,7 +4,8 @@
     with amp.scale_loss(loss, optimizer) as scaled_loss:
         scaled_loss.backward()
 
-Level O1 alone: it keeps the weights as they are, as autocast does. The others make weights of half precision, and stay.
+Level O1 alone: it keeps the weights as they are, as autocast does. The others make weights of half precision, and stay;
+where an option says the level, and O1 is what it says of itself, the others are told of.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from collections.abc import Iterator
 
 from ..facts.nodes import walk
 from ..facts.operands import ATOM, closed, joined
+from ..facts.options import options
 from ..facts.script import Facts
+from ..report import Note
 from .base import Change, Codemod
 from .precision_of_loops import WHY, Mixed
 from .rewrites import body_only, else_only, source
@@ -54,10 +57,15 @@ class ApexOfLoops(Codemod):
         if backwards or len(self.conditions) > 1:
             raise Mixed  # the Trainer's precision is that of every step
         for call in of["master_params"]:
+            alike = self._clipped_alike(facts, call, optimizer, model)
+            if alike is not None:
+                yield alike
+                continue
             if [ast.unparse(a) for a in call.args] != [optimizer] or not _has_all(facts, optimizer, model):
                 raise Mixed
             says = f"`{facts.short(call)}` is `{model}.parameters()`: {WHY}"
             yield Change(call, self.edit(facts, call, says), source(f"{model}.parameters()"), (call,))
+        yield from self._imports(facts)
         clips = (c.func.attr for c in facts.walk(ast.Call) if isinstance(c.func, ast.Attribute))
         self.by_hand = not any(name.startswith("clip_grad") for name in clips)
 
@@ -71,8 +79,11 @@ class ApexOfLoops(Codemod):
         model, optimizer = (ast.unparse(t) for t in targets.elts)
         if [ast.unparse(g) for g in given] != [model, optimizer]:
             raise Mixed
+        self.level: ast.expr | None = None
         for k in call.keywords:
-            if getattr(k.value, "value", None) not in NO_MATTER.get(k.arg or "", ()):
+            if k.arg == "opt_level" and isinstance(k.value, ast.Attribute) and _begins_at_o1(facts, k.value.attr):
+                self.level = k.value
+            elif getattr(k.value, "value", None) not in NO_MATTER.get(k.arg or "", ()):
                 raise Mixed
         node = self._chosen(facts, s, [])
         return (
@@ -108,18 +119,63 @@ class ApexOfLoops(Codemod):
             return s
         asked = (ast.Name, ast.Attribute, ast.expr_context)
         plain = all(isinstance(n, asked) for n in walk(up.test))
-        if up.body != [s] or [ast.unparse(o) for o in up.orelse] != otherwise or not plain:
+        body = [inner for inner in up.body if not _imports_apex(facts, inner)]
+        if body != [s] or [ast.unparse(o) for o in up.orelse] != otherwise or not plain:
             raise Mixed
         self.conditions.add(facts.text.get(up.test))
         return up
+
+    def _clipped_alike(self, facts: Facts, call: ast.Call, optimizer: str, model: str) -> Change | None:
+        """`if fp16: clip(amp.master_params(optimizer), 1.0)`, where the other branch clips `model.parameters()`."""
+        s = facts.scopes.statement_of(call)
+        up = facts.scopes.parents.get(s)
+        if not (isinstance(up, ast.If) and up.body == [s] and len(up.orelse) == 1):
+            return None
+        new = ast.unparse(s).replace(ast.unparse(call), f"{model}.parameters()")
+        given = [ast.unparse(a) for a in call.args] == [optimizer] and facts.text.get(up.test) in self.conditions
+        if not given or ast.unparse(up.orelse[0]) != new:
+            return None
+        says = f"`{facts.short(call)}` is `{model}.parameters()`: {WHY}"
+        return Change(up, self.edit(facts, call, says), else_only, (up.test, s))
+
+    def _imports(self, facts: Facts) -> Iterator[Change]:
+        """`if args.fp16: from apex import amp`, with nothing else in it."""
+        for s in facts.walk(ast.If):
+            held = [inner for inner in s.body if _imports_apex(facts, inner)]
+            if len(held) == len(s.body) and not s.orelse and facts.text.get(s.test) in self.conditions:
+                yield Change(s, self.edit(facts, s, f"`{facts.short(held[0])}` removed: {WHY}"), None, (s,))
+
+    def told(self, facts: Facts) -> Iterator[Note]:
+        """What a user's own choice of a level no longer does."""
+        if self.level is not None:
+            line, column, _, _ = facts.text.key(self.level)
+            says = (
+                f"`opt_level={facts.short(self.level)}`: levels O2 and O3 train as O1 does, whose weights stay float32"
+            )
+            yield Note(line, column + 1, self.code, says)
 
     def _precision(self, facts: Facts) -> str:
         torch = next((a.asname or a.name for i in facts.walk(ast.Import) for a in i.names if a.name == "torch"), None)
         if torch is None:
             raise Mixed
         when = [c for c in self.conditions if c]
+        if self.level is not None:
+            when.append(f'{facts.text.get(self.level)} != "O0"')
         there = joined([*when, f"{torch}.cuda.is_available()"], "and") if when else f"{torch}.cuda.is_available()"
         return f'"16-mixed" if {there} else "32-true"'
+
+
+def _imports_apex(facts: Facts, s: ast.stmt) -> bool:
+    """`from apex import amp`, also in a `try` that raises where there is none."""
+    if isinstance(s, ast.Try):
+        raises = all(isinstance(inner, ast.Raise) for h in s.handlers for inner in h.body)
+        return raises and not s.orelse and not s.finalbody and all(_imports_apex(facts, inner) for inner in s.body)
+    return isinstance(s, ast.ImportFrom) and s.module == "apex" and [a.name for a in s.names] == ["amp"]
+
+
+def _begins_at_o1(facts: Facts, option: str) -> bool:
+    """Whether the parser's option of that name is level O1 where nobody asks for another."""
+    return any(o.name == option and o.default == "O1" for o in options(facts))
 
 
 def _has_all(facts: Facts, optimizer: str, model: str) -> bool:

@@ -19,6 +19,7 @@ from ..facts.nodes import walk
 from ..facts.operands import joined
 from ..facts.scalers import Scalers, Unfollowed
 from ..facts.script import Facts
+from ..report import Note
 from .amp_in_modules import AUTOCAST
 from .base import Change, Codemod
 from .remove_unused_devices import without_parameter
@@ -43,6 +44,9 @@ class PrecisionOfLoops(Codemod):
             return (changes, self._precision(facts)) if changes and self.asked else None
         except (Mixed, Unfollowed):
             return None
+
+    def told(self, facts: Facts) -> tuple[Note, ...]:
+        return ()
 
     @property
     def keeps(self) -> bool:

@@ -88,3 +88,66 @@ def test_what_the_trainer_does_not_do_stays_and_is_told(begin, scaled):
     assert "Linear(2, 1).cuda()" in result.text or "Linear(2, 1).to(runtime.device)" in result.text
     assert "PTM605" in {n.code for n in result.attention}
     assert migrate_text(result.text).text == result.text
+
+
+PARSER = """\
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument('--fp16', action='store_true')
+parser.add_argument('--opt-level', default={level!r})
+args = parser.parse_args()
+"""
+ASKED = """\
+if args.fp16:
+    {imports}
+    model, optimizer = amp.initialize(model, optimizer, opt_level=args.opt_level)"""
+IMPORTS = (
+    "from apex import amp",
+    "try:\n        from apex import amp\n    except ImportError:\n        raise ImportError('install apex')",
+)
+CLIPPED = (
+    CHOSEN
+    + """
+        if args.fp16:
+            nn.utils.clip_grad_norm_(amp.master_params(optimizer), 0.1)
+        else:
+            nn.utils.clip_grad_norm_(model.parameters(), 0.1)"""
+)
+
+
+def asked(imports: str, scaled: str, level: str = "O1", alone: str = "") -> str:
+    """A script whose options say whether there is apex, and its level; nothing is imported without."""
+    text = script(ASKED.format(imports=imports) + alone, scaled.replace("if fp16", "if args.fp16"))
+    return PARSER.format(level=level) + text.replace("from apex import amp\n", "", 1).replace("fp16 = True\n", "")
+
+
+@pytest.mark.parametrize("imports", IMPORTS)
+@pytest.mark.parametrize("scaled", [CHOSEN, CLIPPED])
+@pytest.mark.parametrize("alone", ["", "\nif args.fp16:\n    from apex import amp"])
+def test_a_level_that_an_option_says_is_o1_or_none(imports, scaled, alone):
+    result = migrate_text(asked(imports, scaled, alone=alone))
+    precision = '"16-mixed" if args.fp16 and args.opt_level != "O0" and torch.cuda.is_available() else "32-true"'
+    assert result.plan == "module" and precision in result.text
+    assert "amp." not in result.text and "apex" not in result.text and ".cuda()" not in result.text
+    told = [n for n in result.attention if n.code == "PTM605"]
+    assert len(told) == 1 and "O2 and O3 train as O1 does" in told[0].message
+    clips = CLIPS.format("model.parameters()") if "clip" in scaled else ""
+    plain = script("", PLAIN + clips).replace("from apex import amp\n", "").replace(".cuda()", "")
+    assert run(plain).losses == run(result.text).losses
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        asked(IMPORTS[0], CHOSEN, level="O2"),
+        asked(IMPORTS[0], CHOSEN).replace("opt_level=args.opt_level", "opt_level=other.level"),
+        asked(IMPORTS[0], CLIPPED).replace("(model.parameters(), 0.1)", "(model.parameters(), 0.2)"),
+        asked(IMPORTS[0] + "\n    print('half')", CHOSEN),
+        asked(IMPORTS[1].replace("raise ImportError('install apex')", "amp = None"), CHOSEN),
+    ],
+    ids=["begins at O2", "no option", "clips otherwise", "says so", "goes on without"],
+)
+def test_an_option_that_says_something_else_stays_and_is_told(text):
+    result = migrate_text(text)
+    assert "amp.initialize(" in result.text and "PTM605" in {n.code for n in result.attention}
+    assert migrate_text(result.text).text == result.text

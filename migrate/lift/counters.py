@@ -189,6 +189,8 @@ def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, sums: Sums | Non
         return Counter(passing, True, shown == "mean")
     if sums.multiplies(n.value):
         raise CannotLift(n, f"`{facts.short(n)}` multiplies two sums over the batch")
+    if sums.bends(n.value):
+        raise CannotLift(n, f"`{facts.short(n)}` is for a share of the batch not what it is for the whole")
     if sums.means.is_of_places(n.value):
         raise CannotLift(n, f"`{facts.short(n)}` adds up samples by their place in the batch")
     if any(_per_sample(x) for x in walk(n.value)):

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
-from .loss import reduction_of
+from .loss import BENT, reduction_of
 from .means import Means
 from .mixes import flow_of
 from .nodes import is_call_of, local_function, walk_here
@@ -95,6 +95,28 @@ class Sums:
         if isinstance(value.op, ast.Mult) and self.kind(value.left) == self.kind(value.right) == "sum":
             return True
         return self.multiplies(value.left) or self.multiplies(value.right)
+
+    def bends(self, value: ast.expr, deep: int = 0) -> bool:
+        """Whether a mean or a sum over the samples goes through what is not straight: `math.exp(loss.item())`."""
+        value = self._through(value)
+        bent: list[ast.expr] = []
+        if isinstance(value, ast.Call):
+            full = self.facts.names.resolve(value.func)
+            own = isinstance(value.func, ast.Name) and value.func.id in BENT
+            method = full is None and isinstance(value.func, ast.Attribute)
+            last = (full or ast.unparse(value.func)).rpartition(".")[2]
+            if last.removesuffix("_") in BENT and (
+                own or method or (full or "").startswith(("torch.", "math.", "numpy."))
+            ):
+                bent = [*value.args, *([value.func.value] if method else [])]  # type: ignore[attr-defined]
+        elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.Pow | ast.FloorDiv | ast.Mod):
+            bent = [value.left]
+        elif isinstance(value, ast.Compare):
+            bent = [value.left, *value.comparators]
+        if any(self.of_the_samples(e) and self.kind(e) is not None for e in bent):
+            return True
+        parts = (n for n in ast.iter_child_nodes(value) if isinstance(n, ast.expr))
+        return deep < 8 and any(self.bends(n, deep + 1) for n in parts)
 
     def _averaged(self, value: ast.expr) -> ast.expr | None:
         """The x of `x.mean()` and `torch.mean(x)`."""
@@ -208,7 +230,8 @@ class Sums:
         calls = [n for s in self.body for n in walk(s) if is_call_of(n, "backward")]
         of_it = (n for n in calls if any(isinstance(x, ast.Name) and x.id == name for x in walk(n)))
         last = max(((n.lineno, n.col_offset) for n in of_it), default=(0, 0))  # type: ignore[attr-defined]
-        return all((s.lineno, s.col_offset) < last or _steps(s) for s in self.given.get(name, []))
+        made = self.given.get(name, [])
+        return all((s.lineno, s.col_offset) < last or _steps(s) or _is_the_same(s, name) for s in made)
 
     def _through(self, value: ast.expr) -> ast.expr:
         """What a name of the step was given, without `.item()` and its like."""
@@ -292,6 +315,16 @@ class Sums:
 def _steps(s: ast.stmt) -> bool:
     """`loss = optimizer.step(closure)`: what the closure gave."""
     return isinstance(s, ast.Assign) and is_call_of(s.value, "step")
+
+
+def _is_the_same(s: ast.stmt, name: str) -> bool:
+    """`loss = loss.float()`, `loss = loss.detach().cpu()`"""
+    value = (
+        s.value if isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name) else None
+    )
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in AS_NUMBER:
+        value = None if value.args or value.keywords else value.func.value
+    return isinstance(value, ast.Name) and value.id == name
 
 
 def _only(values: list[tuple[Sums, ast.expr]]) -> str | None:

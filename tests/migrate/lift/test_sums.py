@@ -8,6 +8,8 @@ from tests.migrate.running import check_same
 TEXT = (
     HEAD
     + """
+import math
+
 steps = 0
 for epoch in range(2):
     total = {start}
@@ -27,6 +29,11 @@ for epoch in range(2):
     ("sums", "becomes"),
     [
         ("total = total + loss.item()  # the mean", "self.total += loss.item() * self.share  # the mean"),
+        ("loss = loss.float()\n        total += loss.item()", "self.total += loss.item() * self.share"),
+        ("loss = loss.detach().cpu()\n        total += loss", "self.total += loss * self.share"),
+        ("total += abs(out).max(1)[0].mean().item()", "self.total += abs(out).max(1)[0].mean().item() * self.share"),
+        ("total += (out.max(1)[1] == y).sum().item()", "self.total += (out.max(1)[1] == y).sum().item()"),
+        ("total += out.exp().sum(1).mean().item()", "self.total += out.exp().sum(1).mean().item() * self.share"),
         ("total = total + loss.item() * x.size(0)", "self.total += loss.item() * x.size(0)"),
         ("total = total + (out.argmax(1) == y).sum().item()", "self.total += (out.argmax(1) == y).sum().item()"),
     ],
@@ -43,8 +50,23 @@ def test_numbers_are_brought_together(sums, becomes):
         ("[]", "total = total + [loss.item()]"),
         ("torch.zeros(())", "total = total + loss.item()"),
         ("0.0", "total = total + loss.item() + x.size(0)"),
+        ("0.0", "total += math.exp(loss.item())"),
+        ("0.0", "perplexity = loss.detach().exp()\n        total += perplexity.item() * 2"),
+        ("0.0", "total += min(loss.item(), 1.0)"),
+        ("0", "total += loss.item() > 1"),
+        ("0.0", "total += loss.item() ** 2"),
     ],
-    ids=["tensors", "lists", "a tensor at first", "a longer sum"],
+    ids=[
+        "tensors",
+        "lists",
+        "a tensor at first",
+        "a longer sum",
+        "a power",
+        "a power by a name",
+        "the least",
+        "a test",
+        "a square",
+    ],
 )
 def test_what_is_not_shown_to_be_numbers_is_added_up_over_whole_batches(start, sums):
     assert "divide_batches = False" in check_same(TEXT.format(start=start, sums=sums), "module")

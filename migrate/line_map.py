@@ -9,6 +9,7 @@ from functools import cache
 
 from .facts.text import lines_of
 
+LIKE = 0.6  # of a line, as difflib counts what two have alike
 OWN = re.compile(r"\bself\.")
 
 
@@ -33,11 +34,18 @@ def line_map(new: str, old: str) -> Callable[[int], int]:
             found.setdefault(_said(text), []).append(n)
         return found
 
+    def like(text: str, at: int) -> int:
+        """The one old line that says this, or most of it where that at the place does not; else that at the place."""
+        same = said().get(text, [])
+        if not same and text and not any(at in said()[t] for t in difflib.get_close_matches(text, said(), 3, LIKE)):
+            same = next((said()[t] for t in difflib.get_close_matches(text, said(), 1, LIKE)), [])
+        return same[0] if len(same) == 1 else at
+
     def line(n: int) -> int:
         for kind, a, b, c, d in blocks():
             if a <= n - 1 < b:
-                same = [] if kind == "equal" else said().get(_said(lines()[n - 1]), [])
-                return same[0] if len(same) == 1 else min(c + (n - 1 - a), max(d - 1, c)) + 1
+                at = min(c + (n - 1 - a), max(d - 1, c)) + 1
+                return at if kind == "equal" else like(_said(lines()[n - 1]), at)
         return n
 
     return line

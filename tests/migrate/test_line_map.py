@@ -39,3 +39,14 @@ def train(net, loader, opt, crit, writer):
     result = migrate_text(text)
     assert result.plan == "manual"
     assert [n.line for n in result.attention if n.code == "PTM304"] == [6, 7]
+
+
+def test_a_line_that_is_written_otherwise_is_the_one_most_like_it():
+    old = "dtype = t.FloatTensor\nnet = Net()\nfor i in range(3):\n    x = t.randn(4, 2).type(dtype)\n    print(i, x)\n"
+    new = "class M:\n    def step(self, i):\n        x = t.randn(4, 2).type(self.dtype_)\n\n\nrun(M())\n"
+    assert line_map(new, old)(3) == 4
+
+
+def test_a_line_that_is_like_none_is_where_it_stands():
+    old = "a = 1\nnet = Net()\nb = 2\n"
+    assert line_map("a = 1\nwhile True: go(3)\nb = 2\n", old)(2) == 2

@@ -76,7 +76,6 @@ def _configured(facts: Facts, recipe: Recipe, binder: Binder, variables: Variabl
     for n in reached:
         _hand_over(variables, n)
     recipe.own_modes = own_modes(facts, recipe, chunks, _with_modes(facts, recipe, binder, chunks, reached))
-    _training_loader(facts, recipe, binder, variables, c)
     _devices(facts, binder, variables, c)
     if optimizers:
         c.model_class = _model_class(facts, recipe, binder, optimizers[0])
@@ -247,25 +246,6 @@ def _with_modes(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk
             made = made_network(facts, n, scope)
             if made is not None and has_modes(facts, made):
                 yield n
-
-
-def _training_loader(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, c: Configured) -> None:
-    """The training loader is the Trainer's: the constructor gets it only when something else than training reads it."""
-    if recipe.reloads:
-        return
-    loader = recipe.train.loader
-    var = binder.variable(loader) if isinstance(loader, ast.Name) else None
-    if not isinstance(var, Variable) or var.owner:
-        return
-    others = [recipe.before, recipe.between, recipe.after, c.moved]
-    if recipe.evaluate is not None:
-        e = recipe.evaluate
-        others += [e.before, e.body, e.after, [ast.Expr(e.returns)] if e.returns is not None else []]
-    read = any(
-        isinstance(n, ast.Name) and binder.variable(n) == var for block in others for s in block for n in walk(s)
-    )
-    if not read:
-        c.handled.add(var.name)
 
 
 def _devices(facts: Facts, binder: Binder, variables: Variables, c: Configured) -> None:

@@ -18,6 +18,7 @@ from .decisions import check_decisions
 from .epochs import free_epoch_name
 from .functions import check_functions
 from .lasting import MEAN, SUM, lasting
+from .lengths import NUMBER, Lengths
 from .loss import loss_reduction
 from .nodes import walk_here
 from .own_device import as_text, own_device
@@ -56,6 +57,8 @@ class Rewriter:
         if self.divided and self.collected.decides is not None:
             recipe.whole, self.counters, self.shown, self.parts = self.collected.decides, [], {}, []
         self.lasting = lasting(facts, recipe, self.binder, self.chunks, self.variables, self.counters, self.reduction)
+        self.lengths = Lengths(facts, recipe, self.binder, self.chunks, self.counters, self.shown)
+        self.configured.handled |= self.lengths.of_the_trainer(self.configured.moved)
 
     @property
     def divided(self) -> bool:
@@ -117,6 +120,11 @@ class Rewriter:
             if n in self.own_device.calls and chunk is not None:
                 span, text = self.own_device.calls[n]
                 found[span] = text
+            if n in self.lengths.unread and chunk is not None:
+                continue
+            if n in self.lengths.found and chunk is not None:
+                found[self.facts.text.span(n)] = NUMBER
+                continue
             if n in self.shown and chunk is not None and chunk.hook == "training_step":
                 self._bring(n, found)
             if n in weighed and chunk is not None and chunk.hook == "training_step":

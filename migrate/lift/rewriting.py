@@ -25,7 +25,7 @@ from .own_device import as_text, own_device
 from .reads import stored
 from .recipe import CannotLift, Recipe
 from .sample_gradients import check_gradients
-from .shown import Shown, is_print, keeps, of_the_batch, reads_part, shows
+from .shown import Shown, is_print, of_the_batch, reads_part
 from .splice import Splice
 from .totals import Where
 
@@ -180,7 +180,7 @@ class Rewriter:
             if isinstance(s, ast.Assign) and all_ranks_pass(self.facts, train, s.value, same, assigned=True):
                 self.shown.update(shown.of_text(s))
         part = of_the_batch(train, {v.name for v, _ in self.counters}, self.shown)
-        self.parts = [c for c in calls if shows(c) and not keeps(c) and reads_part(c, part, self.shown) is not None]
+        self.parts = [c for c in calls if any(reads_part(e, part, self.shown) is not None for e in shown.tells(c))]
 
     def _bring(self, e: ast.AST, found: dict[tuple[int, int], str]) -> None:
         start, stop = self.facts.text.span(e)

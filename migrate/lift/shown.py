@@ -13,7 +13,8 @@ from typing import TypeGuard
 
 from ..facts.nodes import children, walk
 from ..facts.script import Facts
-from .nodes import COMPREHENSIONS, walk_here
+from .chunks import given_arguments
+from .nodes import COMPREHENSIONS, local_function, walk_here
 from .recipe import DataPass, Recipe
 from .sums import Sums
 
@@ -66,7 +67,8 @@ class Shown:
         given = [*call.args, *(k.value for k in call.keywords)]
         if not shows(call):
             losses = {f"{x.id}.item()" for x in self.recipe.optimization.differentiated if isinstance(x, ast.Name)}
-            return {e: self.reduction for g in given for e in walk(g) if _is_one_of(e, losses)}
+            brought = {e: self.reduction for g in given for e in walk(g) if _is_one_of(e, losses)}
+            return {**brought, **self._handed(call)}
         found = [pair for g in given for pair in self._largest(g)]
         if is_print(call):
             return dict(found)
@@ -74,6 +76,42 @@ class Shown:
             found = [(e, kind) for e, kind in found if _is_number(self.sums, e)]
         values = [e for e, _ in found if not self.sums.is_size(e)]
         return dict(found) if values else {}  # a size alone counts what this process has seen
+
+    def _handed(self, call: ast.Call) -> dict[ast.AST, str]:
+        """What a function of the script's own gets: means that are numbers, and whatever it does no more than show."""
+        found: dict[ast.AST, str] = {}
+        for e, own in self._parameters(call):
+            only_shown = bool(own) and all(self._is_shown(n) for n in own)
+            for value, kind in self._largest(e):
+                if only_shown or (kind == "mean" and _is_number(self.sums, value)):
+                    found[value] = kind
+        return found
+
+    def tells(self, call: ast.Call) -> list[ast.expr]:
+        """What a call shows of its arguments, itself or in the function of the script's own that it calls."""
+        if shows(call):
+            return [] if keeps(call) else [call]
+        return [e for e, own in self._parameters(call) if own and any(self._is_shown(n) for n in own)]
+
+    def _parameters(self, call: ast.Call) -> Iterator[tuple[ast.expr, list[ast.Name]]]:
+        """The arguments of a function of this file, each with the places that read it there."""
+        f = local_function(self.facts, call.func) if isinstance(call.func, ast.Name) else None
+        if f is None or any(isinstance(a, ast.Starred) for a in call.args):
+            return
+        given = given_arguments(f, call)
+        for name, e in given.items():
+            if self.sums.of_the_samples(e):
+                own = [n for s in f.body for n in walk(s) if isinstance(n, ast.Name) and n.id == name]
+                yield e, own if all(isinstance(n.ctx, ast.Load) for n in own) else []
+
+    def _is_shown(self, n: ast.Name) -> bool:
+        """Whether a name is read for what is printed, logged, or made into a text."""
+        for up in self.facts.scopes.ancestors(n):
+            if isinstance(up, ast.JoinedStr) or (isinstance(up, ast.Call) and shows(up) and not keeps(up)):
+                return True
+            if isinstance(up, ast.stmt):
+                break
+        return False
 
     def of_text(self, s: ast.stmt) -> dict[ast.AST, str]:
         """The same of a line that is made to be shown: `text = f"loss {loss.item()}"`."""

@@ -12,6 +12,7 @@ from . import alike, folders, given_rank
 from .printing import keep_lines_whole
 
 if TYPE_CHECKING:
+    from .alike import rank_zero_value
     from .callbacks import Callback, EarlyStopping, LearningRateMonitor, ModelCheckpoint
     from .data.combined import CombinedLoader
     from .datamodule import DataModule
@@ -43,6 +44,7 @@ _HOMES = {
     "rank_zero_file": ".saving",
     "rank_zero_print": ".printing",
     "rank_zero_save": ".saving",
+    "rank_zero_value": ".alike",
     "batch_norm_once": ".recomputed",
     "checkpoint_segments": ".recomputed",
     "seed_everything": ".seeding",
@@ -69,6 +71,7 @@ __all__ = [
     "rank_zero_file",
     "rank_zero_print",
     "rank_zero_save",
+    "rank_zero_value",
 ]
 
 keep_lines_whole()

@@ -13,13 +13,14 @@ from ..facts.nodes import walk
 from ..facts.own_files import is_own, saves_its_own
 from ..facts.script import Facts
 from ..report import Note
+from ._asked_paths import QUESTIONS, asked_paths, removed_by
 from ._loaded_again import can_wait, loaded_again
 from .base import Change, Codemod
 from .checkpoint_activations import NAMES as OF_CHECKPOINTS
 
 PRINT, SAVE, ONLY, ASKS = "rank_zero_print", "rank_zero_save", "on_rank_zero", "is_global_zero"
-MOVED = "rank_zero_file"
-NAMES = (PRINT, SAVE, ONLY, ASKS, MOVED, *OF_CHECKPOINTS)
+MOVED, ANSWER = "rank_zero_file", "rank_zero_value"
+NAMES = (PRINT, SAVE, ONLY, ASKS, MOVED, ANSWER, *OF_CHECKPOINTS)
 # what makes a writer: the others get one that is silent
 WRITERS = {
     "torch.utils.tensorboard.SummaryWriter",
@@ -75,8 +76,16 @@ class Once(Codemod):
             if loaded_again(facts, branch) and can_wait(facts, branch):
                 says = f"`{facts.short(branch.body[0])}` became `{SAVE}`: no rank goes on before the file is there"
                 yield Change(branch, self.edit(facts, branch, says), _unguarded)
+        gone: set[ast.Call] = set()
+        for branch in facts.walk(ast.If) if self.writers and self.waits else ():
+            for call in (asked := asked_paths(facts, branch)):
+                says = f"`{facts.short(call)}`: rank 0 answers for all, before any of them makes what is asked for"
+                yield Change(call, self.edit(facts, call, says), _answered)
+            gone.update(removed_by(facts, branch) if asked else ())
         for call in facts.walk(ast.Call):
             new = self._replacement(facts, call) if call not in files else None
+            if call in gone and new is not None:
+                new = f"{MOVED}({facts.text.get(call.func)})"
             if new is not None:
                 old = facts.text.get(call.func)
                 yield Change(
@@ -177,6 +186,8 @@ def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] |
             return None
         start, stop = facts.text.span(c.node.func)
         full = facts.names.resolve(c.node.func)
+        if full in QUESTIONS:
+            return None
         old = facts.text.text[start:stop]
         held = facts.alone.reached_by(c.node) == {False}
         new = PRINT if old == "print" else f"{ONLY}({old})"
@@ -199,6 +210,14 @@ def _renamed(new: str) -> Any:
         return updated.with_changes(func=cst.Name(new, lpar=updated.func.lpar, rpar=updated.func.rpar))
 
     return rewrite
+
+
+def _answered(original: Any, updated: Any) -> Any:
+    """`os.path.exists(path)` to `rank_zero_value(os.path.exists(path))`."""
+    import libcst as cst
+
+    own = updated.with_changes(lpar=[], rpar=[])
+    return cst.Call(cst.Name(ANSWER), [cst.Arg(own)], lpar=updated.lpar, rpar=updated.rpar)
 
 
 def _unguarded(original: Any, updated: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a training step gives the script's own functions to print: the whole batch's value, as where it prints itself."""
+"""What a training step hands to functions that print: the whole batch's value, as where the script prints itself."""
 
 import subprocess
 import sys

@@ -1,0 +1,75 @@
+"""Ranks that ask whether a path is there, and then make it, get rank 0's answer: one that comes late finds it made."""
+
+import subprocess
+import sys
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+SCRIPT = """
+import os, shutil
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+LATE
+run, path = 'run', 'first.pt'
+model = torch.nn.Linear(6, 2)
+ASKS
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in range(1):
+    for (x,) in DataLoader(TensorDataset(torch.ones(16, 6)), batch_size=4):
+        optimizer.zero_grad()
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+print('done')
+"""
+SAVE = "torch.save(model.state_dict(), path)"
+ANSWERED = {
+    "if os.path.exists(run):\n    raise SystemExit('there')\nelse:\n    os.makedirs(run)": "if ANSWER(exists(run)):",
+    "if os.path.isdir(run):\n    raise SystemExit('there')\nos.mkdir(run)": "if ANSWER(isdir(run)):",
+    "if not os.path.exists(run):\n    os.makedirs(run + '/a')\nelse:\n    exit(1)": "not ANSWER(exists(run)):",
+    "if os.path.exists(run):\n    shutil.rmtree(run)\nos.makedirs(run)": "rank_zero_file(shutil.rmtree)(run)",
+    f"if not os.path.exists(path):\n    {SAVE}": "if not ANSWER(exists(path)):\n    rank_zero_save(",
+    f"if not os.path.exists(run) or not os.path.isfile(path):\n    {SAVE}": "ANSWER(exists(run)) or not ANSWER(isfile(",
+}
+KEPT = [
+    "if not os.path.exists(run):\n    os.makedirs(run)",  # the runtime makes it once
+    "if os.path.exists(run):\n    print('there')\nelse:\n    os.makedirs(run)",
+    "if os.path.exists(run):\n    raise SystemExit(1)",
+    "if os.path.exists(run):\n    raise SystemExit(1)\nos.makedirs(path)",
+    "if os.path.exists(path):\n    model.load_state_dict(torch.load(path))",
+    f"if int(os.environ.get('RANK', 0)) == 0:\n    if not os.path.exists(path):\n        {SAVE}",
+    f"class Once:\n    def save(self):\n        if not os.path.exists(path):\n            {SAVE}",
+    f"if len(path) > 3:\n    {SAVE}",
+]
+
+
+def migrated(asks, late=""):
+    return migrate_text(SCRIPT.replace("ASKS", asks).replace("LATE", late)).text
+
+
+@pytest.mark.parametrize("asks", ANSWERED)
+def test_rank_zero_answers_for_all(asks):
+    text = migrated(asks)
+    assert ANSWERED[asks].replace("ANSWER(", "rank_zero_value(os.path.") in text
+    first = next(line for line in text.splitlines() if line.startswith("from ptmigrate"))
+    assert "rank_zero_value" in first
+    assert migrate_text(text).text == text
+
+
+@pytest.mark.parametrize("asks", KEPT)
+def test_what_no_rank_makes_or_one_alone_asks_stays(asks):
+    assert "rank_zero_value" not in migrated(asks)
+
+
+@pytest.mark.parametrize("late", ["0", "1"])
+@pytest.mark.parametrize("asks", list(ANSWERED)[:1] + list(ANSWERED)[3:5])
+def test_a_rank_that_comes_late_goes_the_same_way(tmp_path, asks, late):
+    waits = f"if os.environ.get('LOCAL_RANK') == '{late}':\n    import time\n    time.sleep(2)"
+    (tmp_path / "script.py").write_text(migrated(asks, waits))
+    if "rmtree" in asks:
+        (tmp_path / "run" / "old").mkdir(parents=True)
+    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2", "script.py"]
+    done = subprocess.run(ptrun, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and "done" in done.stdout, done.stdout + done.stderr
+    assert not (tmp_path / "run" / "old").exists()

@@ -83,6 +83,8 @@ class Lengths:
         for side, up in pairwise(ups):
             if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mult):
                 return False  # of all samples, or of all epochs
+            if isinstance(up, ast.BinOp) and isinstance(up.op, ast.FloorDiv | ast.Div) and up.left is side:
+                return False  # a part of an epoch, of which a process with few steps would have none
             if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Div) and up.right is side:
                 return in_step or self._adds_means(up.left)
             if isinstance(up, ast.AugAssign) and isinstance(up.op, ast.Div):

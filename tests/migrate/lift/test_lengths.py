@@ -72,7 +72,13 @@ OTHERS = {
         "print(total / len(valid))",
         "print(total / len(losses))",
     ],
-    "STEP": ["print(epoch * len(loader) + i)", "print(total / (i + 1))", "print(i / len(valid))"],
+    "STEP": [
+        "print(epoch * len(loader) + i)",
+        "print(total / (i + 1))",
+        "print(i / len(valid))",
+        "print(i % (len(loader) // 5))",
+        "print(i % max(1, int(len(loader) / 5)))",
+    ],
     "EPOCH": ["print(total / len(valid))"],
 }
 

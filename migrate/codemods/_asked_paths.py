@@ -12,6 +12,7 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 
 QUESTIONS = {f"os.path.{n}" for n in ("exists", "isdir", "isfile", "lexists")}
+METHODS = ("exists", "is_dir", "is_file")  # of a path of pathlib
 MAKES = ("os.makedirs", "os.mkdir")
 REMOVES = {"shutil.rmtree", *(f"os.{n}" for n in ("remove", "unlink", "rmdir", "removedirs"))}
 SAYS = ("print", "info", "warning", "debug")
@@ -19,13 +20,27 @@ SAYS = ("print", "info", "warning", "debug")
 
 def asked_paths(facts: Facts, branch: ast.If) -> list[ast.Call]:
     """The questions of a condition that rank 0 has to answer for all."""
-    calls = [n for n in walk(branch.test) if isinstance(n, ast.Call) and facts.names.resolve(n.func) in QUESTIONS]
-    calls = [c for c in calls if len(c.args) == 1 and not isinstance(c.args[0], ast.Starred)]
+    calls = [n for n in walk(branch.test) if isinstance(n, ast.Call) and path_asked(facts, n) is not None]
     if not calls or any(isinstance(up, ast.ClassDef) for up in facts.scopes.ancestors(branch)):
         return []
     if facts.alone.reached_by(branch) != {False}:
         return []
     return calls if _saves(facts, branch) or any(_decides(facts, branch, c) for c in calls) else []
+
+
+def path_asked(facts: Facts, call: ast.Call) -> ast.expr | None:
+    """The path that `os.path.exists(path)` or `path.exists()` asks for."""
+    if facts.names.resolve(call.func) in QUESTIONS:
+        return call.args[0] if len(call.args) == 1 and not isinstance(call.args[0], ast.Starred) else None
+    method = isinstance(call.func, ast.Attribute) and call.func.attr in METHODS and not call.args and not call.keywords
+    return call.func.value if method else None  # type: ignore[attr-defined]
+
+
+def _made(facts: Facts, call: ast.Call) -> list[ast.expr]:
+    """What `os.makedirs(path)` or `path.mkdir()` makes."""
+    if facts.names.resolve(call.func) in MAKES:
+        return call.args[:1]
+    return [call.func.value] if isinstance(call.func, ast.Attribute) and call.func.attr == "mkdir" else []
 
 
 def removed_by(facts: Facts, branch: ast.If) -> list[ast.Call]:
@@ -52,11 +67,10 @@ def _decides(facts: Facts, branch: ast.If, question: ast.Call) -> bool:
     blocks = [getattr(up, field, None) for field in ("body", "orelse", "finalbody")]
     block = next((b for b in blocks if isinstance(b, list) and branch in b), [])
     later = block[block.index(branch) + 1 :] if block else []
-    path = ast.dump(question.args[0])
+    asked = path_asked(facts, question)
+    path = ast.dump(asked) if asked is not None else ""
     return any(
-        isinstance(n, ast.Call)
-        and facts.names.resolve(n.func) in MAKES
-        and any(ast.dump(x) == path for a in n.args[:1] for x in walk(a))
+        isinstance(n, ast.Call) and any(ast.dump(x) == path for a in _made(facts, n) for x in walk(a))
         for s in (*there, *missing, *later)
         for n in walk(s)
     )

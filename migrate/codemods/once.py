@@ -13,7 +13,7 @@ from ..facts.nodes import walk
 from ..facts.own_files import is_own, saves_its_own
 from ..facts.script import Facts
 from ..report import Note
-from ._asked_paths import QUESTIONS, asked_paths, removed_by
+from ._asked_paths import asked_paths, path_asked, removed_by
 from ._loaded_again import can_wait, loaded_again
 from .base import Change, Codemod
 from .checkpoint_activations import NAMES as OF_CHECKPOINTS
@@ -186,7 +186,7 @@ def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] |
             return None
         start, stop = facts.text.span(c.node.func)
         full = facts.names.resolve(c.node.func)
-        if full in QUESTIONS:
+        if path_asked(facts, c.node) is not None:
             return None
         old = facts.text.text[start:stop]
         held = facts.alone.reached_by(c.node) == {False}

@@ -8,6 +8,7 @@ from ptmigrate.migrate.migrate import migrate_text
 
 SCRIPT = """
 import os, shutil
+from pathlib import Path
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 LATE
@@ -29,6 +30,8 @@ ANSWERED = {
     "if os.path.isdir(run):\n    raise SystemExit('there')\nos.mkdir(run)": "if ANSWER(isdir(run)):",
     "if not os.path.exists(run):\n    os.makedirs(run + '/a')\nelse:\n    exit(1)": "not ANSWER(exists(run)):",
     "if os.path.exists(run):\n    shutil.rmtree(run)\nos.makedirs(run)": "rank_zero_file(shutil.rmtree)(run)",
+    "at = Path(run)\nif at.exists():\n    raise SystemExit(1)\nat.mkdir()": "if rank_zero_value(at.exists()):",
+    f"if not Path(path).is_file():\n    {SAVE}": "if not rank_zero_value(Path(path).is_file()):\n    rank_zero_save(",
     f"if not os.path.exists(path):\n    {SAVE}": "if not ANSWER(exists(path)):\n    rank_zero_save(",
     f"if not os.path.exists(run) or not os.path.isfile(path):\n    {SAVE}": "ANSWER(exists(run)) or not ANSWER(isfile(",
 }
@@ -36,6 +39,8 @@ KEPT = [
     "if not os.path.exists(run):\n    os.makedirs(run)",  # the runtime makes it once
     "if os.path.exists(run):\n    print('there')\nelse:\n    os.makedirs(run)",
     "if os.path.exists(run):\n    raise SystemExit(1)",
+    "place = Path(run)\nif not place.exists():\n    place.mkdir()",
+    "place = Path(run)\nif place.exists():\n    raise SystemExit(1)\nPath(path).mkdir()",
     "if os.path.exists(run):\n    raise SystemExit(1)\nos.makedirs(path)",
     "if os.path.exists(path):\n    model.load_state_dict(torch.load(path))",
     f"if int(os.environ.get('RANK', 0)) == 0:\n    if not os.path.exists(path):\n        {SAVE}",
@@ -63,7 +68,10 @@ def test_what_no_rank_makes_or_one_alone_asks_stays(asks):
 
 
 @pytest.mark.parametrize("late", ["0", "1"])
-@pytest.mark.parametrize("asks", list(ANSWERED)[:1] + list(ANSWERED)[3:5])
+@pytest.mark.parametrize(
+    "asks",
+    [a for a in ANSWERED if "rmtree" in a or "at = " in a or a == f"if not os.path.exists(path):\n    {SAVE}"],
+)
 def test_a_rank_that_comes_late_goes_the_same_way(tmp_path, asks, late):
     waits = f"if os.environ.get('LOCAL_RANK') == '{late}':\n    import time\n    time.sleep(2)"
     (tmp_path / "script.py").write_text(migrated(asks, waits))

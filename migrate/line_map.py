@@ -9,7 +9,8 @@ from functools import cache
 
 from .facts.text import lines_of
 
-LIKE = 0.6  # of a line, as difflib counts what two have alike
+LIKE = 0.6  # of the words of two lines, what both have
+WORD = re.compile(r"\w+")
 OWN = re.compile(r"\bself\.")
 
 
@@ -34,11 +35,19 @@ def line_map(new: str, old: str) -> Callable[[int], int]:
             found.setdefault(_said(text), []).append(n)
         return found
 
+    @cache
+    def words() -> list[frozenset[str]]:
+        return [_words(text) for text in lines_of(old)]
+
     def like(text: str, at: int) -> int:
         """The one old line that says this, or most of it where that at the place does not; else that at the place."""
         same = said().get(text, [])
-        if not same and text and not any(at in said()[t] for t in difflib.get_close_matches(text, said(), 3, LIKE)):
-            same = next((said()[t] for t in difflib.get_close_matches(text, said(), 1, LIKE)), [])
+        if not same:
+            own = _words(text)
+            alike = [2 * len(own & others) / (len(own) + len(others) or 1) for others in words()]
+            most = max(alike, default=0)
+            if most >= LIKE > alike[at - 1]:
+                same = [n for n, part in enumerate(alike, 1) if part == most]
         return same[0] if len(same) == 1 else at
 
     def line(n: int) -> int:
@@ -66,3 +75,7 @@ def _blocks(new: list[str], old: list[str]) -> Iterator[tuple[str, int, int, int
 
 def _said(line: str) -> str:
     return OWN.sub("", line.strip())
+
+
+def _words(line: str) -> frozenset[str]:
+    return frozenset(WORD.findall(_said(line)))

@@ -28,7 +28,7 @@ class Networks:
         if isinstance(func, ast.Attribute) and func.attr == "forward":
             func = func.value
         if isinstance(func, ast.Attribute):
-            holder = next((up for up in self.facts.scopes.ancestors(func) if isinstance(up, ast.ClassDef)), None)
+            holder = self.facts.names.nodes.class_of(func)
             own = isinstance(func.value, ast.Name) and func.value.id == "self" and holder is not None
             return self._one(self._kept.get((holder, func.attr), [])) if own else None
         if not isinstance(func, ast.Name):
@@ -59,7 +59,7 @@ class Networks:
         for s in self.facts.walk(ast.Assign):
             for t in s.targets:
                 if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name) and t.value.id == "self":
-                    holder = next((up for up in self.facts.scopes.ancestors(s) if isinstance(up, ast.ClassDef)), None)
+                    holder = self.facts.names.nodes.class_of(s)
                     found.setdefault((holder, t.attr), []).append(s.value)
         return found
 

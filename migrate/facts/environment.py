@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .process_names import RANK_VARIABLES, WORLD_VARIABLES
 from .scopes import Scope
 
 if TYPE_CHECKING:
@@ -15,10 +16,7 @@ ENVIRONMENT = "os.environ"
 SEQUENCES = (ast.Tuple, ast.List, ast.Set)
 ASKING = ("os.environ.get", "os.getenv")
 # what a launcher sets for each process, torch's, MPI or Slurm, and what that is where there is one
-LAUNCHED_WITH = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "NODE_RANK": "0",
-                 "GROUP_RANK": "0", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "1",
-                 "OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_LOCAL_RANK": "0",
-                 "OMPI_COMM_WORLD_SIZE": "1"}  # fmt: skip
+LAUNCHED_WITH = dict.fromkeys(RANK_VARIABLES, "0") | dict.fromkeys(WORLD_VARIABLES, "1")
 ADDRESSES = {"MASTER_ADDR", "MASTER_PORT", *LAUNCHED_WITH}
 
 

@@ -1,7 +1,7 @@
 """`trainer.skip_epoch()`: an epoch of which nothing is run but the hook that says so."""
 
 import torch
-from ptmigrate.runtime import ModelCheckpoint, Module, Trainer
+from ptmigrate.runtime import Callback, ModelCheckpoint, Module, Trainer
 
 
 class Skipping(Module):
@@ -56,6 +56,19 @@ def test_nothing_of_the_epoch_is_run():
 def test_the_last_epochs_may_be_skipped_and_all():
     assert fit({2, 3})[0] == [0, 0, *AROUND, 1, 1, *AROUND]
     assert fit({0, 1, 2, 3})[0] == []
+
+
+class Counting(Callback):
+    complete = 0
+
+    def on_epoch_complete(self, trainer, module):
+        self.complete += 1
+
+
+def test_it_is_no_complete_epoch():
+    counting = Counting()
+    fit({0, 2}, callbacks=[counting])
+    assert counting.complete == 2
 
 
 def test_no_checkpoint_is_written_of_it(tmp_path):

@@ -72,5 +72,10 @@ def test_what_is_not_shown_to_be_numbers_is_added_up_over_whole_batches(start, s
     assert "divide_batches = False" in check_same(TEXT.format(start=start, sums=sums), "module")
 
 
+def test_a_loss_of_another_dtype_is_the_loss_still():
+    text = TEXT.format(start="[]", sums="loss = loss.float()\n        total.append(loss.item())")
+    assert "self.total.append(self.batch_mean(loss.item()))" in check_same(text, "module")
+
+
 def test_what_all_processes_count_alike_is_no_reason():
     assert "divide_batches" not in check_same(TEXT.format(start="0", sums="steps = steps + 1"), "module")

@@ -40,6 +40,7 @@ class RemoveSamplers(Codemod):
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
         self._some_kept = False
+        self._settled: set[ast.AST] = set()  # branches that become those of one process
         if self._told_not_to(facts):
             return
         made = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) == SAMPLER and not draws_all(c)]
@@ -129,6 +130,7 @@ class RemoveSamplers(Codemod):
         if asks_of_data(branch.test):
             return  # the other branch is that of another phase
         handled.update(made)
+        self._settled.add(branch)
         says = f"`if {facts.short(branch.test)}:` and its DistributedSampler removed: {WHY}"
         yield Change(branch, self.edit(facts, branch, says), first_gone, (branch.test, *branch.body))
         for t in [t for s in branch.body if isinstance(s, ast.Assign) for t in s.targets]:
@@ -256,6 +258,8 @@ class RemoveSamplers(Codemod):
                 )
                 continue
             branch = facts.scopes.parents.get(s)
+            if branch in self._settled:
+                continue
             if s.value in use.made and isinstance(branch, ast.If) and branch.body == [s] and branch.orelse:
                 says = f"`if {facts.short(branch.test)}:` and its DistributedSampler removed: {WHY}"
                 if len(branch.orelse) == 1 and isinstance(branch.orelse[0], ast.If):

@@ -37,6 +37,7 @@ from torch.utils.data.distributed import DistributedSampler
         ("s = DistributedSampler(d) if c else None\ntrain = DataLoader(d, shuffle=b, sampler=s)", "train = DataLoader(d, shuffle=b)"),
         ("s = None\nif c:\n    s = DistributedSampler(d)\ntrain = DataLoader(d, sampler=s)", "train = DataLoader(d)"),
         ("s = DistributedSampler(d) if c else RandomSampler(d)\ntrain = DataLoader(d, sampler=s)", "s = RandomSampler(d)\ntrain = DataLoader(d, sampler=s)"),
+        ("if c:\n    s = DistributedSampler(d)\nelse:\n    s = RandomSampler(d)\ntrain = DataLoader(d, sampler=s)\nif c:\n    s = DistributedSampler(v, shuffle=False)\nelse:\n    s = None\nval = DataLoader(v, sampler=s)", "s = RandomSampler(d)\ntrain = DataLoader(d, sampler=s)\ns = None\nval = DataLoader(v, sampler=s)"),
         ("s = DistributedSampler(d)\nkw = dict(sampler=s, num_workers=2)\ntrain = DataLoader(d, **kw)", "kw = dict(shuffle=True, num_workers=2)\ntrain = DataLoader(d, **kw)"),
         ("s = DistributedSampler(d)\nkw = {'sampler': s, 'num_workers': 2}\ntrain = DataLoader(d, **kw)", "kw = {'shuffle': True, 'num_workers': 2}\ntrain = DataLoader(d, **kw)"),
         ("s = DistributedSampler(d)\ntrain = DataLoader(d, sampler=s)\nfor e in range(3):\n    s.set_epoch(e)\n    go(train)", "train = DataLoader(d, shuffle=True)\nfor e in range(3):\n    go(train)"),

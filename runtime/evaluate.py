@@ -152,6 +152,7 @@ class EvaluationLoop:
         """The epoch's values, before its hooks and with what they log; the results, one a loader."""
         trainer, metrics = self.trainer, self.trainer.metrics
         trainer.logs.in_step, trainer.logs.dataloader_idx = False, None
+        trainer.in_order.make(module)
         if self.stage == "predict":
             trainer.call("on_predict_epoch_end")
             return outputs

@@ -308,6 +308,16 @@ class Module(torch.nn.Module, DataHooks, Exports, HasHyperparameters, Hooks):
             return value
         return self._trainer.runtime.batch_sum(value)
 
+    def in_order(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """From a validation or test step: `call(*args, **kwargs)`, as `self.scores.append` or `self.meter.update`, for
+        the batches of all ranks, in the loader's order. The step's own are made at once in one process, all of them on
+        every rank when the batches are over in several; see in_order.py.
+        """
+        if self._trainer is not None and self._trainer.in_order.waits:
+            self._trainer.in_order.keep(call, args, kwargs)
+        else:
+            call(*args, **kwargs)
+
     def all_gather(self, data: Any, group: Any = None, sync_grads: bool = False) -> Any:
         """Tensors of all ranks stacked along a new first dimension (world, ...); in one process, `data` itself."""
         if self._trainer is None:

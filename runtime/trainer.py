@@ -25,6 +25,7 @@ from .evaluate import EvaluationLoop
 from .fit import FitLoop, accumulation
 from .handle import Runtime
 from .hooks import find_hook
+from .in_order import InOrder
 from .launch import watch
 from .loggers import choose_loggers
 from .loop_names import Phase
@@ -133,6 +134,7 @@ class Trainer(Options, Whereabouts):
         self.fit_loop = FitLoop(self)
         self.metrics = Published(self)
         self.logs = Logs(self)
+        self.in_order = InOrder(self)
         self.should_stop = self.stop_agreed = False
         self.state = State("idle")  # fit, validate, test, predict
         self.sanity_checking = False

@@ -24,9 +24,9 @@ WORKED_WITH = ("train", "eval", "parameters", "state_dict", "step", "zero_grad")
 RESERVED = frozenset(
     """
     trainer device dtype print log log_dict logger loggers optimizers lr_schedulers manual_backward all_gather
-    all_reduce batch_mean batch_sum
-    share global_rank local_rank current_epoch global_step training train eval forward parameters modules
-    children type half float double to cpu cuda state_dict training_step validation_step test_step predict_step
+    all_reduce batch_mean batch_sum in_order share global_rank local_rank current_epoch global_step
+    training train eval forward parameters modules children type half float double to cpu cuda state_dict
+    training_step validation_step test_step predict_step
     configure_optimizers automatic_optimization loss_reduction toggle_model fabric hparams example_input_array
     buffers apply zero_grad share_memory call_super_init
     train_dataloader val_dataloader test_dataloader predict_dataloader

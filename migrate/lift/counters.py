@@ -16,13 +16,13 @@ from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
 from .collected import depends, filled_by, given_by
 from .elements import fills_of, weighed_fills
+from .in_order import Fills, is_list
 from .nodes import walk_here
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
 from .sums import Sums
 from .totals import Totals, Where
 
-LISTS = ("list", "tuple", "tolist", "sorted")
 # a test for one process, by its words
 ONE_RANK = re.compile(r"rank|RANK|[Mm]aster|is_main|primary|global_zero|environ")
 PER_SAMPLE = {"sum", "numel", "nelement", "size", "__len__", "count_nonzero"}
@@ -69,7 +69,7 @@ def counters_of(
                 recipe.whole = why
                 found.clear()
             else:
-                recipe.whole_evaluation = why
+                recipe.whole_evaluation, recipe.in_order = why, set()
     return found
 
 
@@ -85,9 +85,11 @@ def _of_pass(
     found: dict[Variable, Counter] = {}
     assert chunk.passing is not None
     sums = Sums(facts, recipe, chunk.passing, reduction) if training else None
+    if not training and facts.ours:
+        recipe.in_order = Fills(facts, binder, chunk, variables).in_order()
     for s in chunk.statements:
         for n in walk_here(s):
-            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name):
+            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n not in recipe.in_order:
                 var = binder.variable(n.target)
                 if isinstance(var, Variable) and var in variables.attributes:
                     if sums is not None and _begins_in_step(sums, n.target.id):
@@ -99,7 +101,7 @@ def _of_pass(
                         raise CannotLift(n, f"`{n.target.id}` is added to under a condition")
                     found[var] = counter
     if not training:
-        _check_collections(facts, binder, chunk, variables, found)
+        _check_collections(facts, binder, chunk, variables, found, recipe.in_order)
     return found
 
 
@@ -177,7 +179,7 @@ def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, sums: Sums | Non
     """`sums`: what the values of a training step are; None in an evaluation."""
     if not isinstance(n.op, ast.Add | ast.Sub):
         raise CannotLift(n, f"`{facts.short(n)}` is no sum")
-    if _is_list(n.value):
+    if is_list(n.value):
         raise CannotLift(n, f"`{facts.short(n)}` collects values, and is no sum")
     if sums is None:
         return Counter(passing, True, False)
@@ -206,13 +208,6 @@ def _begins_in_step(sums: Sums, name: str) -> bool:
     return name in sums.losses or sums.of_the_samples(first.value)
 
 
-def _is_list(value: ast.expr) -> bool:
-    """`list(y)`, `[loss.item()]`, `y.tolist()`: added to a list."""
-    if isinstance(value, ast.Call):
-        return (value.func.attr if isinstance(value.func, ast.Attribute) else ast.unparse(value.func)) in LISTS
-    return isinstance(value, ast.List | ast.ListComp | ast.Tuple)
-
-
 def _per_sample(n: ast.AST) -> bool:
     if isinstance(n, ast.Call):
         if isinstance(n.func, ast.Name) and n.func.id in ("len", "sum"):
@@ -222,9 +217,16 @@ def _per_sample(n: ast.AST) -> bool:
 
 
 def _check_collections(
-    facts: Facts, binder: Binder, chunk: Chunk, variables: Variables, counters: dict[Variable, Counter]
+    facts: Facts,
+    binder: Binder,
+    chunk: Chunk,
+    variables: Variables,
+    counters: dict[Variable, Counter],
+    in_order: set[ast.stmt],
 ) -> None:
-    """Raise for a list or meter filled over the evaluation and read whole afterwards: a rank has its part only."""
+    """Raise for a list or meter filled over the evaluation and read whole afterwards: a rank has its part only.
+    `in_order`: the statements whose fillings every rank makes.
+    """
     assert chunk.passing is not None
     after = {n.id for s in chunk.passing.after for n in walk(s) if isinstance(n, ast.Name)}
     if chunk.passing.returns is not None:
@@ -236,8 +238,11 @@ def _check_collections(
         if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
     }
     own = stored(chunk.passing.body) | {n.id for n in walk(chunk.passing.target) if isinstance(n, ast.Name)}
+    made = {n for s in in_order for n in (s, getattr(s, "value", s), getattr(s, "target", s))}
     for s in chunk.statements:
         for n in walk_here(s):
+            if n in made:
+                continue
             name = None
             if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute):
                 name = _root(n.func.value)

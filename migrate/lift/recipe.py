@@ -90,6 +90,7 @@ class Recipe:
     signed: ast.AST | None = None  # where the step takes the sign of a gradient of its samples
     decided_late: bool = False  # whether the training loader is a DataLoader shows when the script runs
     whole_evaluation: CannotLift | None = None
+    in_order: set[ast.stmt] = field(default_factory=set)  # of the evaluation's step: fillings that every rank makes
     reloads: bool = False  # what the batch loop goes over is made anew in every epoch
     unlifted: CannotLift | None = None  # why the evaluation stays as the script wrote it
     own_modes: bool = False  # whether the script switches modes as no Trainer does

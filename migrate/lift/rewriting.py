@@ -17,6 +17,7 @@ from .counters import Counters, alike, all_ranks_pass, counter_of, counters_of, 
 from .decisions import check_decisions
 from .epochs import free_epoch_name
 from .functions import check_functions
+from .in_order import put_in_order
 from .lasting import MEAN, SUM, lasting
 from .lengths import NUMBER, Lengths
 from .loss import loss_reduction
@@ -55,7 +56,8 @@ class Rewriter:
         sums = {v for v, _ in self.counters}
         self.collected = collected(facts, recipe, self.binder, self.chunks, sums, set(self.shown))
         if self.divided and self.collected.decides is not None:
-            recipe.whole, self.counters, self.shown, self.parts = self.collected.decides, [], {}, []
+            recipe.whole, recipe.in_order = self.collected.decides, set()
+            self.counters, self.shown, self.parts = [], {}, []
         self.lasting = lasting(facts, recipe, self.binder, self.chunks, self.variables, self.counters, self.reduction)
         self.lengths = Lengths(facts, recipe, self.binder, self.chunks, self.counters, self.shown)
         self.configured.handled |= self.lengths.of_the_trainer(self.configured.moved)
@@ -127,6 +129,8 @@ class Rewriter:
                 continue
             if n in self.shown and chunk is not None and chunk.hook == "training_step":
                 self._bring(n, found)
+            if n in self.recipe.in_order and chunk is not None:
+                found.update(put_in_order(self.facts, n))
             if n in weighed and chunk is not None and chunk.hook == "training_step":
                 self._weigh(n, found)
             if isinstance(n, ast.NamedExpr) and self.binder.variable(n.target) in self.variables.attributes:

@@ -7,6 +7,7 @@ memory, so there the module itself works on the pieces, one after another and in
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -84,7 +85,8 @@ class _OverDevices(Strategy):
     def _whole(module: Module, name: str) -> bool:
         """Does this step need the samples of a batch together?"""
         validates = name == "validation_step" and module.trainer.state == "fit"
-        return module.trainer.whole or (validates and not module.divide_validation)
+        kept = name in ("validation_step", "test_step") and adds_up(module, name)
+        return module.trainer.whole or kept or (validates and not module.divide_validation)
 
     @property
     def devices(self) -> list[torch.device]:
@@ -120,6 +122,16 @@ class DDP2Strategy(_OverDevices, DDPStrategy):
     @classmethod
     def instead(cls, devices: int, processes: int) -> str | None:
         return None if processes > 1 else "dp" if devices > 1 else "single"
+
+
+def adds_up(module: Module, name: str) -> bool:
+    """Does the step keep numbers of a batch in attributes, or calls of `in_order`? Of a batch's mean, `self.total +=
+    loss.item()`, pieces would add several; and what a step assigns on a GPU's copy is lost.
+    """
+    code = getattr(getattr(module, name), "__code__", None)
+    return code is not None and (
+        "in_order" in code.co_names or any(each.opname == "STORE_ATTR" for each in dis.get_instructions(code))
+    )
 
 
 def run_pieces(

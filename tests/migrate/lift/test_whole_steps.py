@@ -30,7 +30,7 @@ def test_what_needs_whole_batches_says_so(text, plan):
 
 LIST_OF_OUTPUTS = (
     FUNCTIONS.replace("loss, right = 0., 0", "loss, right, all_ = 0., 0, []")
-    .replace("            right +=", "            all_.append(out)\n            right +=")
+    .replace("            right +=", "            all_ = [*all_, out]\n            right +=")
     .replace("    loss /= len", "    print(len(all_))\n    loss /= len")
 )
 

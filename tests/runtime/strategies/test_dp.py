@@ -108,6 +108,26 @@ def test_a_validation_that_asks_for_whole_batches_gets_them():
     assert module.seen[-2:] == [("validation", 8), ("validation", 2)] and module.seen[0] == 4
 
 
+def test_an_evaluation_that_adds_up_means_gets_whole_batches():
+    class Validates(Net):
+        mean = 0.0
+
+        def validation_step(self, batch, batch_idx):
+            self.mean += F.cross_entropy(self.net(batch[0]), batch[1]).item()
+
+        test_step = validation_step
+
+    found = []
+    for devices in (1, 2):
+        torch.manual_seed(0)
+        module, held_out = Validates(), DataLoader(data(10), 8)
+        trainer = Trainer(devices=devices, accelerator="cpu", strategy="dp" if devices > 1 else None, max_epochs=1)
+        trainer.fit(module, DataLoader(data(), 8), held_out)
+        trainer.test(module, held_out)
+        found.append(module.mean)
+    assert found[1] == pytest.approx(found[0], rel=1e-5)
+
+
 def test_what_is_logged_is_the_batch_s():
     (one, t1), (two, t2) = trained(Net(), 1), trained(Net(), 2)
     assert t2.callback_metrics.keys() == t1.callback_metrics.keys()

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from .codemods.apex_of_loops import ApexOfLoops
 from .codemods.base import apply
@@ -22,6 +23,9 @@ from .lift.recipe import CannotLift
 from .line_map import line_map
 from .report import Edit, Note
 from .result import Options, Result
+
+if TYPE_CHECKING:
+    from .lift.placing import Moving
 
 LiftedText = tuple[str, str, list[Edit], list[Note]]  # text, plan, edits, notes
 MODULE_NAMES = ("Module", "Trainer")
@@ -74,7 +78,7 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     """The result with the loop lifted; CannotLift where it cannot be, or `by_hand` is False and its steps must be."""
     from .lift.hopeless import check_hopes
     from .lift.own_device import settled
-    from .lift.placing import moving_loops
+    from .lift.placing import moving_batches
 
     check_hopes(facts)
     facts.lifting = True
@@ -98,7 +102,7 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     edits = [c.edit for c in changes if c.told] + more
     attention = [replace(n, line=line(n.line)) for n in attention]
     attention += [n for n in left if n.code != "PTM301"]  # the lift logs those
-    text, finishing, told = _finished(made, names, facts, options, moving_loops(facts, changes))
+    text, finishing, told = _finished(made, names, facts, options, moving_batches(facts, changes))
     compiles(text)
     return Result(text, plan, edits + finishing, attention + told, framework=options.framework)
 
@@ -147,11 +151,11 @@ def _one(
 
 
 def _finished(
-    lifted: Facts, names: list[str], original: Facts, options: Options, moving: set[int]
+    lifted: Facts, names: list[str], original: Facts, options: Options, moving: Moving
 ) -> tuple[str, list[Edit], list[Note]]:
     """A lifted text with its imports, what rank 0 alone does, and loops that stay on the device; edits told of it.
 
-    `moving`: the lines of loops in the original that moved their batches themselves.
+    `moving`: what in the original moved its batches itself.
     """
     from .lift.placing import NAME as ON_DEVICE
     from .lift.placing import place_batches
@@ -172,14 +176,14 @@ def _finished(
     if on_lightning:
         text, notes = _on_lightning(edits.done(), names, original)
         return text, told, [*notes, *races]
-    placed = place_batches(lifted, edits, lambda loop: line(loop.lineno) in moving)
+    placed = place_batches(lifted, edits, moving, line)
     names = [*names, ON_DEVICE] if placed else names
     there = next((s for s in lifted.walk(ast.ImportFrom) if s.module == RUNTIME), None)
     if there is None:
         edits.replace(*import_edit(lifted.tree, lifted.text, RUNTIME, names))
     elif len(names) > len(there.names):
         edits.replace_node(there, import_line(RUNTIME, names))
-    return edits.done(), [replace(e, line=line(e.line)) for e in placed] + told, races
+    return edits.done(), placed + told, races
 
 
 def _on_lightning(text: str, names: list[str], original: Facts) -> tuple[str, list[Note]]:

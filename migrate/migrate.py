@@ -29,7 +29,7 @@ from .left_over import left_over
 from .lift.imports import RUNTIME, add_imports, import_edit
 from .lift.lightning import lost
 from .lift.placing import NAME as ON_DEVICE
-from .lift.placing import moving_loops, place_batches
+from .lift.placing import moving_batches, place_batches
 from .lift.recipe import LIFTED_FROM, CannotLift
 from .lift.shape.edits import Edits
 from .lifted import FAULTS, lifted, with_precision
@@ -255,14 +255,14 @@ def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
 
 def _placed_batches(text: str, original: Facts, changes: list[Change]) -> tuple[str, list[Edit]]:
     """A module of a lifted script, whose loops over loaders moved their batches, or evaluate a model that has moved."""
-    moving = moving_loops(original, changes)
+    moving = moving_batches(original, changes)
     if not moving and EVALUATES not in original.loops.hot_loops.values():
         return text, []
     after = facts_of(text)
     line = line_map(text, original.text.text)
     edits = Edits(after)
-    placed = place_batches(after, edits, lambda loop: line(loop.lineno) in moving)
-    return edits.done(), [replace(e, line=line(e.line)) for e in placed]
+    placed = place_batches(after, edits, moving, line)
+    return edits.done(), placed
 
 
 def _with_names(text: str, before: str, *more: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from .drawn import makers
 from .loops import LOADER_NAME, LOOPS, MODEL_NAME
 from .nodes import walk
 from .scopes import Scope
@@ -129,15 +130,17 @@ class Placed:
     def _call(self, call: ast.Call) -> bool:
         full = self.facts.names.resolve(call.func)
         if isinstance(call.func, ast.Name) and call.func.id == "next":
-            return self._in_loop(call) and any(self.by_runtime(a) for a in call.args)
+            return self._is_drawn(call, call.args[0] if call.args else call)
         if full == "torch.utils.data.DataLoader":
             return True
         if full is None:
             if isinstance(call.func, ast.Attribute):
                 if self._makes_anew(call.func) or self._goes_to_cpu(call):
                     return False
-                if _asks_a_loader(call.func) or (_draws(call) and not self._in_loop(call)):
+                if _asks_a_loader(call.func):
                     return any(self.by_runtime(a) for a in call.args)
+                if _draws(call):
+                    return self._is_drawn(call, call.func.value)
                 return self.by_runtime(call.func.value) or any(self.by_runtime(a) for a in call.args)
             return self.is_module(call) or any(self.by_runtime(a) for a in call.args)
         if full in MAKES_TENSORS or full.startswith("numpy."):
@@ -145,6 +148,15 @@ class Placed:
         if self.is_module(call):
             return True
         return any(self.by_runtime(a) for a in call.args)
+
+    def _is_drawn(self, call: ast.Call, iterator: ast.expr) -> bool:
+        """`next(it)`, in a loop, of `it = iter(loader)`: a batch as the loader has it, which is placed there.
+
+        A lifted loop has to know the loader, which it asks to place them.
+        """
+        if not self._in_loop(call) or not self.by_runtime(iterator):
+            return False
+        return not self.facts.lifting or bool(makers(self.facts, iterator))
 
     def _goes_to_cpu(self, call: ast.Call) -> bool:
         """`x.cpu()`, `x.to("cpu")`: what is brought there is moved back by nobody but the script."""

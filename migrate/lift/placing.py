@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from ..codemods.base import Change
+from ..facts.drawn import drawn_by, gives_batches
 from ..facts.loops import EVALUATES
 from ..facts.nodes import walk
 from ..facts.script import Facts
@@ -18,12 +20,29 @@ CODE, MOVES = "PTM700", "PTM101"
 NAME = "on_device"
 
 
-def place_batches(facts: Facts, edits: Edits, moved: Callable[[ast.For], bool]) -> list[Edit]:
-    """`for x, y in on_device(loader):` in the evaluations that no Trainer runs, and where the loop `moved` batches."""
+@dataclass(frozen=True)
+class Moving:
+    """What moved its batches itself until a codemod took the calls away: the lines of loops over loaders; the loaders
+    of the `iter(loader)` that batches are drawn from by hand, by their last names, with its line and with the iterator.
+    """
+
+    loops: set[int]
+    drawn: set[tuple[int | str, str]]
+
+    def __bool__(self) -> bool:
+        return bool(self.loops or self.drawn)
+
+
+def place_batches(facts: Facts, edits: Edits, moving: Moving, line: Callable[[int], int]) -> list[Edit]:
+    """`for x, y in on_device(loader):` in the evaluations that no Trainer runs, and where the loop moved its batches.
+
+    `line`: of the original, where `moving` is, for one of this text.
+    """
     said = []
     for loop in facts.walk(ast.For):
         over_loader = facts.loops.is_loader(loop.iter)
-        if facts.loops.hot_loops.get(loop) != EVALUATES and not (over_loader and moved(loop)):
+        moved = over_loader and line(loop.lineno) in moving.loops
+        if facts.loops.hot_loops.get(loop) != EVALUATES and not moved:
             continue
         try:
             source, *_ = batch_source(facts, loop)
@@ -31,13 +50,22 @@ def place_batches(facts: Facts, edits: Edits, moved: Callable[[ast.For], bool]) 
             continue
         if _counts(source) or facts.in_formatted_string(source):
             continue
-        start, stop = facts.text.span(source)
-        edits.replace(start, start, f"{NAME}(")
-        edits.replace(stop, stop, ")")
-        line, column, _, _ = facts.text.key(loop)
-        says = f"`{facts.short(source)}`: its batches go where the Trainer placed the model"
-        said.append(Edit(line, column + 1, CODE, says))
+        said.append(_placed(facts, edits, source, loop, line))
+    for call in facts.walk(ast.Call) if moving.drawn else ():
+        if gives_batches(call):
+            name = _last_name(call.args[0])
+            if {(line(call.lineno), name), (_kept(facts, call), name)} & moving.drawn:
+                said.append(_placed(facts, edits, call.args[0], call, line))
     return said
+
+
+def _placed(facts: Facts, edits: Edits, source: ast.expr, at: ast.AST, line: Callable[[int], int]) -> Edit:
+    start, stop = facts.text.span(source)
+    edits.replace(start, start, f"{NAME}(")
+    edits.replace(stop, stop, ")")
+    row, column, _, _ = facts.text.key(at)
+    says = f"`{facts.short(source)}`: its batches go where the Trainer placed the model"
+    return Edit(line(row), column + 1, CODE, says)
 
 
 def draws_batches(facts: Facts) -> bool:
@@ -46,9 +74,9 @@ def draws_batches(facts: Facts) -> bool:
     return any(facts.loops.is_loader(f.iter) or facts.loops.hot_loops.get(f) == EVALUATES for f in loops)
 
 
-def moving_loops(facts: Facts, changes: Iterable[Change]) -> set[int]:
-    """The lines of the loops over loaders that moved what they draw, until a codemod took the calls away."""
-    found: set[int] = set()
+def moving_batches(facts: Facts, changes: Iterable[Change]) -> Moving:
+    """Which loops over loaders, and which draws by hand, moved their batches until a codemod took the calls away."""
+    moving = Moving(set(), set())
     for change in changes:
         if change.edit.code != MOVES or not change.told:
             continue
@@ -56,8 +84,46 @@ def moving_loops(facts: Facts, changes: Iterable[Change]) -> set[int]:
         for up in facts.scopes.ancestors(change.node):
             if isinstance(up, ast.For) and facts.loops.is_loader(up.iter):
                 drawn = {n.id for s in (up.target, *up.body) for n in walk(s) if isinstance(n, ast.Name) and _is_set(n)}
-                found |= {up.lineno} if read & drawn else set()
-    return found
+                moving.loops.update({up.lineno} if read & drawn else ())
+        for m in _draws(facts, change.node, read):
+            moving.drawn.update((at, _last_name(m.args[0])) for at in (m.lineno, _kept(facts, m)) if at)
+    return moving
+
+
+def _draws(facts: Facts, node: ast.AST, names: set[str]) -> list[ast.Call]:
+    """The `iter(loader)` that give names of a node their values, in the function around it."""
+    if "next" not in facts.text.text:
+        return []
+    around = next((u for u in facts.scopes.ancestors(node) if isinstance(u, ast.FunctionDef)), facts.tree)
+    sets = [(s, {n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)}) for s in _assigns(around)]
+    given, more = {id(s): s for s in _assigns(node)}, True
+    while more:
+        found = {id(s): s for s, targets in sets if targets & names and id(s) not in given}
+        names = names | {n.id for s in found.values() for n in walk(s.value) if isinstance(n, ast.Name)}
+        given, more = {**given, **found}, bool(found)
+    return [m for s in (node, *given.values()) for m in drawn_by(facts, s)]
+
+
+def _kept(facts: Facts, made: ast.Call) -> str:
+    """The last name of `it`, where a statement keeps `iter(loader)` as that."""
+    s = facts.scopes.statement_of(made)
+    if not isinstance(s, ast.Assign):
+        return ""
+    pairs = [(s.targets[0], s.value)]
+    if isinstance(s.targets[0], ast.Tuple) and isinstance(s.value, ast.Tuple):
+        pairs = list(zip(s.targets[0].elts, s.value.elts, strict=False))
+    return next((_last_name(target) for target, value in pairs if value is made), "")
+
+
+def _assigns(node: ast.AST) -> list[ast.Assign]:
+    return [s for s in walk(node) if isinstance(s, ast.Assign)]
+
+
+def _last_name(node: ast.expr) -> str:
+    """`tgt` of `tgt`, `self.tgt` and `loaders["tgt"]`."""
+    if isinstance(node, ast.Subscript):
+        return _last_name(node.slice)
+    return node.attr if isinstance(node, ast.Attribute) else ast.unparse(node)
 
 
 def _is_set(n: ast.Name) -> bool:

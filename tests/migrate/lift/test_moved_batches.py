@@ -43,3 +43,56 @@ def test_one_that_did_not_keeps_them_where_they_are(uses):
 def test_nor_one_that_moved_something_else():
     text = TEXT.replace("USES", "x").replace("    x = x.to(device)\n    print", "    model.to(device)\n    print")
     assert "on_device" not in check_same(text, "module")
+
+
+DRAWN = (
+    TEXT[: TEXT.index("for epoch")]
+    + """
+def forever(loader):
+    while True:
+        yield from loader
+
+test_iter, endless = iter(test_loader), forever(test_loader)
+for epoch in range(2):
+    for i, x in enumerate(train_loader):
+        x = x.to(device)
+        DRAW
+        z = MOVED
+        loss = (model(x) - x).pow(2).mean() + model(z).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+)
+AGAIN = """try:
+            other = next(test_iter)
+        except StopIteration:
+            test_iter = iter(test_loader)
+            other = next(test_iter)"""
+DRAWS = [
+    ("other = next(iter(test_loader))", "next(iter(on_device(self.test_loader)))"),
+    ("_, other = next(enumerate(test_loader, 0))", "next(enumerate(on_device(self.test_loader), 0))"),
+    ("other = next(iter(test_loader))[:4]", "next(iter(on_device(self.test_loader)))[:4]"),
+    (AGAIN, "self.test_iter = iter(on_device(self.test_loader))"),
+]
+
+
+@pytest.mark.parametrize(("draw", "placed"), DRAWS)
+def test_batches_drawn_by_hand_come_from_a_loader_that_places_them(draw, placed):
+    result = check_same(DRAWN.replace("DRAW", draw).replace("MOVED", "other.to(device)"), "module")
+    assert placed in result and "z = other\n" in result
+
+
+def test_every_iterator_of_the_loader_does():
+    result = check_same(DRAWN.replace("DRAW", AGAIN).replace("MOVED", "other.to(device)"), "module")
+    assert result.count("iter(on_device(") == 2
+
+
+@pytest.mark.parametrize("draw", [draw for draw, _ in DRAWS])
+def test_those_that_were_not_moved_stay_where_they_are(draw):
+    assert "on_device" not in check_same(DRAWN.replace("DRAW", draw).replace("MOVED", "torch.zeros_like(x)"), "module")
+
+
+def test_what_else_gives_batches_leaves_the_move():
+    result = check_same(DRAWN.replace("DRAW", "other = next(endless)").replace("MOVED", "other.to(device)"), "module")
+    assert "z = other.to(x.device)" in result and "on_device" not in result

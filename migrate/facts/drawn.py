@@ -1,0 +1,59 @@
+"""Batches that are drawn by hand, `x, y = next(it)`, and what gives them: `it = iter(loader)`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from .nodes import walk
+
+if TYPE_CHECKING:
+    from .script import Facts
+
+GIVE = ("iter", "enumerate", "cycle", "itertools.cycle")  # batches as the loader has them
+
+
+def draw_of(call: ast.Call) -> ast.expr | None:
+    """What a call draws from: the `it` of `next(it)`, `it.next()` and `it.__next__()`."""
+    f = call.func
+    if isinstance(f, ast.Name) and f.id == "next" and call.args:
+        return call.args[0]
+    if isinstance(f, ast.Attribute) and f.attr in ("next", "__next__") and not call.args and not call.keywords:
+        return f.value
+    return None
+
+
+def gives_batches(call: ast.Call) -> bool:
+    return ast.unparse(call.func) in GIVE and bool(call.args)
+
+
+def makers(facts: Facts, iterator: ast.expr) -> list[ast.Call]:
+    """The `iter(loader)` that make an iterator; none where one of its values is anything else."""
+    values = [iterator] if isinstance(iterator, ast.Call) else _given(facts).get(ast.unparse(iterator), [])
+    made = [v for v in values if isinstance(v, ast.Call) and gives_batches(v)]
+    return made if len(made) == len(values) else []
+
+
+def _given(facts: Facts) -> dict[str, list[ast.expr | None]]:
+    """What the file's names and attributes are given; None for what does not show."""
+    if "given by assignments" not in facts.answers:
+        found: dict[str, list[ast.expr | None]] = {}
+        for s in facts.walk(ast.Assign):
+            for target in s.targets:
+                parts: list[ast.expr] = [target]
+                values: list[ast.expr | None] = [s.value]
+                if isinstance(target, ast.Tuple | ast.List):
+                    parts = target.elts
+                    fits = isinstance(s.value, ast.Tuple | ast.List) and len(s.value.elts) == len(parts)
+                    values = [*s.value.elts] if fits else [None] * len(parts)  # type: ignore[attr-defined]
+                for part, value in zip(parts, values, strict=True):
+                    found.setdefault(ast.unparse(part), []).append(value)
+        facts.answers["given by assignments"] = found
+    given: dict[str, list[ast.expr | None]] = facts.answers["given by assignments"]
+    return given
+
+
+def drawn_by(facts: Facts, statement: ast.AST) -> list[ast.Call]:
+    """The `iter(loader)` that give what a statement draws by hand."""
+    calls = (c for c in walk(statement) if isinstance(c, ast.Call))
+    return [m for c in calls if (it := draw_of(c)) is not None for m in makers(facts, it)]

@@ -16,11 +16,13 @@ from ..facts.script import Facts
 from ..facts.source import is_expression
 from ..facts.text import lines_of
 from ..report import Note
-from ._bound_names import CELLS, unbindable
+from ._bound_names import CELLS, mangled, unbindable
+from ._keepers import class_named, is_data_set, is_kept, is_kept_by, is_of_torchvision, parameter_of
+from ._own_defaults import first_line, own_defaults, top_of, without
 from .base import Change, Codemod, Insertion
 from .rewrites import bare, source
 
-KEYWORDS = {"collate_fn", "worker_init_fn", "lr_lambda", "target_transform", "transform"}
+KEYWORDS = {"collate_fn", "worker_init_fn", "lr_lambda", "target_transform", "transform", "transforms"}
 OF_LOADERS = {"collate_fn", "worker_init_fn", "lr_lambda"}  # as keys of options, too
 TAKES = {
     "torchvision.transforms.Lambda", "torchvision.transforms.v2.Lambda", "torch.optim.lr_scheduler.LambdaLR",
@@ -50,28 +52,33 @@ class NameLambdas(Codemod):
             if base is None:
                 continue
             why, free = self._free(facts, node)
+            own = own_defaults(facts, node, base) if why is None else {}
+            if own is None:
+                why, own = "its defaults take values from around it", {}
             if why is None and not _can_be_moved(facts, node):
                 why = "its lines cannot be moved as they are"
-            if why is None and free and (node.args.vararg or node.args.kwonlyargs or node.args.kwarg):
-                why = f"`{free[0]}` is no argument that it has room for"
+            bound = own | {n: n for n in free}
+            if why is None and bound and (node.args.vararg or node.args.kwonlyargs or node.args.kwarg):
+                why = f"`{next(iter(bound))}` is no argument that it has room for"
             if why is not None:
                 self._tell(facts, node, why)
                 continue
             name = free_name(base, taken | facts.new_names)
             facts.new_names.add(name)
             new = name
-            if free:
+            if bound:
                 partial = partial or self._partial(facts)
-                new = f"{partial}({name}, {', '.join(f'{n}={n}' for n in free)})"
+                new = f"{partial}({name}, {', '.join(f'{n}={value}' for n, value in bound.items())})"
             says = f"`{facts.short(node)}` became {name}(): a lambda cannot be pickled"
-            definition = self._definition(facts, node, name, free)
-            imports = ["import functools"] if free and partial == "functools.partial" and not has else []
+            given = without(facts, node, own) if own else self._given(facts, node)
+            definition = self._definition(facts, node, name, given, ", ".join(bound))
+            imports = ["import functools"] if bound and partial == "functools.partial" and not has else []
             yield Change(
                 node,
                 self.edit(facts, node, says),
                 bare(new) if _is_set_off(facts, node) else source(new),
                 (),
-                Insertion(self._top(facts, node), definition, imports),
+                Insertion(first_line(top_of(facts, node)), definition, imports),
             )
 
     def notes(self, facts: Facts) -> Iterator[Note]:
@@ -102,31 +109,41 @@ class NameLambdas(Codemod):
                 below, up = up, facts.scopes.parents.get(up)
         if isinstance(up, ast.arguments):
             return self._by_default(facts, up, below, depth)
+        if isinstance(up, ast.NamedExpr):
+            return self._place(facts, up, depth) or self._by_name(facts, up.target, depth)
+        if isinstance(up, ast.Return):
+            return self._by_calls(facts, up, depth)
         if isinstance(up, ast.keyword):
             if up.arg in KEYWORDS:
                 return f"_{up.arg}"
-            up = facts.scopes.parents.get(up)
+            named, up = up.arg, facts.scopes.parents.get(up)
+            if named == "loader" and isinstance(up, ast.Call) and is_of_torchvision(facts, up):
+                return "_loader"
         if isinstance(up, ast.Call) and up.func is not node:
             return self._given_to(facts, up, node, depth)
         if isinstance(up, ast.AugAssign):
-            return self._by_name(facts, up.target, depth, True)
-        target = up.targets[0] if isinstance(up, ast.Assign) and len(up.targets) == 1 else None
+            return self._by_name(facts, up.target, depth)
+        found = (self._assigned(facts, t, depth) for t in _targets(facts, up, node))
+        return next((name for name in found if name is not None), None)
+
+    def _assigned(self, facts: Facts, target: ast.expr, depth: int) -> str | None:
+        """What to call a function that is assigned to something, by itself or in what holds it."""
         if isinstance(target, ast.Subscript):
             key = getattr(target.slice, "value", None)
             if key in OF_LOADERS:
                 return f"_{key}"  # options["collate_fn"] = node
-            return self._by_name(facts, target.value, depth, True)
+            return self._by_name(facts, target.value, depth)
         if isinstance(target, ast.Name):
-            return self._by_name(facts, target, depth, up.value is not node)  # type: ignore[union-attr]
+            return self._by_name(facts, target, depth)
         if isinstance(target, ast.Attribute):
             holder = next((u for u in facts.scopes.ancestors(target) if isinstance(u, ast.ClassDef)), None)
-            kept = holder in facts.classes.modules or _is_data_set(facts, holder)
+            kept = holder in facts.classes.modules or is_data_set(facts, holder)
             part = target.value
             while isinstance(part, ast.Attribute):
                 part = part.value
             if isinstance(part, ast.Name) and part.id == "self":
                 return f"_{target.attr.lstrip('_')}" if kept else None
-            if target.attr in KEYWORDS or _is_kept(facts, target.value):
+            if target.attr in KEYWORDS or is_kept(facts, target.value):
                 return f"_{target.attr.lstrip('_')}"  # data.transform = node
         return None
 
@@ -135,33 +152,33 @@ class NameLambdas(Codemod):
         full = facts.names.resolve(up.func) or ""
         if full == "functools.partial" and up.args[0] is node:
             return self._place(facts, up, depth)
-        if isinstance(up.func, ast.Name) and up.func.id == "setattr" and _is_kept_by(facts, up, node):
+        if isinstance(up.func, ast.Name) and up.func.id == "setattr" and is_kept_by(facts, up, node):
             return "_kept"
         if full in TAKES:
             return "_lr_lambda" if "lr_scheduler" in full else "_transform"
-        if _is_data_set(facts, _class_named(facts, up.func)):
+        if is_data_set(facts, class_named(facts, up.func)) or (node in up.args and is_of_torchvision(facts, up)):
             return "_transform"
         if full == "torch.utils.data.DataLoader" and node in up.args[6:]:
             return "_collate_fn" if node is up.args[6] else "_worker_init_fn"
+        given = parameter_of(facts, up, node) if depth < 3 else None
+        if given is not None and self._is_kept_as(facts, *given, depth):
+            return f"_{given[1].lstrip('_')}"
         f = up.func
         if isinstance(f, ast.Attribute) and f.attr in ("append", "insert", "extend") and depth < 3:
-            return self._by_name(facts, f.value, depth, True)
+            return self._by_name(facts, f.value, depth)
         if isinstance(f, ast.Attribute) and f.attr == "setdefault" and up.args[1:] == [node]:
             key = getattr(up.args[0], "value", None)
             return f"_{key}" if key in OF_LOADERS else None
         return "_hook" if is_hook_of_module(facts, up) else None
 
-    def _by_name(self, facts: Facts, target: ast.expr, depth: int, within: bool) -> str | None:
-        """`warm = lambda e: ...` that is given to a schedule or a loader by its name; `within` for one of several."""
+    def _by_name(self, facts: Facts, target: ast.expr, depth: int) -> str | None:
+        """`warm = lambda e: ...` that is given to a schedule or a loader by its name, or from what holds it."""
         scope = facts.scopes.scope_of(target).lookup(target.id) if isinstance(target, ast.Name) else None
         if scope is None or not isinstance(target, ast.Name) or depth > 2:
             return None
-        if not within and len(scope.stores[target.id]) != 1:
-            return None
         for read in facts.scopes.reads(target.id, scope):
-            up = facts.scopes.parents.get(read)
-            at = up if isinstance(up, ast.Subscript) and up.value is read and within else read
-            if isinstance(at.ctx, ast.Load) and self._place(facts, at, depth + 1) is not None:
+            at = _taken_from(facts, read)
+            if at is not None and self._place(facts, at, depth + 1) is not None:
                 return f"_{target.id.lstrip('_')}"
         return None
 
@@ -171,9 +188,20 @@ class NameLambdas(Codemod):
         if depth > 2 or not isinstance(f, ast.FunctionDef):
             return None
         name = next((a for a in facts.scopes.by_node[f].params if default_of(f, a) is node), None)
-        reads = facts.scopes.reads(name, facts.scopes.by_node[f]) if name is not None else []
-        kept = any(self._place(facts, read, depth + 1) is not None for read in reads)
-        return f"_{name.lstrip('_')}" if kept and name is not None else None
+        return f"_{name.lstrip('_')}" if name is not None and self._is_kept_as(facts, f, name, depth) else None
+
+    def _is_kept_as(self, facts: Facts, f: ast.FunctionDef, name: str, depth: int) -> bool:
+        """Whether pickling meets what a function is given for a parameter."""
+        reads = facts.scopes.reads(name, facts.scopes.by_node[f])
+        return any(self._place(facts, read, depth + 1) is not None for read in reads)
+
+    def _by_calls(self, facts: Facts, given: ast.Return, depth: int) -> str | None:
+        """`def warmup(steps): return lambda e: ...` and what becomes of what its calls give."""
+        f = facts.scopes.scope_of(given).node
+        if depth > 2 or not isinstance(f, ast.FunctionDef) or f.decorator_list:
+            return None
+        places = (self._place(facts, call, depth + 1) for call in facts.loops.calls_of(f))
+        return next((place for place in places if place is not None), None)
 
     def _free(self, facts: Facts, node: ast.Lambda) -> tuple[str | None, list[str]]:
         """What it takes from the functions around it, and why it cannot be moved."""
@@ -181,12 +209,10 @@ class NameLambdas(Codemod):
         inner = {n.id for n in walk(node.body) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
         if any(isinstance(n, ast.Lambda | ast.Yield | ast.Await | ast.NamedExpr) for n in walk(node.body)):
             return "there is more in it than a value", []
+        private = mangled(facts, node)
+        if private is not None:
+            return f"`{private}` is its class's own", []
         around = facts.scopes.scope_of(node)
-        for n in [m for d in node.args.defaults for m in walk(d)]:
-            home = around.lookup(n.id) if isinstance(n, ast.Name) else None
-            unknown = isinstance(n, ast.Name) and home is None and not hasattr(builtins, n.id)
-            if unknown or (home is not None and home is not facts.scopes.module):
-                return "its defaults take values from around it", []
         found: list[str] = []
         for n in walk(node.body):
             if not isinstance(n, ast.Name) or n.id in own | inner or n.id in found:
@@ -194,6 +220,9 @@ class NameLambdas(Codemod):
             scope = around.lookup(n.id)
             if n.id in ("self", *CELLS):
                 return f"it reads `{n.id}`", []
+            generator = facts.scopes.generator_of(n)
+            if generator is not None and node not in facts.scopes.ancestors(generator):
+                return f"`{n.id}` may be another value by then", []
             if scope is None and not hasattr(builtins, n.id):
                 return f"`{n.id}` comes from nowhere to be seen", []
             if scope is None or scope is facts.scopes.module:
@@ -212,27 +241,39 @@ class NameLambdas(Codemod):
                         return a.asname or a.name
         return "functools.partial"
 
-    def _definition(self, facts: Facts, node: ast.Lambda, name: str, free: list[str]) -> str:
-        given = facts.text.get(node.args) if hasattr(node.args, "lineno") else self._parameters(facts, node)
-        bound = ", ".join(free)
+    def _definition(self, facts: Facts, node: ast.Lambda, name: str, given: str, bound: str) -> str:
         parameters = f"{given}, *, {bound}" if given and bound else (given or (f"*, {bound}" if bound else ""))
         return f"def {name}({parameters}):\n{facts.indentation}return {_body(facts, node)}\n"
 
-    def _parameters(self, facts: Facts, node: ast.Lambda) -> str:
+    def _given(self, facts: Facts, node: ast.Lambda) -> str:
         """The text between `lambda` and the colon before its body."""
         whole, body = facts.text.get(node), facts.text.get(node.body)
         head = whole[: len(whole) - len(body)] if whole.endswith(body) else ast.unparse(node.args) + ":"
         return head.removeprefix("lambda").rstrip().rstrip("(").rstrip().removesuffix(":").strip()
 
-    def _top(self, facts: Facts, node: ast.AST) -> int:
-        """The first line of the statement of the module that holds it."""
-        last: ast.AST = node
-        for up in facts.scopes.ancestors(node):
-            if up is facts.tree:
-                break
-            last = up
-        decorators = getattr(last, "decorator_list", None)
-        return min([last.lineno, *(d.lineno for d in decorators or [])])  # type: ignore[attr-defined]
+
+def _taken_from(facts: Facts, read: ast.Name) -> ast.expr | None:
+    """`ACTS`, `ACTS[name]` or `ACTS.get(name)`, where a name is read; None where something is put into it."""
+    up = facts.scopes.parents.get(read)
+    if isinstance(up, ast.Subscript) and up.value is read:
+        return up if isinstance(up.ctx, ast.Load) else None
+    call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) and up.attr == "get" else None
+    return call if isinstance(call, ast.Call) and call.func is up else read
+
+
+def _targets(facts: Facts, up: ast.AST | None, node: ast.AST) -> list[ast.expr]:
+    """What an assignment gives a part of its value to; of `self.f, self.n = node, 3` the one in its place."""
+    if isinstance(up, ast.AnnAssign):
+        return [up.target]
+    found: list[ast.expr] = []
+    for target in up.targets if isinstance(up, ast.Assign) else ():
+        value = up.value  # type: ignore[union-attr]
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            around = {node, *facts.scopes.ancestors(node)}
+            found += [t for t, v in zip(target.elts, value.elts, strict=True) if v in around]
+        else:
+            found.append(target)
+    return found
 
 
 def _can_be_moved(facts: Facts, node: ast.Lambda) -> bool:
@@ -292,48 +333,23 @@ def _key_of(made: ast.Dict, value: ast.AST) -> object:
 
 
 def _is_made_of(facts: Facts, node: ast.AST, up: ast.AST | None) -> bool:
-    """`dict(relu=node)`, and `defaultdict(node)`, which keeps what makes its values."""
+    """`dict(relu=node)`, `defaultdict(node)`, which keeps what makes its values, and `getattr(F, name, node)`."""
     if isinstance(up, ast.keyword):
         call = facts.scopes.parents.get(up)
         return up.arg not in KEYWORDS and isinstance(call, ast.Call) and getattr(call.func, "id", "") == "dict"
-    called = facts.names.resolve(up.func) if isinstance(up, ast.Call) else None
-    return called == "collections.defaultdict" and up.args[:1] == [node]  # type: ignore[union-attr]
-
-
-def _made(facts: Facts, node: ast.expr) -> ast.Call | None:
-    """The call that gives a name its only value."""
-    scope = facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
-    given = facts.devices.assigned(node.id, scope) if scope is not None else None  # type: ignore[attr-defined]
-    made = given[0] if given and len(given) == 1 else None
-    return made if isinstance(made, ast.Call) else None
+    if not isinstance(up, ast.Call):
+        return False
+    if isinstance(node, ast.Attribute) and up.func is node:
+        return isinstance(node.value, ast.Dict) and node.attr == "get"
+    if getattr(up.func, "id", "") == "getattr" or (isinstance(up.func, ast.Attribute) and up.func.attr == "get"):
+        return node in up.args[1:] and up.args[-1] is node
+    return facts.names.resolve(up.func) == "collections.defaultdict" and up.args[:1] == [node]
 
 
 def _is_chosen(node: ast.AST, up: ast.AST | None) -> bool:
-    """`{"relu": f, "none": lambda x: x}[name]`"""
-    return isinstance(up, ast.Subscript) and up.value is node and isinstance(node, ast.Dict | ast.List | ast.Tuple)
-
-
-def _is_kept_by(facts: Facts, call: ast.Call, node: ast.expr) -> bool:
-    """`setattr(self, name, node)` in a module or a data set, `setattr(data, name, node)` of one."""
-    if call.args[-1] is not node:
-        return False
-    holder = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.ClassDef)), None)
-    if isinstance(call.args[0], ast.Name) and call.args[0].id == "self":
-        return holder in facts.classes.modules or _is_data_set(facts, holder)
-    return _is_kept(facts, call.args[0])
-
-
-def _is_kept(facts: Facts, owner: ast.expr) -> bool:
-    """Whether the owner of an attribute is shown to be a data set, which is pickled with it."""
-    made = _made(facts, owner)
-    return made is not None and _is_data_set(facts, _class_named(facts, made.func))
-
-
-def _is_data_set(facts: Facts, c: ast.ClassDef | None) -> bool:
-    return c is not None and any((facts.names.resolve(b) or "").startswith("torch.utils.data.") for b in c.bases)
-
-
-def _class_named(facts: Facts, func: ast.expr) -> ast.ClassDef | None:
-    """The class of this file that a call makes an instance of."""
-    name = func.id if isinstance(func, ast.Name) else ""
-    return next((c for c in facts.walk(ast.ClassDef) if c.name == name), None)
+    """`{"relu": f, "none": lambda x: x}[name]`, `{...}.get(name)`"""
+    if isinstance(up, ast.Attribute):
+        return isinstance(node, ast.Dict) and up.attr == "get"
+    made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict"
+    several = made or isinstance(node, ast.Dict | ast.List | ast.Tuple)
+    return isinstance(up, ast.Subscript) and up.value is node and several

@@ -16,7 +16,8 @@ from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..report import Note
-from ._bound_names import CELLS, unbindable
+from ._bound_names import CELLS, mangled, unbindable, unsteady
+from ._own_defaults import first_line, top_of
 from .base import Change, Codemod, Insertion
 from .name_lambdas import free_name, is_pickled
 
@@ -34,7 +35,7 @@ class NameLocalFunctions(Codemod):
             scope = facts.scopes.scope_of(f)
             if not isinstance(scope.node, ast.FunctionDef) or not self._is_pickled(facts, f, scope):
                 continue
-            why, free = self._free(facts, f)
+            why, free = self._free(facts, f, scope)
             if why is None and _is_spread_over(facts, f):
                 why = "its lines cannot be moved as they are"
             if why is not None:
@@ -49,7 +50,7 @@ class NameLocalFunctions(Codemod):
             says = f"{f.name}() moved to the module: a function made inside of another cannot be pickled"
             has = "functools" in facts.scopes.module.stores
             imports = ["import functools"] if free and not has else []
-            insertion = Insertion(_top(facts, f), _definition(facts, f, moved, free), imports)
+            insertion = Insertion(first_line(top_of(facts, f)), _definition(facts, f, moved, free), imports)
             rewrite = None if moved == f.name else _replaced(new)
             yield Change(f, self.edit(facts, f, says), rewrite, insertion=insertion)  # what it reads is read as before
 
@@ -59,6 +60,7 @@ class NameLocalFunctions(Codemod):
     def _keeps_name(self, facts: Facts, f: ast.FunctionDef) -> bool:
         """Whether its name means nothing else in the file."""
         alone = sum(g.name == f.name for g in facts.walk(ast.FunctionDef)) == 1
+        alone = alone and len(facts.scopes.scope_of(f).stores[f.name]) == 1
         return alone and f.name not in facts.scopes.scope_of(f).params and f.name not in facts.scopes.module.stores
 
     def _tell(self, facts: Facts, f: ast.FunctionDef, why: str) -> None:
@@ -68,7 +70,7 @@ class NameLocalFunctions(Codemod):
 
     def _is_pickled(self, facts: Facts, f: ast.FunctionDef, scope: Scope) -> bool:
         """Whether it is given to a loader, a transform or a schedule, kept by a module, or called by one that is."""
-        if len(scope.stores[f.name]) != 1 or f.decorator_list:
+        if f.decorator_list:
             return False
         return any(
             is_pickled(facts, r) or self._goes_along(facts, f, scope, r) for r in facts.scopes.reads(f.name, scope)
@@ -82,9 +84,14 @@ class NameLocalFunctions(Codemod):
         by = next((u for u in ups if facts.scopes.scope_of(u) is scope), None)
         return by is not None and by is not f and f.lineno < by.lineno and self._is_pickled(facts, by, scope)
 
-    def _free(self, facts: Facts, f: ast.FunctionDef) -> tuple[str | None, list[str]]:
+    def _free(self, facts: Facts, f: ast.FunctionDef, scope: Scope) -> tuple[str | None, list[str]]:
         """What it takes from the functions around it, and why it cannot be moved."""
         own = facts.scopes.by_node[f]
+        private = mangled(facts, f)
+        if private is not None:
+            return f"`{private}` is its class's own", []
+        if any(isinstance(facts.scopes.parents[r], ast.Attribute) for r in facts.scopes.reads(f.name, scope)):
+            return "it has attributes of its own", []
         found: list[str] = []
         calls_itself = False
         for n in walk(f):
@@ -97,25 +104,34 @@ class NameLocalFunctions(Codemod):
             generator = facts.scopes.generator_of(n)
             if generator is not None and f in facts.scopes.ancestors(generator):
                 continue
-            scope = facts.scopes.scope_of(n).lookup(n.id)
-            if scope is None and not hasattr(builtins, n.id):
+            home = facts.scopes.scope_of(n).lookup(n.id)
+            if home is None and not hasattr(builtins, n.id):
                 return f"`{n.id}` comes from nowhere to be seen", []
-            if scope is None or scope is facts.scopes.module or _inside(scope, own):
+            if home is None or home is facts.scopes.module or _inside(home, own):
                 continue
             if n.id == f.name:
                 calls_itself = True
                 continue
-            why = unbindable(facts, scope, n.id, f)
+            why = unbindable(facts, home, n.id, f)
             if why is not None:
                 return why, []
             found.append(n.id)
         if calls_itself and (found or not self._keeps_name(facts, f)):
             return f"it reads `{f.name}`", []
-        defaults = [*f.args.defaults, *(d for d in f.args.kw_defaults if d is not None)]
-        inside = {n.id for d in defaults for n in walk(d) if isinstance(n, ast.Name)}
-        if inside & set(found):
-            return "its defaults take values from around it", []
-        return None, found
+        return _unsteady_header(facts, f), found
+
+
+def _unsteady_header(facts: Facts, f: ast.FunctionDef) -> str | None:
+    """Why its header would be another one above the function around, where it is read once, and not at each call."""
+    line = first_line(top_of(facts, f))
+    if unsteady(facts, [*f.args.defaults, *(d for d in f.args.kw_defaults if d is not None)], line):
+        return "its defaults take values from around it, or are made anew with it"
+    if any(s.module == "__future__" for s in facts.walk(ast.ImportFrom)):
+        return None  # annotations are texts
+    given = [a.annotation for a in walk(f.args) if isinstance(a, ast.arg) and a.annotation is not None]
+    if unsteady(facts, [*given, *([f.returns] if f.returns is not None else [])], line, (ast.AST,)):
+        return "its annotations name what is defined below"
+    return None
 
 
 def _inside(scope: Scope, own: Scope) -> bool:
@@ -128,8 +144,9 @@ def _inside(scope: Scope, own: Scope) -> bool:
 
 
 def _is_spread_over(facts: Facts, f: ast.FunctionDef) -> bool:
-    """A text over several lines would change with its indentation; a header and a body on one line."""
-    texts = (n for n in walk(f) if isinstance(n, ast.Constant | ast.JoinedStr))
+    """A text over several lines would change with its indentation, if not a docstring; a body on the header's line."""
+    first = f.body[0].value if isinstance(f.body[0], ast.Expr) else None
+    texts = (n for n in walk(f) if isinstance(n, ast.Constant | ast.JoinedStr) and n is not first)
     return f.body[0].lineno == f.lineno or any(n.lineno != n.end_lineno for n in texts)
 
 
@@ -149,15 +166,6 @@ def _definition(facts: Facts, f: ast.FunctionDef, name: str, free: list[str]) ->
         header = "".join(line.removeprefix(margin) for line in lines[:first])
         return re.sub(r"(def\s+)\w+", rf"\g<1>{name}", header, count=1) + body.rstrip() + "\n"
     return f"def {name}({ast.unparse(arguments)}){returns}:\n{body.rstrip()}\n"
-
-
-def _top(facts: Facts, node: ast.AST) -> int:
-    """The first line of the statement of the module that holds it."""
-    top: Any = node
-    for up in facts.scopes.ancestors(node):
-        if up is not facts.tree:
-            top = up
-    return min([top.lineno, *(d.lineno for d in getattr(top, "decorator_list", ()))])
 
 
 def _replaced(new: str) -> Any:

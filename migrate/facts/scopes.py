@@ -220,7 +220,7 @@ class Scopes:
         for up in self.ancestors(node):
             if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 return None
-            if isinstance(up, ast.Lambda) and node.id in self.by_node[up].params:
+            if isinstance(up, ast.Lambda) and child is up.body and node.id in self.by_node[up].params:
                 return None
             if isinstance(up, Comprehension):
                 g = binding(up, node.id, child, part)

@@ -78,12 +78,32 @@ def test_unchanged(source):
         ("n = 2\n    def c(b, m=n):\n        return b + m", "defaults"),
         ("def c(b):\n        return '''a\n        b'''", "its lines"),
         ("for i in range(3):\n        def c(b):\n            return b + i", "`i` may be another value"),
+        ("if d:\n        i = 1\n    def c(b):\n        return b + i", "`i` may have no value yet"),
+        ("def c(b, m=BELOW):\n        return b + m", "defaults"),
+        ("def c(b, seen=[]):\n        return seen.append(b)", "defaults"),
+        ("def c(b) -> BELOW:\n        return b", "annotations"),
+        ("def c(b):\n        c.calls += 1\n        return b\n    c.calls = 0", "attributes"),
     ],
 )
 def test_what_cannot_be_moved_is_told(body, why):
     source = f"def f(d):\n    {body}\n    return DataLoader(d, collate_fn=c)\n"
-    result = check_unchanged(HEAD + source, select="PTM202")
+    result = check_unchanged(HEAD + source + "BELOW = 3\n", select="PTM202")
     assert any(why in n.message for n in result.attention), result.attention
+
+
+def test_a_private_name_of_the_class_around_is_told():
+    body = "def f(self, d):\n        def c(b):\n            return self.__pad(b)\n        return DataLoader(d, collate_fn=c)\n"
+    result = check_unchanged(HEAD + "class A:\n    " + body, select="PTM202")
+    assert any("`__pad` is its class's own" in n.message for n in result.attention), result.attention
+
+
+def test_a_docstring_moves_along():
+    function = 'def collate(b):\n{0}    """Both.\n\n{0}    And more.\n{0}    """\n{0}    return b\n'
+    check(
+        HEAD + "def f(d):\n    " + function.format("    ") + "    return DataLoader(d, collate_fn=collate)\n",
+        HEAD + function.format("") + "\n\ndef f(d):\n    return DataLoader(d, collate_fn=collate)\n",
+        select="PTM202",
+    )
 
 
 def test_the_result_is_pickled_and_gives_the_same():

@@ -127,6 +127,7 @@ def command(
 
     script_args: list[str] = list(ctx.obj or ())
     _check_usage(paths, output, in_place, verify, script_args)
+    _check_places(paths, output, report, writes=not (in_place or diff or check))
     options = Options(plan, _codes(select), _codes(ignore), _names(checkpoint), framework, in_place)
     files = collect(paths)
     done = migrate_all(files, options, _progress(len(files)))
@@ -200,6 +201,18 @@ def _check_usage(paths: tuple[Path, ...], output: str, in_place: bool, verify: b
         raise click.UsageError("--verify compares the original with a copy: it goes with neither --in-place nor `-o -`")
 
 
+def _check_places(paths: tuple[Path, ...], output: str, report: Path | None, writes: bool) -> None:
+    """What is asked for is looked at before anything starts."""
+    if writes and output == "-" and (len(paths) != 1 or paths[0].is_dir()):
+        raise click.UsageError("-o - prints one file")
+    for folder in (Path(output), *Path(output).parents) if writes and output != "-" else ():
+        if folder.exists() and not folder.is_dir():
+            raise click.UsageError(f"-o names a folder, and {folder} is a file")
+    if report is not None and (report.is_dir() or not report.parent.is_dir()):
+        why = "it is a folder" if report.is_dir() else f"there is no folder {report.parent}"
+        raise click.UsageError(f"--report {report}: {why}")
+
+
 def _progress(n: int) -> Callable[[Path], None] | None:
     """A progress bar for folders, on a terminal only."""
     if n < 20 or not sys.stderr.isatty():
@@ -221,13 +234,12 @@ def _progress(n: int) -> Callable[[Path], None] | None:
 
 
 def _show_diff(m: Migrated) -> None:
-    import difflib
+    from .diff import unified
 
     if m.result is None or m.source is None or not m.report.changed:
         return
-    before, after = m.source.text.splitlines(keepends=True), m.result.text.splitlines(keepends=True)
-    for line in difflib.unified_diff(before, after, str(m.path), str(m.path)):
-        click.echo(line, nl=not line.endswith("\n"))
+    for line in unified(m.source.text, m.result.text, str(m.path)):
+        click.echo(line, nl=False)
 
 
 def _print_one(done: list[Migrated]) -> None:
@@ -238,6 +250,14 @@ def _print_one(done: list[Migrated]) -> None:
 
 def _write(done: list[Migrated], output: str, in_place: bool, force: bool) -> bool:
     """Write every result or, when one may not be written, none."""
+    try:
+        return _written(done, output, in_place, force)
+    except OSError as error:
+        click.echo(f"error: {error.filename or output} cannot be written: {error.strerror}", err=True)
+        return False
+
+
+def _written(done: list[Migrated], output: str, in_place: bool, force: bool) -> bool:
     from .write import uncommitted, write_whole
 
     readable = [m for m in done if m.source is not None]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
+from .facts.text import lines_of
 from .report import Edit, Note, Report
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _file(m: Migrated) -> Iterator[str]:
 
 def _diff(before: str, after: str, notes: list[Note]) -> Iterator[str]:
     """The lines that changed or are spoken of, some around them, and the reasons beside the original's lines."""
-    old, new = before.splitlines(), after.splitlines()
+    old, new = lines_of(before), lines_of(after)
     reasons: dict[int, list[Note]] = {}
     for note in sorted(notes, key=lambda n: (n.line, n.column, n.code, n.message)):
         reasons.setdefault(min(note.line, max(len(old), 1)), []).append(note)

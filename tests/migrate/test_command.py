@@ -172,3 +172,41 @@ def test_a_pipe_is_told_of_and_not_waited_for(tmp_path, given, code):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == code
     assert ("net.py:1:1: cannot be read: not a regular file" in done.stderr) is (code == 2)
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["-o", "digits.py"], "digits.py is a file"),
+        (["-o", os.path.join("digits.py", "out")], "digits.py is a file"),
+        (["--report", os.path.join("nowhere", "report.txt")], "there is no folder nowhere"),
+        (["--check", "--report", "."], "it is a folder"),
+        (["-o", "-", "other.py"], "prints one file"),
+    ],
+)
+def test_places_that_cannot_be_written_are_told_before_anything_starts(folder, args, says):
+    done = run(*args, "digits.py")
+    assert done.exit_code == 2 and says in done.stderr
+    assert sorted(p.name for p in folder.iterdir()) == ["digits.py"]
+
+
+def test_what_fails_while_writing_is_one_line(folder, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device", "migrated/digits.py")
+
+    monkeypatch.setattr("ptmigrate.migrate.write.write_whole", full)
+    done = run("digits.py")
+    assert done.exit_code == 2
+    assert "error: migrated/digits.py cannot be written: No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_git_applies_the_diff(folder, end):
+    source = "import torch\n\x0c\n# a\u2028b\nx = x.cuda()\ny = '\x0c'\n\x0c\nx = x.cuda()\nz = y\nx = x.cuda()  # end"
+    (folder / "page.py").write_text(source.replace("\n", end), encoding="utf-8", newline="")
+    command = [sys.executable, "-c", "from ptmigrate.migrate.cli import main; main()"]
+    done = subprocess.run([*command, "--diff", "page.py"], capture_output=True, timeout=60)
+    expected = subprocess.run([*command, "-o", "-", "page.py"], capture_output=True, timeout=60).stdout
+    (folder / "page.diff").write_bytes(done.stdout)
+    subprocess.run(["git", "apply", "-p0", "--whitespace=nowarn", "page.diff"], check=True, cwd=folder)
+    assert (folder / "page.py").read_bytes() == expected and b"cuda" not in expected

@@ -106,6 +106,14 @@ def test_the_page_has_the_diff_with_the_reasons_beside_and_loads_nothing(folder)
     assert "PTM104" in look and "look at this" in look
 
 
+def test_the_reasons_stand_beside_their_lines_below_a_form_feed(folder):
+    (folder / "page.py").write_text("import torch\n\x0c\n# a\u2028b\n" + SCRIPT[13:], encoding="utf-8")
+    run("--check", "--format", "html", "--report", "page.html", "page.py")
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    row = next(r for r in re.findall(r"<tr.*?</tr>", page, re.DOTALL) if "Linear(2, 2).cuda()" in r)
+    assert "PTM101" in row and '<td class="n">5</td>' in row
+
+
 @pytest.mark.parametrize("code", sorted(CODES))
 def test_every_code_is_explained(code):
     done = run("--explain", code.lower())

@@ -15,6 +15,8 @@ def max_epochs(facts: Facts, recipe: Recipe) -> str:
     first, last = recipe.first_epoch, recipe.last_epoch
     if last is None:
         return "-1"
+    if isinstance(first, ast.BinOp) and isinstance(last, ast.BinOp) and _adds(first) == _adds(last) is not None:
+        first, last = first.left, last.left
     text = facts.text.get(last)
     if first is None:
         return text
@@ -27,6 +29,12 @@ def max_epochs(facts: Facts, recipe: Recipe) -> str:
                 return facts.text.get(last.left)
     left = f"({text})" if isinstance(last, ast.BinOp) else closed(text, TERM)
     return f"{left} - {closed(facts.text.get(first), FACTOR)}"
+
+
+def _adds(bound: ast.BinOp) -> int | None:
+    """1 of `n + 1`."""
+    added = isinstance(bound.op, ast.Add) and isinstance(bound.right, ast.Constant)
+    return bound.right.value if added and type(bound.right.value) is int else None  # type: ignore[attr-defined,return-value]
 
 
 def epoch_expression(first: str | None) -> str:

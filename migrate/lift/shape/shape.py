@@ -19,7 +19,7 @@ from .parameters import name_given
 from .phases import write_out_phases
 from .renewed import keep_one_optimizer
 from .returns import return_below
-from .starts import add_the_start
+from .starts import add_the_start, count_from_there
 from .stops import stop_before
 from .sums import add_in_place
 from .walrus import name_before
@@ -28,6 +28,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     name_the_epoch,
     name_the_first,
     add_the_start,
+    count_from_there,
     name_given,
     switch_in_place,
     add_in_place,

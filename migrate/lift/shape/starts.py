@@ -1,6 +1,7 @@
 """`for step, x in enumerate(loader, epoch * len(loader)):` counts its batches from 0, and adds what it began with.
 
 A Trainer counts the batches of an epoch; where the script's numbers begin is asked once, above the loop, as before.
+`for epoch in range(n):` that says `epoch += 1` first thing counts from 1.
 """
 
 from __future__ import annotations
@@ -8,11 +9,12 @@ from __future__ import annotations
 import ast
 
 from ...facts.nodes import walk
+from ...facts.operands import TERM, closed
 from ...facts.script import Facts
-from ..loaders import batch_source, iterates_loader
+from ..loaders import batch_source, is_progress, iterates_loader
 from ..recipe import CannotLift
 from .edits import Edits
-from .loops import step_loop
+from .loops import epochs_of, step_loop
 
 
 def add_the_start(facts: Facts) -> str | None:
@@ -62,3 +64,31 @@ def _free(name: str, taken: set[str]) -> str:
     while name in taken:
         name += "_"
     return name
+
+
+def count_from_there(facts: Facts) -> str | None:
+    """`for epoch in range(a, b):` with `epoch += 1` first in it, as `range(a + 1, b + 1)`; None where it is another."""
+    batches = step_loop(facts)
+    loop = epochs_of(facts, batches) if isinstance(batches, ast.For) else None
+    added = loop.body[0] if isinstance(loop, ast.For) else None
+    if not (isinstance(loop, ast.For) and isinstance(added, ast.AugAssign) and isinstance(added.op, ast.Add)):
+        return None
+    counted = loop.iter.args[0] if isinstance(loop.iter, ast.Call) and is_progress(facts, loop.iter) else loop.iter
+    ranged = isinstance(counted, ast.Call) and facts.text.get(counted.func) == "range" and not counted.keywords
+    bounds = counted.args if isinstance(counted, ast.Call) and ranged else []
+    alone = len(loop.body) > 1 and loop.lineno < added.lineno == added.end_lineno < loop.body[1].lineno
+    same = facts.text.get(added.target) == facts.text.get(loop.target) and isinstance(loop.target, ast.Name)
+    if not (alone and same and 1 <= len(bounds) <= 2 and type(getattr(added.value, "value", None)) is int):
+        return None
+    edits = Edits(facts)
+    edits.replace_lines(added.lineno, added.lineno, [])
+    more = added.value.value  # type: ignore[attr-defined]
+    first = [] if len(bounds) == 2 else [str(more)]
+    edits.replace_node(counted, f"range({', '.join([*first, *(_sum(facts, b, more) for b in bounds)])})")
+    return edits.done()
+
+
+def _sum(facts: Facts, bound: ast.expr, more: int) -> str:
+    if isinstance(bound, ast.Constant) and isinstance(bound.value, int):
+        return str(bound.value + more)
+    return f"{closed(facts.text.get(bound), TERM)} + {more}"

@@ -1,0 +1,52 @@
+"""The number of an epoch that its loop makes another: counted from there, or the loop is kept."""
+
+import pytest
+
+from tests.migrate.lift.test_same_run import HEAD, NESTED
+from tests.migrate.running import check_same
+
+HEADER = "for epoch in range(args.epochs):\n"
+OWN_FUNCTION = (
+    HEAD
+    + """
+def train(epoch):
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        print(epoch, loss.item())
+
+begin = 2
+for epoch in range(begin, args.epochs + begin):
+    epoch += 1
+    train(epoch)
+    if epoch % 2:
+        print('odd', epoch)
+print(epoch)
+"""
+)
+COUNTED = {
+    "from 0": (NESTED.replace(HEADER, f"{HEADER}    epoch += 1  # from 1\n"), "max_epochs=args.epochs"),
+    "from a name": (OWN_FUNCTION, "max_epochs=(args.epochs + begin) - begin"),
+    "to a number": (NESTED.replace(HEADER, "for epoch in range(1, 3):\n    epoch += 2\n"), "max_epochs=2"),
+}
+KEPT = [
+    f"{HEADER}    epoch += 1; print('begins')\n",
+    f"{HEADER}    print(epoch)\n    epoch += 1\n",
+    f"{HEADER}    epoch += 1\n    epoch *= 2\n",
+    f"{HEADER}    epoch += args.epochs\n",
+    f"{HEADER}    epoch -= 1\n",
+    f"{HEADER}    if args.epochs > 1:\n        epoch = 7\n",
+    "import itertools\nfor epoch in itertools.count():\n    if epoch > 1:\n        break\n    epoch += 1\n",
+]
+
+
+@pytest.mark.parametrize(("text", "says"), COUNTED.values(), ids=COUNTED.keys())
+def test_it_counts_from_there(text, says):
+    assert says in check_same(text, "module")
+
+
+@pytest.mark.parametrize("header", KEPT)
+def test_another_number_keeps_the_loop(header):
+    check_same(NESTED.replace(HEADER, header), "loop")

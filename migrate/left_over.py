@@ -26,10 +26,11 @@ THEMES = ("PTM1", "PTM2", "PTM4", "PTM304", "PTM305")
 ASKED = re.compile(r"\.own_device\(|rank_zero_")
 LINES = re.compile(r"(?<=\bon )line (\d+)|(?<=\()line (\d+)(?=\))")  # of the result, in what a rule says
 NOT_READ = "PTM707"
+ALONE = ("PTM700", "PTM704")  # of the lift, and why a file is refused: nothing else is to be said of such a line
 
 
 def left_over(facts: Facts, told: list[Note], line: Callable[[int], int], wants: Callable[[str], bool]) -> list[Note]:
-    """Notes of the result's findings, at the lines of the original; none for lines that are told of already."""
+    """Notes of the result's findings, at the lines of the original; none where its theme is told of at that line."""
     from ptmigrate.lint_rules.file import File
 
     text = facts.text.text
@@ -37,12 +38,14 @@ def left_over(facts: Facts, told: list[Note], line: Callable[[int], int], wants:
         findings = _linter().lint_file(File(text, facts.tree), Source("", b"", text, "utf-8", b""))
     except SourceError:
         return [_not_read(facts)] if wants(NOT_READ) else []
-    known = {n.line for n in told}
+    known = {(n.line, n.code[:4]) for n in told}
+    alone = {n.line for n in told if n.code in ALONE}
     lines = lines_of(text)
     notes = []
     for f in findings:
         at = line(f.line)
-        if at in known or not wants(f.code) or ASKED.search(lines[f.line - 1] if f.line <= len(lines) else ""):
+        says_enough = (at, f.code[:4]) in known or at in alone
+        if says_enough or not wants(f.code) or ASKED.search(lines[f.line - 1] if f.line <= len(lines) else ""):
             continue
         says = LINES.sub(lambda m: f"line {line(int(m.group(1) or m.group(2)))}", f.message)
         notes.append(Note(at, f.column, f.code, says))

@@ -39,22 +39,26 @@ def line_map(new: str, old: str) -> Callable[[int], int]:
     def words() -> list[frozenset[str]]:
         return [_words(text) for text in lines_of(old)]
 
-    def like(text: str, at: int) -> int:
-        """The one old line that says this, or most of it where that at the place does not; else that at the place."""
+    def like(text: str, at: int, block: range) -> int:
+        """The one old line that says this, or most of it: of the block first, then where that at the place does not."""
         same = said().get(text, [])
         if not same:
             own = _words(text)
             alike = [2 * len(own & others) / (len(own) + len(others) or 1) for others in words()]
+            most = max((alike[n - 1] for n in block), default=0)
+            if most >= LIKE:
+                return at if alike[at - 1] == most else next(n for n in block if alike[n - 1] == most)
             most = max(alike, default=0)
-            if most >= LIKE > alike[at - 1]:
+            if most >= LIKE:
                 same = [n for n, part in enumerate(alike, 1) if part == most]
-        return same[0] if len(same) == 1 else at
+        within = [n for n in same if n in block] or same
+        return within[0] if len(within) == 1 else at
 
     def line(n: int) -> int:
         for kind, a, b, c, d in blocks():
             if a <= n - 1 < b:
                 at = min(c + (n - 1 - a), max(d - 1, c)) + 1
-                return at if kind == "equal" else like(_said(lines()[n - 1]), at)
+                return at if kind == "equal" else like(_said(lines()[n - 1]), at, range(c + 1, d + 1))
         return n
 
     return line

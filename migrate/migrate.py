@@ -75,7 +75,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
     _know_norms(facts)
     left = _left_alone(facts, text, is_script)
     if left is not None:
-        return left if left.plan != "refused" else _with_left_over(left, facts, options)
+        return _with_left_over(left, facts, options)
     if options.framework == "lightning":
         options = replace(options, ignore=(*options.ignore, SplitSteps.code))  # Lightning has no *_step_end
     try:
@@ -152,7 +152,7 @@ def what_is_there(text: str, options: Options) -> list[Note]:
 
 
 def _with_left_over(result: Result, facts: Facts, options: Options) -> Result:
-    """A refused file with all that is in it told."""
+    """A file that stays as it is, with all that is in it told."""
     result.attention += left_over(facts, result.attention, lambda n: n, options.wants)
     return result
 

@@ -6,10 +6,13 @@ import pytest
 from ptmigrate.lint_rules.engine import Linter
 from ptmigrate.lint_rules.registry import all_rules
 from ptmigrate.lint_rules.rule import examples
+from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.facts.source import decode
+from ptmigrate.migrate.left_over import left_over
 from ptmigrate.migrate.line_map import line_map
 from ptmigrate.migrate.migrate import Options, migrate_text, what_is_there
 from ptmigrate.migrate.project import collect, migrate_all
+from ptmigrate.migrate.report import Note
 
 FIXTURES = sorted((Path(__file__).parents[2] / "fixtures").rglob("*.py"))
 RULES = [r for r in all_rules() if r.code[3] in "124" and not r.lesser]
@@ -61,6 +64,19 @@ def test_all_of_the_modules_of_a_refused_script_is_told(tmp_path):
     (tmp_path / "net.py").write_text("import torch\ndef f(x):\n    return x.to('cuda:1')\n")
     done = {m.path.name: m.report for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
     assert not done["net.py"].changed and [(n.code, n.line) for n in done["net.py"].attention] == [("PTM101", 3)]
+
+
+def test_a_script_that_another_library_carries_is_told_of_too():
+    text = "import torch\nfrom accelerate import Accelerator\nacc = Accelerator()\nx = x.to('cuda:0')\n"
+    result = migrate_text(text)
+    assert result.plan == "none" and [(n.code, n.line) for n in result.attention] == [("PTM101", 4)]
+
+
+def test_a_note_hides_nothing_of_another_theme():
+    facts = Facts("import torch\nx = x.cuda()\n")
+    others = [Note(2, 1, code, "") for code in ("PTM104", "PTM401", "PTM703")]
+    found = [left_over(facts, [note], lambda n: n, lambda code: True) for note in others]
+    assert [[(n.code, n.line) for n in notes] for notes in found] == [[], [("PTM101", 2)], [("PTM101", 2)]]
 
 
 def test_what_is_left_is_told_at_its_line_in_the_original():

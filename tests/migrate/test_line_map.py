@@ -50,3 +50,10 @@ def test_a_line_that_is_written_otherwise_is_the_one_most_like_it():
 def test_a_line_that_is_like_none_is_where_it_stands():
     old = "a = 1\nnet = Net()\nb = 2\n"
     assert line_map("a = 1\nwhile True: go(3)\nb = 2\n", old)(2) == 2
+
+
+def test_of_a_block_that_became_shorter_each_line_is_the_one_most_like_it():
+    """`g(x)` stood at the third line of the block, and further down once more."""
+    old = "def f(x):\n    a = V(\n        h(x).long()).to(0)\n    b = V(g(x)).to(0)\n    c = 1\n"
+    new = "def f(x):\n    a = h(x).long().to(0)\n    b = g(x).to(0)\n    c = 1\n"
+    assert [line_map(new + new, old + old)(n) for n in (3, 7)] == [4, 9]

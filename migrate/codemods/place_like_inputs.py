@@ -17,6 +17,7 @@ from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.plain import VARIABLE
 from ..facts.script import Facts
+from ..facts.unplaced import meets_unplaced
 from ..facts.uses import uses
 from ..report import Note
 from ._at_hand import decides, given_module, is_helper, met, of_parameters, root
@@ -119,6 +120,11 @@ class PlaceLikeInputs(Codemod):
         where = self._place(facts, call) or given_module(facts, call)
         if where is None and not facts.in_formatted_string(call) and read_on_host(facts, call):
             says = f"`{facts.short(given)}` removed: nothing but the numbers of `{facts.short(call)}` is read"
+            drop = DropArgument([*call.args, *call.keywords].index(given))
+            yield Change(call, self.edit(facts, given.value, says), drop, (given,))
+            return
+        if where is None and not facts.in_formatted_string(call) and meets_unplaced(facts, call):
+            says = f"`{facts.short(given)}` removed: what is given `{facts.short(call)}` is not placed yet"
             drop = DropArgument([*call.args, *call.keywords].index(given))
             yield Change(call, self.edit(facts, given.value, says), drop, (given,))
             return

@@ -12,6 +12,7 @@ from .drawn import makers
 from .loops import LOADER_NAME, LOOPS, MODEL_NAME
 from .nodes import walk
 from .scopes import Scope
+from .unplaced import meets_unplaced
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -41,14 +42,14 @@ class Placed:
         self.facts = facts
         self._asked: set[tuple[int, str]] = set()
         self._cuts = 0  # how often a name was asked for while its value was being found
-        self._known: dict[tuple[ast.expr, int], bool] = {}
+        self._known: dict[tuple[ast.expr, int, bool], bool] = {}
         self._giving: dict[ast.AST, bool] = {}
         self._by_apex = {ast.unparse(c.args[0]) for c in facts.walk(ast.Call) if c.args and self._is_apex(c)}
         self._streams = [w for w in facts.walk(ast.With) if any(self._is_stream(i.context_expr) for i in w.items)]
 
     def by_runtime(self, node: ast.expr) -> bool:
         """Whether the runtime moves this value itself."""
-        key, cuts = (node, len(self.facts.buffers)), self._cuts
+        key, cuts = (node, len(self.facts.buffers), self.facts.lifting), self._cuts
         if key not in self._known:
             found = self._shows(node)
             if self._cuts != cuts:
@@ -57,7 +58,7 @@ class Placed:
         return self._known[key]
 
     def _shows(self, node: ast.expr) -> bool:
-        if self.is_registered(node):
+        if self.is_registered(node) or self._is_unplaced(node):
             return True
         if self.facts.tensors.made(node) or self._is_back_from_cpu(node) or self.on_a_stream(node):
             return False
@@ -82,6 +83,12 @@ class Placed:
         if isinstance(node, ast.Tuple | ast.List):
             return all(self.by_runtime(e) for e in node.elts)
         return not isinstance(node, ast.Constant | ast.JoinedStr)
+
+    def _is_unplaced(self, node: ast.expr) -> bool:
+        """What a move gives to a network that is still where it was made."""
+        up = self.facts.scopes.parents.get(node) if self.facts.lifting else None
+        call = self.facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) and up.attr in MOVES else None
+        return isinstance(call, ast.Call) and call.func is up and meets_unplaced(self.facts, call)
 
     def on_a_stream(self, node: ast.expr) -> bool:
         """`with torch.cuda.stream(side):` around a move: a prefetcher, which hands out what it has moved itself."""

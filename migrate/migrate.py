@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from .codemods.amp_in_modules import AmpInModules
 from .codemods.base import Change, Codemod, NotFound, apply
-from .codemods.every import outermost, plan_all, seen
+from .codemods.every import BY_CODE, outermost, plan_all, seen
 from .codemods.keep_loop import KeepLoop
 from .codemods.mend_async import mend
 from .codemods.old_idioms import DataZero
@@ -87,6 +87,8 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         if stuck is not None:
             return _with_left_over(Result(text, "refused", [], [stuck]), original, options)
         result = _planned(facts, options, is_script, kept)
+        if facts.waiting:
+            _move_functions(result, facts)
         if branches or notes:
             back = line_map(facts.text.text, mended)
             result.edits[:] = [*branches, *(replace(e, line=back(e.line)) for e in result.edits)]
@@ -251,6 +253,19 @@ def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
     text, placed = _placed_batches(text, facts, changes) if options.of_lifted else (text, [])
     text = _with_names(text, facts.text.text, *([ON_DEVICE] if placed else []))
     return Result(text, plan, [c.edit for c in changes if c.told] + placed, seen(facts, changes, options.wants))
+
+
+def _move_functions(result: Result, original: Facts) -> None:
+    """What pickling meets goes to the module now, as what else changed in it has left it."""
+    after = facts_of(result.text)
+    kinds = [BY_CODE[code]() for code in sorted(original.waiting)]
+    changes = outermost(after, [c for kind in kinds for c in kind.plan(after)])
+    result.text = apply(after, changes)
+    line = line_map(after.text.text, original.text.text)
+    result.edits += [replace(c.edit, line=line(c.edit.line)) for c in changes]
+    told = {(n.line, n.code) for n in result.attention}
+    left = [replace(n, line=line(n.line)) for kind in kinds for n in kind.notes(after)]
+    result.attention += [n for n in left if (n.line, n.code) not in told]
 
 
 def _placed_batches(text: str, original: Facts, changes: list[Change]) -> tuple[str, list[Edit]]:

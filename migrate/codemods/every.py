@@ -92,9 +92,13 @@ def seen(facts: Facts, changes: list[Change], wants: Callable[[str], bool]) -> l
 
 
 def outermost(facts: Facts, changes: list[Change]) -> list[Change]:
-    """Without the changes inside of what is removed, and without a second removal of the same."""
+    """Without the changes inside of what is removed, and without a second removal of the same.
+
+    What moves a function as it is written waits while something in it changes: see `Facts.waiting`.
+    """
     if not changes:
         return changes
+    changes = _waited(facts, changes)
     removed = {c.node for c in changes if c.rewrite is None and not isinstance(c.node, ast.If)}
     dropped = {part for c in changes if c.rewrite is not None for part in c.gone if part is not c.node}
     kept, seen = [], set()
@@ -107,3 +111,14 @@ def outermost(facts: Facts, changes: list[Change]) -> list[Change]:
             seen.add(c.node)
         kept.append(c)
     return kept
+
+
+def _waited(facts: Facts, changes: list[Change]) -> list[Change]:
+    """The changes without those that move a text which others change."""
+    moves = {c.node: c for c in changes if c.insertion is not None}
+    if not moves:
+        return changes
+    others = [c.node for c in changes if moves.get(c.node) is not c]
+    wait = {n for node in others for n in (node, *facts.scopes.ancestors(node)) if n in moves}
+    facts.waiting.update(moves[node].edit.code for node in wait)
+    return [c for c in changes if not (c.insertion is not None and c.node in wait)]

@@ -45,6 +45,7 @@ CARRIED = (
     "read_elsewhere",
     "defined_elsewhere",
     "ours",
+    "waiting",
     "sync_batchnorm",
 )
 
@@ -89,6 +90,7 @@ class Facts:
         self.ours = True  # whether the result may import ptmigrate.runtime
         self.precision: str | None = None  # the source of a Trainer's precision=, which the script had by hand
         self.new_names: set[str] = set()  # of functions that the edits add
+        self.waiting: set[str] = set()  # codes of what moves a function in which something else changes first
         self.by_hand = False  # whether processes are started and connected by hand, here or elsewhere in the project
         self.wrapped: frozenset[str] = frozenset()  # names of models that were wrapped, here or elsewhere
         self.given_wrapped: frozenset[tuple[str, int]] = frozenset()  # arguments of other files that are wrapped models

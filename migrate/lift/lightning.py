@@ -166,11 +166,11 @@ def _class_edits(c: ast.ClassDef, module: str, facts: Facts, notes: list[Note]) 
     at = facts.text
     base = next(b for b in c.bases if _is(b, module))
     edits = [(*at.span(base), "LightningModule")]
-    for s in c.body:
-        if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and s.targets[0].id in UNREAD:
-            a, b = at.line_span(s.lineno - 1, s.end_lineno or s.lineno)  # with the blank line above
-            edits.append((a, b, ""))
-            notes.append(Note(s.lineno, 1, CODE, UNREAD[s.targets[0].id]))
+    unread = [s for s in c.body if isinstance(s, ast.Assign) and ast.unparse(s.targets[0]) in UNREAD]
+    for s in unread:
+        first = s.lineno - (s is unread[0])  # with the blank line above
+        edits.append((*at.line_span(first, s.end_lineno or s.lineno), ""))
+        notes.append(Note(s.lineno, 1, CODE, UNREAD[ast.unparse(s.targets[0])]))
     edits += _stops(c, at)
     read = {n.attr for n in walk(c) if isinstance(n, ast.Attribute) and _is(n.value, "self")}
     read |= {n.attr for n in facts.walk(ast.Attribute) if isinstance(n.value, ast.Name) and n.attr in TOGETHER}

@@ -91,6 +91,32 @@ def test_what_cannot_be_moved_is_told(body, why):
     assert any(why in n.message for n in result.attention), result.attention
 
 
+MOVED_AFTER = [
+    (
+        "def f(d, device, n):\n    def c(b):\n        return torch.stack(b).to(device)[:n]  # some\n    return DataLoader(d, collate_fn=c)",
+        "def _c(b, *, n):\n    return torch.stack(b)[:n]  # some\n\n\ndef f(d, device, n):\n    c = functools.partial(_c, n=n)\n    return DataLoader(d, collate_fn=c)",
+    ),
+    (
+        "def f(d, device):\n    return DataLoader(d, collate_fn=lambda b: torch.stack(b).to(device))",
+        "def _collate_fn(b):\n    return torch.stack(b)\n\n\ndef f(d, device):\n    return DataLoader(d, collate_fn=_collate_fn)",
+    ),
+    (
+        "def f(d):\n    def c(b):\n        return torch.autograd.Variable(torch.stack(b))\n    return DataLoader(d, collate_fn=c)",
+        "def c(b):\n    return torch.stack(b).detach()\n\n\ndef f(d):\n    return DataLoader(d, collate_fn=c)",
+    ),
+    (
+        "class N(torch.nn.Module):\n    def __init__(self, device):\n        super().__init__()\n        self.act = lambda x: x.relu().to(device)\n    def forward(self, x):\n        return self.act(x)",
+        "def _act(x):\n    return x.relu()\n\n\nclass N(torch.nn.Module):\n    def __init__(self, device):\n        super().__init__()\n        self.act = _act\n    def forward(self, x):\n        return self.act(x)",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after"), MOVED_AFTER)
+def test_what_else_changes_in_it_moves_along(before, after):
+    """It was told, and what moved stood as it was written, with a device that its new place had not."""
+    check(HEAD + before + "\n", HEAD + after + "\n")
+
+
 def test_a_private_name_of_the_class_around_is_told():
     body = "def f(self, d):\n        def c(b):\n            return self.__pad(b)\n        return DataLoader(d, collate_fn=c)\n"
     result = check_unchanged(HEAD + "class A:\n    " + body, select="PTM202")

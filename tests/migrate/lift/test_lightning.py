@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from ptmigrate.migrate.lift.lightning import to_lightning
 from ptmigrate.migrate.migrate import Options, migrate_text
 
 from tests.migrate.lift.test_same_run import FUNCTIONS, INLINE_EVALUATION, KEPT, MAIN, MANUAL, NESTED
@@ -74,6 +75,13 @@ def test_a_sum_over_the_batch_is_told_of():
     assert "loss_reduction" not in result.text
     (note,) = [n for n in result.attention if n.code == "PTM705"]
     assert "sum over the batch" in note.message
+
+
+def test_settings_that_lightning_has_not_go_together():
+    text = 'class M(Module):\n    """Lifted."""\n\n    loss_reduction = "sum"\n    divide_validation = False\n\n'
+    new, notes = to_lightning(text + "    def f(self):\n        pass\n", ["Module"])
+    assert new.endswith('(LightningModule):\n    """Lifted."""\n\n    def f(self):\n        pass\n')
+    assert [n.line for n in notes] == [4, 5]
 
 
 def test_an_epoch_left_before_its_validation_keeps_the_loop():

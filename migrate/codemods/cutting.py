@@ -11,11 +11,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ..facts.arguments import is_static
 from ..facts.batch_operations import LOSS, MEASURE
 from ..facts.batch_values import Flow, Value
 from ..facts.mixing import Run
 from ..facts.nodes import children, walk
 from ..facts.script import Facts
+from ._step_names import StepNames, derived, joins, last_of, path_of
 
 # methods of tensors: `self.temperature.exp()` calls no model
 OF_TENSORS = set(
@@ -27,7 +29,9 @@ NO_MODEL = {
     "log", "log_dict", "print", "logger", "trainer", "hparams", "device", "all_gather", "save_hyperparameters",
     "lr_schedulers", "parameters", "named_parameters", "children", "modules", "buffers",
 }  # fmt: skip
-RANDOM = re.compile(r"rand|dropout|bernoulli|multinomial|normal|poisson|sample|shuffle|uniform|exponential")
+RANDOM = re.compile(
+    r"rand|dropout|bernoulli|multinomial|normal(?!i[sz])|poisson|(?<!up)(?<!down)sample(?!s)|shuffle|uniform|exponential"
+)
 
 
 class Crossing(Exception):
@@ -76,8 +80,10 @@ class _Cutter:
         self.me, self.batch, self.others = parameters[0], batch, set(parameters[1:]) - {batch}
         self.taken = {n.id for n in walk(step) if isinstance(n, ast.Name)}
         self.values = dict(flow.after[self.before[-1]]) if self.before else {}
-        self.mixed = _derived(self.before, flow)
+        self.names = StepNames(facts, step)
+        self.mixed = derived(self.names, self.before, flow)
         self.done: set[str] = set()
+        self.logs: set[int] = set()
 
     def cut(self, call: ast.Call | None) -> Cut:
         at = self.found.at
@@ -93,6 +99,7 @@ class _Cutter:
                 continue
             self.done.add(name)
             pending += self._bring(name)
+        self._stale()
         self._logs()
         if call is None and not self.found.hoisted and self._only_of_mixed():
             raise Crossing("the model is only called with what it gives, and would run on one device alone")
@@ -109,25 +116,23 @@ class _Cutter:
 
     # -- names -----------------------------------------------------------------------------------------------
 
+    def _replaced(self) -> set[ast.AST]:
+        return {n for e, _ in self.found.hoisted.values() for n in walk(e)}
+
     def _read(self, block: list[ast.stmt]) -> list[str]:
         """The names that a block takes from before it, in the order of the text."""
         found: dict[str, None] = {}
         defined: set[str] = set()
         for s in block:
-            replaced = {n for e, _ in self.found.hoisted.values() for n in walk(e)}
-            for n in walk(s):
-                if not isinstance(n, ast.Name) or n in replaced or n.id in defined:
-                    continue
-                if isinstance(n.ctx, ast.Load) or isinstance(s, ast.AugAssign):
-                    found[n.id] = None
-            if isinstance(s, ast.Assign):
-                defined |= {n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)} - set(found)
-        local = {self.batch, *self.others, *_stored(self.before)}
+            found |= {name: None for name in self.names.reads(s, self._replaced()) if name not in defined}
+            if isinstance(s, ast.Assign | ast.AnnAssign | ast.FunctionDef | ast.Import | ast.ImportFrom):
+                defined |= self.names.binds(s) - set(found)
+        local = {self.batch, *self.others, *self.names.every(self.before)}
         return [n for n in found if n in local]
 
     def _bring(self, name: str) -> list[str]:
         """Make a name known behind the cut; the names that this takes."""
-        stores = [i for i, s in enumerate(self.before) if name in _stored([s])]
+        stores = [i for i, s in enumerate(self.before) if name in self.names.changes(s)]
         if not stores and name == self.batch:
             self.found.crossing.append(name)
             return []
@@ -136,14 +141,14 @@ class _Cutter:
             return []
         if not stores:
             raise Crossing(f"`{name}` is needed behind the cut, and is not of the batch")
-        if name in self.mixed:
-            return self._again(name, stores)
         value = self.values.get(name, Value())
-        parted = value.kind == "batch" and value.dim == 0 and not value.picked and not value.own
-        if parted and value.views == 1:
+        parted = value.is_per_sample() and not value.picked and not value.own and name not in self.names.kept
+        if name in self.mixed or not parted:
+            return self._again(name, stores)
+        if value.views == 1:
             self.found.crossing.append(name)
             return []
-        if parted and self._from_model(stores):
+        if len(stores) > 1 or self._from_model(stores):
             self._as_views(name, value)
             return []
         return self._again(name, stores)
@@ -155,7 +160,7 @@ class _Cutter:
         """`features` of two views one after another cross as a pair per sample."""
         count = str(value.views)
         if not value.views:
-            at = next((i for i, s in enumerate(self.before) if _joins(s, value.listed)), None)
+            at = next((i for i, s in enumerate(self.before) if joins(s, value.listed)), None)
             if not value.listed or at is None:
                 raise Crossing(f"`{name}` holds views one after another, and how many does not show")
             count = self._free("views")
@@ -172,56 +177,55 @@ class _Cutter:
 
     def _again(self, name: str, stores: list[int]) -> list[str]:
         """Compute a name behind the cut from what it was computed from."""
-        s = self.before[stores[0]]
-        if len(stores) > 1 or not isinstance(s, ast.Assign) or not all(_plain(t) for t in s.targets):
-            raise Crossing(f"`{name}` cannot cross, and is not the value of one assignment")
-        if stores[0] in self.found.behind:
-            return []
-        self._hoist(s, stores[0])
-        replaced = {n for e, _ in self.found.hoisted.values() for n in walk(e)}
-        for n in walk(s.value):
-            if n in replaced or not isinstance(n, ast.Call):
-                continue
-            if self._is_model(n):
-                raise Crossing(f"`{name}` cannot cross: what the model gives there is no value per sample")
-            if RANDOM.search(_last(n.func)) and self._read_before(name, stores[0]):
-                raise Crossing(f"`{name}` is random, and is needed on both sides of the cut")
-        needs = self._read([s])
-        late = next((n for n in needs if any(n in _stored([x]) for x in self.before[stores[0] + 1 :])), None)
-        if late is not None:
-            raise Crossing(f"`{late}` is another value by then")
-        self.found.behind.append(stores[0])
-        return needs
+        missing = [i for i in stores if i not in self.found.behind]
+        for i in missing:
+            s = self.before[i]
+            if not self.names.makes(s):
+                raise Crossing(f"`{name}` cannot cross, and more than assignments make it")
+            self._hoist(s, i)
+            for n in walk(s):
+                if isinstance(n, ast.Call) and n not in self._replaced():
+                    self._may_be_made_again(name, n, stores)
+            self.found.behind.append(i)
+        return [n for i in missing for n in self._read([self.before[i]])]
 
-    def _read_before(self, name: str, at: int) -> bool:
-        return any(
-            isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-            for i, s in enumerate(self.before)
-            if i != at
-            for n in walk(s)
-        )
+    def _may_be_made_again(self, name: str, call: ast.Call, stores: list[int]) -> None:
+        if self._is_model(call):
+            raise Crossing(f"`{name}` cannot cross: what the model gives there is no value per sample")
+        if not self._draws(call):
+            return
+        others = [s for i, s in enumerate(self.before) if i not in stores]
+        if any(name in self.names.reads(s) for s in others):
+            raise Crossing(f"`{name}` is random, and is needed on both sides of the cut")
+        if any(self._is_model(n) for s in self.before[stores[0] :] for n in walk(s)):
+            raise Crossing(f"`{name}` is random, and is drawn before the model draws")
+
+    def _draws(self, call: ast.Call) -> bool:
+        full = self.facts.names.resolve(call.func) or ""
+        return RANDOM.search(last_of(call.func)) is not None or full.startswith(("random.", "numpy.random."))
+
+    def _stale(self) -> None:
+        """What is made again has to find what it reads as it was, and to leave what crosses as it came."""
+        for i in self.found.behind:
+            later = self.names.every([s for j, s in enumerate(self.before) if j > i and j not in self.found.behind])
+            late = [n for n in (*self.names.reads(self.before[i], self._replaced()),) if n in later]
+            late += [n for n in self.names.changes(self.before[i]) if n in later and n in self.found.crossing]
+            if late:
+                raise Crossing(f"`{late[0]}` is another value by then")
 
     def _needed_before(self, i: int) -> bool:
         """Whether what stays before the cut reads what a statement gives."""
-        stays = [s for j, s in enumerate(self.before) if j not in self.found.behind]
-        read = {n.id for s in stays for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        held = [e for e, at in self.found.hoisted.values() if at in self.found.behind or at == self.found.at]
-        read |= {n.id for e in held for n in walk(e) if isinstance(n, ast.Name)}
-        read |= set(self.found.crossing)
+        found, names = self.found, self.names
+        stays = [s for j, s in enumerate(self.before) if j not in found.behind]
         # what another statement made on both sides reads
-        twice = [j for j in self.found.behind if j > i and j != i and not isinstance(self.before[j], ast.Expr)]
-        read |= {
-            n.id
-            for j in twice
-            if self._needed_before(j)
-            for n in walk(self.before[j])
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
-        }
-        return bool(read & _stored([self.before[i]]))
+        stays += [self.before[j] for j in found.behind if j > i and j not in self.logs and self._needed_before(j)]
+        held = [e for e, at in found.hoisted.values() if at in found.behind or at == found.at]
+        read = {name for part in (*stays, *held) for name in names.reads(part)} | set(found.crossing) | names.kept
+        return bool(read & names.changes(self.before[i]))
 
     def _logs(self) -> None:
         """`self.log("loss", loss)` goes with the loss."""
-        moved = _stored([self.before[i] for i in self.found.behind])
+        moved = self.names.every([self.before[i] for i in self.found.behind])
         for i, s in enumerate(self.before):
             call = s.value if isinstance(s, ast.Expr) else None
             if not (isinstance(call, ast.Call) and ast.unparse(call.func) in (f"{self.me}.log", f"{self.me}.log_dict")):
@@ -229,6 +233,7 @@ class _Cutter:
             read = set(self._read([s]))
             if read & moved and read <= moved | set(self.found.crossing):
                 self.found.behind.append(i)
+                self.logs.add(i)
 
     # -- model calls -----------------------------------------------------------------------------------------
 
@@ -236,7 +241,7 @@ class _Cutter:
         """No model is called before the cut, and one behind it with what was mixed."""
         if any(self._is_model(n) for s in self.before for n in walk(s)):
             return False
-        mixes, mixed = set(self.flow.mixes), _derived(self.after, self.flow)
+        mixes, mixed = set(self.flow.mixes), derived(self.names, self.after, self.flow)
         calls = [n for s in self.after for n in walk(s) if self._is_model(n)]
         inside = [n for c in calls for n in walk(c) if n is not c]
         return any(n in mixes or (isinstance(n, ast.Name) and n.id in mixed) for n in inside)
@@ -260,7 +265,7 @@ class _Cutter:
         mixes = set(self.flow.mixes)
         if not any(n in mixes for n in walk(e)):
             value = self._value(e)
-            if value.kind == "batch" and value.dim == 0 and value.views == 1 and not isinstance(e, ast.Starred):
+            if value.is_per_sample() and value.views == 1 and not isinstance(e, ast.Starred):
                 yield e
                 return
         if isinstance(e, ast.IfExp | ast.BoolOp | ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp):
@@ -283,7 +288,7 @@ class _Cutter:
         """`self(x)`, `self.encoder(x)`, `self.net.features(x)`, or a method that calls one; not a loss."""
         if not isinstance(node, ast.Call):
             return False
-        path = _path(node.func)
+        path = path_of(node.func)
         if not path or path[0] != self.me:
             return False
         if len(path) == 1:
@@ -291,7 +296,7 @@ class _Cutter:
         method = self.facts.classes.methods(self.c).get(path[1])
         if method is not None and len(path) == 2:
             return path[1] == "forward" or any(
-                self._is_model(n) for n in walk(method) if isinstance(n, ast.Call) and _path(n.func)[1:2] != path[1:]
+                self._is_model(n) for n in walk(method) if isinstance(n, ast.Call) and path_of(n.func)[1:2] != path[1:]
             )
         if len(path) > 2 and path[-1] in OF_TENSORS:
             return False
@@ -300,65 +305,30 @@ class _Cutter:
     def _new_name(self, e: ast.expr) -> str:
         call = next(n for n in walk(e) if self._is_model(n))
         assert isinstance(call, ast.Call)
-        path = _path(call.func)
+        path = path_of(call.func)
         return self._free(f"{path[-1]}_output" if len(path) > 1 and path[-1] != "forward" else "output")
 
 
 def calls_model(facts: Facts, c: ast.ClassDef, method: ast.FunctionDef) -> bool:
     """Whether a method calls a model of its class."""
+    if is_static(method):
+        return False
     cutter = _Cutter(facts, c, method, Flow(), 0, "", False)
     return any(cutter._is_model(n) for n in walk(method))
 
 
-def _derived(block: list[ast.stmt], flow: Flow) -> set[str]:
-    """The names of a block that are given what mixes the samples, or what follows from that."""
-    mixes, found = set(flow.mixes), set[str]()
-    for s in block:
-        if any(n in mixes or (isinstance(n, ast.Name) and n.id in found) for n in walk(s)):
-            found |= _stored([s])
-    return found
-
-
 def behind_models(facts: Facts, c: ast.ClassDef, step: ast.FunctionDef, flow: Flow, at: int) -> int:
     """The place of a later cut: behind model calls that nothing mixed goes into; `at` where there is none."""
-    is_model = _Cutter(facts, c, step, flow, at, "", False)._is_model
+    cutter = _Cutter(facts, c, step, flow, at, "", False)
+    is_model = cutter._is_model
     mixes, found = set(flow.mixes), at
     for i, s in enumerate(step.body[at:], at):
-        if any(isinstance(n, ast.Call) and RANDOM.search(_last(n.func)) for n in walk(s)):
+        if any(isinstance(n, ast.Call) and cutter._draws(n) for n in walk(s)):
             return found  # what is drawn is drawn before the model draws
         if not any(is_model(n) for n in walk(s)):
             continue
-        mixed = _derived(step.body[at:i], flow)
+        mixed = derived(cutter.names, step.body[at:i], flow)
         if any(n in mixes or (isinstance(n, ast.Name) and n.id in mixed) for n in walk(s)):
             return found
         found = i + 1
     return found
-
-
-def _joins(s: ast.stmt, listed: str) -> bool:
-    return any(
-        isinstance(n, ast.Call) and n.args and isinstance(n.args[0], ast.Name) and n.args[0].id == listed
-        for n in walk(s)
-    )
-
-
-def _path(node: ast.expr) -> list[str]:
-    """`self.net.features` as its parts; empty for what is no dotted name."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else []
-
-
-def _stored(block: list[ast.stmt]) -> set[str]:
-    return {n.id for s in block for n in walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-
-
-def _plain(target: ast.expr) -> bool:
-    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-    return all(isinstance(t, ast.Name) for t in parts)
-
-
-def _last(func: ast.expr) -> str:
-    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")

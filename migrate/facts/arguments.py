@@ -40,6 +40,10 @@ def argument(call: ast.Call, f: ast.FunctionDef, name: str, bound: bool = False)
     return next((k.value for k in call.keywords if k.arg == name), None)
 
 
+def is_static(f: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in f.decorator_list)
+
+
 def argument_at(call: ast.Call, name: str, place: int) -> ast.expr | None:
     """The argument of a known function by its keyword or its place."""
     found = next((k.value for k in call.keywords if k.arg == name), None)

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .arguments import default_of
+from .arguments import default_of, is_static
 from .batch_operations import (
     ADDED_PRODUCTS,
     ALWAYS_MIXES,
@@ -31,10 +31,10 @@ from .batch_operations import (
     REDUCES,
     SAME_ORDER,
     SIZES,
-    SWAPS,
     TRIANGLES,
 )
 from .batch_values import PLAIN, REDUCED, Value
+from .batch_views import moved_by, numbers, one_each
 from .classes import WEIGHTED, Function
 
 if TYPE_CHECKING:
@@ -100,8 +100,10 @@ class BatchCall:
         if target is not None:
             f, holder = target
             names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
-            names = names[1:] if holder is not None else names
+            names = names[1:] if holder is not None and not is_static(f) else names
             given = {**dict(zip(names, self.args, strict=False)), **{k: v for k, v in self.keywords.items() if k}}
+            if holder is None and self.facts.scopes.scope_of(f) is not self.facts.scopes.module:
+                given = {**self.run.env, **given}  # a function in a function reads what that has
             inside = mixing.flow(f, given, holder, self._constants(f, names))
             networks = mixing.networks
             if networks is not None and holder is not None and networks.has_series(holder):
@@ -127,7 +129,7 @@ class BatchCall:
         kind = full.rpartition(".")[2]
         if kind in ("Softmax", "LogSoftmax", "Softmin") and of_batch.kind == "batch":
             dim = next((k.value for k in made.keywords if k.arg == "dim"), made.args[0] if made.args else None)
-            return self._mixes(of_batch) if dim is not None and of_batch.dim in _numbers(dim) else of_batch
+            return self._mixes(of_batch) if dim is not None and of_batch.dim in numbers(dim) else of_batch
         if kind in ("CosineSimilarity", "PairwiseDistance") and len(self.args) > 1:
             return self.run.combine(self.call, self.args[0], self.args[1])
         if full in PER_SAMPLE_LOSS:
@@ -208,7 +210,7 @@ class BatchCall:
             return self._along(name, of, offset)
         if name in PARTS:
             return self._parts(name, of, offset)
-        moved = self._moved(name, of, offset)
+        moved = moved_by(self.run, self.call, name, of, offset)
         if moved is not None:
             return moved
         if LOSS.search(name) and offset:
@@ -222,7 +224,7 @@ class BatchCall:
         given = next((k.value for k in self.call.keywords if k.arg in ("dim", "dims", "axis")), None)
         if given is None and len(self.call.args) > place:
             given = self.call.args[place]
-        return None if given is None else (_numbers(self.run.constant(given)) or None)
+        return None if given is None else (numbers(self.run.constant(given)) or None)
 
     def _along(self, name: str, of: Value, offset: int) -> Value:
         found = self._along_dimension(name, of, offset)
@@ -286,6 +288,7 @@ class BatchCall:
         if name == "hstack" or dims[0] != of.dim:
             return replace(of, holds=False)
         if not isinstance(listed, ast.List | ast.Tuple) or any(isinstance(x, ast.Starred) for x in listed.elts):
+            listed = one_each(listed)
             name = listed.id if isinstance(listed, ast.Name) and of.views == 1 else ""
             return replace(of, views=0, holds=False, listed=name)
         return replace(of, views=len(listed.elts) if of.views == 1 else 0, holds=False)
@@ -335,47 +338,6 @@ class BatchCall:
         if len(set(letters)) > 1 or (output and letters[0] not in output):
             return self._mixes(tainted[0])
         return replace(tainted[0], dim=max(output.find(letters[0]), 0))
-
-    def _moved(self, name: str, of: Value, offset: int) -> Value | None:
-        """What changes the order of the dimensions; None for all else."""
-        given = self.call.args[offset:]
-        args = [n for a in given for n in _numbers(a)]
-        if name == "t":
-            return replace(of, dim=1 - of.dim) if of.dim < 2 else of
-        if name == "adjoint" or (name in SWAPS and sorted(args) == [-2, -1]):
-            source = self.call.args[0] if offset and self.call.args else getattr(self.call.func, "value", self.call)
-            return self.run.turned(of, source)
-        if name in SWAPS and len(args) == 2:
-            return replace(of, dim=args[1] if of.dim == args[0] else args[0] if of.dim == args[1] else of.dim)
-        if name == "permute" and of.dim in args:
-            return replace(of, dim=args.index(of.dim))
-        if name == "unsqueeze" and args:
-            of = replace(of, flat=False, apart=args[0] in (of.dim + 1, -1), rank=of.rank and 3)
-            return replace(of, dim=of.dim + (0 <= args[0] <= of.dim))
-        if (name in ("view", "reshape") and args == [-1] and len(given) == 1) or (
-            name in ("flatten", "ravel") and not given and not self.call.keywords
-        ):
-            return replace(of, flat=of.dim == 0)  # not `x.view(x.size(0), -1)`
-        if name in ("view", "reshape") and len(given) > 1:
-            column = len(given) == 2 and _numbers(given[1]) == [1]
-            return replace(of, flat=False, apart=column and of.dim == 0, rank=min(len(given), 3))
-        if name in ("view", "reshape", "unflatten", "expand", "stack"):
-            return replace(of, flat=False, rank=0)
-        if name == "flatten" and args in ([1], [2]):
-            return replace(of, flat=False, rank=args[0] + 1)
-        if name == "repeat" and given and of.dim == 0 and (times := _numbers(given[0])[:1]) != [1]:
-            return replace(of, views=times[0] if times and of.views == 1 else 0)
-        return None
-
-
-def _numbers(node: ast.expr) -> list[int]:
-    """The whole numbers that an expression such as `0`, `-1` or `(0, 2)` holds; none for any other."""
-    try:
-        value = ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return []
-    values = value if isinstance(value, tuple | list) else [value]
-    return [v for v in values if type(v) is int]
 
 
 def _is_separate(call: ast.Call) -> bool:

@@ -28,6 +28,16 @@ class Value:
     apart: bool = False  # a new dimension stands behind that of the samples: `x[:, None]`
     rank: int = 0  # how many dimensions it has, where that shows: 2 after `.flatten(1)`, 3 for three and more
     own: str = ""  # the source of what this is the transpose of, by the last two dimensions, whichever those are
+    items: tuple[tuple[object, Value], ...] = ()  # of what holds several, where they are written out: by key or place
+
+    def is_per_sample(self) -> bool:
+        """Whether it holds values along the samples, and nothing else."""
+        if self.holds and self.items:
+            return all(v.is_per_sample() and v.views == self.views for _, v in self.items)
+        return self.kind == "batch" and self.dim == 0
+
+    def item(self, key: object) -> Value | None:
+        return dict(self.items).get(key) if self.holds else None
 
 
 PLAIN, REDUCED, BATCH = Value(), Value("reduced"), Value("batch")

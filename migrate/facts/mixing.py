@@ -141,12 +141,13 @@ class Run:
         if isinstance(target, ast.Name):
             self.env[target.id] = value
         elif isinstance(target, ast.Starred):
-            self.bind(target.value, value, None)
+            self.bind(target.value, replace(value, holds=value.kind == "batch", items=()), None)
         elif isinstance(target, ast.Tuple | ast.List):
             same = isinstance(source, ast.Tuple | ast.List) and len(source.elts) == len(target.elts)
             for i, t in enumerate(target.elts):
                 part = source.elts[i] if same else None  # type: ignore[union-attr]
-                self.bind(t, self.value(part) if part is not None else replace(value, holds=False), part)
+                known = self.value(part) if part is not None else value.item(i)
+                self.bind(t, replace(value, holds=False) if known is None else known, part)
 
     def keep(self, at: ast.AST, kept: ast.expr, value: Value) -> None:
         """A buffer of the module that is given values of the samples: a device has its own, with those of its part."""
@@ -184,9 +185,9 @@ class Run:
                 found = self.combine(e, found, value, ast.Sub())
             return found
         if isinstance(e, ast.Tuple | ast.List | ast.Set):
-            return self.held([self.value(x) for x in e.elts])
+            return self.held([self.value(x) for x in e.elts], range(len(e.elts)))
         if isinstance(e, ast.Dict):
-            return self.held([self.value(x) for x in e.values])
+            return self.held([self.value(x) for x in e.values], [getattr(k, "value", k) for k in e.keys])
         if isinstance(e, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
             for g in e.generators:
                 self.bind(g.target, replace(self.value(g.iter), holds=False), None)
@@ -206,9 +207,10 @@ class Run:
         """One of several values: the one that says most."""
         return next((v for kind in ("batch", "reduced") for v in values if v.kind == kind), PLAIN)
 
-    def held(self, values: list[Value]) -> Value:
+    def held(self, values: list[Value], keys: Iterable[object] = ()) -> Value:
         found = self.joined(values)
-        return replace(found, holds=True) if found.kind == "batch" else found
+        items = tuple(zip(keys, values, strict=False))
+        return replace(found, holds=True, items=items) if found.kind == "batch" else found
 
     def _attribute(self, e: ast.Attribute) -> Value:
         value = self.value(e.value)
@@ -251,7 +253,8 @@ class Run:
         if any(p.kind == "reduced" for p in places):
             self.flow.mixes.append(e)  # x[:, x.mean(0).topk(2)[1]]: where all samples say
         if value.holds or self._is_output(e):
-            return replace(value, holds=False)
+            known = value.item(getattr(e.slice, "value", None))
+            return replace(value, holds=False) if known is None else known
         at, new = 0, 0  # the dimension that the next part of the index is about, before and after
         for part, nth in zip(parts, range(len(parts)), strict=True):
             if isinstance(part, ast.Constant) and part.value is None:

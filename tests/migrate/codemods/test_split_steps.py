@@ -1,39 +1,9 @@
 """T6, by its text and by what it computes: parts put together again give what the whole batch gave."""
 
-import textwrap
-
 import pytest
 import torch
+from cut_steps import HEAD, end, gathered, net, step
 from helpers import check, check_unchanged, migrated
-
-HEAD = """\
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
-import pytorch_lightning as pl
-
-
-class Net(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.encoder = nn.Linear(6, 5)
-        self.soft = nn.Softmax(dim=0)
-        self.criterion = nn.CrossEntropyLoss()
-
-    def forward(self, x):
-        return self.encoder(x)
-
-"""
-
-
-def step(body: str, kind: str = "training", arguments: str = "self, batch, batch_idx") -> str:
-    return f"    def {kind}_step({arguments}):\n{textwrap.indent(textwrap.dedent(body).strip(), ' ' * 8)}\n"
-
-
-def end(body: str, crossing: str, kind: str = "training") -> str:
-    docstring = '        """The whole batch, put together again on dp and ddp2."""\n'
-    text = textwrap.indent(textwrap.dedent(body).strip(), " " * 8)
-    return f"\n    def {kind}_step_end(self, {crossing}):\n{docstring}{text}\n"
 
 
 def test_one_value_crosses():
@@ -208,12 +178,12 @@ def test_the_parts_put_together_give_the_same_as_the_whole(body):
     result = migrated(source, "PTM430")
     assert "training_step_end" in result.text and not result.attention, result.attention
     torch.manual_seed(1)
-    whole, parts = _net(source), _net(result.text)
+    whole, parts = net(source), net(result.text)
     parts.load_state_dict(whole.state_dict())
     x, y = torch.randn(8, 6), torch.randint(0, 5, (8,))
     expected = whole.training_step((x, y), 0)
     outputs = [parts.training_step((x[at], y[at]), 0) for at in (slice(0, 4), slice(4, 8))]
-    loss = parts.training_step_end(_gathered(outputs))
+    loss = parts.training_step_end(gathered(outputs))
     assert loss.dtype == expected.dtype and loss.shape == expected.shape
     torch.testing.assert_close(loss, expected)
     one = parts.training_step_end(parts.training_step((x, y), 0))
@@ -222,26 +192,6 @@ def test_the_parts_put_together_give_the_same_as_the_whole(body):
     loss.backward()
     for a, b in zip(whole.parameters(), parts.parameters(), strict=True):
         torch.testing.assert_close(a.grad, b.grad)
-
-
-def _net(source):
-    space: dict = {}
-    exec(
-        source.replace("import pytorch_lightning as pl", "import ptmigrate.runtime as pl").replace(
-            "pl.LightningModule", "pl.Module"
-        ),
-        space,
-    )
-    return space["Net"]()
-
-
-def _gathered(outputs):
-    """What dp makes of its parts: tensors one after another, dictionaries by their keys."""
-    if isinstance(outputs[0], dict):
-        return {k: _gathered([o[k] for o in outputs]) for k in outputs[0]}
-    if isinstance(outputs[0], tuple | list):
-        return type(outputs[0])(_gathered(list(parts)) for parts in zip(*outputs, strict=True))
-    return torch.cat(outputs)
 
 
 BANK = '        self.register_buffer("bank", torch.zeros(5, 40))\n\n    def forward('

@@ -1,0 +1,65 @@
+"""Operations that move the dimensions of a value, add some or take some: where the samples are counted behind them."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .batch_operations import SWAPS
+from .batch_values import Value
+
+if TYPE_CHECKING:
+    from .mixing import Run
+
+
+def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Value | None:
+    """What changes the order of the dimensions; None for all else."""
+    given = call.args[offset:]
+    args = [n for a in given for n in numbers(a)]
+    if name == "t":
+        return replace(of, dim=1 - of.dim) if of.dim < 2 else of
+    if name == "adjoint" or (name in SWAPS and sorted(args) == [-2, -1]):
+        source = call.args[0] if offset and call.args else getattr(call.func, "value", call)
+        return run.turned(of, source)
+    if name in SWAPS and len(args) == 2:
+        return replace(of, dim=args[1] if of.dim == args[0] else args[0] if of.dim == args[1] else of.dim)
+    if name == "permute" and of.dim in args:
+        return replace(of, dim=args.index(of.dim))
+    if name == "unsqueeze" and args:
+        of = replace(of, flat=False, apart=args[0] in (of.dim + 1, -1), rank=of.rank and 3)
+        return replace(of, dim=of.dim + (0 <= args[0] <= of.dim))
+    if (name in ("view", "reshape") and args == [-1] and len(given) == 1) or (
+        name in ("flatten", "ravel") and not given and not call.keywords
+    ):
+        return replace(of, flat=of.dim == 0)  # not `x.view(x.size(0), -1)`
+    if name in ("view", "reshape") and len(given) > 1:
+        column = len(given) == 2 and numbers(given[1]) == [1]
+        return replace(of, flat=False, apart=column and of.dim == 0, rank=min(len(given), 3))
+    if name == "squeeze" and args[:1] != [0]:
+        return replace(of, apart=False, rank=0)
+    if name in ("view", "reshape", "unflatten", "expand", "stack"):
+        return replace(of, flat=False, rank=0)
+    if name == "flatten" and args in ([1], [2]):
+        return replace(of, flat=False, rank=args[0] + 1)
+    if name == "repeat" and given and of.dim == 0 and (times := numbers(given[0])[:1]) != [1]:
+        return replace(of, views=times[0] if times and of.views == 1 else 0)
+    return None
+
+
+def one_each(listed: ast.expr | None) -> ast.expr | None:
+    """What a comprehension has an element for each of: `views` of `[self(v) for v in views]`."""
+    if isinstance(listed, ast.ListComp | ast.GeneratorExp):
+        g = listed.generators[0]
+        return g.iter if len(listed.generators) == 1 and not g.ifs else None
+    return listed
+
+
+def numbers(node: ast.expr) -> list[int]:
+    """The whole numbers that an expression such as `0`, `-1` or `(0, 2)` holds; none for any other."""
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return []
+    values = value if isinstance(value, tuple | list) else [value]
+    return [v for v in values if type(v) is int]

@@ -14,10 +14,10 @@ from ..facts.nodes import walk
 from ..facts.scalers import SCALER, Scalers, Unfollowed
 from ..facts.script import Facts
 from ..report import Note
+from ._full_precision import AUTOCAST, beside_autocast
 from .base import Change, Codemod
 from .rewrites import body_only, set_keyword, source
 
-AUTOCAST = {"torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast", "torch.autocast"}
 APEX = {"apex.amp.initialize", "apex.amp.scale_loss"}
 TRAINERS = {"pytorch_lightning.Trainer", "lightning.Trainer", "lightning.pytorch.Trainer", "ptmigrate.runtime.Trainer"}
 
@@ -72,6 +72,8 @@ class AmpInModules(Codemod):
             step = facts.classes.methods(c).get("training_step")
             if step is None or not any(n in inside for n in walk(c)):
                 continue
+            if any(n in nodes for n in walk(step)[1:]) and beside_autocast(facts, step) is not None:
+                return False
             known = {name: m for d in facts.classes.kin(c) for name, m in facts.classes.methods(d).items()}
             seen, pending = {step}, [step]
             while pending:

@@ -20,12 +20,13 @@ from ..facts.operands import joined
 from ..facts.scalers import Scalers, Unfollowed
 from ..facts.script import Facts
 from ..report import Note
-from .amp_in_modules import AUTOCAST
+from ._full_precision import AUTOCAST, beside_autocast, full_evaluations
 from .base import Change, Codemod
 from .remove_unused_devices import without_parameter
 from .rewrites import DropArgument, body_only, else_only, source, take_argument
 
 ON_CUDA = {"torch.cuda.amp.autocast"}
+HALF = '"16-mixed"'
 WHY = "the Trainer's precision= does it"
 
 
@@ -45,8 +46,22 @@ class PrecisionOfLoops(Codemod):
         except (Mixed, Unfollowed):
             return None
 
-    def told(self, facts: Facts) -> tuple[Note, ...]:
-        return ()
+    def told(self, facts: Facts) -> Iterator[Note]:
+        """What the Trainer's precision is for that the script's was not: it shows on a card alone."""
+        for loop in full_evaluations(facts):
+            yield self._note(
+                facts, loop, "evaluated in full precision: the Trainer's precision= is for evaluation, too"
+            )
+        scaled = any(on_cuda == HALF for on_cuda, _ in self.asked) and not self.scalers.made
+        for s in facts.walk(ast.With) if scaled else ():
+            if self._is_autocast(facts, s):
+                says = "no GradScaler: the Trainer's 16-mixed scales the loss, and leaves out a step that overflows"
+                yield self._note(facts, s.items[0].context_expr, says)
+                return
+
+    def _note(self, facts: Facts, node: ast.AST, says: str) -> Note:
+        line, column, _, _ = facts.text.key(node)
+        return Note(line, column + 1, self.code, says)
 
     @property
     def keeps(self) -> bool:
@@ -91,6 +106,8 @@ class PrecisionOfLoops(Codemod):
             loop = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.For | ast.FunctionDef)), None)
             if loop is None or not any(isinstance(n, ast.With) and self._is_autocast(facts, n) for n in walk(loop)):
                 raise Mixed
+            if beside_autocast(facts, loop, self.choices) is not None:
+                raise Mixed  # there it would be half precision, too
 
     # -- what is there ----------------------------------------------------------------------------------------
 
@@ -141,7 +158,7 @@ class PrecisionOfLoops(Codemod):
             if given and (not kinds or (anywhere and kinds != ["bfloat16"])):
                 raise Mixed
             self._enabled(facts, call, self.scalers)
-            on_cuda = '"bf16-mixed"' if "bfloat16" in kinds else '"16-mixed"'
+            on_cuda = '"bf16-mixed"' if "bfloat16" in kinds else HALF
             self.asked.add((on_cuda, '"bf16-mixed"' if anywhere else '"32-true"'))  # on the CPU autocast takes bfloat16
 
     def _is_option(self, facts: Facts, when: str, names: list[ast.Name]) -> bool:
@@ -256,6 +273,8 @@ class PrecisionOfLoops(Codemod):
         (asked, other), when = next(iter(self.asked)), next(iter(self.conditions), "")
         if torch is None or "\n" in when:
             raise Mixed
+        if other != '"32-true"' and next(full_evaluations(facts), None) is not None:
+            raise Mixed  # the CPU, too, would evaluate in another precision
         there = f"{torch}.cuda.is_available()"
         names = [n for n in facts.walk(ast.Name) if n.id == when and isinstance(n.ctx, ast.Load)]
         if other != '"32-true"':

@@ -170,3 +170,8 @@ def test_left_and_told(source):
 def test_one_that_is_handed_on_is_told(line, told):
     source = f"import functools\nfrom torch.cuda.amp import autocast\n{line}\n"
     check_unchanged(source, ["PTM605 line 3: `autocast` left as it is, handed on"] * told, select="PTM605")
+
+
+def test_a_step_that_computes_in_full_precision_beside_autocast_keeps_it():
+    body = "        with torch.autocast('cuda'):\n            z = self(batch)\n        return (z @ z.t()).mean()\n"
+    check_unchanged(HEAD + STEP + body + TRAINER.format(""), ["PTM605 line 5"], select="PTM605")

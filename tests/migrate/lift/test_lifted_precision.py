@@ -263,3 +263,73 @@ def test_a_scaled_expression_is_the_loss_as_a_whole(loss):
     script = SCRIPT.format(before="scaler = GradScaler()", step=textwrap.indent(step, " " * 8))
     before, result = run(script), migrate_text(script)
     assert "scaler" not in result.text and run(result.text).losses == before.losses
+
+
+BESIDE = SCRIPT.replace(
+    "{before}", DEVICE + "net = net.to(where)\nother = torch.nn.Linear(1, 1)\nmse = torch.nn.MSELoss()"
+)
+ASKED = "a, b = a.to(where), b.to(where)\nwith torch.autocast(where.type):\n    z = net(a)\n"
+STEPPED = "\nloss.backward()\noptimizer.step()"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "step",
+    [
+        ASKED + "loss = (z.float() @ b).mean() if len(b) == 1 else (z.float().t() @ b).mean()",
+        ASKED + "def_sim = torch.matmul\nloss = sim(z.float(), b)",
+        ASKED + "loss = mse(other(z.float()), b)",
+        "a, b = other(b).detach() * a, b\n" + ASKED + "    loss = mse(z, b)",
+        ASKED + "    loss = mse(z, b)\nprint((z.float().t() @ b).item())",
+        ASKED + "loss = elsewhere.own_loss(z.float(), b)",
+    ],
+)
+def test_what_is_computed_in_full_precision_beside_autocast_keeps_it(step):
+    sim = "def sim(z, b):\n    return (z.t() @ b).mean()\n\n\nclass elsewhere:\n    own_loss = staticmethod(sim)\n\n\n"
+    source = BESIDE.format(step=textwrap.indent(step + STEPPED, " " * 8)).replace("torch.manual", sim + "torch.manual")
+    result = migrate_text(source)
+    assert "torch.autocast(" in result.text and "precision=" not in result.text
+    assert [n for n in result.attention if n.code == "PTM605"]
+    ours, theirs = run(result.text), run(source)
+    assert (ours.losses, ours.output) == (theirs.losses, theirs.output)
+    assert all(map(lambda p, q: p.equal(q), ours.parameters, theirs.parameters))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("step", ["loss = mse(z.float(), b)", "loss = (z - b).pow(2).mean()", "    loss = mse(z, b)"])
+def test_a_loss_that_is_the_same_beside_autocast_takes_the_precision(step):
+    source = BESIDE.format(step=textwrap.indent(ASKED + step + STEPPED, " " * 8))
+    result = migrate_text(source)
+    assert f"precision={ANYWHERE})" in result.text
+    (told,) = result.attention
+    assert "no GradScaler: the Trainer's 16-mixed scales the loss" in told.message and told.line == 17
+    assert run(result.text).losses == run(source).losses
+
+
+EVALUATED = """\
+    net.eval()
+    with torch.no_grad():
+        for a, b in loader:
+            with {}:
+                print((net(a) - b).sum().item())
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("within", "told"), [("autocast()", False), ("torch.no_grad()", True)])
+def test_an_evaluation_in_full_precision_is_told(within, told):
+    source = script("scaler = GradScaler()", SCALED.format(on="")).replace(
+        "    print(epoch)\n", EVALUATED.format(within)
+    )
+    result = migrate_text(source)
+    assert 'precision="16-mixed" if' in result.text
+    assert [n.line for n in result.attention if "evaluated in full precision" in n.message] == [22] * told
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_evaluation_in_full_precision_keeps_it_on_the_cpu():
+    step = (ASKED + "    loss = mse(z, b)" + STEPPED).replace("\nloss.b", "\nnet.train()\nloss.b")
+    source = BESIDE.format(step=textwrap.indent(step, " " * 8))
+    source = source.replace("    print(epoch)\n", EVALUATED.format("torch.no_grad()"))
+    result = migrate_text(source)
+    assert "precision=" not in result.text and run(result.text).output == run(source).output

@@ -373,7 +373,8 @@ def _the_call(facts: Facts, f: ast.FunctionDef) -> ast.Call:
 def _epochs(facts: Facts, loop: ast.For) -> tuple[str, ast.expr | None, ast.expr | None]:
     """The variable, the first epoch (None: 0) and one past the last (None: without end)."""
     name = getattr(loop.target, "id", "")
-    for s in facts.scopes.scope_of(loop).stores.get(name, ()):
+    scope = facts.scopes.scope_of(loop)
+    for s in scope.stores.get(name, ()) if any(facts.scopes.reads(name, scope)) else ():
         if s is not loop.target and loop in facts.scopes.ancestors(s):
             raise CannotLift(s, f"the number of the epoch, `{name}`, is given another value in it")
     counted = loop.iter

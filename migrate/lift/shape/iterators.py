@@ -10,6 +10,7 @@ import ast
 from dataclasses import dataclass
 
 from ...facts.nodes import walk
+from ...facts.operands import negated
 from ...facts.script import Facts
 from ..nodes import is_call_of, walk_here
 from ..splice import Splice, indent
@@ -124,14 +125,14 @@ def _lines(facts: Facts, drawn: _Drawn) -> list[str] | None:
     leaves = {facts.text.span(n): _left(facts, n, ended) for n in own if isinstance(n, ast.Break)}
     body = [*block_lines(facts, loop.body[1:], leaves), *steps]
     if test:
-        body += [f"if not ({test}):", f"{unit}{ended} = True", f"{unit}break"]
+        body += [f"if {negated(test)}:", f"{unit}{ended} = True", f"{unit}break"]
     rounds = [f"for {drawn.target} in {drawn.loader}:", *indent(body, unit)]
     ending = block_lines(facts, drawn.ending, {})
     if not (test or leaves):
         return ["while True:", *indent([*rounds, *ending], unit)]
     if ending:
         rounds += [f"if not {ended}:", *indent(ending, unit)]
-    begun = f"{ended} = not ({test})" if test else f"{ended} = False"
+    begun = f"{ended} = {negated(test)}" if test else f"{ended} = False"
     return [*begins, begun, f"while not {ended}:", *indent(rounds, unit)]
 
 

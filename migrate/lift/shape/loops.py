@@ -10,6 +10,7 @@ import ast
 import re
 
 from ...facts.nodes import walk
+from ...facts.operands import negated
 from ...facts.script import Facts, once_a_file
 from ..loaders import counts_with_bar, is_progress, iterates_loader
 from ..nodes import is_call_of, walk_here
@@ -32,7 +33,7 @@ def count_whiles(facts: Facts) -> str | None:
     lines = [f"{by}for _ in itertools.count():"]
     inner = facts.text.margin(loop.body[0])
     if not (isinstance(loop.test, ast.Constant) and loop.test.value):
-        lines += [f"{inner}if not ({facts.text.get(loop.test)}):", f"{inner}{inner[len(by) :] or '    '}break"]
+        lines += [f"{inner}if {negated(facts.text.get(loop.test))}:", f"{inner}{inner[len(by) :] or '    '}break"]
     edits = Edits(facts)
     head_ends = facts.text.line_of(facts.text.span(loop.test)[1])
     if facts.text.line_of(facts.text.span(loop.body[0])[0]) <= head_ends or inner.strip():
@@ -54,11 +55,31 @@ def end_whiles(facts: Facts) -> str | None:
     if isinstance(loop.test, ast.Constant) and loop.test.value:
         lines = [counting, *indent(body, unit)]
     else:
-        asks = [f"if not ({test}):", *indent(["break"], unit)]
-        lines = [f"if {test}:", *indent([counting, *indent([*body, *asks], unit)], unit)]
+        asks = [f"if {negated(test)}:", *indent(["break"], unit)]
+        lines = [counting, *indent([*body, *asks], unit)]
+        if not _holds_at_first(facts, loop):
+            lines = [f"if {test}:", *indent(lines, unit)]
     edits = Edits(facts)
     edits.replace_lines(loop.lineno, loop.end_lineno or loop.lineno, indent(lines, facts.text.margin(loop)))
     return with_import(edits.done(), "itertools")
+
+
+def _holds_at_first(facts: Facts, loop: ast.While) -> bool:
+    """`done = False` right above `while not done:`, other assignments between them or none."""
+    negative = isinstance(loop.test, ast.UnaryOp) and isinstance(loop.test.op, ast.Not)
+    asked = loop.test.operand if negative else loop.test  # type: ignore[attr-defined]
+    holder = facts.scopes.parents[loop]
+    block = next(
+        b for f in ("body", "orelse", "finalbody", "handlers") if loop in (b := getattr(holder, f, None) or [])
+    )
+    for s in reversed(block[: block.index(loop)]):
+        if not isinstance(s, ast.Assign) or any(isinstance(n, ast.Call) for n in walk(s)):
+            return False
+        if [ast.unparse(t) for t in s.targets] == [ast.unparse(asked)] and isinstance(s.value, ast.Constant):
+            return bool(s.value.value) is not negative
+        if any(isinstance(n, ast.Name) and ast.unparse(n) == ast.unparse(asked) for t in s.targets for n in walk(t)):
+            return False
+    return False
 
 
 def _over_batches(facts: Facts, loop: ast.For) -> bool:

@@ -93,3 +93,29 @@ UNCHANGED = {
 @pytest.mark.parametrize("text", UNCHANGED.values(), ids=UNCHANGED.keys())
 def test_unchanged(text):
     assert end_whiles(Facts("import torch\n" + text)) is None
+
+
+BEGINS = STEPS.replace("while step < 12:", "while ASKS:").replace(
+    "        if step >= 12:\n", "        if step >= 12:\n            DOES\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("asks", "begins", "does"),
+    [("not done", "done = False", "done = True"), ("more", "more = True\nbest = 9", "more = False")],
+)
+def test_what_the_line_above_says_is_not_asked_again(asks, begins, does):
+    text = BEGINS.replace("ASKS", asks).replace("DOES", does).replace("step = 0\n", f"step = 0\n{begins}\n")
+    result = check_same(text, "module")
+    assert f"if {asks}:" not in result and "not (not" not in result
+    assert ("if self.done:" if asks == "not done" else "if not self.more:") in result
+
+
+@pytest.mark.parametrize(
+    "begins", ["done = len(xs) > 99", "done = False\nprint(step)", "done = False\ndone = step > 9"]
+)
+def test_what_it_does_not_say_is(begins):
+    text = (
+        BEGINS.replace("ASKS", "not done").replace("DOES", "done = True").replace("step = 0\n", f"step = 0\n{begins}\n")
+    )
+    assert "if not done:" in check_same(text, "module")

@@ -23,14 +23,16 @@ from .restored_shuffle import (
     by_branch,
     by_other_than_processes,
     by_training,
+    is_always_there,
     restored,
     said_by,
 )
-from .rewrites import change_call, change_dict, else_only, first_gone, source
-from .sampler_arguments import SAMPLER, draws_all
+from .rewrites import body_only, change_call, change_dict, else_only, first_gone, source
+from .sampler_arguments import SAMPLER, chosen_by_hand, draws_all
 from .sampler_classes import class_changes
+from .sampler_data import why_not, without_false
 from .sampler_entries import WHY, entry_changes, told_off, without
-from .sampler_uses import Use, is_none, is_text, use_of, uses_of_attribute, uses_of_name
+from .sampler_uses import LOADER, Use, is_none, is_text, use_of, uses_of_attribute, uses_of_name
 
 
 class RemoveSamplers(Codemod):
@@ -39,12 +41,14 @@ class RemoveSamplers(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
-        self._some_kept = False
+        self._kept: set[ast.Call] = set()
         self._settled: set[ast.AST] = set()  # branches that become those of one process
         if self._told_not_to(facts):
             return
         made = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) == SAMPLER and not draws_all(c)]
-        handled: set[ast.Call] = set()
+        handled: set[ast.Call] = {c for c in made if chosen_by_hand(c)}
+        for c in handled:
+            self._tell(facts, c, f"`{facts.short(c)}` draws a share that is chosen here, and {WHY}: it stays")
         for branch in facts.walk(ast.If):
             yield from self._other_branch(facts, branch, handled)
         any_gone = facts.samplers_gone
@@ -53,12 +57,12 @@ class RemoveSamplers(Codemod):
                 continue
             use = use_of(facts, call)
             handled.update(use.made)
-            changes = list(self._changes(facts, use)) if not use.other else []
-            kept = not changes
-            if kept:
-                changes = [self._of_one(facts, c, use) for c in use.made]
-            any_gone = any_gone or not kept
-            self._some_kept = self._some_kept or kept
+            why = why_not(facts, use) if not use.other else ""
+            changes = list(self._changes(facts, use)) if not (use.other or why) else []
+            any_gone = any_gone or bool(changes)
+            if not changes:
+                self._kept.update(use.made)
+                changes = [self._of_one(facts, c, use, why) for c in use.made]
             yield from changes
         if facts.by_hand:
             for change in self._without_one(facts, handled):
@@ -70,17 +74,19 @@ class RemoveSamplers(Codemod):
         handed: list[tuple[ast.AST, str]] = []
         yield from class_changes(self, facts, handed)
         for node, says in handed:
-            line, column, _, _ = facts.text.key(node)
-            self.left.append(Note(line, column + 1, self.code, f"{says}, {WHY}"))
+            self._tell(facts, node, f"{says}, {WHY}")
+
+    def _tell(self, facts: Facts, node: ast.AST, says: str) -> None:
+        line, column, _, _ = facts.text.key(node)
+        self.left.append(Note(line, column + 1, self.code, says))
 
     def _tell_of_own(self, facts: Facts) -> None:
         """A sampler class of the script's own that takes every n-th sample: what that means, only its author knows."""
         for c in own_samplers(facts.walk(ast.ClassDef)):
             for call in facts.walk(ast.Call):
                 if isinstance(call.func, ast.Name) and call.func.id == c.name and not is_of_one(call):
-                    line, column, _, _ = facts.text.key(call)
                     says = f"`{c.name}` divides the samples by rank itself, and {WHY}: they would be divided twice"
-                    self.left.append(Note(line, column + 1, self.code, says))
+                    self._tell(facts, call, says)
 
     def _without_one(self, facts: Facts, handled: set[ast.Call]) -> Iterator[Change]:
         """`sampler = None`, where the branch that made one was that of several processes."""
@@ -99,14 +105,15 @@ class RemoveSamplers(Codemod):
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
 
-    def _of_one(self, facts: Facts, call: ast.Call, use: Use) -> Change:
+    def _of_one(self, facts: Facts, call: ast.Call, use: Use, why: str) -> Change:
         """A sampler that stays draws every sample: nobody divides the data twice, and it needs no process group."""
-        line, column, _, _ = facts.text.key(call)
         where = f" (`{facts.short(use.other[0])}` on line {use.other[0].lineno})" if use.other else ""
         kept = f"DistributedSampler kept: it is used for more than a DataLoader{where}"
-        if not use.other and (len({said_by(facts, c) for c in use.made}) > 1 or by_other_than_processes(facts, use)):
+        if why:
+            kept = f"DistributedSampler kept: {why}"
+        elif not use.other and (len({said_by(facts, c) for c in use.made}) > 1 or by_other_than_processes(facts, use)):
             kept = "DistributedSampler kept: whether it shuffles depends on the branch"
-        self.left.append(Note(line, column + 1, self.code, f"{kept}; it draws every sample, {WHY}"))
+        self._tell(facts, call, f"{kept}; it draws every sample, {WHY}")
         dropped = tuple(a for n, i in (("num_replicas", 1), ("rank", 2)) if (a := argument_at(call, n, i)) is not None)
         rewrite = change_call(_SAMPLER_PARAMETERS, set(), {"num_replicas": "1", "rank": "0"})
         return Change(
@@ -187,7 +194,7 @@ class RemoveSamplers(Codemod):
         if any(t not in gone_tests and not any(t in set(walk(g.test)) for g in guards) for t in use.tests):
             for t in use.tests:
                 if t not in gone_tests and not any(t in set(walk(g.test)) for g in guards):
-                    yield self._told_test(facts, t)
+                    yield self._told_test(facts, t, use)
         for g in guards:
             yield Change(
                 g, self.edit(facts, g, f"`if {facts.short(g.test)}:` removed with set_epoch: {WHY}"), None, (g,)
@@ -231,6 +238,8 @@ class RemoveSamplers(Codemod):
             drops = {"sampler"} | ({"shuffle"} if given is not None and not keep and new is None else set())
             rewrite = change_call(_LOADER_PARAMETERS, drops, values)
         yield Change(holder, self.edit(facts, read, says), rewrite, gone)
+        if new and new != "False":
+            yield from without_false(self, facts, holder)
 
     def _is_of_phase(self, facts: Facts, use: Use, said: set[str | None], shuffle: str | None) -> bool:
         """Whether a phase decides on a sampler that shuffles, and `shuffle=` cannot say that again."""
@@ -268,11 +277,21 @@ class RemoveSamplers(Codemod):
         for e in use.epochs:
             yield Change(e, self.edit(facts, e, f"`{facts.short(e)}` removed: {WHY}"), None, (e,))
 
-    def _told_test(self, facts: Facts, test: ast.expr) -> Change:
-        """`sampler is None` elsewhere: there is none now."""
-        positive = isinstance(test, ast.UnaryOp) or (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is))
-        says = f"`{facts.short(test)}` is {positive} now: {WHY}"
-        return Change(test, self.edit(facts, test, says), source(str(positive)), (test,))
+    def _told_test(self, facts: Facts, test: ast.expr, use: Use) -> Change:
+        """`sampler is None` elsewhere: there is none now, or there always was one."""
+        asks_for_none = isinstance(test, ast.UnaryOp) or (
+            isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is)
+        )
+        of_kind = isinstance(test, ast.Call)
+        holds = asks_for_none is not (is_always_there(facts, use) and not of_kind)
+        says = f"`{facts.short(test)}` is {holds} now: {WHY}"
+        branch = facts.scopes.parents.get(test)
+        if not isinstance(branch, ast.If) or facts.text.is_elif(branch):
+            return Change(test, self.edit(facts, test, says), source(str(holds)), (test,))
+        if not holds and not branch.orelse:
+            return Change(branch, self.edit(facts, test, says), None, (branch,))
+        left = branch.orelse if holds else branch.body
+        return Change(branch, self.edit(facts, test, says), body_only if holds else first_gone, (test, *left))
 
     def _guards(self, facts: Facts, use: Use) -> list[ast.If]:
         """The branches in which there is nothing but set_epoch."""
@@ -300,9 +319,28 @@ class RemoveSamplers(Codemod):
             alone = isinstance(up, ast.If) and up.body == [holder] and not up.orelse and only_asks(facts.names, up.test)
             node = up if alone else holder
             assert node is not None
-            if self._some_kept and isinstance(up, ast.If) and re.search(r"hasattr|isinstance", ast.unparse(up.test)):
+            if self._has_own(facts, f.value.value):
+                continue
+            if self._kept and isinstance(up, ast.If) and re.search(r"hasattr|isinstance", ast.unparse(up.test)):
                 continue  # it asks which sampler it has
             yield Change(node, self.edit(facts, node, f"`{facts.short(holder)}` removed: {WHY}"), None, (node,))
+
+    def _has_own(self, facts: Facts, loader: ast.expr) -> bool:
+        """Whether a loader is made here with a sampler that stays and may have epochs: kept, or of another class."""
+        made = [c for c in _values(facts, loader) if isinstance(c, ast.Call)]
+        given = [argument_at(c, "sampler", 3) for c in made if facts.names.resolve(c.func) == LOADER]
+        samplers = [v for g in given if g is not None for v in _values(facts, g) if isinstance(v, ast.Call)]
+        names = {facts.names.resolve(c.func) for c in samplers if c not in self._kept}
+        own = any(n is None or not n.startswith("torch.utils.data.") for n in names) and SAMPLER not in names
+        return own or any(c in self._kept for c in samplers)
+
+
+def _values(facts: Facts, node: ast.expr) -> list[ast.expr]:
+    """What a name is given by assignments; a value itself."""
+    if not isinstance(node, ast.Name):
+        return [node]
+    scope = facts.scopes.scope_of(node).lookup(node.id)
+    return (facts.devices.assigned(node.id, scope) or []) if scope is not None else []
 
 
 _SAMPLER_PARAMETERS = ("dataset", "num_replicas", "rank", "shuffle", "seed", "drop_last")

@@ -12,7 +12,10 @@ from ..facts.operands import negated
 from ..facts.script import Facts
 from .sampler_uses import Use
 
-EVALUATES = re.compile(r"(^|[^a-z])(val|valid|validation|test|eval|evaluation|dev|predict|inference)([^a-z]|$)")
+EVALUATES = re.compile(
+    r"(^|[^a-z])(val|valid|validation|test|testing|eval|evaluate|evaluation|dev|predict|inference)"
+    r"(set|data|dataset|loader|dataloader|dl|ds)?([^a-z]|$)"
+)
 
 # conditions that ask for the phase or the data: `if is_train:`; not for the processes: `if train and distributed:`
 OF_DATA = re.compile(
@@ -52,7 +55,7 @@ def restored(
     if given is None:
         return new, False
     tests = {n for n in walk(given) if n in use.tests}
-    if not isinstance(given, ast.Constant) and _is_always_there(facts, use):
+    if not isinstance(given, ast.Constant) and is_always_there(facts, use):
         gone.update(tests)
         return new, True  # what it says is False: a DataLoader refuses to shuffle beside a sampler
     known = without_sampler(given, use.tests)
@@ -67,7 +70,7 @@ def restored(
     return (facts.text.get(given), False) if said is None or for_evaluation else (new, False)
 
 
-def _is_always_there(facts: Facts, use: Use) -> bool:
+def is_always_there(facts: Facts, use: Use) -> bool:
     """Whether no condition decides on the sampler, so that `sampler is None` never held."""
     above = (up for call in use.made for up in facts.scopes.ancestors(call))
     return not use.alternatives and not any(isinstance(up, ast.If | ast.IfExp) for up in above)
@@ -124,19 +127,42 @@ def by_other_than_processes(facts: Facts, use: Use) -> bool:
 
 
 def by_phase(facts: Facts, holder: ast.AST) -> str | None:
-    """The source of `shuffle=` in `{x: DataLoader(...) for x in ["train", "val"]}`: what evaluates keeps its order."""
+    """The source of `shuffle=` in `{x: DataLoader(...) for x in ["train", "val"]}`: what evaluates keeps its order.
+
+    The same in `for x, d in (("train", a), ("val", b)):`, and in a function that is called with the phase.
+    """
     for up in facts.scopes.ancestors(holder):
         for loop in getattr(up, "generators", [up] if isinstance(up, ast.For) else []):
-            values = [getattr(e, "value", None) for e in getattr(loop.iter, "elts", ())]
-            phases = [v for v in values if isinstance(v, str)]
-            if not isinstance(loop.target, ast.Name) or not phases or len(phases) < len(values):
-                continue
-            shuffled = [p for p in phases if not EVALUATES.search(p.lower())]
-            if len(shuffled) < len(phases):
-                several = f"{loop.target.id} in ({', '.join(map(repr, shuffled))})"
-                one = f"{loop.target.id} == {shuffled[0]!r}" if shuffled else None
-                return several if len(shuffled) > 1 else one
+            columns = [(loop.target, getattr(loop.iter, "elts", ()))]
+            if isinstance(loop.target, ast.Tuple) and all(isinstance(row, ast.Tuple) for _, r in columns for row in r):
+                rows = [row.elts for row in columns[0][1]]
+                columns = list(zip(loop.target.elts, zip(*rows, strict=False), strict=False))
+            for target, values in columns:
+                if isinstance(target, ast.Name) and (said := _of_phases(target.id, values)) is not None:
+                    return said or None
+        if isinstance(up, ast.FunctionDef):
+            scope = facts.scopes.by_node[up]
+            for name in (n for n in scope.params if OF_DATA.search(n) and n not in scope.stores):
+                given = [*(facts.devices.given(scope, name) or ())]
+                if (said := _of_phases(name, given)) is not None:
+                    return said or None
+            break
     return "True"
+
+
+def _of_phases(name: str, values: Sequence[ast.expr]) -> str | None:
+    """When a name that has these values is that of training; "" where never, None where they tell no phases apart."""
+    said = [getattr(v, "value", None) for v in values]
+    if said and all(isinstance(v, bool) for v in said) and len(set(said)) > 1:
+        if re.match(r"(is_?)?train(ing)?$|shuffle$", name):
+            return name
+        return f"not {name}" if EVALUATES.search(name.lower()) else None
+    phases = [v for v in dict.fromkeys(said) if isinstance(v, str)]
+    shuffled = [p for p in phases if not EVALUATES.search(p.lower())]
+    if not said or not all(isinstance(v, str) for v in said) or len(shuffled) == len(phases):
+        return None
+    several = f"{name} in ({', '.join(map(repr, shuffled))})"
+    return several if len(shuffled) > 1 else f"{name} == {shuffled[0]!r}" if shuffled else ""
 
 
 def _stays_as_it_is(facts: Facts, test: ast.expr) -> bool:
@@ -173,7 +199,8 @@ def for_one_process(facts: Facts, use: Use, given: ast.expr) -> str | None:
             known[ast.unparse(test)] = False
     if not any(ast.unparse(n) in known for n in walk(given) if isinstance(n, ast.expr)):
         return None
-    return ast.unparse(_Known(known).visit(ast.parse(ast.unparse(given), mode="eval").body))
+    left = ast.unparse(_Known(known).visit(ast.parse(ast.unparse(given), mode="eval").body))
+    return next((facts.text.get(n) for n in walk(given) if isinstance(n, ast.expr) and ast.unparse(n) == left), left)
 
 
 class _Known(ast.NodeTransformer):

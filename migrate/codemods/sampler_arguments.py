@@ -18,6 +18,12 @@ def draws_all(call: ast.Call) -> bool:
     return [getattr(replicas, "value", None), getattr(rank, "value", None)] == [1, 0]
 
 
+def chosen_by_hand(call: ast.Call) -> bool:
+    """Whether it draws a share that the script chose, whatever process it is: `num_replicas=10, rank=3`."""
+    rank = argument_at(call, "rank", 2)
+    return isinstance(rank, ast.Constant) and type(rank.value) is int and rank.value > 0
+
+
 def reads_in_function(facts: Facts, read: ast.expr) -> list[ast.expr] | None:
     """The reads of the parameter that an argument is for; None where it is no argument of a plain function of this
     file, or where the parameter may be another thing than None and DistributedSamplers.

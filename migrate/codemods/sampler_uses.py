@@ -203,8 +203,8 @@ def _reaches_loader(facts: Facts, made: ast.AST) -> bool:
     if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name):
         scope = facts.scopes.scope_of(up.targets[0]).lookup(up.targets[0].id)
         reads = list(facts.scopes.reads(up.targets[0].id, scope)) if scope is not None else []
-        return any(_spread_into_loader(facts, r) is not None for r in reads)
-    return _spread_into_loader(facts, made) is not None
+        return any(spread_into_loader(facts, r) is not None for r in reads)
+    return spread_into_loader(facts, made) is not None
 
 
 def _is_entry(s: ast.Assign) -> bool:
@@ -231,14 +231,14 @@ def loaders_of(facts: Facts, held: ast.expr) -> list[ast.Call]:
         up = facts.scopes.parents.get(read)
         if isinstance(up, ast.Subscript) and isinstance(up.ctx, ast.Store):
             continue
-        call = _spread_into_loader(facts, read)
+        call = spread_into_loader(facts, read)
         if call is None:
             return []
         found.append(call)
     return found
 
 
-def _spread_into_loader(facts: Facts, node: ast.AST) -> ast.Call | None:
+def spread_into_loader(facts: Facts, node: ast.AST) -> ast.Call | None:
     k = facts.scopes.parents.get(node)
     call = facts.scopes.parents.get(k) if isinstance(k, ast.keyword) and k.arg is None else None
     return call if isinstance(call, ast.Call) and facts.names.resolve(call.func) == LOADER else None

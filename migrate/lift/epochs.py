@@ -34,7 +34,7 @@ def max_epochs(facts: Facts, recipe: Recipe) -> str:
 def _adds(bound: ast.BinOp) -> int | None:
     """1 of `n + 1`."""
     added = isinstance(bound.op, ast.Add) and isinstance(bound.right, ast.Constant)
-    return bound.right.value if added and type(bound.right.value) is int else None  # type: ignore[attr-defined,return-value]
+    return bound.right.value if added and type(bound.right.value) is int else None  # type: ignore[attr-defined]
 
 
 def epoch_expression(first: str | None) -> str:

@@ -76,7 +76,7 @@ def count_from_there(facts: Facts) -> str | None:
     counted = loop.iter.args[0] if isinstance(loop.iter, ast.Call) and is_progress(facts, loop.iter) else loop.iter
     ranged = isinstance(counted, ast.Call) and facts.text.get(counted.func) == "range" and not counted.keywords
     bounds = counted.args if isinstance(counted, ast.Call) and ranged else []
-    alone = len(loop.body) > 1 and loop.lineno < added.lineno == added.end_lineno < loop.body[1].lineno
+    alone = len(loop.body) > 1 and loop.lineno < added.lineno == (added.end_lineno or 0) < loop.body[1].lineno
     same = facts.text.get(added.target) == facts.text.get(loop.target) and isinstance(loop.target, ast.Name)
     if not (alone and same and 1 <= len(bounds) <= 2 and type(getattr(added.value, "value", None)) is int):
         return None

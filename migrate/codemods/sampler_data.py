@@ -1,0 +1,128 @@
+"""T4: what a sampler and its DataLoader have to agree on before one of them can go: the data, and who shuffles."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..facts.arguments import argument_at
+from ..facts.nodes import walk
+from ..facts.script import Facts
+from .base import Change, Codemod
+from .restored_shuffle import said_by
+from .rewrites import change_call, change_dict
+from .sampler_uses import LOADER, Use, is_text, loaders_of, spread_into_loader
+
+TOLD = "`shuffle=False` removed: a DataLoader that had a sampler shuffles by itself"
+
+
+def why_not(facts: Facts, use: Use) -> str:
+    """Why a sampler that is used for DataLoaders alone stays; nothing where it can go."""
+    drawn = [d for call in use.made if (d := argument_at(call, "dataset", 0)) is not None]
+    for loader in _loaders(facts, use):
+        own = argument_at(loader, "dataset", 0)
+        if own is not None and drawn and not any(_is_same(facts, data, own) for data in drawn):
+            return f"it is of `{facts.short(drawn[0])}`, its DataLoader of `{facts.short(own)}`"
+    for call in use.made:
+        given = argument_at(call, "shuffle", 3)
+        if given is not None and said_by(facts, call) is not None and _changes(facts, given):
+            return f"`{facts.short(given)}` has another value later"
+    return ""
+
+
+def _loaders(facts: Facts, use: Use) -> list[ast.Call]:
+    found: list[ast.Call] = []
+    for holder in holders(facts, use):
+        if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Subscript):
+            found += loaders_of(facts, holder.targets[0].value)
+        elif isinstance(holder, ast.Call) and facts.names.resolve(holder.func) == LOADER:
+            found.append(holder)
+        else:
+            spread = (spread_into_loader(facts, n) for n in (holder, *_reads_of(facts, holder)))
+            found += [c for c in spread if c is not None]
+    return found
+
+
+def holders(facts: Facts, use: Use) -> list[ast.AST]:
+    """The calls, dictionaries and entries that the sampler is given to."""
+    ups = [facts.scopes.parents[r] for r in use.handed]
+    return [facts.scopes.parents[up] if isinstance(up, ast.keyword) else up for up in ups]
+
+
+def _reads_of(facts: Facts, made: ast.AST) -> list[ast.Name]:
+    """Where the name of what is made is read."""
+    up = facts.scopes.parents.get(made)
+    target = up.targets[0] if isinstance(up, ast.Assign) and len(up.targets) == 1 else None
+    scope = facts.scopes.scope_of(target).lookup(target.id) if isinstance(target, ast.Name) else None
+    return list(facts.scopes.reads(target.id, scope)) if scope is not None else []  # type: ignore[union-attr]
+
+
+# -- the data --------------------------------------------------------------------------------------------------
+
+
+def _is_same(facts: Facts, data: ast.expr, own: ast.expr) -> bool:
+    """Whether both name one thing, as far as names tell: what another function calls its own is not known."""
+    one, other = _named(facts, data), _named(facts, own)
+    if ast.unparse(one) == ast.unparse(other):
+        return True
+    return facts.scopes.scope_of(data) is not facts.scopes.scope_of(own)
+
+
+def _named(facts: Facts, node: ast.expr, depth: int = 0) -> ast.expr:
+    """What a name or an attribute that is assigned once is another name of; itself where it is of nothing."""
+    stores: list[ast.AST] = []
+    if isinstance(node, ast.Name):
+        scope = facts.scopes.scope_of(node).lookup(node.id)
+        stores = list(scope.stores.get(node.id, ())) if scope is not None and node.id not in scope.params else []
+    elif isinstance(node, ast.Attribute):
+        same = [a for a in facts.attributes.get(node.attr, ()) if not isinstance(a.ctx, ast.Load)]
+        stores = [a for a in same if ast.unparse(a) == ast.unparse(node)]
+    up = facts.scopes.parents.get(stores[0]) if len(stores) == 1 else None
+    value = up.value if isinstance(up, ast.Assign) and len(up.targets) == 1 else None
+    if isinstance(value, ast.Name | ast.Attribute | ast.Subscript) and depth < 4:
+        return _named(facts, value, depth + 1)
+    return node
+
+
+def _changes(facts: Facts, given: ast.expr) -> bool:
+    """Whether a name in an expression is given its value in several places."""
+    for n in walk(given):
+        scope = facts.scopes.scope_of(n).lookup(n.id) if isinstance(n, ast.Name) else None
+        if scope is not None and len(scope.stores.get(n.id, ())) + (n.id in scope.params) > 1:  # type: ignore[attr-defined]
+            return True
+    return False
+
+
+# -- who shuffles ----------------------------------------------------------------------------------------------
+
+
+def without_false(codemod: Codemod, facts: Facts, holder: ast.AST) -> Iterator[Change]:
+    """`shuffle=False` that other keywords of the same DataLoader bring along goes: it said so beside the sampler."""
+    for made in _beside(facts, holder):
+        keys = zip(made.keys, made.values, strict=True) if isinstance(made, ast.Dict) else ()
+        off = [v for k, v in keys if is_text(k, "shuffle")]
+        off += [k.value for k in getattr(made, "keywords", ()) if k.arg == "shuffle"]
+        if off and all(isinstance(v, ast.Constant) and v.value is False for v in off):
+            rewrite = change_dict({"shuffle"}, {}) if isinstance(made, ast.Dict) else change_call((), {"shuffle"}, {})
+            yield Change(made, codemod.edit(facts, off[0], TOLD), rewrite, tuple(off))
+
+
+def _beside(facts: Facts, holder: ast.AST) -> list[ast.expr]:
+    """The displays whose keywords come to those of a holder: `{..., **others}` and `d.update(others)`."""
+    spread: list[ast.expr] = []
+    loaders = (spread_into_loader(facts, n) for n in (holder, *_reads_of(facts, holder)))
+    for made in (holder, *(c for c in loaders if c is not None)):
+        spread += [k.value for k in getattr(made, "keywords", ()) if k.arg is None]
+        if isinstance(made, ast.Dict):
+            spread += [v for k, v in zip(made.keys, made.values, strict=True) if k is None]
+    for read in _reads_of(facts, holder):
+        f = facts.scopes.parents[read]
+        call = facts.scopes.parents[f] if isinstance(f, ast.Attribute) and f.attr == "update" else None
+        spread += [call, *call.args] if isinstance(call, ast.Call) else []
+    return [d for s in spread for d in ([s] if not isinstance(s, ast.Name) else _displays(facts, s))]
+
+
+def _displays(facts: Facts, name: ast.Name) -> list[ast.expr]:
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    values = facts.devices.assigned(name.id, scope) if scope is not None else None
+    return [v for v in values or () if isinstance(v, ast.Dict) or getattr(getattr(v, "func", None), "id", "") == "dict"]

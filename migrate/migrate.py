@@ -9,6 +9,7 @@ from dataclasses import replace
 from .codemods.amp_in_modules import AmpInModules
 from .codemods.base import Change, Codemod, NotFound, apply
 from .codemods.every import BY_CODE, outermost, plan_all, seen
+from .codemods.inline_movers import InlineMovers
 from .codemods.keep_loop import KeepLoop
 from .codemods.mend_async import mend
 from .codemods.old_idioms import DataZero
@@ -230,6 +231,19 @@ def _talks_otherwise(facts: Facts, original: Facts) -> Note | None:
 
 
 def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Result:
+    changes = list(InlineMovers().plan(facts)) if options.wants(InlineMovers.code) else []
+    if changes:
+        moved = facts.after(apply(facts, changes))
+        result = _by_plan(moved, options, is_script, kept)
+        if result.plan != "loop":  # there the function places what it is given, as it did
+            line = line_map(moved.text.text, facts.text.text)
+            result.edits[:] = [*(c.edit for c in changes), *(replace(e, line=line(e.line)) for e in result.edits)]
+            result.attention[:] = [replace(n, line=line(n.line)) for n in result.attention]
+            return result
+    return _by_plan(facts, options, is_script, kept)
+
+
+def _by_plan(facts: Facts, options: Options, is_script: bool, kept: bool) -> Result:
     trains = _trains(facts) and not facts.classes.run_by_trainer  # there the Trainer has the loop
     if trains and is_script and options.plan != "loop" and options.wants("PTM700"):
         try:

@@ -29,6 +29,7 @@ from .rewrites import (
     unwrap,
 )
 
+Mover = ast.FunctionDef | ast.Lambda
 WHY = "the runtime places batches and modules"
 
 
@@ -37,16 +38,19 @@ class RemoveDeviceCalls(Codemod):
     name = "remove-device-calls"
 
     def __init__(self) -> None:
-        self.helpers: dict[ast.FunctionDef, list[ast.Call]] = {}
+        self.helpers: dict[Mover, list[ast.Call]] = {}
         self._helped: set[ast.Call] = set()
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         gone: set[ast.AST] = set(facts.buffered)
-        self.helpers = {f: calls for f in facts.walk(ast.FunctionDef) if (calls := self._calls_of_helper(facts, f))}
+        movers: list[Mover] = [*facts.walk(ast.FunctionDef), *facts.walk(ast.Lambda)]
+        self.helpers = {f: calls for f in movers if (calls := self._calls_of_helper(facts, f))}
         self._helped = {call for calls in self.helpers.values() for call in calls}
         for f in self.helpers:
-            gone.update(walk(f))
-            yield Change(f, self.edit(facts, f, f"{f.name}() removed: it only moved its argument; {WHY}"), None, (f,))
+            s = facts.scopes.statement_of(f)
+            gone.update(walk(s))
+            says = f"{facts.classes.name_of(f)}() removed: it only moved its argument; {WHY}"
+            yield Change(s, self.edit(facts, s, says), None, (s,))
         for statement in facts.walk(ast.Assign):
             if statement not in gone and self._moves_to_itself(facts, statement):
                 gone.update(walk(statement))
@@ -73,13 +77,14 @@ class RemoveDeviceCalls(Codemod):
             if call not in gone:
                 yield from self._call(facts, call)
 
-    def _calls_of_helper(self, facts: Facts, f: ast.FunctionDef) -> list[ast.Call]:
+    def _calls_of_helper(self, facts: Facts, f: Mover) -> list[ast.Call]:
         """The calls of a function that gives its first argument back, moved: `def to_gpu(x): return x.cuda()`."""
         parameters = [*f.args.posonlyargs, *f.args.args]
         if not parameters or f.args.vararg or f.args.kwarg or facts.is_library:
             return []
         x = parameters[0].arg
-        body = [s for s in f.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+        block = f.body if isinstance(f, ast.FunctionDef) else [ast.Return(f.body)]
+        body = [s for s in block if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
         if not body:
             return []
         *before, last = body
@@ -89,7 +94,7 @@ class RemoveDeviceCalls(Codemod):
             return []
         if not before and _is(last.value, x):
             return []
-        uses = facts.devices.uses_of_function(f)
+        uses = facts.classes.uses_of(f) if facts.classes.holder(f) is None else [f]
         calls = [u for u in uses if isinstance(u, ast.Call)]
         plain = all(
             len(c.args) > 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
 
 def entry(holder: ast.expr, key: str) -> ast.expr | None:
     """What a dictionary display, or `dict(...)`, has under a key."""
@@ -15,7 +17,7 @@ def entry(holder: ast.expr, key: str) -> ast.expr | None:
     return None
 
 
-def default_of(f: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> ast.expr | None:
+def default_of(f: Function, name: str) -> ast.expr | None:
     a = f.args
     positional = [*a.posonlyargs, *a.args]
     for arg, default in zip(reversed(positional), reversed(a.defaults), strict=False):
@@ -27,7 +29,7 @@ def default_of(f: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> ast.expr
     return None
 
 
-def argument(call: ast.Call, f: ast.FunctionDef, name: str, bound: bool = False) -> ast.expr | None:
+def argument(call: ast.Call, f: Function, name: str, bound: bool = False) -> ast.expr | None:
     """The expression that a call passes for a parameter by position or keyword, None when it leaves the default.
 
     `bound`: the first parameter is the object's own, which no call passes.

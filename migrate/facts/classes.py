@@ -131,6 +131,29 @@ class Classes:
                     found.add(method)
         return found
 
+    def uses_of(self, f: ast.AST) -> list[ast.AST]:
+        """The calls of a function, of a method those by `self` in its class, and names that are handed on as values."""
+        c, name = self.holder(f), getattr(f, "name", "")
+        if c is not None:
+            own = [a for a in self.facts.attributes.get(name, ()) if _is_self(a, name)]
+            return [self._used(a) for a in own if c in self.facts.scopes.ancestors(a)]
+        if isinstance(f, ast.FunctionDef):
+            return self.facts.devices.uses_of_function(f)
+        name, scope = self.name_of(f), self.facts.scopes.scope_of(f)
+        if not name or scope.is_class or len(scope.stores[name]) > 1:
+            return [f]
+        return [self._used(read) for read in self.facts.scopes.reads(name, scope)]
+
+    def name_of(self, f: ast.AST) -> str:
+        """What a function, or a lambda that is given a name, is called; nothing for any other lambda."""
+        s = self.facts.scopes.parents.get(f)
+        target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
+        return getattr(f, "name", "") or getattr(target, "id", "")
+
+    def _used(self, read: ast.expr) -> ast.AST:
+        up = self.facts.scopes.parents.get(read)
+        return up if isinstance(up, ast.Call) and up.func is read else read
+
     def _asks_above(self, call: ast.Call, name: str) -> bool:
         func = call.func
         if name == "forward" and isinstance(func, ast.Name):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from .arguments import argument
 from .drawn import makers
 from .loops import LOADER_NAME, LOOPS, MODEL_NAME
 from .nodes import walk
@@ -44,6 +45,7 @@ class Placed:
         self._cuts = 0  # how often a name was asked for while its value was being found
         self._known: dict[tuple[ast.expr, int, bool], bool] = {}
         self._giving: dict[ast.AST, bool] = {}
+        self._given_made: dict[tuple[ast.AST, str], bool] = {}
         self._by_apex = {ast.unparse(c.args[0]) for c in facts.walk(ast.Call) if c.args and self._is_apex(c)}
         self._streams = [w for w in facts.walk(ast.With) if any(self._is_stream(i.context_expr) for i in w.items)]
 
@@ -234,6 +236,8 @@ class Placed:
             call = self.facts.scopes.parents.get(scope.node)
             if isinstance(call, ast.Call) and ast.unparse(call.func) == "map" and call.args[0] is scope.node:
                 return all(self._iterated(a) for a in call.args[1:])
+        if scope is not None and self.is_given_made(node.id, scope):
+            return False
         if scope is None or (node.id in scope.params and node.id not in scope.stores):
             return True
         key = (id(scope), node.id)
@@ -245,6 +249,23 @@ class Placed:
             return self._used_as_module(node.id, scope) or all(self._given(s) for s in self._reaching(node, scope))
         finally:
             self._asked.discard(key)
+
+    def is_given_made(self, name: str, scope: Scope) -> bool:
+        """Whether a function of the file gets tensors by a parameter that the script makes, beside others that the
+        runtime places, or for its training: its move is theirs.
+        """
+        f = scope.node
+        if name not in scope.params or not isinstance(f, ast.FunctionDef | ast.Lambda):
+            return False
+        if (f, name) not in self._given_made:
+            self._given_made[f, name] = False  # while it is found: a function may hand on what it is given
+            bound = self.facts.classes.holder(f) is not None
+            uses = [u for u in self.facts.classes.uses_of(f) if f not in self.facts.scopes.ancestors(u)]
+            given = [argument(u, f, name, bound) if isinstance(u, ast.Call) else None for u in uses]
+            made = [v is not None and self.facts.tensors.made(v) for v in given]
+            trains = "backward" in self.facts.attributes or bool(self.facts.classes.run_by_trainer)
+            self._given_made[f, name] = any(made) and (trains or not all(made))
+        return self._given_made[f, name]
 
     def _reaching(self, node: ast.Name, scope: Scope) -> list[ast.AST]:
         """The bindings of a name that a read may see: not those below it in a loop that binds the name itself."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,8 @@ from .migrate import already_migrated, migrate_text, what_is_there
 from .report import Edit, FileReport, Note
 from .result import Options, Result
 from .sources import Imports, followed, python_files
+
+IMPORTS_TRAINER = re.compile(rb"ptmigrate\.runtime import (\([^)]*|[^(\n]*)\bTrainer\b")
 
 
 @dataclass
@@ -287,7 +290,7 @@ def _kept_projects(files: list[tuple[Path, Path, bool]], imports: Imports) -> se
 
 def _is_lifted(data: bytes) -> bool:
     """Whether the loop of a script became a Trainer's in an earlier run: it needs that of no other file."""
-    return b"ptmigrate.runtime import" in data and b"Runtime.shared()" not in data
+    return IMPORTS_TRAINER.search(data) is not None and b"Runtime.shared()" not in data
 
 
 def _bytes(path: Path) -> bytes:

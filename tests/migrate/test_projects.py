@@ -195,6 +195,21 @@ def test_nor_one_of_a_script_whose_loop_was_kept(tmp_path):
     assert not any(m.report.changed for m in migrate_all(collect([tmp_path / "train.py"]), Options()))
 
 
+def test_nor_one_of_a_script_whose_loop_was_kept_in_another_file(tmp_path):
+    mask = "import torch\n\n\nclass Mask:\n    def __init__(self, scores, device='cpu'):\n"
+    mask += "        self.mask = torch.ones(4, scores.shape[-1], dtype=torch.bool).to(device).triu(1)\n"
+    loop = "import torch\nfrom mask import Mask\n\n\nclass Task:\n    def train(self, net, loader):\n"
+    loop += "        for x in loader:\n            x = x.cuda()\n            net(x).backward()\n"
+    other = "from task import Task\nTask().train(None, [])\n"  # reads what trains: it stays there
+    script = "import torch\nfrom task import Task\nimport other\n\nprint(1)\nTask().train(torch.nn.Linear(2, 1), [])\n"
+    write(tmp_path, **{"train.py": script, "task.py": loop, "other.py": other, "mask.py": mask})
+    done = migrate_all(collect([tmp_path / "train.py"]), Options())
+    assert done[0].report.plan == "loop" and "import rank_zero_print" in done[0].result.text
+    for m in done:
+        m.path.write_bytes(m.data)
+    assert not any(m.report.changed for m in migrate_all(collect([tmp_path / "train.py"]), Options()))
+
+
 LIFTED = """
 import torch
 from net import Net

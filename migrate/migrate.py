@@ -67,7 +67,7 @@ def migrate_text(
 
 
 def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewhere: Elsewhere | None) -> Result:
-    facts, mended, first = _mended(text, options)
+    facts, mended, first, seen_first = _mended(text, options)
     facts.checkpoint, facts.ours = frozenset(options.checkpoint), options.framework == "ptmigrate"
     if elsewhere is not None:
         _know(facts, elsewhere)
@@ -94,7 +94,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
             back = line_map(facts.text.text, mended)
             result.edits[:] = [*branches, *(replace(e, line=back(e.line)) for e in result.edits)]
             result.attention[:] = [*notes, *(replace(n, line=back(n.line)) for n in result.attention)]
-        result.edits[:0] = first
+        result.edits[:0], result.attention[:0] = first, seen_first
         if result.plan == "none" and result.edits:
             result.plan = "definitions"
         if options.framework == "lightning":
@@ -112,15 +112,18 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         return _with_left_over(Result(text, "refused", [], notes), Facts(text), options)
 
 
-def _mended(text: str, options: Options) -> tuple[Facts, str, list[Edit]]:
+def _mended(text: str, options: Options) -> tuple[Facts, str, list[Edit], list[Note]]:
     """The file with what all others are to find in today's form: each on the line that it had."""
     mended, told = mend(text)
-    facts = Facts(mended)
+    facts, notes = Facts(mended), list[Note]()
     for kind, word in FIRST:
-        if options.wants(kind.code) and word in mended and (changes := list(kind().plan(facts))):
+        codemod = kind()
+        changes = list(codemod.plan(facts)) if options.wants(kind.code) and word in mended else []
+        notes += codemod.notes(facts) if options.wants(kind.code) and word in mended else ()
+        if changes:
             mended = apply(facts, changes)
             facts, told = Facts(mended), [*told, *(c.edit for c in changes)]
-    return facts, mended, told
+    return facts, mended, told, notes
 
 
 def _without_unread(result: Result, original: Facts, after: Facts, options: Options, is_script: bool) -> Facts:

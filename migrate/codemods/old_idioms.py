@@ -12,7 +12,7 @@ from typing import Any
 
 from ..facts.arguments import argument_at, default_of
 from ..facts.nodes import walk
-from ..facts.plain import VARIABLE, is_bare_variable
+from ..facts.plain import VARIABLE, is_bare_variable, is_new
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
@@ -22,6 +22,7 @@ from .rewrites import change_call, source, take_argument
 SCALAR_NAME = re.compile(r"loss|err|cost|(^|_)(acc|accuracy|norm|kl|nll|correct|total)")
 REDUCES = {"sum", "mean", "norm", "item", "max", "min"}
 MOVES = {"cpu", "cuda", "detach", "float", "double"}
+COPIES = {"cpu", "numpy", "detach"}
 GIVES_LOSS = re.compile(r"loss$|cross_entropy|criterion|(^|_)crit($|_)|_loss_?f(n|unc)")
 # losses and their parameters by place
 LOSSES = {
@@ -110,7 +111,8 @@ class RemoveVariables(Codemod):
         if place is None or any(k.arg not in ("data", "volatile", "requires_grad") for k in call.keywords):
             return
         parts = (call.func, *call.args[1:], *(k for i, k in enumerate(call.keywords) if call.args or i != of))
-        yield Change(call, self.edit(facts, call, says), _detached(place, facts, wants), parts)
+        keeps = is_new(facts, call.args[0] if call.args else call.keywords[place].value)
+        yield Change(call, self.edit(facts, call, says), _detached(place, facts, wants, keeps), parts)
 
     def _only_itself(self, facts: Facts, s: ast.Assign) -> bool:
         """`x = Variable(x)`, `x, y = Variable(x), Variable(y)`."""
@@ -137,17 +139,26 @@ class DataZero(Codemod):
     name = "data-zero"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
+        self.left: list[Note] = []
         strings = InStrings(facts, self)
         for sub in facts.walk(ast.Subscript):
             if not self._reads_scalar(facts, sub):
                 continue
-            assert isinstance(sub.value, ast.Attribute)
+            owner = _owner(sub.value)
             if facts.in_formatted_string(sub):
-                strings.add(sub, f"{ast.unparse(sub.value.value)}.item()")
+                strings.add(sub, f"{ast.unparse(owner)}.item()")
+                continue
+            if owner.end_lineno != sub.end_lineno:  # all that is told later has the line that it had
+                line, column, _, _ = facts.text.key(sub)
+                says = f"`{facts.short(sub)}` is `.item()` today: write it on one line"
+                self.left.append(Note(line, column + 1, self.code, says))
                 continue
             says = f"`{facts.short(sub)}` became `.item()`: a loss has no dimension to index"
-            yield Change(sub, self.edit(facts, sub, says), _item, (sub.slice,))
+            yield Change(sub, self.edit(facts, sub, says), source(f"{facts.text.get(owner)}.item()"), (sub.slice,))
         yield from strings.changes("a loss has no dimension to index")
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self.left
 
     def _reads_scalar(self, facts: Facts, sub: ast.Subscript) -> bool:
         """`loss.data[0]`; not `x.data[0]`, which may be a row, nor what is asked for as a tensor is."""
@@ -156,12 +167,9 @@ class DataZero(Codemod):
             return False  # `loss.data[0].item()`
         if not (isinstance(sub.ctx, ast.Load) and isinstance(sub.slice, ast.Constant) and sub.slice.value == 0):
             return False
-        data = sub.value
-        if not (isinstance(data, ast.Attribute) and data.attr == "data"):
+        if type(sub.slice.value) is not int or not any(_is_data(n) for n in _links(sub.value)):
             return False
-        if type(sub.slice.value) is not int:
-            return False
-        return self._is_scalar(data.value)
+        return self._is_scalar(_owner(sub.value)) and not _is_each(facts, _owner(sub.value))
 
     def _is_scalar(self, owner: ast.expr) -> bool:
         """What has the name of a loss, or is given by one: `losses["G"]`, `F.nll_loss(a, b)`, `out.sum()`."""
@@ -276,18 +284,37 @@ def _parameters(full: str) -> tuple[str, ...]:
     return ()
 
 
-def _item(original: Any, updated: Any) -> Any:
-    import libcst as cst
+def _links(node: ast.expr) -> Iterator[ast.expr]:
+    """`loss.data.cpu().numpy()`, and what stands before each of `numpy()`, `cpu()` and `data`."""
+    yield node
+    while _is_data(node) or (isinstance(node, ast.Call) and not node.args and not node.keywords):
+        f = node.func if isinstance(node, ast.Call) else node
+        if not isinstance(f, ast.Attribute) or (f is not node and f.attr not in COPIES):
+            return
+        node = f.value
+        yield node
 
-    owner = updated.value
-    return cst.Call(
-        owner.with_changes(attr=cst.Name("item"), lpar=[], rpar=[]),
-        lpar=updated.lpar,
-        rpar=updated.rpar,
-    )
+
+def _owner(node: ast.expr) -> ast.expr:
+    """What is indexed, without `.data` and what copies it for that: of `loss.cpu().data` the loss on the CPU."""
+    return node.value if isinstance(node, ast.Attribute) else [*_links(node)][-1]
 
 
-def _detached(place: int, facts: Facts, value: ast.expr | None) -> Any:
+def _is_data(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "data"
+
+
+def _is_each(facts: Facts, owner: ast.expr) -> bool:
+    """`losses = F.nll_loss(a, b, reduction="none")`, or by a criterion that is made so: a number for each sample."""
+    scope = facts.scopes.scope_of(owner).lookup(owner.id) if isinstance(owner, ast.Name) else None
+    made = facts.devices.assigned(owner.id, scope) if scope is not None else None  # type: ignore[attr-defined]
+    if any(isinstance(v, ast.Call) and _is_each(facts, v.func) for v in made or ()):
+        return True
+    keywords = [k for v in made or () if isinstance(v, ast.Call) for k in v.keywords]
+    return any(k.arg in ("reduce", "reduction") and getattr(k.value, "value", 0) in (False, "none") for k in keywords)
+
+
+def _detached(place: int, facts: Facts, value: ast.expr | None, is_new: bool) -> Any:
     """`Variable(x, requires_grad=True)`: another name of the same numbers, with no graph behind it."""
 
     def rewrite(original: Any, updated: Any) -> Any:
@@ -297,7 +324,7 @@ def _detached(place: int, facts: Facts, value: ast.expr | None) -> Any:
         simple = isinstance(inner, cst.Name | cst.Attribute | cst.Call | cst.Subscript) or inner.lpar
         if not simple:
             inner = inner.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-        new: cst.BaseExpression = cst.Call(cst.Attribute(inner, cst.Name("detach")))
+        new: Any = inner if is_new else cst.Call(cst.Attribute(inner, cst.Name("detach")))
         if value is not None and getattr(value, "value", None) is not False:
             given = (
                 []
@@ -305,6 +332,6 @@ def _detached(place: int, facts: Facts, value: ast.expr | None) -> Any:
                 else [cst.Arg(cst.parse_expression(facts.text.get(value)))]
             )
             new = cst.Call(cst.Attribute(new, cst.Name("requires_grad_")), given)
-        return new.with_changes(lpar=updated.lpar, rpar=updated.rpar)
+        return new.with_changes(lpar=[*updated.lpar, *new.lpar], rpar=[*new.rpar, *updated.rpar])
 
     return rewrite

@@ -54,6 +54,10 @@ class TensorTypes(Codemod):
         for a in facts.walk(ast.Attribute):
             if a not in inside and _cuda_type(facts, a):
                 yield from self._used(facts, a, a.attr)
+        for text in facts.walk(ast.Constant):  # x.type("torch.cuda.FloatTensor")
+            up = facts.scopes.parents.get(text)
+            if text not in inside and isinstance(up, ast.Call) and _is_type(up) and _cuda_type(facts, text):
+                yield from self._used(facts, text, str(text.value).rpartition(".")[2])
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left

@@ -28,17 +28,38 @@ def is_data(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         if full == VARIABLE:
             return not any(k.arg == "requires_grad" for k in node.keywords) and len(node.args) == 1
         if full is not None:
-            return (full in MAKES_TENSORS and full != "torch.load") or full in LIKE
+            makes = (full in MAKES_TENSORS and full != "torch.load") or full in LIKE
+            return makes and not any(k.arg == "requires_grad" for k in node.keywords)
+        if _is_type(facts, node.func):
+            return True
         if isinstance(node.func, ast.Attribute) and node.func.attr in KEEPS:
             return is_data(facts, node.func.value, depth + 1)
         return False
-    if isinstance(node, ast.Subscript | ast.Attribute):
-        return (isinstance(node, ast.Subscript) or node.attr == "data") and is_data(facts, node.value, depth + 1)
+    if isinstance(node, ast.Attribute):  # `x.data` of any tensor
+        return node.attr == "data" and not (isinstance(node.value, ast.Name) and node.value.id == "self")
+    if isinstance(node, ast.Subscript):
+        return is_data(facts, node.value, depth + 1)
     if isinstance(node, ast.IfExp):
         return is_data(facts, node.body, depth + 1) and is_data(facts, node.orelse, depth + 1)
     if isinstance(node, ast.Name):
         return _name(facts, node, depth)
     return False
+
+
+def _is_type(facts: Facts, func: ast.expr) -> bool:
+    """`Tensor` that is only ever given types: `torch.cuda.FloatTensor if cuda else torch.FloatTensor`."""
+    scope = facts.scopes.scope_of(func).lookup(func.id) if isinstance(func, ast.Name) else None
+    made = facts.devices.assigned(func.id, scope) if scope is not None else None  # type: ignore[attr-defined]
+    values = [part for v in made or () for part in ([v.body, v.orelse] if isinstance(v, ast.IfExp) else [v])]
+    return bool(values) and all((facts.names.resolve(v) or "").endswith("Tensor") for v in values)
+
+
+def is_new(facts: Facts, node: ast.expr) -> bool:
+    """Whether a tensor is made right there, and known by no other name: `torch.zeros(3).cuda()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in KEEPS:
+        node = node.func.value
+    full = facts.names.resolve(node.func) if isinstance(node, ast.Call) else None
+    return full in {*MAKES_TENSORS, *LIKE} - {"torch.load", "torch.as_tensor"} and is_data(facts, node)
 
 
 def _name(facts: Facts, node: ast.Name, depth: int) -> bool:

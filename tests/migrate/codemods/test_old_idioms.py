@@ -14,7 +14,14 @@ HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\nfr
         ("z = Variable(torch.zeros(3))", "z = torch.zeros(3)"),
         ("z = torch.autograd.Variable(torch.zeros(3), requires_grad=False)", "z = torch.zeros(3)"),
         ("x = f()\nz = torch.autograd.Variable(x, requires_grad=False)", "x = f()\nz = x.detach()"),
-        ("z = Variable(torch.zeros(3), requires_grad=True)", "z = torch.zeros(3).detach().requires_grad_()"),
+        ("z = Variable(torch.zeros(3), requires_grad=True)", "z = torch.zeros(3).requires_grad_()"),
+        ("z = Variable(torch.as_tensor(x), requires_grad=True)", "z = torch.as_tensor(x).detach().requires_grad_()"),
+        ("z = Variable(torch.zeros(3, requires_grad=True))", "z = torch.zeros(3, requires_grad=True).detach()"),
+        ("h = Variable(h.data)", "h = h.data"),
+        ("Tensor = torch.FloatTensor if on else torch.FloatTensor\nz = Variable(Tensor(3).fill_(1.0))", "Tensor = torch.FloatTensor if on else torch.FloatTensor\nz = Tensor(3).fill_(1.0)"),
+        ("print(loss.data.cpu().numpy()[0], loss.cpu().data.numpy()[0], loss.data.cpu()[0])", "print(loss.item(), loss.item(), loss.item())"),
+        ("print(crit(a, b).data.numpy()[0] * 2)", "print(crit(a, b).item() * 2)"),
+        ("print(f'{loss.data.cpu().numpy()[0]:.3f}')", "print(f'{loss.item():.3f}')"),
         ("z = Variable(x, requires_grad=grad)", "z = x.detach().requires_grad_(grad)"),
         ("z = Variable(a + b)", "z = (a + b).detach()"),
         ("def f(x):\n    return Variable(x)", "def f(x):\n    return x.detach()"),
@@ -78,6 +85,14 @@ def test_todays_form(before, after):
         "print(rows['a'].data[0], losses[1:].data[0], rows[0].data[0])",
         "x = F.nll_loss(a, b, reduction='none').data[0]",
         "x = model(a).data[0]",
+        "loss = F.nll_loss(a, b, reduction='none')\nx = loss.data[0]",
+        "loss = F.nll_loss(a, b, reduction='none')\nx = loss.data.cpu().numpy()[0]",
+        "crit = nn.NLLLoss(reduction='none')\nlosses = crit(a, b)\nx = losses.data[0]",
+        "x = loss.detach().cpu().numpy()[0]",
+        "x = loss.data.cpu().numpy()[0][1]",
+        "x = loss.data.cpu(3).numpy()[0]",
+        "x = out.data.cpu().numpy()[0]",
+        "loss.data.cpu().numpy()[0] = 3",
         "d[0].data",
         "class Variable:\n    pass\nv = Variable()",
         "from mine import Variable\nv = Variable(x)",
@@ -106,6 +121,10 @@ def test_todays_form(before, after):
 )
 def test_unchanged(source):
     check_unchanged(HEAD + source + "\n")
+
+
+def test_one_over_several_lines_is_told():
+    check_unchanged(HEAD + "x = (loss.data  # of the batch\n     .cpu().numpy()[0])\n", ["PTM604 line 5: "], "PTM604")
 
 
 def test_a_gpu_by_default_is_told():

@@ -18,6 +18,10 @@ CHOICE = "Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor\n"
             "Tensor = torch.FloatTensor\ndef f(x):\n    return (x > 0).to(torch.float32)",
         ),
         (
+            "def f(x):\n    return x.type('torch.cuda.FloatTensor')",
+            "def f(x):\n    return x.to(torch.float32)",
+        ),
+        (
             "def f(x):\n    return x.view(-1)[torch.cuda.LongTensor([1, 0])]",
             "def f(x):\n    return x.view(-1)[torch.LongTensor([1, 0]).to(x.device)]",
         ),

@@ -16,6 +16,7 @@ from ..facts.floats import is_floating
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.plain import VARIABLE
+from ..facts.plain_lists import in_plain_list
 from ..facts.script import Facts
 from ..facts.unplaced import meets_unplaced
 from ..facts.uses import uses
@@ -53,6 +54,10 @@ class PlaceLikeInputs(Codemod):
             if (full is None or full in MAKES_TENSORS | LIKE) and _spreads_device(facts, call):
                 if not facts.placed.is_registered(call):
                     self._tell(facts, call)
+            elif _is_listed(facts, call, receiver):
+                self._tell(
+                    facts, call, "it does not move from a plain list or dictionary: nn.ModuleList, nn.ModuleDict"
+                )
             elif receiver is not None and not facts.placed.by_runtime(receiver):
                 yield from self._moved(facts, call, receiver)
             elif full in MAKES_TENSORS | LIKE:
@@ -192,16 +197,9 @@ class PlaceLikeInputs(Codemod):
         reads = (n for n in walk(f) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load))
         return bool(names) and any(leaves(facts, n, compared) for n in reads)
 
-    def _tell(self, facts: Facts, call: ast.Call) -> None:
+    def _tell(self, facts: Facts, call: ast.Call, why: str = "nothing here shows which it should be") -> None:
         line, column, _, _ = facts.text.key(call)
-        self.left.append(
-            Note(
-                line,
-                column + 1,
-                self.code,
-                f"`{facts.short(call)}` names a device: nothing here shows which it should be",
-            )
-        )
+        self.left.append(Note(line, column + 1, self.code, f"`{facts.short(call)}` names a device: {why}"))
 
     # -- where -----------------------------------------------------------------------------------------------
 
@@ -334,6 +332,16 @@ def _spreads_device(facts: Facts, call: ast.Call) -> bool:
         if any(facts.devices.says_where(e) and not facts.devices.is_host(e) for e in where):
             return True
     return False
+
+
+def _is_listed(facts: Facts, call: ast.Call, receiver: ast.expr | None) -> bool:
+    """`self.layers = [nn.Linear(2, 2).cuda()]`, or with `device=`: the module that has the list leaves it behind."""
+    made = call if receiver is None else receiver
+    if not (isinstance(made, ast.Call) and facts.placed.is_module(made)):
+        return False
+    given = next((k.value for k in call.keywords if k.arg == "device"), None)
+    says_where = receiver is not None or (given is not None and facts.devices.is_device(given))
+    return says_where and in_plain_list(facts, made)
 
 
 def _moves_with(facts: Facts, call: ast.Call) -> bool:

@@ -138,7 +138,9 @@ class RemoveDeviceCalls(Codemod):
 
     def _made_there(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
         """`nn.Linear(3, 4, device=device)`: a module that is made on a device is placed all the same."""
-        if not facts.placed.is_module(call) or not (facts.names.resolve(call.func) or "").startswith("torch.nn."):
+        if not (facts.placed.is_module(call) and facts.placed.by_runtime(call)) or not (
+            facts.names.resolve(call.func) or ""
+        ).startswith("torch.nn."):
             return
         for i, k in enumerate(call.keywords):
             if k.arg == "device" and facts.devices.is_device(k.value):

@@ -12,6 +12,7 @@ from .arguments import argument
 from .drawn import makers
 from .loops import LOADER_NAME, LOOPS, MODEL_NAME
 from .nodes import walk
+from .plain_lists import in_plain_list
 from .scopes import Scope
 from .unplaced import meets_unplaced
 
@@ -151,11 +152,10 @@ class Placed:
                 if _draws(call):
                     return self._is_drawn(call, call.func.value)
                 return self.by_runtime(call.func.value) or any(self.by_runtime(a) for a in call.args)
-            return self.is_module(call) or any(self.by_runtime(a) for a in call.args)
-        if full in MAKES_TENSORS or full.startswith("numpy."):
+        elif full in MAKES_TENSORS or full.startswith("numpy."):
             return False
         if self.is_module(call):
-            return True
+            return not in_plain_list(self.facts, call)
         return any(self.by_runtime(a) for a in call.args)
 
     def _is_drawn(self, call: ast.Call, iterator: ast.expr) -> bool:

@@ -504,3 +504,37 @@ def test_a_state_goes_where_the_cell_is():
 def test_what_asks_a_variable_for_its_gradient_is_no_tensor():
     source = "import torch\nfrom torch.autograd import Variable\n\n\ndef make(x, grad):\n    a = Variable(x, grad)\n"
     check_unchanged(source + "    return a, torch.from_numpy(x).cuda()\n", ["PTM104 line 7"], select="PTM104")
+
+
+LISTS = [
+    "self.layers = [nn.Linear(2, 2).cuda() for _ in range(3)]",
+    'self.heads = {"a": nn.Linear(2, 2).to("cuda")}',
+    "self.pair = (nn.Linear(2, 2).cuda(), 1)",
+    'self.layers = [nn.Linear(2, 2, device="cuda")]',
+    "self.layers = []\n        self.layers.append(nn.Linear(2, 2).cuda())",
+    "layers = [nn.Linear(2, 2).cuda()]\n        self.layers = layers",
+]
+
+
+@pytest.mark.parametrize("kept", LISTS)
+def test_modules_in_plain_lists_do_not_move_with_the_one_that_has_them(kept):
+    source = f"import torch\nfrom torch import nn\nclass A(nn.Module):\n    def __init__(self):\n        {kept}\n"
+    result = check_unchanged(source)
+    assert [n.code for n in result.attention] == ["PTM104"] and "nn.ModuleList" in result.attention[0].message
+
+
+REGISTERED = [
+    "self.layers = nn.ModuleList([nn.Linear(2, 2){}])",
+    'self.heads = nn.ModuleDict({{"a": nn.Linear(2, 2){}}})',
+    "self.layers = nn.Sequential(*[nn.Linear(2, 2){} for _ in range(3)])",
+    "layers = []\n        layers.append(nn.Linear(2, 2){})\n        self.layers = nn.Sequential(*layers)",
+    "self.layers = [nn.Linear(2, 2){}]\n        self.all = nn.ModuleList(self.layers)",
+    'self.layers = [nn.Linear(2, 2){}]\n        self.add_module("0", self.layers[0])',
+    "self.a, self.b = nn.Linear(2, 2){}, 1",
+]
+
+
+@pytest.mark.parametrize("kept", REGISTERED)
+def test_modules_that_are_registered_do(kept):
+    source = "import torch\nfrom torch import nn\nclass A(nn.Module):\n    def __init__(self):\n        " + kept + "\n"
+    check(source.format(".cuda()"), source.format(""), attention=[])

@@ -29,6 +29,7 @@ from ..facts.handles import statements_of
 from ..facts.operands import ATOM, closed
 from ..facts.script import Facts
 from ..report import Note
+from ._addresses import demanded, only_for_addresses
 from .base import Change, Codemod, assigns_itself
 from .in_strings import InStrings
 from .rewrites import body_only, source, statement, take_argument, take_branch, take_value
@@ -75,6 +76,9 @@ class PlainProcess(Codemod):
         for change in self._statements(facts, found):
             removed.add(change.node)
             yield change
+        for s in only_for_addresses(facts, {s for s in removed if _meets(facts, found, s)}):
+            removed.add(s)
+            yield Change(s, self.edit(facts, s, f"`{facts.short(s)}` removed: {WHY}"), None, (s,))
         yield from self._gathers(facts, found)
         yield from self._empty_functions(facts, removed)
         yield from self._values(facts, found, removed)
@@ -233,9 +237,12 @@ class PlainProcess(Codemod):
 
     def _empty_functions(self, facts: Facts, removed: set[ast.AST]) -> Iterator[Change]:
         """`setup()` and `cleanup()` that have nothing left to do go with their calls."""
+        around = {up for s in removed for up in facts.scopes.ancestors(s)}
         for f in facts.walk(ast.FunctionDef):
             body = [s for s in f.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
-            if not body or not all(_is_out(facts, s, removed) for s in body) or facts.is_library:
+            if f not in around or facts.is_library:
+                continue
+            if not all(_is_out(facts, s, removed) for s in body):
                 continue
             uses = facts.devices.uses_of_function(f)
             holders = [facts.scopes.parents.get(u) for u in uses]
@@ -254,6 +261,10 @@ class PlainProcess(Codemod):
             says = f"`{facts.short(node)}` is {value} in a plain script: {WHY}"
             yield Change(node, self.edit(facts, node, says), source(value), tuple(ast.iter_child_nodes(node)))
         shown = {node for node, _ in found.constants()}
+        for node in demanded(facts):
+            if not any(up in removed for up in facts.scopes.ancestors(node)):
+                says = "an error where the cluster's own launcher does not start the script"
+                self._tell(facts, node, f"`{facts.short(node)}`: {says}")
         for call, full in found.full.items():
             if full == "torch.distributed.get_backend" and call not in shown:
                 self._tell(facts, call, f"`{facts.short(call)}` asks a group that there is only once a Trainer runs")
@@ -285,6 +296,14 @@ class PlainProcess(Codemod):
             yield Change(call, self.edit(facts, call, says), source(new))
 
 
+def _meets(facts: Facts, found: Distribution, s: ast.AST) -> bool:
+    """Whether a statement says where the processes meet."""
+    if isinstance(s, ast.Assign):
+        return found.sets_environment(s)
+    call = s.value if isinstance(s, ast.Expr) else None
+    return isinstance(call, ast.Call) and found.full.get(call) == "torch.distributed.init_process_group"
+
+
 def _whose(found: Distribution, wrapper: ast.AST) -> str:
     if isinstance(wrapper, ast.Call) and found.full.get(wrapper) in CONVERTERS:
         return "the Trainer's sync_batchnorm= does it"
@@ -294,7 +313,7 @@ def _whose(found: Distribution, wrapper: ast.AST) -> str:
 
 def _is_out(facts: Facts, s: ast.stmt, removed: set[ast.AST]) -> bool:
     """Whether a statement goes, or nothing is left in it."""
-    if s in removed:
+    if s in removed or isinstance(s, ast.Pass):
         return True
     if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and len(s.targets) == 1:
         return only_asks(facts.names, _inner(s.value)) and _is_unread(facts, s.targets[0], removed)

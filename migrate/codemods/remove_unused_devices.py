@@ -181,11 +181,11 @@ class RemoveUnusedDevices(Codemod):
                 yield Change(loop, self.edit(facts, loop, says), None, (loop,))
         blocks: list[ast.With | ast.Try] = [*facts.walk(ast.With), *facts.walk(ast.Try)]
         for block in blocks:
-            if block not in gone and _is_empty(block.body, gone) and _only_wraps(facts, block, gone):
+            if block not in gone and _is_empty(facts, block.body, gone) and _only_wraps(facts, block, gone):
                 says = f"`{_opening(facts, block)}:` removed: nothing is left in it"
                 yield Change(block, self.edit(facts, block, says), None, (block,))
         for node in facts.walk(ast.If):
-            if node in gone or not _is_empty([*node.body, *node.orelse], gone):
+            if node in gone or not _is_empty(facts, [*node.body, *node.orelse], gone):
                 continue
             if only_asks(facts.names, node.test):
                 parent = facts.scopes.parents.get(node)
@@ -195,9 +195,15 @@ class RemoveUnusedDevices(Codemod):
                 yield Change(node, self.edit(facts, node, says), None, (node,))
 
 
-def _is_empty(block: list[ast.stmt], gone: set[ast.AST]) -> bool:
-    """Whether what stood there is gone; a `pass` beside it is nothing."""
-    return any(s in gone for s in block) and all(s in gone or isinstance(s, ast.Pass) for s in block)
+def _is_empty(facts: Facts, block: list[ast.stmt], gone: set[ast.AST]) -> bool:
+    """Whether what stood there is gone, in branches there too; a `pass` beside it is nothing."""
+
+    def is_nothing(s: ast.stmt) -> bool:
+        if isinstance(s, ast.If) and s not in gone:
+            return only_asks(facts.names, s.test) and all(map(is_nothing, (*s.body, *s.orelse)))
+        return s in gone or isinstance(s, ast.Pass)
+
+    return all(map(is_nothing, block)) and any(n in gone for s in block for n in walk(s))
 
 
 def _only_wraps(facts: Facts, block: ast.With | ast.Try, gone: set[ast.AST]) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ..facts.arrays import on_host
 from ..facts.batch_operations import LOSS
 from ..facts.nodes import walk
 from ..facts.script import Facts
@@ -53,7 +54,7 @@ class DetachTotals(Codemod):
             if not (isinstance(f, ast.Attribute) and f.attr == "item" and not call.args and not call.keywords):
                 continue
             hot = facts.loops.hot(call) if call not in self.settled else None
-            if hot is not None and not hot.guarded and hot.kind == "trains":
+            if hot is not None and not hot.guarded and hot.kind == "trains" and not on_host(facts, f.value):
                 line, column, _, _ = facts.text.key(call)
                 says = f"`{facts.short(call)}` at every step of the loop on line {hot.line}: `.detach()` would not wait"
                 yield Note(line, column + 1, self.code, says)
@@ -119,6 +120,8 @@ class DetachTotals(Codemod):
                     values = call.args[0].values
                 for v in values:
                     if _is_item(v) and facts.loops.hot(v) is not None and not facts.in_formatted_string(v):
+                        if on_host(facts, v.func.value):  # type: ignore[attr-defined]
+                            continue
                         self.settled.add(v)
                         says = f"`{facts.short(v)}` became `.detach()`: what is logged is read when it is written"
                         yield Change(v, self.edit(facts, v, says), _detached("int"))
@@ -164,7 +167,7 @@ def _total(facts: Facts, a: ast.AugAssign) -> Total | None:
     if not _is_item(value):
         return None
     assert isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
-    kind = _kind(facts, value.func.value)
+    kind = _kind(facts, value.func.value) if not on_host(facts, value.func.value) else None
     if kind is None or (kind == "int" and value is not a.value):
         return None
     return Total(a, value, kind)

@@ -91,6 +91,26 @@ def test_what_a_step_logs_is_not_read_at_once():
     check(head + step.format("loss.item()"), head + step.format("loss.detach()"), select="PTM301")
 
 
+@pytest.mark.parametrize(
+    "item",
+    [
+        "(out.argmax(1).cpu().numpy() == y.numpy()).sum().item()",
+        "(right == y.numpy()).sum().item()",
+        "np.mean(loss_parts).item()",
+        "loss_np.item()",
+        "loss.detach().cpu().numpy().item()",
+        "metrics.log_loss(a, b).item()",
+    ],
+)
+def test_what_numpy_has_made_is_no_tensor(item):
+    head = "import numpy as np\nfrom sklearn import metrics\nimport pytorch_lightning as pl\n"
+    given = "loss_np, n = np.mean(out), 3\nright = out.argmax(1).cpu().numpy()\n"
+    check_unchanged(head + loop(given + f"total += {item}"), [], select="PTM301")
+    step = f"class N(pl.LightningModule):\n    def training_step(self, b, i):\n        {given.splitlines()[0]}\n"
+    step += f"        {given.splitlines()[1]}\n        self.log('l', {item})\n"
+    check_unchanged(head + step, [], select="PTM301")
+
+
 def test_the_sums_are_the_same_bit_for_bit():
     source = (
         HEAD

@@ -1,0 +1,55 @@
+"""What the host has already: numbers and arrays of numpy and its like, which have `.item()` as tensors do."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .script import Facts
+
+LIBRARIES = {"numpy", "sklearn", "scipy", "pandas", "skimage", "cv2", "PIL", "math", "statistics", "random", "cupy"}
+GIVE = {"numpy", "tolist", "item"}
+
+
+def on_host(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
+    """Whether a value shows itself to be no tensor: `np.mean(x)`, `out.cpu().numpy().sum()`, a name given one."""
+    if depth > 6:
+        return False
+    if isinstance(node, ast.Call):
+        full = facts.names.resolve(node.func)
+        if full is not None:
+            return full.partition(".")[0] in LIBRARIES
+        return isinstance(node.func, ast.Attribute) and (
+            node.func.attr in GIVE or on_host(facts, node.func.value, depth + 1)
+        )
+    if isinstance(node, ast.Name):
+        return any(on_host(facts, v, depth + 1) for v in _given(facts, node))
+    return any(on_host(facts, part, depth + 1) for part in _parts(node))
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """What decides what an expression is: both sides of an operation, what is indexed."""
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        return [node.value]
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.UnaryOp):
+        return [node.operand]
+    return [node.body, node.orelse] if isinstance(node, ast.IfExp) else []
+
+
+def _given(facts: Facts, name: ast.Name) -> Iterator[ast.expr]:
+    """What assignments give a name, each in its place."""
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    for store in scope.stores.get(name.id, ()) if scope is not None else ():
+        up = facts.scopes.parents.get(store)
+        s = facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else up
+        value = s.value if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign) else None
+        if isinstance(up, ast.Tuple) and isinstance(value, ast.Tuple) and len(value.elts) == len(up.elts):
+            yield value.elts[up.elts.index(store)]  # type: ignore[arg-type]
+        elif value is not None and not isinstance(up, ast.Tuple):
+            yield value

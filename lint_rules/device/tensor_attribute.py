@@ -15,6 +15,7 @@ from .tensor_in_forward import FACTORIES, LEGACY
 CHAIN = {
     "float", "long", "half", "double", "view", "reshape", "unsqueeze", "squeeze", "transpose", "t", "expand", "repeat",
     "clone", "contiguous", "permute", "cuda", "to", "flatten", "exp", "log", "sqrt", "pow", "cumsum", "int", "bool",
+    "requires_grad_",
 }  # fmt: skip
 
 MOVED_BY_TRAINER = ("example_input_array",)  # https://lightning.ai/docs/pytorch/stable/common/lightning_module.html

@@ -1,4 +1,4 @@
-"""T3, several at once: `self.mean, self.std = torch.zeros(3), torch.ones(3)`."""
+"""T3, several at once: `self.mean, self.std = torch.zeros(3), torch.ones(3)`, `self.a = self.b = torch.ones(2)`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from ._apart import apart, is_own, parts
 
 def tensors_of(facts: Facts, s: ast.stmt) -> dict[str, ast.expr]:
     """The attributes of self that a statement of several gives tensors made there."""
+    if isinstance(s, ast.Assign) and len(s.targets) > 1:
+        plain = all(isinstance(t, ast.Name) or is_own(t) for t in s.targets)
+        alike = plain and facts.tensors.is_tensor(s.value)
+        return {t.attr: s.value for t in s.targets if isinstance(t, ast.Attribute)} if alike else {}
     own = [(t, v) for t, v in parts(facts, s) if is_own(t)]
     return {t.attr: v for t, v in own if isinstance(t, ast.Attribute) and facts.tensors.is_tensor(v)}
 
@@ -22,12 +26,36 @@ def registered(names: set[str]) -> Any:
         import libcst as cst
 
         name = target.attr.value if isinstance(target, cst.Attribute) else None
-        if name not in names:
-            return None
-        register = cst.Attribute(cst.Name("self"), cst.Name("register_buffer"))
-        return cst.Expr(cst.Call(register, [cst.Arg(cst.SimpleString(f'"{name}"')), cst.Arg(value)]))
+        return _register(name, value) if name in names else None
 
     return apart(made)
+
+
+def registered_each(original: Any, updated: Any) -> Any:
+    """`a = self.b = self.c = value` with what it gives attributes as buffers, all of one value."""
+    import libcst as cst
+
+    targets = [t.target for t in updated.targets]
+    names = [t for t in targets if isinstance(t, cst.Name)]
+    own = [t for t in targets if isinstance(t, cst.Attribute)]
+    value, statements = updated.value, []
+    if names:
+        statements.append(updated.with_changes(targets=[cst.AssignTarget(n) for n in names]))
+        value = names[0]
+    for target in own:
+        statements.append(_register(target.attr.value, value))
+        value = value if names else own[0]
+    end = cst.Semicolon(whitespace_after=cst.SimpleWhitespace(" "))
+    statements = [one.with_changes(semicolon=end) for one in statements]
+    statements[-1] = statements[-1].with_changes(semicolon=updated.semicolon)
+    return cst.FlattenSentinel(statements)
+
+
+def _register(name: str, value: Any) -> Any:
+    import libcst as cst
+
+    register = cst.Attribute(cst.Name("self"), cst.Name("register_buffer"))
+    return cst.Expr(cst.Call(register, [cst.Arg(cst.SimpleString(f'"{name}"')), cst.Arg(value)]))
 
 
 def is_parameter(facts: Facts, value: ast.expr | None) -> bool:

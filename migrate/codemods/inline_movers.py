@@ -32,7 +32,8 @@ class InlineMovers(Codemod):
     name = "inline-movers"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
-        for f in (*facts.walk(ast.FunctionDef), *facts.walk(ast.Lambda)):
+        movers: list[Mover] = [*facts.walk(ast.FunctionDef), *facts.walk(ast.Lambda)]
+        for f in movers:
             place = _place(facts, f)
             if place is None:
                 continue
@@ -52,7 +53,7 @@ class InlineMovers(Codemod):
 
 def _place(facts: Facts, f: Mover) -> ast.expr | None:
     """Where a function brings the tensor that it is given first, and does nothing else to it; None for any other."""
-    body = f.body if isinstance(f, ast.FunctionDef) else [ast.Return(f.body)]
+    body: list[ast.stmt] = f.body if isinstance(f, ast.FunctionDef) else [ast.Return(f.body)]
     x, asked = _given(facts, f), isinstance(f, ast.FunctionDef) and bool(f.decorator_list)
     if x is None or asked or len(body) > LONGEST or f.args.vararg or f.args.kwarg:
         return None

@@ -14,7 +14,8 @@ from ..facts.nodes import children, walk
 from ..facts.script import Facts
 from ..facts.tensors import METHODS
 from ..report import Note
-from ._buffer_pairs import is_parameter, registered, tensors_of
+from ._buffer_pairs import is_parameter, registered, registered_each, tensors_of
+from ._one_memory import changed_beside, shares_memory
 from ._tensor_holders import filled, holds
 from .base import Change, Codemod
 from .buffers_by_name import buffers_by_name
@@ -49,6 +50,7 @@ class _Class:
     ready: int  # the line of `super().__init__()`, before which nothing can be registered
     making: list[ast.AST]
     given: dict[str, list[Given | None]]
+    changed: dict[str, str]  # attributes that are one memory, and the one that is changed in place
 
 
 class RegisterBuffers(Codemod):
@@ -64,8 +66,9 @@ class RegisterBuffers(Codemod):
             init = facts.classes.methods(c).get("__init__")
             if init is None:
                 continue
-            of = _Class(c, _super_line(init), [], _assignments(facts, c))
+            of = _Class(c, _super_line(init), [], _assignments(facts, c), {})
             of.making = [init, *self._called_by_init(facts, of, init)]
+            of.changed = changed_beside(facts, of.making)
             own: dict[str, list[Given]] = {}
             for s in (s for f in of.making for s in _own_statements(f)):
                 target = _target(s)
@@ -99,19 +102,20 @@ class RegisterBuffers(Codemod):
 
     def _pair(self, facts: Facts, of: _Class, s: ast.stmt) -> list[Change]:
         """`self.a, self.b = torch.ones(2), torch.zeros(2)`, where nothing else gives them a value."""
-        made = tensors_of(facts, s)
+        made, several = tensors_of(facts, s), isinstance(s, ast.Assign) and len(s.targets) > 1
         taken = TAKEN | (OF_TRAINER if of.node in facts.classes.run_by_trainer else set())
         if not made or s.lineno < of.ready or taken & set(made) or facts.tensors.registered(of.node) & set(made):
             return []
         for name, value in made.items():
-            alone = of.given[name] == [None] and not name.startswith("__") and not _shares_memory(value)
-            if not alone or self._bound_elsewhere(facts, of.node, name):
+            alone = of.given[name] == [None] and not name.startswith("__") and not shares_memory(value)
+            if not alone or name in of.changed or self._bound_elsewhere(facts, of.node, name):
                 return []
         facts.buffers.update((of.node, name) for name in made)
         facts.buffered.update(walk(s))
         names = ", ".join(f'"{name}"' for name in made)
         says = f"`self.register_buffer(...)` of {names}: they move with the module; new keys in the state dict"
-        return [*self._placed(facts, s), Change(s, self.edit(facts, s, says), registered(set(made)))]  # type: ignore[arg-type]
+        rewrite = registered_each if several else registered(set(made))
+        return [*self._placed(facts, s), Change(s, self.edit(facts, s, says), rewrite)]  # type: ignore[arg-type]
 
     # -- one attribute ---------------------------------------------------------------------------------------
 
@@ -124,6 +128,9 @@ class RegisterBuffers(Codemod):
                 if s.value is not None and holds(facts, s.value):
                     says = f"`self.{name}` holds tensors that do not move with the module: register each as a buffer"
                     self._tell(facts, s, says)
+                elif isinstance(s.value, ast.Name) and s.value.id in facts.tensors.learned:
+                    if facts.tensors.made(s.value):
+                        self._tell(facts, s, f"`self.{name}` is a tensor that does not move with the module")
                 elif isinstance(s.value, ast.IfExp) and any(map(facts.tensors.is_tensor, _branches(s.value))):
                     self._tell(facts, s, f"`self.{name}` may be a tensor that does not move with the module")
             return
@@ -133,8 +140,9 @@ class RegisterBuffers(Codemod):
         if name in TAKEN or (name in OF_TRAINER and of.node in facts.classes.run_by_trainer):
             self._tell(facts, tensors[0], says + "has a name that every module has")
             return
-        if not self._fits(facts, of, name, statements, tensors):
-            self._tell(facts, tensors[0], says + "is given other values too")
+        why = self._unfit(facts, of, name, statements, tensors)
+        if why is not None:
+            self._tell(facts, tensors[0], says + why)
             return
         facts.buffers.add((of.node, name))
         for later in of.given[name]:
@@ -149,19 +157,25 @@ class RegisterBuffers(Codemod):
             yield from self._placed(facts, s)
             if not any(_always_before(facts, t, s) for t in statements if t is not s):  # then it is a buffer already
                 says = f'`self.register_buffer("{name}", ...)`: it moves with the module; a new key in the state dict'
-                yield Change(s, self.edit(facts, s, says), _registered(name, _shares_memory(s.value)))
+                yield Change(s, self.edit(facts, s, says), _registered(name, shares_memory(s.value)))
 
-    def _fits(self, facts: Facts, of: _Class, name: str, statements: list[Given], tensors: list[Given]) -> bool:
-        """Whether a buffer takes every value that the attribute is given."""
+    def _unfit(self, facts: Facts, of: _Class, name: str, statements: list[Given], tensors: list[Given]) -> str | None:
+        """Why a buffer does not take every value that the attribute is given; None where it does."""
+        others = "is given other values too"
         for s in of.given[name]:
             if s is not None and is_parameter(facts, s.value):
                 continue  # it takes the buffer's place
             if s is None or (s not in tensors and not self._keeps_tensor(facts, s.value, name)):
-                return False
-        in_init = [s for s in statements if s in walk(of.making[0])]
-        if name.startswith("__") or any(s.lineno < of.ready for s in in_init):
-            return False
-        return not self._bound_elsewhere(facts, of.node, name)
+                return others
+        if name in facts.tensors.learned:
+            return "asks for gradients: as an nn.Parameter it moves with it"
+        if name in of.changed:
+            return f"shares its memory with others, of which `self.{of.changed[name]}` is changed in place"
+        if name.startswith("__"):
+            return "has a name that Python changes"
+        if any(s.lineno < of.ready for s in statements if s in walk(of.making[0])):
+            return "is made before `super().__init__()`"
+        return others if self._bound_elsewhere(facts, of.node, name) else None
 
     def _is_tensor(self, facts: Facts, of: _Class, s: Given) -> bool:
         value = s.value
@@ -337,14 +351,6 @@ def _own_statements(function: ast.AST) -> Iterator[ast.stmt]:
         if isinstance(child, ast.stmt) and not isinstance(child, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
             yield child
             yield from _own_statements(child)
-
-
-def _shares_memory(value: ast.expr | None) -> bool:
-    """Whether several of its elements are one place in memory: load_state_dict refuses to write there."""
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("cuda", "to"):
-        value = value.func.value
-    named = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
-    return named and value.func.attr in ("expand", "expand_as", "broadcast_to")  # type: ignore[union-attr]
 
 
 def _registered(name: str, shares: bool) -> Any:

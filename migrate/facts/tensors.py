@@ -7,8 +7,10 @@ What comes in as a parameter, from a loader or from a module is none of them.
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from .arguments import argument_at
 from .nodes import walk
 from .placed import LIKE, MAKES_TENSORS
 
@@ -68,6 +70,21 @@ class Tensors:
                 return found  # which may be another when it is asked by itself
             self._known[key] = found
         return self._known[key]
+
+    @cached_property
+    def learned(self) -> set[str]:
+        """The names and attributes of what is to have gradients: `x.requires_grad = True`, `x.requires_grad_()`."""
+        told = []
+        for a in (a for m in ("requires_grad", "requires_grad_") for a in self.facts.attributes.get(m, ())):
+            up = self.facts.scopes.parents.get(a)
+            if isinstance(up, ast.Call) and up.func is a:
+                value = argument_at(up, "requires_grad", 0)
+                told.append(a.value if value is None or not _is_false(value) else None)
+            elif isinstance(up, ast.Assign) and not _is_false(up.value):
+                told.append(a.value)
+        return {
+            t.attr if isinstance(t, ast.Attribute) else t.id for t in told if isinstance(t, ast.Attribute | ast.Name)
+        }
 
     def _again(self, key: object) -> bool:
         again = key in self._asked
@@ -170,6 +187,8 @@ class Tensors:
         key = (node, kept)
         if self._again(key):
             return True  # computed from itself: what it began as decides
+        if kept and node.id in self.learned:
+            return False
         values = self.reaching(node, scope)
         self._asked.add(key)
         try:

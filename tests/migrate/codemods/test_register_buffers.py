@@ -37,6 +37,9 @@ def module(init: str, more: str = "", base: str = "nn.Module") -> str:
         ("(self.a, self.b) = (torch.ones(1),\n    torch.ones(2)); self.n = 3", 'self.register_buffer("a", torch.ones(1)); self.register_buffer("b", torch.ones(2)); self.n = 3'),
         ("self.a, self.n, k = torch.ones(1), 3, n  # three", 'self.register_buffer("a", torch.ones(1)); self.n = 3; k = n  # three'),
         ("p, self.a = nn.Parameter(x), torch.ones(1); go()", 'p = nn.Parameter(x); self.register_buffer("a", torch.ones(1)); go()'),
+        ("self.a = self.b = torch.ones(3).cuda()  # both", 'self.register_buffer("a", torch.ones(3)); self.register_buffer("b", self.a)  # both'),
+        ("self.a = p = self.b = torch.ones(3)\np[0] = 2", 'p = torch.ones(3); self.register_buffer("a", p); self.register_buffer("b", p)\np[0] = 2'),
+        ("self.a = torch.ones(4)\nself.b = self.a.view(2, 2)", 'self.register_buffer("a", torch.ones(4))\nself.register_buffer("b", self.a.view(2, 2))'),
         ("self.a = torch.ones(1)\nself.b, self.c = self.a * 2, torch.ones(2)", 'self.register_buffer("a", torch.ones(1))\nself.register_buffer("b", self.a * 2); self.register_buffer("c", torch.ones(2))'),
     ],
 )  # fmt: skip
@@ -220,7 +223,10 @@ def test_unchanged(init):
         ("self.a = [torch.zeros(3)] * 3", ""),
         ("self.a = tuple(torch.ones(i) for i in range(3))", ""),
         ("self.a = dict(x=torch.ones(3))", ""),
-        ("self.a = self.b = torch.ones(3)", ""),
+        ("self.a = self.b = torch.ones(3)", "    def step(self):\n        self.b += 1\n"),
+        ("self.a = self.b = torch.ones(3)", "    def step(self):\n        torch.add(1, 2, out=self.a)\n"),
+        ("self.a = torch.ones(4).requires_grad_()", ""),
+        ("self.a = torch.ones(4)", "net = Net()\nnet.a.requires_grad_(True)\n"),
         ("self.a = nn.Parameter(torch.ones(3)) if x else torch.ones(3)", ""),
         ("self.a = [] if x else 0 if y else torch.ones(3)", ""),
         ("self.type = torch.ones(3)", ""),
@@ -233,6 +239,20 @@ def test_unchanged(init):
 def test_seen_and_told(init, more):
     lines = ["PTM105 line 6"] * init.count("self.")
     check_unchanged(module(init, more), lines, select="PTM105")
+
+
+@pytest.mark.parametrize(
+    ("init", "changes", "lines"),
+    [
+        ("self.a = torch.ones(4)\nself.b = self.a.view(2, 2)", "self.a[0].zero_()", [6, 7]),
+        ("self.a = torch.ones(4)\nself.b = self.a.view(2, 2)", "self.b[0] = 1", [6, 7]),
+        ("m = torch.ones(4)\nself.a = m\nself.b = m[None]", "nn.init.ones_(self.b)", [7, 8]),
+        ("t = torch.ones(4)\nt.requires_grad = True\nself.a = t", "pass", [8]),
+    ],
+)
+def test_one_memory_that_is_changed_and_what_is_learned_are_told(init, changes, lines):
+    source = module(init, f"    def step(self):\n        {changes}\n")
+    check_unchanged(source, [f"PTM105 line {line}" for line in lines], select="PTM105")
 
 
 @pytest.mark.parametrize(

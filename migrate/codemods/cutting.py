@@ -24,6 +24,9 @@ OF_TENSORS = set(
     "exp log sqrt clamp clamp_ clip detach float half double long to cpu t view reshape expand unsqueeze squeeze clone "
     "item abs pow mul add sub div mean sum norm softmax sigmoid tanh size dim numel type_as get append update".split()
 )
+TENSORS_HAVE = set(
+    "shape device dtype ndim T mT H mH data grad requires_grad is_cuda values indices real imag layout is_leaf".split()
+)
 # what a module has from its Trainer: no model
 NO_MODEL = {
     "log", "log_dict", "print", "logger", "trainer", "hparams", "device", "all_gather", "save_hyperparameters",
@@ -47,6 +50,7 @@ class Cut:
     behind: list[int] = field(default_factory=list)  # statements before the cut that are (also) made behind it
     gone: set[int] = field(default_factory=set)  # those of them that are not needed before it
     hoisted: dict[str, tuple[ast.expr, int]] = field(default_factory=dict)  # name: expression, its statement
+    same: list[tuple[ast.expr, str]] = field(default_factory=list)  # an expression again that has a name already
     passed: list[str] = field(default_factory=list)  # parameters that the part behind the cut is given too
     views: dict[str, str] = field(default_factory=dict)  # what crosses as views one after another: how many there are
     counted: dict[int, tuple[str, str]] = field(default_factory=dict)  # before a statement, `name = len(list)`
@@ -99,6 +103,8 @@ class _Cutter:
                 continue
             self.done.add(name)
             pending += self._bring(name)
+        for name in [n for n in self.found.crossing if n not in self.found.hoisted]:
+            self._attributes(name)
         self._stale()
         self._logs()
         if call is None and not self.found.hoisted and self._only_of_mixed():
@@ -167,6 +173,28 @@ class _Cutter:
             self.found.counted[at] = (count, value.listed)
         self.found.views[name] = count
         self.found.crossing.append(name)
+
+    def _attributes(self, name: str) -> None:
+        """Of an object that is no tensor only what is read of it crosses: `out.logits`."""
+        block = [*self.after, *(self.before[i] for i in self.found.behind)]
+        nodes = [n for s in block for n in walk(s) if n not in self._replaced()]
+        called = {n.func for n in nodes if isinstance(n, ast.Call)}
+        of = [n for n in nodes if isinstance(n, ast.Attribute) and ast.unparse(n.value) == name and n not in called]
+        read = [n for n in of if isinstance(n.ctx, ast.Load) and n.attr not in TENSORS_HAVE]
+        if not read:
+            return
+        whole = {n.value for n in read}
+        if any(isinstance(n, ast.Name) and n.id == name and n not in whole for n in nodes):
+            raise Crossing(f"`{name}` is an object, which dp does not put together")
+        self.found.crossing.remove(name)
+        for attr in dict.fromkeys(n.attr for n in read):
+            if LOSS.search(attr):
+                raise Crossing(f"`{name}.{attr}` is needed behind the cut, and no value per sample")
+            first, *others = [n for n in read if n.attr == attr]
+            own = self._free(attr)
+            self.found.hoisted[own] = (first, self.found.at)
+            self.found.same += [(n, own) for n in others]
+            self.found.crossing.append(own)
 
     def _free(self, stem: str) -> str:
         name, n = stem, 2

@@ -21,6 +21,7 @@ from ..report import Note
 from .base import Change, Codemod
 from .cutting import Crossing, Cut, behind_models, calls_model, cut
 from .cutting_rewrites import Marks, hoisted, split
+from .rewrites import source
 
 PARTS = ("dp", "ddp2")
 NAMED = ("strategy", "accelerator", "distributed_backend")
@@ -82,8 +83,9 @@ class SplitSteps(Codemod):
             return None
         batch = batch or parameters[0]
         flow = facts.mixing.flow(f, {batch: replace(BATCH, holds=True)}, c)
+        flow.mixes += [v.bent for v in flow.returned if v.bent is not None]
         at = flow.first(f.body)
-        if at is None:
+        if at is None or flow.first(f.body[:at], flow.may_mix) is not None:
             for node in flow.may_mix:
                 self._may(facts, f, node)
             return None
@@ -127,6 +129,8 @@ class SplitSteps(Codemod):
             yield Change(s, edit, marks.mark(i), told=False)
         for name, (e, statement) in found.hoisted.items():
             yield Change(e, edit, hoisted(marks, name, statement, instead), told=False)
+        for e, name in found.same:
+            yield Change(e, edit, source(name), told=False)
         yield Change(step, edit, split(marks, found, len(step.body)))
 
     # -- a helper that several steps call ----------------------------------------------------------------------

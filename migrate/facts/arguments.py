@@ -52,3 +52,23 @@ def argument_at(call: ast.Call, name: str, place: int) -> ast.expr | None:
     if found is None and len(call.args) > place and not any(isinstance(a, ast.Starred) for a in call.args[: place + 1]):
         return call.args[place]
     return found
+
+
+def is_separate(call: ast.Call) -> bool:
+    """A loss that is asked for a number a sample."""
+    return any(
+        (k.arg == "reduction" and is_text(k.value, "none")) or (k.arg == "reduce" and is_false(k.value))
+        for k in call.keywords
+    )
+
+
+def is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def is_text(node: ast.expr, text: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value == text
+
+
+def is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not node.value

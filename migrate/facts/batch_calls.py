@@ -6,12 +6,14 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .arguments import default_of, is_static
+from .arguments import default_of, is_false, is_none, is_separate, is_static
 from .batch_operations import (
     ADDED_PRODUCTS,
     ALWAYS_MIXES,
+    BENDS,
     BY_INDEX,
     CONTRASTIVE,
+    DECOMPOSED,
     JOINS,
     KEEPS_SHAPE,
     LAST_BY_DEFAULT,
@@ -39,6 +41,9 @@ from .classes import WEIGHTED, Function
 
 if TYPE_CHECKING:
     from .mixing import Run
+
+# built-in functions that hand on what they are given, and those that count it
+PASSES = {"enumerate", "zip", "reversed", "list", "tuple", "sorted", "iter", "len", "range"}
 
 
 class BatchCall:
@@ -76,9 +81,26 @@ class BatchCall:
             first = self.args[0] if self.args else run.joined(everything)
             return self._operation(self.last, first, 1, everything)
         of_batch = run.joined(everything)
+        if isinstance(func, ast.Name) and (self.full or func.id) in PASSES:
+            return self._passed(func.id, of_batch)
+        if of_batch.kind == "reduced" and self.last in BENDS:
+            return replace(of_batch, bent=self.call)  # math.sqrt(loss)
         if of_batch.kind == "plain" or (isinstance(func, ast.Name) and func.id in NO_VALUES):
             return PLAIN
         return self._other(of_batch)
+
+    def _passed(self, name: str, of_batch: Value) -> Value:
+        """`len(x)`, `range(len(x))`, and what goes through values as they are: `enumerate(outs)`."""
+        first = self.args[0] if self.args else PLAIN
+        if name == "len":
+            return replace(PLAIN, counts=first.kind == "batch" and first.dim == 0 and not first.holds)
+        if name == "range":
+            return replace(PLAIN, counts=any(v.counts for v in self.args))
+        if name == "enumerate":
+            return self.run.held([PLAIN, replace(first, items=())], range(2)) if first.holds else first
+        if name == "zip" and any(v.holds for v in self.args):
+            return self.run.held([replace(v, holds=False, items=()) for v in self.args], range(len(self.args)))
+        return replace(of_batch, items=()) if of_batch.holds else of_batch
 
     def _of_self(self, func: ast.Attribute) -> bool:
         return isinstance(func.value, ast.Name) and func.value.id == "self"
@@ -111,7 +133,11 @@ class BatchCall:
             if inside.mixes:
                 self.run.flow.within[self.call] = inside.within.get(inside.mixes[0], inside.mixes[0])
                 return self._mixes(self.run.joined(inside.returned) if inside.returned else REDUCED)
-            return self.run.joined(inside.returned) if inside.returned else of_batch
+            found = self.run.joined(inside.returned) if inside.returned else of_batch
+            if found.bent is not None:
+                self.run.flow.within[self.call] = inside.within.get(found.bent, found.bent)
+                found = replace(found, bent=self.call)
+            return found
         made = mixing.made.get(func.attr) if isinstance(func, ast.Attribute) and self._of_self(func) else None
         if made is not None:
             return self._made_module(made, of_batch)
@@ -134,7 +160,7 @@ class BatchCall:
             return self.run.combine(self.call, self.args[0], self.args[1])
         if full in PER_SAMPLE_LOSS:
             return REDUCED
-        if _is_separate(made):
+        if is_separate(made):
             return replace(of_batch, flat=kind in OF_A_SAMPLE)
         return self._by_name(full, of_batch)
 
@@ -144,7 +170,7 @@ class BatchCall:
             return self._mixes() if of_batch.kind == "batch" else of_batch
         if MIXUP.search(last) and not LOSS.search(last) and of_batch.kind == "batch":
             return self._mixes(replace(of_batch, holds=False))
-        return REDUCED if LOSS.search(last) else replace(of_batch, holds=False, rank=0, apart=False, own="")
+        return REDUCED if LOSS.search(last) else replace(of_batch, holds=False, rank=0, apart=False, own="", loose=True)
 
     def _function(self) -> tuple[Function, ast.ClassDef | None] | None:
         """The function or method of this file that is called; `self(x)` is forward."""
@@ -168,9 +194,9 @@ class BatchCall:
         return self._loss_of_file(func) if isinstance(func, ast.Call) else None
 
     def _loss_of_file(self, made: ast.expr | None) -> tuple[Function, ast.ClassDef] | None:
-        """`criterion = Pairs()`: the forward of a class that has no layers and is given several values per sample."""
-        several = sum(v.kind == "batch" for v in (*self.args, *self.keywords.values())) > 1
-        if not (several and isinstance(made, ast.Call) and isinstance(made.func, ast.Name)):
+        """`criterion = Pairs()`: the forward of a class that has no layers and is given values per sample."""
+        given = any(v.kind == "batch" for v in (*self.args, *self.keywords.values()))
+        if not (given and isinstance(made, ast.Call) and isinstance(made.func, ast.Name)):
             return None
         own = [c for c in self.facts.classes.modules if c.name == made.func.id]
         f = self.facts.classes.methods(own[0]).get("forward") if len(own) == 1 else None
@@ -185,6 +211,11 @@ class BatchCall:
         name = name.rstrip("_") if name not in KEEPS_SHAPE else name
         if name in SIZES or name == "randperm":
             return PLAIN
+        if self.full == "torch.autograd.grad":
+            inputs = self.keywords.get("inputs", self.args[1] if len(self.args) > 1 else PLAIN)
+            return self.run.held([inputs])
+        if name == "batch_norm" and len(self.call.args) > 1 and is_none(self.call.args[1]) and of.kind == "batch":
+            return self._mixes(of)  # by what the batch itself has
         if name in JOINS or name in ("stack", "hstack"):
             return self._joins(name, of)
         others = [v for v in everything if v.kind == "batch" and not v.order]
@@ -192,8 +223,12 @@ class BatchCall:
             return self._product(name, of, offset)
         if of.kind != "batch":
             of = self.run.joined([of, *everything])
+        if of.kind == "reduced" and name in BENDS:
+            return replace(of, bent=self.call)
         if of.kind != "batch":
             return of
+        if name in DECOMPOSED and not of.holds:
+            return self._decomposed(of)
         if name in ALWAYS_MIXES or (name in BY_INDEX and self._dims(offset) == [of.dim]):
             return self._mixes(of)
         if name in ADDED_PRODUCTS:
@@ -214,7 +249,7 @@ class BatchCall:
         if moved is not None:
             return moved
         if LOSS.search(name) and offset:
-            return replace(of, flat=name in OF_A_SAMPLE) if _is_separate(self.call) else REDUCED
+            return replace(of, flat=name in OF_A_SAMPLE) if is_separate(self.call) else REDUCED
         for other in others:
             of = self.run.combine(self.call, of, other)
         return of
@@ -232,6 +267,13 @@ class BatchCall:
         paired = PAIRED.get(name) == "always" or (name in PAIRED and given)
         return replace(found, holds=True) if paired and found.kind == "batch" else found
 
+    def _decomposed(self, of: Value) -> Value:
+        if of.rank == 2:
+            return self._mixes()
+        if of.dim == 0 and not of.rank and not of.apart:
+            self.run.flow.may_mix.append(self.call)
+        return of
+
     def _triangle(self, of: Value) -> Value:
         """The lower part of a matrix of samples takes others of each sample; of a matrix a sample, it is its own."""
         if of.rank == 2:
@@ -246,7 +288,8 @@ class BatchCall:
             return dims
         if of.rank == 2:
             return [d + 2 if d < 0 else d for d in dims]
-        if of.dim == 0 and not of.rank and not of.apart and any(d < -1 for d in dims):
+        images = {-1, -2} <= set(dims)  # of two dimensions both would be named by none
+        if of.dim == 0 and not of.rank and not of.apart and any(d < -1 for d in dims) and not images:
             self.run.flow.may_mix.append(self.call)
         return dims
 
@@ -262,6 +305,8 @@ class BatchCall:
         if name in KEEPS_SHAPE:
             if name == "normalize" and dims is None:
                 dims = [1]
+            if dims is None and name in ORDERS and not of.rank and of.dim == 0:
+                return replace(of, sorts=self.call)
             return self._mixes(of) if dims is not None and of.dim in dims else of
         if dims is None:
             if len(self.call.args) > place and name in ("max", "min"):
@@ -269,14 +314,16 @@ class BatchCall:
                 return self.run.combine(self.call, of, other) if other.kind == "batch" else of
             if name in LAST_BY_DEFAULT or of.holds:
                 return of
-            return self._mixes() if name in NOT_ADDED_UP else REDUCED
+            parts = name in NOT_ADDED_UP or (of.picked and name in ("mean", "nanmean"))  # l[mask].mean()
+            return self._mixes() if parts else REDUCED
         if of.dim in dims:
             return REDUCED if of.vector and name in ("mean", "sum") else self._mixes()
-        kept = any(k.arg == "keepdim" and not _is_false(k.value) for k in self.call.keywords)
+        kept = any(k.arg == "keepdim" and not is_false(k.value) for k in self.call.keywords)
         vector = of.dim == 0 and (1 in dims or -1 in dims)
         left = of.dim - sum(0 <= d < of.dim for d in dims)
-        flat = vector and of.rank == 2
-        return of if kept else replace(of, dim=left, vector=vector, flat=flat, rank=max(of.rank - 1, 0))
+        flat, apart = vector and of.rank == 2, of.apart and of.dim + 1 not in dims
+        found = replace(of, dim=left, vector=vector, flat=flat, rank=max(of.rank - 1, 0), apart=apart)
+        return of if kept else found
 
     def _joins(self, name: str, of: Value) -> Value:
         dims = self._dims(1) or [0]
@@ -307,7 +354,8 @@ class BatchCall:
         if name == "einsum":
             return self._einsum(tainted, operands)
         if name in PAIRS:
-            each = all(v.apart and v.dim == 0 and not v.vector and not v.flat for v in tainted)  # a matrix a sample
+            shown = self.run.expects(self.call) == 3 or any(v.rank == 3 for v in tainted)  # a matrix a sample
+            each = shown or all(v.apart and v.dim == 0 and not v.vector and not v.flat for v in tainted)
             return self._mixes(tainted[0]) if len(tainted) > 1 and not each else self.run.joined(operands)
         if name == "addmm":
             operands = operands[1:]
@@ -338,19 +386,3 @@ class BatchCall:
         if len(set(letters)) > 1 or (output and letters[0] not in output):
             return self._mixes(tainted[0])
         return replace(tainted[0], dim=max(output.find(letters[0]), 0))
-
-
-def _is_separate(call: ast.Call) -> bool:
-    """A loss that is asked for a number a sample."""
-    return any(
-        (k.arg == "reduction" and _is_text(k.value, "none")) or (k.arg == "reduce" and _is_false(k.value))
-        for k in call.keywords
-    )
-
-
-def _is_text(node: ast.expr, text: str) -> bool:
-    return isinstance(node, ast.Constant) and node.value == text
-
-
-def _is_false(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and not node.value

@@ -44,6 +44,15 @@ PICKS = {
 }  # fmt: skip
 # along a dimension, by an index: of the samples themselves these take or add others' values
 BY_INDEX = {"gather", "index_add", "index_copy", "index_reduce", "scatter_add", "scatter_reduce"}
+# of matrices, each on its own: of the samples together where they are the rows of one
+DECOMPOSED = set(
+    "svd svdvals eig eigh eigvals eigvalsh matrix_rank matrix_norm slogdet logdet det qr pinv pinverse inv cond".split()
+)
+# what these make of a mean is not the mean of what they make of its parts
+BENDS = set(
+    "sqrt rsqrt exp exp2 expm1 log log2 log10 log1p pow square reciprocal sigmoid tanh logsigmoid softplus relu abs "
+    "clamp clip clamp_min clamp_max".split()
+)
 ADDED_PRODUCTS = {"dot", "vdot"}
 TRIANGLES = {"tril", "triu"}  # of the last two dimensions
 SWAPS = {"transpose", "swapaxes", "swapdims", "movedim", "moveaxis"}

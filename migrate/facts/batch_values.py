@@ -28,6 +28,10 @@ class Value:
     apart: bool = False  # a new dimension stands behind that of the samples: `x[:, None]`
     rank: int = 0  # how many dimensions it has, where that shows: 2 after `.flatten(1)`, 3 for three and more
     own: str = ""  # the source of what this is the transpose of, by the last two dimensions, whichever those are
+    counts: bool = False  # plain: how many samples there are, or the number of one
+    bent: ast.AST | None = None  # reduced: what was made of a mean that is not a mean of the parts', as its root
+    sorts: ast.AST | None = None  # the places of a sort along the last dimension, which may be the samples'
+    loose: bool = False  # what a module or an unknown function gave: a tensor, or several
     items: tuple[tuple[object, Value], ...] = ()  # of what holds several, where they are written out: by key or place
 
     def is_per_sample(self) -> bool:
@@ -53,7 +57,7 @@ class Flow:
     within: dict[ast.AST, ast.AST] = field(default_factory=dict)  # of a call that mixes, the operation that does
     after: dict[ast.stmt, dict[str, Value]] = field(default_factory=dict)
 
-    def first(self, body: list[ast.stmt]) -> int | None:
+    def first(self, body: list[ast.stmt], mixes: list[ast.AST] | None = None) -> int | None:
         """The place of the first statement of a block that mixes."""
-        inside = set(self.mixes)
+        inside = set(self.mixes if mixes is None else mixes)
         return next((i for i, s in enumerate(body) if any(n in inside for n in walk(s))), None)

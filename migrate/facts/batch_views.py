@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Value | None:
     """What changes the order of the dimensions; None for all else."""
     given = call.args[offset:]
-    args = [n for a in given for n in numbers(a)]
+    keywords = [k.value for k in call.keywords if k.arg and k.arg.startswith("dim")]
+    args = [n for a in (*given, *keywords) for n in numbers(a)]
     if name == "t":
         return replace(of, dim=1 - of.dim) if of.dim < 2 else of
     if name == "adjoint" or (name in SWAPS and sorted(args) == [-2, -1]):
@@ -27,13 +28,15 @@ def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Val
     if name == "permute" and of.dim in args:
         return replace(of, dim=args.index(of.dim))
     if name == "unsqueeze" and args:
-        of = replace(of, flat=False, apart=args[0] in (of.dim + 1, -1), rank=of.rank and 3)
+        of = replace(of, flat=False, apart=args[0] > of.dim or args[0] < 0, rank=of.rank and 3)
         return replace(of, dim=of.dim + (0 <= args[0] <= of.dim))
     if (name in ("view", "reshape") and args == [-1] and len(given) == 1) or (
         name in ("flatten", "ravel") and not given and not call.keywords
     ):
         return replace(of, flat=of.dim == 0)  # not `x.view(x.size(0), -1)`
     if name in ("view", "reshape") and len(given) > 1:
+        if len(given) == 2 and of.dim == 0 and numbers(given[0]) == [1]:
+            return replace(of, flat=False, dim=1, rank=2)  # y.view(1, -1)
         column = len(given) == 2 and numbers(given[1]) == [1]
         return replace(of, flat=False, apart=column and of.dim == 0, rank=min(len(given), 3))
     if name == "squeeze" and args[:1] != [0]:

@@ -13,10 +13,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from .arguments import entry
 from .batch_calls import BatchCall
 from .batch_networks import Networks
 from .batch_operations import SIZE_ATTRIBUTES
+from .batch_shapes import Shapes
 from .batch_values import PLAIN, REDUCED, Flow, Value
+from .batch_views import numbers
 from .classes import Function
 from .nodes import walk
 
@@ -46,7 +49,7 @@ class Mixing:
             return flow
         self._running.add(f)
         try:
-            run = Run(self, flow, holder, dict(given), constants)
+            run = Run(self, flow, holder, dict(given), constants, Shapes(f.body, self.facts.names.resolve))
             for s in f.body:
                 run.statement(s)
                 flow.after[s] = dict(run.env)
@@ -80,7 +83,10 @@ class Run:
         holder: ast.ClassDef | None,
         env: dict[str, Value],
         constants: dict[str, ast.expr] | None = None,
+        shapes: Shapes | None = None,
     ) -> None:
+        self.shapes = shapes or Shapes([], mixing.facts.names.resolve)
+        self._expected: tuple[ast.expr, int] | None = None
         self.mixing, self.facts, self.flow, self.holder, self.env = mixing, mixing.facts, flow, holder, env
         self.constants = constants or {}
 
@@ -88,6 +94,8 @@ class Run:
 
     def statement(self, s: ast.stmt) -> None:
         if isinstance(s, ast.Assign):
+            target = s.targets[0]
+            self._expected = (s.value, self.shapes.rank(target.id)) if isinstance(target, ast.Name) else None
             value = self.value(s.value)
             for t in s.targets:
                 self.bind(t, value, s.value)
@@ -99,7 +107,11 @@ class Run:
             self.bind(s.target, self.combine(s, self.value(s.target), value, s.op), s.value)
             self.keep(s.target, s.target, value)
         elif isinstance(s, ast.Return):
-            self.flow.returned.append(self.value(s.value) if s.value is not None else PLAIN)
+            value = self.value(s.value) if s.value is not None else PLAIN
+            loss = entry(s.value, "loss") if s.value is not None else None
+            if isinstance(loss, ast.Name):
+                value = replace(value, bent=self.value(loss).bent)
+            self.flow.returned.append(value)
         elif isinstance(s, ast.For | ast.AsyncFor):
             over = self.value(s.iter)
             self.bind(s.target, replace(over, holds=False), None)
@@ -120,6 +132,10 @@ class Run:
         elif isinstance(s, ast.Assert):
             self.value(s.test)
 
+    def expects(self, e: ast.expr) -> int:
+        """The rank that what an expression is assigned to shows; 0 where none does."""
+        return self._expected[1] if self._expected is not None and self._expected[0] is e else 0
+
     def _carries(self, loop: ast.For | ast.AsyncFor) -> bool:
         """Whether a loop over a value meets one part of it with what it has of another: `(c - last).norm()`."""
         stored = {n.id for s in loop.body for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -139,7 +155,13 @@ class Run:
 
     def bind(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
         if isinstance(target, ast.Name):
+            if value.kind == "batch" and not value.holds and self.shapes.is_tuple(target.id):
+                value = replace(value, holds=True)
+            elif value.kind == "batch" and value.dim == 0 and not value.holds and not value.rank:
+                value = replace(value, rank=self.shapes.rank(target.id))
             self.env[target.id] = value
+        elif isinstance(target, ast.Attribute) and _is_own(target):
+            self.env[ast.unparse(target)] = value
         elif isinstance(target, ast.Starred):
             self.bind(target.value, replace(value, holds=value.kind == "batch", items=()), None)
         elif isinstance(target, ast.Tuple | ast.List):
@@ -213,6 +235,8 @@ class Run:
         return replace(found, holds=True, items=items) if found.kind == "batch" else found
 
     def _attribute(self, e: ast.Attribute) -> Value:
+        if _is_own(e) and (kept := self.env.get(ast.unparse(e))) is not None:
+            return kept
         value = self.value(e.value)
         if value.kind != "batch":
             return PLAIN if e.attr in SIZE_ATTRIBUTES else value
@@ -241,10 +265,14 @@ class Run:
         func = e.value.func
         if isinstance(func, ast.Attribute) and self.value(func.value).kind != "plain":
             return False  # a tensor's own method
-        return self.facts.names.resolve(func) is None
+        full = self.facts.names.resolve(func) or "torch.nn."
+        return full.startswith("torch.nn.") and not full.startswith("torch.nn.functional.")
 
     def _subscript(self, e: ast.Subscript) -> Value:
         value = self.value(e.value)
+        if isinstance(e.value, ast.Attribute) and e.value.attr == "shape":
+            of = self.value(e.value.value)
+            return replace(PLAIN, counts=of.kind == "batch" and not of.holds and numbers(e.slice) == [of.dim])
         parts = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
         places = [self.value(p) for p in parts if isinstance(p, ast.expr) and not isinstance(p, ast.Slice)]
         orders = [p.order for p in places]
@@ -252,7 +280,8 @@ class Run:
             return value
         if any(p.kind == "reduced" for p in places):
             self.flow.mixes.append(e)  # x[:, x.mean(0).topk(2)[1]]: where all samples say
-        if value.holds or self._is_output(e):
+        loose = value.loose and isinstance(e.slice, ast.Constant) and type(e.slice.value) is int
+        if value.holds or loose or self._is_output(e):
             known = value.item(getattr(e.slice, "value", None))
             return replace(value, holds=False) if known is None else known
         at, new = 0, 0  # the dimension that the next part of the index is about, before and after
@@ -281,6 +310,11 @@ class Run:
             return Value("plain") if isinstance(getattr(part, "value", 0), str) else REDUCED
         if any(orders):
             self.flow.mixes.append(e)  # x[torch.randperm(n)]
+        index = self.value(part)
+        if index.sorts is not None:
+            self.flow.mixes.append(index.sorts)  # risk[torch.argsort(time)]
+        if isinstance(part, ast.Name) and index.counts:
+            return replace(value, dim=new, cut=part.id)  # z[i] of `for i in range(len(z))`
         picked = value.picked or self.value(part).kind == "batch"
         return replace(value, dim=new, picked=picked)
 
@@ -300,9 +334,16 @@ class Run:
             if "reduced" in kinds and op is not None and not isinstance(op, ast.Add):
                 self.flow.mixes.append(e)  # x - x.mean()
             return left if left.kind == "batch" else right
+        bent = left.bent or right.bent
         if kinds == {"reduced"} and isinstance(op, ast.Div):
             self.flow.mixes.append(e)  # (w * loss).sum() / w.sum()
-        return REDUCED if "reduced" in kinds else PLAIN
+        if (
+            isinstance(op, ast.Pow)
+            or (kinds == {"reduced"} and isinstance(op, ast.Mult))
+            or (right.kind == "reduced" and isinstance(op, ast.Div))
+        ):
+            bent = e
+        return replace(REDUCED, bent=bent) if "reduced" in kinds else PLAIN
 
     def product(self, e: ast.AST, left: Value, right: Value, first: ast.AST) -> Value:
         """A product of matrices; `first` is the one on the left."""
@@ -311,6 +352,8 @@ class Run:
         if left.kind == right.kind == "batch":
             if left.dim == 1 or right.dim == 1:
                 self.flow.mixes.append(e)  # z @ z.t(), z.t() @ z
+            elif left.cut != right.cut:
+                self.flow.mixes.append(e)  # z[i] @ z[j]
             return replace(left if left.dim == 0 else right, own=right.own)
         if left.kind == "batch" and left.dim == 1:
             self.flow.mixes.append(e)

@@ -64,6 +64,7 @@ def losses(source: str, result: str, batch: tuple) -> tuple:
     halves = [tree_map(lambda t, i=i: t.chunk(2)[i], batch) for i in (0, 1)]
     loss = parts.training_step_end(gathered([parts.training_step(half, 0) for half in halves]))
     one = parts.training_step_end(parts.training_step(batch, 0))
+    expected, one, loss = (o["loss"] if isinstance(o, dict) else o for o in (expected, one, loss))
     expected.backward()
     loss.backward()
     pairs = zip(whole.parameters(), parts.parameters(), strict=True)

@@ -1,0 +1,115 @@
+"""Which steps mix their samples and which do not, by numbers: the mean of the parts' losses against the whole's."""
+
+import pytest
+import torch
+from cut_steps import HEAD, losses, net, step
+from helpers import check_unchanged, migrated
+
+OWN = """\
+class Pairs(nn.Module):
+    def forward(self, z):
+        return torch.pdist(z).exp().mean()
+
+
+"""
+MIXED = {
+    "the root of a mean": "return torch.sqrt(F.mse_loss(self(x), t))",
+    "the root of a mean, by hand": "mse = ((self(x) - t) ** 2).mean()\nloss = mse ** 0.5\nreturn {'loss': loss}",
+    "the logarithm of a mean": "z = self(x)\nreturn -(z.mean() - torch.log(torch.exp(z).mean()))",
+    "a mean over some": "l = F.cross_entropy(self(x), y, reduction='none')\nreturn l[y > 1].mean()",
+    "the order of another": "s = self(x)[:, 0]\norder = torch.argsort(y.float() + s, descending=True)\ns = s[order]\n"
+    + "return (s.exp().cumsum(0).log() - s).mean()",
+    "one with another in a loop": "z = self(x)\nloss = 0\nfor i in range(len(z)):\n    for j in range(len(z)):\n"
+    + "        loss = loss + (z[i] * z[j]).sum().exp()\nreturn loss / len(z)",
+    "a loss of one value": "z = self(x)\nreturn F.mse_loss(z, t) + self.pairs(z)",
+    "normalized by the batch": "z = F.batch_norm(self(x), None, None, training=True)\nreturn (z ** 3).mean()",
+    "two tuples of a batch": "z = F.normalize(self(torch.cat([views[0], views[1]])), dim=1)\n"
+    + "return (z @ z.t()).logsumexp(1).mean()",
+    "a prediction that is an object": "out = self(x)\nout = SimpleNamespace(logits=out)\n"
+    + "return (out.logits @ out.logits.t()).logsumexp(1).mean()",
+}
+SAME = {
+    "an epoch's perplexity": "loss = F.cross_entropy(self(x), y)\nself.log('ppl', torch.exp(loss))\nreturn loss",
+    "a gradient penalty": "x = x.clone().requires_grad_(True)\nd = self(x).sum(1)\n"
+    + "g = torch.autograd.grad(d.sum(), x, create_graph=True)[0]\n"
+    + "return d.mean() + ((g.view(x.size(0), -1).norm(2, dim=1) - 1) ** 2).mean()",
+    "distances of one sample's": "z = self(x)\nd = torch.cdist(x[:, None], x[:, None]).mean((1, 2))\n"
+    + "return (d + z.mean(1)).mean()",
+    "points of one sample": "p = x.view(len(x), 3, 2)\nd = torch.cdist(p, p)\n"
+    + "return (self(x).mean(1) + d.min(dim=2).values.mean(1)).mean()",
+    "points of one sample, by hand": "p = x.view(len(x), 3, 2)\nd = (p.unsqueeze(2) - p.unsqueeze(1)).norm(dim=-1)\n"
+    + "return self(x).mean() + d.mean()",
+    "points as their shape shows": "p = self.points(x)\nb, n, c = p.shape\nd = torch.cdist(p, p)\n"
+    + "return self(x).mean() + d.mean()",
+    "smoothed labels": "lp = F.log_softmax(self(x), dim=-1)\n"
+    + "nll = -lp.gather(dim=-1, index=y.unsqueeze(1)).squeeze(1)\nreturn (0.9 * nll - 0.1 * lp.mean(dim=-1)).mean()",
+    "each view with each": "outs = [self(v) for v in views]\nloss = 0\nfor i, a in enumerate(outs):\n"
+    + "    for j, b in enumerate(outs):\n        if i != j:\n"
+    + "            loss = loss - F.cosine_similarity(a, b.detach()).mean()\nreturn loss",
+    "the k best, turned": "z = self(x)\npred = z.topk(2, 1)[1].t()\ncorrect = pred.eq(y.view(1, -1).expand_as(pred))\n"
+    + "self.log('acc', correct[:1].float().sum(0).mean())\nreturn F.cross_entropy(z, y)",
+    "an image's last two": "i = x.view(-1, 1, 2, 3)\nm = self.images(i).mean((-2, -1))\n"
+    + "return self(x).mean() + m.mean()",
+    "each sample by its number": "z = self(x)\nloss = 0\nfor i in range(len(z)):\n"
+    + "    loss = loss + F.cross_entropy(z[i:i + 1], y[i:i + 1]) + (z[i] - t[i]).abs().mean()\nreturn loss / len(z)",
+    "what a module gives as a tuple": "out = self.pair(x)\nh = torch.sigmoid(out[0])\n"
+    + "return ((h - t) ** 2).mean() + self(x).mean()",
+    "by keywords": "z = self(x).unsqueeze(dim=1)\n"
+    + "return F.cross_entropy(z.transpose(dim0=1, dim1=2).squeeze(dim=2), y)",
+}  # fmt: skip
+ATTRIBUTES = """\
+        self.pairs = Pairs()
+        self.points = lambda x: x.view(len(x), 3, 2)
+        self.images = lambda x: x
+        self.pair = lambda x: (self.encoder(x), 1)
+"""
+
+
+def made(body: str) -> str:
+    imports = "import torch\nfrom types import SimpleNamespace\n"
+    head = HEAD.replace("import torch\n", imports, 1).replace("\n    def forward", ATTRIBUTES + "\n    def forward")
+    return head.replace("class Net", OWN + "class Net") + step("x, y, t, views = batch\n" + body)
+
+
+def batch(n: int = 8) -> tuple:
+    torch.manual_seed(2)
+    x = torch.randn(n, 6)
+    return x, torch.randint(0, 5, (n,)), torch.randn(n, 5), (x, torch.randn(n, 6))
+
+
+@pytest.mark.parametrize("body", MIXED.values(), ids=MIXED)
+def test_the_split_gives_the_loss_of_the_whole(body):
+    source = made(body)
+    result = migrated(source, "PTM430")
+    assert "training_step_end" in result.text and not result.attention, result.attention
+    assert migrated(result.text, "PTM430").text == result.text
+    expected, one, loss, gradients = losses(source, result.text, batch())
+    assert torch.equal(one, expected), "on one device, bit for bit"
+    torch.testing.assert_close(loss, expected)
+    for a, b in gradients:
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("body", SAME.values(), ids=SAME)
+def test_a_step_whose_parts_add_up_is_left_alone(body):
+    source = made(body)
+    check_unchanged(source, [], select="PTM430")
+    torch.manual_seed(1)
+    module, given = net(source), batch()
+    whole = module.training_step(given, 0)
+    halves = [tuple(part(v, at) for v in given) for at in (slice(0, 4), slice(4, 8))]
+    parts = [module.training_step(half, 0) for half in halves]
+    torch.testing.assert_close(sum(parts) / 2, whole)
+
+
+def part(value, at: slice):
+    return tuple(v[at] for v in value) if isinstance(value, tuple) else value[at]
+
+
+@pytest.mark.parametrize("of", ["torch.linalg.svdvals(z)", "torch.linalg.matrix_norm(z, 'nuc')"])
+def test_a_decomposition_of_the_samples_by_its_dimensions(of):
+    body = f"{{}}\ns = {of}\nreturn s.max()"
+    assert "training_step_end" in migrated(made(body.format("z = self(x).flatten(1)")), "PTM430").text
+    check_unchanged(made(body.format("z = self(x).view(-1, 5, 1)").replace("s.max()", "s.mean()")), [], "PTM430")
+    notes = check_unchanged(made(body.format("z = self(x)")), select="PTM430").attention
+    assert len(notes) == 1 and "may mix" in notes[0].message, "and what follows is not cut behind it"

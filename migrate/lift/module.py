@@ -311,7 +311,7 @@ class ModuleBuilder(Rewriter):
         return self._reads_epoch_in(_names(chunk.statements))
 
     def _reads_epoch_in(self, names: Iterable[ast.Name]) -> bool:
-        for n in names:
+        for n in (n for n in names if isinstance(n.ctx, ast.Load)):
             var = self.binder.variable(n)
             if var == Variable("", self.recipe.epoch):
                 return True

@@ -214,9 +214,14 @@ class Rewriter:
         start, _ = self.facts.text.span(s)
         margin, unit = self.facts.text.margin(s), self.facts.indentation
         found = {(start, start): f"if self.trainer.is_global_zero:\n{margin}{unit}"}
-        if isinstance(s, ast.With):  # its block moves in with it
-            for line in range(s.lineno + 1, (s.end_lineno or s.lineno) + 1):
-                a, _ = self.facts.text.line_span(line, line)
+        inside = {n for c in walk(s) if isinstance(c, ast.Constant | ast.JoinedStr) for n in _further_lines(c)}
+        for line in _further_lines(s):  # they move in with it
+            a, b = self.facts.text.line_span(line, line)
+            if (
+                line not in inside
+                and self.facts.text.text[a:b].startswith(margin)
+                and self.facts.text.text[a:b].strip()
+            ):
                 found[(a + len(margin), a + len(margin))] = unit
         return found
 
@@ -377,12 +382,16 @@ class Rewriter:
         return isinstance(loader, ast.Name) and self.binder.variable(loader) == var
 
     def _needs_own_name(self, backward: ast.stmt, chunk: Chunk) -> bool:
-        """Whether what is differentiated is no plain local name, or one that is written again afterwards."""
+        """Whether what is differentiated is no plain name, or one that is written again afterwards."""
         loss = self.recipe.optimization.losses[0]
-        if not isinstance(loss, ast.Name) or self.binder.variable(loss) in self.variables.attributes:
+        if not isinstance(loss, ast.Name):
             return True
         later = chunk.statements[chunk.statements.index(backward) + 1 :]
         return loss.id in stored(later)
 
     def _has_optimizer_lines(self, chunk: Chunk | None) -> bool:
         return chunk is not None and chunk.hook == "training_step" and self.recipe.optimization.manual
+
+
+def _further_lines(node: ast.stmt | ast.expr) -> range:
+    return range(node.lineno + 1, (node.end_lineno or node.lineno) + 1)

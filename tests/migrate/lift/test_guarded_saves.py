@@ -46,3 +46,14 @@ def test_any_others(guard):
 def test_the_other_branch_of_rank_zeros():
     script = SCRIPT.replace("    if GUARD:", "    if rank == 0:\n        log.info('0')\n    else:")
     assert SECOND in migrate_text(script).text
+
+
+def test_a_save_of_several_lines_moves_in_as_a_whole_but_for_its_strings():
+    given = '{\'note\': """a\n b""", \'net\': model.module.state_dict()}'
+    call = f"torch.save(\n            {given},\n            'a.pt',\n        )"
+    text = SCRIPT.replace("torch.save(model.module.state_dict(), 'a.pt')", call).replace("GUARD", "epoch % 2 == 0")
+    result = migrate_text(text).text
+    assert (
+        '                torch.save(\n                    {\'note\': """a\n b""", \'net\': self.model.state_dict()},\n'
+        "                    'a.pt',\n                )\n"
+    ) in result

@@ -242,6 +242,17 @@ def test_a_loss_written_again_is_returned_as_it_was():
     assert "return batch_loss" in check_same(text, "module")
 
 
+def test_one_that_is_read_after_the_loop_is_returned_as_the_attribute_that_it_is():
+    result = check_same(NESTED, "module")
+    assert "return self.loss\n" in result and "batch_loss" not in result
+
+
+def test_an_epoch_without_a_name_is_not_counted_for_a_name_that_a_step_gives():
+    text = NESTED.replace("for epoch in", "for _ in").replace("epoch + 1", "0").replace("'done', epoch", "'done'")
+    text = text.replace("        out = model(x)\n", "        out, _ = model(x), 0\n")
+    assert "current_epoch" not in check_same(text, "module")
+
+
 def test_the_epoch_that_a_resumed_run_starts_at_comes_with_the_module():
     text = FUNCTIONS.replace("best = 0", "best, start = 0, 2").replace(
         "range(1, args.epochs + 1)", "range(start, args.epochs + 3)"

@@ -32,6 +32,7 @@ from .sampler_arguments import SAMPLER, chosen_by_hand, draws_all
 from .sampler_classes import class_changes
 from .sampler_data import why_not, without_false
 from .sampler_entries import WHY, entry_changes, told_off, without
+from .sampler_returns import DropElement
 from .sampler_uses import LOADER, Use, is_none, is_text, use_of, uses_of_attribute, uses_of_name
 
 
@@ -206,6 +207,10 @@ class RemoveSamplers(Codemod):
             yield Change(
                 read, self.edit(facts, read, f"`{facts.short(read)}` is None now: {WHY}"), source("None"), (read,)
             )
+        for whole, place in use.returned:
+            says = f"`{facts.short(whole.elts[place])}` removed: {WHY}"
+            edit, element = self.edit(facts, whole.elts[place], says), whole.elts[place]
+            yield Change(facts.scopes.parents[whole], edit, DropElement(place), (element,))
         yield from without(self, facts, [*use.statements, *told_off(facts, use)], shuffle or next(iter(said), None))
 
     def _handed(
@@ -256,10 +261,10 @@ class RemoveSamplers(Codemod):
 
     def _alternative(self, facts: Facts, use: Use, others: list[ast.expr]) -> Iterator[Change]:
         """Where there is another sampler for one process, it is the sampler."""
-        if len(others) > 1 or use.tests:
+        if len(others) > 1 or use.tests or use.returned:
             return
         for s in use.statements:
-            assert isinstance(s, ast.Assign)
+            assert isinstance(s, ast.Assign | ast.AnnAssign)
             if isinstance(s.value, ast.IfExp):
                 says = f"`{facts.short(s)}`: the sampler of one process stays, {WHY}"
                 yield Change(

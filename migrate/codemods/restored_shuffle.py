@@ -72,8 +72,16 @@ def restored(
 
 def is_always_there(facts: Facts, use: Use) -> bool:
     """Whether no condition decides on the sampler, so that `sampler is None` never held."""
-    above = (up for call in use.made for up in facts.scopes.ancestors(call))
-    return not use.alternatives and not any(isinstance(up, ast.If | ast.IfExp) for up in above)
+    return not use.alternatives and not any(_is_conditional(facts, call) for call in use.made)
+
+
+def _is_conditional(facts: Facts, call: ast.Call) -> bool:
+    child: ast.AST = call
+    for up in facts.scopes.ancestors(call):
+        if isinstance(up, ast.If | ast.IfExp) and child is not up.test:
+            return True
+        child = up
+    return False
 
 
 def by_branch(facts: Facts, use: Use) -> str | None:
@@ -114,7 +122,7 @@ def chooser_of(facts: Facts, made: ast.expr) -> tuple[ast.AST | None, bool]:
     """The `if` or the conditional expression that a sampler stands in, if any, and whether in its first branch."""
     child: ast.AST = made
     chooser = facts.scopes.parents.get(child)
-    if isinstance(chooser, ast.Assign):
+    if isinstance(chooser, ast.Assign | ast.AnnAssign):
         child, chooser = chooser, facts.scopes.parents.get(chooser)
         return chooser, isinstance(chooser, ast.If) and child in chooser.body
     return chooser, isinstance(chooser, ast.IfExp) and child is chooser.body
@@ -186,7 +194,7 @@ def for_one_process(facts: Facts, use: Use, given: ast.expr) -> str | None:
     for made in use.made:
         child: ast.AST = made
         chooser = facts.scopes.parents.get(child)
-        if isinstance(chooser, ast.Assign):
+        if isinstance(chooser, ast.Assign | ast.AnnAssign):
             child, chooser = chooser, facts.scopes.parents.get(chooser)
         if isinstance(chooser, ast.If):
             chosen = child in chooser.body
@@ -240,8 +248,8 @@ def evaluates(facts: Facts, holder: ast.AST) -> bool:
     """Whether the names around a loader say that it is for evaluation."""
     names: list[str] = []
     for up in facts.scopes.ancestors(holder):
-        if isinstance(up, ast.Assign):
-            names += [ast.unparse(t) for t in up.targets]
+        if isinstance(up, ast.Assign | ast.AnnAssign):
+            names += [ast.unparse(t) for t in getattr(up, "targets", None) or [up.target]]  # type: ignore[union-attr]
         elif isinstance(up, ast.keyword) and up.arg:
             names.append(up.arg)
         elif isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):

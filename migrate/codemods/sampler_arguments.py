@@ -38,9 +38,9 @@ def reads_in_function(facts: Facts, read: ast.expr) -> list[ast.expr] | None:
         return None
     given = [argument(call, f, name) for call in uses if isinstance(call, ast.Call)]
     unsaid = None in given
-    if not all(_goes(facts, value, 0) for value in given if value is not None):
+    if not all(goes(facts, value, 0) for value in given if value is not None):
         return None
-    if unsaid and not _goes(facts, _default(f, name), 0):
+    if unsaid and not goes(facts, _default(f, name), 0):
         return None
     return list(facts.scopes.reads(name, scope))
 
@@ -60,10 +60,10 @@ def _parameter(facts: Facts, read: ast.expr) -> tuple[ast.FunctionDef, str] | No
     return next(((f, name) for name in names if argument(call, f, name) is read), None)
 
 
-def _goes(facts: Facts, value: ast.expr | None, depth: int) -> bool:
+def goes(facts: Facts, value: ast.expr | None, depth: int) -> bool:
     """Whether a value is None or a DistributedSampler, in each of its branches."""
     if isinstance(value, ast.IfExp):
-        return _goes(facts, value.body, depth) and _goes(facts, value.orelse, depth)
+        return goes(facts, value.body, depth) and goes(facts, value.orelse, depth)
     if isinstance(value, ast.Call):
         return facts.names.resolve(value.func) == SAMPLER
     if not isinstance(value, ast.Name) or depth > 3:
@@ -72,12 +72,16 @@ def _goes(facts: Facts, value: ast.expr | None, depth: int) -> bool:
     if scope is None or value.id in scope.params:
         return False
     made = _values(facts, scope.stores.get(value.id, []))
-    return bool(made) and all(_goes(facts, v, depth + 1) for v in made)
+    return bool(made) and all(goes(facts, v, depth + 1) for v in made)
 
 
 def _values(facts: Facts, stores: Iterable[ast.AST]) -> list[ast.expr | None]:
     parents = (facts.scopes.parents.get(s) for s in stores)
-    return [p.value if isinstance(p, ast.Assign) and len(p.targets) == 1 else ast.Constant(0) for p in parents]
+    found: list[ast.expr | None] = []
+    for p in parents:
+        plain = (isinstance(p, ast.Assign) and len(p.targets) == 1) or isinstance(p, ast.AnnAssign | ast.NamedExpr)
+        found.append(p.value if plain else ast.Constant(0))  # type: ignore[union-attr]
+    return found
 
 
 def _default(f: ast.FunctionDef, name: str) -> ast.expr | None:

@@ -10,6 +10,7 @@ from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .sampler_arguments import SAMPLER, reads_in_function
+from .sampler_returns import Place, unpacked
 
 LOADER = "torch.utils.data.DataLoader"
 
@@ -26,6 +27,7 @@ class Use:
     handed: list[ast.expr] = field(default_factory=list)
     given: list[ast.expr] = field(default_factory=list)  # to functions of the file
     inside: list[ast.expr] = field(default_factory=list)  # read in those
+    returned: list[Place] = field(default_factory=list)  # beside others, and unpacked where that is called
     other: list[ast.expr] = field(default_factory=list)
 
 
@@ -38,19 +40,26 @@ def use_of(facts: Facts, call: ast.Call) -> Use:
             sampler = isinstance(other, ast.Call) and facts.names.resolve(other.func) == SAMPLER
             (use.made if sampler else use.alternatives).append(other)  # type: ignore[arg-type]
         top, up = up, facts.scopes.parents[up]
-    if isinstance(up, ast.Assign) and len(up.targets) == 1:
-        target = up.targets[0]
-        if isinstance(target, ast.Name | ast.Attribute):
-            use.statements.append(up)
-        if isinstance(target, ast.Name):
-            uses_of_name(facts, target, use)
-        elif isinstance(target, ast.Attribute):
-            uses_of_attribute(facts, target, use)
-        else:
-            _read(facts, top, use)
-    else:
+    target = bound_by(up)
+    if isinstance(target, ast.Name | ast.Attribute) and isinstance(up, ast.stmt):
+        use.statements.append(up)
+    if isinstance(target, ast.Name):
+        uses_of_name(facts, target, use)
+    elif isinstance(target, ast.Attribute):
+        uses_of_attribute(facts, target, use)
+    if isinstance(up, ast.NamedExpr):
+        _read(facts, up, use)
+        use.other += [up for a in use.alternatives if not is_none(a)]
+    elif not isinstance(target, ast.Name | ast.Attribute):
         _read(facts, top, use)
     return use
+
+
+def bound_by(node: ast.AST | None) -> ast.expr | None:
+    """The one target of an assignment: `s = ...`, `s: Sampler = ...`, `(s := ...)`."""
+    if isinstance(node, ast.Assign):
+        return node.targets[0] if len(node.targets) == 1 else None
+    return node.target if isinstance(node, ast.AnnAssign | ast.NamedExpr) else None
 
 
 def uses_of_name(facts: Facts, target: ast.Name, use: Use) -> None:
@@ -78,16 +87,21 @@ def uses_of_attribute(facts: Facts, target: ast.Attribute, use: Use) -> None:
 
 
 def _bindings(facts: Facts, stores: list[ast.AST | None], target: ast.expr, use: Use) -> None:
+    made = [*use.made, *use.alternatives]
     for s in stores:
-        if not (isinstance(s, ast.Assign) and len(s.targets) == 1):
-            if isinstance(s, ast.Assign) and all(is_none(v) for v in [s.value]):
+        if bound_by(s) is None:
+            if isinstance(s, ast.Assign) and is_none(s.value):
                 continue
             use.other.append(target)
             continue
-        if s in use.statements:
+        if s in use.statements or (isinstance(s, ast.NamedExpr) and _branches(s.value)[0] in made):
             continue
-        use.statements.append(s)
-        for value in _branches(s.value):
+        assert isinstance(s, ast.Assign | ast.AnnAssign | ast.NamedExpr)
+        if isinstance(s, ast.NamedExpr):
+            _read(facts, s, use)
+        else:
+            use.statements.append(s)
+        for value in _branches(s.value) if s.value is not None else ():
             if isinstance(value, ast.Call) and facts.names.resolve(value.func) == SAMPLER:
                 use.made.append(value)
             else:
@@ -130,8 +144,28 @@ def _read(facts: Facts, read: ast.expr, use: Use) -> None:
             if not any(r is known for known in use.inside):
                 use.inside.append(r)
                 _read(facts, r, use)
+    elif (returned := unpacked(facts, read)) is not None:
+        _unpack(facts, *returned, use)
     else:
         use.other.append(read)
+
+
+def _unpack(facts: Facts, places: list[Place], names: list[ast.Name], use: Use) -> None:
+    """What the callers of a function do with the sampler that it returns."""
+    if all(place in use.returned for place in places):
+        return
+    use.returned += [place for place in places if place not in use.returned]
+    for name in names:
+        scope = facts.scopes.scope_of(name).lookup(name.id)
+        if (
+            scope is None
+            or len(scope.stores.get(name.id, ())) > 1
+            or (facts.is_library and scope is facts.scopes.module)
+        ):
+            use.other.append(name)
+            continue
+        for read in facts.scopes.reads(name.id, scope):
+            _read(facts, read, use)
 
 
 def _holder(facts: Facts, read: ast.expr) -> ast.AST:
@@ -231,11 +265,20 @@ def loaders_of(facts: Facts, held: ast.expr) -> list[ast.Call]:
         up = facts.scopes.parents.get(read)
         if isinstance(up, ast.Subscript) and isinstance(up.ctx, ast.Store):
             continue
+        if isinstance(up, ast.Attribute) and _updates_others(facts.scopes.parents.get(up)):
+            continue
         call = spread_into_loader(facts, read)
         if call is None:
             return []
         found.append(call)
     return found
+
+
+def _updates_others(call: ast.AST | None) -> bool:
+    """`options.update(num_workers=2)`, which leaves the sampler and `shuffle` as they are."""
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "update"):
+        return False
+    return not call.args and not any(k.arg in (None, "sampler", "batch_sampler", "shuffle") for k in call.keywords)
 
 
 def spread_into_loader(facts: Facts, node: ast.AST) -> ast.Call | None:

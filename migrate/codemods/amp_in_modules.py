@@ -160,8 +160,10 @@ class AmpInModules(Codemod):
 
     def _rest(self, facts: Facts, done: set[ast.AST]) -> None:
         for c in facts.walk(ast.Call):
-            full = facts.names.resolve(c.func)
-            if c not in done and full in AUTOCAST | SCALER | APEX and not _is_off(c):
+            full = facts.names.resolve(c.func) or ""
+            told = full in AUTOCAST | SCALER | APEX or full.startswith("apex.fp16_utils.")
+            told = told or facts.loops.is_of_optimizer(c)
+            if c not in done and told and not _is_off(c):
                 line, column, _, _ = facts.text.key(c)
                 says = f"`{facts.short(c)}` left as it is: a Trainer or Runtime takes precision= instead"
                 self.left.append(Note(line, column + 1, self.code, says))

@@ -37,6 +37,8 @@ class KeepLoop(Codemod):
             if isinstance(f, ast.Attribute) and f.attr == "backward" and facts.names.resolve(f) is None:
                 if isinstance(f.value, ast.Name) and f.value.id in ("self", self.handle):
                     continue  # a method of the script's own class, or done already
+                if facts.loops.is_of_optimizer(call):
+                    continue  # told of
                 if isinstance(f.value, ast.Call) and ast.unparse(f.value.func) == "super":
                     continue
                 says = f"`{facts.short(call)}` became `{self.handle}.backward(...)`: gradients are averaged over ranks"

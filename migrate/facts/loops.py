@@ -217,6 +217,12 @@ class Loops:
         is_own = isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"
         return (full is None or full == "torch.autograd.backward") and not is_own
 
+    def is_of_optimizer(self, call: ast.Call) -> bool:
+        """`optimizer.backward(loss)`: an optimizer for half precision that takes the gradients itself."""
+        f = call.func
+        last = _last(f.value) if isinstance(f, ast.Attribute) and f.attr == "backward" and call.args else None
+        return last is not None and bool(OPTIMIZER_NAME.search(last))
+
     def _under_no_grad(self, node: ast.AST) -> bool:
         for up in self.nodes.ancestors(node):
             if isinstance(up, ast.With | ast.AsyncWith) and any(self._is_no_grad(i.context_expr) for i in up.items):

@@ -42,6 +42,9 @@ CARRIERS = {
     "ignite.engine.create_supervised_trainer": "Ignite",
     "composer.Trainer": "Composer",
 }
+# what a file that is given one calls it: `accelerator.backward(loss)`
+ENGINES = {"accelerator": "Accelerate", "fabric": "Lightning Fabric", "booster": "ColossalAI", "engine": "an engine",
+           "model_engine": "DeepSpeed"}  # fmt: skip
 PROCESSES = ("torch.multiprocessing.", "multiprocessing.")
 
 
@@ -63,9 +66,18 @@ def refusal(facts: Facts) -> Refusal | None:
 
 def carrier(facts: Facts) -> str | None:
     """The library that already carries the script's loop to any device, if there is one."""
-    return next(
-        (CARRIERS[n] for c in facts.walk(ast.Call) if (n := facts.names.resolve(c.func) or "") in CARRIERS), None
-    )
+    for call in facts.walk(ast.Call):
+        full = facts.names.resolve(call.func) or ""
+        if full in CARRIERS or (call.args and _engine(call.func)):
+            return CARRIERS.get(full) or _engine(call.func)
+    return None
+
+
+def _engine(func: ast.expr) -> str | None:
+    """Whose `backward` it is, given a loss."""
+    owner = func.value if isinstance(func, ast.Attribute) and func.attr == "backward" else None
+    name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
+    return ENGINES.get(name.lstrip("_").lower())
 
 
 def _optional(facts: Facts, call: ast.Call) -> bool:

@@ -20,6 +20,8 @@ def check_hopes(facts: Facts) -> None:
     for call in facts.walk(ast.Call):
         if not is_call_of(call, "backward") or facts.names.resolve(call.func) is not None:
             continue
+        if facts.loops.is_of_optimizer(call):
+            raise CannotLift(call, f"`{facts.short(call)}` takes the gradients itself")
         ups = list(facts.scopes.ancestors(call))
         functions = [up for up in ups if isinstance(up, Function)]
         in_a_loop = any(isinstance(up, ast.For | ast.While) for up in ups)

@@ -87,6 +87,8 @@ CARRIED = {
         "model = model.to(accelerator.device)\nfor x in loader:\n    accelerator.backward(model(x).sum())\n"
     ),
     "fabric": "import torch\nimport lightning as L\nfabric = L.Fabric()\nfabric.backward(model(x))\n",
+    "accelerate, made in another file": "import torch\ndef step(accelerator, x):\n    accelerator.backward(model(x))\n",
+    "an engine": "import torch\ndef step(self, x):\n    self.engine.backward(self.engine(x.cuda()))\n",
     "ignite": (
         "import torch\nfrom ignite.engine import Engine\n"
         "def update(e, b):\n    model(b).backward()\n\nt = Engine(update)\n"

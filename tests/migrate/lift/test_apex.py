@@ -151,3 +151,14 @@ def test_an_option_that_says_something_else_stays_and_is_told(text):
     result = migrate_text(text)
     assert "amp.initialize(" in result.text and "PTM605" in {n.code for n in result.attention}
     assert migrate_text(result.text).text == result.text
+
+
+@pytest.mark.parametrize("also", ["", "        if not fp16:\n            loss.backward()\n"])
+def test_an_optimizer_that_takes_the_gradients_itself_keeps_its_loop(also):
+    begin = "from apex.fp16_utils import FP16_Optimizer\noptimizer = FP16_Optimizer(optimizer, dynamic_loss_scale=True)"
+    result = migrate_text(script(begin, also + "        optimizer.backward(loss)"))
+    assert result.plan == "loop" and "        optimizer.backward(loss)\n" in result.text
+    assert result.text.count("runtime.backward(loss)") == bool(also)
+    told = [n.message for n in result.attention]
+    assert sum("`optimizer.backward(loss)` takes the gradients itself" in m for m in told) == 1
+    assert any(m.startswith("`FP16_Optimizer(optimizer, dynamic_loss_scale=True)` left as it is") for m in told)

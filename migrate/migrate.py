@@ -269,7 +269,23 @@ def _by_plan(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
     text = apply(facts, changes)
     text, placed = _placed_batches(text, facts, changes) if options.of_lifted else (text, [])
     text = _with_names(text, facts.text.text, *([ON_DEVICE] if placed else []))
-    return Result(text, plan, [c.edit for c in changes if c.told] + placed, seen(facts, changes, options.wants))
+    notes = seen(facts, changes, options.wants)
+    if is_script and not options.of_lifted:
+        notes = [*notes, *_unplaced(facts, changes)]
+    return Result(text, plan, [c.edit for c in changes if c.told] + placed, notes)
+
+
+def _unplaced(facts: Facts, changes: list[Change]) -> Iterator[Note]:
+    """What a script that only evaluates moved itself: no Trainer comes after it."""
+    asks = any(isinstance(facts.scopes.parents.get(a), ast.Call) for a in facts.attributes.get("eval", ()))
+    if not asks or facts.is_library or facts.classes.run_by_trainer:
+        return
+    for c in changes:
+        own = not any(isinstance(up, ast.ClassDef) for up in facts.scopes.ancestors(c.node))
+        if own and c.edit.code == "PTM101":
+            says = "nothing here trains, so that nothing places it: it stays on the CPU, where it is not moved to"
+            yield Note(c.edit.line, c.edit.column, c.edit.code, f"{says} `Runtime.shared().device`")
+            return
 
 
 def _move_functions(result: Result, original: Facts) -> None:

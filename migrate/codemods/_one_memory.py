@@ -25,9 +25,9 @@ def changed_beside(facts: Facts, making: list[ast.AST]) -> dict[str, str]:
     bases: dict[str, str] = {}
     for s in (n for f in making for n in walk(f) if isinstance(n, ast.Assign)):
         own = [t.attr for t in s.targets if is_own(t)]  # type: ignore[attr-defined]
-        base = _base(s.value) or (f"line {s.lineno}" if len(own) > 1 else None)
-        for name in own if base is not None else ():
-            bases[name] = bases.get(base.removeprefix("self."), base) if base.startswith("self.") else base  # type: ignore[union-attr]
+        base = _base(s.value) or (f"line {s.lineno}" if len(own) > 1 else "")
+        for name in own if base else ():
+            bases[name] = bases.get(base.removeprefix("self."), base) if base.startswith("self.") else base
     for name, base in bases.items():
         groups.setdefault(base, {base.removeprefix("self.")} if base.startswith("self.") else set()).add(name)
     found: dict[str, str] = {}

@@ -8,6 +8,7 @@ the call stays and is told of.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ..facts.arguments import argument_at, entry
@@ -37,6 +38,7 @@ TAKES_DEVICE = {
     f"torch.{n}"
     for n in "zeros ones full empty rand randn randint randperm arange linspace logspace eye tensor".split()
 }
+HALF = re.compile(r"autocast|\bapex\b|\.half\(|bfloat16|float16|\bprecision\s*=\s*[\"']?(bf)?16")
 SAYS_WHERE = ("device", "out", "generator", "pin_memory", None)
 
 
@@ -308,6 +310,8 @@ class PlaceLikeInputs(Codemod):
 
     def _is_floating(self, facts: Facts, call: ast.Call, name: str) -> bool:
         """Whether the name and its uses say that the other tensor holds measurements, not numbers of things."""
+        if HALF.search(facts.text.text):
+            return False  # what layers give is half there, and a count or a sum is not to be
         f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.For)), None)
         return f is not None and name.isidentifier() and name != "self" and is_floating(facts, f, name)
 

@@ -538,3 +538,10 @@ REGISTERED = [
 def test_modules_that_are_registered_do(kept):
     source = "import torch\nfrom torch import nn\nclass A(nn.Module):\n    def __init__(self):\n        " + kept + "\n"
     check(source.format(".cuda()"), source.format(""), attention=[])
+
+
+@pytest.mark.parametrize("half", ["@torch.autocast('cuda')", "@half()  # precision=16", "@cast(torch.bfloat16)"])
+def test_where_something_is_half_a_count_does_not_take_its_dtype(half):
+    source = f"import torch\nfrom torch import nn\nclass A(nn.Module):\n    {half}\n    def forward(self, x):\n"
+    source += "        n = torch.zeros(1){}\n        return n + x.mean()\n"
+    check(source.format(".cuda()"), source.format(".to(x.device)"), select="PTM104")

@@ -103,6 +103,8 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     attention = [replace(n, line=line(n.line)) for n in attention]
     attention += [n for n in left if n.code != "PTM301"]  # the lift logs those
     text, finishing, told = _finished(made, names, facts, options, moving_batches(facts, changes))
+    placed = {(e.code, e.line) for e in finishing}
+    attention = [n for n in attention if (n.code, n.line) not in placed]
     compiles(text)
     return Result(text, plan, edits + finishing, attention + told, framework=options.framework)
 
@@ -157,6 +159,7 @@ def _finished(
 
     `moving`: what in the original moved its batches itself.
     """
+    from .lift.kept_tensors import place_kept
     from .lift.placing import NAME as ON_DEVICE
     from .lift.placing import place_batches
     from .lift.shape.edits import Edits
@@ -178,6 +181,7 @@ def _finished(
         return text, told, [*notes, *races]
     placed = place_batches(lifted, edits, moving, line)
     names = [*names, ON_DEVICE] if placed else names
+    placed += place_kept(lifted, edits, line)
     there = next((s for s in lifted.walk(ast.ImportFrom) if s.module == RUNTIME), None)
     if there is None:
         edits.replace(*import_edit(lifted.tree, lifted.text, RUNTIME, names))

@@ -1,0 +1,78 @@
+"""Tensors that the script keeps for its networks outside the Module: they go where the network is when it is called.
+
+`fixed = torch.randn(8, 4).cuda()`, for a function with `net(fixed)` in it: nothing is placed yet where it is made.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from ..codemods.place_like_inputs import PlaceLikeInputs
+from ..facts.nodes import FUNCTIONS
+from ..facts.script import Facts
+from ..facts.unplaced import OF_NETWORKS
+from ..report import Edit
+from .shape.edits import Edits
+
+CODE = PlaceLikeInputs.code
+
+
+def place_kept(facts: Facts, edits: Edits, line: Callable[[int], int]) -> list[Edit]:
+    """`net(fixed.to(next(net.parameters()).device))`. `line`: of the original, for one of this text."""
+    said = []
+    fit = next((a.lineno for a in facts.attributes.get("fit", ()) if _is_called(facts, a)), 0)
+    for s in facts.tree.body:
+        move = _move(facts, s) if s.lineno < fit else None
+        if move is None or facts.in_formatted_string(move):
+            continue
+        assert isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name)
+        reads = _reads(facts, s.targets[0], fit)
+        if not reads:
+            continue
+        edits.replace(facts.text.span(move.func.value)[1], facts.text.span(move)[1], "")  # type: ignore[attr-defined]
+        for read, network in reads:
+            edits.replace(*facts.text.span(read), f"{read.id}.to(next({network}.parameters()).device)")
+        row, column, _, _ = facts.text.key(move)
+        says = f"`{facts.short(move)}` goes where the network is that is given it"
+        said.append(Edit(line(row), column + 1, CODE, says))
+    return said
+
+
+def _is_called(facts: Facts, node: ast.expr) -> bool:
+    up = facts.scopes.parents.get(node)
+    return isinstance(up, ast.Call) and up.func is node
+
+
+def _move(facts: Facts, s: ast.stmt) -> ast.Call | None:
+    """The `torch.randn(8, 4).cuda()` of a statement that gives it a name."""
+    named = isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)
+    call = s.value if named else None  # type: ignore[attr-defined]
+    if not isinstance(call, ast.Call) or facts.devices.moved(call) is None:
+        return None
+    others = len(facts.devices.device_arguments(call)) < len(call.args) + len(call.keywords)
+    return None if others and call.func.attr == "to" else call  # type: ignore[attr-defined]
+
+
+def _reads(facts: Facts, name: ast.Name, fit: int) -> list[tuple[ast.Name, str]]:
+    """Where a name is read, with the network that is given it; none where anything else reads it."""
+    module = facts.scopes.module
+    reads = list(facts.scopes.reads(name.id, module))
+    if len(module.stores[name.id]) != 1 or any(name.id in s.globals for s in facts.scopes.by_node.values()):
+        return []
+    found = []
+    for read in reads:
+        up = facts.scopes.parents.get(read)
+        call = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
+        within = any(isinstance(u, FUNCTIONS) for u in facts.scopes.ancestors(read))
+        given = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and _is_network(facts, call.func.id)
+        if not given or not (within or read.lineno > fit) or facts.in_formatted_string(read):
+            return []
+        found.append((read, call.func.id))  # type: ignore[union-attr]
+    return found
+
+
+def _is_network(facts: Facts, name: str) -> bool:
+    """`net` where the Module, or the script, asks `net.parameters()` and the like."""
+    asked = (a.value for m in OF_NETWORKS for a in facts.attributes.get(m, ()))
+    return any(name == (v.attr if isinstance(v, ast.Attribute) else getattr(v, "id", None)) for v in asked)

@@ -12,6 +12,8 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 
 AUTOCAST = {"torch.amp.autocast", "torch.cuda.amp.autocast", "torch.cpu.amp.autocast", "torch.autocast"}
+EVALUATING = ("validation_step", "test_step", "predict_step")
+EVALUATED = "evaluated in full precision: the Trainer's precision= is for evaluation, too"
 HALVED = PRODUCTS | {
     "einsum", "baddbmm", "addbmm", "addmv", "mv", "addr", "multi_dot", "prelu", "scaled_dot_product_attention",
     *(f"conv{transposed}{n}d" for transposed in ("", "_transpose") for n in (1, 2, 3)),
@@ -47,6 +49,19 @@ def full_evaluations(facts: Facts) -> Iterator[ast.AST]:
         full = kind == EVALUATES and not _is_under_autocast(facts, loop)
         if full and any(_is_model_call(facts, n) for n in _outside(facts, loop)):
             yield loop
+
+
+def full_steps(facts: Facts, c: ast.ClassDef) -> Iterator[ast.AST]:
+    """The steps of a module that evaluate outside of autocast."""
+    for name, step in facts.classes.methods(c).items():
+        if name not in EVALUATING or any(is_autocast(facts, d) for d in step.decorator_list):
+            continue
+        if any(_is_model_call(facts, n) or _is_called(n) for n in _outside(facts, step)):
+            yield step
+
+
+def _is_called(n: ast.AST) -> bool:
+    return isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "self"
 
 
 def _backwards(step: ast.AST) -> Iterator[ast.Call]:

@@ -14,7 +14,7 @@ from ..facts.nodes import walk
 from ..facts.scalers import SCALER, Scalers, Unfollowed
 from ..facts.script import Facts
 from ..report import Note
-from ._full_precision import AUTOCAST, beside_autocast
+from ._full_precision import AUTOCAST, EVALUATED, beside_autocast, full_steps
 from .base import Change, Codemod
 from .rewrites import body_only, set_keyword, source
 
@@ -46,6 +46,7 @@ class AmpInModules(Codemod):
                 done.update(walk(change.node))
                 yield change
             yield from self._trainers(facts, precision)
+            self._evaluated(facts, [node for _, node, _ in found])
         self._rest(facts, done)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
@@ -143,6 +144,15 @@ class AmpInModules(Codemod):
                 raise Unfollowed
             says = f"`{facts.short(made)}` removed: the Trainer's precision= scales"
             yield Change(made, self.edit(facts, made, says), None, (made,))
+
+    def _evaluated(self, facts: Facts, nodes: list[ast.With | ast.FunctionDef]) -> None:
+        """Tells of the steps that evaluate in full precision, where autocast stood in the step that trains alone."""
+        for c in facts.classes.run_by_trainer:
+            step = facts.classes.methods(c).get("training_step")
+            alone = step is not None and all(n in walk(step) for n in nodes if n in walk(c))
+            for other in full_steps(facts, c) if alone else ():
+                line, column, _, _ = facts.text.key(other)
+                self.left.append(Note(line, column + 1, self.code, EVALUATED))
 
     def _trainers(self, facts: Facts, precision: str) -> Iterator[Change]:
         found = _trainers(facts)

@@ -20,7 +20,7 @@ from ..facts.operands import joined
 from ..facts.scalers import Scalers, Unfollowed
 from ..facts.script import Facts
 from ..report import Note
-from ._full_precision import AUTOCAST, beside_autocast, full_evaluations
+from ._full_precision import AUTOCAST, EVALUATED, beside_autocast, full_evaluations
 from .base import Change, Codemod
 from .remove_unused_devices import without_parameter
 from .rewrites import DropArgument, body_only, else_only, source, take_argument
@@ -49,9 +49,7 @@ class PrecisionOfLoops(Codemod):
     def told(self, facts: Facts) -> Iterator[Note]:
         """What the Trainer's precision is for that the script's was not: it shows on a card alone."""
         for loop in full_evaluations(facts):
-            yield self._note(
-                facts, loop, "evaluated in full precision: the Trainer's precision= is for evaluation, too"
-            )
+            yield self._note(facts, loop, EVALUATED)
         scaled = any(on_cuda == HALF for on_cuda, _ in self.asked) and not self.scalers.made
         for s in facts.walk(ast.With) if scaled else ():
             if self._is_autocast(facts, s):

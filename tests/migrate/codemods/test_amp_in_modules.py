@@ -1,5 +1,5 @@
 import pytest
-from helpers import check, check_unchanged
+from helpers import check, check_unchanged, migrated
 
 HEAD = "import torch\nimport pytorch_lightning as pl\n"
 STEP = "class Lit(pl.LightningModule):\n    def training_step(self, batch, i):\n"
@@ -175,3 +175,22 @@ def test_one_that_is_handed_on_is_told(line, told):
 def test_a_step_that_computes_in_full_precision_beside_autocast_keeps_it():
     body = "        with torch.autocast('cuda'):\n            z = self(batch)\n        return (z @ z.t()).mean()\n"
     check_unchanged(HEAD + STEP + body + TRAINER.format(""), ["PTM605 line 5"], select="PTM605")
+
+
+@pytest.mark.parametrize(("within", "told"), [("torch.autocast('cuda')", False), ("torch.no_grad()", True)])
+def test_a_step_that_evaluates_in_full_precision_is_told(within, told):
+    body = "        with {}:\n            return self(batch)\n"
+    source = STEP + body.format("torch.autocast('cuda')")
+    source += "\n    def test_step(self, batch, i):\n" + body.format(within)
+    result = migrated(HEAD + source + TRAINER.format(""), "PTM605")
+    assert 'precision="16-mixed"' in result.text
+    assert ["evaluated in full precision" in n.message for n in result.attention] == [True] * told
+
+
+def test_a_forward_in_half_precision_is_that_of_every_step():
+    source = (
+        STEP + "        return self(batch)\n\n    def validation_step(self, batch, i):\n        return self(batch)\n"
+    )
+    source += "\n    @torch.autocast('cuda')\n    def forward(self, batch):\n        return self.net(batch)\n"
+    result = migrated(HEAD + source + TRAINER.format(""), "PTM605")
+    assert 'precision="16-mixed"' in result.text and not result.attention

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .codemods.inline_movers import movers_of
 from .codemods.remove_samplers import RemoveSamplers
 from .facts.alone import askers_of, asks_for_rank_zero
 from .facts.distribution import distribution_of, mentions_processes
@@ -13,6 +15,9 @@ from .facts.script import Facts
 from .facts.source import SourceError, mentions_torch, read_source
 from .facts.world import PEERS, PLAIN, World
 from .sources import Imports
+
+# a short function that moves what it is given first, and gives it back: `def to_gpu(x):`
+MOVER = re.compile(r"^def \w+\(\w+[^\n]*:[^\n]*\n?(?:[ \t]+[^\n]*\n){0,6}?[^\n]*\.(?:cuda|to)\(", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,7 @@ class Elsewhere:
     imported: bool = False  # another file imports this one
     samplers: bool = False  # a DistributedSampler is made, and goes
     values: dict[str, dict[World, object]] = field(default_factory=dict)  # options and functions that tell of processes
+    movers: dict[str, str] = field(default_factory=dict)  # functions that only move what they get, and where to
 
     def __or__(self, other: Elsewhere) -> Elsewhere:
         return Elsewhere(
@@ -40,6 +46,7 @@ class Elsewhere:
             self.imported or other.imported,
             self.samplers or other.samplers,
             {**self.values, **other.values},
+            {**self.movers, **other.movers},
         )
 
 
@@ -66,11 +73,17 @@ def of_projects(paths: list[Path], imports: Imports) -> dict[Path, Elsewhere]:
 def _said(path: Path) -> Elsewhere | None:
     try:
         source = read_source(path)
-        if not (mentions_torch(source.raw) and mentions_processes(source.text)):
+        if not mentions_torch(source.raw):
+            return None
+        speaks, moves = mentions_processes(source.text), MOVER.search(source.text)
+        if not (speaks or moves):
             return None
         facts = Facts(source.text)
     except (SourceError, SyntaxError, RecursionError):
         return None
+    movers = movers_of(facts) if moves else {}
+    if not speaks:
+        return Elsewhere(movers=movers) if movers else None
     found = distribution_of(facts)
     guarded = set()
     given: set[tuple[str, int]] = set()
@@ -94,6 +107,7 @@ def _said(path: Path) -> Elsewhere | None:
         False,
         samplers,
         _values(facts),
+        movers,
     )
 
 

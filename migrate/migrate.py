@@ -180,6 +180,7 @@ def _know(facts: Facts, elsewhere: Elsewhere) -> None:
     facts.by_hand, facts.elsewhere, facts.samplers_gone = elsewhere.by_hand, elsewhere.values, elsewhere.samplers
     facts.guarded_elsewhere, facts.given_wrapped = elsewhere.guarded, elsewhere.given_wrapped
     facts.askers_elsewhere, facts.imported = elsewhere.askers, elsewhere.imported
+    facts.movers_elsewhere = elsewhere.movers
     facts.wrapped = frozenset(name for name in elsewhere.wrapped if name.endswith("()"))
     facts.read_elsewhere, facts.defined_elsewhere = elsewhere.reads, elsewhere.defines
 

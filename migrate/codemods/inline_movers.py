@@ -34,7 +34,7 @@ class InlineMovers(Codemod):
     def plan(self, facts: Facts) -> Iterator[Change]:
         movers: list[Mover] = [*facts.walk(ast.FunctionDef), *facts.walk(ast.Lambda)]
         for f in movers:
-            place = _place(facts, f)
+            place = _place(facts, f) if self._is_given_made(facts, f) else None
             if place is None:
                 continue
             uses = facts.classes.uses_of(f)
@@ -49,6 +49,37 @@ class InlineMovers(Codemod):
                     f"{facts.classes.name_of(f)}() removed: nothing calls it any more",
                 )
                 yield Change(s, self.edit(facts, s, says), None, (s,))
+        if facts.movers_elsewhere:
+            yield from self._imported(facts)
+
+    def _is_given_made(self, facts: Facts, f: Mover) -> bool:
+        x = _given(facts, f)
+        return x is not None and facts.placed.is_given_made(x, facts.scopes.by_node[f])
+
+    def _imported(self, facts: Facts) -> Iterator[Change]:
+        """`to_gpu(torch.zeros(3))` of another file, which lets go of what it moves as this one does."""
+        for call in facts.walk(ast.Call):
+            full = facts.names.resolve(call.func) or ""
+            where = facts.movers_elsewhere.get(full.rpartition(".")[2])
+            alone = where is not None and len(call.args) == 1 and not call.keywords
+            if alone and not full.startswith("torch.") and _gives_made(facts, None, call) and _has_torch(facts, call):
+                says = f"`{facts.short(call)}` is moved where it is made, for its place to be seen"
+                yield Change(call, self.edit(facts, call, says), _moved_to(str(where)))
+
+
+def movers_of(facts: Facts) -> dict[str, str]:
+    """The functions of a file that only move what they are given, and where to, as any other file would say it."""
+    found = {}
+    for f in facts.tree.body:
+        place = _place(facts, f) if isinstance(f, ast.FunctionDef) else None
+        if place is None:
+            continue
+        names = {n.id for n in walk(place) if isinstance(n, ast.Name)} - set(facts.scopes.by_node[f].params)
+        given = {name: facts.devices.assigned(name, facts.scopes.module) or [] for name in names - {"torch"}}
+        place = _Given({n: v[0] for n, v in given.items() if len(v) == 1}).visit(copy.deepcopy(place))
+        if all(n.id == "torch" for n in ast.walk(place) if isinstance(n, ast.Name)):
+            found[f.name] = ast.unparse(place)  # type: ignore[union-attr]
+    return found
 
 
 def _place(facts: Facts, f: Mover) -> ast.expr | None:
@@ -58,8 +89,6 @@ def _place(facts: Facts, f: Mover) -> ast.expr | None:
     if x is None or asked or len(body) > LONGEST or f.args.vararg or f.args.kwarg:
         return None
     if not any(isinstance(n, ast.Attribute) and n.attr in MOVERS for n in walk(f)):
-        return None
-    if not facts.placed.is_given_made(x, facts.scopes.by_node[f]):
         return None
     place = _of_block(facts, body, x, HERE)
     return None if place is HERE else place
@@ -137,7 +166,13 @@ def _either(test: ast.expr, one: ast.expr | None, other: ast.expr | None) -> ast
     return one if ast.unparse(one) == ast.unparse(other) else ast.IfExp(test, one, other)
 
 
-def _gives_made(facts: Facts, f: Mover, call: ast.Call) -> bool:
+def _has_torch(facts: Facts, call: ast.Call) -> bool:
+    """Whether `torch` is what it is called there, too."""
+    scope = facts.scopes.scope_of(call).lookup("torch")
+    return scope is facts.scopes.module and all(isinstance(s, ast.alias | ast.Import) for s in scope.stores["torch"])
+
+
+def _gives_made(facts: Facts, f: Mover | None, call: ast.Call) -> bool:
     """Whether a call gives the function a tensor that is made on the CPU, and has no history."""
     if not call.args or f in facts.scopes.ancestors(call) or facts.in_formatted_string(call):
         return False

@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 from tests.migrate.codemods.helpers import check, check_unchanged
 
@@ -120,3 +121,44 @@ def test_a_kept_loop_keeps_the_function():
     source = script(MOVERS["a choice"], "z = put(torch.zeros(2)); model(put(a)).backward()", "put(a)")
     result = migrate_text(source, Options(plan="loop"))
     assert result.plan == "loop" and "z = put(torch.zeros(2));" in result.text
+
+
+HELPERS = {
+    "a choice": "def put(x):\n    return x.cuda() if torch.cuda.is_available() else x\n",
+    "a device": "device = torch.device('cuda')\ndef put(x):\n    return x.to(device)\n",
+    "a flag": "use = torch.cuda.is_available()\ndef put(x):\n    if use:\n        x = x.cuda()\n    return x\n",
+}
+SCRIPT = """
+import torch
+from torch import nn
+import numpy
+from {module} import put
+net = nn.Linear(2, 1)
+put(net)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for epoch in range(2):
+    for x in torch.utils.data.DataLoader(torch.ones(8, 2), 4):
+        z = put(torch.from_numpy(numpy.ones(x.size(0))).float())
+        optimizer.zero_grad()
+        (net(put(x)) * z).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("helper", HELPERS.values(), ids=HELPERS)
+def test_a_function_of_another_file(helper, tmp_path):
+    (tmp_path / "helpers.py").write_text("import torch\n" + helper)
+    (tmp_path / "train.py").write_text(SCRIPT.format(module="helpers"))
+    results = {m.path.name: m.result.text for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
+    assert "z = torch.from_numpy(numpy.ones(x.size(0))).float().to(x.device)" in results["train.py"]
+    assert "cuda()" not in results["helpers.py"] and ".to(" not in results["helpers.py"]
+
+
+@pytest.mark.parametrize(
+    "helper", ["def put(x):\n    return x.float().cuda()\n", "def put(x, i=0):\n    return x.cuda(i)\n"]
+)
+def test_a_function_of_another_file_that_does_more(helper, tmp_path):
+    (tmp_path / "helpers.py").write_text("import torch\n" + helper)
+    (tmp_path / "train.py").write_text(SCRIPT.format(module="helpers"))
+    results = {m.path.name: m.result.text for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
+    assert "put(torch.from_numpy(" in results["train.py"]

@@ -59,6 +59,12 @@ class Scope:
     def binds(self, name: str) -> bool:
         return name not in self.globals and (name in self.stores or name in self.params)
 
+    def read(self) -> Iterator[str]:
+        """The names that are read in it and below: a new local of such a name would hide what they mean."""
+        yield from self.loads
+        for below in self.children:
+            yield from below.read()
+
     def lookup(self, name: str) -> Scope | None:
         """The scope that a name read here belongs to; None for builtins and unknown names."""
         scope: Scope | None = self

@@ -109,7 +109,7 @@ def values_of(facts: Facts, name: str, scope: Scope) -> list[ast.expr]:
         if isinstance(parent, ast.Assign):
             values.append(parent.value)
         elif isinstance(parent, ast.Tuple) and isinstance(facts.scopes.parents.get(parent), ast.Assign):
-            values += _unpacked(facts, parent, store)
+            values += unpacked(facts, parent, store)
         else:
             return []
     if name in scope.params:
@@ -117,7 +117,7 @@ def values_of(facts: Facts, name: str, scope: Scope) -> list[ast.expr]:
     return values
 
 
-def _unpacked(facts: Facts, target: ast.Tuple, store: ast.AST) -> list[ast.expr]:
+def unpacked(facts: Facts, target: ast.Tuple, store: ast.AST) -> list[ast.expr]:
     """`train_loader, test_loader = get_loaders()`: the elements that the function's returns have at that place."""
     assign = facts.scopes.parents[target]
     assert isinstance(assign, ast.Assign)

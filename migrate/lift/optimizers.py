@@ -8,7 +8,7 @@ from typing import Any
 
 from ..facts.scopes import Scope
 from ..facts.script import Facts
-from .loaders import values_of
+from .loaders import unpacked, values_of
 from .nodes import is_call_of, local_function, returned
 
 OPTIMIZERS = (
@@ -113,9 +113,16 @@ def attribute_values(facts: Facts, a: ast.Attribute) -> list[ast.expr]:
         if isinstance(store.ctx, ast.Load) or _class_around(facts, store) is not owner:
             continue
         parent = facts.scopes.parents.get(store)
-        if not isinstance(parent, ast.Assign) or store not in parent.targets:
+        if isinstance(parent, ast.Assign) and store in parent.targets:
+            given = [parent.value]
+        elif isinstance(parent, ast.Tuple) and isinstance(facts.scopes.parents.get(parent), ast.Assign):
+            given = unpacked(facts, parent, store)
+        else:
             return []
-        values += _through_constructor(facts, owner, parent.value)
+        if not given:
+            return []
+        for value in given:
+            values += _through_constructor(facts, owner, value)
     return [v for v in values if not is_none(v)] or values  # None stands for what comes later
 
 

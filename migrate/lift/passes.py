@@ -37,7 +37,7 @@ def pass_of_function(facts: Facts, f: ast.FunctionDef, call: ast.Call, entry: as
         raise CannotLift(entry, f"the value of {f.name}() is used in an expression")
     body = f.body[1:] if ast.get_docstring(f, clean=False) is not None else f.body
     statements, no_grad = flat(facts, body)
-    no_grad = no_grad or any(_is_no_grad(facts, d) or facts.names.resolve(d) in NO_GRAD for d in f.decorator_list)
+    no_grad = no_grad or any(is_without_gradients(facts, d) for d in f.decorator_list)
     if loop not in statements:
         raise CannotLift(loop, f"the batch loop of {f.name}() is nested in another statement")
     at = statements.index(loop)
@@ -96,7 +96,7 @@ def _evaluation_call(facts: Facts, s: ast.stmt) -> DataPass | None:
         return None
     if len(loops) > 1:
         raise CannotLift(loops[1], f"{f.name}() passes over data twice")
-    if any(not (_is_no_grad(facts, d) or facts.names.resolve(d) in NO_GRAD) for d in f.decorator_list):
+    if not all(is_without_gradients(facts, d) for d in f.decorator_list):
         raise CannotLift(f, f"{f.name}() is decorated")
     return pass_of_function(facts, f, value, s, loops[0])
 
@@ -179,3 +179,8 @@ def flat(facts: Facts, statements: list[ast.stmt]) -> tuple[list[ast.stmt], bool
 
 def _is_no_grad(facts: Facts, node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and facts.names.resolve(node.func) in NO_GRAD
+
+
+def is_without_gradients(facts: Facts, decorator: ast.expr) -> bool:
+    """`@torch.no_grad()`, and `@torch.no_grad`."""
+    return _is_no_grad(facts, decorator) or facts.names.resolve(decorator) in NO_GRAD

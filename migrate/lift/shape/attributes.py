@@ -34,7 +34,7 @@ def name_attributes(facts: Facts) -> str | None:
         return None
     edits = Edits(facts)
     scope = facts.scopes.scope_of(loop)
-    taken = {*scope.stores, *scope.params, *scope.loads, *facts.scopes.module.stores}
+    taken = {*scope.stores, *scope.params, *scope.read(), *scope.globals}
     names = {}
     for text, a in wanted.items():
         name = a.attr.strip("_") or a.attr

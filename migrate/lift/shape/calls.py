@@ -12,16 +12,23 @@ MODES = ("train", "eval")
 OF_NETWORKS = ("parameters", "named_parameters", "state_dict", "load_state_dict")
 
 
-def only_call(facts: Facts, f: ast.FunctionDef) -> ast.Call | None:
-    """The one call of a function or method; None where there are others, or where it is handed on as a value."""
-    calls = all_calls(facts, f)
+def only_call(facts: Facts, f: ast.FunctionDef, decorated: bool = False) -> ast.Call | None:
+    """The one call of a function or method; None where there are others, or where it is handed on as a value.
+
+    `decorated`: whether it may be.
+    """
+    calls = _calls(facts, f) if decorated else all_calls(facts, f)
     return calls[0] if len(calls) == 1 else None
 
 
-@once_a_file
 def all_calls(facts: Facts, f: ast.FunctionDef) -> list[ast.Call]:
-    """The calls of a function or method; none where it is handed on as a value, too."""
-    if f.decorator_list or by_text(facts, f) is not None:
+    """The calls of a function or method; none where it is decorated, or handed on as a value, too."""
+    return [] if f.decorator_list else _calls(facts, f)
+
+
+@once_a_file
+def _calls(facts: Facts, f: ast.FunctionDef) -> list[ast.Call]:
+    if by_text(facts, f) is not None:
         return []
     if not facts.scopes.scope_of(f).is_class:
         uses = facts.devices.uses_of_function(f)

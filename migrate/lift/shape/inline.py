@@ -25,8 +25,8 @@ def inline_step(facts: Facts) -> str | None:
         if f is not None:
             call = only_call(facts, f)
             statement = facts.scopes.parents.get(call) if call is not None else None
-            if call is not None and isinstance(statement, ast.stmt) and _can_stand(facts, f, call, statement):
-                return _Inlining(facts, f, call, statement).text()
+            if call is not None and isinstance(statement, ast.stmt) and can_stand(facts, f, call, statement):
+                return Inlining(facts, f, call, statement).text()
     return None
 
 
@@ -58,7 +58,7 @@ def _is_closure(facts: Facts, f: ast.FunctionDef) -> bool:
     return inner or any(not isinstance(use, ast.Call) for use in facts.devices.uses_of_function(f) if use is not f)
 
 
-def _can_stand(facts: Facts, f: ast.FunctionDef, call: ast.Call, statement: ast.stmt) -> bool:
+def can_stand(facts: Facts, f: ast.FunctionDef, call: ast.Call, statement: ast.stmt) -> bool:
     """Whether the body can take the place of the statement: called plainly, left at its end only."""
     plain = isinstance(statement, ast.Expr) or (isinstance(statement, ast.Assign) and len(statement.targets) == 1)
     if not plain or statement.value is not call:  # type: ignore[attr-defined]
@@ -104,9 +104,18 @@ def _only_reads(n: ast.AST) -> bool:
     return isinstance(n.func, ast.Name) and n.func.id in ("len", "float", "int")
 
 
-class _Inlining:
-    def __init__(self, facts: Facts, f: ast.FunctionDef, call: ast.Call, statement: ast.stmt) -> None:
-        self.facts, self.f, self.call, self.statement = facts, f, call, statement
+class Inlining:
+    """`spare`: names of the caller that may be given other values there."""
+
+    def __init__(
+        self,
+        facts: Facts,
+        f: ast.FunctionDef,
+        call: ast.Call,
+        statement: ast.stmt,
+        spare: frozenset[str] = frozenset(),
+    ) -> None:
+        self.facts, self.f, self.call, self.statement, self.spare = facts, f, call, statement, spare
         self.own: Scope = facts.scopes.by_node[f]
         self.caller: Scope = facts.scopes.scope_of(statement)
         self.target = statement.targets[0] if isinstance(statement, ast.Assign) else None
@@ -119,6 +128,8 @@ class _Inlining:
         replaced = self._replaced(names)
         lines += block_lines(self.facts, self.body, replaced)
         lines += self._result(replaced)
+        if self.f.decorator_list:
+            lines = self._decorated(lines)
         edits = Edits(self.facts)
         first = self.facts.text.line_of(self.facts.text.span(self.statement)[0])
         last = self.statement.end_lineno or first
@@ -127,9 +138,16 @@ class _Inlining:
         self._remove_function(edits)
         return edits.done()
 
+    def _decorated(self, lines: list[str]) -> list[str]:
+        """Under what the function is decorated with: `with torch.no_grad():`."""
+        for d in reversed(self.f.decorator_list):
+            opened = self.facts.text.get(d) + ("" if isinstance(d, ast.Call) else "()")
+            lines = [f"with {opened}:", *indent(lines or ["pass"], self.facts.indentation)]
+        return lines
+
     def _names(self) -> tuple[dict[str, str], list[str]]:
         """What each local of the function is called in the caller, and the assignments that parameters need."""
-        taken = {*self.caller.stores, *self.caller.params, *self.caller.loads, *self.facts.scopes.module.stores}
+        taken = {*self.caller.stores, *self.caller.params, *self.caller.read(), *self.caller.globals} - self.spare
         free = {n.id for n in walk(self.f) if isinstance(n, ast.Name)} - {*self.own.stores, *self.own.params}
         taken |= free
         names: dict[str, str] = {}

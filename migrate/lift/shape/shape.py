@@ -9,6 +9,7 @@ from .appends import append_in_place
 from .attributes import name_attributes
 from .bars import open_bars
 from .branches import call_in_one_place
+from .evaluations import inline_evaluation
 from .flags import write_out_flags
 from .hoist import hoist_passes
 from .inline import inline_step
@@ -40,6 +41,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     open_bars,
     hoist_passes,
     inline_step,
+    inline_evaluation,
     return_below,
     draw_in_a_loop,
     count_whiles,

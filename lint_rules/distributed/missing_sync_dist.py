@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ptmigrate.migrate.facts.nodes import walk
+from ptmigrate.migrate.facts.stages import only_in_training
 
 from ..file import File, argument, is_constant, is_self, keyword, last_part, passes_unknown, root
 from ..rule import Finding, Rule
@@ -93,14 +94,19 @@ def _logged(call: ast.Call) -> ast.expr | None:
 def _is_metric(value: ast.expr | None, file: File) -> bool:
     """Whether a metric object is logged, which sums over the ranks itself: `self.accuracy`, `self.f1.compute()`."""
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        return value.func.attr == "compute"
+        inner = value.func.value
+        return value.func.attr == "compute" or (value.func.attr == "item" and _is_metric(inner, file))
+    if isinstance(value, ast.Call) and last_part(value.func) == "getattr":
+        return bool(value.args) and is_self(value.args[0])
     if isinstance(value, ast.Name):
         values = file.tensors.assigned(value)
-        if not any(values) and _is_metric_of_loop(value, file):
+        if not any(values) and (_is_metric_of_loop(value, file) or _is_given_metrics(value, file)):
             return True
         return bool(values) and all(
             v is not None and not isinstance(v, ast.Name) and _is_metric(v, file) for v in values
         )
+    if isinstance(value, ast.DictComp):
+        return _is_metric(value.value, file)
     if isinstance(value, ast.Dict):
         return all(_is_metric(v, file) for v in value.values)
     if isinstance(value, ast.Subscript):
@@ -108,16 +114,38 @@ def _is_metric(value: ast.expr | None, file: File) -> bool:
     return isinstance(value, ast.Constant) or (isinstance(value, ast.Attribute) and is_self(root(value)))
 
 
+def _is_given_metrics(name: ast.Name, file: File) -> bool:
+    """A parameter that every call in the class gives an attribute: `self._shared(batch, self.val_accuracy)`."""
+    method = file.nodes.function_of(name)
+    names = [a.arg for a in method.args.args] if method is not None else []
+    if method is None or file.nodes.class_of(method) is None or name.id not in names[1:]:
+        return False
+    place = names.index(name.id) - 1
+    calls = [c for c in file.nodes.calls.get(method.name, []) if isinstance(c.func, ast.Attribute)]
+    given = [argument(c, place, name.id) for c in calls if is_self(c.func.value)]  # type: ignore[attr-defined]
+    return bool(given) and all(isinstance(g, ast.Attribute | ast.Subscript) and _is_metric(g, file) for g in given)
+
+
 def _is_metric_of_loop(name: ast.Name, file: File) -> bool:
     """`for name, metric in self.metrics.items():`"""
     for up in file.nodes.ancestors(name):
-        if isinstance(up, ast.For) and any(isinstance(n, ast.Name) and n.id == name.id for n in walk(up.target)):
-            over: ast.expr = up.iter
-            if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr in HOLDING:
-                over = over.func.value
-            parts = over.args if isinstance(over, ast.Call) and last_part(over.func) in ("enumerate", "zip") else [over]
-            return any(isinstance(p, ast.Attribute) and is_self(root(p)) for p in parts)
+        for g in [up] if isinstance(up, ast.For) else getattr(up, "generators", ()):
+            if any(isinstance(n, ast.Name) and n.id == name.id for n in walk(g.target)):
+                return _holds_metrics(g.iter, file)
     return False
+
+
+def _holds_metrics(over: ast.expr, file: File) -> bool:
+    if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr in HOLDING:
+        over = over.func.value
+    parts = over.args if isinstance(over, ast.Call) and last_part(over.func) in ("enumerate", "zip") else [over]
+    return any(is_self(root(p)) if isinstance(p, ast.Attribute) else _is_computed(p, file) for p in parts)
+
+
+def _is_computed(node: ast.expr, file: File) -> bool:
+    """`scores` of `scores = self.metrics.compute()`."""
+    known = isinstance(node, ast.Call) or (isinstance(node, ast.Name) and any(file.tensors.assigned(node)))
+    return known and _is_metric(node, file)
 
 
 def _is_for_training(call: ast.Call, file: File) -> bool:
@@ -125,18 +153,4 @@ def _is_for_training(call: ast.Call, file: File) -> bool:
     names = [n for a in call.args[:1] for n in (a.keys if isinstance(a, ast.Dict) else [a])]
     if any(isinstance(n, ast.Constant) and str(n.value).startswith("train") for n in names):
         return True
-    child: ast.AST = call
-    for up in file.nodes.ancestors(call):
-        if isinstance(up, ast.If) and child in up.body and _asks_for_training(up.test):
-            return True
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
-            return False
-        child = up
-    return False
-
-
-def _asks_for_training(test: ast.expr) -> bool:
-    """`stage == "train"`, `self.training`"""
-    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq | ast.In):
-        return any(isinstance(n, ast.Constant) and str(n.value).startswith(("train", "fit")) for n in walk(test))
-    return last_part(test) in ("training", "is_training", "train")
+    return only_in_training(call, file.nodes.ancestors(call))

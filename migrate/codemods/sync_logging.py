@@ -10,8 +10,10 @@ from collections.abc import Iterator
 
 from ..facts.arguments import argument
 from ..facts.classes import STEPS
+from ..facts.logged_metrics import LoggedMetrics, is_metric
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..facts.stages import only_in_training
 from ..report import Note
 from .base import Change, Codemod
 from .rewrites import set_keyword
@@ -53,6 +55,8 @@ class SyncLogging(Codemod):
                     if self._is_handed_on(facts, c, call):
                         self._tell(facts, call, f"`{facts.short(call)}` in {name} is handed on")
                     if not (isinstance(call, ast.Call) and self._is_log(facts, c, call)):
+                        continue
+                    if when != "True" and only_in_training(call, facts.scopes.ancestors(call)):
                         continue
                     if self._is_metric(facts, call, metrics) or facts.alone.reached_by(call) != {False}:
                         continue  # where rank 0 comes alone nobody answers it
@@ -229,35 +233,11 @@ class SyncLogging(Codemod):
         value = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "value"), None)
         if value is None and isinstance(call.func, ast.Attribute) and call.func.attr == "log_dict" and call.args:
             value = call.args[0]
-        return self._holds_metric(facts, value, metrics)
-
-    def _holds_metric(self, facts: Facts, value: ast.expr | None, metrics: set[str]) -> bool:
-        """A metric object, one of several, or what its compute() gives: they are reduced already."""
-        if isinstance(value, ast.Subscript):
-            value = value.value
-        if isinstance(value, ast.Dict):
-            return bool(value.values) and all(self._holds_metric(facts, v, metrics) for v in value.values)
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "compute":
-            value = value.func.value
-        if isinstance(value, ast.Name):
-            scope = facts.scopes.scope_of(value).lookup(value.id)
-            stores = scope.stores.get(value.id, []) if scope is not None and value.id not in scope.params else []
-            given = [_source(facts, s) for s in stores]
-            return bool(given) and all(self._holds_metric(facts, g, metrics) for g in given)
-        return isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.attr in metrics
+        return LoggedMetrics(facts, metrics).holds(value)
 
     def _metrics(self, facts: Facts, c: ast.ClassDef) -> set[str]:
         """Attributes that hold metric objects: of torchmetrics or a Metric class, or clones of those."""
-        found: set[str] = set()
-        for target, value in _stores(c):
-            full = facts.names.resolve(value.func) or ast.unparse(value.func) if isinstance(value, ast.Call) else ""
-            several = isinstance(value, ast.Dict | ast.List | ast.Tuple | ast.ListComp | ast.DictComp)
-            if several or full in ("torch.nn.ModuleList", "torch.nn.ModuleDict"):
-                parts = [x for x in walk(value) if isinstance(x, ast.Call) and x is not value]
-                full = " ".join(facts.names.resolve(x.func) or ast.unparse(x.func) for x in parts)
-            if "metrics" in full.lower() or "Metric" in full or full.endswith(".clone"):
-                found.add(target.attr)
-        return found
+        return {target.attr for target, value in _stores(c) if is_metric(facts, c, value)}
 
 
 def _log_by_text(call: ast.Call) -> str | None:
@@ -302,25 +282,3 @@ def _spread(facts: Facts, call: ast.Call) -> set[str] | None:
         else:
             return None
     return found
-
-
-def _source(facts: Facts, store: ast.AST) -> ast.expr | None:
-    """What a name is given: the value of an assignment, or what a loop goes through."""
-    child, up = store, facts.scopes.parents.get(store)
-    while isinstance(up, ast.Tuple):
-        child, up = up, facts.scopes.parents.get(up)
-    if isinstance(up, ast.For):
-        over = up.iter
-        if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.func.id == "enumerate" and over.args:
-            over = over.args[0]
-        if isinstance(over, ast.Call) and ast.unparse(over.func) == "zip" and isinstance(up.target, ast.Tuple):
-            places = [t is store for t in up.target.elts]
-            over = over.args[places.index(True)] if True in places[: len(over.args)] else over
-        if (
-            isinstance(over, ast.Call)
-            and isinstance(over.func, ast.Attribute)
-            and over.func.attr in ("items", "values")
-        ):
-            return over.func.value
-        return over
-    return up.value if isinstance(up, ast.Assign) and child is store else None

@@ -73,7 +73,21 @@ class Classes:
                 if found:
                     return found
         # a base of another file: what only a Trainer calls tells the kind
-        return "trainer" if c.bases and {"training_step", "configure_optimizers"} <= set(self.methods(c)) else None
+        if c.bases and {"training_step", "configure_optimizers"} <= set(self.methods(c)):
+            return "trainer"
+        return "trainer" if c.bases and depth == 0 and self._logs_in_steps(c) else None
+
+    def _logs_in_steps(self, c: ast.ClassDef) -> bool:
+        """`self.log("loss", loss)` in a class with steps; not what another library's Trainer is given: its model."""
+        methods = self.methods(c)
+        steps = [methods[name] for name in STEPS[:3] if name in methods]
+        given = {a.arg for f in steps for a in f.args.args}
+        trains = any(ast.unparse(b).endswith("Trainer") for b in c.bases)
+        imported = any(self.facts.names.resolve(b) is not None for b in c.bases)
+        if not steps or not imported or trains or "log" in methods or given & {"model", "inputs"}:
+            return False
+        calls = (n for n in walk(c) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
+        return any(_is_self(n.func, n.func.attr) and _logs(n, n.func.attr) for n in calls)  # type: ignore[attr-defined]
 
     def methods(self, c: ast.ClassDef) -> dict[str, Function]:
         return {s.name: s for s in c.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef)}
@@ -123,11 +137,12 @@ class Classes:
         return None
 
     def callers(self, c: ast.ClassDef, name: str) -> set[str]:
-        """The methods of a class that call one of its methods: `self.name()`, `super().name()`, `Base.name(self)`."""
+        """The methods of a class that reach one of its methods: `self.name`, `super().name()`, `Base.name(self)`."""
         found: set[str] = set()
         for method, f in self.methods(c).items():
             for n in walk(f):
-                if isinstance(n, ast.Call) and (_is_self(n.func, name) or self._asks_above(n, name)):
+                reads = isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and _is_self(n, name)
+                if reads or (isinstance(n, ast.Call) and self._asks_above(n, name)):
                     found.add(method)
         return found
 
@@ -178,3 +193,7 @@ def _is_self(func: ast.expr, name: str) -> bool:
 def _ends(bases: list[ast.expr], names: set[str]) -> bool:
     """Whether a base class goes by one of the names, of whatever package."""
     return any((b.attr if isinstance(b, ast.Attribute) else getattr(b, "id", "")) in names for b in bases)
+
+
+def _logs(call: ast.Call, name: str) -> bool:
+    return name == "log_dict" or (name == "log" and len(call.args) + len(call.keywords) > 1)

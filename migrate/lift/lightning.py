@@ -170,7 +170,7 @@ def _class_edits(c: ast.ClassDef, module: str, facts: Facts, notes: list[Note]) 
     for s in unread:
         first = s.lineno - (s is unread[0])  # with the blank line above
         edits.append((*at.line_span(first, s.end_lineno or s.lineno), ""))
-        notes.append(Note(s.lineno, 1, CODE, UNREAD[ast.unparse(s.targets[0])]))
+        notes.append(Note(_worked(c, ast.unparse(s.targets[0])), 1, CODE, UNREAD[ast.unparse(s.targets[0])]))
     edits += _stops(c, at)
     read = {n.attr for n in walk(c) if isinstance(n, ast.Attribute) and _is(n.value, "self")}
     read |= {n.attr for n in facts.walk(ast.Attribute) if isinstance(n.value, ast.Name) and n.attr in TOGETHER}
@@ -179,6 +179,13 @@ def _class_edits(c: ast.ClassDef, module: str, facts: Facts, notes: list[Note]) 
         _, stop = at.line_span(c.end_lineno or c.lineno, c.end_lineno or c.lineno)
         edits.append((stop, stop, own.replace(INDENT, facts.indentation).replace("\n", at.newline)))
     return edits
+
+
+def _worked(c: ast.ClassDef, setting: str) -> int:
+    """The line of the step that a setting is about at which the script calls something."""
+    name = "validation_step" if setting == "divide_validation" else "training_step"
+    steps = (f for f in c.body if isinstance(f, ast.FunctionDef) and f.name == name)
+    return next((s.lineno for f in steps for s in f.body if any(isinstance(n, ast.Call) for n in walk(s))), c.lineno)
 
 
 def _stops(c: ast.ClassDef, at: Text) -> list[tuple[int, int, str]]:

@@ -79,9 +79,10 @@ def test_a_sum_over_the_batch_is_told_of():
 
 def test_settings_that_lightning_has_not_go_together():
     text = 'class M(Module):\n    """Lifted."""\n\n    loss_reduction = "sum"\n    divide_validation = False\n\n'
-    new, notes = to_lightning(text + "    def f(self):\n        pass\n", ["Module"])
-    assert new.endswith('(LightningModule):\n    """Lifted."""\n\n    def f(self):\n        pass\n')
-    assert [n.line for n in notes] == [4, 5]
+    step = "    def training_step(self, b):\n        x, y = b\n        return self.m(x, y)\n"
+    new, notes = to_lightning(text + step, ["Module"])
+    assert new.endswith(f'(LightningModule):\n    """Lifted."""\n\n{step}')
+    assert [n.line for n in notes] == [9, 1]
 
 
 def test_an_epoch_left_before_its_validation_keeps_the_loop():

@@ -13,6 +13,7 @@ from .operands import joined, negated
 from .scopes import Scope
 from .script import Facts
 
+SEVERAL = (" > 1", " >= 2", " != 1")
 Truth = bool | str  # a constant, or the source of what is left of a condition
 
 
@@ -73,8 +74,12 @@ def _otherwise(facts: Facts, call: ast.Call) -> list[Truth]:
 
 
 def _is_choice(facts: Facts, test: ast.expr) -> bool:
-    """Whether a condition can be the user's: not one about the value at hand, as `if torch.is_tensor(v):` is."""
+    """Whether a condition can be the user's: not one about the value at hand, as `if torch.is_tensor(v):` is, and not
+    one that asks for several cards, as `if n_gpu > 1:` does.
+    """
     for n in walk(test):
+        if isinstance(n, ast.Compare) and ast.unparse(n).endswith(SEVERAL):
+            return False
         if isinstance(n, ast.Call):
             plain = isinstance(n.func, ast.Name) and n.func.id in ("len", "int", "bool", "str", "getattr", "any", "all")
             if not plain and facts.names.resolve(n.func) not in AVAILABILITY:
@@ -95,9 +100,9 @@ def _by_loop(facts: Facts, store: ast.AST) -> bool:
 
 def _always(facts: Facts, call: ast.Call) -> bool:
     """Whether a call moves something wherever there is an accelerator, whatever the user asked for."""
-    if not (
-        isinstance(call.func, ast.Attribute) and call.func.attr == "cuda" and facts.devices.moved(call) is not None
-    ):
+    if not isinstance(call.func, ast.Attribute) or facts.devices.moved(call) is None:
+        return False
+    if call.func.attr != "cuda" and not _names_card(facts, call):
         return False
     child: ast.AST = call
     for up in facts.scopes.ancestors(call):
@@ -109,6 +114,19 @@ def _always(facts: Facts, call: ast.Call) -> bool:
                 return False
         child = up
     return True
+
+
+def _names_card(facts: Facts, call: ast.Call) -> bool:
+    """Whether `device` in `x.to(device)` is given one value, which is not the CPU wherever there is a card."""
+    where = next(iter(facts.devices.device_arguments(call)), None)
+    if isinstance(where, ast.Name):
+        scope = facts.scopes.scope_of(where).lookup(where.id)
+        values = facts.devices.assigned(where.id, scope) if scope is not None else None
+        where = values[0] if values and len(values) == 1 else None
+    if isinstance(where, ast.IfExp):
+        test = _fold(facts, where.test, 0)
+        where = None if isinstance(test, str) else where.body if test else where.orelse
+    return isinstance(where, ast.expr) and _kind(facts, where) != "cpu"
 
 
 def _runs_script(f: ast.AST) -> bool:
@@ -123,8 +141,8 @@ def _kind(facts: Facts, node: ast.expr) -> str | None:
         return _kind(facts, node.args[0]) if node.args else None
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and facts.devices.is_device(node):
         return "cpu" if node.value.startswith("cpu") else "accelerator"
-    if isinstance(node, ast.JoinedStr) and facts.devices.is_device(node):
-        return "accelerator"
+    if isinstance(node, ast.JoinedStr | ast.Call | ast.BinOp) and facts.devices.is_device(node):
+        return "accelerator"  # f"cuda:{n}", "cuda:{}".format(n)
     return None
 
 

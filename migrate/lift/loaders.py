@@ -32,6 +32,16 @@ def batch_source(facts: Facts, loop: ast.For) -> tuple[ast.expr, ast.expr, str |
     return source, target, index, start
 
 
+def looped_over(facts: Facts, loop: ast.For) -> ast.expr:
+    """What a loop goes over; enumerate() and bars around it are left out."""
+    source = loop.iter
+    while isinstance(source, ast.Call) and source.args:
+        if not (isinstance(source.func, ast.Name) and source.func.id == "enumerate") and not is_progress(facts, source):
+            break
+        source = source.args[0]
+    return source
+
+
 def is_progress(facts: Facts, call: ast.Call) -> bool:
     """A bar around what it goes over; `trange(n)` is no such bar, it counts."""
     full = facts.names.resolve(call.func) or ""

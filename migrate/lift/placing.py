@@ -12,8 +12,7 @@ from ..facts.loops import EVALUATES
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Edit
-from .loaders import batch_source
-from .recipe import CannotLift
+from .loaders import looped_over
 from .shape.edits import Edits
 
 CODE, MOVES = "PTM700", "PTM101"
@@ -44,10 +43,7 @@ def place_batches(facts: Facts, edits: Edits, moving: Moving, line: Callable[[in
         moved = over_loader and line(loop.lineno) in moving.loops
         if facts.loops.hot_loops.get(loop) != EVALUATES and not moved:
             continue
-        try:
-            source, *_ = batch_source(facts, loop)
-        except CannotLift:
-            continue
+        source = looped_over(facts, loop)
         if _counts(source) or facts.in_formatted_string(source):
             continue
         said.append(_placed(facts, edits, source, loop, line))

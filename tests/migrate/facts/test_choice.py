@@ -49,6 +49,16 @@ AUTO = None
             "if args.gpu is not None and torch.cuda.is_available():\n    x = x.cuda(args.gpu)",
             AUTO,
         ),
+        ("if h.n > 1:\n    m = nn.parallel.DistributedDataParallel(m).to('cuda')", AUTO),
+        ("if args.cuda:\n    m.cuda()\nif n > 1:\n    m = D(m).cuda()", '"auto" if args.cuda else "cpu"'),
+        ("d = torch.device('cuda:{:d}'.format(n))\nm.to(d)\nif args.big:\n    x.to(d)", AUTO),
+        ("d = torch.device('cuda:%d' % n) if args.cuda else 'cpu'\nm.to(d)", '"auto" if args.cuda else "cpu"'),
+        ("d = 'cuda' if torch.cuda.is_available() else 'cpu'\nm.to(d)\nif args.big:\n    x.to(d)", AUTO),
+        ("d = torch.device(args.d)\nm.to(d)\nif args.big:\n    x.to(d)", "torch.device(args.d).type"),
+        (
+            "d = 'cpu'\nif args.gpu:\n    d = 'cuda'\nm.to(d)\nif args.gpu:\n    x = x.to(d)",
+            '"auto" if args.gpu else "cpu"',
+        ),
         ("x = x.cuda(args.gpu) if args.gpu else x.cuda()\nif args.gpu:\n    y.cuda()", AUTO),
         (
             "if args.gpu is not None:\n    x = x.cuda(args.gpu)\nif args.all:\n    pass\nelse:\n    m.cuda()",

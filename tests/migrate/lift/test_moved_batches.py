@@ -96,3 +96,15 @@ def test_those_that_were_not_moved_stay_where_they_are(draw):
 def test_what_else_gives_batches_leaves_the_move():
     result = check_same(DRAWN.replace("DRAW", "other = next(endless)").replace("MOVED", "other.to(device)"), "module")
     assert "z = other.to(x.device)" in result and "on_device" not in result
+
+
+def test_an_evaluation_within_a_step_whose_count_is_read_behind_it():
+    """Its loop counts in an attribute, and was not seen: the batches stayed on the CPU."""
+    inner = (
+        "        model.eval()\n        with torch.no_grad():\n            for j, x in enumerate(test_loader):\n"
+        "                total = model(x.to(device)).sum()\n        print(f'{total.item() / (j + 1):.5f}')\n"
+    )
+    text = TEXT[: TEXT.index("for x in test_loader")].replace(
+        "    optimizer.step()\n", "    optimizer.step()\n" + inner
+    )
+    assert "in enumerate(on_device(self.test_loader)):" in check_same(text, "manual")

@@ -27,33 +27,70 @@ def without_unread_devices(before: Facts, after: Facts) -> tuple[Facts, list[Edi
 
 
 def _without(before: Facts, after: Facts) -> tuple[Facts, list[Edit]]:
-    cuts, edits = [], []
-    codemod = RemoveUnusedDevices()
-    for name, s in _unread(after):
-        assigned = [n for n in before.walk(ast.Name) if n.id == name and isinstance(n.ctx, ast.Store)]
-        read = any(n.id == name and isinstance(n.ctx, ast.Load) for n in before.walk(ast.Name))
-        counts = _of_processes(before, assigned) or _named_so(after, name, s.value)
-        if not assigned or not read or not (counts or codemod._goes(after, name, s.value)):
-            continue
+    cuts: list[tuple[int, int, str]] = []
+    edits = []
+    for s, names in _unread(after):
+        going = {name: at for name, value in names.items() if (at := _asked_at(before, after, name, value)) is not None}
         start, stop = after.text.span(s)
         first, last = after.text.line_span(s.lineno, s.end_lineno or s.lineno)
         rest = after.text.text[stop:last].strip()
-        if after.text.text[first:start].strip() or (rest and not rest.startswith("#")):
+        if not going or after.text.text[first:start].strip() or (rest and not rest.startswith("#")):
             continue  # another statement on the line
+        left = _left(after, s, going)
+        if not left and _alone(after, s):
+            continue
         says = f"`{after.short(s)}` removed: nothing reads it any more"
-        edits.append(Edit(assigned[0].lineno, assigned[0].col_offset + 1, CODE, says))
-        cuts.append((first, last))
+        if left:
+            says = f"`{'`, `'.join(going)}` removed: nothing reads {'it' if len(going) == 1 else 'them'} any more"
+        at = next(iter(going.values()))
+        edits.append(Edit(at.lineno, at.col_offset + 1, CODE, says))
+        cuts.append((start, stop, left) if left else (first, last, ""))
     text = after.text.text
-    for first, last in sorted(cuts, reverse=True):
-        text = text[:first] + text[last:]
+    for first, last, left in sorted(cuts, reverse=True):
+        text = text[:first] + left + text[last:]
     return (Facts(text) if cuts else after), edits
+
+
+def _asked_at(before: Facts, after: Facts, name: str, value: ast.expr) -> ast.Name | None:
+    """Where the original assigned a name that it read, if it is one of a device or of processes."""
+    assigned = [n for n in before.walk(ast.Name) if n.id == name and isinstance(n.ctx, ast.Store)]
+    read = any(n.id == name and isinstance(n.ctx, ast.Load) for n in before.walk(ast.Name))
+    counts = _of_processes(before, assigned) or _named_so(after, name, value)
+    goes = assigned and read and (counts or RemoveUnusedDevices()._goes(after, name, value))
+    return assigned[0] if goes else None
+
+
+def _left(after: Facts, s: ast.Assign, going: dict[str, ast.Name]) -> str:
+    """What is left of `rank, n = 0, 3` without some of its names."""
+    target, value = s.targets[0], s.value
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
+        return ""
+    stays = [i for i, t in enumerate(target.elts) if not (isinstance(t, ast.Name) and t.id in going)]
+    sides = [", ".join(after.text.get(part.elts[i]) for i in stays) for part in (target, value)]
+    return " = ".join(sides) if stays else ""
 
 
 def _of_processes(before: Facts, assigned: list[ast.Name]) -> bool:
     """`world_size = 1`, which was `world_size = torch.cuda.device_count()`."""
-    made = [before.scopes.parents.get(n) for n in assigned]
-    known = [before.worlds.value(m.value, PLAIN) for m in made if isinstance(m, ast.Assign)]
+    made = [_given(before, n) for n in assigned]
+    known = [before.worlds.value(m, PLAIN) for m in made if m is not None]
     return len(known) == len(made) and all(k is not None and k.asked for k in known)
+
+
+def _given(facts: Facts, name: ast.Name) -> ast.expr | None:
+    """What an assignment gives a name, alone or beside others."""
+    up = facts.scopes.parents.get(name)
+    if isinstance(up, ast.Tuple):
+        s = facts.scopes.parents.get(up)
+        whole = s.value if isinstance(s, ast.Assign) and s.targets == [up] else None
+        return whole.elts[up.elts.index(name)] if _is_pair(up, whole) else None  # type: ignore[union-attr]
+    return up.value if isinstance(up, ast.Assign) else None
+
+
+def _is_pair(target: ast.Tuple, value: ast.expr | None) -> bool:
+    """`a, b = x, y`"""
+    plain = isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts)
+    return plain and not any(isinstance(e, ast.Starred) for e in (*target.elts, *value.elts))  # type: ignore[union-attr]
 
 
 def _named_so(after: Facts, name: str, value: ast.expr) -> bool:
@@ -78,17 +115,22 @@ def still_read(notes: list[Note], after: Facts, removed: list[Edit]) -> list[Not
     ]
 
 
-def _unread(facts: Facts) -> Iterator[tuple[str, ast.Assign]]:
+def _unread(facts: Facts) -> Iterator[tuple[ast.Assign, dict[str, ast.expr]]]:
+    """Assignments, and what each gives to names that nothing reads."""
+    found: dict[ast.Assign, dict[str, ast.expr]] = {}
     for scope in facts.scopes.by_node.values():
         if scope.is_class:
             continue
         for name, stores in scope.stores.items():
-            made = [facts.scopes.parents.get(s) for s in stores]
             if name in scope.params or any(True for _ in facts.scopes.reads(name, scope)):
                 continue
-            for s in made:
-                if isinstance(s, ast.Assign) and len(s.targets) == 1 and not _alone(facts, s):
-                    yield name, s
+            for store in stores:
+                up = facts.scopes.parents.get(store)
+                s = facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else up
+                value = _given(facts, store) if isinstance(store, ast.Name) else None
+                if isinstance(s, ast.Assign) and len(s.targets) == 1 and value is not None:
+                    found.setdefault(s, {})[name] = value
+    yield from found.items()
 
 
 def _alone(facts: Facts, s: ast.Assign) -> bool:

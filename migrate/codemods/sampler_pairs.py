@@ -29,8 +29,8 @@ class SamplerPairs(Codemod):
                 yield self._apart(facts, s, apart())
             elif s.lineno == s.end_lineno and self._chooses(facts, s):
                 yield self._apart(facts, s, _choices)
-        for s in self._updates(facts):
-            yield self._apart(facts, s, _entries)
+        for update in self._updates(facts):
+            yield self._apart(facts, update, _entries)
 
     def _apart(self, facts: Facts, s: ast.stmt, rewrite: Any) -> Change:
         says = f"`{facts.short(s)}`: each of them has its own, so that a sampler can go"

@@ -19,7 +19,7 @@ class DropElement(DropArgument):
     def __call__(self, original: Any, updated: Any) -> Any:
         import libcst as cst
 
-        whole = updated.value if isinstance(updated, cst.Return) else updated.targets[0].target
+        whole: Any = updated.value if isinstance(updated, cst.Return) else updated.targets[0].target
         *kept, last = [e for i, e in enumerate(whole.elements) if i != self.place]
         new: Any = last.value
         if kept:

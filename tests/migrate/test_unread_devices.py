@@ -76,3 +76,44 @@ def test_a_rank_that_only_the_processes_read_goes():
 @pytest.mark.parametrize("after", ["print(rank)", "rank = start()", "go(lambda: rank)"])
 def test_a_rank_that_is_read_or_does_more_stays(after):
     assert "rank = " in lifted(RANKED, after).text
+
+
+PROCESSES = """\
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader
+
+dist.init_process_group("gloo")
+{asked}
+model = DDP(torch.nn.Linear(2, 1))
+loader = DataLoader(torch.ones(8, 2), batch_size=8 // world)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(2):
+    for x in loader:
+        loss = model(x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    if rank == 0:
+        print(epoch, loss.item())
+{after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "after", "left"),
+    [
+        ("rank, world = dist.get_rank(), dist.get_world_size()", "", ""),
+        ("rank, world = dist.get_rank(), dist.get_world_size()  # who", "", ""),
+        ("rank, world = dist.get_rank(), dist.get_world_size()", "print(world)", "world = 1\n"),
+        ("rank, n, world = dist.get_rank(), 3, dist.get_world_size()", "print(n)", "n = 3\n"),
+        ("rank, n, m, world = dist.get_rank(), 3, 4, dist.get_world_size()", "print(n, m)", "n, m = 3, 4\n"),
+        ("rank, n, world = dist.get_rank(), count(), dist.get_world_size()", "", "n = count()\n"),
+    ],
+)
+def test_ranks_that_are_assigned_together(asked, after, left):
+    result = migrate_text(PROCESSES.format(asked=asked, after=after))
+    head = result.text.split("import Module")[1].split("model = ")[0].partition("\n")[2].lstrip("\n")
+    assert result.plan == "module" and head == left
+    assert any(e.code == "PTM102" and e.line == 7 and "nothing reads" in e.message for e in result.edits)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from ..facts.arguments import argument_at
 from ..facts.distribution import distribution_of
 from ..facts.nodes import walk
+from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .base import Change, Codemod, Insertion
 from .rewrites import body_only, source
@@ -51,6 +52,15 @@ class PlainParallel(Codemod):
                 gone.update(walk(item))
                 says = f"`with {facts.short(item)}:` removed: the runtime brings the gradients together"
                 yield Change(s, self.edit(facts, item, says), body_only, (s.items[0],))
+        for made, opened in self._contexts(facts, [*held, *joined]):
+            gone.update(n for s in made for n in walk(s))
+            for s in made:
+                says = f"`{facts.short(s)}` removed: the runtime brings the gradients together"
+                yield Change(s, self.edit(facts, s, says), None, (s,))
+            for block in opened:
+                item = block.items[0].context_expr
+                says = f"`with {facts.short(item)}:` removed: the runtime brings the gradients together"
+                yield Change(block, self.edit(facts, item, says), body_only, (block.items[0],))
         for a in held:
             if a not in gone and not facts.in_formatted_string(a):
                 yield self._becomes_nothing(facts, a, (a.value,), "")
@@ -70,16 +80,40 @@ class PlainParallel(Codemod):
         opened = isinstance(call, ast.Call) and isinstance(facts.scopes.parents.get(call), ast.withitem)
         return a.attr == "no_sync" or (a.attr == "join" and opened and not call.args)  # type: ignore[union-attr]
 
-    def _does_nothing(self, facts: Facts, item: ast.expr, held: list[ast.expr]) -> bool:
-        """`model.no_sync()`, `nullcontext()`, or a choice between them that only looks at values; `Join([model])`."""
+    def _does_nothing(self, facts: Facts, item: ast.expr, held: list[ast.expr], called: bool = False) -> bool:
+        """`model.no_sync()`, `nullcontext()`, or a choice between them that only looks at values; `Join([model])`.
+
+        `called`: it is called later, `model.no_sync` or `nullcontext`.
+        """
         if isinstance(item, ast.IfExp):
             looks = not any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in walk(item.test))
-            return looks and all(self._does_nothing(facts, part, held) for part in (item.body, item.orelse))
+            return looks and all(self._does_nothing(facts, part, held, called) for part in (item.body, item.orelse))
+        if called:
+            return item in held or facts.names.resolve(item) == NOTHING
         if not isinstance(item, ast.Call):
             return False
         if item.func in held:
             return True
         return not item.args and not item.keywords and facts.names.resolve(item.func) == NOTHING
+
+    def _contexts(self, facts: Facts, held: list[ast.expr]) -> Iterator[tuple[list[ast.Assign], list[ast.With]]]:
+        """`ctx = model.no_sync() if more else nullcontext()` and the blocks `with ctx:`, if it is for nothing else."""
+        named: list[tuple[Scope, str]] = []
+        for a in held:
+            s = facts.scopes.statement_of(a)
+            target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
+            scope = facts.scopes.scope_of(target).lookup(target.id) if isinstance(target, ast.Name) else None
+            if isinstance(target, ast.Name) and scope is not None and (scope, target.id) not in named:
+                named.append((scope, target.id))
+        for scope, name in named:
+            made = [facts.scopes.parents.get(s) for s in scope.stores.get(name, ())]
+            plain = [s for s in made if isinstance(s, ast.Assign) and len(s.targets) == 1]
+            opened = [_opened(facts, r) for r in facts.scopes.reads(name, scope)]
+            blocks = [b for b, _ in opened if b is not None]
+            called = {c for _, c in opened}
+            nothing = len(called) == 1 and all(self._does_nothing(facts, s.value, held, True in called) for s in plain)
+            if nothing and len(plain) == len(made) and len(blocks) == len(opened) and name not in scope.params:
+                yield plain, blocks
 
     def _nothing(self, facts: Facts) -> tuple[str, list[str]]:
         """The name of `nullcontext` here, and the import that it needs."""
@@ -127,6 +161,16 @@ class PlainParallel(Codemod):
         new = ast.unparse(ast.parse(plain[inside[0]]))
         old = ast.unparse(inside[0])
         return [ast.unparse(s).replace(old, new, 1) for s in branch.body] == [ast.unparse(s) for s in branch.orelse]
+
+
+def _opened(facts: Facts, read: ast.expr) -> tuple[ast.With | None, bool]:
+    """The `with ctx:` or `with ctx():` that a name is read for, and whether it calls it."""
+    up = facts.scopes.parents.get(read)
+    called = isinstance(up, ast.Call) and up.func is read and not up.args and not up.keywords
+    item = facts.scopes.parents.get(up) if called and up is not None else up
+    block = facts.scopes.parents.get(item) if isinstance(item, ast.withitem) else None
+    alone = isinstance(block, ast.With) and len(block.items) == 1 and block.items[0].optional_vars is None
+    return (block if alone else None), called  # type: ignore[return-value]
 
 
 def _last(node: ast.AST) -> str:

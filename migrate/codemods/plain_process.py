@@ -31,11 +31,11 @@ from ..facts.script import Facts
 from ..report import Note
 from ._addresses import demanded, only_for_addresses
 from .base import Change, Codemod, assigns_itself
+from .empty_functions import WHY, empty_functions
 from .in_strings import InStrings
 from .rewrites import body_only, source, statement, take_argument, take_branch, take_value
 
 REDUCES = {f"torch.distributed.{n}" for n in ("all_reduce", "reduce", "broadcast", "barrier")}
-WHY = "the runtime starts and connects the processes"
 OF_A_WRAPPER = "only a wrapped model has it, and nothing wraps the model"
 # what DistributedDataParallel has and a model has not
 OF_WRAPPERS = dict.fromkeys(
@@ -80,7 +80,7 @@ class PlainProcess(Codemod):
             removed.add(s)
             yield Change(s, self.edit(facts, s, f"`{facts.short(s)}` removed: {WHY}"), None, (s,))
         yield from self._gathers(facts, found)
-        yield from self._empty_functions(facts, removed)
+        yield from empty_functions(self, facts, removed)
         yield from self._values(facts, found, removed)
         yield from self._spawns(facts, found)
         yield from self._in_strings(facts, found, removed)
@@ -235,23 +235,6 @@ class PlainProcess(Codemod):
                 else:
                     yield Change(call, self.edit(facts, call, says), source(new))
 
-    def _empty_functions(self, facts: Facts, removed: set[ast.AST]) -> Iterator[Change]:
-        """`setup()` and `cleanup()` that have nothing left to do go with their calls."""
-        around = {up for s in removed for up in facts.scopes.ancestors(s)}
-        for f in facts.walk(ast.FunctionDef):
-            body = [s for s in f.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
-            if f not in around or facts.is_library:
-                continue
-            if not all(_is_out(facts, s, removed) for s in body):
-                continue
-            uses = facts.devices.uses_of_function(f)
-            holders = [facts.scopes.parents.get(u) for u in uses]
-            if all(isinstance(u, ast.Call) for u in uses) and all(isinstance(h, ast.Expr) for h in holders):
-                yield Change(f, self.edit(facts, f, f"{f.name}() removed: {WHY}"), None, (f,))
-                for h in holders:
-                    assert h is not None
-                    yield Change(h, self.edit(facts, h, f"`{facts.short(h)}` removed: {WHY}"), None, (h,))
-
     # -- values ----------------------------------------------------------------------------------------------
 
     def _values(self, facts: Facts, found: Distribution, removed: set[ast.AST]) -> Iterator[Change]:
@@ -309,33 +292,6 @@ def _whose(found: Distribution, wrapper: ast.AST) -> str:
         return "the Trainer's sync_batchnorm= does it"
     keys = "; the keys of its state begin with no `module.` now" if found.states("state_dict") else ""
     return f"the runtime wraps the model{keys}"
-
-
-def _is_out(facts: Facts, s: ast.stmt, removed: set[ast.AST]) -> bool:
-    """Whether a statement goes, or nothing is left in it."""
-    if s in removed or isinstance(s, ast.Pass):
-        return True
-    if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and len(s.targets) == 1:
-        return only_asks(facts.names, _inner(s.value)) and _is_unread(facts, s.targets[0], removed)
-    if isinstance(s, ast.For):
-        goes = isinstance(s.iter, ast.Call) and ast.unparse(s.iter).endswith((".parameters()", ".buffers()"))
-    else:
-        goes = isinstance(s, ast.If) and only_asks(facts.names, s.test)
-    return goes and all(_is_out(facts, x, removed) for x in (*s.body, *s.orelse))  # type: ignore[attr-defined]
-
-
-def _inner(value: ast.expr) -> ast.expr:
-    """`dist.get_world_size()` of `float(dist.get_world_size())`."""
-    converts = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "float"
-    return value.args[0] if converts and len(value.args) == 1 else value  # type: ignore[attr-defined]
-
-
-def _is_unread(facts: Facts, name: ast.Name, removed: set[ast.AST]) -> bool:
-    """Whether only what goes reads a name of a function."""
-    home = facts.scopes.scope_of(name).lookup(name.id)
-    if home is None or home is facts.scopes.module:
-        return False
-    return all(any(up in removed for up in facts.scopes.ancestors(r)) for r in facts.scopes.reads(name.id, home))
 
 
 def _unwrapped(facts: Facts, value: ast.expr) -> ast.expr:

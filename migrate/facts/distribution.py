@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import takewhile
 
-from .arguments import argument_at
+from .arguments import argument, argument_at
 from .environment import ADDRESSES, ASKING, LAUNCHED_WITH, demands, is_environment
 from .handles import statements_of
 from .nodes import walk
@@ -399,8 +399,24 @@ class Distribution:
             return False
         names = [a.arg for a in (*made[0].args.posonlyargs, *made[0].args.args)][1:]
         alike = isinstance(given, ast.Tuple | ast.List) and ast.unparse(given.elts[place]) == ast.unparse(n)
-        named = place < len(names) and WORLD_NAME.match(names[place]) is not None
-        return alike and place < len(names) and (named or not isinstance(n, ast.Constant))
+        if not alike or place >= len(names):
+            return False
+        named = WORLD_NAME.match(names[place]) is not None or self._connects(made[0], names[place])
+        return named or not isinstance(n, ast.Constant)
+
+    def _connects(self, f: ast.FunctionDef, name: str, depth: int = 0) -> bool:
+        """Whether a parameter is how many processes are connected, here or in a function that gets it."""
+        for read in self.facts.scopes.reads(name, self.facts.scopes.by_node[f]):
+            up = self.facts.scopes.parents[read]
+            call = self.facts.scopes.parents[up] if isinstance(up, ast.keyword) else up
+            if any(read is w for w in self._worlds):
+                return True
+            inner = self.facts.devices.function_of(call) if isinstance(call, ast.Call) and depth < 3 else None
+            params = self.facts.scopes.by_node[inner].params if inner is not None else ()
+            given = next((p for p in params if inner is not None and argument(call, inner, p) is read), None)
+            if inner is not None and given is not None and self._connects(inner, given, depth + 1):
+                return True
+        return False
 
     def _gives_world(self, c: ast.Call) -> bool:
         """`ngpus_per_node = torch.cuda.device_count()`"""

@@ -57,6 +57,8 @@ INIT = "dist.init_process_group('nccl')\n"
         ("n = torch.cuda.device_count()\nmp.spawn(work, args=(n, x), nprocs=n)", "n = 1\nwork(0, n, x)"),
         ("def work(rank, world_size, x):\n    f(world_size)\nmp.spawn(work, args=(args.n, 4), nprocs=args.n)", "def work(rank, world_size, x):\n    f(world_size)\nwork(0, 1, 4)"),
         ("def work(rank, size, x):\n    f(x // size)\nmp.spawn(work, args=(n, 4), nprocs=n)", "def work(rank, size, x):\n    f(x)\nwork(0, 1, 4)"),
+        ("def work(rank, world, x):\n    dist.init_process_group('gloo', rank=rank, world_size=world)\n    f(x * world)\nmp.spawn(work, args=(4, 4), nprocs=4)", "def work(rank, world, x):\n    f(x * world)\nwork(0, 1, 4)"),
+        ("def setup(rank, n):\n    dist.init_process_group('gloo', rank=rank, world_size=n)\n    go()\ndef work(rank, x, many):\n    setup(rank, n=many)\n    f(x, many)\nmp.spawn(work, args=(4, 4), nprocs=4)", "def setup(rank, n):\n    go()\ndef work(rank, x, many):\n    setup(rank, n=many)\n    f(x, many)\nwork(0, 4, 1)"),
         ("def work(rank, size, x):\n    f(x // size)\nmp.spawn(work, args=(n, 4), nprocs=m)", "def work(rank, size, x):\n    f(x // size)\nwork(0, n, 4)"),
         ("def work(rank, size, x):\n    f(size)\nmp.spawn(work, args=(4, 5), nprocs=4)", "def work(rank, size, x):\n    f(size)\nwork(0, 4, 5)"),
         ("print(f'{dist.get_rank()}/{dist.get_world_size():2d}: {x}')", "print(f'{0}/{1:2d}: {x}')"),
@@ -451,3 +453,28 @@ def test_a_condition_in_a_block_of_its_own(block):
     )
     result = migrated("import torch\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n\n\n" + returns)
     assert "return DDP(m)" not in result.text and "return m" in result.text
+
+
+FIRST = "from contextlib import contextmanager\n\n@contextmanager\ndef first(rank):\n{}\n\n"
+WAITS = "    if rank:\n        dist.barrier()\n    yield{}\n    if not rank:\n        dist.barrier()"
+
+
+def test_a_manager_that_has_nothing_left_to_do_goes():
+    before = HEAD + FIRST.format(WAITS.format("")) + INIT + "with first(rank):\n    # once\n    x = load()\nf(x)\n"
+    result = migrated(before, "PTM420,PTM102,PTM690")
+    assert "first" not in result.text and result.text.endswith("# once\nx = load()\nf(x)\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "used"),
+    [
+        (WAITS.format(" 3"), "with first(rank):\n    x = load()\n"),
+        (WAITS.format("") + "\n    count()", "with first(rank):\n    x = load()\n"),
+        (WAITS.format(""), "with first(rank) as it:\n    x = load(it)\n"),
+        (WAITS.format(""), "with first(rank), other():\n    x = load()\n"),
+        (WAITS.format(""), "use(first)\n"),
+    ],
+)
+def test_a_manager_that_does_more_stays(body, used):
+    text = migrated(HEAD + FIRST.format(body) + INIT + used, "PTM420,PTM102").text
+    assert "def first(rank):\n" in text and text.endswith(used)

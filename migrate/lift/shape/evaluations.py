@@ -26,8 +26,8 @@ def inline_evaluation(facts: Facts) -> str | None:
     if loop is None or len(found) != 1:
         return None
     f, statement = found[0]
-    call = statement.value
-    if only_call(facts, f, decorated=True) is not call or not can_stand(facts, f, call, statement):
+    call = only_call(facts, f, decorated=True)
+    if call is None or facts.scopes.parents[call] is not statement or not can_stand(facts, f, call, statement):
         return None
     if not _is_one_pass(facts, f):
         return None
@@ -52,8 +52,9 @@ def _evaluating(facts: Facts, s: ast.stmt) -> ast.FunctionDef | None:
         return None
     owner = next((up for up in facts.scopes.ancestors(s) if isinstance(up, ast.ClassDef)), None)
     f = facts.classes.methods(owner).get(call.func.attr) if owner is not None else None
-    passes = f is not None and any(isinstance(n, ast.For) and iterates_loader(facts, n) for n in walk(f))
-    return f if passes and ast.unparse(call.func.value) == "self" else None
+    if not isinstance(f, ast.FunctionDef) or ast.unparse(call.func.value) != "self":
+        return None
+    return f if any(isinstance(n, ast.For) and iterates_loader(facts, n) for n in walk(f)) else None
 
 
 def _is_one_pass(facts: Facts, f: ast.FunctionDef) -> bool:
@@ -70,10 +71,10 @@ def _is_one_pass(facts: Facts, f: ast.FunctionDef) -> bool:
 
 def _spare(facts: Facts, loop: ast.For, statement: ast.stmt) -> frozenset[str]:
     """The names of the method that nothing reads after the evaluation before they have another value."""
-    at, caller = loop.body.index(statement), facts.scopes.scope_of(loop)
-    around: ast.AST = caller.node
-    below = [s for s in getattr(around, "body", []) if s.lineno > (loop.end_lineno or 0)]
-    read = exposed([*loop.body[at + 1 :], *loop.body[:at]]) | exposed(below)
+    at, caller, end = loop.body.index(statement), facts.scopes.scope_of(loop), loop.end_lineno or 0
+    read = exposed([*loop.body[at + 1 :], *loop.body[:at]])
+    read |= {name for name, loads in caller.loads.items() if any(n.lineno > end for n in loads)}
+    read |= {name for below in caller.children for name in below.read()}
     return frozenset(set(caller.stores) - set(caller.params) - read)
 
 

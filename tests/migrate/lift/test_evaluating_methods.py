@@ -102,6 +102,17 @@ def test_a_name_that_is_read_afterwards_keeps_its_value():
     assert "validate_out = self.net(x)" in result and "def validation_step" in result
 
 
+@pytest.mark.parametrize("below", ["print(out)", "if epochs:\n            print(out)", "print((lambda: out)())"])
+def test_a_name_that_is_read_below_the_loop_keeps_its_value(below):
+    text = solver().replace(
+        "print(epoch, loss, seen, right)", "print(epoch, loss, seen, right)\n            out = loss * 2"
+    )
+    result = check_same(
+        text.replace("            out = loss * 2\n", f"            out = loss * 2\n        {below}\n"), "module"
+    )
+    assert "validate_out = self.net(x)" in result
+
+
 def test_two_methods_that_evaluate_stay():
     other = (
         "    def test(self):\n        n = 0\n        for x, _ in self.held_out:\n            n += len(self.net(x))\n"

@@ -89,7 +89,8 @@ def _more(code: str) -> Iterator[str]:
     made = BY_CODE.get(code)
     text = (sys.modules[made.__module__].__doc__ or "") if made is not None else ""
     if text:
-        yield re.sub(r"^T\d+(, T\d+)*( and T\d+)?: ", "", text.strip())
+        said = re.sub(r"^T\d+(, T\d+)*( and T\d+)?: ", "", text.strip())
+        yield said[0].upper() + said[1:]
 
 
 def _example(code: str) -> Iterator[str]:

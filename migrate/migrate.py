@@ -340,8 +340,9 @@ def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
     name = "runtime"
     while any(name in s.stores or name in s.params for s in facts.scopes.by_node.values()):
         name = f"pt_{name}"
-    facts.handle = name
-    keep = list(KeepLoop(name).plan(facts))
+    on_runtime = options.wants(KeepLoop.code)
+    facts.handle = name if on_runtime else None
+    keep = list(KeepLoop(name).plan(facts)) if on_runtime else []
     once = list(Once(alike=True).plan(facts)) if options.wants(Once.code) else []
     changes = outermost(facts, [*plan_all(facts, options.wants, kept=True), *keep, *once])
     attention = [*attention, *seen(facts, changes, options.wants)]

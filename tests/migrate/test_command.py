@@ -210,3 +210,14 @@ def test_git_applies_the_diff(folder, end):
     (folder / "page.diff").write_bytes(done.stdout)
     subprocess.run(["git", "apply", "-p0", "--whitespace=nowarn", "page.diff"], check=True, cwd=folder)
     assert (folder / "page.py").read_bytes() == expected and b"cuda" not in expected
+
+
+@pytest.mark.parametrize("option", ["--select=PTM201,PTM101", "--ignore=PTM7,PTM1,PTM4"])
+def test_codes_that_are_not_asked_for_leave_a_loop_as_it_is(folder, option):
+    head = "import torch\nfrom torch.utils.data import DataLoader\n"
+    loop = "for x in loader:\n    x = x.cuda()\n    loss = net(x).sum()\n    loss.backward()\n    optimizer.step()\n"
+    made = "optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+    (folder / "loop.py").write_text(head + "loader = DataLoader(data, collate_fn=lambda b: b)\n" + made + loop)
+    done = run("-o", "-", option, "loop.py")
+    function = "\n\ndef _collate_fn(b):\n    return b\n\n\n"
+    assert done.stdout == head + function + "loader = DataLoader(data, collate_fn=_collate_fn)\n" + made + loop

@@ -70,15 +70,15 @@ class InlineMovers(Codemod):
 def movers_of(facts: Facts) -> dict[str, str]:
     """The functions of a file that only move what they are given, and where to, as any other file would say it."""
     found = {}
-    for f in facts.tree.body:
-        place = _place(facts, f) if isinstance(f, ast.FunctionDef) else None
+    for f in (s for s in facts.tree.body if isinstance(s, ast.FunctionDef)):
+        place = _place(facts, f)
         if place is None:
             continue
         names = {n.id for n in walk(place) if isinstance(n, ast.Name)} - set(facts.scopes.by_node[f].params)
         given = {name: facts.devices.assigned(name, facts.scopes.module) or [] for name in names - {"torch"}}
         place = _Given({n: v[0] for n, v in given.items() if len(v) == 1}).visit(copy.deepcopy(place))
         if all(n.id == "torch" for n in ast.walk(place) if isinstance(n, ast.Name)):
-            found[f.name] = ast.unparse(place)  # type: ignore[union-attr]
+            found[f.name] = ast.unparse(place)
     return found
 
 
@@ -174,7 +174,7 @@ def _has_torch(facts: Facts, call: ast.Call) -> bool:
 
 def _gives_made(facts: Facts, f: Mover | None, call: ast.Call) -> bool:
     """Whether a call gives the function a tensor that is made on the CPU, and has no history."""
-    if not call.args or f in facts.scopes.ancestors(call) or facts.in_formatted_string(call):
+    if not call.args or any(up is f for up in facts.scopes.ancestors(call)) or facts.in_formatted_string(call):
         return False
     if "#" in facts.text.get(call):
         return False  # a comment among its arguments

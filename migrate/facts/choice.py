@@ -25,7 +25,7 @@ def accelerator(facts: Facts) -> str | None:
         if on and off and (on == "cpu") != (off == "cpu"):
             tests.append((node.test, off == "cpu"))
     for branch in facts.walk(ast.If):
-        on, off = _assigned_device(facts, branch.body), _assigned_device(facts, branch.orelse)
+        on, off = _assigned_device(facts, branch.body), _assigned_device(facts, branch.orelse or _before(facts, branch))
         if on and off and (on == "cpu") != (off == "cpu"):
             tests.append((branch.test, off == "cpu"))
     tests += _moves(facts)
@@ -155,6 +155,16 @@ def _assigned_device(facts: Facts, block: list[ast.stmt]) -> str | None:
     return None
 
 
+def _before(facts: Facts, branch: ast.If) -> list[ast.stmt]:
+    """`device = "cpu"` right above `if args.cuda: device = "cuda"`."""
+    holder = facts.scopes.parents.get(branch)
+    block: list[ast.stmt] = getattr(holder, "body", [])
+    above = block[block.index(branch) - 1] if branch in block[1:] else None
+    targets = [t for s in branch.body if isinstance(s, ast.Assign) for t in map(ast.unparse, s.targets)]
+    same = isinstance(above, ast.Assign) and [ast.unparse(t) for t in above.targets] == targets
+    return [above] if same and above is not None else []
+
+
 def _fold(facts: Facts, node: ast.expr, depth: int) -> Truth:
     """A condition with what asks the machine taken as true."""
     if depth > 8:
@@ -219,7 +229,44 @@ def _typed_device(facts: Facts) -> str | None:
             value = call.args[0]
             if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
                 return f"torch.device({ast.unparse(value)}).type"
+            if _looked_up(facts, value):
+                return f"torch.device({facts.text.get(value)}).type"
+    for call in facts.walk(ast.Call):
+        for where in facts.devices.device_arguments(call) if facts.devices.moved(call) is not None else ():
+            value = where.value if isinstance(where, ast.keyword) else where
+            if _looked_up(facts, value):
+                return f"torch.device({facts.text.get(value)}).type"
     return None
+
+
+def _looked_up(facts: Facts, node: ast.expr) -> bool:
+    """A device that stands in a file of settings, the command line or the environment, or is chosen from several."""
+    if isinstance(node, ast.Subscript):
+        if any(_is(n, "self") for n in walk(node)):
+            return False  # whose it is where the Trainer is made does not show
+        if not isinstance(node.value, ast.Name):
+            return not isinstance(node.value, ast.List | ast.Tuple | ast.Dict) or _asks_user(node)
+        scope = facts.scopes.scope_of(node).lookup(node.value.id)
+        written = facts.devices.assigned(node.value.id, scope) if scope is not None else None
+        return bool(written) and not any(isinstance(w, ast.Dict | ast.List | ast.Tuple) for w in written or ())
+    if isinstance(node, ast.BoolOp):
+        return _asks_user(node)
+    if isinstance(node, ast.Call):
+        return (facts.names.resolve(node.func) or "") in ("os.environ.get", "os.getenv")
+    if isinstance(node, ast.Name):
+        scope = facts.scopes.scope_of(node).lookup(node.id)
+        values = facts.devices.assigned(node.id, scope) if scope is not None and node.id not in scope.params else None
+        return values is not None and len(values) == 1 and not _is(values[0], node.id) and _looked_up(facts, values[0])
+    return False
+
+
+def _asks_user(node: ast.expr) -> bool:
+    """Whether an option is read in it."""
+    return any(isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) for n in walk(node))
+
+
+def _is(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def names_read(source: str) -> set[str]:

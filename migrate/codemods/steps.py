@@ -36,11 +36,15 @@ class ZeroedByTrainer(Codemod):
     name = "zeroed-gradients"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
+        self.left: list[Note] = []
         for c in facts.classes.run_by_trainer:
             step = facts.classes.methods(c).get("training_step")
             if step is None or _reads_gradients(step) or any(self._by_hand(d) for d in facts.classes.kin(c)):
                 continue
-            gone = [s for s in step.body if self._zeroes(facts, s)]
+            gone = list(self._zeroing(facts, step.body))
+            if gone and _accumulates(facts):
+                self._tell(facts, gone)
+                continue
             for s in gone:
                 says = f"`{facts.short(s)}` removed: the Trainer zeroes the gradients of its steps"
                 yield Change(s, self.edit(facts, s, says), None, (s,))
@@ -49,11 +53,32 @@ class ZeroedByTrainer(Codemod):
                     says = f"`{facts.short(s)}` removed: nothing reads it any more"
                     yield Change(s, self.edit(facts, s, says), None, (s,))
 
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        yield from self.left
+
+    def _tell(self, facts: Facts, gone: list[ast.stmt]) -> None:
+        for s in gone:
+            line, column, _, _ = facts.text.key(s)
+            says = f"`{facts.short(s)}`: it takes back what accumulate_grad_batches keeps"
+            self.left.append(Note(line, column + 1, self.code, says))
+
+    def _zeroing(self, facts: Facts, body: list[ast.stmt]) -> Iterator[ast.stmt]:
+        """The statements of a block, and of the blocks in it, that do nothing but set gradients to zero."""
+        for s in body:
+            if self._zeroes(facts, s):
+                yield s
+            elif isinstance(s, ast.If | ast.With | ast.For):
+                for block in (s.body, getattr(s, "orelse", [])):
+                    found = list(self._zeroing(facts, block))
+                    yield from found if len(found) < len(block) else ()  # what opens a block may do more
+
     def _zeroes(self, facts: Facts, s: ast.stmt) -> bool:
         """`zero_grad()` of what may be an optimizer or a module, at every step or now and then."""
         if isinstance(s, ast.If):
             looks = not any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in walk(s.test))
             return looks and not s.orelse and all(self._zeroes(facts, x) for x in s.body)
+        if isinstance(s, ast.For):
+            return _over_optimizers(s.iter) and not s.orelse and all(self._zeroes(facts, x) for x in s.body)
         func = s.value.func if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) else None
         if not (isinstance(func, ast.Attribute) and func.attr == "zero_grad"):
             return False
@@ -111,13 +136,22 @@ class ShardedNeedsZeros(Codemod):
         made = [c for c in facts.walk(ast.Call) if _is_sharded(facts.names.resolve(c.func) or "")]
         for call in facts.walk(ast.Call) if made else ():
             f = call.func
-            if isinstance(f, ast.Attribute) and f.attr == "zero_grad" and not call.args and not call.keywords:
+            if not (isinstance(f, ast.Attribute) and f.attr == "zero_grad"):
+                continue
+            if not call.args and not call.keywords:
                 says = f"`{facts.short(call)}`: set_to_none=False, without which ShardedDataParallel trains wrongly"
                 yield Change(call, self.edit(facts, call, says), set_keyword("set_to_none", "False"))
-            elif isinstance(f, ast.Attribute) and f.attr == "zero_grad" and "True" in map(ast.unparse, _given(call)):
-                line, column, _, _ = facts.text.key(call)
-                says = f"`{facts.short(call)}`: ShardedDataParallel trains wrongly without zeros: set_to_none=False"
-                self.left.append(Note(line, column + 1, self.code, says))
+            elif "False" not in map(ast.unparse, _given(call)):
+                self._tell(facts, call)
+        for s in facts.walk(ast.Assign) if made else ():
+            clears = isinstance(s.value, ast.Constant) and s.value.value is None
+            if clears and any(isinstance(t, ast.Attribute) and t.attr == "grad" for t in s.targets):
+                self._tell(facts, s)
+
+    def _tell(self, facts: Facts, node: ast.AST) -> None:
+        line, column, _, _ = facts.text.key(node)
+        says = f"`{facts.short(node)}`: ShardedDataParallel trains wrongly without zeros: set_to_none=False"
+        self.left.append(Note(line, column + 1, self.code, says))
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
@@ -126,6 +160,19 @@ class ShardedNeedsZeros(Codemod):
 def _reads_gradients(step: ast.AST) -> bool:
     """Whether a step looks at `p.grad`: zeros there are not what the step before left."""
     return any(isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load) for n in walk(step))
+
+
+def _over_optimizers(over: ast.expr) -> bool:
+    """`for opt in self.optimizers():`"""
+    return ast.unparse(over) in ("self.optimizers()", "self.trainer.optimizers")
+
+
+def _accumulates(facts: Facts) -> bool:
+    """Whether a Trainer of the file adds up the gradients of several batches."""
+    if "accumulate_grad_batches" not in facts.text.text:
+        return False
+    given = [k.value for c in facts.walk(ast.Call) for k in c.keywords if k.arg == "accumulate_grad_batches"]
+    return any(not (isinstance(v, ast.Constant) and v.value in (1, None)) for v in given)
 
 
 def _given(call: ast.Call) -> list[ast.expr]:

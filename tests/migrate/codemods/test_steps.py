@@ -55,7 +55,9 @@ def test_zero_grad_now_and_then_in_an_automatic_step_goes_too():
     now = "if i % 4 == 0:\n            self.opt.zero_grad()\n        "
     check(LIT + step.format(now), LIT + step.format(""), ["PTM505 line 5"])
     check_unchanged(LIT + step.format(now.replace("i % 4 == 0", "self.is_late(i)")))
-    check_unchanged(LIT + step.format(now.replace("        self.opt", "        self.n += 1\n            self.opt")))
+    counts = "if i % 4 == 0:\n            self.n += 1\n            {}"
+    both = step.format(counts.format("self.opt.zero_grad()\n        "))
+    check(LIT + both, LIT + both.replace("            self.opt.zero_grad()\n", ""), ["PTM505 line 7"])
 
 
 def test_the_name_of_the_optimizer_goes_with_its_last_use():
@@ -108,3 +110,41 @@ def test_zeros_that_the_step_looks_at_stay():
     check_unchanged(LIT + step + look, [], select="PTM505")
     write = "        for p in self.parameters():\n            p.grad = None\n        return self(batch)\n"
     check(LIT + step + write, LIT + step.splitlines(True)[0] + write, ["PTM505 line 5"])
+
+
+ZEROED = "    def training_step(self, batch, i):\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "for opt in self.optimizers():\n            opt.zero_grad()\n        return self(batch)",
+            "return self(batch)",
+        ),
+        (
+            "if i == 0:\n            self.g.zero_grad()\n            return self(batch)\n        return batch",
+            "if i == 0:\n            return self(batch)\n        return batch",
+        ),
+        (
+            "with torch.no_grad():\n            self.zero_grad()\n            z = batch * 2\n        return self(z)",
+            "with torch.no_grad():\n            z = batch * 2\n        return self(z)",
+        ),
+    ],
+)
+def test_zeros_in_a_block_of_the_step(before, after):
+    check(LIT + f"{ZEROED}        {before}\n", LIT + f"{ZEROED}        {after}\n", select="PTM505")
+
+
+def test_zeros_that_take_back_what_is_accumulated_are_told():
+    step = f"{ZEROED}        self.zero_grad()\n        return self(batch)\n\n\n"
+    trainer = "trainer = pl.Trainer(accumulate_grad_batches={})\n"
+    check_unchanged(LIT + step + trainer.format(4), ["PTM505 line 5: `self.zero_grad()`: it takes back"], "PTM505")
+    check(LIT + step + trainer.format(1), LIT + step.replace("        self.zero_grad()\n", "") + trainer.format(1))
+
+
+@pytest.mark.parametrize(
+    "line", ["optimizer.zero_grad(set_to_none=fast)", "optimizer.zero_grad(**how)", "p.grad = None"]
+)
+def test_what_may_let_go_of_a_sharded_gradient_is_told(line):
+    check_unchanged(SHARDED + line + "\n", ["PTM510 line 4"], select="PTM510")

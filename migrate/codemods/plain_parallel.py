@@ -53,10 +53,10 @@ class PlainParallel(Codemod):
                 says = f"`with {facts.short(item)}:` removed: the runtime brings the gradients together"
                 yield Change(s, self.edit(facts, item, says), body_only, (s.items[0],))
         for made, opened in self._contexts(facts, [*held, *joined]):
-            gone.update(n for s in made for n in walk(s))
-            for s in made:
-                says = f"`{facts.short(s)}` removed: the runtime brings the gradients together"
-                yield Change(s, self.edit(facts, s, says), None, (s,))
+            gone.update(n for given in made for n in walk(given))
+            for given in made:
+                says = f"`{facts.short(given)}` removed: the runtime brings the gradients together"
+                yield Change(given, self.edit(facts, given, says), None, (given,))
             for block in opened:
                 item = block.items[0].context_expr
                 says = f"`with {facts.short(item)}:` removed: the runtime brings the gradients together"

@@ -33,7 +33,7 @@ from ._addresses import demanded, only_for_addresses
 from .base import Change, Codemod, assigns_itself
 from .empty_functions import WHY, empty_functions
 from .in_strings import InStrings
-from .rewrites import body_only, source, statement, take_argument, take_branch, take_value
+from .rewrites import body_only, source, statement, statement_line, take_argument, take_branch, take_value
 
 REDUCES = {f"torch.distributed.{n}" for n in ("all_reduce", "reduce", "broadcast", "barrier")}
 OF_A_WRAPPER = "only a wrapped model has it, and nothing wraps the model"
@@ -268,15 +268,17 @@ class PlainProcess(Codemod):
     def _spawns(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         for call in found.spawns:
             target = argument_at(call, "fn", 0)
-            given = argument_at(call, "args", 1)
-            elements = given.elts if isinstance(given, ast.Tuple | ast.List) else []
-            arguments = ["1" if found.is_world_of(call, i) else facts.text.get(e) for i, e in enumerate(elements)]
             assert target is not None
-            if given is not None and not isinstance(given, ast.Tuple | ast.List):
-                arguments = [f"*{facts.text.get(given)}"]
-            new = f"{closed(facts.text.get(target), ATOM)}({', '.join(['0', *arguments])})"
+            new = f"{closed(facts.text.get(target), ATOM)}({', '.join(found.started_with(call))})"
             says = f"`{facts.short(call)}` became `{new}`: {WHY}"
             yield Change(call, self.edit(facts, call, says), source(new))
+        for one in found.started:
+            new = f"{one.fn.id}({', '.join(found.started_with(one))})"
+            says = f"`{facts.short(one.call)}` became `{new}`: {WHY}"
+            parts = (one.loop.target, one.loop.iter, *one.loop.body)
+            yield Change(one.loop, self.edit(facts, one.loop, says), statement_line(new), parts)
+            for s in one.others:
+                yield Change(s, self.edit(facts, s, f"`{facts.short(s)}` removed: {WHY}"), None, (s,))
 
 
 def _meets(facts: Facts, found: Distribution, s: ast.AST) -> bool:

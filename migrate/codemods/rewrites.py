@@ -212,6 +212,17 @@ def statement(new: str) -> Any:
     return rewrite
 
 
+def statement_line(new: str) -> Any:
+    """A simple statement in the place of a compound one, with the comments that stood above."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        return cst.parse_statement(new).with_changes(leading_lines=updated.leading_lines)
+
+    return rewrite
+
+
 def set_keyword(name: str, value: str) -> Any:
     """The call with `name=value`, in place of the keyword of that name or behind the last argument."""
 

@@ -13,6 +13,7 @@ from .environment import ADDRESSES, ASKING, LAUNCHED_WITH, demands, is_environme
 from .handles import statements_of
 from .nodes import walk
 from .script import Facts, once_a_file
+from .started import Started, started
 from .world import PEERS, PLAIN
 
 D = "torch.distributed."
@@ -90,6 +91,7 @@ class Distribution:
             c for c in calls if full[c] in WRAPPERS | CONVERTERS and argument_at(c, "module", 0) is not None
         ]
         self.spawns = [c for c in calls if full[c] in SPAWN and argument_at(c, "fn", 0) is not None]
+        self.started = list(started(facts))
         inits = [c for c in calls if full[c] == D + "init_process_group"]
         ddp = [c for c in self.wrapped if full[c] not in CONVERTERS | {"torch.nn.DataParallel"}]
         self.by_hand = facts.by_hand or bool(inits or ddp or self.spawns)
@@ -280,7 +282,7 @@ class Distribution:
     @cached_property
     def _worlds(self) -> list[ast.expr]:
         """What is given as the number of processes, where they are started and connected."""
-        started = [argument_at(c, "nprocs", 2) for c in self.spawns]
+        started = [*(argument_at(c, "nprocs", 2) for c in self.spawns), *(s.n for s in self.started)]
         connected = [argument_at(c, "world_size", 3) for c, f in self.full.items() if f == D + "init_process_group"]
         return [g for g in (*started, *connected) if isinstance(g, ast.Name | ast.Attribute)]
 
@@ -390,16 +392,25 @@ class Distribution:
             and is_environment(self.facts, where)
         )
 
-    def is_world_of(self, spawn: ast.Call, place: int) -> bool:
-        """Whether an argument that spawned functions get is how many there are: it is given as nprocs, too."""
-        fn, given, n = (argument_at(spawn, name, i) for i, name in enumerate(("fn", "args", "nprocs")))
-        scope = self.facts.scopes.scope_of(spawn).lookup(fn.id) if isinstance(fn, ast.Name) else None
+    def started_with(self, by: ast.Call | Started) -> list[str]:
+        """What the one process is started with: its rank, and a world of 1 where it is given how many there are."""
+        if isinstance(by, Started):
+            fn, given, n = by.fn, by.given, by.n
+        else:
+            fn, whole, n = (argument_at(by, name, i) for i, name in enumerate(("fn", "args", "nprocs")))  # type: ignore[assignment]
+            if whole is not None and not isinstance(whole, ast.Tuple | ast.List):
+                return ["0", f"*{self.facts.text.get(whole)}"]
+            given = whole.elts if whole is not None else []
+        return ["0", *("1" if self._is_world_at(fn, i, e, n) else self.facts.text.get(e) for i, e in enumerate(given))]
+
+    def _is_world_at(self, fn: ast.expr, place: int, given: ast.expr, n: ast.expr | None) -> bool:
+        """Whether an argument that started functions get is how many there are: it is given as that number, too."""
+        scope = self.facts.scopes.scope_of(fn).lookup(fn.id) if isinstance(fn, ast.Name) else None
         made = scope.stores.get(fn.id, []) if scope is not None and isinstance(fn, ast.Name) else []
         if n is None or len(made) != 1 or not isinstance(made[0], ast.FunctionDef):
             return False
         names = [a.arg for a in (*made[0].args.posonlyargs, *made[0].args.args)][1:]
-        alike = isinstance(given, ast.Tuple | ast.List) and ast.unparse(given.elts[place]) == ast.unparse(n)
-        if not alike or place >= len(names):
+        if place >= len(names) or ast.unparse(given) != ast.unparse(n):
             return False
         named = WORLD_NAME.match(names[place]) is not None or self._connects(made[0], names[place])
         return named or not isinstance(n, ast.Constant)
@@ -412,9 +423,10 @@ class Distribution:
             if any(read is w for w in self._worlds):
                 return True
             inner = self.facts.devices.function_of(call) if isinstance(call, ast.Call) and depth < 3 else None
-            params = self.facts.scopes.by_node[inner].params if inner is not None else ()
-            given = next((p for p in params if inner is not None and argument(call, inner, p) is read), None)
-            if inner is not None and given is not None and self._connects(inner, given, depth + 1):
+            if not isinstance(call, ast.Call) or inner is None:
+                continue
+            given = next((p for p in self.facts.scopes.by_node[inner].params if argument(call, inner, p) is read), None)
+            if given is not None and self._connects(inner, given, depth + 1):
                 return True
         return False
 

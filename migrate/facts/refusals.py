@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import argument_at
 from .nodes import walk
+from .started import makes_process, started
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -45,7 +46,6 @@ CARRIERS = {
 # what a file that is given one calls it: `accelerator.backward(loss)`
 ENGINES = {"accelerator": "Accelerate", "fabric": "Lightning Fabric", "booster": "ColossalAI", "engine": "an engine",
            "model_engine": "DeepSpeed"}  # fmt: skip
-PROCESSES = ("torch.multiprocessing.", "multiprocessing.")
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,9 @@ def _is_main(branch: ast.If | ast.IfExp) -> bool:
 def _own_processes(facts: Facts) -> Refusal | None:
     """`Process(target=train)`, where train() trains: Hogwild, or groups made by hand."""
     shared = any(isinstance(c.func, ast.Attribute) and c.func.attr == "share_memory" for c in facts.walk(ast.Call))
+    written_out = () if shared else [s.call for s in started(facts)]
     for call in facts.walk(ast.Call):
-        if not _makes_process(facts, call):
+        if call in written_out or not makes_process(facts, call):
             continue
         target = argument_at(call, "target", 1)
         given = argument_at(call, "args", 3)
@@ -107,15 +108,6 @@ def _own_processes(facts: Facts) -> Refusal | None:
         if trains:
             return Refusal(call, "it starts the processes that train by hand; write the loop for one device")
     return None
-
-
-def _makes_process(facts: Facts, call: ast.Call) -> bool:
-    f = call.func
-    full = facts.names.resolve(f) or ""
-    if full.startswith(PROCESSES) and full.endswith(".Process"):
-        return True
-    # a context's: `ctx = mp.get_context("spawn"); ctx.Process(target=...)`
-    return isinstance(f, ast.Attribute) and f.attr == "Process" and any(k.arg == "target" for k in call.keywords)
 
 
 def _trains(facts: Facts, name: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -17,6 +18,8 @@ from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.plain import is_bare_variable
 from ..facts.script import Facts
+from ..report import Note
+from ._several_cards import another_card
 from .base import Change, Codemod, assigns_itself
 from .rewrites import (
     DropArgument,
@@ -29,6 +32,7 @@ from .rewrites import (
     unwrap,
 )
 
+SEVERAL = re.compile(r"cuda(:|\(|[\"'], ?)[1-9]")
 Mover = ast.FunctionDef | ast.Lambda
 WHY = "the runtime places batches and modules"
 
@@ -76,6 +80,14 @@ class RemoveDeviceCalls(Codemod):
         for call in facts.walk(ast.Call):
             if call not in gone:
                 yield from self._call(facts, call)
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        found = another_card(facts) if SEVERAL.search(facts.text.text) else None
+        if found is not None:
+            call, numbers = found
+            line, column, _, _ = facts.text.key(call)
+            says = f"`{facts.short(call)}`: cards {' and '.join(sorted(numbers))} had parts each, which one has now"
+            yield Note(line, column + 1, self.code, f'{says}: where that is too small, strategy="pipeline" or "fsdp"')
 
     def _calls_of_helper(self, facts: Facts, f: Mover) -> list[ast.Call]:
         """The calls of a function that gives its first argument back, moved: `def to_gpu(x): return x.cuda()`."""

@@ -367,3 +367,21 @@ def test_comments_in_a_chain_stay_where_they_were(before):
     """The one behind what was moved went, and that of the move took its place."""
     body = "def f(x, device):\n    y = {}\n    return y"
     check(lines(body.format(before)), lines(body.format(CHAINS[before])), select="PTM101")
+
+
+CARDS = [
+    ('"cuda:0"', '"cuda:1"', True),
+    ("0", "1", True),
+    ('torch.device("cuda", 0)', "second", True),
+    ('"cuda:1"', '"cuda:1"', False),
+    ('"cuda"', '"cuda:1"', False),
+    ("0", "gpu", False),
+]
+
+
+@pytest.mark.parametrize(("first", "other", "several"), CARDS)
+def test_parts_on_several_cards_are_told(first, other, several):
+    source = "import torch\nsecond = torch.device('cuda:1')\ndef go(a, b, gpu, batch):\n"
+    source += f"    a.to({first})\n    b.to({other})\n    return a(batch) + b(batch)\n"
+    told = [n.line for n in migrated(source).attention if "cards 0 and 1" in n.message]
+    assert told == ([5] if several else [])

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..facts.arguments import argument_at, default_of
 from ..facts.nodes import walk
+from ..facts.operands import ATOM, closed
 from ..facts.plain import VARIABLE, is_bare_variable, is_new
 from ..facts.script import Facts
 from ..report import Note
@@ -21,7 +22,8 @@ from .rewrites import change_call, source, take_argument
 
 SCALAR_NAME = re.compile(r"loss|err|cost|(^|_)(acc|accuracy|norm|kl|nll|correct|total)")
 REDUCES = {"sum", "mean", "norm", "item", "max", "min"}
-MOVES = {"cpu", "cuda", "detach", "float", "double"}
+MOVES = {"cpu", "cuda", "detach", "float", "double", "exp", "log", "sqrt", "abs"}
+ONE_BY_ONE = {f"torch.{name}" for name in ("exp", "log", "sqrt", "abs", "neg", "sigmoid", "log2", "exp2", "square")}
 COPIES = {"cpu", "numpy", "detach"}
 GIVES_LOSS = re.compile(r"loss$|cross_entropy|criterion|(^|_)crit($|_)|_loss_?f(n|unc)")
 # losses and their parameters by place
@@ -146,7 +148,7 @@ class DataZero(Codemod):
                 continue
             owner = _owner(sub.value)
             if facts.in_formatted_string(sub):
-                strings.add(sub, f"{ast.unparse(owner)}.item()")
+                strings.add(sub, f"{closed(ast.unparse(owner), ATOM)}.item()")
                 continue
             if owner.end_lineno != sub.end_lineno:  # all that is told later has the line that it had
                 line, column, _, _ = facts.text.key(sub)
@@ -154,7 +156,9 @@ class DataZero(Codemod):
                 self.left.append(Note(line, column + 1, self.code, says))
                 continue
             says = f"`{facts.short(sub)}` became `.item()`: a loss has no dimension to index"
-            yield Change(sub, self.edit(facts, sub, says), source(f"{facts.text.get(owner)}.item()"), (sub.slice,))
+            yield Change(
+                sub, self.edit(facts, sub, says), source(f"{closed(facts.text.get(owner), ATOM)}.item()"), (sub.slice,)
+            )
         yield from strings.changes("a loss has no dimension to index")
 
     def notes(self, facts: Facts) -> Iterator[Note]:
@@ -169,10 +173,17 @@ class DataZero(Codemod):
             return False
         if type(sub.slice.value) is not int or not any(_is_data(n) for n in _links(sub.value)):
             return False
-        return self._is_scalar(_owner(sub.value)) and not _is_each(facts, _owner(sub.value))
+        owner = _owner(sub.value)
+        return self._is_scalar(facts, owner) and not any(_is_each(facts, n) for n in walk(owner))
 
-    def _is_scalar(self, owner: ast.expr) -> bool:
-        """What has the name of a loss, or is given by one: `losses["G"]`, `F.nll_loss(a, b)`, `out.sum()`."""
+    def _is_scalar(self, facts: Facts, owner: ast.expr) -> bool:
+        """What has the name of a loss, or is made of such: `losses["G"]`, `F.nll_loss(a, b)`, `out.sum()`, `a + b`."""
+        if isinstance(owner, ast.BinOp):
+            sides = [s for s in (owner.left, owner.right) if not isinstance(s, ast.Constant)]
+            return bool(sides) and all(self._is_scalar(facts, s) for s in sides)
+        full = facts.names.resolve(owner.func) if isinstance(owner, ast.Call) else None
+        if isinstance(owner, ast.Call) and full in ONE_BY_ONE and len(owner.args) == 1:
+            return self._is_scalar(facts, owner.args[0])  # torch.exp(loss)
         while isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute) and owner.func.attr in MOVES:
             owner = owner.func.value
         if isinstance(owner, ast.Call):
@@ -304,7 +315,7 @@ def _is_data(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "data"
 
 
-def _is_each(facts: Facts, owner: ast.expr) -> bool:
+def _is_each(facts: Facts, owner: ast.AST) -> bool:
     """`losses = F.nll_loss(a, b, reduction="none")`, or by a criterion that is made so: a number for each sample."""
     scope = facts.scopes.scope_of(owner).lookup(owner.id) if isinstance(owner, ast.Name) else None
     made = facts.devices.assigned(owner.id, scope) if scope is not None else None  # type: ignore[attr-defined]

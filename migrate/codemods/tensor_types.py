@@ -102,7 +102,7 @@ class TensorTypes(Codemod):
                 inside.update(walk(value))
                 if isinstance(value, ast.Name) or not _has_cuda(facts, value):
                     continue
-                new = f'"torch.{kind}"' if _is_text(value) else f"{torch}.{kind}"
+                new = f'"torch.{kind}"' if _is_text(value) else f"{torch}.{_on_cpu(facts, value, kind)}"
                 says = f"`{facts.short(value)}` became `{new}`: what is made with it is placed where it is used"
                 gone = tuple(children(value)) if _chosen(value) else ()
                 yield Change(value, self.edit(facts, value, says), source(new), gone)
@@ -123,7 +123,7 @@ class TensorTypes(Codemod):
             for value in values:
                 inside.update(walk(value))
                 if _has_cuda(facts, value):
-                    new = f"{torch}.{kind}"
+                    new = f"{torch}.{_on_cpu(facts, value, kind)}"
                     says = f"`{facts.short(value)}` became `{new}`: what is made with it is placed where it is used"
                     gone = tuple(children(value)) if _chosen(value) else ()
                     yield Change(value, self.edit(facts, value, says), source(new), gone)
@@ -249,8 +249,15 @@ def kind_of(facts: Facts, value: ast.expr) -> str | None:
         kinds = {kind_of(facts, v) for v in chosen}
         return kinds.pop() if len(kinds) == 1 else None
     full = value.value if isinstance(value, ast.Constant) else facts.names.resolve(value)
+    if full == "torch.Tensor":
+        return "FloatTensor"  # as long as that is the default
     package, _, kind = full.rpartition(".") if isinstance(full, str) else ("", "", "")
     return kind if package in ("torch", "torch.cuda") and kind in DTYPES else None
+
+
+def _on_cpu(facts: Facts, value: ast.expr, kind: str) -> str:
+    """What a choice calls the type of the CPU: `torch.cuda.FloatTensor if cuda else torch.Tensor`."""
+    return "Tensor" if any(facts.names.resolve(v) == "torch.Tensor" for v in _chosen(value)) else kind
 
 
 def _chosen(value: ast.expr) -> list[ast.expr]:

@@ -18,6 +18,17 @@ CHOICE = "Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor\n"
             "Tensor = torch.FloatTensor\ndef f(x):\n    return (x > 0).to(torch.float32)",
         ),
         (
+            "Tensor = torch.cuda.FloatTensor if cuda else torch.Tensor\ndef f(x):\n    return x.t() * Tensor([2.0])",
+            "Tensor = torch.Tensor\ndef f(x):\n    return x.t() * Tensor([2.0]).to(x.device)",
+        ),
+        (
+            "class A:\n    def __init__(self, gpu_ids):\n"
+            "        self.Tensor = torch.cuda.FloatTensor if gpu_ids else torch.Tensor\n"
+            "    def f(self, x):\n        return x.type(self.Tensor)",
+            "class A:\n    def __init__(self, gpu_ids):\n        self.Tensor = torch.Tensor\n"
+            "    def f(self, x):\n        return x.to(torch.float32)",
+        ),
+        (
             "def f(x):\n    return x.type('torch.cuda.FloatTensor')",
             "def f(x):\n    return x.to(torch.float32)",
         ),

@@ -67,6 +67,8 @@ def lasting(
         kept = var.owner == "" and var.name in variables.results
         if name == train.index or not (reads or kept) or not _of_the_samples(sums, train, name):
             continue
+        if _of_totals(sums, train, name, {v for v, c in counters if c.reduced and c.passing is train}, binder):
+            continue
         kind = sums.kind(ast.copy_location(ast.Name(name, ast.Load()), node))
         if len(reads) < len(own):  # others give it another value: what is read may be that
             if any(name in exposed(c.statements) for c in others):
@@ -111,6 +113,15 @@ def _of_the_samples(sums: Sums, train: DataPass, name: str) -> bool:
         if not more:
             return name in own
         own |= more
+
+
+def _of_totals(sums: Sums, train: DataPass, name: str, totals: set[Variable], binder: Binder) -> bool:
+    """`accuracy = right / seen`: of sums over the ranks, and nothing else of the batch."""
+    given = sums.given.get(name, [])
+    read = [n for s in given if isinstance(s, ast.Assign) for n in walk(s.value) if isinstance(n, ast.Name)]
+    others = [n for n in read if binder.variable(n) not in totals]
+    alone = bool(given) and all(isinstance(s, ast.Assign) and len(s.targets) == 1 for s in given)
+    return alone and not any(_of_the_samples(sums, train, n.id) for n in others)
 
 
 def _reads(s: ast.stmt, names: set[str]) -> bool:

@@ -367,6 +367,15 @@ def test_what_is_neither_mean_nor_sum_is_told():
     assert any("`worst` holds the process's part of the last batch" in n.message for n in result.attention)
 
 
+@pytest.mark.parametrize(("more", "told"), [("", False), (" / len(train)", False), (" + out.max().item()", True)])
+def test_what_comes_of_the_sums_of_all_alone_is_not(more, told):
+    each = f"run += loss.item(); seen += len(x); share = run / seen{more}; print(i, share)"
+    text = HEAD + "run, seen = 0.0, 0" + EPOCHS.replace("BEFORE", "pass").replace("EACH", each).replace("LAST", "")
+    result = migrate_text(text.replace("AFTER", "print(share)"))
+    assert "self.share_ = self.all_reduce(" in result.text or "self.share = self.all_reduce(" in result.text
+    assert any("holds the process's part" in n.message for n in result.attention) is told
+
+
 def test_a_sum_of_some_columns_is_one_over_all_samples():
     text = HEAD + EPOCHS.replace("BEFORE", "total = 0").replace("AFTER", "print(total)").replace("LAST", "")
     text = text.replace("EACH", "print(out[:, :2].sum().item()); total += out[..., 0].sum().item()")

@@ -63,7 +63,8 @@ def _assemble(facts: Facts, recipe: Recipe, lifted: Lifted, imports: Sequence[st
     if imports:
         edits.append(import_edit(facts.tree, facts.text, RUNTIME, list(imports)))
     trunk = newline.join(indent(lifted.trunk_lines, facts.text.margin(recipe.epoch_loop)))
-    first, last = facts.text.line_of(facts.text.span(recipe.epoch_loop)[0]), recipe.epoch_loop.end_lineno or 0
+    first = facts.text.line_of(facts.text.span(recipe.epoch_loop)[0])
+    last = splice.with_inner_comments(recipe.epoch_loop)
     a, b = facts.text.line_span(first, last)
     edits.append((a, b, trunk + (newline if facts.text.text[a:b].endswith(("\n", "\r")) else "")))
     for s in lifted.configured.moved:
@@ -78,8 +79,8 @@ def _assemble(facts: Facts, recipe: Recipe, lifted: Lifted, imports: Sequence[st
     functions = sorted((f for f in lifted.removed if f not in with_loop), key=lambda f: f.lineno)
     placed = False
     for f in functions:
-        first, last = splice.with_comments(f)
-        a, b = facts.text.line_span(first, last)
+        first, _ = splice.with_comments(f)
+        a, b = facts.text.line_span(first, splice.with_inner_comments(f))
         if not placed and f in facts.tree.body:
             edits.append((a, b, text + newline))
             placed = True

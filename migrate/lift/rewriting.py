@@ -92,7 +92,7 @@ class Rewriter:
 
     def _render(self, s: ast.stmt, chunk: Chunk | None, trunk: bool = False) -> list[str]:
         replaced = self._replacements(s, chunk)
-        return self.splice.render(s, replaced, floor=self._floor(s))
+        return self.splice.render(s, replaced, floor=self._floor(s), ends=True)
 
     def _floor(self, s: ast.stmt) -> int:
         """Comments above the first statement of a block belong to it; those of the line that opens the block do not."""

@@ -11,6 +11,8 @@ from ..facts.text import Text, lines_of
 
 SPANS_LINES = ('"""', "'''", "\\\n", "\\\r")  # what a string of several lines has
 
+OPENS = re.compile(r":[ \t]*(#[^'\"]*)?[\r\n]*$")  # the last line of a head: `def f(a,`, `b):  # why`
+
 ONE_LINE = re.compile(r'^[ \t]*"""[^"\\\r\n]*"""[ \t]*$', re.MULTILINE)  # a docstring that has no more than its line
 
 
@@ -21,12 +23,76 @@ class Splice:
         self.text = text
 
     def with_comments(self, s: ast.stmt, floor: int = 1) -> tuple[int, int]:
-        """First and last line of a statement with the comments right above it; `floor` is the first line allowed."""
+        """First and last line of a statement with its comments: those right above it, paragraphs of them in a block,
+        where the first line allowed is `floor`, and those right below it where a blank line parts them from the next.
+        """
         start, _ = self.text.span(s)
-        first = self.text.line_of(start)
-        while first - 1 >= floor and self._line(first - 1).strip().startswith("#"):
-            first -= 1
-        return first, s.end_lineno or first
+        line, last = self.text.line_of(start), s.end_lineno or self.text.line_of(start)
+        above, below = line - 1, last + 1
+        while above >= floor and self._is_empty(above):
+            above -= 1
+        while below <= len(self.text.starts) and self._is_empty(below):
+            below += 1
+        first = self._first_of_next(above, line, self._indentation(line), self._opens(above, line))
+        if floor == 1:  # it may be the file's own, or a section's
+            own = next((n for n in range(line - 1, first - 1, -1) if not self._is_comment(n)), first - 1)
+            first = own + 1
+        first = next((n for n in range(first, line) if self._is_comment(n)), line)
+        follows = below <= len(self.text.starts) and self._indentation(below) == self._indentation(line)
+        if follows and not isinstance(s, ast.FunctionDef | ast.ClassDef):
+            last = self._first_of_next(last, below, self._indentation(line), False) - 1
+        return first, last
+
+    def to_the_end(self, s: ast.stmt) -> int:
+        """The last line of a statement with the comments that end its block, or its own blocks."""
+        line = self.text.line_of(self.text.span(s)[0])
+        last = n = s.end_lineno or line
+        while n + 1 <= len(self.text.starts) and self._is_empty(n + 1):
+            n += 1
+            if self._is_comment(n):
+                if self._indentation(n) < self._indentation(line):
+                    break
+                last = n
+        ends = n + 1 > len(self.text.starts) or self._indentation(n + 1) < self._indentation(line)
+        return last if ends and self._indentation(line) else s.end_lineno or line
+
+    def with_inner_comments(self, s: ast.stmt) -> int:
+        """The last line of a statement with the comments that end its blocks, which stand further in than itself."""
+        line = self.text.line_of(self.text.span(s)[0])
+        last = n = s.end_lineno or line
+        while n + 1 <= len(self.text.starts) and self._is_empty(n + 1):
+            n += 1
+            if self._is_comment(n) and self._indentation(n) <= self._indentation(line):
+                break
+            last = n if self._is_comment(n) else last
+        return last
+
+    def _first_of_next(self, above: int, line: int, margin: int, opens: bool) -> int:
+        """The first line between two that belongs to the lower one: comments further in are those of the upper one's
+        blocks, and those right below it, with a blank line below them, are its own.
+        """
+        if opens:
+            return above + 1
+        inner = [n for n in range(above + 1, line) if self._is_comment(n) and self._indentation(n) > margin]
+        at = inner[-1] + 1 if inner else above + 1
+        end = next((n for n in range(at, line) if not self._is_comment(n)), line)
+        return end if end < line else at
+
+    def _opens(self, n: int, line: int) -> bool:
+        """Whether line `n` opens the block that another stands in, or stands above the file."""
+        if n < 1 or self._indentation(n) < self._indentation(line):
+            return True
+        return self._indentation(n) > self._indentation(line) and OPENS.search(self._line(n)) is not None
+
+    def _indentation(self, n: int) -> int:
+        line = self._line(n).expandtabs()
+        return len(line) - len(line.lstrip())
+
+    def _is_comment(self, n: int) -> bool:
+        return self._line(n).lstrip().startswith("#")
+
+    def _is_empty(self, n: int) -> bool:
+        return not self._line(n).strip() or self._is_comment(n)
 
     def _line(self, n: int) -> str:
         a, b = self.text.line_span(n, n)
@@ -40,14 +106,18 @@ class Splice:
         rest = self.text.text[stop:end].strip()
         return self.text.text[first:start].strip() != "" or (rest != "" and not rest.startswith("#"))
 
-    def render(self, s: ast.stmt, replaced: dict[tuple[int, int], str], floor: int = 1) -> list[str]:
-        """The statement's lines at no indentation, comments included, with spans of the text replaced."""
+    def render(
+        self, s: ast.stmt, replaced: dict[tuple[int, int], str], floor: int = 1, ends: bool = False
+    ) -> list[str]:
+        """The statement's lines at no indentation, comments included, with spans of the text replaced; `ends`: those
+        too that end the block that it ends.
+        """
         start, stop = self.text.span(s)
         if self.shares_a_line(s):
             body = self._replaced(start, stop, replaced)
             return lines_of(body)
         first, last = self.with_comments(s, floor)
-        a, b = self.text.line_span(first, last)
+        a, b = self.text.line_span(first, max(last, self.to_the_end(s)) if ends else last)
         margin = self.text.text[self.text.line_span(self.text.line_of(start), self.text.line_of(start))[0] : start]
         block = self._replaced(a, b, replaced)
         fixed = _fixed_in(block, bool(margin))

@@ -1,0 +1,92 @@
+"""Comments go with the statement that they stand at, wherever they stand at it; none goes twice."""
+
+import re
+
+import pytest
+
+from tests.migrate.running import check_same
+
+TEXT = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+torch.manual_seed(0)
+loader = DataLoader(torch.randn(8, 4), batch_size=4)
+net = nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+# below the optimizer
+
+# between
+
+n = 0
+
+def train(epoch):
+    global n
+    # above total
+    total = 0
+    # below total
+
+    for x in loader:
+        # first in the loop
+        n += 1
+        # below n
+
+        # a paragraph
+
+        # a second one
+        # of two lines
+
+        loss = (net(x) - x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+        # above if
+        if n > 3:
+            # first in if
+            print(n)
+            # end of if
+        # end of the loop
+    # after the loop
+    print(f'{total:.5f}')
+    # end of the function
+
+# above the epochs
+for epoch in range(2):
+    train(epoch)
+    print(epoch)
+    # end of the epochs
+# after the epochs
+print(n)
+"""
+
+
+@pytest.fixture(scope="module")
+def result():
+    return check_same(TEXT, "module")
+
+
+def test_none_is_lost_and_none_goes_twice(result):
+    for comment in re.findall("# .*", TEXT):
+        assert len(re.findall(f"{comment}$", result, re.MULTILINE)) == 1, comment
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "        # below the optimizer\n        return optimizer\n",
+        "        self.total = 0\n        # below total\n\n    def training_step",
+        "        self.n += 1\n        # below n\n\n        # a paragraph\n\n        # a second one\n        # of two",
+        "            self.print(self.n)\n            # end of if\n        # end of the loop\n        return loss\n",
+        "        # end of the function\n        self.print(epoch)\n        # end of the epochs\n\n",
+        "\n# above the epochs\ntrainer = ",
+        "\n# after the epochs\nrank_zero_print(n)\n",
+    ],
+)
+def test_they_stand_where_they_stood(result, lines):
+    assert lines in result
+
+
+def test_of_the_script_that_stays_they_stay(result):
+    assert "\n# between\n\nn = 0\n" in result

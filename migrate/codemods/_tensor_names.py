@@ -19,6 +19,8 @@ TENSOR_USE = {
     "ndim",
     "flatten", "norm", "pow", "requires_grad", "repeat", "chunk", "split", "argmax", "softmax", "is_cuda",
 }  # fmt: skip
+# what an array of numpy is not asked for
+NO_ARRAY_USE = {"size", "view", "unsqueeze", "permute", "cuda", "to", "new_zeros", "new_ones", "contiguous", "clone"}
 PROPERTIES = {"shape", "device", "dtype", "ndim", "requires_grad", "is_cuda"}
 OF_MODULES = {"to", "cuda", "float", "type", "device", "dtype", "norm"}  # attributes that a module may have as well
 
@@ -45,6 +47,22 @@ def is_tensor(facts: Facts, f: Function, name: str, call: ast.Call) -> bool:
     made = (c for c in uses(f).given_to.get(name, ()) if facts.names.resolve(c.func) == VARIABLE)
     variable = any(getattr(argument_at(c, "data", 0), "id", None) == name for c in made)
     return variable or bool(used(uses(f), name) & of_tensors)
+
+
+def of_comprehension(facts: Facts, call: ast.Call) -> str | None:
+    """The tensor that a comprehension around has at hand: `[torch.zeros(x.size(0)).cuda() for x in xs]`."""
+    child: ast.AST = call
+    for up in facts.scopes.ancestors(call):
+        if isinstance(up, ast.stmt | ast.Lambda):
+            return None
+        if isinstance(up, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) and child not in up.generators:
+            own = uses(up)
+            names = (n.id for g in up.generators for n in walk(g.target) if isinstance(n, ast.Name))
+            found = next((n for n in names if used(own, n) & NO_ARRAY_USE and not own.as_container(n)), None)
+            if found is not None:
+                return found
+        child = up
+    return None
 
 
 def _still_tensor(facts: Facts, store: ast.AST, name: str) -> bool:

@@ -24,7 +24,7 @@ from ..facts.uses import uses
 from ..report import Note
 from ._at_hand import decides, given_module, is_helper, met, of_parameters, root
 from ._same_anywhere import choices
-from ._tensor_names import TENSOR_USE, is_made_tensor_of, is_tensor, used
+from ._tensor_names import TENSOR_USE, is_made_tensor_of, is_tensor, of_comprehension, used
 from .base import Change, Codemod
 from .host_reads import is_number, leaves, read_on_host
 from .rewrites import DropArgument, change_argument, change_call, change_method, set_keyword, unwrap
@@ -207,9 +207,24 @@ class PlaceLikeInputs(Codemod):
 
     def _place(self, facts: Facts, call: ast.Call) -> str | None:
         """The source of what is where the tensor is meant to be: another tensor, self, a parameter; or None."""
-        f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)), None)
-        if f is None:
+        name = of_comprehension(facts, call)
+        if name is not None:
+            return name
+        around = [u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)]
+        if not around:
             return self._of_batch(facts, call)
+        for i, f in enumerate(around):
+            where = self._place_in(facts, call, f)
+            if where is not None and i > 0:  # an inner function may run later, and have its own of that name
+                name = where.partition(".")[0]
+                rebound = name in facts.scopes.by_node[f].stores
+                return None if rebound or any(facts.scopes.by_node[g].binds(name) for g in around[:i]) else where
+            if where is not None:
+                return where
+        return None
+
+    def _place_in(self, facts: Facts, call: ast.Call, f: ast.FunctionDef | ast.Lambda) -> str | None:
+        """The same, of what one of the functions around has at hand."""
         if isinstance(f, ast.Lambda):
             return next((a.arg for a in f.args.args if is_tensor(facts, f, a.arg, call)), None)
         holder = facts.classes.holder(f)
@@ -238,7 +253,8 @@ class PlaceLikeInputs(Codemod):
         of_batch = self._of_batch(facts, call)
         if of_batch is not None:
             return of_batch
-        return facts.classes.weight(holder) if own and holder in facts.classes.modules else None
+        weight = facts.classes.weight(holder) if own and holder in facts.classes.modules else None
+        return weight or met(facts, f, call, lambda name: is_tensor(facts, f, name, call))
 
     def _has_device(self, facts: Facts, c: ast.ClassDef | None) -> bool:
         """Whether `self.device` is where the module is: one that a Trainer runs, or a property of its parameters."""

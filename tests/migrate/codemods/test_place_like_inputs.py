@@ -545,3 +545,48 @@ def test_where_something_is_half_a_count_does_not_take_its_dtype(half):
     source = f"import torch\nfrom torch import nn\nclass A(nn.Module):\n    {half}\n    def forward(self, x):\n"
     source += "        n = torch.zeros(1){}\n        return n + x.mean()\n"
     check(source.format(".cuda()"), source.format(".to(x.device)"), select="PTM104")
+
+
+FORWARD = "import torch\nfrom torch import nn\nclass A(nn.Module):\n    def forward(self, ys):\n        {}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "return [torch.zeros(y.size(0)).cuda() for y in ys]",
+            "return [torch.zeros(y.size(0)).to(y.device) for y in ys]",
+        ),
+        (
+            "return {k: torch.ones(1, device='cuda') * v.view(-1) for k, v in ys.items()}",
+            "return {k: torch.ones(1, device=v.device) * v.view(-1) for k, v in ys.items()}",
+        ),
+    ],
+)
+def test_made_in_a_comprehension_it_goes_where_its_variable_is(before, after):
+    check(FORWARD.format(before), FORWARD.format(after), select="PTM104")
+
+
+NOWHERE = ["[torch.zeros(y.shape).cuda() for y in ys]", "[torch.zeros(1).cuda() for y in ys if y['a'].size(0)]"]
+
+
+@pytest.mark.parametrize("made", NOWHERE)
+def test_an_array_or_a_dictionary_says_nothing_of_where(made):
+    check_unchanged(f"import torch\ndef f(ys):\n    return {made}\n", ["PTM104 line 3"], select="PTM104")
+
+
+INNER = "import torch\ndef f(x, g):\n    n = x.size(0)\n    def h({}):\n        return t + torch.zeros(1){}\n{}    return g(h)\n"
+
+
+def test_made_in_an_inner_function_it_goes_where_the_inputs_of_the_outer_are():
+    check(INNER.format("t", ".cuda()", ""), INNER.format("t", ".type_as(x)", ""), select="PTM104")
+
+
+@pytest.mark.parametrize(("inner", "later"), [("t, x", ""), ("t", "    x = x.tolist()\n")])
+def test_what_has_another_value_by_then_says_nothing(inner, later):
+    check_unchanged(INNER.format(inner, ".cuda()", later), ["PTM104 line 5"], select="PTM104")
+
+
+def test_moved_by_hand_it_goes_where_what_it_meets_is():
+    before = "import torch\ndef mask(lengths, n):\n    r = torch.arange(n, device={})\n    return r[None] < lengths[:, None]\n"
+    check(before.format('"cuda"'), before.format("lengths.device"), select="PTM104")

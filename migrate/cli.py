@@ -132,7 +132,8 @@ def command(
     files = collect(paths)
     done = migrate_all(files, options, _progress(len(files)))
     for name in options.checkpoint:
-        if not any(f"`self.{name}`" in e.message for m in done for e in m.report.edits if e.code == "PTM520"):
+        said = [e for m in done for e in (*m.report.edits, *m.report.attention) if e.code == "PTM520"]
+        if not any(f"`self.{name}`" in e.message for e in said):
             raise click.UsageError(f"--checkpoint: no module here is given an attribute self.{name}")
     wrote = True
     if diff:

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts.gradients import Gradients
-from ..facts.nodes import walk
 from ..facts.normalised import Normalised
 from ..facts.script import Facts
 from ..report import Note
+from ._asked_checkpoints import AskedModule, NotWrapped
 from .base import Change, Codemod, Insertion
 from .rewrites import set_keyword, source
 
@@ -24,9 +24,7 @@ CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 SEGMENTS = "torch.utils.checkpoint.checkpoint_sequential"
 TORCH_WRAPPER = "torch.distributed.algorithms._checkpoint.checkpoint_wrapper.checkpoint_wrapper"
 APPLIED = "torch.distributed.algorithms._checkpoint.checkpoint_wrapper.apply_activation_checkpointing"
-WRAPPERS = {"fairscale.nn.checkpoint_wrapper", TORCH_WRAPPER}
 NORMS = re.compile(r"batch_?norm|torchvision|timm", re.IGNORECASE)
-LISTS = {"torch.nn.ModuleList", "torch.nn.ModuleDict"}
 IMPORT = "from fairscale.nn import checkpoint_wrapper"
 HOW = ("use_reentrant", "preserve_rng_state", "determinism_check", "debug", "early_stop", "segments")
 ONCE, OWN_SEGMENTS = NAMES = ("batch_norm_once", "checkpoint_segments")
@@ -85,31 +83,38 @@ class CheckpointActivations(Codemod):
     # -- the wrapper that is asked for by name -------------------------------------------------------------------
 
     def _wrap(self, facts: Facts, c: ast.ClassDef, name: str) -> Iterator[Change]:
-        for s in self._made(c, name):
-            for part in self._parts(facts, s.value):
-                if isinstance(part, ast.Call) and facts.names.resolve(part.func) in WRAPPERS:
-                    continue
-                says = f"`self.{name}` is wrapped in checkpoint_wrapper (asked for): its activations are computed again"
-                needs = Insertion(1, "", [IMPORT]) if not self._imported(facts) else None
-                yield Change(part, self.edit(facts, s, says), _wrapped, (), needs)
+        module = AskedModule(facts, c, name)
+        given = module.given()
+        try:
+            parts = [(value, part) for value in given for part in module.parts(value)]
+            if not parts and given:
+                raise NotWrapped("it is wrapped already, or given nothing")
+            if parts and self._means_another(facts):
+                raise NotWrapped("`checkpoint_wrapper` means something else here")
+        except NotWrapped as why:
+            self._tell_asked(facts, given[0], name, str(why))
+            return
+        if parts and any(part is value for value, part in parts) and not module.is_run():
+            self._tell_asked(facts, given[0], name, "its layers are called one by one, and it never as a whole")
+            return
+        for value, part in parts:
+            statement = facts.scopes.statement_of(value)
+            says = f"`self.{name}` is wrapped in checkpoint_wrapper (asked for): its activations are computed again"
+            needs = Insertion(1, "", [IMPORT]) if not self._imported(facts) else None
+            yield Change(part, self.edit(facts, statement, says), _wrapped, (), needs)
 
-    def _made(self, c: ast.ClassDef, name: str) -> list[ast.Assign]:
-        return [s for s in walk(c) if isinstance(s, ast.Assign) and len(s.targets) == 1 and _own(s.targets[0]) == name]
+    def _tell_asked(self, facts: Facts, node: ast.AST, name: str, why: str) -> None:
+        line, column, _, _ = facts.text.key(node)
+        self.left.append(Note(line, column + 1, self.code, f"`self.{name}` is asked for, and not wrapped: {why}"))
 
-    def _parts(self, facts: Facts, value: ast.expr) -> list[ast.expr]:
-        """The modules to wrap: each of a list of them, or the one that there is."""
-        if isinstance(value, ast.Call) and facts.names.resolve(value.func) in LISTS and value.args:
-            listed = value.args[0]
-            if isinstance(listed, ast.List | ast.Tuple):
-                return [e for e in listed.elts if isinstance(e, ast.Call)]
-            if isinstance(listed, ast.ListComp | ast.GeneratorExp):
-                return [listed.elt]
-            if isinstance(listed, ast.Dict):
-                return list(listed.values)
-        return [value] if isinstance(value, ast.Call) else []
+    def _means_another(self, facts: Facts) -> bool:
+        """Whether the file has a checkpoint_wrapper of another kind."""
+        stores = facts.scopes.module.stores.get("checkpoint_wrapper", [])
+        return bool(stores) and not self._imported(facts)
 
     def _imported(self, facts: Facts) -> bool:
-        return any(a.name == "checkpoint_wrapper" for s in facts.walk(ast.ImportFrom) for a in s.names)
+        every = (s for s in facts.walk(ast.ImportFrom) if (s.module or "").startswith("fairscale.nn"))
+        return any(a.name == "checkpoint_wrapper" and a.asname is None for s in every for a in s.names)
 
     # -- torch's checkpoint ------------------------------------------------------------------------------------
 
@@ -199,12 +204,6 @@ class CheckpointActivations(Codemod):
 
 def _is_false(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
-
-
-def _own(node: ast.AST) -> str:
-    """`self.block` by its name; empty for anything else."""
-    is_own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-    return node.attr if is_own else ""  # type: ignore[attr-defined]
 
 
 def _wrapped(original: Any, updated: Any) -> Any:

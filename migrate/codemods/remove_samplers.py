@@ -53,6 +53,7 @@ class RemoveSamplers(Codemod):
         for branch in facts.walk(ast.If):
             yield from self._other_branch(facts, branch, handled)
         any_gone = facts.samplers_gone
+        entries: dict[ast.Dict, list[str]] = {}
         for call in made:
             if call in handled:
                 continue
@@ -61,10 +62,14 @@ class RemoveSamplers(Codemod):
             why = why_not(facts, use) if not use.other else ""
             changes = list(self._changes(facts, use)) if not (use.other or why) else []
             any_gone = any_gone or bool(changes)
-            if not changes:
+            if changes:
+                for made, key in use.entries:
+                    entries.setdefault(made, []).append(key)
+            else:
                 self._kept.update(use.made)
                 changes = [self._of_one(facts, c, use, why) for c in use.made]
             yield from changes
+        yield from self._of_dicts(facts, entries)
         if facts.by_hand:
             for change in self._without_one(facts, handled):
                 any_gone = True
@@ -76,6 +81,14 @@ class RemoveSamplers(Codemod):
         yield from class_changes(self, facts, handed)
         for node, says in handed:
             self._tell(facts, node, f"{says}, {WHY}")
+
+    def _of_dicts(self, facts: Facts, entries: dict[ast.Dict, list[str]]) -> Iterator[Change]:
+        """What is left of dictionaries of samplers."""
+        for made, keys in entries.items():
+            s = facts.scopes.parents[made]
+            node, rewrite = (s, None) if len(keys) == len(made.keys) else (made, change_dict(set(keys), {}))
+            gone = [v for k, v in zip(made.keys, made.values, strict=True) if getattr(k, "value", None) in keys]
+            yield Change(node, self.edit(facts, s, f"`{facts.short(s)}`: its samplers go, {WHY}"), rewrite, tuple(gone))
 
     def _tell(self, facts: Facts, node: ast.AST, says: str) -> None:
         line, column, _, _ = facts.text.key(node)

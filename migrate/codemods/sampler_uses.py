@@ -10,6 +10,7 @@ from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .sampler_arguments import SAMPLER, reads_in_function
+from .sampler_dicts import key_of, read_by_key
 from .sampler_returns import Place, unpacked
 
 LOADER = "torch.utils.data.DataLoader"
@@ -27,6 +28,7 @@ class Use:
     handed: list[ast.expr] = field(default_factory=list)
     given: list[ast.expr] = field(default_factory=list)  # to functions of the file
     inside: list[ast.expr] = field(default_factory=list)  # read in those
+    entries: list[tuple[ast.Dict, str]] = field(default_factory=list)  # of a dictionary of samplers
     returned: list[Place] = field(default_factory=list)  # beside others, and unpacked where that is called
     other: list[ast.expr] = field(default_factory=list)
 
@@ -40,6 +42,16 @@ def use_of(facts: Facts, call: ast.Call) -> Use:
             sampler = isinstance(other, ast.Call) and facts.names.resolve(other.func) == SAMPLER
             (use.made if sampler else use.alternatives).append(other)  # type: ignore[arg-type]
         top, up = up, facts.scopes.parents[up]
+    kept = read_by_key(facts, top, up) if isinstance(up, ast.Dict | ast.DictComp) else None
+    if kept is not None:
+        if isinstance(up, ast.Dict):
+            use.entries.append((up, str(key_of(up, top))))
+        else:
+            use.statements.append(kept[0])
+        for place in kept[1]:
+            _read(facts, place, use)
+        use.other += [a for a in use.alternatives if not is_none(a)]
+        return use
     target = bound_by(up)
     if isinstance(target, ast.Name | ast.Attribute) and isinstance(up, ast.stmt):
         use.statements.append(up)

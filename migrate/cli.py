@@ -129,7 +129,7 @@ def command(
     _check_usage(paths, output, in_place, verify, script_args)
     _check_places(paths, output, report, writes=not (in_place or diff or check))
     options = Options(plan, _codes(select), _codes(ignore), _names(checkpoint), framework, in_place)
-    files = collect(paths)
+    files = collect(paths, None if in_place or output == "-" else Path(output))
     done = migrate_all(files, options, _progress(len(files)))
     for name in options.checkpoint:
         said = [e for m in done for e in (*m.report.edits, *m.report.attention) if e.code == "PTM520"]

@@ -43,16 +43,19 @@ class Migrated:
         return self.source.raw if not self.report.changed else self.source.encode(self.result.text)
 
 
-def collect(paths: Iterable[Path]) -> list[tuple[Path, Path, bool]]:
+def collect(paths: Iterable[Path], output: Path | None = None) -> list[tuple[Path, Path, bool]]:
     """(file, root, whether it is a script) for scripts with the modules that they import, and for folders.
 
+    `output`: where results go; what an earlier run has left in it is no part of a folder around it.
     A script and its modules have one root, so that they lie to one another in the output as they do in the project.
     """
     found: dict[Path, tuple[Path, Path, bool]] = {}
     for path in paths:
         if path.is_dir():
+            within = output is not None and _key(path) in _key(output).parents
             for f in python_files(path):
-                found.setdefault(_key(f), (f, path, True))
+                if not (within and output is not None and _key(output) in _key(f).parents):
+                    found.setdefault(_key(f), (f, path, True))
             continue
         modules = list(followed(path))
         root = Path(os.path.commonpath([_absolute(f.parent) for f in (path, *modules)]))

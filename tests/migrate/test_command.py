@@ -221,3 +221,12 @@ def test_codes_that_are_not_asked_for_leave_a_loop_as_it_is(folder, option):
     done = run("-o", "-", option, "loop.py")
     function = "\n\ndef _collate_fn(b):\n    return b\n\n\n"
     assert done.stdout == head + function + "loader = DataLoader(data, collate_fn=_collate_fn)\n" + made + loop
+
+
+def test_the_results_of_an_earlier_run_are_no_part_of_the_folder(folder):
+    assert run(".").exit_code == 0
+    written = sorted(folder.rglob("*.py"))
+    assert run(".", "--force").exit_code == 0 and sorted(folder.rglob("*.py")) == written
+    assert run("migrated", "-o", "again").exit_code == 0 and (folder / "again" / "digits.py").exists()
+    (folder / "digits.py").unlink()
+    assert run("again", "-o", ".").exit_code == 0 and (folder / "digits.py").exists()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Callable, Iterator
+from inspect import unwrap
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,9 @@ class InOrder:
         return runtime.world_size > 1 and not runtime.repeated and logs.in_step and not logs.training
 
     def keep(self, call: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> None:
+        if hasattr(_owner(call), "_sync_dist"):
+            call(*args, **kwargs)  # of a metric object, which brings its ranks together itself
+            return
         logs = self.trainer.logs
         at = (logs.dataloader_idx or 0, logs.batches[logs.dataloader_idx])
         self.kept.append((at, call, args, kwargs))
@@ -73,8 +77,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 def dumped(kept: list[Kept], module: Module) -> bytes:
     """The calls as bytes. ConfigurationError where a call fills what is not of the module."""
-    owners = {id(o): o for _, call, _, _ in kept if (o := getattr(call, "__self__", None)) is not None}
-    owners = {key: o for key, o in owners.items() if not isinstance(o, ModuleType)}
+    owners = {id(o): o for _, call, _, _ in kept if (o := _owner(call)) is not None}
     places = _places(module, set(owners))
     for key, owner in owners.items():
         if key not in places:
@@ -83,12 +86,32 @@ def dumped(kept: list[Kept], module: Module) -> bytes:
                 "it in one, so that every rank can find its own"
             )
     file = io.BytesIO()
-    _Pickler(file, places).dump(kept)
+    try:
+        _Pickler(file, places).dump([(at, _named(call), args, kwargs) for at, call, args, kwargs in kept])
+    except (pickle.PicklingError, AttributeError, TypeError) as why:
+        raise ConfigurationError(f"in_order: what {type(module).__name__} fills with cannot be sent: {why}") from why
     return file.getvalue()
 
 
+def _owner(call: Callable[..., Any]) -> Any:
+    """What a bound method belongs to, a wrapped one too; None for functions."""
+    owner = getattr(call, "__self__", getattr(unwrap(call), "__self__", None))
+    return None if isinstance(owner, ModuleType) else owner
+
+
+def _named(call: Callable[..., Any]) -> Any:
+    """A method as what it belongs to, and its name there: a decorated one has another name of its own."""
+    owner = _owner(call)
+    if owner is None:
+        return call
+    name = getattr(call, "__name__", "")
+    names = [name] if getattr(owner, name, None) == call else [n for n in dir(owner) if getattr(owner, n, None) == call]
+    return (owner, names[0]) if names else call
+
+
 def loaded(data: bytes, module: Module, device: torch.device) -> list[Kept]:
-    return _Unpickler(io.BytesIO(data), module, device).load()
+    calls = _Unpickler(io.BytesIO(data), module, device).load()
+    return [(at, getattr(*call) if isinstance(call, tuple) else call, *given) for at, call, *given in calls]
 
 
 class _Pickler(pickle.Pickler):

@@ -17,6 +17,8 @@ from .collected import depends, filled_by, given_by
 from .nodes import names_of, walk_here
 from .reads import stored
 
+# their metric objects bring the ranks together themselves
+REDUCE_THEMSELVES = ("torchmetrics.", "torcheval.", "ignite.", "pytorch_lightning.", "lightning.")
 LISTS = ("list", "tuple", "tolist", "sorted")
 Edits = dict[tuple[int, int], str]
 
@@ -47,6 +49,8 @@ class Fills:
             if not all(self._only_filled(v) for v in more):
                 return set()
             chosen |= more
+        if any(self._reduces_itself(value) for v in chosen for value in self._values_of(v)):
+            return set()
         statements = {s for v in chosen for s in self.by_variable[v].values()}
         inside = {n for s in statements for n in walk(_values(s)) if isinstance(n, ast.Name)}
         return set() if any(self.binder.variable(n) in chosen for n in inside) else statements
@@ -90,6 +94,10 @@ class Fills:
             return True
         taken = [v for other in others for v in self._values_of(other) if not isinstance(v, ast.Call)]
         return any(self.binder.variable(n) == var for value in taken for n in names_of(value))
+
+    def _reduces_itself(self, value: ast.expr) -> bool:
+        made = (n.func for n in walk(value) if isinstance(n, ast.Call))
+        return any((self.facts.names.resolve(f) or "").startswith(REDUCE_THEMSELVES) for f in made)
 
     def _values_of(self, var: Variable) -> Iterator[ast.expr]:
         """What the name is given above the batches."""

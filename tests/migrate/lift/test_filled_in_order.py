@@ -111,6 +111,11 @@ WHOLE = {
     ),
     "made anew": ("guesses = torch.zeros(0, 3)", "guesses = torch.cat([guesses, out])", "print(guesses.sum())"),
     "by its elements": ("rows = {}", "rows[i] = loss.item()", "print(rows)"),
+    "a metric object": (
+        "import torchmetrics; right = torchmetrics.Accuracy(task='multiclass', num_classes=3)",
+        "right.update(out, y)",
+        "print(right.compute())",
+    ),
     "the value of the call": ("rows = {}", "first = rows.setdefault(0, loss.item())", "print(rows)"),
 }
 

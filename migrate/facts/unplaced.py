@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from .nodes import FUNCTIONS, LOOPS, walk
+from .nodes import FUNCTIONS, LOOPS, Loop, walk
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -58,7 +58,7 @@ def _before_the_loop(facts: Facts, s: ast.stmt) -> bool:
     return first is not None and s.lineno < first.lineno
 
 
-def _loops_of(facts: Facts, around: ast.AST) -> list[ast.AST]:
+def _loops_of(facts: Facts, around: ast.AST) -> list[Loop]:
     """A function's own loops, or those of the file's own statements, as they stand below one another."""
     own = [n for n in walk(around) if isinstance(n, LOOPS) and _function_of(facts, n) is around]
     return sorted(own, key=lambda n: n.lineno)

@@ -61,8 +61,8 @@ def _is_given_before(facts: Facts, store: ast.AST, moved: ast.AST) -> bool:
 
 def _share_block(up: ast.AST, child: ast.AST, above: set[ast.AST]) -> bool:
     """Whether a statement of a branch stands in the block of it that another one stands in."""
-    if child is getattr(up, "test", None):
-        return True  # a walrus there
+    if child in (getattr(up, "test", None), getattr(up, "pattern", None)):
+        return True  # a walrus, a pattern's own name
     blocks = [getattr(up, field, None) for field in ("body", "orelse", "finalbody")]
     return any(isinstance(b, list) and child in b and not above.isdisjoint(b) for b in blocks)
 

@@ -19,7 +19,8 @@ NOTHING: frozenset[str] = frozenset()
 # what more is to be known of than its parent
 _SPECIAL = {
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp,
-    ast.GeneratorExp, ast.Global, ast.Nonlocal, ast.alias, ast.ExceptHandler,
+    ast.GeneratorExp, ast.Global, ast.Nonlocal, ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar,
+    ast.MatchMapping,
 }  # fmt: skip
 ScopeNode = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
@@ -175,8 +176,10 @@ class Scopes:
                 scope.nonlocals.update(node.names)
         elif isinstance(node, ast.alias):
             scope.stores[(node.asname or node.name).split(".")[0]].append(node)
-        elif isinstance(node, ast.ExceptHandler) and node.name:
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
             scope.stores[node.name].append(node)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            scope.stores[node.rest].append(node)
 
     def _adopt(self, node: ast.AST) -> list[ast.AST]:
         adopted = children(node)

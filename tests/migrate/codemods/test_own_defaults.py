@@ -51,6 +51,10 @@ def test_a_default_of_a_comprehension_is_not_the_name_of_the_module():
             "`k` may have no value yet",
         ),
         (
+            "def f(x):\n    match x:\n        case [k]:\n            pass\n    return transforms.Lambda(lambda x: x * k)\n",
+            "`k` may have no value yet",
+        ),
+        (
             "def f(path):\n    try:\n        k = read(path)\n    except OSError:\n        print('none')\n    return transforms.Lambda(lambda x: x * k)\n",
             "`k` may have no value yet",
         ),
@@ -66,6 +70,8 @@ def test_what_another_place_would_make_something_else_of_is_told(source, says):
     [
         "def f(train):\n    if train:\n        k = 3\n        t = transforms.Lambda(lambda x: x * k)\n        return t\n",
         "def f(train, k):\n    with train:\n        g = k * 2\n    return transforms.Lambda(lambda x: x * g)\n",
+        "k = 1\ndef f(x):\n    match x:\n        case [k]:\n            return transforms.Lambda(lambda x: x * k)\n",
+        "k = 1\ndef f(x):\n    match x:\n        case {'a': 1, **k}:\n            return transforms.Lambda(lambda x: x * k['b'])\n",
         "def f(train):\n    try:\n        k = 3\n        return transforms.Lambda(lambda x: x * k)\n    finally:\n        train()\n",
     ],
 )

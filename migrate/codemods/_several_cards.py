@@ -16,7 +16,7 @@ def another_card(facts: Facts) -> tuple[ast.Call, set[str]] | None:
     for call in facts.walk(ast.Call):
         moved = facts.devices.moved(call)
         if moved is not None and facts.placed.by_runtime(moved):
-            where: list[ast.expr] = [a.value if isinstance(a, ast.keyword) else a for a in (*call.args, *call.keywords)]
+            where = [*call.args, *(k.value for k in call.keywords)]
             for number in _numbers(facts, where[0]) if where else ():
                 found.setdefault(number, call)
     if len(found) < 2:

@@ -32,10 +32,11 @@ class InlineMovers(Codemod):
     name = "inline-movers"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
+        moves = any(name in facts.attributes for name in MOVERS)
         movers: list[Mover] = [*facts.walk(ast.FunctionDef), *facts.walk(ast.Lambda)]
-        for f in movers:
-            place = _place(facts, f) if self._is_given_made(facts, f) else None
-            if place is None:
+        for f in movers if moves else ():
+            place = _place(facts, f)
+            if place is None or not self._is_given_made(facts, f):
                 continue
             uses = facts.classes.uses_of(f)
             made = [c for c in uses if isinstance(c, ast.Call) and _gives_made(facts, f, c)]
@@ -44,10 +45,8 @@ class InlineMovers(Codemod):
                 says = f"`{facts.short(call)}` is moved where it is made, for its place to be seen"
                 yield Change(call, self.edit(facts, call, says), _moved_to(where))
             if written and len(written) == len(uses) and not facts.is_library and facts.classes.holder(f) is None:
-                s, says = (
-                    facts.scopes.statement_of(f),
-                    f"{facts.classes.name_of(f)}() removed: nothing calls it any more",
-                )
+                s = facts.scopes.statement_of(f)
+                says = f"{facts.classes.name_of(f)}() removed: nothing calls it any more"
                 yield Change(s, self.edit(facts, s, says), None, (s,))
         if facts.movers_elsewhere:
             yield from self._imported(facts)

@@ -63,8 +63,8 @@ class RemoveSamplers(Codemod):
             changes = list(self._changes(facts, use)) if not (use.other or why) else []
             any_gone = any_gone or bool(changes)
             if changes:
-                for made, key in use.entries:
-                    entries.setdefault(made, []).append(key)
+                for display, key in use.entries:
+                    entries.setdefault(display, []).append(key)
             else:
                 self._kept.update(use.made)
                 changes = [self._of_one(facts, c, use, why) for c in use.made]

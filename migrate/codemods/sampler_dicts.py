@@ -41,7 +41,7 @@ def key_of(made: ast.AST, value: ast.expr) -> str | None:
         return None
     keys = [k for k, v in zip(made.keys, made.values, strict=True) if v is value]
     alone = all(isinstance(k, ast.Constant) and isinstance(k.value, str) for k in made.keys)
-    return keys[0].value if keys and alone else None  # type: ignore[union-attr, return-value]
+    return keys[0].value if keys and alone else None  # type: ignore[union-attr]
 
 
 def _says_the_same(facts: Facts, made: ast.DictComp, value: ast.expr, key: ast.expr) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..facts.classes import STEPS
 from ..facts.nodes import walk
+from ..facts.refusals import takes_gradients
 from ..facts.scalers import SCALER, Scalers, Unfollowed
 from ..facts.script import Facts
 from ..report import Note
@@ -172,7 +173,7 @@ class AmpInModules(Codemod):
         for c in facts.walk(ast.Call):
             full = facts.names.resolve(c.func) or ""
             told = full in AUTOCAST | SCALER | APEX or full.startswith("apex.fp16_utils.")
-            told = told or facts.loops.is_of_optimizer(c)
+            told = told or takes_gradients(c)
             if c not in done and told and not _is_off(c):
                 line, column, _, _ = facts.text.key(c)
                 says = f"`{facts.short(c)}` left as it is: a Trainer or Runtime takes precision= instead"

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
+from ..facts.refusals import takes_gradients
 from ..facts.script import Facts
 from .base import Change, Codemod
 
@@ -37,7 +38,7 @@ class KeepLoop(Codemod):
             if isinstance(f, ast.Attribute) and f.attr == "backward" and facts.names.resolve(f) is None:
                 if isinstance(f.value, ast.Name) and f.value.id in ("self", self.handle):
                     continue  # a method of the script's own class, or done already
-                if facts.loops.is_of_optimizer(call):
+                if takes_gradients(call):
                     continue  # told of
                 if isinstance(f.value, ast.Call) and ast.unparse(f.value.func) == "super":
                     continue

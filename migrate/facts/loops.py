@@ -67,21 +67,24 @@ class Loops:
         if not self.hot_loops and not self._step_methods:
             return None
         guards: list[ast.expr] = []
-        child = node
+        child, fails = node, False
         for up in self.nodes.ancestors(node):
-            if (isinstance(up, ast.If) and child in up.body) or (isinstance(up, ast.IfExp) and child is up.body):
+            if isinstance(up, ast.ExceptHandler):
+                fails = True  # what a step does that went wrong
+            elif (isinstance(up, ast.If) and child in up.body) or (isinstance(up, ast.IfExp) and child is up.body):
                 guards.append(up.test)
             elif isinstance(up, ast.BoolOp) and isinstance(up.op, ast.And) and child is not up.values[0]:
                 guards.append(up.values[0])  # `step % n == 0 and print(...)`
             elif isinstance(up, LOOPS) and up in self.hot_loops and self._every_round(up, child):
-                return Hot(up, self.hot_loops[up], self._seldom(guards) or self._skipped_before(up, node))
+                seldom = fails or self._seldom(guards) or self._skipped_before(up, node)
+                return Hot(up, self.hot_loops[up], seldom)
             elif isinstance(up, FUNCTIONS):
                 if not isinstance(child, ast.stmt):
                     return None
                 found = self._hot_function(up)
                 if found is None:
                     return None
-                seldom = self._seldom(guards) or self._left_before(up, node)
+                seldom = fails or self._seldom(guards) or self._left_before(up, node)
                 return Hot(found.loop, found.kind, found.guarded or seldom)
             elif isinstance(up, ast.Lambda):
                 return None
@@ -216,12 +219,6 @@ class Loops:
         owner = call.func.value
         is_own = isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"
         return (full is None or full == "torch.autograd.backward") and not is_own
-
-    def is_of_optimizer(self, call: ast.Call) -> bool:
-        """`optimizer.backward(loss)`: an optimizer for half precision that takes the gradients itself."""
-        f = call.func
-        last = _last(f.value) if isinstance(f, ast.Attribute) and f.attr == "backward" and call.args else None
-        return last is not None and bool(OPTIMIZER_NAME.search(last))
 
     def _under_no_grad(self, node: ast.AST) -> bool:
         for up in self.nodes.ancestors(node):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .arguments import argument_at
+from .loops import OPTIMIZER_NAME
 from .nodes import walk
 from .started import makes_process, started
 
@@ -78,6 +79,13 @@ def _engine(func: ast.expr) -> str | None:
     owner = func.value if isinstance(func, ast.Attribute) and func.attr == "backward" else None
     name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
     return ENGINES.get(name.lstrip("_").lower())
+
+
+def takes_gradients(call: ast.Call) -> bool:
+    """`optimizer.backward(loss)`: an optimizer for half precision that takes the gradients itself."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "backward" else None
+    name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
+    return bool(call.args) and bool(OPTIMIZER_NAME.search(name))
 
 
 def _optional(facts: Facts, call: ast.Call) -> bool:

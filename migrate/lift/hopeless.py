@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.refusals import takes_gradients
 from ..facts.script import Facts
 from .networks import is_network, own_calls, set_elsewhere, with_parameters
 from .nodes import is_call_of
@@ -20,7 +21,7 @@ def check_hopes(facts: Facts) -> None:
     for call in facts.walk(ast.Call):
         if not is_call_of(call, "backward") or facts.names.resolve(call.func) is not None:
             continue
-        if facts.loops.is_of_optimizer(call):
+        if takes_gradients(call):
             raise CannotLift(call, f"`{facts.short(call)}` takes the gradients itself")
         ups = list(facts.scopes.ancestors(call))
         functions = [up for up in ups if isinstance(up, Function)]

@@ -16,6 +16,7 @@ from .codemods.once import NAMES, Once, names_read, renames
 from .codemods.precision_of_loops import PrecisionOfLoops
 from .facts.choice import accelerator
 from .facts.copies import copies_of_weights
+from .facts.kept_copies import kept_copies
 from .facts.script import Facts, facts_of
 from .lift.imports import RUNTIME, as_import, import_edit, import_line, imported_as
 from .lift.lightning import to_lightning
@@ -64,10 +65,11 @@ def with_precision(facts: Facts, options: Options) -> Result | None:
     return result
 
 
-def _copies(facts: Facts) -> list[Note]:
-    """What is kept of weights before the Trainer has placed them."""
+def _copies(facts: Facts, lifted: str) -> list[Note]:
+    """What is kept of weights before the Trainer has placed them, and goes nowhere in the lifted text."""
     notes = []
-    for copy in copies_of_weights(facts):
+    kept = (n for c in facts.walk(ast.ClassDef) for a, n in kept_copies(facts, c).items() if f".{a}.to(" not in lifted)
+    for copy in [*copies_of_weights(facts), *kept]:
         line, column, _, _ = facts.text.key(copy)
         says = f"`{facts.short(copy)}`: a copy of weights that the Trainer has not placed yet stays on the CPU"
         notes.append(Note(line, column + 1, "PTM105", f"{says}: on a GPU, make it, or move it, when training begins"))
@@ -95,7 +97,7 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     except CannotLift as why:
         why.line = line(why.line)
         raise
-    left = seen(facts, changes, options.wants) + (_copies(facts) if options.wants("PTM105") else [])
+    left = seen(facts, changes, options.wants) + (_copies(facts, text) if options.wants("PTM105") else [])
     made = facts_of(text)
     made.askers_elsewhere = facts.askers_elsewhere
     left, more = settled(left, [replace(e, line=line(e.line)) for e in more], made)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import argument
 from .drawn import makers
+from .kept_copies import is_kept_copy
 from .loops import LOADER_NAME, LOOPS, MODEL_NAME
 from .nodes import walk
 from .plain_lists import in_plain_list
@@ -63,6 +64,8 @@ class Placed:
     def _shows(self, node: ast.expr) -> bool:
         if self.is_registered(node) or self._is_unplaced(node):
             return True
+        if not (self.facts.lifting or self.facts.handle) and is_kept_copy(self.facts, node):
+            return False  # a lifted script's Module takes it along; one of another file it does not see
         if self.facts.tensors.made(node) or self._is_back_from_cpu(node) or self.on_a_stream(node):
             return False
         if self._by_apex and self._is_for_apex(node):

@@ -21,6 +21,7 @@ from .cpu_only import needs_cpu
 from .draws import drawn
 from .epochs import epoch_expression
 from .imports import imported_as
+from .kept_networks import kept_networks
 from .modes import drops_mode, mode_hooks
 from .nodes import names_of, walk_here
 from .own_device import CODE as PLACED
@@ -176,7 +177,10 @@ class ModuleBuilder(Rewriter):
         """What goes to the device once that is known, and is no buffer."""
         names = [n for n in self.variables.constructor if n in self.configured.placed - self.configured.handled]
         kept = [self.variables.attributes[Variable("", n)] for n in names]
-        return [f"self.{a} = self.{a}.to({OWN})" for a in kept]
+        return [
+            *(f"self.{a} = self.{a}.to({OWN})" for a in kept),
+            *kept_networks(self.facts, self.binder, self.variables),
+        ]
 
     def _configure_optimizers(self) -> list[str]:
         if not self.configured.optimizers:

@@ -107,7 +107,7 @@ class BatchCall:
 
     def _adds_to(self, per_sample: bool) -> bool:
         """`sums.index_add_(0, y, z)`: what is not of the samples is given theirs, by classes or the like."""
-        by_index = self.last.rstrip("_") in BY_INDEX and not per_sample
+        by_index = self.last.rstrip("_") in BY_INDEX - {"gather"} and not per_sample
         return by_index and self._dims(0) == [0] and any(v.kind == "batch" for v in self.args)
 
     def _mixes(self, result: Value = REDUCED) -> Value:
@@ -221,15 +221,17 @@ class BatchCall:
         others = [v for v in everything if v.kind == "batch" and not v.order]
         if name in PAIRS or name in PRODUCTS or name == "einsum":
             return self._product(name, of, offset)
-        if of.kind != "batch":
+        own = of.kind == "batch"
+        if not own:
             of = self.run.joined([of, *everything])
         if of.kind == "reduced" and name in BENDS:
-            return replace(of, bent=self.call)
+            squares = name == "square" or (name == "pow" and numbers(self.call.args[-1]) == [2])
+            return REDUCED if of.root and squares else replace(of, bent=self.call, root=False)
         if of.kind != "batch":
             return of
         if name in DECOMPOSED and not of.holds:
             return self._decomposed(of)
-        if name in ALWAYS_MIXES or (name in BY_INDEX and self._dims(offset) == [of.dim]):
+        if name in ALWAYS_MIXES or (own and name in BY_INDEX and self._dims(offset) == [of.dim]):
             return self._mixes(of)
         if name in ADDED_PRODUCTS:
             return REDUCED
@@ -314,6 +316,8 @@ class BatchCall:
                 return self.run.combine(self.call, of, other) if other.kind == "batch" else of
             if name in LAST_BY_DEFAULT or of.holds:
                 return of
+            if name in ("norm", "vector_norm"):
+                return self._norm(offset)
             parts = name in NOT_ADDED_UP or (of.picked and name in ("mean", "nanmean"))  # l[mask].mean()
             return self._mixes() if parts else REDUCED
         if of.dim in dims:
@@ -324,6 +328,14 @@ class BatchCall:
         flat, apart = vector and of.rank == 2, of.apart and of.dim + 1 not in dims
         found = replace(of, dim=left, vector=vector, flat=flat, rank=max(of.rank - 1, 0), apart=apart)
         return of if kept else found
+
+    def _norm(self, offset: int) -> Value:
+        """Of everything: a sum with p=1, the root of one with 2."""
+        order = next((k.value for k in self.call.keywords if k.arg in ("p", "ord")), None)
+        if order is None and len(self.call.args) > offset:
+            order = self.call.args[offset]
+        p = [2] if order is None else numbers(order)
+        return REDUCED if p == [1] else replace(REDUCED, bent=self.call, root=p == [2])
 
     def _joins(self, name: str, of: Value) -> Value:
         dims = self._dims(1) or [0]

@@ -30,6 +30,7 @@ class Value:
     own: str = ""  # the source of what this is the transpose of, by the last two dimensions, whichever those are
     counts: bool = False  # plain: how many samples there are, or the number of one
     bent: ast.AST | None = None  # reduced: what was made of a mean that is not a mean of the parts', as its root
+    root: bool = False  # reduced: a norm, of which the square is a sum again
     sorts: ast.AST | None = None  # the places of a sort along the last dimension, which may be the samples'
     loose: bool = False  # what a module or an unknown function gave: a tensor, or several
     items: tuple[tuple[object, Value], ...] = ()  # of what holds several, where they are written out: by key or place

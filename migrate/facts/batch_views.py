@@ -19,7 +19,7 @@ def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Val
     keywords = [k.value for k in call.keywords if k.arg and k.arg.startswith("dim")]
     args = [n for a in (*given, *keywords) for n in numbers(a)]
     if name == "t":
-        return replace(of, dim=1 - of.dim) if of.dim < 2 else of
+        return replace(of, dim=1 - of.dim, rank=2) if of.dim < 2 else of
     if name == "adjoint" or (name in SWAPS and sorted(args) == [-2, -1]):
         source = call.args[0] if offset and call.args else getattr(call.func, "value", call)
         return run.turned(of, source)

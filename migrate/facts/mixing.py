@@ -17,6 +17,7 @@ from .arguments import entry
 from .batch_calls import BatchCall
 from .batch_networks import Networks
 from .batch_operations import SIZE_ATTRIBUTES
+from .batch_pairs import is_along, spread_apart
 from .batch_shapes import Shapes
 from .batch_values import PLAIN, REDUCED, Flow, Value
 from .batch_views import numbers
@@ -25,8 +26,6 @@ from .nodes import walk
 
 if TYPE_CHECKING:
     from .script import Facts
-
-VIEWS = ("view", "reshape", "unsqueeze", "contiguous", "expand", "flatten", "float", "long")
 
 
 class Mixing:
@@ -88,13 +87,15 @@ class Run:
         self.shapes = shapes or Shapes([], mixing.facts.names.resolve)
         self._expected: tuple[ast.expr, int] | None = None
         self.mixing, self.facts, self.flow, self.holder, self.env = mixing, mixing.facts, flow, holder, env
-        self.constants = constants or {}
+        self.constants = dict(constants or {})
 
     # -- statements ------------------------------------------------------------------------------------------
 
     def statement(self, s: ast.stmt) -> None:
         if isinstance(s, ast.Assign):
             target = s.targets[0]
+            if isinstance(target, ast.Name) and isinstance(s.value, ast.Tuple | ast.Constant) and numbers(s.value):
+                self.constants[target.id] = s.value  # dims = (2, 3)
             self._expected = (s.value, self.shapes.rank(target.id)) if isinstance(target, ast.Name) else None
             value = self.value(s.value)
             for t in s.targets:
@@ -114,9 +115,9 @@ class Run:
             self.flow.returned.append(value)
         elif isinstance(s, ast.For | ast.AsyncFor):
             over = self.value(s.iter)
-            self.bind(s.target, replace(over, holds=False), None)
+            self.bind(s.target, replace(over, holds=False, dim=max(over.dim - 1, 0)), None)
             self.block([*s.body, *s.orelse])
-            if over.kind == "batch" and not over.holds and self._carries(s):
+            if over.kind == "batch" and over.dim == 0 and not over.holds and self._carries(s):
                 self.flow.may_mix.append(s.iter)
         elif isinstance(s, ast.While | ast.If):
             self.value(s.test)
@@ -195,14 +196,14 @@ class Run:
             left, right = self.value(e.left), self.value(e.right)
             if isinstance(e.op, ast.MatMult):
                 return self.product(e, left, right, e.left)
-            if _spread_apart(e.left, left, e.right, right):
+            if spread_apart(e.left, left, e.right, right):
                 self.flow.mixes.append(e)  # y[:, None] == y
             return self.combine(e, left, right, e.op)
         if isinstance(e, ast.Compare):
             found = self.value(e.left)
             for other in e.comparators:
                 value = self.value(other)
-                if _spread_apart(e.left, found, other, value):
+                if spread_apart(e.left, found, other, value):
                     self.flow.mixes.append(e)
                 found = self.combine(e, found, value, ast.Sub())
             return found
@@ -246,7 +247,9 @@ class Run:
             return replace(value, holds=False)
         if e.attr in ("mT", "mH", "H"):
             return self.turned(value, e.value)
-        return replace(value, dim=1 - value.dim) if e.attr == "T" and value.dim < 2 and not value.holds else value
+        return (
+            replace(value, dim=1 - value.dim, rank=2) if e.attr == "T" and value.dim < 2 and not value.holds else value
+        )
 
     def turned(self, value: Value, source: ast.AST) -> Value:
         """The last two dimensions change places: which those are shows where the rank does."""
@@ -324,11 +327,12 @@ class Run:
         """Element by element."""
         kinds = {left.kind, right.kind}
         if kinds == {"batch"}:
-            if left.dim != right.dim and not left.holds and not right.holds:
+            along = is_along(left, right) or is_along(right, left)
+            if left.dim != right.dim and not left.holds and not right.holds and not along:
                 self.flow.mixes.append(e)  # z[:, None] - z[None, :]
             elif left.views == right.views == 1 and (left.cut != right.cut or left.picked != right.picked):
                 self.flow.mixes.append(e)  # z[1:] - z[:-1], z[partner] - z
-            found = left if left.views != 1 else right
+            found = left if left.views != 1 or is_along(left, right) else right
             return replace(found, picked=left.picked or right.picked)
         if "batch" in kinds:
             if "reduced" in kinds and op is not None and not isinstance(op, ast.Add):
@@ -337,6 +341,9 @@ class Run:
         bent = left.bent or right.bent
         if kinds == {"reduced"} and isinstance(op, ast.Div):
             self.flow.mixes.append(e)  # (w * loss).sum() / w.sum()
+        squares = isinstance(op, ast.Pow) and numbers(getattr(e, "right", e)) == [2]  # type: ignore[arg-type]
+        if left.root and squares:
+            return REDUCED
         if (
             isinstance(op, ast.Pow)
             or (kinds == {"reduced"} and isinstance(op, ast.Mult))
@@ -358,25 +365,6 @@ class Run:
         if left.kind == "batch" and left.dim == 1:
             self.flow.mixes.append(e)
         return left if left.kind == "batch" else right
-
-
-def _spread_apart(left: ast.expr, a: Value, right: ast.expr, b: Value) -> bool:
-    """`y[:, None] == y`: the samples of one stand against those of the other."""
-    if not a.kind == b.kind == "batch" or a.apart == b.apart or a.dim != b.dim:
-        return False
-    plain = b if a.apart else a
-    return plain.flat or plain.vector or _viewed(left) == _viewed(right)
-
-
-def _viewed(e: ast.expr) -> str:
-    """The source of what `y[:, None]`, `y.view(-1, 1)` and `y.unsqueeze(1)` are views of."""
-    while True:
-        if isinstance(e, ast.Subscript):
-            e = e.value
-        elif isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and e.func.attr in VIEWS:
-            e = e.func.value
-        else:
-            return ast.unparse(e)
 
 
 def _summed(s: ast.stmt) -> set[str]:

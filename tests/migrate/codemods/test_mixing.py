@@ -23,6 +23,9 @@ MIXED = {
     + "        loss = loss + (z[i] * z[j]).sum().exp()\nreturn loss / len(z)",
     "a loss of one value": "z = self(x)\nreturn F.mse_loss(z, t) + self.pairs(z)",
     "normalized by the batch": "z = F.batch_norm(self(x), None, None, training=True)\nreturn (z ** 3).mean()",
+    "the root of a sum": "return self(x).norm()",
+    "rows and columns": "q = self(x).exp()\nw = q ** 2 / q.sum(0)\nw = (w.t() / w.sum(1)).t()\n"
+    + "return F.kl_div(q.log(), w)",
     "two tuples of a batch": "z = F.normalize(self(torch.cat([views[0], views[1]])), dim=1)\n"
     + "return (z @ z.t()).logsumexp(1).mean()",
     "a prediction that is an object": "out = self(x)\nout = SimpleNamespace(logits=out)\n"
@@ -54,6 +57,13 @@ SAME = {
     + "    loss = loss + F.cross_entropy(z[i:i + 1], y[i:i + 1]) + (z[i] - t[i]).abs().mean()\nreturn loss / len(z)",
     "what a module gives as a tuple": "out = self.pair(x)\nh = torch.sigmoid(out[0])\n"
     + "return ((h - t) ** 2).mean() + self(x).mean()",
+    "a square of a root": "z = self(x)\nreturn F.mse_loss(z, t) + (z.norm(2).pow(2) + z.norm(p=1)) / len(z)",
+    "numbers that a table has": "w = self.table.gather(0, y).reshape(len(y), 1)\nreturn (self(x) * w).mean()",
+    "dimensions by a name": "i = x.view(-1, 1, 2, 3).sigmoid()\ndims = (2, 3)\n"
+    + "return self(x).mean() + (i.pow(2).sum(dims) / i.sum(dims)).mean()",
+    "a step of time after another": "h = torch.zeros(len(x), 5)\nfor step in x.view(-1, 3, 2).transpose(0, 1):\n"
+    + "    h = h * step[:, :1] + self(x)\nreturn F.cross_entropy(h, y)",
+    "rows by their sums": "q = self(x).exp()\nq = (q.t() / q.sum(1)).t()\nreturn F.nll_loss(q.log(), y)",
     "by keywords": "z = self(x).unsqueeze(dim=1)\n"
     + "return F.cross_entropy(z.transpose(dim0=1, dim1=2).squeeze(dim=2), y)",
 }  # fmt: skip
@@ -61,6 +71,7 @@ ATTRIBUTES = """\
         self.pairs = Pairs()
         self.points = lambda x: x.view(len(x), 3, 2)
         self.images = lambda x: x
+        self.register_buffer("table", torch.linspace(0, 1, 5))
         self.pair = lambda x: (self.encoder(x), 1)
 """
 

@@ -1,0 +1,33 @@
+"""Two values element by element: whether the samples of one stand against those of the other."""
+
+from __future__ import annotations
+
+import ast
+
+from .batch_values import Value
+
+VIEWS = ("view", "reshape", "unsqueeze", "contiguous", "expand", "flatten", "float", "long")
+
+
+def spread_apart(left: ast.expr, a: Value, right: ast.expr, b: Value) -> bool:
+    """`y[:, None] == y`: the samples of one stand against those of the other."""
+    if not a.kind == b.kind == "batch" or a.apart == b.apart or a.dim != b.dim:
+        return False
+    plain = b if a.apart else a
+    return plain.flat or plain.vector or _viewed(left) == _viewed(right)
+
+
+def is_along(matrix: Value, vector: Value) -> bool:
+    """`q.t() / q.sum(1)`: a number a sample goes along the last dimension, which is theirs."""
+    return matrix.dim == 1 and matrix.rank == 2 and vector.dim == 0 and vector.vector
+
+
+def _viewed(e: ast.expr) -> str:
+    """The source of what `y[:, None]`, `y.view(-1, 1)` and `y.unsqueeze(1)` are views of."""
+    while True:
+        if isinstance(e, ast.Subscript):
+            e = e.value
+        elif isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and e.func.attr in VIEWS:
+            e = e.func.value
+        else:
+            return ast.unparse(e)

@@ -11,12 +11,13 @@ from .devices import AVAILABILITY, DEVICE_MAKERS
 from .nodes import walk
 from .operands import joined, negated
 from .scopes import Scope
-from .script import Facts
+from .script import Facts, once_a_file
 
 SEVERAL = (" > 1", " >= 2", " != 1")
 Truth = bool | str  # a constant, or the source of what is left of a condition
 
 
+@once_a_file
 def accelerator(facts: Facts) -> str | None:
     """The source of the Trainer's `accelerator=` argument; None for "auto"."""
     tests: list[tuple[ast.expr, bool]] = []

@@ -54,8 +54,10 @@ def _before_the_loop(facts: Facts, s: ast.stmt) -> bool:
         if isinstance(up, FUNCTIONS):
             around = up
             break
-    first = next((n for n in _loops_of(facts, around) if _trains(facts, n)), None)
-    return first is not None and s.lineno < first.lineno
+    key = (_before_the_loop, around)
+    if key not in facts.answers:
+        facts.answers[key] = next((n.lineno for n in _loops_of(facts, around) if _trains(facts, n)), 0)
+    return bool(s.lineno < facts.answers[key])
 
 
 def _loops_of(facts: Facts, around: ast.AST) -> list[Loop]:

@@ -16,6 +16,7 @@ from ..facts.script import Facts
 from ..report import Edit, Note
 from .chunks import Chunk, Variable
 from .configure import Configured
+from .contained import registered
 from .counters import counter_of
 from .cpu_only import needs_cpu
 from .draws import drawn
@@ -171,7 +172,15 @@ class ModuleBuilder(Rewriter):
                 lines.append(f'{self.unit}self.register_buffer("{attribute}", {n}, persistent=False)')
             else:
                 lines.append(f"{self.unit}self.{attribute} = {'owner' if n == 'self' else n}")
+                own = registered(self.facts, n, self.binder.trunk_scope, attribute, self.unit, names)
+                if own and self.recipe.evaluate is not None and not self._own_switches():
+                    why = f"the Trainer would switch the modes of the networks in `{n}` with those of the others"
+                    raise CannotLift(self.recipe.evaluate.loop, why)
+                lines += [f"{self.unit}{line}" for line in own]
         return lines
+
+    def _own_switches(self) -> bool:
+        return "on_validation_model_eval" in mode_hooks(self.facts, self.recipe, self.chunks)[0]
 
     def _placed(self) -> list[str]:
         """What goes to the device once that is known, and is no buffer."""

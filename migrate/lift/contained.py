@@ -1,0 +1,119 @@
+"""Networks in a list or a dictionary that the Module is given are no parts of it by that: the Trainer would neither
+place them nor average their gradients. `nets = {"g": Net(), "d": Net()}`, `nets = [Net() for _ in range(3)]`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from ..facts.scopes import Scope
+from ..facts.script import Facts
+from .nodes import local_function, returned
+from .reached import made_network
+
+NETWORKS = ("torch.nn.", "torchvision.models.", "timm.", "transformers.", "segmentation_models_pytorch.")
+DEPTH = 4
+
+
+def registered(
+    facts: Facts, name: str, scope: Scope, attribute: str, unit: str, given_too: Collection[str] = ()
+) -> list[str]:
+    """The lines of a constructor that make the networks parts of the Module, where what it is given holds some.
+
+    `given_too`: what else it is given, by name.
+    """
+    held = list(_held(facts, name, scope))
+    networks = [n for n in held if _is_network(facts, n)]
+    if all(isinstance(n, ast.Name) and n.id in given_too for n in networks):
+        return []
+    given = f"{name}.values()" if _is_dictionary(facts, name, scope) else name
+    lines = [f"for number, network in enumerate({given}):"]
+    inner = unit
+    if len(networks) < len(held):
+        lines.append(f'{unit}if hasattr(network, "named_parameters"):')
+        inner += unit
+    return [*lines, f'{inner}self.add_module(f"{attribute}_{{number}}", network)']
+
+
+def _held(facts: Facts, name: str, scope: Scope) -> Iterator[ast.expr]:
+    """What the list or dictionary of a name is made of, where that shows."""
+    for value in _containers(facts, name, scope):
+        yield from _parts(value)
+    for read in facts.scopes.reads(name, scope):
+        up = facts.scopes.parents.get(read)
+        above = facts.scopes.parents.get(up) if up is not None else None
+        if isinstance(up, ast.Attribute) and up.attr == "append" and isinstance(above, ast.Call):
+            yield from above.args
+        elif isinstance(up, ast.Subscript) and up.value is read and isinstance(above, ast.Assign):
+            yield from [above.value] if up in above.targets else []
+
+
+def _parts(value: ast.expr) -> list[ast.expr]:
+    if isinstance(value, ast.List | ast.Tuple):
+        return value.elts
+    if isinstance(value, ast.Dict):
+        return value.values
+    if isinstance(value, ast.ListComp):
+        return [value.elt]
+    if isinstance(value, ast.DictComp):
+        return [value.value]
+    return [k.value for k in value.keywords] if isinstance(value, ast.Call) else []
+
+
+def _containers(facts: Facts, name: str, scope: Scope, depth: int = 0) -> Iterator[ast.expr]:
+    """The displays that a name is given, straight or by a function of this file."""
+    for store in scope.stores.get(name, ()):
+        s = facts.scopes.parents.get(store)
+        if isinstance(s, ast.Assign):
+            yield from _displays(facts, s.value, depth)
+        elif isinstance(s, ast.Tuple) and isinstance(store, ast.Name):
+            yield from _unpacked(facts, s, s.elts.index(store), depth)
+
+
+def _displays(facts: Facts, value: ast.expr, depth: int) -> Iterator[ast.expr]:
+    if isinstance(value, ast.List | ast.Dict | ast.ListComp | ast.DictComp) or _is_dict(value):
+        yield value
+    elif isinstance(value, ast.Name) and depth < DEPTH:
+        home = facts.scopes.scope_of(value).lookup(value.id)
+        yield from _containers(facts, value.id, home, depth + 1) if home is not None else ()
+    elif isinstance(value, ast.Call) and depth < DEPTH:
+        for made in _made(facts, value):
+            yield from _displays(facts, made, depth + 1)
+
+
+def _unpacked(facts: Facts, targets: ast.Tuple, place: int, depth: int) -> Iterator[ast.expr]:
+    """`nets, optimizer = make()`"""
+    s = facts.scopes.parents.get(targets)
+    values = _made(facts, s.value) if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call) else []
+    for made in values:
+        if isinstance(made, ast.Tuple) and len(made.elts) == len(targets.elts):
+            yield from _displays(facts, made.elts[place], depth + 1)
+
+
+def _made(facts: Facts, call: ast.Call) -> list[ast.expr]:
+    f = local_function(facts, call.func) if isinstance(call.func, ast.Name) else None
+    return returned(f) if f is not None else []
+
+
+def _is_dict(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "dict"
+
+
+def _is_dictionary(facts: Facts, name: str, scope: Scope) -> bool:
+    return any(isinstance(v, ast.Dict | ast.DictComp) or _is_dict(v) for v in _containers(facts, name, scope))
+
+
+def _is_network(facts: Facts, node: ast.expr) -> bool:
+    """A network by its class, or by what is asked of its name."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
+        node = node.func.value  # `Net().eval()`
+    if isinstance(node, ast.Name):
+        home = facts.scopes.scope_of(node).lookup(node.id)
+        return home is not None and made_network(facts, node.id, home) is not None
+    if not isinstance(node, ast.Call):
+        return False
+    full = facts.names.resolve(node.func) or ""
+    of_torch = full.startswith(NETWORKS) and not full.startswith("torch.nn.functional.")
+    local = isinstance(node.func, ast.Name) and any(c.name == node.func.id for c in facts.classes.modules)
+    return (of_torch and full.rpartition(".")[2][:1].isupper()) or local

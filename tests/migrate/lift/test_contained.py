@@ -1,0 +1,75 @@
+"""Networks in a list or a dictionary, which the Module does not have by being given it."""
+
+import pytest
+
+from tests.migrate.running import check_same
+
+HEAD = """
+import torch
+from torch import nn
+device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
+torch.manual_seed(0)
+xs = torch.randn(8, 3)
+"""
+LOOP = """
+for i in range(3):
+    x = xs[i:i + 4].to(device)
+    loss = (FIRST(x) + SECOND(x)).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    print(f'{loss.item():.5f}')
+"""
+MADE = "nn.Linear(3, 2).to(device)"
+SGD = "opt = torch.optim.SGD(net.parameters(), 0.1)\n"
+ALL = "opt = torch.optim.SGD([p for n in NETS for p in n.parameters()], 0.1)\n"
+LIST, VALUES = "enumerate(nets):", "enumerate(nets.values()):"
+HELD = [
+    (f"nets = [{MADE}, {MADE}]\n" + ALL.replace("NETS", "nets"), "nets[0]", "nets[1]", LIST),
+    (f"nets = [{MADE} for _ in range(2)]\n" + ALL.replace("NETS", "nets"), "nets[0]", "nets[1]", LIST),
+    (f"nets = []\nfor _ in 'ab':\n    nets.append({MADE})\n" + ALL.replace("NETS", "nets"), "nets[0]", "nets[1]", LIST),
+    (f"nets = {{'a': {MADE}, 'b': {MADE}}}\n" + ALL.replace("NETS", "nets.values()"), "nets['a']", "nets['b']", VALUES),
+    (f"nets = {{}}\nnets['a'] = {MADE}\n" + ALL.replace("NETS", "nets.values()"), "nets['a']", "nets['a']", VALUES),
+    (
+        f"def make():\n    net = {MADE}\n    return {{'net': net, 'n': 2}}, torch.optim.SGD(net.parameters(), 0.1)\n"
+        "nets, opt = make()\n",
+        "nets['net']",
+        "nets['n'] * torch.mean",
+        VALUES,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "first", "second", "over"), HELD)
+def test_they_become_parts_of_the_module(made, first, second, over):
+    """They stayed on the CPU, and nothing averaged their gradients."""
+    text = check_same(HEAD + made + LOOP.replace("FIRST", first).replace("SECOND", second), "module")
+    assert f"for number, network in {over}" in text and 'self.add_module(f"nets_{number}", network)' in text
+    assert ("hasattr" in text) == ("'n'" in made)
+
+
+@pytest.mark.parametrize(
+    ("made", "first", "second"),
+    [
+        (f"a, b = {MADE}, {MADE}\nnets = [a, b]\n{ALL.replace('NETS', '(a, b)')}", "nets[0]", "b"),
+        (f"net = {MADE}\nscales = [2.0, 3.0]\n{SGD}", "net", "scales[0] * net"),
+        (f"nets = nn.ModuleList([{MADE}, {MADE}])\n{ALL.replace('NETS', 'nets')}", "nets[0]", "nets[1]"),
+    ],
+)  # fmt: skip
+def test_what_it_has_already_and_what_is_no_network_are_left_alone(made, first, second):
+    text = check_same(HEAD + made + LOOP.replace("FIRST", first).replace("SECOND", second), "module")
+    assert "add_module" not in text
+
+
+def test_where_the_trainer_would_switch_their_modes_the_switches_stay_the_scripts():
+    made = f"net = {MADE}\nteachers = [{MADE}, {MADE}]\nopt = torch.optim.SGD(net.parameters(), 0.1)\n"
+    loaders = "from torch.utils.data import DataLoader\nloader, val_loader = DataLoader(xs, 4), DataLoader(xs, 2)\n"
+    loop = (
+        "for epoch in range(2):\n    net.train()\n    for x in loader:\n        x = x.to(device)\n"
+        "        loss = (net(x) - teachers[0](x)).pow(2).mean()\n        opt.zero_grad()\n        loss.backward()\n"
+        "        opt.step()\n    net.eval()\n    total = 0\n    with torch.no_grad():\n        for x in val_loader:\n"
+        "            x = x.to(device)\n            total += (net(x) - teachers[1](x)).pow(2).mean().item()\n"
+        "    print(total / len(val_loader))\n"
+    )
+    text = check_same(HEAD + made + loaders + loop, "module")
+    assert "add_module" in text and "self.net.eval()" in text and "validation_step" not in text

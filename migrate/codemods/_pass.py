@@ -139,6 +139,7 @@ class Pass:
         self.found: set[Key] = set()
         self.closes: dict[type, Any] = {
             cst.SimpleStatementLine: self._close_line,
+            cst.SimpleStatementSuite: self._close_suite,
             cst.IndentedBlock: self._close_block,
             cst.Module: self._close_module,
         }
@@ -221,6 +222,14 @@ class Pass:
             return updated.with_changes(body=[_Gone()])
         if kept[-1] is not updated.body[-1]:  # `a; b;  # c` ends as it ended
             kept[-1] = kept[-1].with_changes(semicolon=original.body[-1].semicolon)
+        return updated.with_changes(body=kept)
+
+    def _close_suite(self, original: cst.SimpleStatementSuite, updated: cst.SimpleStatementSuite) -> Any:
+        """`for x in xs: a; b` without some of its statements; the last one ends as the last one ended."""
+        kept = [s for s in updated.body if not isinstance(s, _Gone)] or list(updated.body[-1:])
+        if len(kept) == len(updated.body):
+            return updated
+        kept[-1] = kept[-1].with_changes(semicolon=original.body[-1].semicolon)
         return updated.with_changes(body=kept)
 
     def _close_block(self, original: cst.IndentedBlock, updated: cst.IndentedBlock) -> cst.IndentedBlock:

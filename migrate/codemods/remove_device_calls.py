@@ -28,6 +28,7 @@ from .rewrites import (
     keep_arguments,
     take_argument,
     take_branch,
+    take_items,
     take_iterable,
     unwrap,
 )
@@ -72,6 +73,12 @@ class RemoveDeviceCalls(Codemod):
                 says = f"`{facts.short(comprehension)}`: {WHY}"
                 node, rewrite = _taking_iterable(facts, comprehension)
                 yield Change(node, self.edit(facts, comprehension, says), rewrite, (comprehension.elt,))
+        for keyword in facts.walk(ast.keyword):
+            given = keyword.value
+            if keyword.arg is None and isinstance(given, ast.DictComp) and self.stripped(facts, given) is not given:
+                gone.update(n for part in (given.key, given.value) for n in walk(part))
+                says = f"`{facts.short(given)}`: {WHY}"
+                yield Change(given, self.edit(facts, given, says), take_items, (given.key, given.value))
         for call in facts.walk(ast.Call):
             if call not in gone and self._mapped(facts, call) is not None and _takes_any_iterable(facts, call):
                 gone.update(n for n in walk(call.args[0]))
@@ -324,7 +331,7 @@ def _takes_any_iterable(facts: Facts, value: ast.expr) -> bool:
     if isinstance(holder, ast.Assign):
         return all(isinstance(t, ast.Tuple | ast.List) for t in holder.targets)
     if isinstance(holder, ast.Starred):
-        return isinstance(value, ast.ListComp) and isinstance(facts.scopes.parents.get(holder), ast.Call)
+        return isinstance(facts.scopes.parents.get(holder), ast.Call)
     called = holder.func if isinstance(holder, ast.Call) and len(holder.args) == 1 else None
     return isinstance(called, ast.Name) and called.id in ("tuple", "list") and value is not called
 
@@ -336,12 +343,18 @@ def _taking_iterable(facts: Facts, value: ast.ListComp | ast.GeneratorExp) -> tu
         return value, take_iterable
     if isinstance(holder, ast.Assign):
         return holder, lambda original, updated: updated.with_changes(value=updated.value.for_in.iter)
+    call = holder if isinstance(holder, ast.Call) else facts.scopes.parents[holder]
+    assert isinstance(call, ast.Call)
+    arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    ordered = sorted(arguments, key=lambda a: (a.lineno, a.col_offset))
+    place = next(i for i, a in enumerate(ordered) if a in (value, holder))
 
     def argument(original: Any, updated: Any) -> Any:
-        new = updated.args[0].with_changes(value=updated.args[0].value.for_in.iter)
-        return updated.with_changes(args=[new])
+        args = list(updated.args)
+        args[place] = args[place].with_changes(value=args[place].value.for_in.iter)
+        return updated.with_changes(args=args)
 
-    return holder, argument
+    return call, argument
 
 
 def _what_stays(facts: Facts, call: ast.Call) -> list[int]:

@@ -33,6 +33,8 @@ def unwrap(original: Any, updated: Any) -> Any:
         first, *others = updated.rpar
         space = behind(updated, first.whitespace_before)
         updated = updated.with_changes(rpar=[first.with_changes(whitespace_before=space), *others])
+    if not updated.lpar:
+        return updated.func.value  # what keeps its lines together stands around both
     return _with_parentheses(updated, updated.func.value)
 
 
@@ -80,6 +82,11 @@ def whole_slice(original: Any, updated: Any) -> Any:
 def take_iterable(original: Any, updated: Any) -> Any:
     """`[f(t) for t in batch]` to `batch`."""
     return _with_parentheses(updated, updated.for_in.iter)
+
+
+def take_items(original: Any, updated: Any) -> Any:
+    """`{k: f(v) for k, v in batch.items()}` to `batch`."""
+    return _with_parentheses(updated, updated.for_in.iter.func.value)
 
 
 def take_argument(place: int) -> Any:

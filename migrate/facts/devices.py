@@ -233,10 +233,16 @@ class Devices:
         for store in scope.stores.get(name, ()):
             parent = self.scopes.parents.get(store)
             plain = isinstance(parent, ast.AnnAssign) or (isinstance(parent, ast.Assign) and store in parent.targets)
+            plain = plain or self._is_asked(parent)
             if not plain or parent.value is None:  # type: ignore[union-attr]
                 return None
             values.append(parent.value)  # type: ignore[union-attr]
         return values
+
+    def _is_asked(self, node: ast.AST | None) -> bool:
+        """`(device := get_device())` of a condition; one that is handed on keeps what it is handed to."""
+        up = self.scopes.parents.get(node) if isinstance(node, ast.NamedExpr) else None
+        return up is not None and not isinstance(up, ast.Call | ast.keyword)
 
     def _unpacked(self, name: str, scope: Scope) -> list[ast.expr] | None:
         """What assignments give the name, `rank, device = setup()` too; None when something else binds it."""
@@ -245,7 +251,9 @@ class Devices:
             s = target = self.scopes.parents.get(store)
             if isinstance(target, ast.Tuple):
                 s = self.scopes.parents.get(target)
-            if not isinstance(s, ast.Assign | ast.AnnAssign) or s.value is None:
+            if not isinstance(s, ast.Assign | ast.AnnAssign | ast.NamedExpr) or s.value is None:
+                return None
+            if isinstance(s, ast.NamedExpr) and not self._is_asked(s):
                 return None
             values += self._element(target, store, s.value) if isinstance(target, ast.Tuple) else [s.value]
         return values

@@ -385,3 +385,64 @@ def test_parts_on_several_cards_are_told(first, other, several):
     source += f"    a.to({first})\n    b.to({other})\n    return a(batch) + b(batch)\n"
     told = [n.line for n in migrated(source).attention if "cards 0 and 1" in n.message]
     assert told == ([5] if several else [])
+
+
+GO = "import torch\ndef go(model, loader, device):\n    for batch in loader:\n        {}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("model(*(t.cuda() for t in batch))", "model(*batch)"),
+        ("model(**{k: v.to(device) for k, v in batch.items()})", "model(**batch)"),
+        (
+            "model(x=1, *(t.cuda() for t in batch), **{k: v.cuda() for k, v in batch.items()})",
+            "model(x=1, *batch, **batch)",
+        ),
+        ("model(*(t.float().cuda() for t in batch))", "model(*(t.float() for t in batch))"),
+        (
+            "model(**{k: v.cuda() for k, v in batch.items() if k != 'y'})",
+            "model(**{k: v for k, v in batch.items() if k != 'y'})",
+        ),
+        ("model([*(t.cuda() for t in batch)])", "model([*(t for t in batch)])"),
+    ],
+)
+def test_what_a_call_unpacks_needs_no_comprehension(before, after):
+    check(GO.format(before), GO.format(after), select="PTM101")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = x.cuda(); y = y.cuda(); print(x, y)", "print(x, y)"),
+        ("print(x); y = y.cuda();  # end", "print(x);  # end"),
+        ("x = x.cuda(); y = y.cuda()", "pass"),
+    ],
+)
+def test_of_a_block_on_one_line_the_rest_stays(before, after):
+    source = "import torch\ndef go(loader):\n    for x, y in loader: {}\n"
+    check(source.format(before), source.format(after), select="PTM101")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("(batch\n         .eval()   # mode\n         .cuda()   # card\n         .half())", "(batch\n         .eval()   # mode\n         .half())"),
+        ("f(batch\n          .float().cuda())", "f(batch\n          .float())"),
+        ("batch \\\n            .float() \\\n            .cuda()", "batch \\\n            .float()"),
+        ("-(batch\n           .float()).cuda() ** 2", "-(batch\n           .float()) ** 2"),
+    ],
+)  # fmt: skip
+def test_a_chain_over_lines_gets_no_more_parentheses(before, after):
+    check(GO.format("y = " + before), GO.format("y = " + after), select="PTM101")
+
+
+def test_a_device_that_a_condition_binds():
+    source = "import torch\ndef go(loader):\n    if (d := torch.device('cuda')).index:\n        for x in loader:\n            print(x{})\n"
+    check(source.format(".to(d)"), source.format(""), select="PTM101")
+
+
+def test_one_that_is_bound_where_it_is_handed_on_stays():
+    check_unchanged(
+        "import torch\ndef go(m, loader):\n    m = m.to(d := get())\n    return [m(x.to(d)) for x in loader]\n"
+    )

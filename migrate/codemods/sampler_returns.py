@@ -38,7 +38,7 @@ def unpacked(facts: Facts, read: ast.expr) -> tuple[list[Place], list[ast.Name]]
     f = next((up for up in facts.scopes.ancestors(read) if isinstance(up, ast.FunctionDef | ast.Lambda)), None)
     if not (isinstance(whole, ast.Tuple) and isinstance(facts.scopes.parents.get(whole), ast.Return)):
         return None
-    if not isinstance(f, ast.FunctionDef):
+    if not isinstance(f, ast.FunctionDef) or _is_shown(facts, f):
         return None
     place, places = whole.elts.index(read), list[Place]()
     own = [n for n in walk(f) if isinstance(n, ast.Return) and facts.scopes.scope_of(n).node is f]
@@ -58,6 +58,12 @@ def unpacked(facts: Facts, read: ast.expr) -> tuple[list[Place], list[ast.Name]]
         places.append((target, place))
         names.append(name)
     return (places, names) if names else None
+
+
+def _is_shown(facts: Facts, f: ast.FunctionDef) -> bool:
+    """Whether other files may unpack what a function returns."""
+    public = facts.is_library and facts.scopes.scope_of(f) is facts.scopes.module and not f.name.startswith("_")
+    return public or f.name in facts.read_elsewhere
 
 
 def _has_one(facts: Facts, value: ast.expr | None, place: int) -> bool:

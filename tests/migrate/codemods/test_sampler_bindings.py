@@ -113,3 +113,12 @@ def test_a_sampler_that_is_returned_otherwise_stays(returned, unpacked, then):
     one = "DistributedSampler(d, num_replicas=1, rank=0)"
     before, after = (RETURNS.format(s, returned, unpacked, then) for s in ("DistributedSampler(d)", one))
     check(HEAD + before, HEAD + after, attention=["PTM401 line"], select=CODE)
+
+
+@pytest.mark.parametrize(("name", "stays"), [("make", True), ("_make", False)])
+def test_what_other_files_may_unpack_stays(name, stays):
+    use = f"def both(d):\n    t, s = {name}(d)\n    s.set_epoch(1)\n    return t\n"
+    text = migrated(
+        f"{HEAD}def {name}(d):\n    s = DistributedSampler(d)\n    return DataLoader(d, sampler=s), s\n\n{use}", CODE
+    )
+    assert ("sampler=s), s\n" in text.text) is stays and bool(text.attention) is stays

@@ -27,7 +27,7 @@ class Elsewhere:
     given_wrapped: frozenset[tuple[str, int]] = frozenset()  # (function, place of the argument) that get one
     guarded: frozenset[str] = frozenset()  # functions that are called on rank 0 alone
     askers: frozenset[str] = frozenset()  # functions and properties that ask for rank 0
-    reads: frozenset[str] = frozenset()  # options that are read where a plain script comes
+    reads: frozenset[str] = frozenset()  # options that are read where a plain script comes, and names that it imports
     defines: frozenset[str] = frozenset()  # functions whose reads of options are known
     imported: bool = False  # another file imports this one
     samplers: bool = False  # a DistributedSampler is made, and goes
@@ -75,7 +75,8 @@ def _said(path: Path) -> Elsewhere | None:
         source = read_source(path)
         if not mentions_torch(source.raw):
             return None
-        speaks, moves = mentions_processes(source.text), MOVER.search(source.text)
+        speaks = mentions_processes(source.text) or "DistributedSampler" in source.text
+        moves = MOVER.search(source.text)
         if not (speaks or moves):
             return None
         facts = Facts(source.text)
@@ -95,7 +96,7 @@ def _said(path: Path) -> Elsewhere | None:
             last = a.attr if isinstance(a, ast.Attribute) else getattr(a, "id", None)
             if last in found.wrapped_names:
                 given.add((name, i))
-    samplers = "DistributedSampler" in source.text and any(True for _ in RemoveSamplers().plan(facts))
+    samplers = "DistributedSampler" in source.text and _samplers_go(facts)
     return Elsewhere(
         found.by_hand,
         frozenset(found.wrapped_names),
@@ -111,12 +112,18 @@ def _said(path: Path) -> Elsewhere | None:
     )
 
 
+def _samplers_go(facts: Facts) -> bool:
+    codemod = RemoveSamplers()
+    return any(codemod.any_gone for _ in codemod.plan(facts))
+
+
 def _reads(facts: Facts) -> frozenset[str]:
-    return frozenset(
+    read = (
         a.attr
         for a in facts.walk(ast.Attribute)
         if isinstance(a.ctx, ast.Load) and isinstance(a.value, ast.Name) and facts.worlds.reached.live(a, PLAIN)
     )
+    return frozenset(read) | {a.name for s in facts.walk(ast.ImportFrom) for a in s.names}
 
 
 def _values(facts: Facts) -> dict[str, dict[World, object]]:

@@ -42,6 +42,7 @@ class RemoveSamplers(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
+        self.any_gone = facts.samplers_gone
         self._kept: set[ast.Call] = set()
         self._settled: set[ast.AST] = set()  # branches that become those of one process
         if self._told_not_to(facts):
@@ -52,7 +53,6 @@ class RemoveSamplers(Codemod):
             self._tell(facts, c, f"`{facts.short(c)}` draws a share that is chosen here, and {WHY}: it stays")
         for branch in facts.walk(ast.If):
             yield from self._other_branch(facts, branch, handled)
-        any_gone = facts.samplers_gone
         entries: dict[ast.Dict, list[str]] = {}
         for call in made:
             if call in handled:
@@ -61,7 +61,7 @@ class RemoveSamplers(Codemod):
             handled.update(use.made)
             why = why_not(facts, use) if not use.other else ""
             changes = list(self._changes(facts, use)) if not (use.other or why) else []
-            any_gone = any_gone or bool(changes)
+            self.any_gone = self.any_gone or bool(changes)
             if changes:
                 for display, key in use.entries:
                     entries.setdefault(display, []).append(key)
@@ -72,9 +72,9 @@ class RemoveSamplers(Codemod):
         yield from self._of_dicts(facts, entries)
         if facts.by_hand:
             for change in self._without_one(facts, handled):
-                any_gone = True
+                self.any_gone = True
                 yield change
-        if any_gone:
+        if self.any_gone:
             yield from self._epochs_of_loaders(facts)
         self._tell_of_own(facts)
         handed: list[tuple[ast.AST, str]] = []
@@ -152,6 +152,7 @@ class RemoveSamplers(Codemod):
             return  # the other branch is that of another phase
         handled.update(made)
         self._settled.add(branch)
+        self.any_gone = True
         says = f"`if {facts.short(branch.test)}:` and its DistributedSampler removed: {WHY}"
         yield Change(branch, self.edit(facts, branch, says), first_gone, (branch.test, *branch.body))
         for t in [t for s in branch.body if isinstance(s, ast.Assign) for t in s.targets]:

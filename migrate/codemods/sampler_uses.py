@@ -76,7 +76,8 @@ def bound_by(node: ast.AST | None) -> ast.expr | None:
 
 def uses_of_name(facts: Facts, target: ast.Name, use: Use) -> None:
     scope: Scope | None = facts.scopes.scope_of(target).lookup(target.id)
-    if scope is None or target.id in scope.params:
+    taken = scope is facts.scopes.module and target.id in facts.read_elsewhere
+    if scope is None or target.id in scope.params or taken:
         use.other.append(target)
         return
     stores = [facts.scopes.parents.get(s) for s in scope.stores[target.id]]
@@ -89,6 +90,8 @@ def uses_of_attribute(facts: Facts, target: ast.Attribute, use: Use) -> None:
     same = facts.attributes[target.attr]
     stores = [facts.scopes.parents.get(a) for a in same if not isinstance(a.ctx, ast.Load)]
     _bindings(facts, stores, target, use)
+    if target.attr in facts.read_elsewhere:
+        use.other.append(target)
     if facts.is_library and not target.attr.startswith("_"):
         users = [c for c in facts.walk(ast.ClassDef) if any(n is target for n in walk(c))]
         if not users:

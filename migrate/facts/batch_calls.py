@@ -36,7 +36,7 @@ from .batch_operations import (
     TRIANGLES,
 )
 from .batch_values import PLAIN, REDUCED, Value
-from .batch_views import moved_by, numbers, one_each
+from .batch_views import contracted, moved_by, numbers, one_each
 from .classes import WEIGHTED, Function
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class BatchCall:
             run.keep(self.call, func.value, run.joined(everything))  # self.bank.index_copy_(0, y, z)
         if isinstance(func, ast.Attribute) and self.full is None and not self._of_self(func):
             owner = run.value(func.value)
-            if owner.order and self.last in SAME_ORDER:
+            if (owner.order or owner.counts) and self.last in SAME_ORDER:
                 return owner
             if self._adds_to(owner.kind == "batch"):
                 return self._mixes()
@@ -170,7 +170,10 @@ class BatchCall:
             return self._mixes() if of_batch.kind == "batch" else of_batch
         if MIXUP.search(last) and not LOSS.search(last) and of_batch.kind == "batch":
             return self._mixes(replace(of_batch, holds=False))
-        return REDUCED if LOSS.search(last) else replace(of_batch, holds=False, rank=0, apart=False, own="", loose=True)
+        if LOSS.search(last):
+            self._by_place([*self.args, *self.keywords.values()])
+            return REDUCED
+        return replace(of_batch, holds=False, rank=0, apart=False, own="", loose=True)
 
     def _function(self) -> tuple[Function, ast.ClassDef | None] | None:
         """The function or method of this file that is called; `self(x)` is forward."""
@@ -209,8 +212,10 @@ class BatchCall:
 
     def _operation(self, name: str, of: Value, offset: int, everything: list[Value]) -> Value:
         name = name.rstrip("_") if name not in KEEPS_SHAPE else name
-        if name in SIZES or name == "randperm":
-            return PLAIN
+        if name in SIZES or name in ("randperm", "arange"):
+            at = numbers(self.call.args[offset]) if name == "size" and len(self.call.args) > offset else []
+            sized = of.kind == "batch" and not of.holds and at == [of.dim]
+            return replace(PLAIN, counts=sized or (name == "arange" and any(v.counts for v in everything)))
         if self.full == "torch.autograd.grad":
             inputs = self.keywords.get("inputs", self.args[1] if len(self.args) > 1 else PLAIN)
             return self.run.held([inputs])
@@ -251,10 +256,16 @@ class BatchCall:
         if moved is not None:
             return moved
         if LOSS.search(name) and offset:
+            self._by_place(everything)
             return replace(of, flat=name in OF_A_SAMPLE) if is_separate(self.call) else REDUCED
         for other in others:
             of = self.run.combine(self.call, of, other)
         return of
+
+    def _by_place(self, given: list[Value]) -> None:
+        """`cross_entropy(a @ b.mT, torch.arange(len(a)))`: each sample has its place among the others."""
+        if any(v.counts for v in given):
+            self.run.flow.mixes += [v.met for v in given if v.met is not None]
 
     def _dims(self, place: int) -> list[int] | None:
         """The numbers given for `dim`; None where none is given, or where it is no number (`torch.max(a, b)`)."""
@@ -364,7 +375,8 @@ class BatchCall:
         operands = self.args[1:] if name == "einsum" else ([of] if not offset else []) + self.args
         tainted = [v for v in operands if v.kind == "batch"]
         if name == "einsum":
-            return self._einsum(tainted, operands)
+            found, mixes = contracted(self.run, self.call, operands)
+            return self._mixes(found) if mixes else found
         if name in PAIRS:
             shown = self.run.expects(self.call) == 3 or any(v.rank == 3 for v in tainted)  # a matrix a sample
             each = shown or all(v.apart and v.dim == 0 and not v.vector and not v.flat for v in tainted)
@@ -378,23 +390,3 @@ class BatchCall:
             return self._mixes(left)
         first = self.call.args[0] if offset else getattr(self.call.func, "value", self.call)
         return left if name == "bmm" else self.run.product(self.call, left, right, first)
-
-    def _einsum(self, tainted: list[Value], operands: list[Value]) -> Value:
-        text = self.call.args[0].value if self.call.args and isinstance(self.call.args[0], ast.Constant) else None
-        if not isinstance(text, str) or "..." in text:
-            return self.run.joined(operands)
-        inputs, _, output = text.replace(" ", "").partition("->")
-        listed = self.call.args[1] if len(self.call.args) == 2 else None
-        if isinstance(listed, ast.List | ast.Tuple):
-            operands = [self.run.value(x) for x in listed.elts]
-            tainted = [v for v in operands if v.kind == "batch"]
-        letters = [
-            term[v.dim]
-            for term, v in zip(inputs.split(","), operands, strict=False)
-            if v.kind == "batch" and v.dim < len(term)
-        ]
-        if not letters:
-            return self.run.joined(operands)
-        if len(set(letters)) > 1 or (output and letters[0] not in output):
-            return self._mixes(tainted[0])
-        return replace(tainted[0], dim=max(output.find(letters[0]), 0))

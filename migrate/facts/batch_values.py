@@ -29,6 +29,7 @@ class Value:
     rank: int = 0  # how many dimensions it has, where that shows: 2 after `.flatten(1)`, 3 for three and more
     own: str = ""  # the source of what this is the transpose of, by the last two dimensions, whichever those are
     counts: bool = False  # plain: how many samples there are, or the number of one
+    met: ast.AST | None = None  # a product with a transpose, by the last two dimensions, of another value
     bent: ast.AST | None = None  # reduced: what was made of a mean that is not a mean of the parts', as its root
     root: bool = False  # reduced: a norm, of which the square is a sum again
     sorts: ast.AST | None = None  # the places of a sort along the last dimension, which may be the samples'

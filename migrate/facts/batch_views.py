@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .batch_operations import SWAPS
-from .batch_values import Value
+from .batch_values import REDUCED, Value
 
 if TYPE_CHECKING:
     from .mixing import Run
@@ -48,6 +48,27 @@ def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Val
     if name == "repeat" and given and of.dim == 0 and (times := numbers(given[0])[:1]) != [1]:
         return replace(of, views=times[0] if times and of.views == 1 else 0)
     return None
+
+
+def contracted(run: Run, call: ast.Call, operands: list[Value]) -> tuple[Value, bool]:
+    """What `einsum` makes of its operands, and whether it meets samples with others."""
+    text = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else None
+    if not isinstance(text, str) or "..." in text:
+        return run.joined(operands), False
+    inputs, _, output = text.replace(" ", "").partition("->")
+    listed = call.args[1] if len(call.args) == 2 else None
+    if isinstance(listed, ast.List | ast.Tuple):
+        operands = [run.value(x) for x in listed.elts]
+    pairs = zip(inputs.split(","), operands, strict=False)
+    letters = [term[v.dim] for term, v in pairs if v.kind == "batch" and v.dim < len(term)]
+    if not letters:
+        return run.joined(operands), False
+    first = next(v for v in operands if v.kind == "batch")
+    if len(set(letters)) > 1 or (output and letters[0] not in output):
+        return first, True
+    if text.endswith("->"):
+        return REDUCED, False
+    return replace(first, dim=max(output.find(letters[0]), 0)), False
 
 
 def one_each(listed: ast.expr | None) -> ast.expr | None:

@@ -34,6 +34,7 @@ class Mixing:
     def __init__(self, facts: Facts, networks: bool = False) -> None:
         self.facts, self.networks = facts, Networks(facts) if networks else None
         self._running: set[ast.AST] = set()
+        self._shapes: dict[ast.AST, Shapes] = {}
 
     def flow(
         self,
@@ -48,7 +49,9 @@ class Mixing:
             return flow
         self._running.add(f)
         try:
-            run = Run(self, flow, holder, dict(given), constants, Shapes(f.body, self.facts.names.resolve))
+            if f not in self._shapes:
+                self._shapes[f] = Shapes(f.body, self.facts.names.resolve)
+            run = Run(self, flow, holder, dict(given), constants, self._shapes[f])
             for s in f.body:
                 run.statement(s)
                 flow.after[s] = dict(run.env)
@@ -359,6 +362,8 @@ class Run:
         if left.kind == right.kind == "batch":
             if left.dim == 1 or right.dim == 1:
                 self.flow.mixes.append(e)  # z @ z.t(), z.t() @ z
+            elif right.own:
+                return replace(left, met=e)
             elif left.cut != right.cut:
                 self.flow.mixes.append(e)  # z[i] @ z[j]
             return replace(left if left.dim == 0 else right, own=right.own)

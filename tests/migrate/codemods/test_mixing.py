@@ -26,6 +26,10 @@ MIXED = {
     "the root of a sum": "return self(x).norm()",
     "rows and columns": "q = self(x).exp()\nw = q ** 2 / q.sum(0)\nw = (w.t() / w.sum(1)).t()\n"
     + "return F.kl_div(q.log(), w)",
+    "the others by their place": "a, b = self(views[0]), self(views[1])\nn = x.size(0)\n"
+    + "labels = torch.arange(n).to(x.device)\n"
+    + "return F.cross_entropy(a @ b.mT / 0.5, labels)",
+    "the exponential of a contraction": "z = self(x)\nreturn torch.exp(torch.einsum('bd,bd->', z, z) / 100)",
     "two tuples of a batch": "z = F.normalize(self(torch.cat([views[0], views[1]])), dim=1)\n"
     + "return (z @ z.t()).logsumexp(1).mean()",
     "a prediction that is an object": "out = self(x)\nout = SimpleNamespace(logits=out)\n"
@@ -64,6 +68,9 @@ SAME = {
     "a step of time after another": "h = torch.zeros(len(x), 5)\nfor step in x.view(-1, 3, 2).transpose(0, 1):\n"
     + "    h = h * step[:, :1] + self(x)\nreturn F.cross_entropy(h, y)",
     "rows by their sums": "q = self(x).exp()\nq = (q.t() / q.sum(1)).t()\nreturn F.nll_loss(q.log(), y)",
+    "attention by its last two": "q = self(views[0])[:, None]\nk = self(views[1])[:, None]\n"
+    + "a = (q @ k.mT).softmax(-1)\n"
+    + "return F.cross_entropy((a @ k)[:, 0], y)",
     "by keywords": "z = self(x).unsqueeze(dim=1)\n"
     + "return F.cross_entropy(z.transpose(dim0=1, dim1=2).squeeze(dim=2), y)",
 }  # fmt: skip

@@ -19,7 +19,7 @@ from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.plain import VARIABLE
 from ..facts.plain_lists import in_plain_list
 from ..facts.script import Facts
-from ..facts.unplaced import meets_unplaced
+from ..facts.unplaced import made_in_training, meets_unplaced
 from ..facts.uses import uses
 from ..report import Note
 from ._at_hand import decides, given_module, is_helper, met, of_parameters, root
@@ -60,6 +60,8 @@ class PlaceLikeInputs(Codemod):
                 self._tell(
                     facts, call, "it does not move from a plain list or dictionary: nn.ModuleList, nn.ModuleDict"
                 )
+            elif receiver is not None and made_in_training(facts, receiver):
+                self._tell(facts, call)
             elif receiver is not None and not facts.placed.by_runtime(receiver):
                 yield from self._moved(facts, call, receiver)
             elif full in MAKES_TENSORS | LIKE:

@@ -15,7 +15,7 @@ from .loops import LOADER_NAME, LOOPS, MODEL_NAME
 from .nodes import walk
 from .plain_lists import in_plain_list
 from .scopes import Scope
-from .unplaced import meets_unplaced
+from .unplaced import made_in_training, meets_unplaced
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -69,6 +69,8 @@ class Placed:
         if self.facts.tensors.made(node) or self._is_back_from_cpu(node) or self.on_a_stream(node):
             return False
         if self._by_apex and self._is_for_apex(node):
+            return False
+        if made_in_training(self.facts, node):
             return False
         if isinstance(node, ast.Call):
             return self._call(node)
@@ -296,9 +298,9 @@ class Placed:
         made = f.value if isinstance(f, ast.Attribute) else None
         if not (isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)):
             return False
-        if not isinstance(made, ast.Call) or (self.facts.names.resolve(made.func) or "").startswith(
-            ("torch.", "numpy.")
-        ):
+        if not isinstance(made, ast.Call) or made_in_training(self.facts, made):
+            return False
+        if (self.facts.names.resolve(made.func) or "").startswith(("torch.", "numpy.")):
             return False
         scope = self.facts.scopes.scope_of(s.targets[0]).lookup(s.targets[0].id)
         ups = (

@@ -82,6 +82,45 @@ def _trains(facts: Facts, node: ast.AST, depth: int = 3) -> bool:
     return False
 
 
+def made_in_training(facts: Facts, made: ast.expr) -> bool:
+    """Whether a network is made anew in the epochs or steps of a loop that trains: nothing places that one later."""
+    loops = _training_loops(facts)
+    if loops and isinstance(made, ast.Name):
+        scope = facts.scopes.scope_of(made).lookup(made.id)
+        values = facts.devices.assigned(made.id, scope) if scope is not None else None
+        made = values[0] if values is not None and len(values) == 1 else made
+    if not (isinstance(made, ast.Call) and any(up in loops for up in facts.scopes.ancestors(made))):
+        return False
+    s = facts.scopes.statement_of(made)
+    named = isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and _is_network(facts, t) for t in s.targets)
+    return named or facts.placed.is_module(made)
+
+
+def _training_loops(facts: Facts) -> set[ast.AST]:
+    """The loops over batches and over epochs around each backward(), through functions that are called once."""
+    key = (_training_loops,)
+    if key not in facts.answers:
+        facts.answers[key] = {up for a in facts.attributes.get("backward", ()) for up in _two_loops(facts, a)}
+    found: set[ast.AST] = facts.answers[key]
+    return found
+
+
+def _two_loops(facts: Facts, node: ast.AST) -> list[ast.AST]:
+    found: list[ast.AST] = []
+    seen: set[ast.AST] = set()
+    ahead = [node]
+    while ahead:
+        for up in facts.scopes.ancestors(ahead.pop()):
+            if isinstance(up, LOOPS):
+                found.append(up)
+            elif isinstance(up, ast.FunctionDef) and up not in seen:
+                seen.add(up)
+                uses = facts.devices.uses_of_function(up)
+                ahead += uses if len(uses) == 1 and uses[0] is not up else []
+                break
+    return found[:2]
+
+
 def _given_to_network(facts: Facts, node: ast.AST) -> bool:
     """`net(x)`, `net.encode(x)`, `summary(net, [x])`"""
     child, up = node, facts.scopes.parents.get(node)

@@ -14,11 +14,13 @@ from typing import Any
 from ..facts.arrays import on_host
 from ..facts.batch_operations import LOSS
 from ..facts.nodes import walk
+from ..facts.operands import SIGNED, closed
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import unwrap
+from .rewrites import statement, unwrap
 
+BLOCKS = ("body", "orelse", "finalbody")
 LOGS = ("log", "log_dict")
 SUMS = ("sum", "count_nonzero")
 EQUAL = ("eq", "ne", "eq_", "equal", "gt", "lt", "ge", "le")
@@ -61,11 +63,13 @@ class DetachTotals(Codemod):
 
     def _one(self, facts: Facts, scope: Any, name: str, own: list[Total]) -> Iterator[Change]:
         kinds = {t.kind for t in own}
-        starts = self._starts(facts, scope, name, own) if scope is not None and name not in scope.params else None
+        turn = _turned(facts, scope, name, own) if scope is not None else None
+        starts = self._starts(facts, scope, name, own, turn) if scope and name not in scope.params else None
         if starts is None or len(kinds) > 1 or (kinds == {"int"} and len(starts) > 1):
             return
         kind = "float" if starts == {float} else kinds.pop()  # `correct = 0.0` counts in 1.0, 2.0
-        reads = list(facts.scopes.reads(name, scope))
+        later = _below(facts, turn) if turn is not None else set()  # there it is a number
+        reads = [r for r in facts.scopes.reads(name, scope) if later.isdisjoint(facts.scopes.ancestors(r))]
         if not all(self._read_seldom(facts, r) for r in reads):
             return
         for t in own:
@@ -73,17 +77,22 @@ class DetachTotals(Codemod):
             new = ".detach()" if kind == "int" else ".detach().double()"
             says = f"`{facts.short(t.add)}`: `{new}` keeps the same sum, and the host need not wait"
             yield Change(t.item, self.edit(facts, t.item, says), _detached(kind))
+        if isinstance(turn, ast.AugAssign):
+            told = facts.text.get(turn.value)
+            operator = facts.text.get(turn)[len(name) :].lstrip().partition("=")[0]
+            new = f"{name} = {kind}({name}) {operator} {closed(told, SIGNED)}"
+            yield Change(turn, self.edit(facts, turn, f"`{facts.short(turn)}` became `{new}`"), statement(new))
         for r in reads:
             if not facts.in_formatted_string(r):
                 says = f"`{name}` is read as a number: {kind}({name})"
                 yield Change(r, self.edit(facts, r, says), _number(kind))
 
-    def _starts(self, facts: Facts, scope: Any, name: str, own: list[Total]) -> set[type] | None:
+    def _starts(self, facts: Facts, scope: Any, name: str, own: list[Total], turn: ast.stmt | None) -> set[type] | None:
         """The types of the numbers that every other binding gives it; None where one gives it something else."""
         found: set[type] = set()
         for store in scope.stores.get(name, ()):
             up = facts.scopes.parents.get(store)
-            if any(up is t.add for t in own):
+            if up is turn or any(up is t.add for t in own):
                 continue
             value = up.value if isinstance(up, ast.Assign) else None
             if isinstance(up, ast.Tuple):
@@ -141,6 +150,50 @@ class CopiedToRead(Codemod):
                 for cpu in _copies(call):
                     says = f"`.cpu()` removed from `{facts.short(call)}`: `.item()` copies the one number itself"
                     yield Change(cpu, self.edit(facts, cpu, says), unwrap)
+
+
+def _turned(facts: Facts, scope: Any, name: str, own: list[Total]) -> ast.AugAssign | ast.Assign | None:
+    """`total /= len(loader)`, `total = total / n`: the one line that makes another number of a sum, below its loop.
+
+    In the same block the sum begins anew above the loop, so that it is never added to afterwards.
+    """
+    adds = {t.add for t in own}
+    starts: list[ast.stmt] = []
+    turns: list[ast.AugAssign | ast.Assign] = []
+    for store in scope.stores.get(name, ()):
+        s = facts.scopes.statement_of(store)
+        if isinstance(s, ast.AugAssign) and s not in adds:
+            turns.append(s)
+        elif isinstance(s, ast.Assign):
+            reads = any(isinstance(n, ast.Name) and n.id == name for n in walk(s.value))
+            if reads:
+                turns.append(s)
+            else:
+                starts.append(s)
+    turn = turns[0] if len(turns) == 1 else None
+    if turn is None or turn.lineno != turn.end_lineno or facts.loops.hot(turn) is not None:
+        return None
+    if isinstance(turn, ast.AugAssign) and any(isinstance(n, ast.Name) and n.id == name for n in walk(turn.value)):
+        return None
+    block, reads_of = _block(facts, turn), list(facts.scopes.reads(name, scope))
+    if any(set(block).isdisjoint(facts.scopes.ancestors(r)) for r in reads_of):
+        return None  # read elsewhere it may be either
+    above = set(block[: block.index(turn)])
+    loops = [next((u for u in facts.scopes.ancestors(a) if u in above), None) for a in adds]
+    begins = [s for s in starts if s in above and all(u is not None and s.lineno < u.lineno for u in loops)]
+    first = max((s.lineno for s in begins), default=0)  # what is read above it is that of an earlier round
+    return turn if begins and all(r.lineno > first for r in reads_of) else None
+
+
+def _block(facts: Facts, s: ast.stmt) -> list[ast.stmt]:
+    up = facts.scopes.parents[s]
+    return next(b for f in BLOCKS if isinstance(b := getattr(up, f, None), list) and s in b)
+
+
+def _below(facts: Facts, s: ast.stmt) -> set[ast.AST]:
+    """The statements below one in its block."""
+    block = _block(facts, s)
+    return {*block[block.index(s) + 1 :]}
 
 
 def _same_length(holder: ast.AST | None, target: ast.Tuple) -> bool:

@@ -1,5 +1,7 @@
 """T8: totals that stay tensors are the same numbers where they are read."""
 
+import textwrap
+
 import pytest
 import torch
 from helpers import check, check_unchanged, migrated
@@ -131,3 +133,38 @@ def test_the_sums_are_the_same_bit_for_bit():
         optimizer = torch.optim.SGD(model.parameters(), 0.1)
         seen.append(space["run"](model, optimizer, batches, torch.nn.CrossEntropyLoss()))
     assert seen[0] == seen[1] and [type(v) for v in seen[0]] == [type(v) for v in seen[1]]
+
+
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        ("total /= len(x) * 2", "total = float(total) / (len(x) * 2)"),
+        ("total = total / len(x)", "total = float(total) / len(x)"),
+        ("total *= 100.0", "total = float(total) * 100.0"),
+        ("n = 2; total -= n", "n = 2; total = float(total) - n"),
+    ],
+)
+def test_a_sum_that_becomes_another_number_below_its_loop(line, new):
+    after = "if x:\n    print({})\n{}  # mean\nprint(total, f'{{total!r}}')"
+    before = loop("total += loss.item()", after.format("total", line))
+    check(before, loop("total += loss.detach().double()", after.format("float(total)", new)), select="PTM301")
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "total /= len(x)\ntotal *= 100",
+        "if x:\n    total /= len(x)\nprint(total)",
+        "total /= total + 1",
+        "total /= (len(x) +\n    1)",
+    ],
+)
+def test_a_sum_that_may_be_either_number_is_left(after):
+    check_unchanged(loop("total += loss.item()", after), ["PTM301"], select="PTM301")
+
+
+def test_a_count_that_is_a_share_below_is_read_as_one_elsewhere():
+    inside = "total += (out == y).sum().item()"
+    body = textwrap.indent(loop(inside, "total = 100 * total / len(x)", "total = 0").removeprefix(HEAD), "    ")
+    check_unchanged(HEAD + f"for epoch in range(3):\n{body}print(total)\n", ["PTM301"], select="PTM301")
+    check_unchanged(HEAD + f"for epoch in range(3):\n    if epoch: print(total)\n{body}", ["PTM301"], select="PTM301")

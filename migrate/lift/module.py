@@ -7,7 +7,7 @@ and names that live longer than one method become attributes.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..facts.nodes import walk
@@ -118,10 +118,23 @@ class ModuleBuilder(Rewriter):
             if f is not None and f not in removed:
                 continue  # it stands in the script too, where it stays told of
             self._say(call, f"`{self.facts.short(call)}` goes where the Module is: `{OWN}`", PLACED)
+        for call in self._made_with_own_device(removed):
+            self._say(call, f"`{self.facts.short(call)}` goes where the Module is: `{OWN}`", PLACED)
         for call in self.configured.unmoved:
             self._say(call, f"`{self.facts.short(call)}` goes where the Module is, and with it", PLACED)
         for s in self.own_device.dropped:
             self._say(s, f"`{self.facts.short(s)}` removed: nothing reads it any more", UNREAD)
+
+    def _made_with_own_device(self, removed: list[ast.FunctionDef]) -> Iterator[ast.Call]:
+        """Tensors made before the loader is there, with a device that a method reads as its Module's."""
+        for chunk in self.chunks:
+            f = chunk.passing.function if chunk.passing is not None else None
+            if chunk.hook != "train_dataloader" or (f is not None and f not in removed):
+                continue
+            for call in (n for s in chunk.statements for n in walk(s) if isinstance(n, ast.Call)):
+                where = [k.value for k in call.keywords if k.arg == "device" and isinstance(k.value, ast.Name)]
+                if any(self.configured.reads.get(n.id) == OWN for n in where):  # type: ignore[attr-defined]
+                    yield call
 
     def _warn(self, node: ast.AST, message: str) -> None:
         line, column, _, _ = self.facts.text.key(node)

@@ -363,3 +363,32 @@ def test_what_a_step_makes_otherwise_stays(made, used):
 
 def test_a_script_without_devices_runs_the_same():
     assert "device=self.device" in check_same(PLAIN.format(made="z = torch.randn(x.size(0), 3)", used="z"), "module")
+
+
+def test_what_is_made_before_the_loader_is_told_where_it_goes_and_no_more():
+    text = """import torch
+import torch.nn.functional as F
+from torch import nn
+
+def train(loader, model, optimizer, device):
+    total = torch.zeros(1, device=device)
+    loader = progress(loader)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.detach()
+    return total
+
+def main(loader):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = nn.Linear(4, 2).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        print(train(loader, model, optimizer, device))
+"""
+    result = migrate_text(text)
+    assert "torch.zeros(1, device=self.device)" in result.text[result.text.index("def train_dataloader") :]
+    assert [(e.code, e.line) for e in result.edits if e.code == "PTM104"] == [("PTM104", 6)]
+    assert not [n for n in result.attention if n.code == "PTM104"]

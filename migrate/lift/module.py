@@ -133,7 +133,7 @@ class ModuleBuilder(Rewriter):
                 continue
             for call in (n for s in chunk.statements for n in walk(s) if isinstance(n, ast.Call)):
                 where = [k.value for k in call.keywords if k.arg == "device" and isinstance(k.value, ast.Name)]
-                if any(self.configured.reads.get(n.id) == OWN for n in where):  # type: ignore[attr-defined]
+                if any(self.configured.reads.get(n.id) == OWN for n in where):
                     yield call
 
     def _warn(self, node: ast.AST, message: str) -> None:

@@ -42,8 +42,10 @@ def argument(call: ast.Call, f: Function, name: str, bound: bool = False) -> ast
     return next((k.value for k in call.keywords if k.arg == name), None)
 
 
-def is_static(f: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in f.decorator_list)
+def is_static(f: Function) -> bool:
+    return not isinstance(f, ast.Lambda) and any(
+        isinstance(d, ast.Name) and d.id == "staticmethod" for d in f.decorator_list
+    )
 
 
 def argument_at(call: ast.Call, name: str, place: int) -> ast.expr | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .arguments import default_of, is_false, is_none, is_separate, is_static
+from .batch_functions import held, target_of
 from .batch_operations import (
     ADDED_PRODUCTS,
     ALWAYS_MIXES,
@@ -37,7 +38,7 @@ from .batch_operations import (
 )
 from .batch_values import PLAIN, REDUCED, Value
 from .batch_views import contracted, moved_by, numbers, one_each
-from .classes import WEIGHTED, Function
+from .classes import Function
 
 if TYPE_CHECKING:
     from .mixing import Run
@@ -118,15 +119,18 @@ class BatchCall:
 
     def _other(self, of_batch: Value) -> Value:
         func, mixing = self.call.func, self.run.mixing
-        target = self._function()
+        target = target_of(self.run, self.call) if of_batch.kind != "plain" else None
         if target is not None:
-            f, holder = target
+            f, holder = target.f, target.holder
             names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
             names = names[1:] if holder is not None and not is_static(f) else names
+            names = names[len(target.first) :]
             given = {**dict(zip(names, self.args, strict=False)), **{k: v for k, v in self.keywords.items() if k}}
+            if f.args.vararg is not None:
+                given[f.args.vararg.arg] = self.run.held(self.args[len(names) :])
             if holder is None and self.facts.scopes.scope_of(f) is not self.facts.scopes.module:
                 given = {**self.run.env, **given}  # a function in a function reads what that has
-            inside = mixing.flow(f, given, holder, self._constants(f, names))
+            inside = mixing.flow(f, given, holder, self._constants(f, names) | target.keywords)
             networks = mixing.networks
             if networks is not None and holder is not None and networks.has_series(holder):
                 inside.mixes[:] = filter(networks.is_of_pairs, inside.mixes)
@@ -138,12 +142,12 @@ class BatchCall:
                 self.run.flow.within[self.call] = inside.within.get(found.bent, found.bent)
                 found = replace(found, bent=self.call)
             return found
-        made = mixing.made.get(func.attr) if isinstance(func, ast.Attribute) and self._of_self(func) else None
-        if made is not None:
+        made = held(self.run, func)
+        if isinstance(made, ast.Call):
             return self._made_module(made, of_batch)
         return self._by_name(self.full or self.last, of_batch)
 
-    def _constants(self, f: Function, names: list[str]) -> dict[str, ast.expr]:
+    def _constants(self, f: Function | ast.Lambda, names: list[str]) -> dict[str, ast.expr]:
         """The parameters of a function that are given a number or a text here, or by default."""
         given = dict(zip(names, self.call.args, strict=False)) | {k.arg: k.value for k in self.call.keywords if k.arg}
         found = {n: given.get(n, default_of(f, n)) for n in (*names, *(a.arg for a in f.args.kwonlyargs))}
@@ -174,39 +178,6 @@ class BatchCall:
             self._by_place([*self.args, *self.keywords.values()])
             return REDUCED
         return replace(of_batch, holds=False, rank=0, apart=False, own="", loose=True)
-
-    def _function(self) -> tuple[Function, ast.ClassDef | None] | None:
-        """The function or method of this file that is called; `self(x)` is forward."""
-        func, holder, networks = self.call.func, self.run.holder, self.run.mixing.networks
-        network = networks.called(func) if networks is not None else None
-        if network is not None:
-            return self.facts.classes.methods(network)["forward"], network
-        if isinstance(func, ast.Name):
-            if func.id == "self" and holder is not None:
-                f = self.facts.classes.methods(holder).get("forward")
-                return (f, holder) if f is not None else None
-            scope = self.facts.scopes.scope_of(func).lookup(func.id)
-            made = scope.stores.get(func.id, []) if scope is not None else []
-            if len(made) == 1 and isinstance(made[0], ast.FunctionDef):
-                return made[0], None
-            values = self.facts.devices.assigned(func.id, scope) if scope is not None else None
-            return self._loss_of_file(values[0]) if values and len(values) == 1 else None
-        if isinstance(func, ast.Attribute) and self._of_self(func) and holder is not None:
-            f = self.facts.classes.methods(holder).get(func.attr)
-            return (f, holder) if f is not None else self._loss_of_file(self.run.mixing.made.get(func.attr))
-        return self._loss_of_file(func) if isinstance(func, ast.Call) else None
-
-    def _loss_of_file(self, made: ast.expr | None) -> tuple[Function, ast.ClassDef] | None:
-        """`criterion = Pairs()`: the forward of a class that has no layers and is given values per sample."""
-        given = any(v.kind == "batch" for v in (*self.args, *self.keywords.values()))
-        if not (given and isinstance(made, ast.Call) and isinstance(made.func, ast.Name)):
-            return None
-        own = [c for c in self.facts.classes.modules if c.name == made.func.id]
-        f = self.facts.classes.methods(own[0]).get("forward") if len(own) == 1 else None
-        return (f, own[0]) if f is not None and not self._has_layers(own[0]) else None
-
-    def _has_layers(self, c: ast.ClassDef) -> bool:
-        return any(WEIGHTED.match(kind) or kind == "Parameter" for kind in self.facts.classes.layers(c).values())
 
     # -- torch's own operations --------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ class Mixing:
 
     def flow(
         self,
-        f: Function,
+        f: Function | ast.Lambda,
         given: dict[str, Value],
         holder: ast.ClassDef | None,
         constants: dict[str, ast.expr] | None = None,
@@ -49,10 +49,11 @@ class Mixing:
             return flow
         self._running.add(f)
         try:
+            body: list[ast.stmt] = [ast.Return(f.body)] if isinstance(f, ast.Lambda) else f.body
             if f not in self._shapes:
-                self._shapes[f] = Shapes(f.body, self.facts.names.resolve)
+                self._shapes[f] = Shapes(body, self.facts.names.resolve)
             run = Run(self, flow, holder, dict(given), constants, self._shapes[f])
-            for s in f.body:
+            for s in body:
                 run.statement(s)
                 flow.after[s] = dict(run.env)
         finally:
@@ -65,12 +66,12 @@ class Mixing:
         return Run(self, flow, None, dict(known)).value(e), bool(flow.mixes)
 
     @cached_property
-    def made(self) -> dict[str, ast.Call]:
-        """The call that makes what `self.name` holds."""
-        found: dict[str, ast.Call] = {}
+    def made(self) -> dict[str, ast.expr]:
+        """The call that makes what `self.name` holds, or the function that it is."""
+        found: dict[str, ast.expr] = {}
         for s in self.facts.walk(ast.Assign):
             for t in s.targets:
-                if isinstance(t, ast.Attribute) and isinstance(s.value, ast.Call):
+                if isinstance(t, ast.Attribute) and isinstance(s.value, ast.Call | ast.Name | ast.Lambda):
                     found[t.attr] = s.value
         return found
 

@@ -6,6 +6,23 @@ from cut_steps import HEAD, losses, net, step
 from helpers import check_unchanged, migrated
 
 OWN = """\
+def nce(a, b, t=1.0):
+    return F.cross_entropy(a @ b.t() / t, torch.arange(len(a)))
+
+
+def summed(z, *others):
+    return sum((z @ o.t()).exp().mean() for o in others)
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.t = nn.Parameter(torch.ones([]))
+
+    def forward(self, z):
+        return (z @ z.t() * self.t).exp().mean()
+
+
 class Pairs(nn.Module):
     def forward(self, z):
         return torch.pdist(z).exp().mean()
@@ -30,6 +47,13 @@ MIXED = {
     + "labels = torch.arange(n).to(x.device)\n"
     + "return F.cross_entropy(a @ b.mT / 0.5, labels)",
     "the exponential of a contraction": "z = self(x)\nreturn torch.exp(torch.einsum('bd,bd->', z, z) / 100)",
+    "a function that an attribute holds": "return self.nce(self(views[0]), self(views[1]))",
+    "a function with some of its arguments": "return self.warm(self(views[0]), self(views[1]))",
+    "a lambda": "near = lambda a, b: a @ b.t()\nreturn near(self(x), self(x)).exp().mean()",
+    "any number of arguments": "return summed(self(x), self(views[0]), self(views[1]))",
+    "a module of torch by a name": "cos = nn.CosineSimilarity(dim=-1)\nz = self(x)\n"
+    + "return cos(z.unsqueeze(1), z.unsqueeze(0)).exp().mean()",
+    "a loss with a parameter": "z = self(x)\nreturn self.scaled(z)",
     "two tuples of a batch": "z = F.normalize(self(torch.cat([views[0], views[1]])), dim=1)\n"
     + "return (z @ z.t()).logsumexp(1).mean()",
     "a prediction that is an object": "out = self(x)\nout = SimpleNamespace(logits=out)\n"
@@ -71,11 +95,16 @@ SAME = {
     "attention by its last two": "q = self(views[0])[:, None]\nk = self(views[1])[:, None]\n"
     + "a = (q @ k.mT).softmax(-1)\n"
     + "return F.cross_entropy((a @ k)[:, 0], y)",
+    "a function of each sample that an attribute holds": "return self.far(self(views[0]), self(views[1])).mean()",
     "by keywords": "z = self(x).unsqueeze(dim=1)\n"
     + "return F.cross_entropy(z.transpose(dim0=1, dim1=2).squeeze(dim=2), y)",
 }  # fmt: skip
 ATTRIBUTES = """\
         self.pairs = Pairs()
+        self.nce = nce
+        self.warm = partial(nce, t=0.5)
+        self.far = lambda a, b: (a - b).norm(dim=1)
+        self.scaled = Scaled()
         self.points = lambda x: x.view(len(x), 3, 2)
         self.images = lambda x: x
         self.register_buffer("table", torch.linspace(0, 1, 5))
@@ -84,7 +113,7 @@ ATTRIBUTES = """\
 
 
 def made(body: str) -> str:
-    imports = "import torch\nfrom types import SimpleNamespace\n"
+    imports = "import torch\nfrom functools import partial\nfrom types import SimpleNamespace\n"
     head = HEAD.replace("import torch\n", imports, 1).replace("\n    def forward", ATTRIBUTES + "\n    def forward")
     return head.replace("class Net", OWN + "class Net") + step("x, y, t, views = batch\n" + body)
 

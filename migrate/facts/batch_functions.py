@@ -1,0 +1,75 @@
+"""The function or method of the file that a call in a step runs: by its name, by what a name or `self.name` holds."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .classes import WEIGHTED, Function
+
+if TYPE_CHECKING:
+    from .mixing import Run
+
+
+@dataclass
+class Target:
+    """`holder`: the class of a method; `first` and `keywords`: what functools.partial gives beforehand."""
+
+    f: Function | ast.Lambda
+    holder: ast.ClassDef | None = None
+    first: list[ast.expr] = field(default_factory=list)
+    keywords: dict[str, ast.expr] = field(default_factory=dict)
+
+
+def target_of(run: Run, call: ast.Call) -> Target | None:
+    """What a call runs, where the file shows it; `self(x)` is forward."""
+    func, holder, networks = call.func, run.holder, run.mixing.networks
+    network = networks.called(func) if networks is not None else None
+    if network is not None:
+        return Target(run.facts.classes.methods(network)["forward"], network)
+    name = "forward" if isinstance(func, ast.Name) and func.id == "self" else getattr(func, "attr", "")
+    if holder is not None and (is_own(func) or name == "forward"):
+        f = run.facts.classes.methods(holder).get(name)
+        if f is not None or name == "forward":
+            return Target(f, holder) if f is not None else None
+    return _resolved(run, held(run, func) or func)
+
+
+def held(run: Run, func: ast.expr) -> ast.expr | None:
+    """The expression that a local name, or `self.name`, was given."""
+    if isinstance(func, ast.Name):
+        scope = run.facts.scopes.scope_of(func).lookup(func.id)
+        values = run.facts.devices.assigned(func.id, scope) if scope is not None else None
+        return values[0] if values and len(values) == 1 else None
+    if is_own(func):
+        return run.mixing.made.get(func.attr)  # type: ignore[attr-defined]
+    return func if isinstance(func, ast.Call) else None
+
+
+def is_own(func: ast.expr) -> bool:
+    return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
+
+
+def _resolved(run: Run, e: ast.expr) -> Target | None:
+    if isinstance(e, ast.Lambda):
+        return Target(e)
+    if isinstance(e, ast.Name):
+        scope = run.facts.scopes.scope_of(e).lookup(e.id)
+        made = scope.stores.get(e.id, []) if scope is not None else []
+        return Target(made[0]) if len(made) == 1 and isinstance(made[0], ast.FunctionDef) else None
+    if isinstance(e, ast.Call) and run.facts.names.resolve(e.func) == "functools.partial" and e.args:
+        inner = _resolved(run, e.args[0])
+        known = {k.arg: k.value for k in e.keywords if k.arg}
+        return Target(inner.f, inner.holder, e.args[1:], known) if inner is not None else None
+    return _loss_of_file(run, e)
+
+
+def _loss_of_file(run: Run, made: ast.expr) -> Target | None:
+    """`criterion = Pairs()`: the forward of a class that has no layers."""
+    if not (isinstance(made, ast.Call) and isinstance(made.func, ast.Name)):
+        return None
+    own = [c for c in run.facts.classes.modules if c.name == made.func.id]
+    f = run.facts.classes.methods(own[0]).get("forward") if len(own) == 1 else None
+    layers = run.facts.classes.layers(own[0]).values() if f is not None else ()
+    return Target(f, own[0]) if f is not None and not any(WEIGHTED.match(kind) for kind in layers) else None

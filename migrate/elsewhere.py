@@ -17,7 +17,8 @@ from .facts.world import PEERS, PLAIN, World
 from .sources import Imports
 
 # a short function that moves what it is given first, and gives it back: `def to_gpu(x):`
-MOVER = re.compile(r"^def \w+\(\w+[^\n]*:[^\n]*\n?(?:[ \t]+[^\n]*\n){0,6}?[^\n]*\.(?:cuda|to)\(", re.MULTILINE)
+# each part has one way to match a line: with more, the deep margins of a real file took hours
+MOVER = re.compile(r"^def \w+\(\w+[^\n:]*:[^\n]*\n?(?:[ \t][^\n]*\n){0,6}?[^\n]*\.(?:cuda|to)\(", re.MULTILINE)
 
 
 @dataclass(frozen=True)

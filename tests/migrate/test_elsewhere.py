@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+from ptmigrate.migrate.elsewhere import MOVER
 from ptmigrate.migrate.migrate import Options
 from ptmigrate.migrate.project import collect, migrate_all
 
@@ -135,3 +136,9 @@ def test_a_question_for_the_one_process_by_another_name_is_known_in_other_files(
     )
     main = next(r for r in migrate_all(collect([tmp_path / "main.py"]), Options()) if r.path.name == "main.py")
     assert "if c.is_chief:\n    torch.save(net.state_dict(), 'net.pt')\n" in main.result.text
+
+
+def test_functions_that_move_what_they_get_are_looked_for_in_no_time():
+    """Each margin was tried at each of its widths: a folder with such a file was never done."""
+    deep = "def place(x, y):\n" + (" " * 60 + "y[0],\n") * 12
+    assert MOVER.search(deep * 50) is None and MOVER.search(deep * 50 + "def to_gpu(x):\n    return x.cuda()\n")

@@ -10,6 +10,7 @@ from .arguments import default_of, is_false, is_none, is_separate, is_static
 from .batch_functions import held, target_of
 from .batch_operations import (
     ADDED_PRODUCTS,
+    ALONG,
     ALWAYS_MIXES,
     BENDS,
     BY_INDEX,
@@ -214,7 +215,8 @@ class BatchCall:
         if name in TRIANGLES and not of.holds:
             return self._triangle(of)
         if name in PICKS:
-            return replace(of, picked=True)
+            other = name in ALONG and self._dims(offset) not in (None, [of.dim])
+            return of if other else replace(of, picked=True)
         if name == "cosine_similarity":
             for other in others:
                 of = self.run.combine(self.call, of, other)

@@ -42,6 +42,7 @@ PICKS = {
     "masked_select", "nonzero", "unique", "unique_consecutive", "compress", "index_select", "pack_padded_sequence",
     "argwhere", "flatnonzero", "take", "narrow",
 }  # fmt: skip
+ALONG = {"index_select", "narrow"}  # of these along the dimension that is named
 # along a dimension, by an index: of the samples themselves these take or add others' values
 BY_INDEX = {"gather", "index_add", "index_copy", "index_reduce", "scatter_add", "scatter_reduce"}
 # of matrices, each on its own: of the samples together where they are the rows of one

@@ -44,6 +44,7 @@ class Change:
     gone: tuple[ast.AST, ...] = ()  # the parts of the node that are no longer evaluated afterwards
     insertion: Insertion | None = None
     told: bool = True  # False for a part of a change that is told of as a whole
+    reads: tuple[ast.AST, ...] = ()  # of what goes, what is read again in the new text
     head: bool = False  # whether `rewrite` looks at nothing below the head of a compound statement
 
 

@@ -218,8 +218,10 @@ class PlainBranches(Codemod):
         return isinstance(node, ast.Name | ast.Attribute) and isinstance(up, ast.keyword) and up.arg == "shuffle"
 
     def _condition(self, facts: Facts, node: ast.expr, tests: bool) -> Iterator[Change]:
-        up = facts.scopes.parents.get(node)
-        if isinstance(up, ast.keyword) and up.arg == "shuffle" and self._names_sampler(facts, node, up):
+        up = outer = facts.scopes.parents.get(node)
+        while isinstance(outer, CONDITIONS):  # shuffle=train and sampler is None
+            outer = facts.scopes.parents.get(outer)
+        if isinstance(outer, ast.keyword) and outer.arg == "shuffle" and self._names_sampler(facts, node, outer):
             return
         sent = sent_to_all(facts, up) if isinstance(up, ast.If) and tests else None
         once = isinstance(up, ast.If) and tests and done_once(facts, up) and there_for_all(facts, up, self._is_zero)

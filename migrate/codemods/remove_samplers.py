@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..facts.arguments import argument_at
 from ..facts.effects import only_asks
@@ -24,6 +25,7 @@ from .restored_shuffle import (
     by_other_than_processes,
     by_training,
     is_always_there,
+    read_again,
     restored,
     said_by,
 )
@@ -60,7 +62,7 @@ class RemoveSamplers(Codemod):
             use = use_of(facts, call)
             handled.update(use.made)
             why = why_not(facts, use) if not use.other else ""
-            changes = list(self._changes(facts, use)) if not (use.other or why) else []
+            changes = self._with_reads(facts, use) if not (use.other or why) else []
             self.any_gone = self.any_gone or bool(changes)
             if changes:
                 for display, key in use.entries:
@@ -81,6 +83,11 @@ class RemoveSamplers(Codemod):
         yield from class_changes(self, facts, handed)
         for node, says in handed:
             self._tell(facts, node, f"{says}, {WHY}")
+
+    def _with_reads(self, facts: Facts, use: Use) -> list[Change]:
+        changes = list(self._changes(facts, use))
+        reads = read_again(facts, use, changes) if use.restored else ()
+        return [replace(c, reads=reads) for c in changes]
 
     def _of_dicts(self, facts: Facts, entries: dict[ast.Dict, list[str]]) -> Iterator[Change]:
         """What is left of dictionaries of samplers."""
@@ -114,7 +121,7 @@ class RemoveSamplers(Codemod):
             elif isinstance(target, ast.Attribute):
                 uses_of_attribute(facts, target, use)
             if use.handed and not use.other and not use.made and all(is_none(a) for a in use.alternatives):
-                yield from self._changes(facts, use)
+                yield from self._with_reads(facts, use)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
@@ -225,6 +232,7 @@ class RemoveSamplers(Codemod):
             says = f"`{facts.short(whole.elts[place])}` removed: {WHY}"
             edit, element = self.edit(facts, whole.elts[place], says), whole.elts[place]
             yield Change(facts.scopes.parents[whole], edit, DropElement(place), (element,))
+        use.restored += [text for text in (shuffle, *said) if text]
         yield from without(self, facts, [*use.statements, *told_off(facts, use)], shuffle or next(iter(said), None))
 
     def _handed(
@@ -241,6 +249,7 @@ class RemoveSamplers(Codemod):
         elif isinstance(holder, ast.Dict):
             given = next((v for k, v in zip(holder.keys, holder.values, strict=True) if is_text(k, "shuffle")), None)
         new, taken = restored(facts, use, [holder], given, shuffle, gone_tests)
+        use.restored += [new] if new else []
         gone: tuple[ast.AST, ...] = (read, given) if taken and given is not None else (read,)
         says = f"sampler removed{f', shuffle={new} restored' if new and (given is None or gone[1:]) else ''}: {WHY}"
         if new == "True":

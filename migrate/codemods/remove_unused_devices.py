@@ -32,13 +32,10 @@ class RemoveUnusedDevices(Codemod):
     def plan(self, facts: Facts, done: Iterable[Change] = ()) -> Iterator[Change]:
         """What is left without a reader once the changes already planned are made."""
         self.left: list[Note] = []
-        gone: set[ast.AST] = set()
-        touched = False
-        for change in done:
-            for part in change.gone:
-                gone.update(walk(part))
-                touched = True
-        if not touched:
+        done = list(done)
+        again = {n for change in done for n in change.reads}
+        gone = {n for change in done for part in change.gone for n in walk(part)} - again
+        if not gone:
             return
         found = True
         while found:
@@ -52,7 +49,7 @@ class RemoveUnusedDevices(Codemod):
                 *self._branches(facts, gone),
             ]:
                 for part in change.gone:
-                    gone.update(walk(part))
+                    gone.update(n for n in walk(part) if n not in again)
                 found = True
                 yield change
         self.left += self._read_still(facts, gone)

@@ -10,6 +10,7 @@ from ..facts.arguments import argument_at
 from ..facts.nodes import walk
 from ..facts.operands import negated
 from ..facts.script import Facts
+from .base import Change
 from .sampler_uses import Use
 
 EVALUATES = re.compile(
@@ -68,6 +69,16 @@ def restored(
     if isinstance(given, ast.Constant) and said is not None and not for_evaluation:
         return new, True
     return (facts.text.get(given), False) if said is None or for_evaluation else (new, False)
+
+
+def read_again(facts: Facts, use: Use, changes: Sequence[Change]) -> tuple[ast.AST, ...]:
+    """The names in what goes that the restored `shuffle=` reads: a parameter of the function, an option."""
+    texts = {ast.unparse(n) for said in use.restored for n in walk(ast.parse(said, mode="eval"))}
+    choosers = [chooser_of(facts, call)[0] for call in use.made]
+    parts = [c.test for c in choosers if isinstance(c, ast.If | ast.IfExp)]
+    parts += [part for change in changes for part in change.gone]  # type: ignore[misc]
+    named = (n for part in parts for n in walk(part) if isinstance(n, ast.Name | ast.Attribute))
+    return tuple(n for n in named if ast.unparse(n) in texts)
 
 
 def is_always_there(facts: Facts, use: Use) -> bool:

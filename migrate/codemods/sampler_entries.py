@@ -32,6 +32,7 @@ def entry_changes(
     asked = next((t for t in beside if isinstance(t, ast.Assign) and not isinstance(t.value, ast.Constant)), None)
     if asked is not None:  # options["shuffle"] = sampler is None
         new, taken = restored(facts, use, [s, *loaders], asked.value, shuffle, gone_tests)
+        use.restored += [new] if new else []
         if taken and new:
             says = f"`{facts.short(asked)}`: shuffle={new} restored: {WHY}"
             yield Change(asked.value, codemod.edit(facts, asked, says), source(new), (asked.value,))

@@ -29,6 +29,7 @@ class Use:
     given: list[ast.expr] = field(default_factory=list)  # to functions of the file
     inside: list[ast.expr] = field(default_factory=list)  # read in those
     entries: list[tuple[ast.Dict, str]] = field(default_factory=list)  # of a dictionary of samplers
+    restored: list[str] = field(default_factory=list)  # what `shuffle=` says in its place
     returned: list[Place] = field(default_factory=list)  # beside others, and unpacked where that is called
     other: list[ast.expr] = field(default_factory=list)
 

@@ -2,7 +2,7 @@
 """T4 over several files: a sampler that another file takes stays, and its epochs with it."""
 
 import pytest
-from ptmigrate.migrate.migrate import Options
+from ptmigrate.migrate.migrate import Options, migrate_text
 from ptmigrate.migrate.project import collect, migrate_all
 
 DATA = (
@@ -55,3 +55,22 @@ def test_a_sampler_that_another_file_takes_stays(tmp_path, data, taken, epochs, 
 def test_one_that_goes_has_no_epochs_anywhere(tmp_path, data):
     texts = migrated(tmp_path, data, "from data import t", "t.sampler.set_epoch(epoch)", "t")
     assert "DistributedSampler(" not in texts["data.py"] and "set_epoch" not in texts["main.py"]
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        ("shuffle and sampler is None", "shuffle"),
+        ("sampler is None and shuffle", "shuffle"),
+        ("sampler is None", "True"),
+        ("not sampler", "True"),
+    ],
+)
+def test_the_choice_of_a_launched_script_leaves_what_the_plain_one_says(given, left):
+    text = (
+        "import os\nimport torch\nimport torch.distributed as dist\nfrom torch.utils.data import DataLoader, DistributedSampler\n"
+        "RANK = int(os.getenv('RANK', -1))\nif RANK != -1:\n    dist.init_process_group('gloo')\n\n"
+        "def create(d, rank=-1, shuffle=False):\n    sampler = None if rank == -1 else DistributedSampler(d, shuffle=shuffle)\n"
+        f"    return DataLoader(d, 4, shuffle={given}, sampler=sampler)\n\ncreate(d, rank=RANK, shuffle=True)\n"
+    )
+    assert f"return DataLoader(d, 4, shuffle={left})\n" in migrate_text(text).text

@@ -138,3 +138,27 @@ def test_the_phase_of_a_loop(over):
 def test_names_of_evaluation(name, evaluates):
     text = migrated(f"{HEAD}a = DataLoader({name}, sampler=DistributedSampler({name}))\n", CODE).text
     assert ("shuffle=True" not in text) is evaluates
+
+
+MADE = "def create(d, {}):\n    {}\n    return DataLoader(d, 4, {}sampler=s)\n\nd = torch.arange(8)\na, b = create(d, {}), create(d, {})\n"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "sampler", "beside", "one", "other"),
+    [
+        ("shuffle=False", "s = DistributedSampler(d, n, r, shuffle=shuffle)", "", "shuffle=True", "shuffle=False"),
+        ("shuffle", "s = DistributedSampler(d, n, r, shuffle)", "", "True", "False"),
+        ("shuffle, many=False", "s = DistributedSampler(d, n, r, shuffle) if many else None", "shuffle=shuffle and s is None, ", "True", "False"),
+        ("train", "s = DistributedSampler(d, n, r) if train else None", "", "True", "False"),
+        ("train", "s = None\n    if train:\n        s = DistributedSampler(d, n, r)", "", "True", "False"),
+        ("o", "s = DistributedSampler(d, n, r, shuffle=o.shuffle)", "", "types.SimpleNamespace(shuffle=True)", "types.SimpleNamespace(shuffle=False)"),
+        ("o", "way = bool(o)\n    s = DistributedSampler(d, n, r, shuffle=way)", "", "1", "0"),
+    ],
+)  # fmt: skip
+def test_what_the_restored_shuffle_reads_stays(parameter, sampler, beside, one, other):
+    """A parameter or a name that only the sampler read is read by its loader now."""
+    text = migrated(HEAD + "import types\nn, r = 1, 0\n" + MADE.format(parameter, sampler, beside, one, other)).text
+    names: dict = {}
+    exec(compile(text, "script", "exec"), names)
+    assert "DistributedSampler(" not in text
+    assert [type(names[k].sampler).__name__ for k in "ab"] == ["RandomSampler", "SequentialSampler"]

@@ -235,7 +235,8 @@ def _talks_otherwise(facts: Facts, original: Facts) -> Note | None:
 
 
 def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Result:
-    changes = list(InlineMovers().plan(facts)) if options.wants(InlineMovers.code) else []
+    wanted = options.wants(InlineMovers.code) and not kept
+    changes = list(InlineMovers().plan(facts)) if wanted else []
     if changes:
         moved = facts.after(apply(facts, changes))
         result = _by_plan(moved, options, is_script, kept)

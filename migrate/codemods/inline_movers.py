@@ -24,6 +24,7 @@ from .remove_device_calls import Mover
 
 HERE = ast.Constant("cpu")  # where a tensor is that was made without a device
 LONGEST = 6  # statements of such a function: each of its branches is followed
+ANYWHERE = {"torch", "os"}  # names that are the same in all files that import them
 TENSORS = {"torch.Tensor", VARIABLE, "torch.autograd.variable.Variable"}
 
 
@@ -59,26 +60,48 @@ class InlineMovers(Codemod):
         """`to_gpu(torch.zeros(3))` of another file, which lets go of what it moves as this one does."""
         for call in facts.walk(ast.Call):
             full = facts.names.resolve(call.func) or ""
-            where = facts.movers_elsewhere.get(full.rpartition(".")[2])
-            alone = where is not None and len(call.args) == 1 and not call.keywords
-            if alone and not full.startswith("torch.") and _gives_made(facts, None, call) and _has_torch(facts, call):
+            said = facts.movers_elsewhere.get(full.rpartition(".")[2])
+            if said is None or full.startswith("torch.") or not _gives_made(facts, None, call):
+                continue
+            where = _said_here(facts, ast.parse(said, mode="eval").body, call)
+            if where is not None:
                 says = f"`{facts.short(call)}` is moved where it is made, for its place to be seen"
-                yield Change(call, self.edit(facts, call, says), _moved_to(str(where)))
+                yield Change(call, self.edit(facts, call, says), _moved_to(where))
 
 
 def movers_of(facts: Facts) -> dict[str, str]:
-    """The functions of a file that only move what they are given, and where to, as any other file would say it."""
+    """The functions of a file that only move what they are given: `lambda x, gpu: 'cuda' if gpu else 'cpu'`."""
     found = {}
     for f in (s for s in facts.tree.body if isinstance(s, ast.FunctionDef)):
         place = _place(facts, f)
-        if place is None:
+        if place is None or not all(isinstance(d, ast.Constant) for d in f.args.defaults):
             continue
-        names = {n.id for n in walk(place) if isinstance(n, ast.Name)} - set(facts.scopes.by_node[f].params)
-        given = {name: facts.devices.assigned(name, facts.scopes.module) or [] for name in names - {"torch"}}
+        own = set(facts.scopes.by_node[f].params)
+        names = {n.id for n in walk(place) if isinstance(n, ast.Name)} - own - ANYWHERE
+        given = {name: facts.devices.assigned(name, facts.scopes.module) or [] for name in names}
         place = _Given({n: v[0] for n, v in given.items() if len(v) == 1}).visit(copy.deepcopy(place))
-        if all(n.id == "torch" for n in ast.walk(place) if isinstance(n, ast.Name)):
-            found[f.name] = ast.unparse(place)
+        if all(n.id in own | ANYWHERE for n in ast.walk(place) if isinstance(n, ast.Name)):
+            found[f.name] = ast.unparse(ast.Lambda(f.args, place))
     return found
+
+
+def _said_here(facts: Facts, said: ast.expr, call: ast.Call) -> str | None:
+    """Where a function of another file brings what a call gives it; None where that is said in names of its own."""
+    if not isinstance(said, ast.Lambda):
+        return None
+    given: dict[str, ast.expr] = {}
+    for n in (n for n in ast.walk(said.body) if isinstance(n, ast.Name)):
+        if n.id in ANYWHERE:
+            home = facts.scopes.scope_of(call).lookup(n.id)
+            stores = home.stores[n.id] if home is facts.scopes.module else [said]
+            if not all(isinstance(s, ast.alias | ast.Import) for s in stores):
+                return None
+            continue
+        value = argument(call, said, n.id) or default_of(said, n.id)
+        if not isinstance(value, ast.Name | ast.Attribute | ast.Constant):
+            return None
+        given[n.id] = value
+    return ast.unparse(_Given(given).visit(said.body))
 
 
 def _place(facts: Facts, f: Mover) -> ast.expr | None:
@@ -163,12 +186,6 @@ def _either(test: ast.expr, one: ast.expr | None, other: ast.expr | None) -> ast
     if one is None or other is None:
         return None
     return one if ast.unparse(one) == ast.unparse(other) else ast.IfExp(test, one, other)
-
-
-def _has_torch(facts: Facts, call: ast.Call) -> bool:
-    """Whether `torch` is what it is called there, too."""
-    scope = facts.scopes.scope_of(call).lookup("torch")
-    return scope is facts.scopes.module and all(isinstance(s, ast.alias | ast.Import) for s in scope.stores["torch"])
 
 
 def _gives_made(facts: Facts, f: Mover | None, call: ast.Call) -> bool:

@@ -102,7 +102,9 @@ class Facts:
         self.elsewhere: dict[str, dict[Any, object]] = {}  # what other files' options and functions are in each world
         self.guarded_elsewhere: frozenset[str] = frozenset()  # functions that other files call on rank 0 alone
         self.askers_elsewhere: frozenset[str] = frozenset()  # other files' questions for the one process, by any name
-        self.movers_elsewhere: dict[str, str] = {}  # other files' functions that only move what they get: where to
+        self.movers_elsewhere: dict[
+            str, str
+        ] = {}  # other files' functions that only move, as lambdas that say where to
         self.buffers: set[tuple[ast.ClassDef, str]] = set()  # attributes of modules that the plan makes buffers
         self.buffered: set[ast.AST] = set()  # the nodes of what those are given
         self.unwrapped: dict[ast.AST, ast.expr] = {}  # wrappers and `.module`s that the plan takes off, and the model

@@ -121,14 +121,23 @@ def test_a_kept_loop_keeps_the_function():
     source = script(MOVERS["a choice"], "z = put(torch.zeros(2)); model(put(a)).backward()", "put(a)")
     result = migrate_text(source, Options(plan="loop"))
     assert result.plan == "loop" and "z = put(torch.zeros(2));" in result.text
+    module = (
+        "import torch\n"
+        + MOVERS["a statement"].replace("use_cuda", "True")
+        + "def f(a):\n    return put(a), put(torch.ones(2))\n"
+    )
+    assert "put(torch.ones(2))" in migrate_text(module, is_script=False, kept=True).text
 
 
 HELPERS = {
     "a choice": "def put(x):\n    return x.cuda() if torch.cuda.is_available() else x\n",
     "a device": "device = torch.device('cuda')\ndef put(x):\n    return x.to(device)\n",
+    "the environment": "import os\ndef put(x):\n    if os.environ['PLACE']:\n        return x.cuda()\n    return x\n",
+    "an argument": "def put(x, gpu=True):\n    return x.cuda() if gpu else x\n",
     "a flag": "use = torch.cuda.is_available()\ndef put(x):\n    if use:\n        x = x.cuda()\n    return x\n",
 }
 SCRIPT = """
+import os
 import torch
 from torch import nn
 import numpy

@@ -215,8 +215,8 @@ class BatchCall:
         if name in TRIANGLES and not of.holds:
             return self._triangle(of)
         if name in PICKS:
-            other = name in ALONG and self._dims(offset) not in (None, [of.dim])
-            return of if other else replace(of, picked=True)
+            along_another = name in ALONG and self._dims(offset) not in (None, [of.dim])
+            return of if along_another else replace(of, picked=True)
         if name == "cosine_similarity":
             for other in others:
                 of = self.run.combine(self.call, of, other)

@@ -148,11 +148,12 @@ def by_other_than_processes(facts: Facts, use: Use) -> bool:
 def by_phase(facts: Facts, holder: ast.AST) -> str | None:
     """The source of `shuffle=` in `{x: DataLoader(...) for x in ["train", "val"]}`: what evaluates keeps its order.
 
-    The same in `for x, d in (("train", a), ("val", b)):`, and in a function that is called with the phase.
+    The same in `for x, d in (("train", a), ("val", b)):`, in `for x, d in sets.items():`, and in a function that is
+    called with the phase.
     """
     for up in facts.scopes.ancestors(holder):
         for loop in getattr(up, "generators", [up] if isinstance(up, ast.For) else []):
-            columns = [(loop.target, getattr(loop.iter, "elts", ()))]
+            columns = [(loop.target, _gone_through(facts, loop.iter))]
             if isinstance(loop.target, ast.Tuple) and all(isinstance(row, ast.Tuple) for _, r in columns for row in r):
                 rows = [row.elts for row in columns[0][1]]
                 columns = list(zip(loop.target.elts, zip(*rows, strict=False), strict=False))
@@ -167,6 +168,25 @@ def by_phase(facts: Facts, holder: ast.AST) -> str | None:
                     return said or None
             break
     return "True"
+
+
+def _gone_through(facts: Facts, over: ast.expr, depth: int = 0) -> Sequence[ast.expr]:
+    """The elements of what a loop goes through: a list, a dictionary's keys or items; none where they are unknown."""
+    if isinstance(over, ast.List | ast.Tuple | ast.Set):
+        return over.elts
+    if isinstance(over, ast.Dict):
+        return [k for k in over.keys if k is not None] if all(over.keys) else ()
+    if isinstance(over, ast.DictComp) and len(over.generators) == 1:
+        named = ast.unparse(over.key) == ast.unparse(over.generators[0].target)
+        return _gone_through(facts, over.generators[0].iter, depth + 1) if named and depth < 4 else ()
+    if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and not over.args:
+        keys = _gone_through(facts, over.func.value, depth + 1) if over.func.attr in ("items", "keys") else ()
+        return [ast.Tuple([k, k], ast.Load()) for k in keys] if over.func.attr == "items" else keys
+    if isinstance(over, ast.Name) and depth < 4:
+        scope = facts.scopes.scope_of(over).lookup(over.id)
+        values = facts.devices.assigned(over.id, scope) if scope is not None else None
+        return _gone_through(facts, values[0], depth + 1) if values and len(values) == 1 else ()
+    return ()
 
 
 def _of_phases(name: str, values: Sequence[ast.expr]) -> str | None:

@@ -132,6 +132,24 @@ def test_the_phase_of_a_loop(over):
 
 
 @pytest.mark.parametrize(
+    ("sets", "loop", "shuffle"),
+    [
+        ("{'train': x, 'val': y}", "for k, d in sets.items()", "k == 'train'"),
+        ("{'train': x, 'val': y}", "for k in sets", "k == 'train'"),
+        ("{p: f(p) for p in ('train', 'test')}", "for k in sets.keys()", "k == 'train'"),
+        ("['val', 'train']", "for k in sets", "k == 'train'"),
+        ("{'a': x, 'b': y}", "for k, d in sets.items()", "True"),
+        ("load()", "for k, d in sets.items()", "True"),
+        ("{**more, 'val': y}", "for k, d in sets.items()", "True"),
+    ],
+)
+def test_the_phases_that_a_dictionary_or_a_list_has(sets, loop, shuffle):
+    before = f"{HEAD}sets = {sets}\n{loop}:\n    a[k] = DataLoader(d, sampler=DistributedSampler(d))\n"
+    text = migrated(before, CODE).text
+    assert f"DataLoader(d, shuffle={shuffle})" in text
+
+
+@pytest.mark.parametrize(
     ("name", "evaluates"),
     [("testset", True), ("valloader", True), ("val_ds", True), ("contest", False), ("device_data", False), ("trainset", False)],
 )  # fmt: skip

@@ -155,7 +155,7 @@ def by_phase(facts: Facts, holder: ast.AST) -> str | None:
         for loop in getattr(up, "generators", [up] if isinstance(up, ast.For) else []):
             columns = [(loop.target, _gone_through(facts, loop.iter))]
             if isinstance(loop.target, ast.Tuple) and all(isinstance(row, ast.Tuple) for _, r in columns for row in r):
-                rows = [row.elts for row in columns[0][1]]
+                rows = [row.elts for row in columns[0][1] if isinstance(row, ast.Tuple)]
                 columns = list(zip(loop.target.elts, zip(*rows, strict=False), strict=False))
             for target, values in columns:
                 if isinstance(target, ast.Name) and (said := _of_phases(target.id, values)) is not None:

@@ -44,11 +44,23 @@ def _without(before: Facts, after: Facts) -> tuple[Facts, list[Edit]]:
             says = f"`{'`, `'.join(going)}` removed: nothing reads {'it' if len(going) == 1 else 'them'} any more"
         at = next(iter(going.values()))
         edits.append(Edit(at.lineno, at.col_offset + 1, CODE, says))
-        cuts.append((start, stop, left) if left else (first, last, ""))
+        cuts.append((start, stop, left) if left else (_above(after, s), last, ""))
     text = after.text.text
     for first, last, left in sorted(cuts, reverse=True):
         text = text[:first] + left + text[last:]
     return (Facts(text) if cuts else after), edits
+
+
+def _above(after: Facts, s: ast.stmt) -> int:
+    """Where the lines of a statement begin that goes: with the blank ones above it that stand below it, too."""
+    first, below, end = s.lineno, (s.end_lineno or s.lineno) + 1, len(after.text.starts)
+    while first > 1 and below <= end and _is_blank(after, first - 1) and _is_blank(after, below):
+        first, below = first - 1, below + 1
+    return after.text.line_span(first, first)[0]
+
+
+def _is_blank(facts: Facts, line: int) -> bool:
+    return not facts.text.text[slice(*facts.text.line_span(line, line))].strip(" \t\r\n")
 
 
 def _asked_at(before: Facts, after: Facts, name: str, value: ast.expr) -> ast.Name | None:

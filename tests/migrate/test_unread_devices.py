@@ -36,6 +36,16 @@ def test_nothing_of_it_stays():
     assert {(e.code, e.line) for e in result.edits} >= {("PTM102", 3), ("PTM102", 4)}
 
 
+@pytest.mark.parametrize("blank", ["\n", "\n\n", "\r\n"])
+def test_blank_lines_around_it_are_one_gap(blank):
+    result = lifted(f"{blank}device = torch.device('cuda')\n{blank}")
+    assert f"gpu = 0\n{blank}\nmodel =" in result.text
+
+
+def test_a_form_feed_is_no_blank_line():
+    assert "gpu = 0\n\f\n\nmodel =" in lifted("\f\ndevice = torch.device('cuda')\n").text
+
+
 @pytest.mark.parametrize(
     ("device", "after"),
     [

@@ -359,11 +359,11 @@ def _spreads_device(facts: Facts, call: ast.Call) -> bool:
 def _is_listed(facts: Facts, call: ast.Call, receiver: ast.expr | None) -> bool:
     """`self.layers = [nn.Linear(2, 2).cuda()]`, or with `device=`: the module that has the list leaves it behind."""
     made = call if receiver is None else receiver
-    if not (isinstance(made, ast.Call) and facts.placed.is_module(made)):
+    if not isinstance(made, ast.Call):
         return False
     given = next((k.value for k in call.keywords if k.arg == "device"), None)
     says_where = receiver is not None or (given is not None and facts.devices.is_device(given))
-    return says_where and in_plain_list(facts, made)
+    return says_where and facts.placed.is_module(made) and in_plain_list(facts, made)
 
 
 def _moves_with(facts: Facts, call: ast.Call) -> bool:

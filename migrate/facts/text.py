@@ -43,6 +43,18 @@ class Text:
         end = LINE_END.search(self.text)
         return end.group() if end is not None else "\n"
 
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines with their ends, as many as `starts`."""
+        lines = [*_with_ends(self.text)]
+        return [*lines, ""] if len(lines) < len(self.starts) else lines
+
+    @cached_property
+    def indentations(self) -> list[int]:
+        """How far in each line stands, in columns."""
+        expanded = ((line.expandtabs() if "\t" in line else line) for line in self.lines)
+        return [len(line) - len(line.lstrip()) for line in expanded]
+
     def column(self, line: int, utf8_column: int) -> int:
         """The 0-based character column for ast's UTF-8 column on a 1-based line."""
         if self._ascii:

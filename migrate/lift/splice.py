@@ -28,6 +28,8 @@ class Splice:
         """
         start, _ = self.text.span(s)
         line, last = self.text.line_of(start), s.end_lineno or self.text.line_of(start)
+        if "#" not in self.text.text:
+            return line, last
         above, below = line - 1, last + 1
         while above >= floor and self._is_empty(above):
             above -= 1
@@ -85,8 +87,7 @@ class Splice:
         return self._indentation(n) > self._indentation(line) and OPENS.search(self._line(n)) is not None
 
     def _indentation(self, n: int) -> int:
-        line = self._line(n).expandtabs()
-        return len(line) - len(line.lstrip())
+        return self.text.indentations[n - 1]
 
     def _is_comment(self, n: int) -> bool:
         return self._line(n).lstrip().startswith("#")
@@ -95,8 +96,7 @@ class Splice:
         return not self._line(n).strip() or self._is_comment(n)
 
     def _line(self, n: int) -> str:
-        a, b = self.text.line_span(n, n)
-        return self.text.text[a:b]
+        return self.text.lines[n - 1]
 
     def shares_a_line(self, s: ast.stmt) -> bool:
         """Whether other code stands on the statement's first or last line (`a = 1; b = 2`, `if x: y()`)."""

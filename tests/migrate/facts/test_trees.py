@@ -71,7 +71,7 @@ def near(text: str, before: str = BEFORE) -> tuple[ast.Module, ast.Module]:
     return tree_near(Text(text), Text(before), tree), tree
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(edits=EDITS)
 def test_is_what_ast_makes_of_the_text(edits):
     lines = list(LINES)

@@ -215,8 +215,7 @@ class BatchCall:
         if name in TRIANGLES and not of.holds:
             return self._triangle(of)
         if name in PICKS:
-            along_another = name in ALONG and self._dims(offset) not in (None, [of.dim])
-            return of if along_another else replace(of, picked=True)
+            return self._picked(name, of, offset)
         if name == "cosine_similarity":
             for other in others:
                 of = self.run.combine(self.call, of, other)
@@ -234,6 +233,11 @@ class BatchCall:
         for other in others:
             of = self.run.combine(self.call, of, other)
         return of
+
+    def _picked(self, name: str, of: Value, offset: int) -> Value:
+        """Some of the values; along another dimension than the samples' there are as many samples as before."""
+        along_another = name in ALONG and self._dims(offset) not in (None, [of.dim])
+        return of if along_another else replace(of, picked=True)
 
     def _by_place(self, given: list[Value]) -> None:
         """`cross_entropy(a @ b.mT, torch.arange(len(a)))`: each sample has its place among the others."""

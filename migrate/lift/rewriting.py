@@ -120,19 +120,16 @@ class Rewriter:
             if n in self.own_device.opened and chunk is not None:
                 found.update((span, "") for span in self.own_device.opened[n])
             if n in self.own_device.calls and chunk is not None:
-                span, text = self.own_device.calls[n]
-                found[span] = text
+                found.update([self.own_device.calls[n]])
             if n in self.lengths.unread and chunk is not None:
                 continue
             if n in self.lengths.found and chunk is not None:
                 found[self.facts.text.span(n)] = NUMBER
                 continue
-            if n in self.shown and chunk is not None and chunk.hook == "training_step":
-                self._bring(n, found)
+            if chunk is not None and chunk.hook == "training_step":
+                self._bring_or_weigh(n, weighed, found)
             if n in self.recipe.in_order and chunk is not None:
                 found.update(put_in_order(self.facts, n))
-            if n in weighed and chunk is not None and chunk.hook == "training_step":
-                self._weigh(n, found)
             if isinstance(n, ast.NamedExpr) and self.binder.variable(n.target) in self.variables.attributes:
                 raise CannotLift(n, f"`{self.facts.short(n)}` in an expression gives a name that other methods read")
             if isinstance(n, ast.Name):
@@ -161,6 +158,12 @@ class Rewriter:
             elif isinstance(n, ast.With) and chunk is not None and self._opens_for_saving(n):
                 found.update(self._guarded_save(n))
         return found
+
+    def _bring_or_weigh(self, n: ast.AST, weighed: set[ast.AST], found: dict[tuple[int, int], str]) -> None:
+        if n in self.shown:
+            self._bring(n, found)
+        if n in weighed:
+            self._weigh(n, found)
 
     def _weigh(self, value: ast.AST, found: dict[tuple[int, int], str]) -> None:
         """A mean that is added to an element counts as the share of the batch that it was taken over."""

@@ -63,6 +63,7 @@ class EvaluationLoop:
         check_loader_index(module, f"{self.word}_step", self.several)
         around = trainer.logs.start(training=False)
         trainer.logs.open = self.stage != "predict"
+        trainer.in_order.kept = []  # of an evaluation that was interrupted
         modes = {part: part.training for part in module.modules()}
         self.keeps_outputs = self.stage == "predict" or filled(module, f"{self.word}_epoch_end")
         alone = (trainer.fit_loop.norms.apart(), trainer.runtime.strategy.evaluation(module))

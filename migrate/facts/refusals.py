@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .arguments import argument_at
 from .loops import OPTIMIZER_NAME
 from .nodes import walk
-from .started import makes_process, started
+from .started import functions_from, makes_process, started
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -120,18 +120,8 @@ def _own_processes(facts: Facts) -> Refusal | None:
 
 def _trains(facts: Facts, name: str) -> bool:
     """Whether a function of this file, or one that it names, calls backward()."""
-    functions = {f.name: f for f in facts.walk(ast.FunctionDef)}
-    seen: set[str] = set()
-    queue = [name]
-    while queue:
-        f = functions.get(queue.pop())
-        if f is None or f.name in seen:
-            continue
-        seen.add(f.name)
-        if any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in walk(f)):
-            return True
-        queue += list(_names(f))
-    return False
+    found = (n for f in functions_from(facts, name, _names) for n in walk(f))
+    return any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in found)
 
 
 def _names(node: ast.AST) -> Iterator[str]:

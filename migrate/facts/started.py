@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -71,19 +71,26 @@ def _started(facts: Facts, loop: ast.For) -> Started | None:
 
 def _connects(facts: Facts, name: str) -> bool:
     """Whether a function of this file, or one that it names, connects its process to the others."""
+    return any(CONNECTS in _read(f) for f in functions_from(facts, name, _read))
+
+
+def _read(f: ast.FunctionDef) -> set[str]:
+    return {n.attr if isinstance(n, ast.Attribute) else getattr(n, "id", "") for n in walk(f)}
+
+
+def functions_from(
+    facts: Facts, name: str, names: Callable[[ast.FunctionDef], Iterable[str]]
+) -> Iterator[ast.FunctionDef]:
+    """The function of this file that has a name, those that it names, and so on; `names`: what one names."""
     functions = {f.name: f for f in facts.walk(ast.FunctionDef)}
     seen: set[str] = set()
     queue = [name]
     while queue:
         f = functions.get(queue.pop())
-        if f is None or f.name in seen:
-            continue
-        seen.add(f.name)
-        read = {n.attr if isinstance(n, ast.Attribute) else getattr(n, "id", "") for n in walk(f)}
-        if CONNECTS in read:
-            return True
-        queue += read
-    return False
+        if f is not None and f.name not in seen:
+            seen.add(f.name)
+            yield f
+            queue += names(f)
 
 
 def _range(loop: ast.For) -> ast.expr | None:

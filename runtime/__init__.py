@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import alike, folders, given_rank
+from .environment import launched
 from .printing import keep_lines_whole
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ __all__ = [
     "rank_zero_value",
 ]
 
-keep_lines_whole()
+if launched():
+    keep_lines_whole()
 alike.on_import()
 folders.on_import()
 given_rank.on_import()

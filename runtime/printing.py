@@ -6,7 +6,7 @@ import io
 import sys
 from typing import Any
 
-from .environment import launched, place
+from .environment import place
 
 
 def is_global_zero() -> bool:
@@ -21,7 +21,9 @@ def rank_zero_print(*values: Any, **options: Any) -> None:
 
 
 def keep_lines_whole() -> None:
-    """Let a rank write a line at once; unbuffered Python (`-u`, as launchers start it) writes each part of one."""
+    """Let this process, which is a rank, write a line at once; unbuffered Python (`-u`, as launchers start it) writes
+    each part of one.
+    """
     for stream in (sys.stdout, sys.stderr):
-        if launched() and isinstance(stream, io.TextIOWrapper):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, write_through=False)

@@ -19,6 +19,7 @@ import time
 from .. import alike
 from ..environment import PREFIX, interactive
 from ..errors import ConfigurationError
+from ..printing import keep_lines_whole
 from ..settings import Settings
 from . import interrupts
 from .threads import thread_variables
@@ -41,6 +42,7 @@ def start_peers(settings: Settings) -> None:
         launcher = {PREFIX + "LAUNCHER": "script", **start}
         _peers.append(subprocess.Popen(command, env={**os.environ, **shared, **ranks, **launcher}))
     os.environ.update({**shared, **ranks_of(0, settings)})
+    keep_lines_whole()
     atexit.register(_leave)
     signal.signal(signal.SIGTERM, _ended)
     interrupts.listen(_end_all)

@@ -24,6 +24,7 @@ from ..checkpoint import randomness
 from ..collectives import on_host
 from ..environment import PREFIX
 from ..errors import ConfigurationError
+from ..printing import keep_lines_whole
 from . import pickling
 from .script import meeting, ranks_of
 from .threads import thread_variables
@@ -112,6 +113,7 @@ def _child(payload: Any, folder: str, environment: dict[str, str]) -> None:
     from . import watch
 
     os.environ.update(environment)
+    keep_lines_whole()
     watch.die_with_parent()
     rank = int(environment["RANK"])
     try:

@@ -32,6 +32,7 @@ class Elsewhere:
     defines: frozenset[str] = frozenset()  # functions whose reads of options are known
     imported: bool = False  # another file imports this one
     samplers: bool = False  # a DistributedSampler is made, and goes
+    samplers_kept: bool = False  # one stays
     values: dict[str, dict[World, object]] = field(default_factory=dict)  # options and functions that tell of processes
     movers: dict[str, str] = field(default_factory=dict)  # functions that only move what they get, and where to
 
@@ -46,6 +47,7 @@ class Elsewhere:
             self.defines | other.defines,
             self.imported or other.imported,
             self.samplers or other.samplers,
+            self.samplers_kept or other.samplers_kept,
             {**self.values, **other.values},
             {**self.movers, **other.movers},
         )
@@ -97,7 +99,7 @@ def _said(path: Path) -> Elsewhere | None:
             last = a.attr if isinstance(a, ast.Attribute) else getattr(a, "id", None)
             if last in found.wrapped_names:
                 given.add((name, i))
-    samplers = "DistributedSampler" in source.text and _samplers_go(facts)
+    samplers = _samplers(facts) if "DistributedSampler" in source.text else (False, False)
     return Elsewhere(
         found.by_hand,
         frozenset(found.wrapped_names),
@@ -107,15 +109,18 @@ def _said(path: Path) -> Elsewhere | None:
         _reads(facts),
         frozenset(f.name for f in facts.walk(ast.FunctionDef)),
         False,
-        samplers,
+        *samplers,
         _values(facts),
         movers,
     )
 
 
-def _samplers_go(facts: Facts) -> bool:
+def _samplers(facts: Facts) -> tuple[bool, bool]:
+    """Whether a DistributedSampler goes, and whether one stays."""
     codemod = RemoveSamplers()
-    return any(codemod.any_gone for _ in codemod.plan(facts))
+    for _ in codemod.plan(facts):
+        pass
+    return codemod.any_gone, codemod.any_kept
 
 
 def _reads(facts: Facts) -> frozenset[str]:

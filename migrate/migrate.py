@@ -177,7 +177,8 @@ def _left_alone(facts: Facts, text: str, is_script: bool) -> Result | None:
 
 def _know(facts: Facts, elsewhere: Elsewhere) -> None:
     """What other files of the project say of processes."""
-    facts.by_hand, facts.elsewhere, facts.samplers_gone = elsewhere.by_hand, elsewhere.values, elsewhere.samplers
+    facts.by_hand, facts.elsewhere = elsewhere.by_hand, elsewhere.values
+    facts.samplers_gone, facts.samplers_kept = elsewhere.samplers, elsewhere.samplers_kept
     facts.guarded_elsewhere, facts.given_wrapped = elsewhere.guarded, elsewhere.given_wrapped
     facts.askers_elsewhere, facts.imported = elsewhere.askers, elsewhere.imported
     facts.movers_elsewhere = elsewhere.movers

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from ..facts.arguments import argument_at
 from ..facts.devices import AVAILABILITY
@@ -17,6 +16,7 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod, Insertion
+from .rewrites import under
 
 NAMES = "synchronize reset_peak_memory_stats reset_max_memory_allocated reset_max_memory_cached ipc_collect init"
 CARD = "torch.cuda.device"
@@ -34,14 +34,14 @@ class AskForCuda(Codemod):
                 continue
             asks = _question(facts, call.func)
             s = facts.scopes.parents.get(call)
-            if asks is not None and isinstance(s, ast.Expr) and _stands_alone(facts, s) and not _asked(facts, s):
+            if asks is not None and isinstance(s, ast.Expr) and stands_alone(facts, s) and not _asked(facts, s):
                 says = f"`{facts.short(call)}` raises without CUDA, which is asked for first"
                 more = (
                     None
                     if facts.scopes.module.stores.get(asks.partition(".")[0])
                     else Insertion(1, "", ["import torch"])
                 )
-                yield Change(s, self.edit(facts, s, says), _under_a_question(asks, facts.indentation), (), more)
+                yield Change(s, self.edit(facts, s, says), under(f"{asks}()", facts.indentation), (), more)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         for s in facts.walk(ast.With) if "cuda" in facts.text.text else ():
@@ -76,7 +76,7 @@ def _is_torch(facts: Facts, stores: list[ast.AST]) -> bool:
     return plain and all("torch" not in (*scope.params, *scope.stores) for scope in facts.scopes.module.children)
 
 
-def _stands_alone(facts: Facts, s: ast.stmt) -> bool:
+def stands_alone(facts: Facts, s: ast.stmt) -> bool:
     """On a line of its block; not behind a colon."""
     up = facts.scopes.parents.get(s)
     block = next((b for f in ("body", "orelse", "finalbody") if s in (b := getattr(up, f, None) or [])), [s])
@@ -94,14 +94,3 @@ def _asked(facts: Facts, s: ast.stmt) -> bool:
             if TELLS_OF_CUDA.search(name) or facts.names.resolve(n) in AVAILABILITY:
                 return True
     return False
-
-
-def _under_a_question(asks: str, unit: str) -> Any:
-    def rewrite(original: Any, updated: Any) -> Any:
-        import libcst as cst
-
-        from ._pass import Under
-
-        return Under(cst.parse_expression(f"{asks}()"), updated, unit)
-
-    return rewrite

@@ -18,6 +18,7 @@ from ..facts.nodes import walk
 from ..facts.samplers import is_of_one, own_samplers
 from ..facts.script import Facts
 from ..report import Note
+from .ask_for_cuda import stands_alone
 from .base import Change, Codemod
 from .restored_shuffle import (
     asks_of_data,
@@ -29,7 +30,7 @@ from .restored_shuffle import (
     restored,
     said_by,
 )
-from .rewrites import body_only, change_call, change_dict, else_only, first_gone, source
+from .rewrites import body_only, change_call, change_dict, else_only, first_gone, source, under
 from .sampler_arguments import SAMPLER, chosen_by_hand, draws_all
 from .sampler_classes import class_changes
 from .sampler_data import why_not, without_false
@@ -50,8 +51,10 @@ class RemoveSamplers(Codemod):
         if self._told_not_to(facts):
             return
         made = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) == SAMPLER and not draws_all(c)]
-        handled: set[ast.Call] = {c for c in made if chosen_by_hand(c)}
-        for c in handled:
+        chosen = {c for c in made if chosen_by_hand(facts, c)}
+        handled = set(chosen)
+        self._kept.update(chosen)
+        for c in chosen:
             self._tell(facts, c, f"`{facts.short(c)}` draws a share that is chosen here, and {WHY}: it stays")
         for branch in facts.walk(ast.If):
             yield from self._other_branch(facts, branch, handled)
@@ -62,6 +65,8 @@ class RemoveSamplers(Codemod):
             use = use_of(facts, call)
             handled.update(use.made)
             why = why_not(facts, use) if not use.other else ""
+            if chosen.intersection(use.made):
+                why = "it stands beside one that draws a share that is chosen here"
             changes = self._with_reads(facts, use) if not (use.other or why) else []
             self.any_gone = self.any_gone or bool(changes)
             if changes:
@@ -69,7 +74,7 @@ class RemoveSamplers(Codemod):
                     entries.setdefault(display, []).append(key)
             else:
                 self._kept.update(use.made)
-                changes = [self._of_one(facts, c, use, why) for c in use.made]
+                changes = [self._of_one(facts, c, use, why) for c in use.made if c not in chosen]
             yield from changes
         yield from self._of_dicts(facts, entries)
         if facts.by_hand:
@@ -155,7 +160,7 @@ class RemoveSamplers(Codemod):
         chained = isinstance(parent, ast.If) and parent.orelse == [branch]
         if chained or not bound or not bound <= given or not only_asks(facts.names, branch.test):
             return
-        if asks_of_data(branch.test):
+        if asks_of_data(branch.test) or not handled.isdisjoint(made):
             return  # the other branch is that of another phase
         handled.update(made)
         self._settled.add(branch)
@@ -332,6 +337,10 @@ class RemoveSamplers(Codemod):
                     found.append(up)
         return found
 
+    @property
+    def any_kept(self) -> bool:
+        return bool(self._kept)
+
     def _epochs_of_loaders(self, facts: Facts) -> Iterator[Change]:
         """`loader.sampler.set_epoch(epoch)`: the loader's own sampler has no epochs."""
         for call in facts.walk(ast.Call):
@@ -347,17 +356,32 @@ class RemoveSamplers(Codemod):
             alone = isinstance(up, ast.If) and up.body == [holder] and not up.orelse and only_asks(facts.names, up.test)
             node = up if alone else holder
             assert node is not None
-            if self._has_own(facts, f.value.value):
+            given = self._given(facts, f.value.value)
+            if given is not None and self._have_epochs(facts, given):
                 continue
-            if self._kept and isinstance(up, ast.If) and re.search(r"hasattr|isinstance", ast.unparse(up.test)):
-                continue  # it asks which sampler it has
+            if self._kept or facts.samplers_kept:
+                if isinstance(up, ast.If) and re.search(r"hasattr|isinstance", ast.unparse(up.test)):
+                    continue  # it asks which sampler it has
+                if given is None and not stands_alone(facts, holder):
+                    self._tell(facts, holder, f"`{facts.short(holder)}`: some DistributedSamplers go, some stay")
+                    continue
+                if given is None:
+                    asks = f'hasattr({facts.text.get(f.value)}, "set_epoch")'
+                    says = f"`{facts.short(holder)}` under `if {asks}`: some DistributedSamplers go, some stay"
+                    yield Change(holder, self.edit(facts, holder, says), under(asks, facts.indentation))
+                    continue
             yield Change(node, self.edit(facts, node, f"`{facts.short(holder)}` removed: {WHY}"), None, (node,))
 
-    def _has_own(self, facts: Facts, loader: ast.expr) -> bool:
-        """Whether a loader is made here with a sampler that stays and may have epochs: kept, or of another class."""
+    def _given(self, facts: Facts, loader: ast.expr) -> list[ast.Call] | None:
+        """The samplers that a loader which is made here is given; None for one that is made elsewhere."""
         made = [c for c in _values(facts, loader) if isinstance(c, ast.Call)]
-        given = [argument_at(c, "sampler", 3) for c in made if facts.names.resolve(c.func) == LOADER]
+        loaders = [c for c in made if facts.names.resolve(c.func) == LOADER]
+        given = [argument_at(c, "sampler", 3) for c in loaders]
         samplers = [v for g in given if g is not None for v in _values(facts, g) if isinstance(v, ast.Call)]
+        return samplers if loaders else None
+
+    def _have_epochs(self, facts: Facts, samplers: list[ast.Call]) -> bool:
+        """Whether one of these stays and may have epochs: it is kept, or of another class."""
         names = {facts.names.resolve(c.func) for c in samplers if c not in self._kept}
         own = any(n is None or not n.startswith("torch.utils.data.") for n in names) and SAMPLER not in names
         return own or any(c in self._kept for c in samplers)

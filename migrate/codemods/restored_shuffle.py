@@ -11,19 +11,9 @@ from ..facts.nodes import walk
 from ..facts.operands import negated
 from ..facts.script import Facts
 from .base import Change
+from .sampler_phases import OF_DATA, by_phase, evaluates
 from .sampler_uses import Use
 
-EVALUATES = re.compile(
-    r"(^|[^a-z])(val|valid|validation|test|testing|eval|evaluate|evaluation|dev|predict|inference)"
-    r"(set|data|dataset|loader|dataloader|dl|ds)?([^a-z]|$)"
-)
-
-# conditions that ask for the phase or the data: `if is_train:`; not for the processes: `if train and distributed:`
-OF_DATA = re.compile(
-    r"(^|[^a-z])(is_?)?(train(ing|er)?|shuffled?|phase|split|mode|stage|subset|val|valid(ation)?|test(ing)?"
-    r"|eval(uate|uation)?|infer(ence)?|random|iterable(dataset)?)([^a-z]|$)",
-    re.IGNORECASE,
-)
 OF_PROCESSES = re.compile(
     r"dist(?!ill)|ddp|fsdp|world|rank|gpu|multi|parallel|replica|tpu|xla|hvd|horovod|deepspeed", re.IGNORECASE
 )
@@ -145,65 +135,6 @@ def by_other_than_processes(facts: Facts, use: Use) -> bool:
     return any(isinstance(c, ast.If | ast.IfExp) and asks_of_data(c.test) for c in choosers)
 
 
-def by_phase(facts: Facts, holder: ast.AST) -> str | None:
-    """The source of `shuffle=` in `{x: DataLoader(...) for x in ["train", "val"]}`: what evaluates keeps its order.
-
-    The same in `for x, d in (("train", a), ("val", b)):`, in `for x, d in sets.items():`, and in a function that is
-    called with the phase.
-    """
-    for up in facts.scopes.ancestors(holder):
-        for loop in getattr(up, "generators", [up] if isinstance(up, ast.For) else []):
-            columns = [(loop.target, _gone_through(facts, loop.iter))]
-            if isinstance(loop.target, ast.Tuple) and all(isinstance(row, ast.Tuple) for _, r in columns for row in r):
-                rows = [row.elts for row in columns[0][1] if isinstance(row, ast.Tuple)]
-                columns = list(zip(loop.target.elts, zip(*rows, strict=False), strict=False))
-            for target, values in columns:
-                if isinstance(target, ast.Name) and (said := _of_phases(target.id, values)) is not None:
-                    return said or None
-        if isinstance(up, ast.FunctionDef):
-            scope = facts.scopes.by_node[up]
-            for name in (n for n in scope.params if OF_DATA.search(n) and n not in scope.stores):
-                given = [*(facts.devices.given(scope, name) or ())]
-                if (said := _of_phases(name, given)) is not None:
-                    return said or None
-            break
-    return "True"
-
-
-def _gone_through(facts: Facts, over: ast.expr, depth: int = 0) -> Sequence[ast.expr]:
-    """The elements of what a loop goes through: a list, a dictionary's keys or items; none where they are unknown."""
-    if isinstance(over, ast.List | ast.Tuple | ast.Set):
-        return over.elts
-    if isinstance(over, ast.Dict):
-        return [k for k in over.keys if k is not None] if all(over.keys) else ()
-    if isinstance(over, ast.DictComp) and len(over.generators) == 1:
-        named = ast.unparse(over.key) == ast.unparse(over.generators[0].target)
-        return _gone_through(facts, over.generators[0].iter, depth + 1) if named and depth < 4 else ()
-    if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and not over.args:
-        keys = _gone_through(facts, over.func.value, depth + 1) if over.func.attr in ("items", "keys") else ()
-        return [ast.Tuple([k, k], ast.Load()) for k in keys] if over.func.attr == "items" else keys
-    if isinstance(over, ast.Name) and depth < 4:
-        scope = facts.scopes.scope_of(over).lookup(over.id)
-        values = facts.devices.assigned(over.id, scope) if scope is not None else None
-        return _gone_through(facts, values[0], depth + 1) if values and len(values) == 1 else ()
-    return ()
-
-
-def _of_phases(name: str, values: Sequence[ast.expr]) -> str | None:
-    """When a name that has these values is that of training; "" where never, None where they tell no phases apart."""
-    said = [getattr(v, "value", None) for v in values]
-    if said and all(isinstance(v, bool) for v in said) and len(set(said)) > 1:
-        if re.match(r"(is_?)?train(ing)?$|shuffle$", name):
-            return name
-        return f"not {name}" if EVALUATES.search(name.lower()) else None
-    phases = [v for v in dict.fromkeys(said) if isinstance(v, str)]
-    shuffled = [p for p in phases if not EVALUATES.search(p.lower())]
-    if not said or not all(isinstance(v, str) for v in said) or len(shuffled) == len(phases):
-        return None
-    several = f"{name} in ({', '.join(map(repr, shuffled))})"
-    return several if len(shuffled) > 1 else f"{name} == {shuffled[0]!r}" if shuffled else ""
-
-
 def _stays_as_it_is(facts: Facts, test: ast.expr) -> bool:
     """Whether a condition is one of names that are bound once, so that it says the same a little later."""
     for n in walk(test):
@@ -273,20 +204,3 @@ def without_sampler(given: ast.expr, tests: list[ast.expr]) -> bool | None:
             return isinstance(given.ops[0], ast.Is)
         return isinstance(given, ast.UnaryOp)
     return None
-
-
-def evaluates(facts: Facts, holder: ast.AST) -> bool:
-    """Whether the names around a loader say that it is for evaluation."""
-    names: list[str] = []
-    for up in facts.scopes.ancestors(holder):
-        if isinstance(up, ast.Assign | ast.AnnAssign):
-            names += [ast.unparse(t) for t in getattr(up, "targets", None) or [up.target]]  # type: ignore[union-attr]
-        elif isinstance(up, ast.keyword) and up.arg:
-            names.append(up.arg)
-        elif isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
-            names.append(up.name)
-            break
-    if isinstance(holder, ast.Call) and holder.args:
-        names.append(ast.unparse(holder.args[0])[:80])
-    text = " ".join(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", n).lower() for n in names)
-    return bool(EVALUATES.search(text)) and not re.search(r"(^|[^a-z])(train|trn)", text)

@@ -219,6 +219,19 @@ def statement(new: str) -> Any:
     return rewrite
 
 
+def under(asks: str, unit: str) -> Any:
+    """A small statement under a condition, on a line of its own."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        from ._pass import Under
+
+        return Under(cst.parse_expression(asks), updated, unit)
+
+    return rewrite
+
+
 def statement_line(new: str) -> Any:
     """A simple statement in the place of a compound one, with the comments that stood above."""
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 
 from ..facts.arguments import argument, argument_at
+from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 
 SAMPLER = "torch.utils.data.DistributedSampler"
+# what the names of a world's size and of a rank have, or the calls that ask for them, and what those of other shares have
+SAYS_PROCESSES = re.compile(
+    r"rank|world|replica|proc(?!essed)|gpu|node|device|dist(?!il)|ddp|hvd|horovod|xla|\bx[mr]\.|ordinal|shard|parallel",
+    re.IGNORECASE,
+)
+SAYS_SHARES = re.compile(
+    r"fold|split|part(?!ner)|chunk|client|subset|slice|share(?!d)|piece|portion|\bcv\b|ensemble|member", re.IGNORECASE
+)
 
 
 def draws_all(call: ast.Call) -> bool:
@@ -18,10 +28,38 @@ def draws_all(call: ast.Call) -> bool:
     return [getattr(replicas, "value", None), getattr(rank, "value", None)] == [1, 0]
 
 
-def chosen_by_hand(call: ast.Call) -> bool:
-    """Whether it draws a share that the script chose, whatever process it is: `num_replicas=10, rank=3`."""
-    rank = argument_at(call, "rank", 2)
-    return isinstance(rank, ast.Constant) and type(rank.value) is int and rank.value > 0
+def chosen_by_hand(facts: Facts, call: ast.Call) -> bool:
+    """Whether it draws a share that the script chose, whatever process it is: `num_replicas=args.folds, rank=fold`."""
+    replicas, rank = argument_at(call, "num_replicas", 1), argument_at(call, "rank", 2)
+    if isinstance(rank, ast.Constant) and type(rank.value) is int and rank.value > 0:
+        return True
+    if replicas is None or rank is None or isinstance(replicas, ast.Constant):
+        return False
+    if any(_says(facts, e, SAYS_PROCESSES) for e in (replicas, rank)):
+        return False
+    return _is_gone_through(facts, rank) or any(_says(facts, e, SAYS_SHARES) for e in (replicas, rank))
+
+
+def _says(facts: Facts, e: ast.expr, what: re.Pattern[str], depth: int = 0) -> bool:
+    """Whether an expression has such names, or what its names are given has."""
+    if what.search(ast.unparse(e)):
+        return True
+    for n in walk(e) if depth < 3 else ():
+        scope = facts.scopes.scope_of(n).lookup(n.id) if isinstance(n, ast.Name) else None
+        if scope is None or not isinstance(n, ast.Name):
+            continue
+        given = facts.devices.given(scope, n.id) if n.id in scope.params else facts.devices.assigned(n.id, scope)
+        if any(_says(facts, v, what, depth + 1) for v in given or ()):
+            return True
+    return False
+
+
+def _is_gone_through(facts: Facts, rank: ast.expr) -> bool:
+    """`for i in range(clients)`: a process makes every share."""
+    scope = facts.scopes.scope_of(rank).lookup(rank.id) if isinstance(rank, ast.Name) else None
+    stores = scope.stores.get(rank.id, ()) if scope is not None and isinstance(rank, ast.Name) else ()
+    ups = (facts.scopes.parents.get(s) for s in stores)
+    return any(isinstance(up, ast.For | ast.comprehension) for up in ups)
 
 
 def reads_in_function(facts: Facts, read: ast.expr) -> list[ast.expr] | None:

@@ -11,6 +11,7 @@ from ..facts.script import Facts
 from .base import Change, Codemod
 from .restored_shuffle import said_by
 from .rewrites import change_call, change_dict
+from .sampler_phases import by_phase, phases
 from .sampler_uses import LOADER, Use, is_text, loaders_of, spread_into_loader
 
 TOLD = "`shuffle=False` removed: a DataLoader that had a sampler shuffles by itself"
@@ -27,7 +28,15 @@ def why_not(facts: Facts, use: Use) -> str:
         given = argument_at(call, "shuffle", 3)
         if given is not None and said_by(facts, call) is not None and _changes(facts, given):
             return f"`{facts.short(given)}` has another value later"
+        if given is None and any(_is_for_both(facts, loader) for loader in _loaders(facts, use)):
+            return "training and evaluation get their DataLoaders here alike"
     return ""
+
+
+def _is_for_both(facts: Facts, loader: ast.Call) -> bool:
+    """Whether a call makes loaders for training and for evaluation, and no name there says which shuffles."""
+    said = argument_at(loader, "shuffle", 2)
+    return said is None and len(phases(facts, loader)) > 1 and by_phase(facts, loader) == "True"
 
 
 def _loaders(facts: Facts, use: Use) -> list[ast.Call]:

@@ -38,6 +38,7 @@ CARRIED = (
     "checkpoint",
     "elsewhere",
     "samplers_gone",
+    "samplers_kept",
     "guarded_elsewhere",
     "askers_elsewhere",
     "given_wrapped",
@@ -99,6 +100,7 @@ class Facts:
         self.read_elsewhere: frozenset[str] = frozenset()  # options that other files read
         self.defined_elsewhere: frozenset[str] = frozenset()  # functions of those files
         self.samplers_gone = False  # whether another file's DistributedSampler goes
+        self.samplers_kept = False  # and whether one stays
         self.elsewhere: dict[str, dict[Any, object]] = {}  # what other files' options and functions are in each world
         self.guarded_elsewhere: frozenset[str] = frozenset()  # functions that other files call on rank 0 alone
         self.askers_elsewhere: frozenset[str] = frozenset()  # other files' questions for the one process, by any name

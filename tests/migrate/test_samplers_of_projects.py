@@ -74,3 +74,18 @@ def test_the_choice_of_a_launched_script_leaves_what_the_plain_one_says(given, l
         f"    return DataLoader(d, 4, shuffle={given}, sampler=sampler)\n\ncreate(d, rank=RANK, shuffle=True)\n"
     )
     assert f"return DataLoader(d, 4, shuffle={left})\n" in migrate_text(text).text
+
+
+STAYS = "s = DistributedSampler(d)\nprint(len(s))\nu = DataLoader(d, sampler=s)\n"
+STARTS = "for loader in t, u:\n        start(loader, epoch)"
+MADE = "from data import t, u\n\ndef start(loader, epoch):\n    loader.sampler.set_epoch(epoch)\n"
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_epochs_of_one_that_goes_and_one_that_stays(tmp_path, guarded):
+    goes = "t = DataLoader(d, sampler=DistributedSampler(d))\n"
+    made = (
+        MADE.replace("    loader", '    if hasattr(loader.sampler, "set_epoch"):\n        loader') if guarded else MADE
+    )
+    text = migrated(tmp_path, goes + STAYS, made, STARTS, "t")["main.py"]
+    assert text.count('    if hasattr(loader.sampler, "set_epoch"):\n        loader.sampler.set_epoch(epoch)\n') == 1

@@ -34,12 +34,41 @@ def test_the_same_data_by_another_name(names, data, own):
     check(before, f"{HEAD}{names}t = DataLoader({own}, shuffle=True)\n", attention=[], select=CODE)
 
 
-def test_a_share_that_is_chosen_stays():
-    check_unchanged(
-        HEAD + "t = DataLoader(d, sampler=DistributedSampler(d, num_replicas=10, rank=3))\n",
-        attention=[f"{CODE} line 3"],
-        select=CODE,
-    )
+@pytest.mark.parametrize(
+    "share",
+    [
+        "t = DataLoader(d, sampler=DistributedSampler(d, num_replicas=10, rank=3))\n",
+        "t = DataLoader(d, sampler=DistributedSampler(d, num_replicas=args.folds, rank=args.fold))\n",
+        "k = args.parts\ns = DistributedSampler(d, k, i)\nt = DataLoader(d, sampler=s)\ns.set_epoch(1)\n",
+        "t = [DataLoader(d, sampler=DistributedSampler(d, clients, i)) for i in range(clients)]\n",
+        "if k:\n    s = DistributedSampler(d, k, fold)\nelse:\n    s = RandomSampler(d)\nt = DataLoader(d, sampler=s)\n",
+    ],
+)
+def test_a_share_that_is_chosen_stays(share):
+    result = check_unchanged(HEAD + share, select=CODE)
+    assert [(n.code, "draws a share" in n.message) for n in result.attention] == [(CODE, True)]
+
+
+def test_a_share_beside_a_sampler_of_processes():
+    one = "DistributedSampler(d, k, fold) if k else DistributedSampler(d{})"
+    before, after = (f"{HEAD}s = {one.format(x)}\nt = DataLoader(d, sampler=s)\n" for x in ("", f", {ONE}"))
+    check(before, after, attention=[f"{CODE} line 3"] * 2, select=CODE)
+
+
+@pytest.mark.parametrize(
+    ("world", "rank"),
+    [
+        ("dist.get_world_size()", "dist.get_rank()"),
+        ("args.world_size", "args.local_rank"),
+        ("hvd.size()", "hvd.rank()"),
+        ("n", "i"),
+        ("some", "one"),
+    ],
+)
+def test_the_share_of_a_process_goes(world, rank):
+    head = HEAD + "import torch.distributed as dist\nn = dist.get_world_size()\ni = dist.get_rank()\n"
+    before = f"{head}t = DataLoader(d, sampler=DistributedSampler(d, {world}, {rank}))\n"
+    check(before, f"{head}t = DataLoader(d, shuffle=True)\n", attention=[], select=CODE)
 
 
 def test_what_it_was_told_of_shuffling_has_another_value_later():

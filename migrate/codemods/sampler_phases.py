@@ -156,7 +156,7 @@ def _names(facts: Facts, holder: ast.AST) -> list[str]:
             for t in targets:
                 beside = up.value.elts if isinstance(up.value, ast.Tuple | ast.List) else []
                 if isinstance(t, ast.Tuple) and child in beside and len(beside) == len(t.elts):
-                    t = t.elts[beside.index(child)]  # type: ignore[arg-type]
+                    t = t.elts[beside.index(child)]
                 names += [ast.unparse(t)] if not isinstance(t, ast.Tuple) else []
         elif isinstance(up, ast.keyword) and up.arg:
             names.append(up.arg)
@@ -164,7 +164,9 @@ def _names(facts: Facts, holder: ast.AST) -> list[str]:
             names.append(up.name)
             break
         child = child if isinstance(up, ast.Tuple | ast.List) else up
-    for name, place in (("dataset", 0), ("sampler", 3)) if isinstance(holder, ast.Call) else ():
+    for name, place in ("dataset", 0), ("sampler", 3):
+        if not isinstance(holder, ast.Call):
+            break
         given = argument_at(holder, name, place)
         if given is not None and (place == 0 or isinstance(given, ast.Name | ast.Attribute)):
             names.append(ast.unparse(given)[:80])
@@ -178,7 +180,7 @@ def _said(names: list[str]) -> bool | None:
 
 def _rows(facts: Facts, over: ast.expr) -> Sequence[ast.expr]:
     """What tells the elements of a loop apart: of `sets.values()` the keys."""
-    inner = over.args[0] if isinstance(over, ast.Call) and getattr(over.func, "id", "") == "enumerate" else over  # type: ignore[misc]
+    inner = over.args[0] if isinstance(over, ast.Call) and getattr(over.func, "id", "") == "enumerate" else over
     if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr == "values":
         return _gone_through(facts, inner.func.value)
     return _gone_through(facts, over)

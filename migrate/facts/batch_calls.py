@@ -40,6 +40,7 @@ from .batch_operations import (
 from .batch_values import PLAIN, REDUCED, Value
 from .batch_views import contracted, moved_by, numbers, one_each
 from .classes import Function
+from .weighed import asked, weighs
 
 if TYPE_CHECKING:
     from .mixing import Run
@@ -167,7 +168,19 @@ class BatchCall:
             return REDUCED
         if is_separate(made):
             return replace(of_batch, flat=kind in OF_A_SAMPLE)
-        return self._by_name(full, of_batch)
+        found = self._by_name(full, of_batch)
+        others = self.run.mixing.made.get(getattr(self.call.func, "attr", ""), ())
+        weighed = any(self._weighs(m) for m in (made, *others) if isinstance(m, ast.Call))
+        return replace(found, bent=self.call) if weighed and found is REDUCED else found
+
+    def _weighs(self, made: ast.Call) -> bool:
+        """Whether a loss of torch is a mean over weights, or over the targets that count: that of a part has others."""
+
+        def constant(e: ast.expr | None) -> object:
+            e = self.run.constant(e) if e is not None else None
+            return e.value if isinstance(e, ast.Constant) else ...
+
+        return weighs(self.facts, [made], constant) and asked([made], constant) in (None, "mean")
 
     def _by_name(self, name: str, of_batch: Value) -> Value:
         last = name.rpartition(".")[2]
@@ -229,7 +242,9 @@ class BatchCall:
             return moved
         if LOSS.search(name) and offset:
             self._by_place(everything)
-            return replace(of, flat=name in OF_A_SAMPLE) if is_separate(self.call) else REDUCED
+            if is_separate(self.call):
+                return replace(of, flat=name in OF_A_SAMPLE)
+            return replace(REDUCED, bent=self.call) if self._weighs(self.call) else REDUCED
         for other in others:
             of = self.run.combine(self.call, of, other)
         return of

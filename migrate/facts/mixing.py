@@ -66,13 +66,13 @@ class Mixing:
         return Run(self, flow, None, dict(known)).value(e), bool(flow.mixes)
 
     @cached_property
-    def made(self) -> dict[str, ast.expr]:
-        """The call that makes what `self.name` holds, or the function that it is."""
-        found: dict[str, ast.expr] = {}
+    def made(self) -> dict[str, list[ast.expr]]:
+        """The calls that make what `self.name` holds, or the functions that it is."""
+        found: dict[str, list[ast.expr]] = {}
         for s in self.facts.walk(ast.Assign):
             for t in s.targets:
                 if isinstance(t, ast.Attribute) and isinstance(s.value, ast.Call | ast.Name | ast.Lambda):
-                    found[t.attr] = s.value
+                    found.setdefault(t.attr, []).append(s.value)
         return found
 
 

@@ -14,8 +14,9 @@ from ..facts.arguments import default_of
 from ..facts.batch_values import BATCH, Flow
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..facts.weighed import asked, weighs
 from .counted import Counted, last_name
-from .criteria import Called, Criteria, asked, is_loss_of_torch, weighs
+from .criteria import Called, Criteria, is_loss_of_torch
 from .mixes import flow_of
 from .recipe import CannotLift, Recipe
 

@@ -33,6 +33,9 @@ MIXED = {
     "the root of a mean": "return torch.sqrt(F.mse_loss(self(x), t))",
     "the root of a mean, by hand": "mse = ((self(x) - t) ** 2).mean()\nloss = mse ** 0.5\nreturn {'loss': loss}",
     "the logarithm of a mean": "z = self(x)\nreturn -(z.mean() - torch.log(torch.exp(z).mean()))",
+    "a mean over the weights of classes": "loss = F.cross_entropy(self(x), y, weight=self.table + 1)\nreturn loss",
+    "a mean over the targets that count": "return F.nll_loss(self(x).log_softmax(1), y, ignore_index=1)",
+    "a criterion with weights": "return {'loss': 0.5 * self.weighed(self(x), y)}",
     "a mean over some": "l = F.cross_entropy(self(x), y, reduction='none')\nreturn l[y > 1].mean()",
     "the order of another": "s = self(x)[:, 0]\norder = torch.argsort(y.float() + s, descending=True)\ns = s[order]\n"
     + "return (s.exp().cumsum(0).log() - s).mean()",
@@ -61,6 +64,10 @@ MIXED = {
 }
 SAME = {
     "an epoch's perplexity": "loss = F.cross_entropy(self(x), y)\nself.log('ppl', torch.exp(loss))\nreturn loss",
+    "a weighed loss that is only logged": "z = self(x)\nself.log('w', self.weighed(z, y))\nreturn F.cross_entropy(z, y)",
+    "weights and a mean over the samples": "return F.cross_entropy(self(x), y, weight=self.table, reduction='none').mean()",
+    "no weights": "return F.cross_entropy(self(x), y, weight=None, label_smoothing=0.1)",
+    "weights of binary targets": "return F.binary_cross_entropy_with_logits(self(x), t.sigmoid(), pos_weight=self.table)",
     "a gradient penalty": "x = x.clone().requires_grad_(True)\nd = self(x).sum(1)\n"
     + "g = torch.autograd.grad(d.sum(), x, create_graph=True)[0]\n"
     + "return d.mean() + ((g.view(x.size(0), -1).norm(2, dim=1) - 1) ** 2).mean()",
@@ -101,6 +108,7 @@ SAME = {
 }  # fmt: skip
 ATTRIBUTES = """\
         self.pairs = Pairs()
+        self.weighed = nn.CrossEntropyLoss(torch.arange(1.0, 6.0))
         self.nce = nce
         self.warm = partial(nce, t=0.5)
         self.far = lambda a, b: (a - b).norm(dim=1)

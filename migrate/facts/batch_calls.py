@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import default_of, is_false, is_none, is_separate, is_static
 from .batch_functions import held, target_of
+from .batch_layers import layered
 from .batch_operations import (
     ADDED_PRODUCTS,
     ALONG,
@@ -169,6 +170,8 @@ class BatchCall:
         if is_separate(made):
             return replace(of_batch, flat=kind in OF_A_SAMPLE)
         found = self._by_name(full, of_batch)
+        if found.loose and full.startswith("torch.nn."):
+            found = layered(self.facts, made, of_batch, found)
         others = self.run.mixing.made.get(getattr(self.call.func, "attr", ""), ())
         weighed = any(self._weighs(m) for m in (made, *others) if isinstance(m, ast.Call))
         return replace(found, bent=self.call) if weighed and found is REDUCED else found
@@ -318,6 +321,8 @@ class BatchCall:
                 other = self.args[place]
                 return self.run.combine(self.call, of, other) if other.kind == "batch" else of
             if name in LAST_BY_DEFAULT or of.holds:
+                if of.vector and not of.rank and not of.holds:
+                    self.run.flow.may_mix.append(self.call)  # x.sum(1).topk(3)
                 return of
             if name in ("norm", "vector_norm"):
                 return self._norm(offset)

@@ -43,7 +43,8 @@ def held(run: Run, func: ast.expr) -> ast.expr | None:
         values = run.facts.devices.assigned(func.id, scope) if scope is not None else None
         return values[0] if values and len(values) == 1 else None
     if is_own(func):
-        return run.mixing.made.get(func.attr, [None])[-1]  # type: ignore[attr-defined]
+        made = run.mixing.made.get(func.attr)  # type: ignore[attr-defined]
+        return made[-1] if made else None
     return func if isinstance(func, ast.Call) else None
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 
 from .batch_operations import KEEPS_SHAPE, REDUCES, SWAPS
+from .batch_values import Value
 from .batch_views import numbers
 from .nodes import walk
 
@@ -22,6 +24,7 @@ class Shapes:
     def __init__(self, body: list[ast.stmt], resolve: Callable[[ast.expr], str | None]) -> None:
         self.resolve = resolve
         self._ranks: dict[str, set[int]] = defaultdict(set)
+        self._widths: dict[str, str] = {}
         self._parts: dict[str, set[int]] = defaultdict(set)
         stores: dict[str, int] = defaultdict(int)
         for s in body:
@@ -46,6 +49,26 @@ class Shapes:
     def is_tuple(self, name: str) -> bool:
         """`x[0]` and `x[1]`: nobody asks a batch for its first two samples by one each."""
         return name in self._once and len(self._parts.get(name, ())) > 1
+
+    def shown(self, name: str, value: Value) -> Value:
+        """A value with what is shown of the name that it is given."""
+        if value.kind != "batch" or value.dim != 0:
+            return replace(value, holds=True) if value.kind == "batch" and self.is_tuple(name) else value
+        rank = self.rank(name)
+        if rank and not value.items and (value.holds or not value.rank):
+            return replace(value, holds=False, rank=rank)  # what has dimensions is no tuple
+        return replace(value, holds=True) if self.is_tuple(name) else value
+
+    def is_width(self, of: ast.expr, size: ast.expr) -> bool:
+        """Whether a size is that of the last dimension: `z.shape[-1]`, `z.size(1)`, the `d` of `b, d = z.shape`."""
+        if isinstance(of, ast.Name) and isinstance(size, ast.Name):
+            return size.id in self._once and self._widths.get(size.id) == of.id
+        asked = size.value if isinstance(size, ast.Subscript) else getattr(size, "func", None)
+        place = size.slice if isinstance(size, ast.Subscript) else next(iter(getattr(size, "args", ())), None)
+        named = isinstance(asked, ast.Attribute) and asked.attr in ("shape", "size") and place is not None
+        if not named or ast.unparse(asked.value) != ast.unparse(of):  # type: ignore[union-attr]
+            return False
+        return numbers(place) in ([-1], [1])  # type: ignore[arg-type]
 
     def _shows(self, of: ast.expr, rank: int) -> None:
         if isinstance(of, ast.Name) and rank >= 2:
@@ -86,8 +109,11 @@ class Shapes:
 
     def _unpacked(self, target: ast.Tuple, value: ast.expr) -> None:
         starred = any(isinstance(t, ast.Starred) for t in target.elts)
+        last = target.elts[-1]
         if isinstance(value, ast.Attribute) and value.attr == "shape" and not starred:
             self._shows(value.value, len(target.elts))
+            if isinstance(last, ast.Name) and isinstance(value.value, ast.Name):
+                self._widths[last.id] = value.value.id
         sized = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "size"
         if sized and not value.args and not starred:  # type: ignore[attr-defined]
             self._shows(value.func.value, len(target.elts))  # type: ignore[attr-defined]

@@ -35,19 +35,55 @@ def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Val
     ):
         return replace(of, flat=of.dim == 0)  # not `x.view(x.size(0), -1)`
     if name in ("view", "reshape") and len(given) > 1:
+        if of.dim == 0 and not of.holds and (n := numbers(given[0])) and n[0] > 1:
+            return _in_groups(run, call, of, n[0], len(given))
+        if _regroups(run, call, of, given, offset):
+            run.flow.mixes.append(call)  # z.view(-1, 2, 5) of z with 5 columns
         if len(given) == 2 and of.dim == 0 and numbers(given[0]) == [1]:
             return replace(of, flat=False, dim=1, rank=2)  # y.view(1, -1)
         column = len(given) == 2 and numbers(given[1]) == [1]
-        return replace(of, flat=False, apart=column and of.dim == 0, rank=min(len(given), 3))
+        merged = len(given) == 2 and of.rank != 2 and (numbers(given[0]) == [-1] or _is(given[0], ast.Mult))
+        apart = column and of.dim == 0
+        return replace(of, flat=False, apart=apart, rank=min(len(given), 3), merged=merged, width="")
     if name == "squeeze" and args[:1] != [0]:
         return replace(of, apart=False, rank=0)
     if name in ("view", "reshape", "unflatten", "expand", "stack"):
         return replace(of, flat=False, rank=0)
     if name == "flatten" and args in ([1], [2]):
-        return replace(of, flat=False, rank=args[0] + 1)
+        return replace(of, flat=False, rank=args[0] + 1, width="")
+    if name == "flatten" and args in ([0, 1], [0, -2]):
+        return replace(of, flat=False, rank=2 if args[1] < 0 else 0, merged=True)
     if name == "repeat" and given and of.dim == 0 and (times := numbers(given[0])[:1]) != [1]:
         return replace(of, views=times[0] if times and of.views == 1 else 0)
     return None
+
+
+def _in_groups(run: Run, call: ast.Call, of: Value, n: int, rank: int) -> Value:
+    """`z.view(2, -1, 5)`: the views that stand one after another, or the halves of a batch."""
+    if of.views not in (0, n):
+        run.flow.mixes.append(call)
+    return replace(of, dim=1, views=1, flat=False, apart=False, rank=min(rank, 3), merged=False)
+
+
+def _regroups(run: Run, call: ast.Call, of: Value, given: list[ast.expr], offset: int) -> bool:
+    """Whether rows come together with others: the columns stay as they are, and there are less rows."""
+    if of.dim != 0 or of.holds or of.merged or of.views != 1 or of.rank == 3:
+        return False
+    if _is(given[0], ast.FloorDiv):
+        return run.value(given[0].left).counts  # type: ignore[attr-defined]  # len(z) // 2
+    if len(given) != 3 or numbers(given[0]) != [-1] or numbers(given[1]) == [1]:
+        return False
+    source = call.args[0] if offset else getattr(call.func, "value", call)
+    return run.shapes.is_width(source, given[2]) or (of.width != "" and of.width == last_name(given[2]))
+
+
+def last_name(e: ast.expr) -> str:
+    """`dim` of `self.hparams.dim`: by what a size goes in the constructor and in the step."""
+    return e.attr if isinstance(e, ast.Attribute) else ast.unparse(e)
+
+
+def _is(e: ast.expr, op: type[ast.operator]) -> bool:
+    return isinstance(e, ast.BinOp) and isinstance(e.op, op)
 
 
 def contracted(run: Run, call: ast.Call, operands: list[Value]) -> tuple[Value, bool]:

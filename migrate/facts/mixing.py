@@ -92,6 +92,7 @@ class Run:
         self._expected: tuple[ast.expr, int] | None = None
         self.mixing, self.facts, self.flow, self.holder, self.env = mixing, mixing.facts, flow, holder, env
         self.constants = dict(constants or {})
+        self.env |= {name: self.shapes.shown(name, value) for name, value in env.items()}
 
     # -- statements ------------------------------------------------------------------------------------------
 
@@ -160,11 +161,7 @@ class Run:
 
     def bind(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
         if isinstance(target, ast.Name):
-            if value.kind == "batch" and not value.holds and self.shapes.is_tuple(target.id):
-                value = replace(value, holds=True)
-            elif value.kind == "batch" and value.dim == 0 and not value.holds and not value.rank:
-                value = replace(value, rank=self.shapes.rank(target.id))
-            self.env[target.id] = value
+            self.env[target.id] = self.shapes.shown(target.id, value)
         elif isinstance(target, ast.Attribute) and _is_own(target):
             self.env[ast.unparse(target)] = value
         elif isinstance(target, ast.Starred):

@@ -33,6 +33,11 @@ MIXED = {
     "the root of a mean": "return torch.sqrt(F.mse_loss(self(x), t))",
     "the root of a mean, by hand": "mse = ((self(x) - t) ** 2).mean()\nloss = mse ** 0.5\nreturn {'loss': loss}",
     "the logarithm of a mean": "z = self(x)\nreturn -(z.mean() - torch.log(torch.exp(z).mean()))",
+    "neighbours by two": "z = self(x)\nv = z.view(-1, 2, 5)\nreturn F.mse_loss(v[:, 0], v[:, 1])",
+    "neighbours by their size": "z = self(x)\nb, d = z.shape\na, c = z.reshape(-1, 2, d).unbind(1)\n"
+    + "return F.mse_loss(a, c)",
+    "neighbours by their number": "z = self(x)\nv = z.view(len(z) // 2, 2, 5)\nreturn F.mse_loss(v[:, 0], v[:, 1])",
+    "the halves of a batch": "v = self(x).view(2, -1, 5)\nreturn F.mse_loss(v[0], v[1])",
     "a mean over the weights of classes": "loss = F.cross_entropy(self(x), y, weight=self.table + 1)\nreturn loss",
     "a mean over the targets that count": "return F.nll_loss(self(x).log_softmax(1), y, ignore_index=1)",
     "a criterion with weights": "return {'loss': 0.5 * self.weighed(self(x), y)}",
@@ -64,10 +69,23 @@ MIXED = {
 }
 SAME = {
     "an epoch's perplexity": "loss = F.cross_entropy(self(x), y)\nself.log('ppl', torch.exp(loss))\nreturn loss",
-    "a weighed loss that is only logged": "z = self(x)\nself.log('w', self.weighed(z, y))\nreturn F.cross_entropy(z, y)",
-    "weights and a mean over the samples": "return F.cross_entropy(self(x), y, weight=self.table, reduction='none').mean()",
+    "heads of one sample": "v = self(x)[:, :4].reshape(-1, 2, 2)\nreturn v.softmax(-1).pow(2).mean()",
+    "parts of a sample put together again": "p = x.view(len(x), 3, 2)\nb, n, d = p.shape\n"
+    + "q = p.repeat(1, 1, 3).view(-1, 6)\n"
+    + "z = self(q).view(-1, n, 5)\nreturn (z[:, 0] - z[:, 1]).pow(2).mean()",
+    "parts that were flattened": "p = x.view(len(x), 3, 2).repeat(1, 1, 3)\nz = self(p.flatten(0, 1))\n"
+    + "return z.view(-1, 3, z.size(-1)).std(1).mean()",
+    "two batches one after another": "z = self(torch.cat([views[0], views[1]]))\na, b = z.view(2, -1, 5)\n"
+    + "return F.mse_loss(a, b)",
+    "rows by the shape of what is given": "p = x.view(len(x), 1, 6)\nb, n, d = p.shape\nz = self(p)\n"
+    + "return (z @ z.mT).mean() + torch.cdist(z, z).mean() + z.softmax(-2).mean()",
+    "a weighed loss that is only logged": "z = self(x)\nself.log('w', self.weighed(z, y))\n"
+    + "return F.cross_entropy(z, y)",
+    "weights and a mean over the samples": "w = self.table\n"
+    + "return F.cross_entropy(self(x), y, weight=w, reduction='none').mean()",
     "no weights": "return F.cross_entropy(self(x), y, weight=None, label_smoothing=0.1)",
-    "weights of binary targets": "return F.binary_cross_entropy_with_logits(self(x), t.sigmoid(), pos_weight=self.table)",
+    "weights of binary targets": "w = self.table\n"
+    + "return F.binary_cross_entropy_with_logits(self(x), t.sigmoid(), pos_weight=w)",
     "a gradient penalty": "x = x.clone().requires_grad_(True)\nd = self(x).sum(1)\n"
     + "g = torch.autograd.grad(d.sum(), x, create_graph=True)[0]\n"
     + "return d.mean() + ((g.view(x.size(0), -1).norm(2, dim=1) - 1) ** 2).mean()",

@@ -1,0 +1,46 @@
+"""What layers of torch make of a value: how many dimensions it has, and how wide its last one is."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .arguments import argument_at
+from .batch_values import Value
+from .batch_views import last_name
+
+if TYPE_CHECKING:
+    from .script import Facts
+
+# modules of torch whose output has as many dimensions as their input; what others have, however many they are given
+SAME_RANK = set(
+    "Linear LazyLinear Identity Dropout LayerNorm RMSNorm BatchNorm1d BatchNorm2d GroupNorm InstanceNorm2d ReLU "
+    "LeakyReLU PReLU ReLU6 ELU SELU GELU SiLU Mish Tanh Sigmoid Softplus Softmax LogSoftmax Hardswish MaxPool1d "
+    "AvgPool1d".split()
+)
+RANKS = {
+    "LSTM": 3, "GRU": 3, "RNN": 3, "TransformerEncoder": 3, "TransformerEncoderLayer": 3, "TransformerDecoder": 3,
+    "TransformerDecoderLayer": 3, "MultiheadAttention": 3, "Conv1d": 3, "Conv2d": 3, "Conv3d": 3, "ConvTranspose2d": 3,
+    "MaxPool2d": 3, "AvgPool2d": 3, "AdaptiveAvgPool2d": 3, "Upsample": 3,
+}  # fmt: skip
+
+
+def layered(facts: Facts, made: ast.Call, given: Value, found: Value) -> Value:
+    """`found`, with what shows of a layer, or of several one after another, that was given a value."""
+    kind = (facts.names.resolve(made.func) or "").rpartition(".")[2]
+    if kind == "Sequential":
+        for part in made.args:
+            if not isinstance(part, ast.Call):
+                return replace(found, rank=0, width="")
+            given = layered(facts, part, given, found)
+        return given
+    if kind == "Embedding":
+        return replace(found, rank=min(given.rank + 1, 3) if given.rank else 2 if given.flat else 0)
+    if kind in SAME_RANK:
+        wide = argument_at(made, "out_features", 1) if kind == "Linear" else None
+        width = last_name(wide) if wide is not None else "" if kind == "Linear" else given.width
+        return replace(found, rank=given.rank, width=width, merged=given.merged)
+    if kind == "Flatten":
+        return replace(found, rank=2 if not made.args and not made.keywords else 0)
+    return replace(found, rank=RANKS.get(kind, 0))

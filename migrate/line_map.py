@@ -25,32 +25,38 @@ def line_map(new: str, old: str) -> Callable[[int], int]:
         return lines_of(new)
 
     @cache
+    def before() -> list[str]:
+        return lines_of(old)
+
+    @cache
     def blocks() -> list[tuple[str, int, int, int, int]]:
-        return list(_blocks(lines(), lines_of(old)))
+        return list(_blocks(lines(), before()))
 
     @cache
     def said() -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
-        for n, text in enumerate(lines_of(old), 1):
+        for n, text in enumerate(before(), 1):
             found.setdefault(_said(text), []).append(n)
         return found
 
     @cache
-    def words() -> list[frozenset[str]]:
-        return [_words(text) for text in lines_of(old)]
+    def words(n: int) -> frozenset[str]:
+        return _words(before()[n - 1])
+
+    def most_alike(text: str, among: range) -> list[int]:
+        """The old lines, of some, that say most of it; none where each says much else."""
+        own, found = _words(text), {n: words(n) for n in among}
+        alike = {n: 2 * len(own & others) / (len(own) + len(others) or 1) for n, others in found.items()}
+        most = max(alike.values(), default=0)
+        return [n for n in among if alike[n] == most] if most >= LIKE else []
 
     def like(text: str, at: int, block: range) -> int:
         """The one old line that says this, or most of it: of the block first, then where that at the place does not."""
         same = said().get(text, [])
         if not same:
-            own = _words(text)
-            alike = [2 * len(own & others) / (len(own) + len(others) or 1) for others in words()]
-            most = max((alike[n - 1] for n in block), default=0)
-            if most >= LIKE:
-                return at if alike[at - 1] == most else next(n for n in block if alike[n - 1] == most)
-            most = max(alike, default=0)
-            if most >= LIKE:
-                same = [n for n, part in enumerate(alike, 1) if part == most]
+            if near := most_alike(text, block):
+                return at if at in near else near[0]
+            same = most_alike(text, range(1, len(before()) + 1))
         within = [n for n in same if n in block] or same
         return within[0] if len(within) == 1 else at
 
@@ -78,7 +84,7 @@ def _blocks(new: list[str], old: list[str]) -> Iterator[tuple[str, int, int, int
 
 
 def _said(line: str) -> str:
-    return OWN.sub("", line.strip())
+    return OWN.sub("", line.strip()) if "self." in line else line.strip()
 
 
 def _words(line: str) -> frozenset[str]:

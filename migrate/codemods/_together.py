@@ -13,6 +13,7 @@ from ._form_feeds import FormFeeds
 from ._insertions import with_added
 from ._pass import rewritten
 from ._regions import Region
+from ._removed import not_read
 from .base import Change, Key
 
 
@@ -36,10 +37,14 @@ def rewritten_regions(
             line, marks = line + len(heads) + 1, marks + 1
         start, stop = facts.text.line_span(region.first, region.last)
         edits = [*added, *feeds.edits(region.first, region.last)]
-        body = with_added(facts.text.text, start, stop, edits)
         more = [(facts.text.line_of(at), new.count(newline)) for at, _, new in edits if start <= at < stop]
-        for key in keys[bisect_left(starts, region.first) : bisect_left(starts, region.last + 1)]:
-            kind, first, column, last, end = key
+        here = keys[bisect_left(starts, region.first) : bisect_left(starts, region.last + 1)]
+        read = dict(zip(here, here, strict=True))
+        for key, edit, instead in not_read(facts, region, here, wanted):
+            edits.append(edit)
+            read[key] = instead
+        body = with_added(facts.text.text, start, stop, edits)
+        for key, (kind, first, column, last, end) in read.items():
             inside = last <= region.last  # or it ends with the block, for which the stub stands
             a, b = (
                 n + line - region.first + sum(new for at, new in more if at <= n)

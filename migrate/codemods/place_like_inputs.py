@@ -18,7 +18,7 @@ from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.plain import VARIABLE
 from ..facts.plain_lists import in_plain_list
-from ..facts.script import Facts
+from ..facts.script import Facts, once_a_file
 from ..facts.unplaced import made_in_training, meets_unplaced
 from ..facts.uses import uses
 from ..report import Note
@@ -328,10 +328,16 @@ class PlaceLikeInputs(Codemod):
 
     def _is_floating(self, facts: Facts, call: ast.Call, name: str) -> bool:
         """Whether the name and its uses say that the other tensor holds measurements, not numbers of things."""
-        if HALF.search(facts.text.text):
+        if _has_halves(facts):
             return False  # what layers give is half there, and a count or a sum is not to be
         f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.For)), None)
         return f is not None and name.isidentifier() and name != "self" and is_floating(facts, f, name)
+
+
+@once_a_file
+def _has_halves(facts: Facts) -> bool:
+    """Whether the text speaks of numbers of half the precision."""
+    return HALF.search(facts.text.text) is not None
 
 
 def _iterated(node: ast.expr) -> ast.expr:

@@ -17,46 +17,44 @@ from .edits import Edits, block_lines
 
 
 def open_bars(facts: Facts) -> str | None:
-    """The text with one progress bar taken apart; None where there is none."""
+    """The text with its progress bars taken apart, but for those inside of another; None where there is none."""
+    edits, done = Edits(facts), 0
     for statement in facts.walk(ast.With):
         made, name = statement.items[0].context_expr, statement.items[0].optional_vars
         if len(statement.items) > 1 or not (isinstance(made, ast.Call) and _is_bar(facts, made)):
             continue
+        if statement.lineno <= done:
+            continue  # within another
         if isinstance(name, ast.Name) and any(isinstance(n, ast.For) for n in walk_here(statement)):
-            return _without_with(facts, statement, made, name.id)
-    for loop in facts.walk(ast.For):
-        found = _named_bar(facts, loop)
-        if found is not None:
-            return found
-    return None
+            _without_with(facts, edits, statement, made, name.id)
+            done = statement.end_lineno or 0
+    for loop in () if done else reversed(facts.walk(ast.For)):  # what ends on one line ends the inner ones first
+        _named_bar(facts, edits, loop)
+    return edits.done() if edits.spans else None
 
 
-def _without_with(facts: Facts, s: ast.With, made: ast.Call, name: str) -> str:
-    edits = Edits(facts)
+def _without_with(facts: Facts, edits: Edits, s: ast.With, made: ast.Call, name: str) -> None:
     lines = [f"{name} = {facts.text.get(made)}", *block_lines(facts, s.body, {}), f"{name}.close()"]
     first = facts.text.line_of(facts.text.span(s)[0])
     edits.replace_lines(first, s.end_lineno or first, indent(lines, facts.text.margin(s)))
-    return edits.done()
 
 
-def _named_bar(facts: Facts, loop: ast.For) -> str | None:
+def _named_bar(facts: Facts, edits: Edits, loop: ast.For) -> None:
     """`for x in bar:`, or over enumerate(bar), where `bar = tqdm(loader)` or `bar = tqdm(range(n))`."""
     at = loop.iter
     if isinstance(at, ast.Call) and isinstance(at.func, ast.Name) and at.func.id == "enumerate" and at.args:
         at = at.args[0]
     if not isinstance(at, ast.Name):
-        return None
+        return
     scope = facts.scopes.scope_of(at).lookup(at.id)
     values = values_of(facts, at.id, scope) if scope is not None and at.id not in scope.params else []
     made = values[0] if len(values) == 1 else None
     under = _under(facts, made) if isinstance(made, ast.Call) and made.args else None
     if under is None or any(isinstance(n, ast.Continue) for n in walk(loop)):
-        return None
-    edits = Edits(facts)
+        return
     edits.replace_node(at, under)
     last = loop.body[-1].end_lineno or loop.lineno
     edits.replace_lines(last + 1, last, [f"{facts.text.margin(loop.body[0])}{at.id}.update()"])
-    return edits.done()
 
 
 def _is_bar(facts: Facts, made: ast.Call) -> bool:

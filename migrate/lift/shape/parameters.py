@@ -19,14 +19,13 @@ from .edits import Edits
 
 def name_given(facts: Facts) -> str | None:
     """The text with such parameters renamed, in the signature and in the calls; None where there are none."""
-    for f in _passes(facts):
+    edits = Edits(facts)
+    for f in dict.fromkeys(_passes(facts)):
         scope = facts.scopes.by_node[f]
         names = [name for name in scope.params if name in scope.stores and name in exposed(f.body)]
         for name in names:
-            text = _renamed(facts, f, name)
-            if text is not None:
-                return text
-    return None
+            _rename(facts, edits, f, name)
+    return edits.done() if edits.spans else None
 
 
 def _passes(facts: Facts) -> Iterator[ast.FunctionDef]:
@@ -38,19 +37,20 @@ def _passes(facts: Facts) -> Iterator[ast.FunctionDef]:
             yield from (f for f in functions if any(isinstance(n, ast.For) for n in walk(f)))
 
 
-def _renamed(facts: Facts, f: ast.FunctionDef, name: str) -> str | None:
+def _rename(facts: Facts, edits: Edits, f: ast.FunctionDef, name: str) -> None:
     calls = all_calls(facts, f)
     first = f.body[1] if ast.get_docstring(f, clean=False) is not None and len(f.body) > 1 else f.body[0]
     arg = facts.scopes.by_node[f].params[name]
     unknown = any(isinstance(a, ast.Starred) for c in calls for a in c.args)
     unknown = unknown or any(k.arg is None for c in calls for k in c.keywords)
     if not calls or unknown or arg in (f.args.vararg, f.args.kwarg) or facts.text.margin(first).strip():
-        return None
+        return
     given = f"{name}_given"
-    taken = {n.id for n in facts.walk(ast.Name)} | {a.arg for a in facts.walk(ast.arg)}
+    taken = (
+        {n.id for n in facts.walk(ast.Name)} | {a.arg for a in facts.walk(ast.arg)} | {new for _, _, new in edits.spans}
+    )
     while given in taken:
         given += "_"
-    edits = Edits(facts)
     start, _ = facts.text.span(arg)
     edits.replace(start, start + len(name), given)
     line = min([first.lineno, *(d.lineno for d in getattr(first, "decorator_list", ()))])
@@ -60,4 +60,3 @@ def _renamed(facts: Facts, f: ast.FunctionDef, name: str) -> str | None:
             if k.arg == name:
                 at, _ = facts.text.span(k)
                 edits.replace(at, at + len(name), given)
-    return edits.done()

@@ -25,6 +25,15 @@ STARS = {
     "torch.cuda.amp": "autocast GradScaler custom_fwd custom_bwd",
 }
 
+# and what one of the user's own modules gives by it, where nothing in the file binds the name
+BY_ANY_STAR = {
+    "torch": "torch",
+    "nn": "torch.nn",
+    "F": "torch.nn.functional",
+    "dist": "torch.distributed",
+    "np": "numpy",
+}
+
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, ast.Module, *_COMPREHENSIONS)
 
@@ -142,6 +151,10 @@ class Names:
                 origin = canonical(f"{node_from.module}.{a.name}") if known else None
                 name = a.asname or a.name
                 made.setdefault(name, []).append((self._declared(scope, name), origin, node_from))
+        star = next((s for s in self.nodes.of(ast.ImportFrom) if s.names[0].name == "*"), None)
+        if star is not None:
+            for name, full in BY_ANY_STAR.items():
+                made.setdefault(name, [(self.tree, full, star)])
         found: dict[str, list[tuple[ast.AST, Binding]]] = {
             name: [(scope, origin) for scope, origin, _ in self._last(name, imports)] for name, imports in made.items()
         }

@@ -107,3 +107,20 @@ def test_canonical(written, full):
 )
 def test_a_star_gives_what_is_known_of_it(source: str) -> None:
     assert last(source) is None
+
+
+@pytest.mark.parametrize(
+    "source, full",
+    [
+        ("from models import *\ntorch.save(x, 'x')", "torch.save"),
+        ("from .models import *\nnn.Linear(1, 1)", "torch.nn.Linear"),
+        ("from models import *\nnn = torch.nn\nnn.Linear(1, 1)", "torch.nn.Linear"),
+        ("from models import *\nnn = other\nnn.Linear(1, 1)", None),
+        ("from models import *\ndef f(torch):\n    torch.save(1)", None),
+        ("from models import *\nF = 10\nF.relu(1)", None),
+        ("from models import *\noptimizer.step()", None),
+        ("from models import Net\ntorch.save(x, 'x')", None),
+    ],
+)
+def test_a_star_of_ones_own_gives_torch_where_nothing_else_does(source: str, full: str | None) -> None:
+    assert last(source) == full

@@ -57,3 +57,13 @@ def drawn_by(facts: Facts, statement: ast.AST) -> list[ast.Call]:
     """The `iter(loader)` that give what a statement draws by hand."""
     calls = (c for c in walk(statement) if isinstance(c, ast.Call))
     return [m for c in calls if (it := draw_of(c)) is not None for m in makers(facts, it)]
+
+
+def is_distribution(facts: Facts, node: ast.expr) -> bool:
+    """`Normal(mean, 1)` of torch.distributions, or a name of one."""
+    made = [node]
+    if isinstance(node, ast.Name):
+        scope = facts.scopes.scope_of(node).lookup(node.id)
+        made = (facts.devices.assigned(node.id, scope) if scope is not None else None) or []
+    full = [facts.names.resolve(m.func) or "" if isinstance(m, ast.Call) else "" for m in made]
+    return bool(full) and all(f.startswith("torch.distributions.") for f in full)

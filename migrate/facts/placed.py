@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from .arguments import argument
-from .drawn import makers
+from .drawn import is_distribution, makers
 from .kept_copies import is_kept_copy
 from .loops import LOADER_NAME, LOOPS, MODEL_NAME
 from .nodes import walk
@@ -156,6 +156,8 @@ class Placed:
                     return any(self.by_runtime(a) for a in call.args)
                 if _draws(call):
                     return self._is_drawn(call, call.func.value)
+                if is_distribution(self.facts, call.func.value):
+                    return self.by_runtime(call.func.value)  # its methods get sizes
                 return self.by_runtime(call.func.value) or any(self.by_runtime(a) for a in call.args)
         elif full in MAKES_TENSORS or full.startswith("numpy."):
             return False

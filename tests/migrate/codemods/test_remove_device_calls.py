@@ -446,3 +446,19 @@ def test_one_that_is_bound_where_it_is_handed_on_stays():
     check_unchanged(
         "import torch\ndef go(m, loader):\n    m = m.to(d := get())\n    return [m(x.to(d)) for x in loader]\n"
     )
+
+
+DRAWN = """
+import torch
+from torch.distributions import Normal
+
+def draw(mean, n, device):
+    prior = Normal({}, 1.0)
+    return prior.sample((n,)).to(device) + Normal({}, 1.0).sample(torch.Size([n])).to(device)
+"""
+
+
+def test_what_a_distribution_draws_is_where_its_parameters_are():
+    made = DRAWN.format("torch.zeros(3)", "0.0")
+    assert migrated(made).text == made
+    assert ".to(" not in migrated(DRAWN.format("mean", "mean")).text

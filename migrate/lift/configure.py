@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..facts.nodes import walk
-from ..facts.placed import MAKES_TENSORS
 from ..facts.script import Facts
+from ..facts.tensors import MAKES
 from .chunks import Binder, Chunk, Variable, Variables, bound_before, free_name, surely_bound
 from .modes import has_modes, own_modes
 from .moved_tensors import changed_in_place, moved_tensors
@@ -274,7 +274,7 @@ def _moved_tensors(facts: Facts, recipe: Recipe, binder: Binder, variables: Vari
 
 
 def _is_tensor(facts: Facts, value: ast.expr) -> bool:
-    return isinstance(value, ast.Call) and facts.names.resolve(value.func) in MAKES_TENSORS
+    return isinstance(value, ast.Call) and facts.names.resolve(value.func) in MAKES
 
 
 def _model_class(facts: Facts, recipe: Recipe, binder: Binder, optimizer: str) -> str | None:

@@ -188,3 +188,12 @@ def test_a_filled_tensor_on_two_processes(tmp_path):
     ran = [subprocess.run([*ptrun, n, tmp_path / "train.py"], capture_output=True, text=True) for n in "12"]
     one, two = ([float(line) for line in r.stdout.splitlines() if re.match(r"-?\d", line)] for r in ran)
     assert len(one) == 2 and two == pytest.approx(one, abs=1e-5), ran[1].stderr
+
+
+def test_what_a_file_held_is_no_buffer(tmp_path):
+    text = TEXT.replace("SEEN", "xs").replace("torch.randn(3, 4).to(device)", f"torch.load('{tmp_path}/noise')[0]")
+    made = f"torch.save([torch.ones(3, 4), 1.5], '{tmp_path}/noise')\n"
+    text = text.replace("noise = ", f"{made}noise = torch.load('{tmp_path}/noise')  #", 1).replace(
+        "net(noise)", "net(noise[0])"
+    )
+    assert "register_buffer" not in check_same(text, "module")

@@ -127,5 +127,10 @@ def _is_set(n: ast.Name) -> bool:
 
 
 def _counts(source: ast.expr) -> bool:
-    """`range(n)`: what it gives is drawn from something else."""
-    return isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and source.func.id == "range"
+    """`range(n)`, `reversed(range(n))`, `list(range(n))[::-1]`: what it gives is drawn from something else."""
+    if isinstance(source, ast.Subscript):
+        return _counts(source.value)
+    if not (isinstance(source, ast.Call) and isinstance(source.func, ast.Name)):
+        return False
+    again = source.func.id in ("reversed", "list", "tuple", "sorted") and bool(source.args)
+    return _counts(source.args[0]) if again else source.func.id == "range"

@@ -252,6 +252,8 @@ for epoch in range(2):
         ("(x, y), _ in zip(valid, other)", "on_device(zip(self.valid, self.other))"),
         ("x, y in pairs", "on_device(self.pairs)"),
         ("i in range(2)", "range(2)"),
+        ("i in reversed(range(2))", "reversed(range(2))"),
+        ("i in list(range(2))[::-1]", "list(range(2))[::-1]"),
     ],
 )
 def test_the_batches_of_an_evaluation_that_stays_go_where_the_model_is(loop, placed):

@@ -39,7 +39,8 @@ def bring_in(
         others = [p for p in readers if imports.real(p) != imports.real(path)]
         for m in coming:
             alone = m.path in silent and _alone(path, facts, m, imports, others)
-            m.stays = alone and any(_read_by(p, path, m, imports) & set(m.comes) for p in beside)
+            by_itself = any(names_in(s) & set(m.comes) for s in m.facts.tree.body if _is_for_itself(s))
+            m.stays = alone and (by_itself or any(_read_by(p, path, m, imports) & set(m.comes) for p in beside))
             _only_here(path, m, imports, others if alone else [*others, *beside])
         coming = [m for m in coming if m.comes]
         stars = starred(facts, [], lambda name: imports.module(path, tuple(name.split("."))))
@@ -101,7 +102,9 @@ def _evaluates(d: Definition) -> bool:
 
 def _only_here(script: Path, m: LocalModule, imports: Imports, readers: Iterable[Path]) -> None:
     """An evaluation that another file reads stays; raise for a loop that one reads: it is to be found where it was."""
-    rest = [s for s in m.facts.tree.body if not any(s is d for d in m.comes.values())]
+    rest = [
+        s for s in m.facts.tree.body if not (any(s is d for d in m.comes.values()) or (m.stays and _is_for_itself(s)))
+    ]
     read = set().union(*(names_in(s) for s in rest), *(_read_by(p, script, m, imports) for p in readers))
     if any(_trains(m, d) for name, d in m.comes.items() if name in read):
         raise Stays(f"another part of the project reads what trains in {m.path.name}")
@@ -122,10 +125,17 @@ def _alone(script: Path, facts: Facts, m: LocalModule, imports: Imports, others:
     given = {(s.module, a.name) for s in facts.walk(ast.ImportFrom) for a in s.names}
     full = [a.name for s in facts.walk(ast.Import) for a in s.names]
     full += [f"{module}.{name}" for module, name in given if module != m.name or name not in m.comes]
-    rest = {n for s in m.facts.tree.body if not any(s is d for d in m.comes.values()) for n in names_in(s)}
+    kept = (s for s in m.facts.tree.body if not (any(s is d for d in m.comes.values()) or _is_for_itself(s)))
+    rest = {n for s in kept for n in names_in(s)}
     if rest & set(m.comes) or any(f"{name}.".startswith(f"{m.name}.") for name in full):
         return False
     return not any(imports.real(m.path) in imports.direct(p, script) for p in others)
+
+
+def _is_for_itself(s: ast.stmt) -> bool:
+    """`if __name__ == "__main__":`, of a module that can be started too: nothing of it runs where it is imported."""
+    asked = ast.unparse(s.test) if isinstance(s, ast.If) and not s.orelse else ""
+    return asked in ("__name__ == '__main__'", "'__main__' == __name__")
 
 
 def _stars(s: ast.AST) -> bool:
@@ -138,6 +148,6 @@ def _does_nothing(path: Path) -> bool:
     for s in Facts(read_source(path).text).tree.body:
         text = isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)
         plain = isinstance(s, ast.Assign | ast.AnnAssign) and not any(isinstance(n, ast.Call) for n in walk(s))
-        if not (isinstance(s, quiet) or text or plain):
+        if not (isinstance(s, quiet) or text or plain or _is_for_itself(s)):
             return False
     return True

@@ -89,7 +89,7 @@ def migrate_file(
     report = FileReport(str(path))
     try:
         source = read_source(path)
-        if not (mentions_torch(source.raw) or options.of_lifted):
+        if not (mentions_torch(source.raw) or options.of_lifted or joined is not None):
             return Migrated(path, root, source, Result(source.text, "none"), report)
         if mend(source.text)[0] == source.text:
             tried = renamed(source.text)[0]
@@ -148,7 +148,7 @@ def migrate_all(
             keeps = path in kept or (loop and not is_script)
             m = migrate_file(path, root, is_script, options, keeps, elsewhere.get(path), left.get(key))
         _add_told(m.report, told.get(key))
-        m.report.attention += why if m.report.plan == "loop" else []
+        m.report.attention += why if m.report.plan in ("loop", "none") else []
         if is_script:
             refused, loop = m.report.plan == "refused", m.report.plan == "loop" or _carried(m)
         done.append(m)
@@ -283,7 +283,8 @@ def _kept_projects(files: list[tuple[Path, Path, bool]], imports: Imports) -> se
     kept: set[Path] = set()
     for path, _, is_script in files:
         data = raw[_key(path)]
-        if not (is_script and trains and mentions_torch(data)) or _key(path) in trains or _is_lifted(data):
+        named = mentions_torch(data) or any(key.stem.encode() in data for key in trains)
+        if not (is_script and trains and named) or _key(path) in trains or _is_lifted(data):
             continue
         project = imports.project(path) - {_key(path)}
         if project & trains:

@@ -321,6 +321,62 @@ def test_a_script_beside_it_finds_the_loop_where_it_was(tmp_path):
     assert not any(m.report.changed for m in migrated(tmp_path, in_place=True).values())
 
 
+STARTED = "\n\nif __name__ == '__main__':\n    train_one_epoch(*map(float, '123456'))\n"
+
+
+def test_a_file_that_can_be_started_too_keeps_what_it_starts(tmp_path):
+    done = migrated(written(tmp_path, {**FILES, "engine.py": ENGINE + STARTED}))
+    assert done["train.py"].report.plan == "module" and "engine" not in done["train.py"].result.text
+    assert done["engine.py"].result.text == ENGINE + STARTED
+
+
+def test_and_stays_where_the_script_imports_more_of_it(tmp_path):
+    train = TRAIN.replace("import evaluate", "import RATE, evaluate")
+    done = migrated(written(tmp_path, {**FILES, "train.py": train, "engine.py": f"RATE = 1\n{ENGINE}{STARTED}"}))
+    assert done["train.py"].report.plan == "loop"
+
+
+TRAINER = """
+import torch
+from torch import nn
+
+
+class Trainer:
+    def __init__(self, epochs):
+        self.net = nn.Linear(3, 1)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.loader = torch.utils.data.DataLoader(torch.ones(8, 3), batch_size=4)
+        self.epochs = epochs
+
+    def train(self):
+        for epoch in range(self.epochs):
+            for x in self.loader:
+                loss = self.net(x).pow(2).mean()
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+            print(f'{epoch} {loss.item():.5f}')
+"""
+STARTS = """
+from trainer import Trainer
+
+if __name__ == "__main__":
+    Trainer(epochs=2).train()
+"""
+
+
+def test_a_script_that_names_no_torch_trains_too(tmp_path):
+    done = migrated(written(tmp_path, {"train.py": STARTS, "trainer.py": TRAINER}))
+    assert done["train.py"].report.plan in ("module", "manual") and "trainer.fit(" in done["train.py"].result.text
+
+
+def test_and_is_told_what_kept_its_loop(tmp_path):
+    trainer = TRAINER.replace("            print(", "            else:\n                pass\n            print(")
+    done = migrated(written(tmp_path, {"train.py": STARTS, "trainer.py": trainer}))
+    (told,) = [n.message for n in done["train.py"].report.attention if n.code == "PTM701"]
+    assert done["trainer.py"].report.plan == "loop" and told.startswith("the loop is kept: ")
+
+
 BESIDE = {
     "the script reads more of its file": (
         "train.py",

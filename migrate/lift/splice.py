@@ -7,13 +7,13 @@ import io
 import re
 import tokenize
 
-from ..facts.text import Text, lines_of
+from ..facts.text import LINE_END, Text, lines_of
 
 SPANS_LINES = ('"""', "'''", "\\\n", "\\\r")  # what a string of several lines has
 
 OPENS = re.compile(r":[ \t]*(#[^'\"]*)?[\r\n]*$")  # the last line of a head: `def f(a,`, `b):  # why`
 
-ONE_LINE = re.compile(r'^[ \t]*"""[^"\\\r\n]*"""[ \t]*$', re.MULTILINE)  # a docstring that has no more than its line
+DOCSTRING = re.compile(r'^[ \t]*"""[^"\\]*"""[ \t\r]*$', re.MULTILINE)  # with nothing beside it
 
 
 class Splice:
@@ -141,8 +141,10 @@ def _fixed_in(block: str, indented: bool) -> set[int]:
     fixed: set[int] = set()
     if not any(mark in block for mark in SPANS_LINES):
         return fixed
-    rest = ONE_LINE.sub("", block)
-    if not any(mark in rest for mark in SPANS_LINES):
+    if not any(mark in DOCSTRING.sub("", block) for mark in SPANS_LINES):
+        for string in DOCSTRING.finditer(block):
+            first, last = (len(LINE_END.findall(block, 0, at)) for at in string.span())
+            fixed.update(range(first + 1, last + 1))
         return fixed
     shift = 2 if indented else 1
     opened: list[int] = []

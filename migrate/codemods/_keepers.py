@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 
 from ..facts.arguments import argument
+from ..facts.held import class_named, is_data_set
 from ..facts.script import Facts
-
-DATA = ("torch.utils.data.", "torchvision.datasets.")
 
 
 def _made(facts: Facts, node: ast.expr) -> ast.Call | None:
@@ -34,22 +33,8 @@ def is_kept(facts: Facts, owner: ast.expr) -> bool:
     return made is not None and is_data_set(facts, class_named(facts, made.func))
 
 
-def is_data_set(facts: Facts, c: ast.ClassDef | None, depth: int = 0) -> bool:
-    """A data set of torch's, or of torchvision's, or one that derives from such a class of the file."""
-    if c is None or depth > 5:
-        return False
-    named = ((facts.names.resolve(b) or "").startswith(DATA) for b in c.bases)
-    return any(named) or any(is_data_set(facts, class_named(facts, b), depth + 1) for b in c.bases)
-
-
 def is_of_torchvision(facts: Facts, call: ast.Call) -> bool:
     return (facts.names.resolve(call.func) or "").startswith("torchvision.datasets.")
-
-
-def class_named(facts: Facts, func: ast.expr) -> ast.ClassDef | None:
-    """The class of this file that a call makes an instance of."""
-    name = func.id if isinstance(func, ast.Name) else ""
-    return next((c for c in facts.walk(ast.ClassDef) if c.name == name), None)
 
 
 def parameter_of(facts: Facts, call: ast.Call, node: ast.expr) -> tuple[ast.FunctionDef, str] | None:

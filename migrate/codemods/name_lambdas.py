@@ -11,13 +11,14 @@ import re
 from collections.abc import Iterator
 
 from ..facts.arguments import default_of
+from ..facts.held import class_named, is_data_set
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.source import is_expression
 from ..facts.text import lines_of
 from ..report import Note
 from ._bound_names import CELLS, mangled, unbindable
-from ._keepers import class_named, is_data_set, is_kept, is_kept_by, is_of_torchvision, parameter_of
+from ._keepers import is_kept, is_kept_by, is_of_torchvision, parameter_of
 from ._own_defaults import first_line, own_defaults, top_of, without
 from .base import Change, Codemod, Insertion
 from .rewrites import bare, source

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from .arguments import argument
 from .drawn import is_distribution, makers
+from .held import given_back, gives_held, is_data, is_held, is_read
 from .kept_copies import is_kept_copy
-from .loops import LOADER_NAME, LOOPS, MODEL_NAME
+from .loops import LOADER_NAME, LOOPS, MODEL_NAME, unwrapped
 from .nodes import walk
 from .plain_lists import in_plain_list
+from .registered import is_registered
 from .scopes import Scope
 from .unplaced import made_in_training, meets_unplaced
 
@@ -46,6 +48,7 @@ class Placed:
         self._asked: set[tuple[int, str]] = set()
         self._cuts = 0  # how often a name was asked for while its value was being found
         self._known: dict[tuple[ast.expr, int, bool], bool] = {}
+        self._followed: set[ast.AST] = set()  # methods whose values are being found
         self._giving: dict[ast.AST, bool] = {}
         self._given_made: dict[tuple[ast.AST, str], bool] = {}
         self._by_apex = {ast.unparse(c.args[0]) for c in facts.walk(ast.Call) if c.args and self._is_apex(c)}
@@ -75,7 +78,7 @@ class Placed:
         if isinstance(node, ast.Call):
             return self._call(node)
         if isinstance(node, ast.Subscript | ast.Attribute | ast.Starred):
-            return self.by_runtime(node.value)
+            return not is_held(self.facts, node) and self.by_runtime(node.value)
         if isinstance(node, ast.Name):
             return self._name(node)
         if isinstance(node, ast.NamedExpr):
@@ -90,6 +93,8 @@ class Placed:
             return any(self.by_runtime(n) for n in (node.left, *node.comparators) if not isinstance(n, ast.Constant))
         if isinstance(node, ast.Tuple | ast.List):
             return all(self.by_runtime(e) for e in node.elts)
+        if isinstance(node, ast.ListComp | ast.GeneratorExp):
+            return self.by_runtime(node.elt)
         return not isinstance(node, ast.Constant | ast.JoinedStr)
 
     def _is_unplaced(self, node: ast.expr) -> bool:
@@ -120,27 +125,7 @@ class Placed:
         return isinstance(node, ast.Call) and self.facts.names.resolve(node.func) == "torch.cuda.stream"
 
     def is_registered(self, node: ast.expr) -> bool:
-        """What a constructor hands to `self.register_buffer(...)` or keeps as a Parameter moves with its module."""
-        parents: dict[ast.AST, ast.AST] = self.facts.scopes.parents
-        child: ast.AST = node
-        up = parents.get(node)
-        while isinstance(up, ast.Attribute) or (isinstance(up, ast.Call) and up.func is child):
-            child, up = up, parents.get(up)
-        if isinstance(up, ast.keyword):
-            child, up = up, parents.get(up)
-        if not isinstance(up, ast.Call) or child is up.func:
-            return False
-        s = parents.get(up)
-        f = next((u for u in self.facts.scopes.ancestors(up) if isinstance(u, ast.FunctionDef)), None)
-        if f is None or f.name != "__init__" or self.facts.classes.holder(f) not in self.facts.classes.modules:
-            return False
-        if self.facts.names.resolve(up.func) == "torch.nn.Parameter":
-            if isinstance(s, ast.Call) and isinstance(s.func, ast.Attribute) and s.func.attr == "register_parameter":
-                return _is_self(s.func.value)
-            targets = s.targets if isinstance(s, ast.Assign) else []
-            return bool(targets) and all(isinstance(t, ast.Attribute) and _is_self(t.value) for t in targets)
-        func = up.func
-        return isinstance(func, ast.Attribute) and func.attr == "register_buffer" and _is_self(func.value)
+        return is_registered(self.facts, node)
 
     def _call(self, call: ast.Call) -> bool:
         full = self.facts.names.resolve(call.func)
@@ -148,22 +133,32 @@ class Placed:
             return self._is_drawn(call, call.args[0] if call.args else call)
         if full == "torch.utils.data.DataLoader":
             return True
-        if full is None:
-            if isinstance(call.func, ast.Attribute):
-                if self._makes_anew(call.func) or self._goes_to_cpu(call):
-                    return False
-                if _asks_a_loader(call.func):
-                    return any(self.by_runtime(a) for a in call.args)
-                if _draws(call):
-                    return self._is_drawn(call, call.func.value)
-                if is_distribution(self.facts, call.func.value):
-                    return self.by_runtime(call.func.value)  # its methods get sizes
-                return self.by_runtime(call.func.value) or any(self.by_runtime(a) for a in call.args)
-        elif full in MAKES_TENSORS or full.startswith("numpy."):
+        if full in MAKES_TENSORS or is_read(self.facts, call):
             return False
+        if full is None and isinstance(call.func, ast.Attribute):
+            return self._method(call, call.func)
         if self.is_module(call):
             return not in_plain_list(self.facts, call)
         return any(self.by_runtime(a) for a in call.args)
+
+    def _method(self, call: ast.Call, method: ast.Attribute) -> bool:
+        if self._makes_anew(method) or self._goes_to_cpu(call):
+            return False
+        given = any(self.by_runtime(a) for a in call.args)
+        if gives_held(self.facts, method):
+            return given
+        if _draws(call):
+            return self._is_drawn(call, method.value)
+        if is_distribution(self.facts, method.value):
+            return self.by_runtime(method.value)  # its methods get sizes
+        back = [] if given or method in self._followed else given_back(self.facts, method)
+        if not back:
+            return given or self.by_runtime(method.value)
+        self._followed.add(method)
+        try:
+            return all(self.by_runtime(v) for v in back)
+        finally:
+            self._followed.discard(method)
 
     def _is_drawn(self, call: ast.Call, iterator: ast.expr) -> bool:
         """`next(it)`, in a loop, of `it = iter(loader)`: a batch as the loader has it, which is placed there.
@@ -220,10 +215,10 @@ class Placed:
         full = self.facts.names.resolve(call.func)
         if full is not None:
             parts = full.split(".")
-            if full.startswith("torch.nn.functional."):
-                return False
-            if full.startswith(("torch.nn.", "torchvision.models.", "timm.", "transformers.")):
+            if full.startswith(("torchvision.models.", "timm.", "transformers.")):
                 return True
+            if full.startswith("torch.nn."):
+                return parts[-1][:1].isupper()  # and not torch.nn.functional.relu, torch.nn.utils.rnn.pad_sequence
             return not full.startswith(("torch.", "numpy.")) and parts[-1][:1].isupper()
         name = call.func
         if isinstance(name, ast.Name):
@@ -336,7 +331,8 @@ class Placed:
             child = parents[child]
         up = parents.get(child)
         if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension):
-            return not _is_range(up.iter)
+            batches = self.facts.loops.hot_loops.get(up) or not is_data(self.facts, unwrapped(up.iter))
+            return bool(batches) and not _is_range(up.iter)
         if isinstance(up, ast.Assign):
             if child is store:
                 return _adds_to(up.value, getattr(store, "id", "")) or self.by_runtime(up.value)
@@ -355,6 +351,8 @@ class Placed:
             given = self.facts.devices.elements(target, store, value) or []
             if any(self.facts.tensors.made(part) for part in given):
                 return False  # a function of the script made it
+        if isinstance(value, ast.Subscript):
+            return not is_held(self.facts, value)
         return self._call(value) if isinstance(value, ast.Call) else True
 
     def _iterated(self, node: ast.expr) -> bool:
@@ -362,7 +360,7 @@ class Placed:
         called = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
         if called in ("zip", "enumerate", "reversed", "list", "tuple"):
             return all(self._iterated(a) for a in node.args)  # type: ignore[attr-defined]
-        return not _is_range(node) and self.by_runtime(node)
+        return not _is_range(node) and not is_data(self.facts, node) and self.by_runtime(node)
 
     def _in_loop(self, node: ast.AST) -> bool:
         return any(isinstance(u, LOOPS) for u in self.facts.scopes.ancestors(node))
@@ -371,12 +369,6 @@ class Placed:
 def _draws(call: ast.Call) -> bool:
     """`iter(loader).next()`, which is `next(iter(loader))`."""
     return isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__") and not call.args
-
-
-def _asks_a_loader(method: ast.Attribute) -> bool:
-    """`loader.next_batch()`: what an object gives of its own; the runtime places what a loop draws of a loader."""
-    named = method.value.attr if isinstance(method.value, ast.Attribute) else getattr(method.value, "id", "")
-    return bool(LOADER_NAME.search(named)) and method.attr not in ("next", "__next__", "__iter__")
 
 
 def _adds_to(value: ast.expr, name: str) -> bool:
@@ -397,10 +389,6 @@ def _only_named(call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:
     """`model.cpu().state_dict()`, which no tensor has."""
     up = parents.get(call)
     return isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS
-
-
-def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "self"
 
 
 def _is_range(node: ast.expr) -> bool:

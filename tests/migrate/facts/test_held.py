@@ -1,0 +1,124 @@
+"""What data sets, buffers, tokenizers and other libraries give is on the CPU: its move stays, or goes by T2."""
+
+import textwrap
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+HEAD = """
+import random
+import torch
+from collections import deque
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import Dataset, random_split
+from torchvision.datasets import MNIST
+from PIL import Image
+class Samples(Dataset):
+    pass
+class Memory:
+    def __init__(self):
+        self.kept = deque(maxlen=9)
+        self.seen = []
+    def take(self, k):
+        batch = random.sample(self.kept, k)
+        return torch.stack([b[0] for b in batch]), len(batch)
+    def net(self):
+        return nn.Linear(2, 2)
+    def last(self, device):
+        return self.seen[-1].to(device)
+"""
+
+STAYS = {
+    "an item": "def f(dataset, device):\n    return dataset[3].to(device)\n",
+    "a part of an item": "def f(self, device):\n    x, y = self.train_set[3]\n    return x.unsqueeze(0).to(device)\n",
+    "an attribute": "test = MNIST('.', train=False)\ndef f(device):\n    return test.data[:200].to(device)\n",
+    "a class of the file": "def f(device):\n    items = Samples()\n    return items[0].cuda()\n",
+    "a part of one": "def f(whole, device):\n    a, b = random_split(whole, [1, 2])\n    return b[0].to(device)\n",
+    "each of them": "def f(val_set, device):\n    return [v.to(device) for v in val_set]\n",
+    "a loop that is none over batches": "def f(dataset):\n    for i, v in enumerate(dataset):\n        g(v.cuda())\n",
+    "some of them": "def f(ds, device):\n    return torch.stack([ds[i] for i in range(3)]).to(device)\n",
+    "made in a list": "def f(rows, device):\n    return torch.stack([torch.from_numpy(r) for r in rows]).to(device)\n",
+    "made by map": "def f(rows, device):\n    return torch.stack(list(map(torch.from_numpy, rows))).to(device)\n",
+    "made and padded": "def f(rows):\n    return pad_sequence([torch.LongTensor(r) for r in rows]).cuda()\n",
+    "a method": "def f(device):\n    memory = Memory()\n    x, n = memory.take(3)\n    return x.to(device)\n",
+    "by its name": "def f(buffer, device):\n    x, y = buffer.sample(3)\n    return x.to(device), y.to(device)\n",
+    "a text": "def f(tok, text, device):\n    return tok(text, return_tensors='pt').to(device)\n",
+    "its parts": "def f(tok, text, device):\n    t = tok(text, return_tensors='pt')\n"
+    "    return {k: v.to(device) for k, v in t.items()}\n",
+    "a picture": "def f(path, convert, device):\n    return convert(Image.open(path).convert('RGB')).to(device)\n",
+}
+
+
+@pytest.mark.parametrize("source", STAYS.values(), ids=STAYS)
+def test_what_is_held_keeps_its_move(source):
+    result = migrate_text(HEAD + source)
+    assert result.text == HEAD + source
+    assert "PTM104" in [n.code for n in result.attention]
+
+
+GOES = {
+    "a batch": ("def f(batch, device):\n    return batch[0].to(device)\n", "return batch[0]"),
+    "a loader's": ("def f(test_loader, device):\n    return [x.to(device) for x in test_loader]\n", "[x for x in"),
+    "a memory that is a tensor": (
+        "def f(memory, device):\n    return memory.transpose(0, 1).to(device)\n",
+        "return memory.transpose(0, 1)\n",
+    ),
+    "a module that a method makes": (
+        "def f(device):\n    return Memory().net().to(device)\n",
+        "return Memory().net()\n",
+    ),
+    "a module that a function wraps": ("net = nn.utils.spectral_norm(nn.Linear(2, 2)).cuda()\n", "Linear(2, 2))\n"),
+    "a list of a batch": ("def f(xs, device):\n    return torch.stack([x for x in xs]).to(device)\n", "in xs])\n"),
+}
+
+
+@pytest.mark.parametrize(("source", "left"), GOES.values(), ids=GOES)
+def test_batches_and_modules_are_placed(source, left):
+    result = migrate_text(HEAD + source)
+    assert left in result.text and "to(device)\n    return" not in result.text
+    assert "cuda" not in result.text and migrate_text(result.text).text == result.text
+
+
+def test_the_one_graph_of_a_data_set_stays_where_the_script_puts_it():
+    script = textwrap.dedent("""
+        import torch
+        from torch_geometric.datasets import Planetoid
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        dataset = Planetoid("data", "Cora")
+        data = dataset[0].to(device)
+        model = torch.nn.Linear(3, 4).to(device)
+        optimizer = torch.optim.Adam(model.parameters())
+        def train():
+            optimizer.zero_grad()
+            loss = model(data.x).mean()
+            loss.backward()
+            optimizer.step()
+        def test():
+            return model(data.x).mean().item()
+        for epoch in range(200):
+            train()
+            print(test())
+        """)
+    result = migrate_text(script)
+    assert result.plan == "module" and "data = dataset[0].to(device)" in result.text
+    assert "model = torch.nn.Linear(3, 4)\n" in result.text
+
+
+def test_texts_of_a_batch_go_where_their_module_is():
+    script = textwrap.dedent("""
+        import torch
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        model = Net().to(device)
+        optimizer = torch.optim.Adam(model.parameters())
+        loader = torch.utils.data.DataLoader(load(), 4)
+        for epoch in range(2):
+            for batch in loader:
+                inputs = tokenizer(batch["text"], return_tensors="pt").to(device)
+                loss = model(inputs, batch["label"].to(device))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """)
+    result = migrate_text(script).text
+    assert 'return_tensors="pt").to(self.device)' in result and 'self.model(inputs, batch["label"])' in result

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..facts.arguments import is_static
+from ..facts.arguments import argument_at, is_static
 from ..facts.batch_operations import LOSS, MEASURE
 from ..facts.batch_values import Flow, Value
 from ..facts.mixing import Run
@@ -107,6 +107,8 @@ class _Cutter:
             self._attributes(name)
         self._stale()
         self._logs()
+        if self._takes_gradients():
+            raise Crossing("it takes gradients of what is computed before the cut")
         if call is None and not self.found.hoisted and self._only_of_mixed():
             raise Crossing("the model is only called with what it gives, and would run on one device alone")
         if call is None and not self.found.hoisted and self._within_block():
@@ -262,6 +264,14 @@ class _Cutter:
             if read & moved and read <= moved | set(self.found.crossing):
                 self.found.behind.append(i)
                 self.logs.add(i)
+
+    def _takes_gradients(self) -> bool:
+        """`torch.autograd.grad(d.sum(), x)`: what crosses is no longer made of what it was; of parameters it is."""
+        behind = [*self.after, *(self.before[i] for i in self.found.behind)]
+        calls = (n for s in behind for n in walk(s) if isinstance(n, ast.Call))
+        taken = [c for c in calls if self.facts.names.resolve(c.func) == "torch.autograd.grad"]
+        inputs = (argument_at(c, "inputs", 1) for c in taken)
+        return any(i is not None and self.names.reads(i) for i in inputs)
 
     # -- model calls -----------------------------------------------------------------------------------------
 

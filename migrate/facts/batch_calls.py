@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .arguments import default_of, is_false, is_none, is_separate, is_static
 from .batch_functions import held, target_of
 from .batch_layers import layered
+from .batch_losses import by_place, loss_of
 from .batch_operations import (
     ADDED_PRODUCTS,
     ALONG,
@@ -26,6 +27,7 @@ from .batch_operations import (
     NOT_ADDED_UP,
     OF_A_SAMPLE,
     ORDERS,
+    OTHER_ORDER,
     PAIRED,
     PAIRS,
     PARTS,
@@ -38,10 +40,10 @@ from .batch_operations import (
     SIZES,
     TRIANGLES,
 )
+from .batch_patterns import contracted, rearranged
 from .batch_values import PLAIN, REDUCED, Value
-from .batch_views import contracted, moved_by, numbers, one_each
+from .batch_views import moved_by, numbers, one_each
 from .classes import Function
-from .weighed import asked, weighs
 
 if TYPE_CHECKING:
     from .mixing import Run
@@ -70,8 +72,11 @@ class BatchCall:
             run.keep(self.call, func.value, run.joined(everything))  # self.bank.index_copy_(0, y, z)
         if isinstance(func, ast.Attribute) and self.full is None and not self._of_self(func):
             owner = run.value(func.value)
-            if (owner.order or owner.counts) and self.last in SAME_ORDER:
-                return owner
+            if owner.order or owner.counts:
+                if self.last in SAME_ORDER:
+                    return owner
+                if self.last in OTHER_ORDER:
+                    return Value(order=True)  # torch.arange(len(x)).flip(0)
             if self._adds_to(owner.kind == "batch"):
                 return self._mixes()
             if owner.kind == "batch" or owner.kind == "reduced":
@@ -85,6 +90,8 @@ class BatchCall:
             first = self.args[0] if self.args else run.joined(everything)
             return self._operation(self.last, first, 1, everything)
         of_batch = run.joined(everything)
+        if (self.full or "").startswith("einops.") and of_batch.kind == "batch":
+            return self._patterned(of_batch, [a for a in self.call.args if isinstance(a, ast.Constant)])
         if isinstance(func, ast.Name) and (self.full or func.id) in PASSES:
             return self._passed(func.id, of_batch)
         if of_batch.kind == "reduced" and self.last in BENDS:
@@ -92,6 +99,15 @@ class BatchCall:
         if of_batch.kind == "plain" or (isinstance(func, ast.Name) and func.id in NO_VALUES):
             return PLAIN
         return self._other(of_batch)
+
+    def _patterned(self, of_batch: Value, texts: list[ast.Constant]) -> Value:
+        """`rearrange(x, "b t d -> (b t) d")`"""
+        if self.last == "einsum":
+            return self._product("einsum", of_batch, 1)
+        text = texts[0].value if texts else None
+        if self.last not in ("rearrange", "reduce", "repeat") or not isinstance(text, str) or not self.args:
+            return self._by_name(self.last, of_batch)
+        return rearranged(self.run, self.call, self.args[0], text)
 
     def _passed(self, name: str, of_batch: Value) -> Value:
         """`len(x)`, `range(len(x))`, and what goes through values as they are: `enumerate(outs)`."""
@@ -169,32 +185,20 @@ class BatchCall:
             return REDUCED
         if is_separate(made):
             return replace(of_batch, flat=kind in OF_A_SAMPLE)
-        found = self._by_name(full, of_batch)
-        if found.loose and full.startswith("torch.nn."):
-            found = layered(self.facts, made, of_batch, found)
         others = self.run.mixing.made.get(getattr(self.call.func, "attr", ""), ())
-        weighed = any(self._weighs(m) for m in (made, *others) if isinstance(m, ast.Call))
-        return replace(found, bent=self.call) if weighed and found is REDUCED else found
+        found = self._by_name(full, of_batch, [m for m in (made, *others) if isinstance(m, ast.Call)])
+        layer = found.loose and full.startswith("torch.nn.")
+        return layered(self.facts, made, of_batch, found) if layer else found
 
-    def _weighs(self, made: ast.Call) -> bool:
-        """Whether a loss of torch is a mean over weights, or over the targets that count: that of a part has others."""
-
-        def constant(e: ast.expr | None) -> object:
-            e = self.run.constant(e) if e is not None else None
-            return e.value if isinstance(e, ast.Constant) else ...
-
-        return weighs(self.facts, [made], constant) and asked([made], constant) in (None, "mean")
-
-    def _by_name(self, name: str, of_batch: Value) -> Value:
+    def _by_name(self, name: str, of_batch: Value, made: list[ast.Call] | None = None) -> Value:
         last = name.rpartition(".")[2]
         if CONTRASTIVE.search(last) or name.startswith(("pytorch_metric_learning.losses", "lightly.loss")):
             return self._mixes() if of_batch.kind == "batch" else of_batch
         if MIXUP.search(last) and not LOSS.search(last) and of_batch.kind == "batch":
             return self._mixes(replace(of_batch, holds=False))
         if LOSS.search(last):
-            self._by_place([*self.args, *self.keywords.values()])
-            return REDUCED
-        return replace(of_batch, holds=False, rank=0, apart=False, own="", loose=True)
+            return loss_of(self.run, self.call, made or [], [*self.args, *self.keywords.values()])
+        return replace(of_batch, holds=False, rank=0, apart=False, own="", loose=True, last=False)
 
     # -- torch's own operations --------------------------------------------------------------------------------
 
@@ -203,10 +207,13 @@ class BatchCall:
         if name in SIZES or name in ("randperm", "arange"):
             at = numbers(self.call.args[offset]) if name == "size" and len(self.call.args) > offset else []
             sized = of.kind == "batch" and not of.holds and at == [of.dim]
+            if name == "arange" and len(self.call.args) == 3 and any(v.counts for v in everything):
+                return Value(order=True)  # torch.arange(len(x) - 1, -1, -1)
             return replace(PLAIN, counts=sized or (name == "arange" and any(v.counts for v in everything)))
         if self.full == "torch.autograd.grad":
             inputs = self.keywords.get("inputs", self.args[1] if len(self.args) > 1 else PLAIN)
-            return self.run.held([inputs])
+            of_parameters = inputs.kind == "plain" and self.run.joined(self.args[:1]).kind != "plain"
+            return REDUCED if of_parameters else self.run.held([inputs])
         if name == "batch_norm" and len(self.call.args) > 1 and is_none(self.call.args[1]) and of.kind == "batch":
             return self._mixes(of)  # by what the batch itself has
         if name in JOINS or name in ("stack", "hstack"):
@@ -244,10 +251,10 @@ class BatchCall:
         if moved is not None:
             return moved
         if LOSS.search(name) and offset:
-            self._by_place(everything)
             if is_separate(self.call):
+                by_place(self.run, everything)
                 return replace(of, flat=name in OF_A_SAMPLE)
-            return replace(REDUCED, bent=self.call) if self._weighs(self.call) else REDUCED
+            return loss_of(self.run, self.call, [], everything)
         for other in others:
             of = self.run.combine(self.call, of, other)
         return of
@@ -256,11 +263,6 @@ class BatchCall:
         """Some of the values; along another dimension than the samples' there are as many samples as before."""
         along_another = name in ALONG and self._dims(offset) not in (None, [of.dim])
         return of if along_another else replace(of, picked=True)
-
-    def _by_place(self, given: list[Value]) -> None:
-        """`cross_entropy(a @ b.mT, torch.arange(len(a)))`: each sample has its place among the others."""
-        if any(v.counts for v in given):
-            self.run.flow.mixes += [v.met for v in given if v.met is not None]
 
     def _dims(self, place: int) -> list[int] | None:
         """The numbers given for `dim`; None where none is given, or where it is no number (`torch.max(a, b)`)."""
@@ -296,6 +298,8 @@ class BatchCall:
             return dims
         if of.rank == 2:
             return [d + 2 if d < 0 else d for d in dims]
+        if of.last:
+            return [of.dim if d == -1 else d for d in dims]
         images = {-1, -2} <= set(dims)  # of two dimensions both would be named by none
         if of.dim == 0 and not of.rank and not of.apart and any(d < -1 for d in dims) and not images:
             self.run.flow.may_mix.append(self.call)
@@ -369,7 +373,8 @@ class BatchCall:
         return replace(of, views=1, holds=True)
 
     def _product(self, name: str, of: Value, offset: int) -> Value:
-        operands = self.args[1:] if name == "einsum" else ([of] if not offset else []) + self.args
+        operands = [v for v, a in zip(self.args, self.call.args, strict=True) if not isinstance(a, ast.Constant)]
+        operands = operands if name == "einsum" else ([of] if not offset else []) + self.args
         tainted = [v for v in operands if v.kind == "batch"]
         if name == "einsum":
             found, mixes = contracted(self.run, self.call, operands)

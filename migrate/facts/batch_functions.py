@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from .arguments import is_static
 from .classes import WEIGHTED, Function
 
 if TYPE_CHECKING:
@@ -33,7 +34,20 @@ def target_of(run: Run, call: ast.Call) -> Target | None:
         f = run.facts.classes.methods(holder).get(name)
         if f is not None or name == "forward":
             return Target(f, holder) if f is not None else None
-    return _resolved(run, held(run, func) or func)
+    of_class = _of_class(run, func)
+    return of_class if of_class is not None else _resolved(run, held(run, func) or func)
+
+
+def _of_class(run: Run, func: ast.expr) -> Target | None:
+    """`Net.similarity(a, b)`, `type(self).similarity(a, b)`: a static method."""
+    if not isinstance(func, ast.Attribute):
+        return None
+    named = func.value.id if isinstance(func.value, ast.Name) else ""
+    own = [c for c in run.facts.walk(ast.ClassDef) if c.name == named]
+    if run.holder is not None and ast.unparse(func.value) in ("type(self)", "self.__class__"):
+        own = [run.holder]
+    f = run.facts.classes.methods(own[0]).get(func.attr) if len(own) == 1 else None
+    return Target(f, own[0]) if f is not None and is_static(f) else None
 
 
 def held(run: Run, func: ast.expr) -> ast.expr | None:

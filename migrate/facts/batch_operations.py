@@ -57,7 +57,11 @@ BENDS = set(
 ADDED_PRODUCTS = {"dot", "vdot"}
 TRIANGLES = {"tril", "triu"}  # of the last two dimensions
 SWAPS = {"transpose", "swapaxes", "swapdims", "movedim", "moveaxis"}
-RANDOM_ORDERS = {"torch.randperm", "torch.randint", "numpy.random.permutation", "numpy.random.choice"}
+RANDOM_ORDERS = {
+    "torch.randperm", "torch.randint", "torch.triu_indices", "torch.tril_indices", "numpy.random.permutation",
+    "numpy.random.choice",
+}  # fmt: skip
+OTHER_ORDER = {"flip", "roll", "fliplr", "sort", "argsort"}  # of the numbers of the samples
 SAME_ORDER = {"to", "cuda", "cpu", "long", "int", "detach", "numpy", "tolist", "clone", "contiguous", "type"}
 PRODUCTS = {"mm", "matmul", "bmm", "addmm", "linear", "outer", "ger", "tensordot", "chain_matmul", "inner", "kron"}
 PAIRS = {"cdist"}

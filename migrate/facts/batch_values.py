@@ -27,6 +27,7 @@ class Value:
     cut: str = ""  # the slice that was taken of the samples: `x[1:]`
     apart: bool = False  # a new dimension stands behind that of the samples: `x[:, None]`
     rank: int = 0  # how many dimensions it has, where that shows: 2 after `.flatten(1)`, 3 for three and more
+    last: bool = False  # `dim` is the last dimension, as after `x.permute(1, 2, 0)`
     merged: bool = False  # more than the samples are counted along `dim`, as after `x.flatten(0, 1)`
     width: str = ""  # the size of the last dimension, where the layer that gave it shows: `5` of nn.Linear(6, 5)
     own: str = ""  # the source of what this is the transpose of, by the last two dimensions, whichever those are

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .batch_operations import SWAPS
-from .batch_values import REDUCED, Value
+from .batch_values import Value
 
 if TYPE_CHECKING:
     from .mixing import Run
@@ -24,11 +24,11 @@ def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Val
         source = call.args[0] if offset and call.args else getattr(call.func, "value", call)
         return run.turned(of, source)
     if name in SWAPS and len(args) == 2:
-        return replace(of, dim=args[1] if of.dim == args[0] else args[0] if of.dim == args[1] else of.dim)
+        return replace(of, last=False, dim=args[1] if of.dim == args[0] else args[0] if of.dim == args[1] else of.dim)
     if name == "permute" and of.dim in args:
-        return replace(of, dim=args.index(of.dim))
+        return replace(of, dim=args.index(of.dim), last=args[-1] == of.dim)
     if name == "unsqueeze" and args:
-        of = replace(of, flat=False, apart=args[0] > of.dim or args[0] < 0, rank=of.rank and 3)
+        of = replace(of, flat=False, last=False, apart=args[0] > of.dim or args[0] < 0, rank=of.rank and 3)
         return replace(of, dim=of.dim + (0 <= args[0] <= of.dim))
     if (name in ("view", "reshape") and args == [-1] and len(given) == 1) or (
         name in ("flatten", "ravel") and not given and not call.keywords
@@ -44,7 +44,7 @@ def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Val
         column = len(given) == 2 and numbers(given[1]) == [1]
         merged = len(given) == 2 and of.rank != 2 and (numbers(given[0]) == [-1] or _is(given[0], ast.Mult))
         apart = column and of.dim == 0
-        return replace(of, flat=False, apart=apart, rank=min(len(given), 3), merged=merged, width="")
+        return replace(of, flat=False, apart=apart, rank=min(len(given), 3), merged=merged, width="", last=False)
     if name == "squeeze" and args[:1] != [0]:
         return replace(of, apart=False, rank=0)
     if name in ("view", "reshape", "unflatten", "expand", "stack"):
@@ -84,27 +84,6 @@ def last_name(e: ast.expr) -> str:
 
 def _is(e: ast.expr, op: type[ast.operator]) -> bool:
     return isinstance(e, ast.BinOp) and isinstance(e.op, op)
-
-
-def contracted(run: Run, call: ast.Call, operands: list[Value]) -> tuple[Value, bool]:
-    """What `einsum` makes of its operands, and whether it meets samples with others."""
-    text = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else None
-    if not isinstance(text, str) or "..." in text:
-        return run.joined(operands), False
-    inputs, _, output = text.replace(" ", "").partition("->")
-    listed = call.args[1] if len(call.args) == 2 else None
-    if isinstance(listed, ast.List | ast.Tuple):
-        operands = [run.value(x) for x in listed.elts]
-    pairs = zip(inputs.split(","), operands, strict=False)
-    letters = [term[v.dim] for term, v in pairs if v.kind == "batch" and v.dim < len(term)]
-    if not letters:
-        return run.joined(operands), False
-    first = next(v for v in operands if v.kind == "batch")
-    if len(set(letters)) > 1 or (output and letters[0] not in output):
-        return first, True
-    if text.endswith("->"):
-        return REDUCED, False
-    return replace(first, dim=max(output.find(letters[0]), 0)), False
 
 
 def one_each(listed: ast.expr | None) -> ast.expr | None:

@@ -309,7 +309,8 @@ class Run:
         if isinstance(part, ast.Slice):
             cut = part.lower is not None or part.upper is not None or part.step is not None
             found = replace(value, dim=new, views=1 if cut else value.views, flat=value.flat and not new)
-            return replace(found, picked=True, cut=ast.unparse(part)) if cut and value.views == 1 else found
+            one = part.lower is not None and self.value(part.lower).counts  # z[i : i + 1]
+            return replace(found, picked=not one, cut=ast.unparse(part)) if cut and value.views == 1 else found
         if isinstance(part, ast.Constant) or (isinstance(part, ast.UnaryOp) and isinstance(part.operand, ast.Constant)):
             return Value("plain") if isinstance(getattr(part, "value", 0), str) else REDUCED
         if any(orders):
@@ -351,7 +352,8 @@ class Run:
             or (right.kind == "reduced" and isinstance(op, ast.Div))
         ):
             bent = e
-        return replace(REDUCED, bent=bent) if "reduced" in kinds else PLAIN
+        counts = (left.counts or right.counts) and isinstance(op, ast.Add | ast.Sub)  # len(x) - 1
+        return replace(REDUCED, bent=bent) if "reduced" in kinds else replace(PLAIN, counts=counts)
 
     def product(self, e: ast.AST, left: Value, right: Value, first: ast.AST) -> Value:
         """A product of matrices; `first` is the one on the left."""

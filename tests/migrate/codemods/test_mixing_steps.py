@@ -19,6 +19,14 @@ class Scaled(nn.Module):
         super().__init__()
         self.t = nn.Parameter(torch.ones([]))
 
+    @staticmethod
+    def near(a, b):
+        return a @ b.t()
+
+    @staticmethod
+    def apart(a, b):
+        return (a - b).norm(dim=1)
+
     def forward(self, z):
         return (z @ z.t() * self.t).exp().mean()
 
@@ -33,6 +41,15 @@ MIXED = {
     "the root of a mean": "return torch.sqrt(F.mse_loss(self(x), t))",
     "the root of a mean, by hand": "mse = ((self(x) - t) ** 2).mean()\nloss = mse ** 0.5\nreturn {'loss': loss}",
     "the logarithm of a mean": "z = self(x)\nreturn -(z.mean() - torch.log(torch.exp(z).mean()))",
+    "the halves by slices": "z = self(x)\nn = len(z) // 2\nreturn F.mse_loss(z[:n], z[n:])",
+    "a loss over some": "z = self(x)\nm = z.max(1).values > 0.2\nreturn F.cross_entropy(z[m], y[m])",
+    "the numbers of the samples, turned": "z = self(x)\ni = torch.arange(len(z)).flip(0)\nreturn F.mse_loss(z, t[i])",
+    "the numbers from behind": "z = self(x)\ni = torch.arange(x.size(0) - 1, -1, -1)\nreturn (z * z[i]).mean()",
+    "pairs by their numbers": "z = self(x)\ni, j = torch.triu_indices(len(z), len(z), 1)\n"
+    + "return (z[i] - z[j]).pow(2).sum(1).exp().mean()",
+    "a contraction with dots": "z = self(x)\nreturn torch.einsum('i...,j...->ij', z, t).softmax(1).pow(2).mean()",
+    "a static method by its class": "return Scaled.near(self(x), t).exp().mean()",
+    "samples in the last dimension": "z = self(x)[:, None].permute(1, 2, 0)\nreturn z.softmax(-1).pow(2).mean()",
     "neighbours by two": "z = self(x)\nv = z.view(-1, 2, 5)\nreturn F.mse_loss(v[:, 0], v[:, 1])",
     "neighbours by their size": "z = self(x)\nb, d = z.shape\na, c = z.reshape(-1, 2, d).unbind(1)\n"
     + "return F.mse_loss(a, c)",
@@ -69,6 +86,9 @@ MIXED = {
 }
 SAME = {
     "an epoch's perplexity": "loss = F.cross_entropy(self(x), y)\nself.log('ppl', torch.exp(loss))\nreturn loss",
+    "a contraction with dots of each sample": "return torch.einsum('...d,...d->...', self(x), t).mean()",
+    "a static method of each sample": "return Scaled.apart(self(x), t).mean()",
+    "time in the last dimension": "z = self(x)[:, None].permute(0, 2, 1)\nreturn z.softmax(1).pow(2).mean()",
     "heads of one sample": "v = self(x)[:, :4].reshape(-1, 2, 2)\nreturn v.softmax(-1).pow(2).mean()",
     "parts of a sample put together again": "p = x.view(len(x), 3, 2)\nb, n, d = p.shape\n"
     + "q = p.repeat(1, 1, 3).view(-1, 6)\n"

@@ -38,6 +38,7 @@ from .line_map import line_map
 from .report import Edit, Note
 from .result import Options, Result
 from .sources import unfollowed
+from .turns import in_turns
 from .unread_devices import still_read, without_unread_devices
 from .unread_imports import without_unread_imports
 from .unread_parameters import without_unread_parameters
@@ -200,14 +201,17 @@ def _plain(facts: Facts, options: Options) -> tuple[Facts, list[Edit], list[Note
         return facts, [], []
     found = distribution_of(facts)
     facts.by_hand, facts.wrapped = found.by_hand, frozenset(found.wrapped_names)
-    branches = PlainBranches()
     if not facts.by_hand:
         return facts, [], []
-    changes = outermost(facts, list(branches.plan(facts)))
+    turned, turns, untold = in_turns(facts)
+    branches = PlainBranches(asked=turned is not facts)
+    changes = outermost(turned, list(branches.plan(turned)))
+    line = line_map(turned.text.text, facts.text.text)
+    notes = [*untold, *(replace(n, line=line(n.line)) for n in branches.notes(turned))]
     if not changes:
-        return facts, [], list(branches.notes(facts))
-    plain = facts.after(apply(facts, changes))
-    return plain, [c.edit for c in changes if c.told], list(branches.notes(facts))
+        return turned, turns, notes
+    plain = turned.after(apply(turned, changes))
+    return plain, [*turns, *(replace(c.edit, line=line(c.edit.line)) for c in changes if c.told)], notes
 
 
 def _without_autocast(facts: Facts, options: Options) -> tuple[Facts, list[Edit], list[Note]]:

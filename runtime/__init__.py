@@ -13,7 +13,7 @@ from .environment import launched
 from .printing import keep_lines_whole
 
 if TYPE_CHECKING:
-    from .alike import rank_zero_value
+    from .alike import rank_zero_first, rank_zero_value
     from .callbacks import Callback, EarlyStopping, LearningRateMonitor, ModelCheckpoint
     from .data.combined import CombinedLoader
     from .datamodule import DataModule
@@ -43,6 +43,7 @@ _HOMES = {
     "on_device": ".placed",
     "on_rank_zero": ".silent",
     "rank_zero_file": ".saving",
+    "rank_zero_first": ".alike",
     "rank_zero_print": ".printing",
     "rank_zero_save": ".saving",
     "rank_zero_value": ".alike",
@@ -70,6 +71,7 @@ __all__ = [
     "on_device",
     "on_rank_zero",
     "rank_zero_file",
+    "rank_zero_first",
     "rank_zero_print",
     "rank_zero_save",
     "rank_zero_value",

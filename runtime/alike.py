@@ -14,6 +14,8 @@ import pickle
 import secrets
 import sys
 import zlib
+from collections import Counter
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -21,11 +23,14 @@ from . import environment
 from .environment import PREFIX
 
 LIMIT = timedelta(hours=1)  # for rank 0 to come where another rank is
+DOWNLOADS = timedelta(days=1)  # and for what it does first
 HASH_SEEDS = 2**32
 _first: bytes | None = None  # this process's random state at its import of the runtime
 _store: Any = None  # that of the job, once this process serves or has met it
 _values: list[bytes] = []  # what `rank_zero_value` was given
 kept: dict[str, bytes] = {}  # of the folders that this process asked for before it had peers, what came of it
+_turns: Counter[str] = Counter()  # how often this process has come to a block that rank 0 does first
+_in_turn: list[str] = []  # those that it is in
 
 
 def on_import() -> None:
@@ -70,8 +75,11 @@ def serve_peers() -> dict[str, str]:
 def rank_zero_value(value: Any) -> Any:
     """Rank 0's value on every rank, where each may have another: a path with the time in it, or a temporary one.
 
-    All ranks call it, in one order; a rank waits until rank 0 has. Before the processes have met, too.
+    All ranks call it, in one order; a rank waits until rank 0 has. Before the processes have met, too. Where ranks
+    take turns (`rank_zero_first`), each has its own.
     """
+    if _in_turn:
+        return value
     place = environment.place()
     _values.append(pickle.dumps(value))
     shared = store() if place.world_size > 1 else None
@@ -82,6 +90,62 @@ def rank_zero_value(value: Any) -> Any:
         shared.set(own, _values[-1])
         return value
     return pickle.loads(shared.get(own))
+
+
+@contextlib.contextmanager
+def rank_zero_first(when: Any = True, per_node: bool = False) -> Iterator[None]:
+    """The block on rank 0, and on the others once rank 0 is through: `with rank_zero_first(): data = download()`.
+
+    All ranks come to it, before the processes have met, too, and at once unless `when`; `per_node`: rank 0 of each
+    node, for what it keeps on a disk of its own.
+    """
+    if not when:
+        yield
+        return
+    place = environment.place()
+    kind = f"first/{os.environ.get('GROUP_RANK', os.environ.get('NODE_RANK', 0))}" if per_node else "first"
+    _turns[kind] += 1
+    own, first = key(kind, _turns[kind]), (place.local_rank if per_node else place.rank) == 0
+    shared = store() if place.world_size > 1 else None
+    if not first:
+        _wait(shared, own)
+    _in_turn.append(own)
+    try:
+        yield
+    finally:
+        _in_turn.pop()
+    if place.world_size == 1:
+        kept[own] = b"through"
+    elif first:
+        _let_go(shared, own)
+
+
+def in_turn() -> bool:
+    """Whether this rank is in a block that rank 0 does first: it may wait for no other there."""
+    return bool(_in_turn)
+
+
+def _wait(shared: Any, turn: str) -> None:
+    """Until rank 0 is through; where it fails its launcher ends all."""
+    if shared is not None:
+        shared.wait([turn], DOWNLOADS)
+    else:
+        _meet()
+
+
+def _let_go(shared: Any, turn: str) -> None:
+    if shared is not None:
+        shared.set(turn, b"through")
+    else:
+        _meet()
+
+
+def _meet() -> None:
+    """Where the launcher has no store, processes can meet once they are connected."""
+    import torch
+
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.barrier()
 
 
 def hash_seed(shared: str | None = None) -> str:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from .alike import rank_zero_value
+from .alike import in_turn, rank_zero_value
 from .checkpoint.write import write_atomically
 from .environment import place
 
@@ -20,7 +20,8 @@ def rank_zero_save(obj: Any, path: Any, **options: Any) -> None:
     import torch
 
     named = os.path.abspath(path) if isinstance(path, (str, os.PathLike)) else None
-    if place().rank == 0:
+    own = in_turn() and named is not None and not os.path.exists(named)
+    if place().rank == 0 or own:
         write_atomically(path, lambda file: torch.save(obj, file, **options))
     if rank_zero_value(named) != named:
         write_atomically(path, lambda file: torch.save(obj, file, **options))
@@ -48,5 +49,7 @@ def rank_zero_file(moves: Callable[..., Any]) -> Callable[..., None]:
 def _wait_for_the_others() -> None:
     import torch
 
+    if in_turn():
+        return
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.barrier()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ptmigrate.migrate.facts.seldom import decided_by_the_step
+
 from ..file import File
 from ..rule import Finding, Rule
 from .where import every_step, where
@@ -37,5 +39,6 @@ class EmptyCache(Rule):
         """
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
-        if file.resolve(call.func) in NAMES and (hot := every_step(call, file)):
+        hot = every_step(call, file) if file.resolve(call.func) in NAMES else None
+        if hot is not None and not decided_by_the_step(call, file.nodes.ancestors(call)):
             yield self.finding(call, f"the memory cache is emptied at every step of {where(hot)}", file)

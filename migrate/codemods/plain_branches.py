@@ -40,6 +40,9 @@ class PlainBranches(Codemod):
     code = "PTM420"
     name = "plain-branches"
 
+    def __init__(self, asked: bool = False) -> None:
+        self.asked = asked  # whether something that asked for ranks has gone before
+
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.facts, self.worlds = facts, facts.worlds
         self.gone: set[ast.AST] = set()
@@ -50,7 +53,7 @@ class PlainBranches(Codemod):
                 self.gone.update(walk(part))
             yield change
         self.left[:0] = numbers.left
-        if self.gone:
+        if self.gone or self.asked:
             yield from self._unread(facts)
 
     def notes(self, facts: Facts) -> Iterator[Note]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..facts.seldom import decided_by_the_step
 from ..report import Note
 from .base import Change, Codemod
 from .rewrites import set_keyword
@@ -26,7 +27,8 @@ class EmptyCache(Codemod):
                 continue
             holder = facts.scopes.parents.get(call)
             hot = facts.loops.hot(call)
-            if isinstance(holder, ast.Expr) and hot is not None and not hot.guarded:
+            every = hot is not None and not hot.guarded
+            if every and isinstance(holder, ast.Expr) and not decided_by_the_step(call, facts.scopes.ancestors(call)):
                 says = "`torch.cuda.empty_cache()` removed: at every step it makes the host wait"
                 yield Change(holder, self.edit(facts, call, says), None, (holder,))
 

@@ -47,6 +47,7 @@ def in_loop(body, *select):
         ("total += loss.detach(); n += x.size(0); m += float(rate)", []),
         ("if i % 50 == 0:\n  print(loss.item(), float(loss), loss)", []),
         ("if i % 50 == 0:\n  torch.cuda.empty_cache()", []),
+        ("oom = full(x)\nif oom:\n  torch.cuda.empty_cache()", []),
         ("if torch.isnan(loss).any() and i % 10 == 0:\n  pass", []),
         ("if loss is None: pass\nif x.size(0) > 2: pass\nif verbose: pass", []),
         ("if math.isnan(i):\n  raise ValueError(loss.item())", []),

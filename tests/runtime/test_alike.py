@@ -116,3 +116,45 @@ def test_a_rank_with_a_path_of_its_own_finds_its_file(tmp_path, start):
     ranks = 2 if start is two else 1
     assert sorted(lines) == sorted(["saved 0", "saved 1", "saved 0 True", "copied 0"] * ranks)
     assert sorted(p.name for p in tmp_path.glob("at_*.pt")) == [f"at_{rank}.pt" for rank in range(ranks)]
+
+
+TURNS = """
+import os, time
+import torch
+from ptmigrate.runtime import rank_zero_first, rank_zero_save, rank_zero_value
+
+rank = int(os.environ.get("RANK", "0"))
+for name in ("a.pt", "b.pt"):
+    with rank_zero_first({option}):
+        if not rank_zero_value(os.path.exists(name)):
+            time.sleep(0.5)
+            rank_zero_save([rank], name)
+        print(name, torch.load(name))
+with rank_zero_first({option}), rank_zero_first({option}):
+    pass
+with rank_zero_first(when=False):
+    pass
+print("agreed", rank_zero_value(5 + rank))
+"""
+TORCHRUN = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone")
+
+
+@pytest.mark.parametrize(
+    ("start", "option", "after"),
+    [
+        (two, "per_node=True", ""),
+        (lambda script, **where: run(*TORCHRUN, script, **where), "", ""),
+        (run, "per_node=True", OWN),
+        (run, "", ""),
+    ],
+    ids=["two", "torchrun", "starts its own peers", "one"],
+)
+def test_rank_0_first(tmp_path, start, option, after):
+    """What rank 0 has prepared the others find, whoever has started them."""
+    script = tmp_path / "script.py"
+    script.write_text(TURNS.format(option=option) + after)
+    done = start(str(script), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if "[" in line or "agreed" in line]
+    ranks = 1 if start is run and not after else 2
+    assert sorted(lines) == sorted(["a.pt [0]", "b.pt [0]", "agreed 5"] * ranks)

@@ -453,28 +453,3 @@ def test_a_condition_in_a_block_of_its_own(block):
     )
     result = migrated("import torch\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n\n\n" + returns)
     assert "return DDP(m)" not in result.text and "return m" in result.text
-
-
-FIRST = "from contextlib import contextmanager\n\n@contextmanager\ndef first(rank):\n{}\n\n"
-WAITS = "    if rank:\n        dist.barrier()\n    yield{}\n    if not rank:\n        dist.barrier()"
-
-
-def test_a_manager_that_has_nothing_left_to_do_goes():
-    before = HEAD + FIRST.format(WAITS.format("")) + INIT + "with first(rank):\n    # once\n    x = load()\nf(x)\n"
-    result = migrated(before, "PTM420,PTM102,PTM690")
-    assert "first" not in result.text and result.text.endswith("# once\nx = load()\nf(x)\n")
-
-
-@pytest.mark.parametrize(
-    ("body", "used"),
-    [
-        (WAITS.format(" 3"), "with first(rank):\n    x = load()\n"),
-        (WAITS.format("") + "\n    count()", "with first(rank):\n    x = load()\n"),
-        (WAITS.format(""), "with first(rank) as it:\n    x = load(it)\n"),
-        (WAITS.format(""), "with first(rank), other():\n    x = load()\n"),
-        (WAITS.format(""), "use(first)\n"),
-    ],
-)
-def test_a_manager_that_does_more_stays(body, used):
-    text = migrated(HEAD + FIRST.format(body) + INIT + used, "PTM420,PTM102").text
-    assert "def first(rank):\n" in text and text.endswith(used)

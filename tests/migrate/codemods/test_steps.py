@@ -17,6 +17,8 @@ def test_empty_cache_at_every_step():
         LOOP + "    if i % 100 == 0:\n        torch.cuda.empty_cache()\n",
         LOOP + "    x = torch.cuda.empty_cache()\n",
         LOOP + "    try:\n        go(x)\n    except RuntimeError:\n        torch.cuda.empty_cache()\n",
+        LOOP + "    oom = full(x)\n    if oom:\n        torch.cuda.empty_cache()\n",
+        LOOP + "    if torch.cuda.memory_reserved() > most:\n        torch.cuda.empty_cache()\n",
     ],
 )
 def test_empty_cache_now_and_then_stays(source):

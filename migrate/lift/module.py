@@ -14,24 +14,22 @@ from ..facts.nodes import walk
 from ..facts.operands import FACTOR, closed
 from ..facts.script import Facts
 from ..report import Edit, Note
+from .chunk_lines import ChunkLines, names_in
 from .chunks import Chunk, Variable
 from .configure import Configured
 from .contained import registered
-from .counters import counter_of
 from .cpu_only import needs_cpu
 from .draws import drawn
 from .epochs import epoch_expression
 from .imports import imported_as
 from .kept_networks import kept_networks
-from .modes import drops_mode, mode_hooks
-from .nodes import names_of, walk_here
+from .modes import mode_hooks
+from .nodes import names_of
 from .own_device import CODE as PLACED
 from .own_device import OWN
 from .recipe import LIFTED_FROM, CannotLift, Recipe
-from .rewriting import Rewriter
 from .settings import settings_of
 from .splice import indent
-from .totals import Where
 from .trunk import Trunk
 
 CODE = "PTM700"
@@ -51,7 +49,7 @@ class Lifted:
     attention: list[Note]
 
 
-class ModuleBuilder(Rewriter):
+class ModuleBuilder(ChunkLines):
     """Puts the class, the Trainer and the report together."""
 
     def __init__(self, facts: Facts, recipe: Recipe, accelerator: str | None, places: bool = True) -> None:
@@ -232,7 +230,7 @@ class ModuleBuilder(Rewriter):
         used_epoch: set[str] = set()
         declared: dict[str, set[str]] = {}
         for chunk in self.chunks:
-            lines = self._chunk(chunk)
+            lines = self.chunk_lines(chunk)
             if lines:
                 bodies.setdefault(chunk.hook, []).extend(lines)
                 if self._reads_epoch(chunk):
@@ -243,7 +241,7 @@ class ModuleBuilder(Rewriter):
             whole = self.binder.variable(loader) if isinstance(loader, ast.Name) else None
             loader = whole if isinstance(whole, ast.expr) else loader
             value = self._expression(loader, None if loader is whole else self.chunks[1])
-            given = self._given_lines(names_of(loader), {n.id for n in _names(self.chunks[1].statements)})
+            given = self.given_lines(names_of(loader), {n.id for n in names_in(self.chunks[1].statements)})
             bodies.setdefault("train_dataloader", []).extend([*given, f"return {value}"])
             if self._reads_epoch_in(names_of(loader)):
                 used_epoch.add("train_dataloader")
@@ -327,14 +325,14 @@ class ModuleBuilder(Rewriter):
     def _globals_written(self, chunk: Chunk) -> set[str]:
         """What a function declares global and these statements write: the method has to say so too."""
         scopes, found = self.facts.scopes, set()
-        for n in _names(chunk.statements):
+        for n in names_in(chunk.statements):
             written = not isinstance(n.ctx, ast.Load) and n.id in scopes.scope_of(n).globals
             if written and self.binder.variable(n) not in self.variables.attributes:
                 found.add(n.id)
         return found
 
     def _reads_epoch(self, chunk: Chunk) -> bool:
-        return self._reads_epoch_in(_names(chunk.statements))
+        return self._reads_epoch_in(names_in(chunk.statements))
 
     def _reads_epoch_in(self, names: Iterable[ast.Name]) -> bool:
         for n in (n for n in names if isinstance(n.ctx, ast.Load)):
@@ -344,115 +342,3 @@ class ModuleBuilder(Rewriter):
             if isinstance(var, ast.expr) and self.recipe.epoch in {x.id for x in walk(var) if isinstance(x, ast.Name)}:
                 return True
         return False
-
-    def _chunk(self, chunk: Chunk) -> list[str]:
-        lines: list[str] = []
-        dropped = (
-            set(self.own_device.dropped)
-            | set(self.recipe.optimization.dropped)
-            | set(drops_mode(self.facts, self.recipe, chunk))
-        )
-        lines += self._brought_together(chunk)
-        lines += self._alias_lines(chunk)
-        lines += self._optimizer_lines(chunk)
-        returned: str | None = None
-        for s in chunk.statements:
-            if isinstance(s, ast.Delete | ast.Global):  # the method declares what it writes itself
-                continue
-            if s is self.recipe.optimization.backward:
-                returned = self._expression(self.recipe.optimization.losses[0], chunk)
-                if self._needs_own_name(s, chunk):
-                    lines.append(f"batch_loss = {returned}")
-                    returned = "batch_loss"
-                continue
-            if s in dropped:
-                continue
-            if lines and self._blank_above(s):
-                lines.append("")
-            lines += self._render(s, chunk)
-            lines = self._with_share(s, chunk, lines)
-        if returned is not None:
-            lines.append(f"return {returned}")
-        if chunk.passing is not None and chunk.statements is chunk.passing.after:
-            lines += self._result_lines(chunk)
-        return lines
-
-    def _blank_above(self, s: ast.stmt) -> bool:
-        first, _ = self.splice.with_comments(s, self._floor(s))
-        a, b = self.facts.text.line_span(max(first - 1, 1), max(first - 1, 1))
-        return not self.facts.text.text[a:b].strip()
-
-    def _with_share(self, s: ast.stmt, chunk: Chunk, lines: list[str]) -> list[str]:
-        """`total += loss.item()` in training adds this rank's share of the batch's mean."""
-        if not (isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name) and chunk.hook.endswith("_step")):
-            return lines
-        var = self.binder.variable(s.target)
-        counter = counter_of(self.counters, var, chunk.passing)
-        if counter is None or not counter.by_share:
-            return lines
-        value = self._expression(s.value, chunk)
-        value = f"({value})" if isinstance(s.value, ast.BinOp | ast.IfExp | ast.BoolOp | ast.Compare) else value
-        target = f"self.{self.variables.attributes[var]}"  # type: ignore[index]
-        op = "+=" if isinstance(s.op, ast.Add) else "-="
-        _, stop = self.facts.text.span(s)
-        _, line_end = self.facts.text.line_span(s.end_lineno or 1, s.end_lineno or 1)
-        comment = self.facts.text.text[stop:line_end].rstrip()
-        kept = self._render(s, chunk)
-        return [*lines[: len(lines) - len(kept)], *_comments(kept), f"{target} {op} {value} * self.share{comment}"]
-
-    def _brought_together(self, chunk: Chunk) -> list[str]:
-        """What the ranks have parts of, brought together before it is read."""
-        lines, attributes = [], self.variables.attributes
-        if chunk.passing is not None and chunk.statements is chunk.passing.after:
-            for var, counter in self.counters:
-                if counter.reduced and counter.where is Where.ONCE and counter.passing is chunk.passing:
-                    lines.append(f"self.{attributes[var]} = self.all_reduce(self.{attributes[var]})")
-        for v, how in self._together(chunk).items():
-            op = ', "max"' if v == self.lasting.number else ""
-            lines.append(f"{v.name} = self.{how}(self.{attributes[v]}{op})")
-        return lines
-
-    def _alias_lines(self, chunk: Chunk) -> list[str]:
-        """Parameters that the call gave an expression: `lr = args.lr * 2`."""
-        lines = []
-        used = {n.id for n in _names(chunk.statements) if n not in self.own_device.unread}
-        for var, value in self.variables.aliases.items():
-            if var.owner == chunk.owner and var.name in used and not isinstance(value, ast.Constant):
-                lines.append(f"{var.name} = {self._expression(value, None)}")
-            elif var.owner == chunk.owner and var.name in used:
-                lines.append(f"{var.name} = {self.facts.text.get(value)}")
-        return lines
-
-    def _given_lines(self, names: list[ast.Name], known: set[str]) -> list[str]:
-        """Parameters that only the loader's expression reads: `print_freq = 10` for `log(loader, print_freq)`."""
-        given = {n.id: value for n in names if isinstance(value := self.binder.variable(n), ast.expr)}
-        return [f"{name} = {self._expression(value, None)}" for name, value in given.items() if name not in known]
-
-    def _optimizer_lines(self, chunk: Chunk) -> list[str]:
-        """A manual step takes its optimizers by the names that the script gave them."""
-        if not self._has_optimizer_lines(chunk) or not self.configured.moved or not self.configured.optimizers:
-            return []
-        return [f"{', '.join(self.configured.optimizers)} = self.optimizers()"]
-
-    def _result_lines(self, chunk: Chunk) -> list[str]:
-        p = chunk.passing
-        if p is None or p.result is None:
-            return []
-        if p.returns is None:
-            raise CannotLift(p.call, "the value of a function that returns nothing is used")
-        targets = []
-        for t in p.result.elts if isinstance(p.result, ast.Tuple) else [p.result]:
-            if not isinstance(t, ast.Name):
-                raise CannotLift(p.call, "the value of the pass is unpacked in an unusual way")
-            attribute = self.variables.attributes.get(Variable("", t.id))
-            targets.append(f"self.{attribute}" if attribute else t.id)
-        value = self._expression(p.returns, chunk)
-        return [f"{', '.join(targets)} = {value}"]
-
-
-def _names(statements: list[ast.stmt]) -> list[ast.Name]:
-    return [n for s in statements for n in walk_here(s) if isinstance(n, ast.Name)]
-
-
-def _comments(lines: list[str]) -> list[str]:
-    return [line for line in lines if line.lstrip().startswith("#")]

@@ -1,0 +1,131 @@
+"""The lines that a chunk of the script has in its method: its statements as they are written, and what they need."""
+
+from __future__ import annotations
+
+import ast
+
+from .chunks import Chunk, Variable
+from .counters import counter_of
+from .modes import drops_mode
+from .nodes import walk_here
+from .recipe import CannotLift
+from .rewriting import Rewriter
+from .totals import Where
+
+
+class ChunkLines(Rewriter):
+    """Writes the bodies of methods, at no indentation."""
+
+    def chunk_lines(self, chunk: Chunk) -> list[str]:
+        """All of them, without what the Trainer does itself."""
+        lines: list[str] = []
+        dropped = (
+            set(self.own_device.dropped)
+            | set(self.recipe.optimization.dropped)
+            | set(drops_mode(self.facts, self.recipe, chunk))
+        )
+        lines += self._brought_together(chunk)
+        lines += self._alias_lines(chunk)
+        lines += self._optimizer_lines(chunk)
+        returned: str | None = None
+        for s in chunk.statements:
+            if isinstance(s, ast.Delete | ast.Global):  # the method declares what it writes itself
+                continue
+            if s is self.recipe.optimization.backward:
+                returned = self._expression(self.recipe.optimization.losses[0], chunk)
+                if self._needs_own_name(s, chunk):
+                    lines.append(f"batch_loss = {returned}")
+                    returned = "batch_loss"
+                continue
+            if s in dropped:
+                continue
+            if lines and self._blank_above(s):
+                lines.append("")
+            lines += self._render(s, chunk)
+            lines = self._with_share(s, chunk, lines)
+        if returned is not None:
+            lines.append(f"return {returned}")
+        if chunk.passing is not None and chunk.statements is chunk.passing.after:
+            lines += self._result_lines(chunk)
+        return lines
+
+    def _blank_above(self, s: ast.stmt) -> bool:
+        first, _ = self.splice.with_comments(s, self._floor(s))
+        a, b = self.facts.text.line_span(max(first - 1, 1), max(first - 1, 1))
+        return not self.facts.text.text[a:b].strip()
+
+    def _with_share(self, s: ast.stmt, chunk: Chunk, lines: list[str]) -> list[str]:
+        """`total += loss.item()` in training adds this rank's share of the batch's mean."""
+        if not (isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name) and chunk.hook.endswith("_step")):
+            return lines
+        var = self.binder.variable(s.target)
+        counter = counter_of(self.counters, var, chunk.passing)
+        if counter is None or not counter.by_share:
+            return lines
+        value = self._expression(s.value, chunk)
+        value = f"({value})" if isinstance(s.value, ast.BinOp | ast.IfExp | ast.BoolOp | ast.Compare) else value
+        target = f"self.{self.variables.attributes[var]}"  # type: ignore[index]
+        op = "+=" if isinstance(s.op, ast.Add) else "-="
+        _, stop = self.facts.text.span(s)
+        _, line_end = self.facts.text.line_span(s.end_lineno or 1, s.end_lineno or 1)
+        comment = self.facts.text.text[stop:line_end].rstrip()
+        kept = self._render(s, chunk)
+        return [*lines[: len(lines) - len(kept)], *_comments(kept), f"{target} {op} {value} * self.share{comment}"]
+
+    def _brought_together(self, chunk: Chunk) -> list[str]:
+        """What the ranks have parts of, brought together before it is read."""
+        lines, attributes = [], self.variables.attributes
+        if chunk.passing is not None and chunk.statements is chunk.passing.after:
+            for var, counter in self.counters:
+                if counter.reduced and counter.where is Where.ONCE and counter.passing is chunk.passing:
+                    lines.append(f"self.{attributes[var]} = self.all_reduce(self.{attributes[var]})")
+        for v, how in self._together(chunk).items():
+            op = ', "max"' if v == self.lasting.number else ""
+            lines.append(f"{v.name} = self.{how}(self.{attributes[v]}{op})")
+        return lines
+
+    def _alias_lines(self, chunk: Chunk) -> list[str]:
+        """Parameters that the call gave an expression: `lr = args.lr * 2`."""
+        lines = []
+        used = {n.id for n in names_in(chunk.statements) if n not in self.own_device.unread}
+        for var, value in self.variables.aliases.items():
+            if var.owner == chunk.owner and var.name in used and not isinstance(value, ast.Constant):
+                lines.append(f"{var.name} = {self._expression(value, None)}")
+            elif var.owner == chunk.owner and var.name in used:
+                lines.append(f"{var.name} = {self.facts.text.get(value)}")
+        return lines
+
+    def given_lines(self, names: list[ast.Name], known: set[str]) -> list[str]:
+        """Parameters that only the loader's expression reads: `print_freq = 10` for `log(loader, print_freq)`."""
+        given = {n.id: value for n in names if isinstance(value := self.binder.variable(n), ast.expr)}
+        return [f"{name} = {self._expression(value, None)}" for name, value in given.items() if name not in known]
+
+    def _optimizer_lines(self, chunk: Chunk) -> list[str]:
+        """A manual step takes its optimizers by the names that the script gave them."""
+        if not self._has_optimizer_lines(chunk) or not self.configured.moved or not self.configured.optimizers:
+            return []
+        return [f"{', '.join(self.configured.optimizers)} = self.optimizers()"]
+
+    def _result_lines(self, chunk: Chunk) -> list[str]:
+        p = chunk.passing
+        if p is None or p.result is None:
+            return []
+        if p.returns is None:
+            raise CannotLift(p.call, "the value of a function that returns nothing is used")
+        targets = []
+        for t in p.result.elts if isinstance(p.result, ast.Tuple) else [p.result]:
+            if not isinstance(t, ast.Name):
+                raise CannotLift(p.call, "the value of the pass is unpacked in an unusual way")
+            attribute = self.variables.attributes.get(Variable("", t.id))
+            targets.append(f"self.{attribute}" if attribute else t.id)
+        value = self._expression(p.returns, chunk)
+        return [f"{', '.join(targets)} = {value}"]
+
+
+def names_in(statements: list[ast.stmt]) -> list[ast.Name]:
+    """The names of statements, those of nested functions left out."""
+    return [n for s in statements for n in walk_here(s) if isinstance(n, ast.Name)]
+
+
+def _comments(lines: list[str]) -> list[str]:
+    return [line for line in lines if line.lstrip().startswith("#")]

@@ -7,7 +7,7 @@ the step gives a value is a name of it, too: `self.z`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from ..facts.batch_values import Flow
 from ..facts.batch_views import one_each
@@ -113,6 +113,26 @@ def derived(names: StepNames, block: list[ast.stmt], flow: Flow) -> set[str]:
     for s in block:
         if any(n in mixes for n in walk(s)) or not found.isdisjoint(names.reads(s)):
             found |= names.changes(s)
+    return found
+
+
+def ahead(
+    names: StepNames, block: list[ast.stmt], flow: Flow, others: Collection[str], is_still: Callable[[ast.AST], bool]
+) -> list[int]:
+    """The statements that need what is not of the batch, and nothing that mixes: `if batch_idx == 0: self.show(x)`.
+
+    They can come before the first of the block, as long as what they pass is still: it draws nothing.
+    """
+    mixed, found = derived(names, block, flow), list[int]()
+    for i, s in enumerate(block[1:], 1):
+        reads = set(names.reads(s))
+        if reads.isdisjoint(others) or any(isinstance(n, ast.Return) for n in walk(s)):
+            continue
+        passed = [x for j, x in enumerate(block[:i]) if j not in found]
+        read_later = {name for x in (*passed, *block[i + 1 :]) for name in names.reads(x)}
+        apart = reads.isdisjoint(mixed | names.every(passed)) and names.changes(s).isdisjoint(read_later)
+        if apart and not any(n in flow.mixes for n in walk(s)) and all(is_still(n) for x in passed for n in walk(x)):
+            found.append(i)
     return found
 
 

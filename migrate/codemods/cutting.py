@@ -17,7 +17,7 @@ from ..facts.batch_values import Flow, Value
 from ..facts.mixing import Run
 from ..facts.nodes import children, walk
 from ..facts.script import Facts
-from ._step_names import StepNames, derived, joins, last_of, path_of
+from ._step_names import StepNames, ahead, derived, joins, last_of, path_of
 
 # methods of tensors: `self.temperature.exp()` calls no model
 OF_TENSORS = set(
@@ -51,6 +51,7 @@ class Cut:
     gone: set[int] = field(default_factory=set)  # those of them that are not needed before it
     hoisted: dict[str, tuple[ast.expr, int]] = field(default_factory=dict)  # name: expression, its statement
     same: list[tuple[ast.expr, str]] = field(default_factory=list)  # an expression again that has a name already
+    ahead: list[int] = field(default_factory=list)  # statements behind it that stay before it
     passed: list[str] = field(default_factory=list)  # parameters that the part behind the cut is given too
     views: dict[str, str] = field(default_factory=dict)  # what crosses as views one after another: how many there are
     counted: dict[int, tuple[str, str]] = field(default_factory=dict)  # before a statement, `name = len(list)`
@@ -86,6 +87,10 @@ class _Cutter:
         self.values = dict(flow.after[self.before[-1]]) if self.before else {}
         self.names = StepNames(facts, step)
         self.mixed = derived(self.names, self.before, flow)
+        ahead_of = ahead(self.names, self.after, flow, self.others, lambda n: not (self._is_model(n) or self._draws(n)))
+        self.ahead = [self.after[i] for i in ahead_of] if not passes else []
+        self.found.ahead = [at + i for i in ahead_of] if not passes else []
+        self.after = [s for s in self.after if s not in self.ahead]
         self.done: set[str] = set()
         self.logs: set[int] = set()
 
@@ -230,7 +235,9 @@ class _Cutter:
         if any(self._is_model(n) for s in self.before[stores[0] :] for n in walk(s)):
             raise Crossing(f"`{name}` is random, and is drawn before the model draws")
 
-    def _draws(self, call: ast.Call) -> bool:
+    def _draws(self, call: ast.AST) -> bool:
+        if not isinstance(call, ast.Call):
+            return False
         full = self.facts.names.resolve(call.func) or ""
         return RANDOM.search(last_of(call.func)) is not None or full.startswith(("random.", "numpy.random."))
 
@@ -246,7 +253,7 @@ class _Cutter:
     def _needed_before(self, i: int) -> bool:
         """Whether what stays before the cut reads what a statement gives."""
         found, names = self.found, self.names
-        stays = [s for j, s in enumerate(self.before) if j not in found.behind]
+        stays = [*(s for j, s in enumerate(self.before) if j not in found.behind), *self.ahead]
         # what another statement made on both sides reads
         stays += [self.before[j] for j in found.behind if j > i and j not in self.logs and self._needed_before(j)]
         held = [e for e, at in found.hoisted.values() if at in found.behind or at == found.at]
@@ -361,7 +368,7 @@ def behind_models(facts: Facts, c: ast.ClassDef, step: ast.FunctionDef, flow: Fl
     is_model = cutter._is_model
     mixes, found = set(flow.mixes), at
     for i, s in enumerate(step.body[at:], at):
-        if any(isinstance(n, ast.Call) and cutter._draws(n) for n in walk(s)):
+        if any(cutter._draws(n) for n in walk(s)):
             return found  # what is drawn is drawn before the model draws
         if not any(is_model(n) for n in walk(s)):
             continue

@@ -54,12 +54,14 @@ def split(marks: Marks, found: Cut, count: int) -> Any:
             before += _named(marks, i)
             if i not in found.gone:
                 before += statements.get(i, [])
+        before += [line for i in found.ahead for line in statements.get(i, [])]
         named = _named(marks, found.at)
         if len(named) == 1 == len(found.crossing):
             before.append(cst.SimpleStatementLine([cst.Return(named[0].body[0].value)]))
         else:
             before += [*named, *_paired(found), _returned(found.crossing)]
-        behind = [line for i in [*found.behind, *range(found.at, count)] for line in statements.get(i, [])]
+        later = [i for i in range(found.at, count) if i not in found.ahead]
+        behind = [line for i in [*found.behind, *later] for line in statements.get(i, [])]
         end = updated.with_changes(
             name=cst.Name(f"{updated.name.value}_end"),
             params=_parameters(found, updated.params),
@@ -107,7 +109,7 @@ def _groups(marks: Marks, line: Any, place: int) -> list[tuple[int, list[Any]]]:
 
 def _joined(marks: Marks, cut: Cut, groups: list[tuple[int, list[Any]]]) -> list[tuple[int, list[Any]]]:
     """Statements that nothing comes between stay on their line."""
-    apart = {*cut.behind, *cut.counted, *(at for _, _, at in marks.named)}
+    apart = {*cut.behind, *cut.ahead, *cut.counted, *(at for _, _, at in marks.named)}
     found: list[tuple[int, list[Any]]] = []
     for at, body in groups:
         if found and not {at, found[-1][0]} & apart and (at < cut.at) == (found[-1][0] < cut.at):

@@ -83,7 +83,7 @@ class SplitSteps(Codemod):
             return None
         batch = batch or parameters[0]
         flow = facts.mixing.flow(f, {batch: replace(BATCH, holds=True)}, c)
-        flow.mixes += [v.bent for v in flow.returned if v.bent is not None]
+        flow.mixes += [n for v in flow.returned for n in v.of_places().all_bent()]
         at = flow.first(f.body)
         if at is None or flow.first(f.body[:at], flow.may_mix) is not None:
             for node in flow.may_mix:
@@ -126,7 +126,8 @@ class SplitSteps(Codemod):
         says = f"`{facts.short(first)}` mixes the samples of a batch: {step.name} returns {_listed(found.crossing)}"
         edit = self.edit(facts, first, f"{says}, {step.name}_end does the rest on the whole batch")
         for i, s in enumerate(step.body):
-            yield Change(s, edit, marks.mark(i), told=False)
+            stays = self.edit(facts, s, f"`{facts.short(s)}` stays in {step.name}") if i in found.ahead else None
+            yield Change(s, stays or edit, marks.mark(i), told=stays is not None)
         for name, (e, statement) in found.hoisted.items():
             yield Change(e, edit, hoisted(marks, name, statement, instead), told=False)
         for e, name in found.same:

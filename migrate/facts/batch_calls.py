@@ -157,10 +157,9 @@ class BatchCall:
                 self.run.flow.within[self.call] = inside.within.get(inside.mixes[0], inside.mixes[0])
                 return self._mixes(self.run.joined(inside.returned) if inside.returned else REDUCED)
             found = self.run.joined(inside.returned) if inside.returned else of_batch
-            if found.bent is not None:
-                self.run.flow.within[self.call] = inside.within.get(found.bent, found.bent)
-                found = replace(found, bent=self.call)
-            return found
+            for bent in found.all_bent():
+                self.run.flow.within[self.call] = inside.within.get(bent, bent)
+            return found.bent_by(self.call)
         made = held(self.run, func)
         if isinstance(made, ast.Call):
             return self._made_module(made, of_batch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .nodes import walk
 
@@ -44,6 +44,20 @@ class Value:
         if self.holds and self.items:
             return all(v.is_per_sample() and v.views == self.views for _, v in self.items)
         return self.kind == "batch" and self.dim == 0
+
+    def all_bent(self) -> list[ast.AST]:
+        """What was made of means in it, or in what it holds."""
+        own = [self.bent] if self.bent is not None else []
+        return [*own, *(n for _, v in self.items for n in v.all_bent())]
+
+    def of_places(self) -> Value:
+        """Without what has a name: of a dictionary the loss alone counts, of a tuple any may be one."""
+        return replace(self, items=tuple((k, v) for k, v in self.items if isinstance(k, int)))
+
+    def bent_by(self, call: ast.AST) -> Value:
+        """The same with all of that in a call."""
+        items = tuple((k, v.bent_by(call)) for k, v in self.items)
+        return replace(self, items=items, bent=None if self.bent is None else call)
 
     def item(self, key: object) -> Value | None:
         return dict(self.items).get(key) if self.holds else None

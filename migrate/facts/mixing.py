@@ -167,6 +167,8 @@ class Run:
         elif isinstance(target, ast.Starred):
             self.bind(target.value, replace(value, holds=value.kind == "batch", items=()), None)
         elif isinstance(target, ast.Tuple | ast.List):
+            if isinstance(source, ast.Subscript) and isinstance(source.slice, ast.Slice):
+                value = replace(self.value(source.value), holds=True)  # a, b = views[:2]: of a tuple or a list
             same = isinstance(source, ast.Tuple | ast.List) and len(source.elts) == len(target.elts)
             for i, t in enumerate(target.elts):
                 part = source.elts[i] if same else None  # type: ignore[union-attr]
@@ -264,7 +266,7 @@ class Run:
 
     def _is_output(self, e: ast.Subscript) -> bool:
         """`self.rnn(x)[0]`: one of what a module gives, as far as can be seen; nobody asks one for its first sample."""
-        if not (isinstance(e.value, ast.Call) and isinstance(e.slice, ast.Constant) and type(e.slice.value) is int):
+        if not (isinstance(e.value, ast.Call) and len(numbers(e.slice)) == 1):
             return False
         func = e.value.func
         if isinstance(func, ast.Attribute) and self.value(func.value).kind != "plain":
@@ -284,7 +286,9 @@ class Run:
             return value
         if any(p.kind == "reduced" for p in places):
             self.flow.mixes.append(e)  # x[:, x.mean(0).topk(2)[1]]: where all samples say
-        loose = value.loose and isinstance(e.slice, ast.Constant) and type(e.slice.value) is int
+        if value.holds and isinstance(e.slice, ast.Slice):
+            return replace(value, items=())  # views[:2]
+        loose = value.loose and len(numbers(e.slice)) == 1
         if value.holds or loose or self._is_output(e):
             known = value.item(getattr(e.slice, "value", None))
             return replace(value, holds=False) if known is None else known

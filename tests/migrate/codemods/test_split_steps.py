@@ -308,14 +308,6 @@ def test_a_step_that_mixes_nothing_is_left_alone(body):
             "random",
         ),
         (
-            HEAD
-            + step(
-                "x, y = batch\ns = torch.ones((), requires_grad=True)\nloss = self.criterion(self(x) * s, y)\n"
-                "g = torch.autograd.grad(loss, [s], create_graph=True)[0]\nreturn loss + g.pow(2)"
-            ),
-            "takes gradients",
-        ),
-        (
             HEAD.replace("return self.encoder(x)", "return self.encoder(x).softmax(0)")
             + step("return self(batch).sum()"),
             "forward()",

@@ -25,6 +25,7 @@ THEMES = ("PTM1", "PTM2", "PTM4", "PTM304", "PTM305")
 # what a kept loop asks the runtime for is this rank's own, whatever the script called it
 ASKED = re.compile(r"\.own_device\(|rank_zero_")
 LINES = re.compile(r"(?<=\bon )line (\d+)|(?<=\()line (\d+)(?=\))")  # of the result, in what a rule says
+NUMBERED = re.compile(r"cuda:\d")  # that a device stays says nothing of which one it is
 NOT_READ = "PTM707"
 ALONE = ("PTM700", "PTM704")  # of the lift, and why a file is refused: nothing else is to be said of such a line
 
@@ -39,12 +40,14 @@ def left_over(facts: Facts, told: list[Note], line: Callable[[int], int], wants:
     except SourceError:
         return [_not_read(facts)] if wants(NOT_READ) else []
     known = {(n.line, n.code[:4]) for n in told}
+    same = {(n.line, n.code) for n in told}
     alone = {n.line for n in told if n.code in ALONE}
     lines = lines_of(text)
     notes = []
     for f in findings:
         at = line(f.line)
-        says_enough = (at, f.code[:4]) in known or at in alone
+        by_number = NUMBERED.search(f.message) is not None and (at, f.code) not in same
+        says_enough = ((at, f.code[:4]) in known and not by_number) or at in alone
         if says_enough or not wants(f.code) or ASKED.search(lines[f.line - 1] if f.line <= len(lines) else ""):
             continue
         says = LINES.sub(lambda m: f"line {line(int(m.group(1) or m.group(2)))}", f.message)

@@ -128,3 +128,9 @@ def test_a_file_that_asks_nothing_of_the_runtime_makes_none():
     helper = "import torch\ndef tell(x):\n    print('loss', x)\n    return torch.ones(3)\n"
     result = migrate_text(helper, is_script=False, kept=True)
     assert "Runtime.shared()" not in result.text
+
+
+def test_a_card_by_its_number_is_told_beside_what_reads_it():
+    text = "import torch\n\n\ndef main(make):\n    device = 'cuda:0'\n    net = torch.nn.Linear(1, 1).to(device)\n"
+    told = [(n.line, n.code) for n in migrate_text(text + "    return make(net, device)\n").attention]
+    assert told == [(5, "PTM102"), (5, "PTM101")]

@@ -11,6 +11,7 @@ from .codemods.inline_movers import movers_of
 from .codemods.remove_samplers import RemoveSamplers
 from .facts.alone import askers_of, asks_for_rank_zero
 from .facts.distribution import distribution_of, mentions_processes
+from .facts.kept_copies import kept_copies
 from .facts.script import Facts
 from .facts.source import SourceError, mentions_torch, read_source
 from .facts.world import PEERS, PLAIN, World
@@ -35,6 +36,9 @@ class Elsewhere:
     samplers_kept: bool = False  # one stays
     values: dict[str, dict[World, object]] = field(default_factory=dict)  # options and functions that tell of processes
     movers: dict[str, str] = field(default_factory=dict)  # functions that only move what they get, and where to
+    copies: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # classes whose objects keep copies of networks, and where
 
     def __or__(self, other: Elsewhere) -> Elsewhere:
         return Elsewhere(
@@ -50,6 +54,7 @@ class Elsewhere:
             self.samplers_kept or other.samplers_kept,
             {**self.values, **other.values},
             {**self.movers, **other.movers},
+            {**self.copies, **other.copies},
         )
 
 
@@ -80,14 +85,15 @@ def _said(path: Path) -> Elsewhere | None:
             return None
         speaks = mentions_processes(source.text) or "DistributedSampler" in source.text
         moves = MOVER.search(source.text)
-        if not (speaks or moves):
+        if not (speaks or moves or "deepcopy" in source.text):
             return None
         facts = Facts(source.text)
     except (SourceError, SyntaxError, RecursionError):
         return None
     movers = movers_of(facts) if moves else {}
+    copies = {c.name: list(kept) for c in facts.walk(ast.ClassDef) if (kept := kept_copies(facts, c))}
     if not speaks:
-        return Elsewhere(movers=movers) if movers else None
+        return Elsewhere(movers=movers, copies=copies) if movers or copies else None
     found = distribution_of(facts)
     guarded = set()
     given: set[tuple[str, int]] = set()
@@ -112,6 +118,7 @@ def _said(path: Path) -> Elsewhere | None:
         *samplers,
         _values(facts),
         movers,
+        copies,
     )
 
 

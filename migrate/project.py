@@ -20,6 +20,7 @@ from .joined import Brought
 from .lift.placing import draws_batches
 from .lifted import FAULTS
 from .migrate import already_migrated, migrate_text, what_is_there
+from .read_by_others import read_by_others
 from .report import Edit, FileReport, Note
 from .result import Options, Result
 from .sources import Imports, followed, python_files
@@ -124,11 +125,13 @@ def migrate_all(
     told: dict[Path, FileReport] = {}  # of other files, what came from them into a script
     left: dict[Path, str] = {}  # and their texts without it
     untouched: set[Path] = set()
+    how: list[tuple[Options, bool, str | None, Brought | None]] = []  # each file was migrated
     for path, root, is_script in files:
         if tick is not None:
             tick(path)
         key = _key(path)
         why: list[Note] = []
+        keeps, brought = path in kept or (loop and not is_script), None
         joined = (
             _joined(path, root, options, elsewhere.get(path), imports, files, why)
             if path in kept and is_script
@@ -145,13 +148,15 @@ def migrate_all(
         elif refused and not is_script:
             m = _as_it_is(path, root, options)
         else:
-            keeps = path in kept or (loop and not is_script)
             m = migrate_file(path, root, is_script, options, keeps, elsewhere.get(path), left.get(key))
         _add_told(m.report, told.get(key))
         m.report.attention += why if m.report.plan in ("loop", "none") else []
         if is_script:
             refused, loop = m.report.plan == "refused", m.report.plan == "loop" or _carried(m)
         done.append(m)
+        how.append(
+            (options, keeps, left.get(key), None) if brought is None else (options, False, brought.text, brought)
+        )
     again = replace(options, of_lifted=True)
     for i in _run_by_all(done, options, imports):
         (path, root, is_script), key = files[i], _key(files[i][0])
@@ -159,6 +164,14 @@ def migrate_all(
             continue
         done[i] = migrate_file(path, root, is_script, again, False, elsewhere.get(path), left.get(key))
         _add_told(done[i].report, told.get(key))
+        how[i] = again, False, left.get(key), None
+    for i, read in list(read_by_others(done, imports)):
+        (path, root, is_script), (own, keeps, text, brought) = files[i], how[i]
+        said = elsewhere.get(path, Elsewhere())
+        done[i] = migrate_file(path, root, is_script, own, keeps, replace(said, reads=said.reads | read), text)
+        if brought is not None:
+            _share_out(done[i].report, brought, {})
+        _add_told(done[i].report, told.get(_key(path)))
     return done
 
 

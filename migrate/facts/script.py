@@ -48,6 +48,7 @@ CARRIED = (
     "ours",
     "waiting",
     "movers_elsewhere",
+    "copies_elsewhere",
     "sync_batchnorm",
 )
 
@@ -104,6 +105,9 @@ class Facts:
         self.elsewhere: dict[str, dict[Any, object]] = {}  # what other files' options and functions are in each world
         self.guarded_elsewhere: frozenset[str] = frozenset()  # functions that other files call on rank 0 alone
         self.askers_elsewhere: frozenset[str] = frozenset()  # other files' questions for the one process, by any name
+        self.copies_elsewhere: dict[
+            str, list[str]
+        ] = {}  # classes of other files that keep copies of networks, and where
         self.movers_elsewhere: dict[
             str, str
         ] = {}  # other files' functions that only move, as lambdas that say where to

@@ -60,5 +60,5 @@ def shaped(facts: Facts) -> Facts:
         text = next((new for step in STEPS if (new := step(facts)) is not None), None)
         if text is None:
             break
-        facts = Facts(text)
+        facts = facts.after(text)
     return facts

@@ -60,6 +60,13 @@ def test_one_that_may_not_be_there_is_asked_for():
     assert f"        if self.average is not None:\n            {MOVES}" in check_same(text, "manual")
 
 
+def test_one_that_a_function_is_given_does_too():
+    head, loop = text_of().split("for epoch")
+    lines = ["def train(average, net, optimizer):", *(f"    {line}" for line in ("for epoch" + loop).splitlines()[:-1])]
+    text = "\n".join([head, *lines, "train(average, net, optimizer)", loop.splitlines()[-1], ""])
+    assert f"    def on_fit_start(self):\n        {MOVES}" in check_same(text, "manual")
+
+
 @pytest.mark.parametrize(("given", "told"), [(GIVEN, False), (f"if averages:\n    {GIVEN}", True)])
 def test_one_that_stays_the_scripts_own_is_told_of(given, told):
     result = migrate_text(text_of(given=given, used="if averages: average.update(net)"))

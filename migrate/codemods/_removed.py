@@ -1,4 +1,4 @@
-"""Statements that go are not read: libcst gets an empty tuple in their place, which spans their lines."""
+"""Statements that go are not read: libcst gets an empty tuple in their place."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from ._regions import COMMENT, FEED, Region
 from .base import Change, Key
 
 Edit = tuple[int, int, str]  # where it starts and stops, and what is read instead
-INSTEAD = "(", ")"
+INSTEAD = "()"
 
 
 def not_read(
     facts: Facts, region: Region, keys: Sequence[Key], wanted: Mapping[Key, list[Change]]
-) -> Iterator[tuple[Key, Edit, Key]]:
-    """What is planned, what stands in its place, and as what that is planned; `keys` are in the order of the text."""
+) -> Iterator[tuple[Key, Edit, Key, tuple[int, int]]]:
+    """What is planned, what stands in its place, as what that is planned, and from which line on how many more there
+    are; `keys` are in the order of the text.
+    """
     if FEED in facts.text.text:
         return
     reached = (0, 0)  # as far as what is planned above goes
@@ -30,15 +32,10 @@ def not_read(
             start, stop = facts.text.span(node)
             first, last = facts.text.line_of(start), _last_line(facts, node, region)
             stop = max(stop, facts.text.line_span(last, last)[1] if last > (node.end_lineno or 0) else 0)
-            yield key, *_instead(facts, start, stop, first, last)
-
-
-def _instead(facts: Facts, start: int, stop: int, first: int, last: int) -> tuple[Edit, Key]:
-    lines = facts.text.newline * (last - first)
-    end = facts.text.text[:stop].endswith(("\n", "\r"))
-    column = start - facts.text.starts[first - 1]
-    key = "statement", first, column, last, 1 if lines else column + 2
-    return (start, stop, lines.join(INSTEAD) + (facts.text.newline if end else "")), key
+            end = facts.text.newline if facts.text.text[start:stop].endswith(("\n", "\r")) else ""
+            column = start - facts.text.starts[first - 1]
+            instead = "statement", first, column, first, column + len(INSTEAD)
+            yield key, (start, stop, INSTEAD + end), instead, (last + 1, first - last)
 
 
 def _has_its_lines(facts: Facts, s: ast.stmt) -> bool:

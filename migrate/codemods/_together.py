@@ -27,21 +27,25 @@ def rewritten_regions(
     starts = [key[1] for key in keys]
     sheet: list[str] = []
     line, marks, margin = 1, 0, None
+    if next((region.margin for region in regions if region.margin), facts.indentation) != facts.indentation:
+        sheet += [f"if 1:{newline}{facts.indentation}{mark}{newline}"]  # libcst is to see the file's own indentation
+        line, marks = 3, 1
     own: dict[Key, list[Change]] = {}
     pieces: list[tuple[int, int]] = []  # the mark that a region follows, and how much before the next is not its own
     for region in regions:
         if region.margin != margin:
             margin = region.margin
-            heads = [f"{m}if 1:{newline}" for m in _margins(margin, facts.indentation)]
-            sheet += [*heads, f"{margin}{mark}{newline}"]
-            line, marks = line + len(heads) + 1, marks + 1
+            head = f"if 1:{newline}" if margin else ""
+            sheet += [head, f"{margin}{mark}{newline}"]
+            line, marks = line + 1 + bool(head), marks + 1
         start, stop = facts.text.line_span(region.first, region.last)
         edits = [*added, *feeds.edits(region.first, region.last)]
         more = [(facts.text.line_of(at), new.count(newline)) for at, _, new in edits if start <= at < stop]
         here = keys[bisect_left(starts, region.first) : bisect_left(starts, region.last + 1)]
         read = dict(zip(here, here, strict=True))
-        for key, edit, instead in not_read(facts, region, here, wanted):
+        for key, edit, instead, fewer in not_read(facts, region, here, wanted):
             edits.append(edit)
+            more.append(fewer)
             read[key] = instead
         body = with_added(facts.text.text, start, stop, edits)
         for key, (kind, first, column, last, end) in read.items():
@@ -67,9 +71,3 @@ def _mark(text: str) -> str:
     while mark in text or mark.replace("between", "feed") in text:
         mark += "_"
     return mark
-
-
-def _margins(margin: str, unit: str) -> list[str]:
-    """The margins of the blocks around one, so that libcst sees the file's own indentation."""
-    steps, rest = divmod(len(margin), len(unit))
-    return [unit * i for i in range(steps)] if not rest and unit * steps == margin else [""]

@@ -7,15 +7,22 @@ the same program afterwards: every name that the function reads means in the scr
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from .codemods.mend_async import mend
 from .facts.nodes import walk
 from .facts.script import Facts
 from .facts.source import SourceError, read_bytes, read_source
 from .given import Stays, starred
 from .joined import Brought, Definition, JoinedScript, LocalModule, asked, names_in
 from .sources import Imports
+
+# what finds a definition by a text that holds its name
+BY_TEXT = re.compile(
+    r"(?<![.\w])(?:[gs]etattr|globals|locals|vars|eval|exec)\(|\b(?:sys\.modules|import_module|patch|__import__|__all__|__dict__)\b"
+)
 
 
 def bring_in(
@@ -27,7 +34,7 @@ def bring_in(
     finding them where they are.
     """
     try:
-        facts = Facts(text)
+        facts = Facts(mend(text)[0])
         modules = _modules(path, facts, imports)
         _choose(facts, modules)
         coming = [m for m in modules if m.comes]
@@ -39,7 +46,7 @@ def bring_in(
         others = [p for p in readers if imports.real(p) != imports.real(path)]
         for m in coming:
             alone = m.path in silent and _alone(path, facts, m, imports, others)
-            by_itself = any(names_in(s) & set(m.comes) for s in m.facts.tree.body if _is_for_itself(s))
+            by_itself = any(_own_names(m, s) & set(m.comes) for s in m.facts.tree.body if _is_for_itself(s))
             m.stays = alone and (by_itself or any(_read_by(p, path, m, imports) & set(m.comes) for p in beside))
             _only_here(path, m, imports, others if alone else [*others, *beside])
         coming = [m for m in coming if m.comes]
@@ -66,7 +73,7 @@ def _modules(path: Path, facts: Facts, imports: Imports) -> list[LocalModule]:
             at = imports.module(path, tuple(name.split(".")))
             if at is not None and at not in found and b"torch" in read_bytes(at):
                 package = name.split(".") if at.name == "__init__.py" else name.split(".")[:-1]
-                found[at] = LocalModule(at, name, package, Facts(read_source(at).text))
+                found[at] = LocalModule(at, name, package, _facts(at))
     return list(found.values())
 
 
@@ -105,7 +112,7 @@ def _only_here(script: Path, m: LocalModule, imports: Imports, readers: Iterable
     rest = [
         s for s in m.facts.tree.body if not (any(s is d for d in m.comes.values()) or (m.stays and _is_for_itself(s)))
     ]
-    read = set().union(*(names_in(s) for s in rest), *(_read_by(p, script, m, imports) for p in readers))
+    read = set().union(*(_own_names(m, s) for s in rest), *(_read_by(p, script, m, imports) for p in readers))
     if any(_trains(m, d) for name, d in m.comes.items() if name in read):
         raise Stays(f"another part of the project reads what trains in {m.path.name}")
     m.comes = {name: d for name, d in m.comes.items() if name not in read}
@@ -116,8 +123,15 @@ def _read_by(reader: Path, script: Path, m: LocalModule, imports: Imports) -> se
     itself = imports.real(reader) == imports.real(m.path)
     if itself or imports.real(m.path) not in imports.direct(reader, script):
         return set()
-    tree = Facts(read_source(reader).text).tree
-    return set(m.comes) if any(_stars(s) for s in tree.body) else names_in(tree)
+    facts = _facts(reader)
+    if any(_stars(s) for s in facts.tree.body):
+        return set(m.comes)
+    return names_in(facts.tree, texts=BY_TEXT.search(facts.text.text) is not None)
+
+
+def _own_names(m: LocalModule, s: ast.stmt) -> set[str]:
+    """What a statement may read of its own file: the `train` of `model.train()` is another thing's."""
+    return names_in(s, attributes=False, texts=BY_TEXT.search(m.facts.text.text) is not None)
 
 
 def _alone(script: Path, facts: Facts, m: LocalModule, imports: Imports, others: list[Path]) -> bool:
@@ -126,10 +140,14 @@ def _alone(script: Path, facts: Facts, m: LocalModule, imports: Imports, others:
     full = [a.name for s in facts.walk(ast.Import) for a in s.names]
     full += [f"{module}.{name}" for module, name in given if module != m.name or name not in m.comes]
     kept = (s for s in m.facts.tree.body if not (any(s is d for d in m.comes.values()) or _is_for_itself(s)))
-    rest = {n for s in kept for n in names_in(s)}
+    rest = {n for s in kept for n in _own_names(m, s)}
     if rest & set(m.comes) or any(f"{name}.".startswith(f"{m.name}.") for name in full):
         return False
     return not any(imports.real(m.path) in imports.direct(p, script) for p in others)
+
+
+def _facts(path: Path) -> Facts:
+    return Facts(mend(read_source(path).text)[0])
 
 
 def _is_for_itself(s: ast.stmt) -> bool:
@@ -145,7 +163,7 @@ def _stars(s: ast.AST) -> bool:
 def _does_nothing(path: Path) -> bool:
     """Whether importing a file only defines things, as far as its own statements tell."""
     quiet = ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
-    for s in Facts(read_source(path).text).tree.body:
+    for s in _facts(path).tree.body:
         text = isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)
         plain = isinstance(s, ast.Assign | ast.AnnAssign) and not any(isinstance(n, ast.Call) for n in walk(s))
         if not (isinstance(s, quiet) or text or plain or _is_for_itself(s)):

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from pathlib import Path
 
+from .codemods.mend_async import mend
 from .facts.nodes import walk
 from .facts.script import Facts
 from .facts.source import read_source
@@ -79,7 +80,7 @@ def starred(facts: Facts, package: list[str], find: Callable[[str], Path | None]
         path = find(module)
         if path is None or depth > 5:
             raise Stays(f"what `from {module} import *` gives does not show")
-        other = Facts(read_source(path).text)
+        other = Facts(mend(read_source(path).text)[0])
         if other.scopes.module.binds("__all__"):
             raise Stays(f"what `from {module} import *` gives does not show")
         inside = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]

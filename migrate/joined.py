@@ -348,16 +348,16 @@ def asked(facts: Facts, m: LocalModule) -> set[str]:
     return {name for name in m.own if f"{m.name}.{name}" in read}
 
 
-def names_in(s: ast.AST) -> set[str]:
+def names_in(s: ast.AST, attributes: bool = True, texts: bool = True) -> set[str]:
     """Every name, attribute, imported name and short text in a statement."""
     found: set[str] = set()
     for n in walk(s):
         if isinstance(n, ast.Name):
             found.add(n.id)
         elif isinstance(n, ast.Attribute):
-            found.add(n.attr)
+            found.update([n.attr] if attributes else [])
         elif isinstance(n, ast.alias):
             found.add(n.name)
         elif isinstance(n, ast.Constant) and isinstance(n.value, str):
-            found.add(n.value)
+            found.update([n.value] if texts else [])
     return found

@@ -142,6 +142,7 @@ def migrate_all(
             left.update({_key(p): text for p, text in brought.left.items()})
             untouched |= {_key(p) for p in brought.untouched}
             _share_out(m.report, brought, told)
+            _add_mended(m)
             kept -= {p for p, _, _ in files if _key(p) in imports.project(path)}
         elif key in untouched:
             m = _untouched(path, root)
@@ -149,6 +150,8 @@ def migrate_all(
             m = _as_it_is(path, root, options)
         else:
             m = migrate_file(path, root, is_script, options, keeps, elsewhere.get(path), left.get(key))
+            if key in left:
+                _add_mended(m)
         _add_told(m.report, told.get(key))
         m.report.attention += why if m.report.plan in ("loop", "none") else []
         if is_script:
@@ -208,6 +211,12 @@ def _run_by_all(done: list[Migrated], options: Options, imports: Imports) -> lis
         shows = any(True for _ in Once(waits=False).plan(facts))
         found += [i] if shows or draws_batches(facts) else []
     return found
+
+
+def _add_mended(m: Migrated) -> None:
+    """Say of a file of which the text was mended before anything came into it, or went out of it."""
+    if m.source is not None:
+        m.report.edits = [*mend(m.source.text)[1], *m.report.edits]
 
 
 def _add_told(report: FileReport, more: FileReport | None) -> None:

@@ -336,6 +336,32 @@ def test_and_stays_where_the_script_imports_more_of_it(tmp_path):
     assert done["train.py"].report.plan == "loop"
 
 
+SAME_WORDS = {
+    "a method of another thing": "\n\ndef more(model):\n    model.train_one_epoch()\n",
+    "a text": "\n\ndef more(phase):\n    return phase == 'train_one_epoch'\n",
+}
+
+
+@pytest.mark.parametrize("more", SAME_WORDS.values(), ids=SAME_WORDS.keys())
+def test_what_has_its_name_alone_does_not_keep_it(tmp_path, more):
+    done = migrated(written(tmp_path, {**FILES, "engine.py": ENGINE + more}))
+    assert done["train.py"].report.plan == "module" and "train_one_epoch" in done["engine.py"].result.text
+
+
+def test_a_text_that_finds_it_does(tmp_path):
+    more = "\n\ndef more(*args):\n    globals()['train_one_epoch'](*args)\n"
+    assert migrated(written(tmp_path, {**FILES, "engine.py": ENGINE + more}))["train.py"].report.plan == "loop"
+
+
+def test_a_file_of_before_async_was_a_word_comes_too(tmp_path):
+    engine = ENGINE.replace("x.to(device), y.to(device)", "x.cuda(async=True), y.cuda(async=True)")
+    done = migrated(written(tmp_path, {**FILES, "engine.py": engine}))
+    assert done["train.py"].report.plan == "module" and "import engine" not in done["train.py"].result.text
+    assert "from engine" not in done["train.py"].result.text
+    mended = [e.line for e in done["engine.py"].report.edits if e.code == "PTM603"]
+    assert mended == [engine.splitlines().index("        x, y = x.cuda(async=True), y.cuda(async=True)") + 1] * 2
+
+
 TRAINER = """
 import torch
 from torch import nn

@@ -20,7 +20,7 @@ from .codemods.split_steps import SplitSteps
 from .codemods.synced_norms import told as told_norms
 from .collection import uncollected
 from .elsewhere import Elsewhere
-from .facts.distribution import distribution_of, mentions_processes
+from .facts.distribution import GATHERS, distribution_of, mentions_processes
 from .facts.loops import EVALUATES
 from .facts.nodes import walk
 from .facts.refusals import carrier, refusal
@@ -85,7 +85,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         facts, branches, notes = _plain(original, options)
         if facts is original and not notes:
             facts, branches, notes = _without_autocast(original, options)
-        stuck = _talks_otherwise(facts, original) if is_script and facts.by_hand else None
+        stuck = _talks_otherwise(facts, original, options) if is_script else None
         if stuck is not None:
             return _with_left_over(Result(text, "refused", [], [stuck]), original, options)
         result = _planned(facts, options, is_script, kept)
@@ -228,15 +228,24 @@ def _without_autocast(facts: Facts, options: Options) -> tuple[Facts, list[Edit]
     return facts.after(apply(facts, changes)), [c.edit for c in changes if c.told], list(amp.notes(facts))
 
 
-def _talks_otherwise(facts: Facts, original: Facts) -> Note | None:
+def _talks_otherwise(facts: Facts, original: Facts, options: Options) -> Note | None:
     """Where processes talk in a way that one process alone has no form of: half of such a script is no program."""
     call = next(distribution_of(facts).blocking(), None)
-    if call is None:
+    if call is None or not (facts.by_hand or _gathers_as_one_of_several(facts, options)):
         return None
     line, column, _, _ = facts.text.key(call)
     line = line if facts is original else line_map(facts.text.text, original.text.text)(line)
     says = f"refused: `{facts.short(call)}`: processes talk there in a way that one process has no form of; write it"
     return Note(line, column + 1, "PTM704", f"{says} for one device")
+
+
+def _gathers_as_one_of_several(facts: Facts, options: Options) -> bool:
+    """Whether a script gathers from its peers, whoever connects it to them, where a plain one comes too."""
+    if facts.is_library or facts.classes.run_by_trainer or not options.wants(PlainBranches.code):
+        return False
+    changes = outermost(facts, list(PlainBranches().plan(facts)))
+    found = distribution_of(facts.after(apply(facts, changes)) if changes else facts)
+    return any(found.full[call] in GATHERS for call in found.blocking())
 
 
 def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Result:

@@ -175,7 +175,19 @@ def migrate_all(
         if brought is not None:
             _share_out(done[i].report, brought, {})
         _add_told(done[i].report, told.get(_key(path)))
+    _tell_of_shared(done, imports)
     return done
+
+
+def _tell_of_shared(done: list[Migrated], imports: Imports) -> None:
+    """A script that is refused runs with the modules that it was written with, which others of the folder share."""
+    changed = {_key(m.path): m.path.name for m in done if m.report.changed}
+    for m in done:
+        stays = m.report.plan == "refused" and m.result is not None
+        shared = sorted(changed[key] for key in imports.project(m.path) & changed.keys()) if stays else []
+        if shared:
+            says = f"{', '.join(shared)}, which it imports, changed: run it with the files as they were"
+            m.report.attention.append(Note(1, 1, "PTM704", f"refused, and {says}"))
 
 
 def _imported(files: list[tuple[Path, Path, bool]], imports: Imports) -> list[Path]:

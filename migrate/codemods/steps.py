@@ -7,11 +7,12 @@ changes a number.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.seldom import decided_by_the_step
+from ..facts.started import functions_from, names_read
 from ..report import Note
 from .base import Change, Codemod
 from .rewrites import set_keyword
@@ -45,8 +46,9 @@ class ZeroedByTrainer(Codemod):
                 continue
             gone = list(self._zeroing(facts, step.body))
             if gone and _accumulates(facts):
-                self._tell(facts, gone)
+                self._tell(facts, gone, "it takes back what accumulate_grad_batches keeps")
                 continue
+            self._tell(facts, self._left(facts, step, gone), "the Trainer zeroes the gradients of its steps already")
             for s in gone:
                 says = f"`{facts.short(s)}` removed: the Trainer zeroes the gradients of its steps"
                 yield Change(s, self.edit(facts, s, says), None, (s,))
@@ -58,11 +60,21 @@ class ZeroedByTrainer(Codemod):
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
 
-    def _tell(self, facts: Facts, gone: list[ast.stmt]) -> None:
-        for s in gone:
+    def _tell(self, facts: Facts, left: Iterable[ast.AST], says: str) -> None:
+        for s in left:
             line, column, _, _ = facts.text.key(s)
-            says = f"`{facts.short(s)}`: it takes back what accumulate_grad_batches keeps"
-            self.left.append(Note(line, column + 1, self.code, says))
+            self.left.append(Note(line, column + 1, self.code, f"`{facts.short(s)}`: {says}"))
+
+    def _left(self, facts: Facts, step: ast.AST, gone: list[ast.stmt]) -> Iterator[ast.AST]:
+        """What sets gradients to zero in a `try`, a lambda or a function that the step calls."""
+        if "zero_grad" not in facts.text.text:
+            return
+        inside = {n for s in gone for n in walk(s)}
+        called = {f for name in names_read(step) for f in functions_from(facts, name, names_read)}
+        for f in (step, *sorted(called - {step}, key=lambda f: f.lineno)):
+            for n in walk(f):
+                if isinstance(n, ast.Call) and n not in inside and self._of_an_optimizer(facts, n.func):
+                    yield n
 
     def _zeroing(self, facts: Facts, body: list[ast.stmt]) -> Iterator[ast.stmt]:
         """The statements of a block, and of the blocks in it, that do nothing but set gradients to zero."""
@@ -82,10 +94,14 @@ class ZeroedByTrainer(Codemod):
         if isinstance(s, ast.For):
             return _over_optimizers(s.iter) and not s.orelse and all(self._zeroes(facts, x) for x in s.body)
         func = s.value.func if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) else None
-        if not (isinstance(func, ast.Attribute) and func.attr == "zero_grad"):
-            return False
         if any(isinstance(n, ast.NamedExpr) for n in walk(s)):
             return False  # what it names may be read below
+        return func is not None and self._of_an_optimizer(facts, func)
+
+    def _of_an_optimizer(self, facts: Facts, func: ast.expr) -> bool:
+        """`opt.zero_grad` of what may be an optimizer or a module."""
+        if not (isinstance(func, ast.Attribute) and func.attr == "zero_grad"):
+            return False
         of = func.value
         given = facts.devices.attribute_values.get(of.attr, ()) if isinstance(of, ast.Attribute) else ()
         made = {v.func.id for v in given if isinstance(v, ast.Call) and isinstance(v.func, ast.Name)}

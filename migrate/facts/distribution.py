@@ -72,6 +72,8 @@ def mentions_processes(text: str) -> bool:
 
 
 MOVES = ("cuda", "to", "cpu", "float", "double", "half", "train", "eval")  # a model's methods that return it
+WITH_OTHERS = (*(f"{D}{n}." for n in ("rpc", "fsdp", "pipelining", "tensor")), "deepspeed.", "horovod.")
+ALONE_TOO = ("deepspeed.profiling.", "deepspeed.ops.", "deepspeed.accelerator.")  # these need no other process
 CHECKPOINTS = "deepspeed.checkpointing."  # what they compute again is each process's own
 
 
@@ -104,12 +106,8 @@ class Distribution:
             exotic = (
                 full is not None
                 and not full.startswith(CHECKPOINTS)
-                and (
-                    full in GATHERS
-                    or full.startswith(
-                        (D + "rpc.", D + "fsdp.", D + "pipelining.", D + "tensor.", "deepspeed.", "horovod.")
-                    )
-                )
+                and not full.startswith(ALONE_TOO)
+                and (full in GATHERS or full.startswith(WITH_OTHERS))
             )
             exotic = exotic or (self.by_hand and full is not None and full.startswith(SHARDED))
             used_value = full in STATEMENTS and statements_of(self.facts, c) is None

@@ -20,6 +20,9 @@ def statements_of(facts: Facts, call: ast.Call) -> list[ast.stmt] | None:
     holder = facts.scopes.parents.get(call)
     if isinstance(holder, ast.Expr):
         return [holder]
+    whole = facts.scopes.parents.get(holder) if isinstance(holder, ast.Tuple) else None
+    if isinstance(holder, ast.Tuple) and isinstance(whole, ast.Expr) and all(_talks(facts, e) for e in holder.elts):
+        return [whole]  # `dist.all_reduce(loss), dist.all_reduce(n)`
     wait = _wait(facts, call)
     if wait is not None:
         return [wait]
@@ -29,6 +32,10 @@ def statements_of(facts: Facts, call: ast.Call) -> list[ast.stmt] | None:
     if isinstance(holder, ast.Call) and isinstance(appended, ast.Expr) and _appends_to(holder) is not None:
         return _of_list(facts, holder)
     return None
+
+
+def _talks(facts: Facts, e: ast.expr) -> bool:
+    return isinstance(e, ast.Call) and (facts.names.resolve(e.func) or "").startswith("torch.distributed.")
 
 
 def _is_waited_for(call: ast.expr) -> bool:

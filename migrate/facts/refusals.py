@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .arguments import argument_at
 from .loops import OPTIMIZER_NAME
 from .nodes import walk
-from .started import functions_from, makes_process, started
+from .started import functions_from, makes_process, names_read, started
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -106,7 +105,7 @@ def _own_processes(facts: Facts) -> Refusal | None:
             continue
         target = argument_at(call, "target", 1)
         given = argument_at(call, "args", 3)
-        trains = any(_trains(facts, name) for part in (target, given) if part is not None for name in _names(part))
+        trains = any(_trains(facts, name) for part in (target, given) if part is not None for name in names_read(part))
         if shared and (trains or isinstance(target, ast.Name | ast.Attribute)):
             return Refusal(
                 call,
@@ -120,14 +119,5 @@ def _own_processes(facts: Facts) -> Refusal | None:
 
 def _trains(facts: Facts, name: str) -> bool:
     """Whether a function of this file, or one that it names, calls backward()."""
-    found = (n for f in functions_from(facts, name, _names) for n in walk(f))
+    found = (n for f in functions_from(facts, name, names_read) for n in walk(f))
     return any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in found)
-
-
-def _names(node: ast.AST) -> Iterator[str]:
-    """The names that it reads; `run` of `self.run`, too."""
-    for n in walk(node):
-        if isinstance(n, ast.Name):
-            yield n.id
-        elif isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "self":
-            yield n.attr

@@ -93,6 +93,15 @@ def functions_from(
             queue += names(f)
 
 
+def names_read(node: ast.AST) -> Iterator[str]:
+    """The names that it reads; `run` of `self.run`, too."""
+    for n in walk(node):
+        if isinstance(n, ast.Name):
+            yield n.id
+        elif isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "self":
+            yield n.attr
+
+
 def _range(loop: ast.For) -> ast.expr | None:
     c = loop.iter
     plain = isinstance(c, ast.Call) and isinstance(c.func, ast.Name) and c.func.id == "range" and not loop.orelse

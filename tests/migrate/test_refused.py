@@ -81,6 +81,22 @@ NOT_REFUSED = {
     "a function of that name": "import torch\ndef Process(target): ...\nProcess(None)\n" + LOOP,
 }
 
+GATHERS = (
+    "import torch\nimport torch.distributed as dist\ndef gather(x):\n    {}\n"
+    "    parts = [x.clone() for _ in range(2)]\n    dist.all_gather(parts, x, async_op=True).wait()\n"
+    "    return torch.cat(parts)\n\n"
+)
+ENDS = "if __name__ == '__main__':\n    print(gather(net(x)))\n"
+REFUSED["peers that another connects"] = (GATHERS.format("pass") + ENDS, "processes talk there")
+NOT_REFUSED["peers that are asked for first"] = (
+    GATHERS.format("if not dist.is_initialized():\n        return x") + LOOP + ENDS
+)
+NOT_REFUSED["what counts operations"] = (
+    "import torch\nimport torch.distributed as dist\nfrom deepspeed.profiling.flops_profiler import get_model_profile\n"
+    "dist.init_process_group('gloo')\nprint(get_model_profile(model))\n" + LOOP
+)
+NOT_REFUSED["gathers in a library"] = GATHERS.format("pass") + "def to(x):\n    return x.cuda()\n"
+
 CARRIED = {
     "accelerate": (
         "import torch\nfrom accelerate import Accelerator\naccelerator = Accelerator()\n"
@@ -124,6 +140,22 @@ def test_the_modules_of_a_refused_script_keep_their_bytes(tmp_path):
     )
     done = migrate_all(collect([tmp_path / "main.py"]), Options())
     assert [m.report.plan for m in done] == ["refused", "none"] and not any(m.report.changed for m in done)
+
+
+def test_a_refused_script_that_shares_its_modules_stays_and_is_told_of_them(tmp_path):
+    joins = "import torch\nimport torch.distributed as dist\ndef join():\n    dist.init_process_group('gloo')\n"
+    (tmp_path / "utils.py").write_text(joins, encoding="utf-8")
+    use = "import utils\nutils.join()\n"
+    (tmp_path / "evaluate.py").write_text("from torch import nn\n" + use + GATHERS.format("pass") + ENDS)
+    (tmp_path / "train.py").write_text("import torch\n" + use + "model = torch.nn.Linear(2, 1)\n" + LOOP)
+    for again in (False, True):
+        done = {m.path.name: m for m in migrate_all(collect([tmp_path]), Options())}
+        assert done["evaluate.py"].report.plan == "refused" and not done["evaluate.py"].report.changed
+        told = [n for n in done["evaluate.py"].report.attention if "utils.py" in n.message]
+        assert len(told) == (not again)
+        for m in done.values():
+            assert m.report.changed is (not again and m.path.name != "evaluate.py")
+            m.path.write_bytes(m.data)
 
 
 def test_python_2_is_refused_by_name(tmp_path):

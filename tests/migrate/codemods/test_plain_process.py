@@ -22,6 +22,7 @@ INIT = "dist.init_process_group('nccl')\n"
         ("torch.cuda.set_device(rank)\ngo()", "go()"),
         ("torch.accelerator.set_device_index(rank)\ngo()", "go()"),
         ("dist.barrier()\ngo()", "go()"),
+        ("dist.all_reduce(loss), dist.all_reduce(n)\ngo()", "go()"),
         ("os.environ['MASTER_PORT'] = '1'\ngo()", "go()"),
         ("rank = dist.get_rank()", "rank = 0"),
         ("world = dist.get_world_size()", "world = 1"),

@@ -151,3 +151,20 @@ def test_zeros_that_take_back_what_is_accumulated_are_told():
 )
 def test_what_may_let_go_of_a_sharded_gradient_is_told(line):
     check_unchanged(SHARDED + line + "\n", ["PTM510 line 4"], select="PTM510")
+
+
+@pytest.mark.parametrize(
+    ("line", "of"),
+    [
+        ("try:\n            opt.zero_grad()\n        except ValueError:\n            pass", "opt.zero_grad()"),
+        ("list(map(lambda o: o.zero_grad(), [opt]))", "o.zero_grad()"),
+        ("self.reset(opt)", "it.zero_grad()"),
+        ("reset(opt)", "opt.zero_grad()"),
+    ],
+)
+def test_zeros_that_stay_in_an_automatic_step_are_told(line, of):
+    step = f"{ZEROED}        opt = self.opt\n        {line}\n        return self(batch)\n\n\n"
+    own = "    def reset(self, it):\n        it.zero_grad()\n\n\n" if "self" in line else ""
+    own += "def reset(opt):\n    opt.zero_grad()\n" if line.startswith("reset") else ""
+    result = check_unchanged(LIT + step + own, select="PTM505")
+    assert [n.message.split(":")[0] for n in result.attention] == [f"`{of}`"]

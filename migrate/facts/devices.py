@@ -11,12 +11,12 @@ import re
 from functools import cached_property
 
 from .arguments import argument, default_of, entry
+from .hosts import DEVICE_LITERAL, Hosts
 from .names import Names
 from .nodes import walk
 from .own_movers import MOVERS, OwnMovers, is_super
 from .scopes import Scope, Scopes
 
-DEVICE_LITERAL = re.compile(r"(cuda|cpu|mps|xpu|hpu|xla|npu)(:\d+)?\Z")
 DEVICE_MAKERS = {
     "torch.device",
     "torch.accelerator.current_accelerator",
@@ -57,6 +57,7 @@ class Devices:
         self._known: dict[tuple[int, str], bool] = {}
         self._asked: set[int] = set()
         self._returning: set[str] = set()
+        self.hosts = Hosts(self)
         self.own_movers = OwnMovers(tree, names, scopes, self.assigned)
 
     # -- values -------------------------------------------------------------------------------------------------
@@ -330,23 +331,9 @@ class Devices:
             return f.value
         return None
 
-    def is_host(self, node: ast.expr, within: tuple[str, ...] = ()) -> bool:
-        """Whether the expression is the CPU and nothing else: as with `.cpu()`, what is brought there is wanted there.
-
-        A name that is only ever given the CPU is the script's device where the script names no other. `within`: names
-        whose values are being asked for; `device = torch.device(device)` says nothing new.
-        """
-        if isinstance(node, ast.Constant):
-            return isinstance(node.value, str) and node.value.startswith("cpu")
-        if isinstance(node, ast.Call):
-            made = self.names.resolve(node.func) == "torch.device" and bool(node.args)
-            return made and self.is_host(node.args[0], within)
-        if isinstance(node, ast.Name) and self.names_others and node.id not in within:
-            scope, own = self.scopes.scope_of(node).lookup(node.id), (*within, node.id)
-            values = self.assigned(node.id, scope) if scope is not None and node.id not in scope.params else None
-            others = [v for v in values or () if not any(isinstance(n, ast.Name) and n.id == node.id for n in walk(v))]
-            return bool(others) and all(not isinstance(v, ast.Name) and self.is_host(v, own) for v in others)
-        return False
+    def is_host(self, node: ast.expr) -> bool:
+        """Whether the expression is the CPU, by a choice of the script's own too, and what is brought there wanted."""
+        return self.hosts.is_host(node)
 
     def is_text(self, node: ast.expr) -> bool:
         """Whether a device may be given as a text or a number: "cuda:0", a rank, a name that is given those."""
@@ -370,17 +357,6 @@ class Devices:
                 values = values + (self.given(scope, node.id) or [])
             return [m for v in values for m in self._made_of(v, depth + 1)]
         return [node]
-
-    @cached_property
-    def names_others(self) -> bool:
-        """Whether the file names a device that is not the CPU."""
-        for n in walk(self.tree):
-            if isinstance(n, ast.Constant) and isinstance(n.value, str) and not n.value.startswith("cpu"):
-                if DEVICE_LITERAL.match(n.value):
-                    return True
-            elif isinstance(n, ast.Attribute) and n.attr == "cuda":
-                return True
-        return False
 
     def device_arguments(self, call: ast.Call) -> list[ast.expr | ast.keyword]:
         """The arguments of a `.to(...)` that say where, not what: the device, and non_blocking with it."""

@@ -20,9 +20,9 @@ def kept_networks(facts: Facts, binder: Binder, variables: Variables) -> list[st
     for n in variables.constructor:
         made = _made(facts, n, binder.trunk_scope)
         may_miss = len(made) > 1 or any(_is_asked(facts, v) for v in made)
-        for kept in (_attributes(facts, v, keeping) for v in made if isinstance(v, ast.Call)):
+        for attributes in (_attributes(facts, v, keeping) for v in made if isinstance(v, ast.Call)):
             own = f"self.{variables.attributes[Variable('', n)]}"
-            lines = [f"{own}.{a}.to({OWN})" for a in kept]
+            lines = [f"{own}.{a}.to({OWN})" for a in attributes]
             found += [f"if {own} is not None:", *(f"    {line}" for line in lines)] if lines and may_miss else lines
     return list(dict.fromkeys(found))
 

@@ -131,7 +131,7 @@ def _made_anywhere(facts: Facts, chunk: Chunk, call: ast.Call, s: ast.AST) -> bo
 
     Not where the script brings its values together on the CPU: places in what it keeps, numbers, arrays.
     """
-    if facts.names.resolve(call.func) not in TAKES_DEVICE or not call.args or facts.devices.names_others:
+    if facts.names.resolve(call.func) not in TAKES_DEVICE or not call.args or facts.devices.hosts.names_others:
         return False
     if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg in SAYS_WHERE for k in call.keywords):
         return False

@@ -1,0 +1,109 @@
+"""Whether a place is the CPU and nothing else: as with `.cpu()`, what is brought there is wanted there.
+
+So it is by a choice that does not ask for a card, beside the script's device: `h.to("cpu" if keep_there else device)`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from .nodes import walk
+
+if TYPE_CHECKING:
+    from .devices import Devices
+
+DEVICE_LITERAL = re.compile(r"(cuda|cpu|mps|xpu|hpu|xla|npu)(:\d+)?\Z")
+ASKS_FOR_CARD = re.compile(
+    r"cuda|gpu|device|card|accel|mps|xpu|npu|rank|(\b|no_|use_|force_)cpu\b|platform", re.IGNORECASE
+)
+Choice = tuple[ast.expr, ast.expr | None]  # a value, and the condition that it is chosen by
+
+
+class Hosts:
+    def __init__(self, devices: Devices) -> None:
+        self.devices, self.scopes = devices, devices.scopes
+        self._chosen: dict[ast.expr, bool] = {}
+
+    def is_host(self, node: ast.expr, within: tuple[str, ...] = ()) -> bool:
+        """A name that is only ever given the CPU is the script's device where the script names no other.
+
+        `within`: names whose values are being asked for; `device = torch.device(device)` says nothing new.
+        """
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, str) and node.value.startswith("cpu")
+        if isinstance(node, ast.Call) and not self._is_made(node):
+            return False
+        if isinstance(node, ast.Call) and node.args and self.is_host(node.args[0], within):
+            return True
+        if isinstance(node, ast.Name | ast.Attribute) and self.names_others and ast.unparse(node) not in within:
+            own = (*within, ast.unparse(node))
+            others = [v for v in self._values(node) if not _reads(v, own[-1])]
+            if others and all(not isinstance(v, ast.Name) and self.is_host(v, own) for v in others):
+                return True
+        named = ast.unparse(node).rpartition(".")[2] if isinstance(node, ast.Name | ast.Attribute) else ""
+        return not within and named.lower() not in ("device", "dev") and self._is_chosen(node)
+
+    @cached_property
+    def names_others(self) -> bool:
+        """Whether the file names a device that is not the CPU."""
+        for n in walk(self.devices.tree):
+            if isinstance(n, ast.Constant) and isinstance(n.value, str) and not n.value.startswith("cpu"):
+                if DEVICE_LITERAL.match(n.value):
+                    return True
+            elif isinstance(n, ast.Attribute) and n.attr == "cuda":
+                return True
+        return False
+
+    def _is_made(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and self.devices.names.resolve(node.func) == "torch.device"
+
+    def _values(self, node: ast.expr) -> list[ast.expr]:
+        """What assignments give a name that is no parameter, or an attribute of self."""
+        if isinstance(node, ast.Attribute):
+            own = isinstance(node.value, ast.Name) and node.value.id == "self"
+            return self.devices.attribute_values.get(node.attr, []) if own else []
+        scope = self.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
+        known = scope is not None and node.id not in scope.params  # type: ignore[attr-defined]
+        return (self.devices.assigned(node.id, scope) or []) if known else []  # type: ignore[attr-defined,arg-type]
+
+    # -- by a choice -------------------------------------------------------------------------------------------
+
+    def _is_chosen(self, node: ast.expr) -> bool:
+        if node not in self._chosen:
+            self._chosen[node] = False  # while it is found
+            choices = self._choices(node)
+            hosts = [c for c, _ in choices if self.is_host(c, (ast.unparse(node),))]
+            others = [c for c, _ in choices if c not in hosts]
+            itself = any(_reads(c, ast.unparse(node)) for c in others)
+            tests = [test for _, test in choices if test is not None]
+            asks = not tests or itself or any(map(self._asks_for_card, tests))
+            fit = [isinstance(c, ast.Name | ast.Attribute | ast.Subscript | ast.Constant) for c in others]
+            if isinstance(node, ast.Name | ast.Attribute):  # not one that says in one place what the device is
+                fit = [isinstance(c, ast.Name) or ast.unparse(c).startswith("self.") for c in others]
+            self._chosen[node] = bool(hosts and others) and not asks and all(fit)
+        return self._chosen[node]
+
+    def _choices(self, node: ast.expr, test: ast.expr | None = None, depth: int = 0) -> list[Choice]:
+        if self._is_made(node) and len(node.args) == 1:  # type: ignore[attr-defined]
+            return self._choices(node.args[0], test, depth + 1)  # type: ignore[attr-defined]
+        if isinstance(node, ast.IfExp):
+            return [c for way in (node.body, node.orelse) for c in self._choices(way, node.test, depth + 1)]
+        if depth == 0 and isinstance(node, ast.Name | ast.Attribute):
+            return [c for v in self._values(node) for c in self._choices(v, self._condition(v), depth + 1)]
+        return [(node, test)]
+
+    def _condition(self, value: ast.expr) -> ast.expr | None:
+        """What the statement that gives a name its value stands under."""
+        up = self.scopes.parents.get(self.scopes.statement_of(value))
+        return up.test if isinstance(up, ast.If) else None
+
+    def _asks_for_card(self, test: ast.expr) -> bool:
+        named = [v for n in walk(test) if isinstance(n, ast.Name | ast.Attribute) for v in self._values(n)]
+        return any(ASKS_FOR_CARD.search(ast.unparse(part)) for part in (test, *named))
+
+
+def _reads(value: ast.expr, name: str) -> bool:
+    return any(isinstance(n, ast.Name | ast.Attribute) and ast.unparse(n) == name for n in walk(value))

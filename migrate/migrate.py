@@ -42,6 +42,7 @@ from .turns import in_turns
 from .unread_devices import still_read, without_unread_devices
 from .unread_imports import without_unread_imports
 from .unread_parameters import without_unread_parameters
+from .unread_starts import without_unread_starts
 
 # what others do with `.item()` they do with `.data[0]`, and with a sampler of two what they do with one
 FIRST: tuple[tuple[type[Codemod], str], ...] = (DataZero, "data"), (SamplerPairs, "DistributedSampler")
@@ -131,8 +132,9 @@ def _without_unread(result: Result, original: Facts, after: Facts, options: Opti
     """Takes from the result what nothing reads any more; the facts of it as it was before its imports went."""
     if result.plan in ("module", "manual") and options.wants("PTM102"):
         after, parameters = without_unread_parameters(original, after) if original.by_hand else (after, [])
+        after, starts, told = without_unread_starts(original, after) if original.by_hand else (after, [], [])
         after, removed = without_unread_devices(original, after)
-        removed = [*parameters, *removed]
+        removed, result.attention[:] = [*parameters, *starts, *removed], [*result.attention, *told]
         result.text, result.edits = after.text.text, result.edits + removed
         result.attention[:] = still_read(result.attention, after, removed)
     if options.wants("PTM690"):

@@ -12,6 +12,7 @@ from .facts.process_names import RANK_NAME, WORLD_NAME
 from .facts.script import Facts
 from .facts.world import PLAIN
 from .report import Edit, Note
+from .unread_starts import starts
 
 CODE = RemoveUnusedDevices.code
 
@@ -66,8 +67,10 @@ def _is_blank(facts: Facts, line: int) -> bool:
 def _asked_at(before: Facts, after: Facts, name: str, value: ast.expr) -> ast.Name | None:
     """Where the original assigned a name that it read, if it is one of a device or of processes."""
     assigned = [n for n in before.walk(ast.Name) if n.id == name and isinstance(n.ctx, ast.Store)]
-    read = any(n.id == name and isinstance(n.ctx, ast.Load) for n in before.walk(ast.Name))
+    read = [n for n in before.walk(ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
     counts = _of_processes(before, assigned) or _named_so(after, name, value)
+    if before.by_hand and not counts and only_asks(after.names, value):
+        counts = any(starts(before, n) for n in read)
     goes = assigned and read and (counts or RemoveUnusedDevices()._goes(after, name, value))
     return assigned[0] if goes else None
 

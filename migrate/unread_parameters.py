@@ -13,6 +13,7 @@ from .facts.script import Facts
 from .facts.world import PLAIN
 from .line_map import line_map
 from .report import Edit
+from .unread_starts import starts
 
 
 def without_unread_parameters(before: Facts, after: Facts) -> tuple[Facts, list[Edit]]:
@@ -50,6 +51,8 @@ def _was_of_processes(before: Facts, f: ast.FunctionDef, name: str) -> bool:
     scope = before.scopes.by_node[f]
     reads = list(before.scopes.reads(name, scope)) if name in scope.params else []
     if reads and (RANK_NAME.search(name) or WORLD_NAME.search(name)):
+        return True
+    if any(starts(before, r) for r in reads):
         return True
     known = [before.worlds.value(r, PLAIN) for r in reads]
     return any(k is not None and k.asked for k in known) or any(before.devices.is_number(r) for r in reads)

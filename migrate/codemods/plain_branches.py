@@ -398,7 +398,7 @@ class PlainBranches(Codemod):
                 self.left.append(Note(line, column + 1, self.code, says))
             else:
                 says = f"`{facts.short(holder)}` removed: nothing reads args.{name} any more, {WHY}"
-                yield Change(holder, self.edit(facts, holder, f"{says}; {_spell(holder.value)}"), None, (holder,))
+                yield Change(holder, self.edit(facts, holder, f"{says}; {spell(holder.value)}"), None, (holder,))
 
     def _said(self, facts: Facts, name: str, but: ast.AST | None = None) -> bool:
         """Whether a text of the script names it: `getattr(args, "rank")`."""
@@ -410,7 +410,7 @@ def _is(value: ast.expr, what: bool | None) -> bool:
     return isinstance(value, ast.Constant) and value.value is what
 
 
-def _spell(call: ast.expr) -> str:
+def spell(call: ast.expr) -> str:
     """What becomes of the option on a command line."""
     given = [str(getattr(a, "value", "")) for a in getattr(call, "args", ())]
     long = next((g for g in given if g.startswith("--")), given[0] if given else "it")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection
 
+from ..facts.batch_operations import SHUFFLES
 from ..facts.batch_values import Flow
 from ..facts.batch_views import one_each
 from ..facts.nodes import walk
@@ -58,6 +59,8 @@ class StepNames:
                 found.add(self._root(n.value))
             elif isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _changes(n.func.attr):
                 found.add(self._root(n.func.value))
+            elif isinstance(n, ast.Call) and n.args and self.facts.names.resolve(n.func) in SHUFFLES:
+                found.add(self._root(n.args[0]))
         return found - {"", self.me}
 
     def every(self, block: list[ast.stmt]) -> set[str]:
@@ -70,6 +73,8 @@ class StepNames:
             return all(self.makes(x) for x in (*s.body, *s.orelse))
         if isinstance(s, ast.Expr):
             func = s.value.func if isinstance(s.value, ast.Call) else None
+            if func is not None and self.facts.names.resolve(func) in SHUFFLES:
+                return True
             return isinstance(func, ast.Attribute) and _changes(func.attr) and bool(self._root(func.value))
         return isinstance(s, SIMPLE)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .arguments import default_of, is_false, is_none, is_separate, is_static
-from .batch_functions import held, target_of
+from .batch_functions import makers, target_of
 from .batch_layers import layered
 from .batch_losses import by_place, loss_of
 from .batch_operations import (
@@ -37,6 +37,7 @@ from .batch_operations import (
     RANDOM_ORDERS,
     REDUCES,
     SAME_ORDER,
+    SHUFFLES,
     SIZES,
     TRIANGLES,
 )
@@ -86,6 +87,8 @@ class BatchCall:
                 return PLAIN
         if self.full in RANDOM_ORDERS:
             return Value(order=True)
+        if self.full in SHUFFLES and self.call.args and isinstance(self.call.args[0], ast.Name) and self.args[0].counts:
+            run.env[self.call.args[0].id] = Value(order=True)
         if self.full is not None and self.full.startswith("torch."):
             first = self.args[0] if self.args else run.joined(everything)
             return self._operation(self.last, first, 1, everything)
@@ -94,6 +97,8 @@ class BatchCall:
             return self._patterned(of_batch, [a for a in self.call.args if isinstance(a, ast.Constant)])
         if isinstance(func, ast.Name) and (self.full or func.id) in PASSES:
             return self._passed(func.id, of_batch)
+        if self.full == "numpy.arange" and any(v.counts for v in self.args):
+            return Value(counts=True)
         if of_batch.kind == "reduced" and self.last in BENDS:
             return replace(of_batch, bent=self.call)  # math.sqrt(loss)
         if of_batch.kind == "plain" or (isinstance(func, ast.Name) and func.id in NO_VALUES):
@@ -116,6 +121,8 @@ class BatchCall:
             return replace(PLAIN, counts=first.kind == "batch" and first.dim == 0 and not first.holds)
         if name == "range":
             return replace(PLAIN, counts=any(v.counts for v in self.args))
+        if name == "list" and first.counts:
+            return first
         if name == "enumerate":
             return self.run.held([PLAIN, replace(first, items=())], range(2)) if first.holds else first
         if name == "zip" and any(v.holds for v in self.args):
@@ -160,9 +167,9 @@ class BatchCall:
             for bent in found.all_bent():
                 self.run.flow.within[self.call] = inside.within.get(bent, bent)
             return found.bent_by(self.call)
-        made = held(self.run, func)
-        if isinstance(made, ast.Call):
-            return self._made_module(made, of_batch)
+        made = makers(self.run, func)
+        if made:
+            return self._made_module(made[0], of_batch, made)
         return self._by_name(self.full or self.last, of_batch)
 
     def _constants(self, f: Function | ast.Lambda, names: list[str]) -> dict[str, ast.expr]:
@@ -171,10 +178,16 @@ class BatchCall:
         found = {n: given.get(n, default_of(f, n)) for n in (*names, *(a.arg for a in f.args.kwonlyargs))}
         return {n: v for n, v in found.items() if isinstance(v, ast.Constant | ast.UnaryOp | ast.Tuple)}
 
-    def _made_module(self, made: ast.Call, of_batch: Value) -> Value:
+    def _made_module(self, made: ast.Call, of_batch: Value, others: list[ast.Call]) -> Value:
         """`self.criterion = nn.CrossEntropyLoss()` called."""
         full = self.facts.names.resolve(made.func) or ast.unparse(made.func)
+        if full == "functools.partial" and made.args:
+            full = self.facts.names.resolve(made.args[0]) or ast.unparse(made.args[0])
         kind = full.rpartition(".")[2]
+        if full == "torch.nn.Sequential" and all(isinstance(part, ast.Call) for part in made.args):
+            for part in made.args:
+                of_batch = self._made_module(part, of_batch, [])  # type: ignore[arg-type]
+            return of_batch
         if kind in ("Softmax", "LogSoftmax", "Softmin") and of_batch.kind == "batch":
             dim = next((k.value for k in made.keywords if k.arg == "dim"), made.args[0] if made.args else None)
             return self._mixes(of_batch) if dim is not None and of_batch.dim in numbers(dim) else of_batch
@@ -184,8 +197,7 @@ class BatchCall:
             return REDUCED
         if is_separate(made):
             return replace(of_batch, flat=kind in OF_A_SAMPLE)
-        others = self.run.mixing.made.get(getattr(self.call.func, "attr", ""), ())
-        found = self._by_name(full, of_batch, [m for m in (made, *others) if isinstance(m, ast.Call)])
+        found = self._by_name(full, of_batch, [made, *others])
         layer = found.loose and full.startswith("torch.nn.")
         return layered(self.facts, made, of_batch, found) if layer else found
 
@@ -229,13 +241,13 @@ class BatchCall:
         if of.kind != "batch":
             return of
         if name in DECOMPOSED and not of.holds:
-            return self._decomposed(of)
+            return self._of_matrices(of, REDUCED)
         if name in ALWAYS_MIXES or (own and name in BY_INDEX and self._dims(offset) == [of.dim]):
             return self._mixes(of)
         if name in ADDED_PRODUCTS:
             return REDUCED
         if name in TRIANGLES and not of.holds:
-            return self._triangle(of)
+            return self._of_matrices(of, of)
         if name in PICKS:
             return self._picked(name, of, offset)
         if name == "cosine_similarity":
@@ -276,17 +288,10 @@ class BatchCall:
         paired = PAIRED.get(name) == "always" or (name in PAIRED and given)
         return replace(found, holds=True) if paired and found.kind == "batch" else found
 
-    def _decomposed(self, of: Value) -> Value:
+    def _of_matrices(self, of: Value, mixed: Value) -> Value:
+        """Of a matrix a sample these are its own; the rows of one matrix of samples they bring together."""
         if of.rank == 2:
-            return self._mixes()
-        if of.dim == 0 and not of.rank and not of.apart:
-            self.run.flow.may_mix.append(self.call)
-        return of
-
-    def _triangle(self, of: Value) -> Value:
-        """The lower part of a matrix of samples takes others of each sample; of a matrix a sample, it is its own."""
-        if of.rank == 2:
-            return self._mixes(of)
+            return self._mixes(mixed)
         if of.dim == 0 and not of.rank and not of.apart:
             self.run.flow.may_mix.append(self.call)
         return of

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .arguments import is_static
+from .arguments import entry, is_static
 from .classes import WEIGHTED, Function
 
 if TYPE_CHECKING:
@@ -60,6 +60,25 @@ def held(run: Run, func: ast.expr) -> ast.expr | None:
         made = run.mixing.made.get(func.attr)  # type: ignore[attr-defined]
         return made[-1] if made else None
     return func if isinstance(func, ast.Call) else None
+
+
+def makers(run: Run, e: ast.expr, depth: int = 0) -> list[ast.Call]:
+    """The calls that may have made what is called: by a name, an attribute, a choice or a key of a ModuleDict."""
+    if isinstance(e, ast.Call) or depth > 4:
+        return [e] if isinstance(e, ast.Call) else []
+    if isinstance(e, ast.IfExp):
+        given = [e.body, e.orelse]
+    elif is_own(e):
+        given = run.mixing.made.get(e.attr, [])  # type: ignore[attr-defined]
+    elif isinstance(e, ast.Name):
+        given = [v for v in [held(run, e)] if v is not None]
+    elif isinstance(e, ast.Subscript):
+        key = getattr(e.slice, "value", None)
+        kept = [c.args[0] for c in makers(run, e.value, depth + 1) if len(c.args) == 1]
+        given = [v for k in kept if isinstance(key, str) and (v := entry(k, key)) is not None]
+    else:
+        return []
+    return [c for v in given for c in makers(run, v, depth + 1)]
 
 
 def is_own(func: ast.expr) -> bool:

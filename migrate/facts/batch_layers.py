@@ -20,21 +20,16 @@ SAME_RANK = set(
     "AvgPool1d".split()
 )
 RANKS = {
-    "LSTM": 3, "GRU": 3, "RNN": 3, "TransformerEncoder": 3, "TransformerEncoderLayer": 3, "TransformerDecoder": 3,
+    "TransformerEncoder": 3, "TransformerEncoderLayer": 3, "TransformerDecoder": 3,
     "TransformerDecoderLayer": 3, "MultiheadAttention": 3, "Conv1d": 3, "Conv2d": 3, "Conv3d": 3, "ConvTranspose2d": 3,
     "MaxPool2d": 3, "AvgPool2d": 3, "AdaptiveAvgPool2d": 3, "Upsample": 3,
 }  # fmt: skip
+RECURRENT = {"LSTM", "GRU", "RNN"}
 
 
 def layered(facts: Facts, made: ast.Call, given: Value, found: Value) -> Value:
-    """`found`, with what shows of a layer, or of several one after another, that was given a value."""
+    """`found`, with what shows of a layer that was given a value."""
     kind = (facts.names.resolve(made.func) or "").rpartition(".")[2]
-    if kind == "Sequential":
-        for part in made.args:
-            if not isinstance(part, ast.Call):
-                return replace(found, rank=0, width="")
-            given = layered(facts, part, given, found)
-        return given
     if kind == "Embedding":
         return replace(found, rank=min(given.rank + 1, 3) if given.rank else 2 if given.flat else 0)
     if kind in SAME_RANK:
@@ -43,4 +38,14 @@ def layered(facts: Facts, made: ast.Call, given: Value, found: Value) -> Value:
         return replace(found, rank=given.rank, width=width, merged=given.merged)
     if kind == "Flatten":
         return replace(found, rank=2 if not made.args and not made.keywords else 0)
+    if kind in RECURRENT:
+        return _of_series(replace(found, rank=3, picked=False), kind)
     return replace(found, rank=RANKS.get(kind, 0))
+
+
+def _of_series(output: Value, kind: str) -> Value:
+    """`output, (h, c)`: in the last states the samples are counted behind the layers."""
+    output = replace(output, loose=False)
+    state = replace(output, dim=1)
+    states = replace(state, holds=True, items=((0, state), (1, state))) if kind == "LSTM" else state
+    return replace(output, holds=True, items=((0, output), (1, states)))

@@ -61,6 +61,7 @@ RANDOM_ORDERS = {
     "torch.randperm", "torch.randint", "torch.triu_indices", "torch.tril_indices", "numpy.random.permutation",
     "numpy.random.choice",
 }  # fmt: skip
+SHUFFLES = {"random.shuffle", "numpy.random.shuffle"}
 OTHER_ORDER = {"flip", "roll", "fliplr", "sort", "argsort"}  # of the numbers of the samples
 SAME_ORDER = {"to", "cuda", "cpu", "long", "int", "detach", "numpy", "tolist", "clone", "contiguous", "type"}
 PRODUCTS = {"mm", "matmul", "bmm", "addmm", "linear", "outer", "ger", "tensordot", "chain_matmul", "inner", "kron"}

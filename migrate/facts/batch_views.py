@@ -18,6 +18,11 @@ def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Val
     given = call.args[offset:]
     keywords = [k.value for k in call.keywords if k.arg and k.arg.startswith("dim")]
     args = [n for a in (*given, *keywords) for n in numbers(a)]
+    counting = [run.value(a).counts for a in given] if name in ("expand", "repeat", "repeat_interleave") else []
+    if any(c for i, c in enumerate(counting) if i != of.dim or name != "expand"):
+        run.flow.mixes.append(call)  # z[:, None].expand(n, n, d)
+    if name == "repeat_interleave" and of.dim == 0 and numbers(_dim_of(call, given, 1)) == [0]:
+        return replace(of, merged=True)
     if name == "t":
         return replace(of, dim=1 - of.dim, rank=2) if of.dim < 2 else of
     if name == "adjoint" or (name in SWAPS and sorted(args) == [-2, -1]):
@@ -45,6 +50,8 @@ def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Val
         merged = len(given) == 2 and of.rank != 2 and (numbers(given[0]) == [-1] or _is(given[0], ast.Mult))
         apart = column and of.dim == 0
         return replace(of, flat=False, apart=apart, rank=min(len(given), 3), merged=merged, width="", last=False)
+    if name == "squeeze" and args[:1] == [0] and of.dim > 0:
+        return replace(of, dim=of.dim - 1, rank=max(of.rank - 1, 0) if of.rank < 3 else 0)
     if name == "squeeze" and args[:1] != [0]:
         return replace(of, apart=False, rank=0)
     if name in ("view", "reshape", "unflatten", "expand", "stack"):
@@ -56,6 +63,11 @@ def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Val
     if name == "repeat" and given and of.dim == 0 and (times := numbers(given[0])[:1]) != [1]:
         return replace(of, views=times[0] if times and of.views == 1 else 0)
     return None
+
+
+def _dim_of(call: ast.Call, given: list[ast.expr], place: int) -> ast.expr:
+    found = next((k.value for k in call.keywords if k.arg == "dim"), None)
+    return found or (given[place] if len(given) > place else call)
 
 
 def _in_groups(run: Run, call: ast.Call, of: Value, n: int, rank: int) -> Value:

@@ -71,7 +71,7 @@ class Mixing:
         found: dict[str, list[ast.expr]] = {}
         for s in self.facts.walk(ast.Assign):
             for t in s.targets:
-                if isinstance(t, ast.Attribute) and isinstance(s.value, ast.Call | ast.Name | ast.Lambda):
+                if isinstance(t, ast.Attribute) and isinstance(s.value, ast.Call | ast.Name | ast.Lambda | ast.IfExp):
                     found.setdefault(t.attr, []).append(s.value)
         return found
 
@@ -164,6 +164,10 @@ class Run:
             self.env[target.id] = self.shapes.shown(target.id, value)
         elif isinstance(target, ast.Attribute) and _is_own(target):
             self.env[ast.unparse(target)] = value
+        elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and value.kind != "plain":
+            name, known = target.value.id, self.value(target.value)
+            if known.kind != "batch" and isinstance(getattr(target.slice, "value", None), str):
+                self.env[name] = self.held([known, value])  # losses["ce"] = ...
         elif isinstance(target, ast.Starred):
             self.bind(target.value, replace(value, holds=value.kind == "batch", items=()), None)
         elif isinstance(target, ast.Tuple | ast.List):
@@ -282,6 +286,8 @@ class Run:
         parts = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
         places = [self.value(p) for p in parts if isinstance(p, ast.expr) and not isinstance(p, ast.Slice)]
         orders = [p.order for p in places]
+        if value.counts and isinstance(e.slice, ast.Slice) and e.slice.step is not None:
+            return Value(order=True)  # list(range(len(x)))[::-1]
         if value.kind != "batch":
             return value
         if any(p.kind == "reduced" for p in places):
@@ -336,6 +342,8 @@ class Run:
             along = is_along(left, right) or is_along(right, left)
             if left.dim != right.dim and not left.holds and not right.holds and not along:
                 self.flow.mixes.append(e)  # z[:, None] - z[None, :]
+            elif (left.merged and right.views == 0) or (right.merged and left.views == 0):
+                self.flow.mixes.append(e)  # x.repeat_interleave(n, 0) - x.repeat(n, 1)
             elif left.views == right.views == 1 and (left.cut != right.cut or left.picked != right.picked):
                 self.flow.mixes.append(e)  # z[1:] - z[:-1], z[partner] - z
             found = left if left.views != 1 or is_along(left, right) else right

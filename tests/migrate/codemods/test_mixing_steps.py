@@ -55,6 +55,20 @@ MIXED = {
     + "return F.mse_loss(a, c)",
     "neighbours by their number": "z = self(x)\nv = z.view(len(z) // 2, 2, 5)\nreturn F.mse_loss(v[:, 0], v[:, 1])",
     "the halves of a batch": "v = self(x).view(2, -1, 5)\nreturn F.mse_loss(v[0], v[1])",
+    "pairs by copies": "z = self(x)\nn = len(z)\na = z.unsqueeze(1).expand(n, n, 5)\n"
+    + "b = z.unsqueeze(0).expand(n, n, 5)\n"
+    + "return (a - b).pow(2).sum(-1).exp().mean()",
+    "pairs by repeated rows": "z = self(x)\nn = len(z)\na = z.repeat_interleave(n, 0)\n"
+    + "return (a - z.repeat(n, 1)).pow(2).sum(1).exp().mean()",
+    "places from behind": "z = self(x)\nback = list(range(len(z)))[::-1]\nreturn (z * z[back]).mean()",
+    "a softmax in a row of layers": "return self.rows(self(x)).pow(2).mean()",
+    "the last state of a series": "_, h = self.gru(x[:, None])\nz = torch.cat([h[-2], h[-1]], 1)\n"
+    + "return z.std(0).mean()",
+    "one of two criteria": "loss = self.weighed if self.training else self.criterion\nreturn loss(self(x), y)",
+    "a criterion by its key": "return self.losses['ce'](self(x), y)",
+    "a criterion that was chosen": "return self.chosen(self(x), y)",
+    "some of the arguments of a loss": "return self.weighing(self(x), y)",
+    "losses by their names": "losses = {}\nlosses['ce'] = self.weighed(self(x), y)\nreturn sum(losses.values())",
     "a mean over the weights of classes": "loss = F.cross_entropy(self(x), y, weight=self.table + 1)\nreturn loss",
     "a mean over the targets that count": "return F.nll_loss(self(x).log_softmax(1), y, ignore_index=1)",
     "a criterion with weights": "return {'loss': 0.5 * self.weighed(self(x), y)}",
@@ -87,6 +101,13 @@ MIXED = {
 SAME = {
     "an epoch's perplexity": "loss = F.cross_entropy(self(x), y)\nself.log('ppl', torch.exp(loss))\nreturn loss",
     "a contraction with dots of each sample": "return torch.einsum('...d,...d->...', self(x), t).mean()",
+    "a state of each series": "o, h = self.gru(x[:, None])\nz = h.transpose(0, 1).flatten(1)\n"
+    + "return z.softmax(1).pow(2).mean() + o.softmax(-1).pow(2).mean()",
+    "packed series": "n = torch.full((len(x),), 1)\n"
+    + "p = nn.utils.rnn.pack_padded_sequence(x[:, None], n, batch_first=True)\n"
+    + "_, h = self.gru(p)\nreturn h[-1].pow(2).mean()",
+    "rows that were repeated": "z = self(x.repeat_interleave(2, dim=0)).view(-1, 2, 5)\nreturn z.mean(1).pow(2).mean()",
+    "a softmax of classes in a row of layers": "return self.columns(self(x)).pow(2).mean()",
     "a static method of each sample": "return Scaled.apart(self(x), t).mean()",
     "time in the last dimension": "z = self(x)[:, None].permute(0, 2, 1)\nreturn z.softmax(1).pow(2).mean()",
     "heads of one sample": "v = self(x)[:, :4].reshape(-1, 2, 2)\nreturn v.softmax(-1).pow(2).mean()",
@@ -146,6 +167,12 @@ SAME = {
 }  # fmt: skip
 ATTRIBUTES = """\
         self.pairs = Pairs()
+        self.gru = nn.GRU(6, 5, batch_first=True, bidirectional=True)
+        self.rows = nn.Sequential(nn.ReLU(), nn.Softmax(dim=0))
+        self.columns = nn.Sequential(nn.ReLU(), nn.Softmax(dim=1))
+        self.losses = nn.ModuleDict({"ce": nn.CrossEntropyLoss(ignore_index=0)})
+        self.chosen = nn.CrossEntropyLoss(ignore_index=0) if self.training else nn.CrossEntropyLoss()
+        self.weighing = partial(F.cross_entropy, ignore_index=0)
         self.weighed = nn.CrossEntropyLoss(torch.arange(1.0, 6.0))
         self.nce = nce
         self.warm = partial(nce, t=0.5)

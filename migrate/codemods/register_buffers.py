@@ -37,6 +37,8 @@ OF_TRAINER = set(
     log_dict logger loggers optimizers print trainer unfreeze
 """.split()
 )
+LEFT_BEHIND = "is a tensor that does not move with the module"
+LEARNED = "asks for gradients: as an nn.Parameter it moves with it"
 MOVED_BY_TRAINER = {"example_input_array"}
 
 Given = ast.Assign | ast.AnnAssign
@@ -130,13 +132,15 @@ class RegisterBuffers(Codemod):
                     self._tell(facts, s, says)
                 elif isinstance(s.value, ast.Name) and s.value.id in facts.tensors.learned:
                     if facts.tensors.made(s.value):
-                        self._tell(facts, s, f"`self.{name}` is a tensor that does not move with the module")
+                        self._tell(facts, s, f"`self.{name}` {LEFT_BEHIND}")
+                elif facts.tensors.is_leaf(s.value):
+                    self._tell(facts, s, f"`self.{name}` {LEFT_BEHIND}, and {LEARNED}")
                 elif isinstance(s.value, ast.IfExp) and any(map(facts.tensors.is_tensor, _branches(s.value))):
                     self._tell(facts, s, f"`self.{name}` may be a tensor that does not move with the module")
             return
         if name in MOVED_BY_TRAINER:
             return
-        says = f"`self.{name}` is a tensor that does not move with the module, and "
+        says = f"`self.{name}` {LEFT_BEHIND}, and "
         if name in TAKEN or (name in OF_TRAINER and of.node in facts.classes.run_by_trainer):
             self._tell(facts, tensors[0], says + "has a name that every module has")
             return
@@ -168,7 +172,7 @@ class RegisterBuffers(Codemod):
             if s is None or (s not in tensors and not self._keeps_tensor(facts, s.value, name)):
                 return others
         if name in facts.tensors.learned:
-            return "asks for gradients: as an nn.Parameter it moves with it"
+            return LEARNED
         if name in of.changed:
             return f"shares its memory with others, of which `self.{of.changed[name]}` is changed in place"
         if name.startswith("__"):

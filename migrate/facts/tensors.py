@@ -10,7 +10,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from .arguments import argument_at
+from .arguments import argument_at, entry
 from .nodes import walk
 from .placed import LIKE, MAKES_TENSORS
 
@@ -73,8 +73,13 @@ class Tensors:
 
     @cached_property
     def learned(self) -> set[str]:
-        """The names and attributes of what is to have gradients: `x.requires_grad = True`, `x.requires_grad_()`."""
-        told = []
+        """The names and attributes of what is to have gradients: `x.requires_grad = True`, `x.requires_grad_()`, and
+        what an optimizer is given by itself: `Adam([self.delta])`.
+        """
+        told: list[ast.expr | None] = []
+        for call in self.facts.walk(ast.Call):
+            if call.args and (self.facts.names.resolve(call.func) or "").startswith("torch.optim."):
+                told += [e for n in walk(call.args[0]) if isinstance(n, ast.List | ast.Tuple) for e in n.elts]
         for a in (a for m in ("requires_grad", "requires_grad_") for a in self.facts.attributes.get(m, ())):
             up = self.facts.scopes.parents.get(a)
             if isinstance(up, ast.Call) and up.func is a:
@@ -82,8 +87,9 @@ class Tensors:
                 told.append(a.value if value is None or not _is_false(value) else None)
             elif isinstance(up, ast.Assign) and not _is_false(up.value):
                 told.append(a.value)
+        own = [t for t in told if not isinstance(t, ast.Attribute) or not isinstance(t.value, ast.Attribute)]
         return {
-            t.attr if isinstance(t, ast.Attribute) else t.id for t in told if isinstance(t, ast.Attribute | ast.Name)
+            t.attr if isinstance(t, ast.Attribute) else t.id for t in own if isinstance(t, ast.Attribute | ast.Name)
         }
 
     def _again(self, key: object) -> bool:
@@ -114,7 +120,7 @@ class Tensors:
         return False
 
     def _call(self, call: ast.Call, kept: bool) -> bool:
-        if any(k.arg == "out" or (k.arg == "requires_grad" and not _is_false(k.value)) for k in call.keywords):
+        if any(k.arg == "out" or self._asks_for_gradients(k) for k in call.keywords):
             return False
         full = self.facts.names.resolve(call.func)
         if full is not None:
@@ -127,6 +133,22 @@ class Tensors:
             return False
         one = f.attr in METHODS or (f.attr in ONE_WITHOUT_ARGUMENTS and not call.args and not call.keywords)
         return one and self._is(f.value, kept)
+
+    def is_leaf(self, node: ast.AST | None) -> bool:
+        """`torch.randn(3, requires_grad=True)`, which an optimizer may change."""
+        made = isinstance(node, ast.Call) and self.facts.names.resolve(node.func) in MAKES
+        return made and any(map(self._asks_for_gradients, node.keywords))  # type: ignore[union-attr]
+
+    def _asks_for_gradients(self, k: ast.keyword) -> bool:
+        """`requires_grad=True`, by itself or in a dictionary that is written down: `**where`."""
+        if k.arg == "requires_grad":
+            return not _is_false(k.value)
+        if k.arg is not None or not isinstance(k.value, ast.Name):
+            return False
+        home = self.facts.scopes.scope_of(k.value).lookup(k.value.id)
+        written = (self.facts.devices.assigned(k.value.id, home) or []) if home is not None else []
+        asked = [entry(w, "requires_grad") for w in written]
+        return any(a is not None and not _is_false(a) for a in asked)
 
     def _function(self, call: ast.Call, full: str, kept: bool) -> bool:
         if full in MAKES:

@@ -261,7 +261,7 @@ def _devices(facts: Facts, binder: Binder, variables: Variables, c: Configured) 
             if texts:
                 c.texts[name] = f"str({OWN})" if any(":" in t for t in texts) else f"{OWN}.type"
             variables.attributes.pop(Variable("", name), None)
-        elif values and all(_is_tensor(facts, v) for v in values):
+        elif values and name not in facts.tensors.learned and all(_is_tensor(facts, v) for v in values):
             c.tensors.add(name)
 
 
@@ -274,7 +274,8 @@ def _moved_tensors(facts: Facts, recipe: Recipe, binder: Binder, variables: Vari
 
 
 def _is_tensor(facts: Facts, value: ast.expr) -> bool:
-    return isinstance(value, ast.Call) and facts.names.resolve(value.func) in MAKES
+    made = isinstance(value, ast.Call) and facts.names.resolve(value.func) in MAKES
+    return made and facts.tensors.is_tensor(value)  # one that asks for gradients is the optimizer's
 
 
 def _model_class(facts: Facts, recipe: Recipe, binder: Binder, optimizer: str) -> str | None:

@@ -425,3 +425,53 @@ def test_a_step_that_gives_a_new_buffer_values_of_its_batch_is_cut_at_once():
     )
     result = migrated(lit)
     assert 'register_buffer("seen"' in result.text and "def validation_step_end(self, batch):" in result.text
+
+
+LEAVES = {
+    "an optimizer has it": ("torch.randn(3)", "self.opt = torch.optim.Adam([self.delta], lr=0.1)"),
+    "in a group": ("torch.randn(3)", "self.opt = torch.optim.Adam([{'params': [self.delta]}], lr=0.1)"),
+    "beside parameters": (
+        "torch.randn(3)",
+        "self.opt = torch.optim.SGD(list(self.fc.parameters()) + [self.delta], 0.1)",
+    ),
+    "asked for in a dictionary": ("torch.randn(3, **how)", "pass"),
+}
+
+
+@pytest.mark.parametrize(("made", "used"), LEAVES.values(), ids=LEAVES)
+def test_what_an_optimizer_changes_is_no_buffer(made, used):
+    text = f"""
+    import torch
+    how = dict(requires_grad=True)
+    class Prompt(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = torch.nn.Linear(3, 3)
+            self.delta = {made}
+            {used}
+        def forward(self, x):
+            return x + self.delta
+    """
+    result = check_unchanged(text)
+    assert any(n.code == "PTM105" and "Parameter" in n.message for n in result.attention)
+
+
+def test_weights_given_to_an_optimizer_say_nothing_of_other_names():
+    check(
+        """
+        import torch
+        class Norm(torch.nn.Module):
+            def __init__(self, net):
+                super().__init__()
+                self.weight = torch.ones(3)
+                self.opt = torch.optim.SGD([self.net.weight], 0.1)
+        """,
+        """
+        import torch
+        class Norm(torch.nn.Module):
+            def __init__(self, net):
+                super().__init__()
+                self.register_buffer("weight", torch.ones(3))
+                self.opt = torch.optim.SGD([self.net.weight], 0.1)
+        """,
+    )

@@ -197,3 +197,29 @@ def test_what_a_file_held_is_no_buffer(tmp_path):
         "net(noise)", "net(noise[0])"
     )
     assert "register_buffer" not in check_same(text, "module")
+
+
+LEAVES = {
+    "made so": ("torch.zeros(1, requires_grad=True)", "[*net.parameters(), shift]"),
+    "given to the optimizer": ("torch.zeros(1)", "list(net.parameters()) + [shift]"),
+}
+
+
+@pytest.mark.parametrize("made, given", LEAVES.values(), ids=LEAVES)
+def test_what_the_optimizer_changes_is_none(made, given):
+    text = f"""
+import torch
+torch.manual_seed(0)
+loader = torch.utils.data.DataLoader(torch.randn(8, 4), batch_size=4)
+net = torch.nn.Linear(4, 4)
+shift = {made}
+optimizer = torch.optim.SGD({given}, lr=0.1)
+for epoch in range(2):
+    for x in loader:
+        loss = (net(x) + shift).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+print('%.5f' % sum(p.sum() for p in net.parameters()), shift)
+"""
+    assert "self.shift = shift" in check_same(text, "module")

@@ -195,7 +195,7 @@ class DataZero(Codemod):
                 return False  # it makes one
             given = [k for c in (owner, owner.func) if isinstance(c, ast.Call) for k in c.keywords]
             each = any(k.arg in ("reduce", "reduction") for k in given)
-            return bool(GIVES_LOSS.search(last.lower())) and not each
+            return not each and (bool(GIVES_LOSS.search(last.lower())) or _is_criterion(facts, f))
         if isinstance(owner, ast.Subscript):
             key = getattr(owner.slice, "value", None)
             if isinstance(key, str) and SCALAR_NAME.search(key.lower()):
@@ -203,7 +203,28 @@ class DataZero(Codemod):
             last = owner.value.attr if isinstance(owner.value, ast.Attribute) else getattr(owner.value, "id", "")
             return bool(SCALAR_NAME.search(last.lower())) and not isinstance(owner.slice, ast.Slice)
         last = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
-        return bool(SCALAR_NAME.search(last.lower()))
+        if SCALAR_NAME.search(last.lower()):
+            return True
+        given = _given(facts, owner)
+        return bool(given) and all(isinstance(v, ast.Call) and self._is_scalar(facts, v) for v in given)
+
+
+def _given(facts: Facts, name: ast.expr) -> list[ast.expr]:
+    """What a name or an attribute is given, wherever it is."""
+    if isinstance(name, ast.Attribute):
+        return facts.devices.attribute_values.get(name.attr, [])
+    home = facts.scopes.scope_of(name).lookup(name.id) if isinstance(name, ast.Name) else None
+    known = home is not None and not home.is_class and name.id not in home.params  # type: ignore[attr-defined]
+    return facts.devices.assigned(name.id, home) or [] if known else []  # type: ignore[attr-defined,arg-type]
+
+
+def _is_criterion(facts: Facts, f: ast.expr) -> bool:
+    """`ce` of `ce = nn.CrossEntropyLoss()`, which gives one number."""
+    made = [v for v in _given(facts, f) if isinstance(v, ast.Call)]
+    each = (v for v in made if len(v.args) > 1 or any(k.arg in ("reduce", "reduction") for k in v.keywords))
+    names = [facts.names.resolve(v.func) or "" for v in made]
+    losses = all(n.startswith("torch.nn.") and n.endswith("Loss") for n in names)
+    return bool(made) and losses and not any(True for _ in each)
 
 
 class OldIdioms(Codemod):

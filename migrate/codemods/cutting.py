@@ -345,7 +345,11 @@ class _Cutter:
             )
         if len(path) > 2 and path[-1] in OF_TENSORS:
             return False
-        return path[1] not in NO_MODEL and not any(LOSS.search(p) or MEASURE.search(p) for p in path[1:])
+        made = [v.func for v in self.facts.mixing.made.get(path[1], ()) if isinstance(v, ast.Call)]
+        of_loss = bool(made) and all(LOSS.search(last_of(f)) for f in made)  # self.crit = nn.CrossEntropyLoss()
+        return (
+            path[1] not in NO_MODEL and not of_loss and not any(LOSS.search(p) or MEASURE.search(p) for p in path[1:])
+        )
 
     def _new_name(self, e: ast.expr) -> str:
         call = next(n for n in walk(e) if self._is_model(n))

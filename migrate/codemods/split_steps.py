@@ -27,6 +27,7 @@ PARTS = ("dp", "ddp2")
 NAMED = ("strategy", "accelerator", "distributed_backend")
 NOT_A_MODE = ("gpu", "cpu", "tpu", "mps", "cuda", "auto", "hpu", "ipu")
 KINDS = ("training", "validation", "test")
+EVALUATIONS = {f"{kind}_step" for kind in KINDS[1:]}  # of these what they log is what they are for
 BY_HAND = {"manual_backward", "backward", "optimizers", "toggle_optimizer", "toggle_model", "untoggle_optimizer"}
 
 
@@ -84,6 +85,8 @@ class SplitSteps(Codemod):
         batch = batch or parameters[0]
         flow = facts.mixing.flow(f, {batch: replace(BATCH, holds=True)}, c)
         flow.mixes += [n for v in flow.returned for n in v.of_places().all_bent()]
+        if f.name in EVALUATIONS:
+            flow.mixes += [n for v in flow.logged for n in v.all_bent()]
         at = flow.first(f.body)
         if at is None or flow.first(f.body[:at], flow.may_mix) is not None:
             for node in flow.may_mix:

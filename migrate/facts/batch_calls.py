@@ -69,6 +69,8 @@ class BatchCall:
     def value(self) -> Value:
         func, run = self.call.func, self.run
         everything = [*self.args, *self.keywords.values()]
+        if isinstance(func, ast.Attribute) and func.attr in ("log", "log_dict") and self._of_self(func):
+            run.flow.logged += everything
         if isinstance(func, ast.Attribute) and func.attr.endswith("_"):
             run.keep(self.call, func.value, run.joined(everything))  # self.bank.index_copy_(0, y, z)
         if isinstance(func, ast.Attribute) and self.full is None and not self._of_self(func):

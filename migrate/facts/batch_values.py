@@ -73,6 +73,7 @@ class Flow:
     mixes: list[ast.AST] = field(default_factory=list)
     may_mix: list[ast.AST] = field(default_factory=list)  # where the number of dimensions, which does not show, decides
     returned: list[Value] = field(default_factory=list)
+    logged: list[Value] = field(default_factory=list)
     within: dict[ast.AST, ast.AST] = field(default_factory=dict)  # of a call that mixes, the operation that does
     after: dict[ast.stmt, dict[str, Value]] = field(default_factory=dict)
 

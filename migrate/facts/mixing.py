@@ -165,9 +165,9 @@ class Run:
         elif isinstance(target, ast.Attribute) and _is_own(target):
             self.env[ast.unparse(target)] = value
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and value.kind != "plain":
-            name, known = target.value.id, self.value(target.value)
-            if known.kind != "batch" and isinstance(getattr(target.slice, "value", None), str):
-                self.env[name] = self.held([known, value])  # losses["ce"] = ...
+            name, before = target.value.id, self.value(target.value)
+            if before.kind != "batch" and isinstance(getattr(target.slice, "value", None), str):
+                self.env[name] = self.held([before, value])  # losses["ce"] = ...
         elif isinstance(target, ast.Starred):
             self.bind(target.value, replace(value, holds=value.kind == "batch", items=()), None)
         elif isinstance(target, ast.Tuple | ast.List):

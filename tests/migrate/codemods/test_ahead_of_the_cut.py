@@ -76,3 +76,21 @@ def test_a_weighed_loss_beside_others_that_a_helper_gives():
         head + step("loss, _ = self.shared(batch)\nreturn loss") + helper + "\nNet().shared(a)\n", select=CODE
     )
     assert ["other callers" in n.message for n in told.attention] == [True]
+
+
+@pytest.mark.parametrize("kind", ["validation", "test"])
+@pytest.mark.parametrize("value", ["'l', F.cross_entropy(z, y, ignore_index=0)", "{'l': F.mse_loss(z, y).sqrt()}"])
+def test_what_an_evaluation_logs_is_of_the_whole_batch(kind, value):
+    log = f"self.log{'_dict' if value[0] == '{' else ''}({value})"
+    text = migrated(HEAD + step(f"x, y = batch\nz = self(x)\n{log}", kind), CODE).text
+    assert f'return {{"y": y, "z": z}}\n\n    def {kind}_step_end(self, outputs):' in text and text.endswith(f"{log}\n")
+    check_unchanged(HEAD + step(f"x, y = batch\nz = self(x)\n{log}\nreturn z.mean()"), [], select=CODE)
+    plain = step("x, y = batch\nself.log('l', F.cross_entropy(self(x), y))", kind)
+    check_unchanged(HEAD + plain, [], select=CODE)
+
+
+def test_a_criterion_by_another_name_is_no_network():
+    head = HEAD.replace("self.criterion =", "self.crit =")
+    body = "x, y = batch\nz = self(x)\nloss = self.crit(z, y) + z.std(0).mean()\n"
+    body += "if batch_idx == 0:\n    self.show(z)\nreturn loss"
+    assert "training_step_end" in migrated(head + step(body), CODE).text

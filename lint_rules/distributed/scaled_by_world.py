@@ -53,7 +53,7 @@ class ScaledByWorld(Rule):
         multiplied = any(_is_world(n, file) for n in over) and (
             any(_is_rate(n) for n in over) or (rated and not any(_is_scaled(n) for n in under))
         )
-        counted = any(_is_world(n, file) for n in over) and any(_is_scaled(n) for n in over) and _is_batch(node, file)
+        counted = any(_is_world(n, file) for n in over) and _is_batch(node, file)
         if divided or multiplied or counted:
             yield self.finding(node, f"`{file.source(node)}` depends on the number of processes", file)
 

@@ -10,7 +10,19 @@ from ..facts.script import Facts
 from .base import Change, Codemod
 from .rewrites import body_only
 
+TENSORS = (".parameters()", ".buffers()", ".named_parameters()", ".named_buffers()", ".state_dict().values()")
+NO_GRAD = ("torch.no_grad", "torch.inference_mode")
 WHY = "the runtime starts and connects the processes"
+
+
+def empty_blocks(codemod: Codemod, facts: Facts, removed: set[ast.AST]) -> Iterator[Change]:
+    """`for p in model.parameters():` and `with torch.no_grad():` around what goes."""
+    seen: set[ast.AST] = set()
+    for s in facts.walk(ast.With) + facts.walk(ast.For):
+        if not seen & set(facts.scopes.ancestors(s)) and s not in removed and _is_out(facts, s, removed):
+            seen.add(s)
+            says = f"`{facts.short(s)}` removed: {WHY}"
+            yield Change(s, codemod.edit(facts, s, says), None, (s,))
 
 
 def empty_functions(codemod: Codemod, facts: Facts, removed: set[ast.AST]) -> Iterator[Change]:
@@ -57,7 +69,11 @@ def _is_out(facts: Facts, s: ast.stmt, removed: set[ast.AST]) -> bool:
     if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name) and len(s.targets) == 1:
         return only_asks(facts.names, _inner(s.value)) and _is_unread(facts, s.targets[0], removed)
     if isinstance(s, ast.For):
-        goes = isinstance(s.iter, ast.Call) and ast.unparse(s.iter).endswith((".parameters()", ".buffers()"))
+        goes = isinstance(s.iter, ast.Call) and ast.unparse(s.iter).endswith(TENSORS)
+    elif isinstance(s, ast.With):
+        calls = [i.context_expr for i in s.items if isinstance(i.context_expr, ast.Call) and i.optional_vars is None]
+        goes = len(calls) == len(s.items) and all(facts.names.resolve(c.func) in NO_GRAD for c in calls)
+        return goes and all(_is_out(facts, x, removed) for x in s.body)
     else:
         goes = isinstance(s, ast.If) and only_asks(facts.names, s.test)
     return goes and all(_is_out(facts, x, removed) for x in (*s.body, *s.orelse))  # type: ignore[attr-defined]

@@ -172,6 +172,12 @@ class PlainBranches(Codemod):
             if isinstance(node, ast.IfExp) and (known := self._decided(facts, node.test)) is not None:
                 field, other = ("body", node.orelse) if known.value else ("orelse", node.body)
                 says = f"`{facts.short(node.test)}` is {bool(known.value)} in a plain script: {WHY}"
+                if isinstance(up, ast.Assign) and [ast.unparse(getattr(node, field))] == [
+                    *map(ast.unparse, up.targets)
+                ]:
+                    inside.update(walk(node))  # model = DDP(model) if distributed else model
+                    yield Change(up, self.edit(facts, node, says), None, (up,))
+                    continue
                 inside.update([*walk(node.test), *walk(other)])
                 alone = stands_alone(facts, node, getattr(node, field))
                 take = take_branch_bare(field) if alone else take_branch(field)

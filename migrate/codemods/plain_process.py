@@ -31,7 +31,7 @@ from ..facts.script import Facts
 from ..report import Note
 from ._addresses import demanded, only_for_addresses
 from .base import Change, Codemod, assigns_itself
-from .empty_functions import WHY, empty_functions
+from .empty_functions import WHY, empty_blocks, empty_functions
 from .in_strings import InStrings
 from .rewrites import body_only, source, statement, statement_line, take_argument, take_branch, take_value
 
@@ -79,6 +79,9 @@ class PlainProcess(Codemod):
         for s in only_for_addresses(facts, {s for s in removed if _meets(facts, found, s)}):
             removed.add(s)
             yield Change(s, self.edit(facts, s, f"`{facts.short(s)}` removed: {WHY}"), None, (s,))
+        for change in list(empty_blocks(self, facts, removed)):
+            removed.add(change.node)
+            yield change
         yield from self._gathers(facts, found)
         yield from empty_functions(self, facts, removed)
         yield from self._values(facts, found, removed)

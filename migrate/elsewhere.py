@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .codemods.inline_movers import movers_of
@@ -15,11 +14,8 @@ from .facts.kept_copies import kept_copies
 from .facts.script import Facts
 from .facts.source import SourceError, mentions_torch, read_source
 from .facts.world import PEERS, PLAIN, World
+from .given_elsewhere import MOVER, given_made
 from .sources import Imports
-
-# a short function that moves what it is given first, and gives it back: `def to_gpu(x):`
-# each part has one way to match a line: with more, the deep margins of a real file took hours
-MOVER = re.compile(r"^def \w+\(\w+[^\n:]*:[^\n]*\n?(?:[ \t][^\n]*\n){0,6}?[^\n]*\.(?:cuda|to)\(", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -36,6 +32,7 @@ class Elsewhere:
     samplers_kept: bool = False  # one stays
     values: dict[str, dict[World, object]] = field(default_factory=dict)  # options and functions that tell of processes
     movers: dict[str, str] = field(default_factory=dict)  # functions that only move what they get, and where to
+    given_made: frozenset[tuple[str, int]] = frozenset()  # functions of others that are given what they have to move
     copies: dict[str, list[str]] = field(
         default_factory=dict
     )  # classes whose objects keep copies of networks, and where
@@ -54,6 +51,7 @@ class Elsewhere:
             self.samplers_kept or other.samplers_kept,
             {**self.values, **other.values},
             {**self.movers, **other.movers},
+            self.given_made | other.given_made,
             {**self.copies, **other.copies},
         )
 
@@ -61,6 +59,9 @@ class Elsewhere:
 def of_projects(paths: list[Path], imports: Imports) -> dict[Path, Elsewhere]:
     """For each file, what the files that it imports, or that import it, say."""
     spoken = {p: said for p in paths if (said := _said(p)) is not None}
+    movers = {name: said for own in spoken.values() for name, said in own.movers.items()}
+    for path, given in given_made(paths, movers).items() if len(paths) > 1 else ():
+        spoken[path] = replace(spoken.get(path, Elsewhere()), given_made=given)
     if len(paths) < 2 or not spoken:
         return {}
     told: dict[Path, dict[Path, None]] = {}  # for each file, the others of its projects that say something
@@ -118,6 +119,7 @@ def _said(path: Path) -> Elsewhere | None:
         *samplers,
         _values(facts),
         movers,
+        frozenset(),
         copies,
     )
 

@@ -184,6 +184,7 @@ def _know(facts: Facts, elsewhere: Elsewhere) -> None:
     facts.samplers_gone, facts.samplers_kept = elsewhere.samplers, elsewhere.samplers_kept
     facts.guarded_elsewhere, facts.given_wrapped = elsewhere.guarded, elsewhere.given_wrapped
     facts.askers_elsewhere, facts.imported = elsewhere.askers, elsewhere.imported
+    facts.given_made_elsewhere = elsewhere.given_made
     facts.movers_elsewhere, facts.copies_elsewhere = elsewhere.movers, elsewhere.copies
     facts.wrapped = frozenset(name for name in elsewhere.wrapped if name.endswith("()"))
     facts.read_elsewhere, facts.defined_elsewhere = elsewhere.reads, elsewhere.defines

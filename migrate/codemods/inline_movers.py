@@ -59,11 +59,7 @@ class InlineMovers(Codemod):
     def _imported(self, facts: Facts) -> Iterator[Change]:
         """`to_gpu(torch.zeros(3))` of another file, which lets go of what it moves as this one does."""
         for call in facts.walk(ast.Call):
-            full = facts.names.resolve(call.func) or ""
-            said = facts.movers_elsewhere.get(full.rpartition(".")[2])
-            if said is None or full.startswith("torch.") or not _gives_made(facts, None, call):
-                continue
-            where = _said_here(facts, ast.parse(said, mode="eval").body, call)
+            where = said_here(facts, call, facts.movers_elsewhere)
             if where is not None:
                 says = f"`{facts.short(call)}` is moved where it is made, for its place to be seen"
                 yield Change(call, self.edit(facts, call, says), _moved_to(where))
@@ -83,6 +79,15 @@ def movers_of(facts: Facts) -> dict[str, str]:
         if all(n.id in own | ANYWHERE for n in ast.walk(place) if isinstance(n, ast.Name)):
             found[f.name] = ast.unparse(ast.Lambda(f.args, place))
     return found
+
+
+def said_here(facts: Facts, call: ast.Call, movers: dict[str, str]) -> str | None:
+    """Where a function of another file brings what a call gives it; None where the call stays."""
+    full = facts.names.resolve(call.func) or ""
+    said = movers.get(full.rpartition(".")[2])
+    if said is None or full.startswith("torch.") or not _gives_made(facts, None, call):
+        return None
+    return _said_here(facts, ast.parse(said, mode="eval").body, call)
 
 
 def _said_here(facts: Facts, said: ast.expr, call: ast.Call) -> str | None:

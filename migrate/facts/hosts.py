@@ -101,6 +101,9 @@ class Hosts:
         return up.test if isinstance(up, ast.If) else None
 
     def _asks_for_card(self, test: ast.expr) -> bool:
+        flag = test.operand if isinstance(test, ast.UnaryOp) else test
+        if not isinstance(flag, ast.Name | ast.Attribute | ast.Compare | ast.BoolOp):
+            return True  # what a call or the environment says may be about cards
         named = [v for n in walk(test) if isinstance(n, ast.Name | ast.Attribute) for v in self._values(n)]
         return any(ASKS_FOR_CARD.search(ast.unparse(part)) for part in (test, *named))
 

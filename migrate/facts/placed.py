@@ -254,7 +254,7 @@ class Placed:
 
     def is_given_made(self, name: str, scope: Scope) -> bool:
         """Whether a function of the file gets tensors by a parameter that the script makes, beside others that the
-        runtime places, or for its training: its move is theirs.
+        runtime places, or for its training, or in another file: its move is theirs.
         """
         f = scope.node
         if name not in scope.params or not isinstance(f, ast.FunctionDef | ast.Lambda):
@@ -266,7 +266,9 @@ class Placed:
             given = [argument(u, f, name, bound) if isinstance(u, ast.Call) else None for u in uses]
             made = [v is not None and self.facts.tensors.made(v) for v in given]
             trains = "backward" in self.facts.attributes or bool(self.facts.classes.run_by_trainer)
-            self._given_made[f, name] = any(made) and (trains or not all(made))
+            place = (getattr(f, "name", ""), list(scope.params).index(name))
+            own = any(made) and (trains or not all(made))
+            self._given_made[f, name] = own or (not bound and place in self.facts.given_made_elsewhere)
         return self._given_made[f, name]
 
     def _reaching(self, node: ast.Name, scope: Scope) -> list[ast.AST]:

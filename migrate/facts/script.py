@@ -49,6 +49,7 @@ CARRIED = (
     "waiting",
     "movers_elsewhere",
     "copies_elsewhere",
+    "given_made_elsewhere",
     "sync_batchnorm",
 )
 
@@ -105,6 +106,8 @@ class Facts:
         self.elsewhere: dict[str, dict[Any, object]] = {}  # what other files' options and functions are in each world
         self.guarded_elsewhere: frozenset[str] = frozenset()  # functions that other files call on rank 0 alone
         self.askers_elsewhere: frozenset[str] = frozenset()  # other files' questions for the one process, by any name
+        # functions of this file, and places of arguments, that others give what nothing but the script places
+        self.given_made_elsewhere: frozenset[tuple[str, int]] = frozenset()
         self.copies_elsewhere: dict[
             str, list[str]
         ] = {}  # classes of other files that keep copies of networks, and where

@@ -1,0 +1,61 @@
+"""T1: a function of another file that moves what it is given, and is given what nothing else places."""
+
+import pytest
+from ptmigrate.migrate.migrate import Options
+from ptmigrate.migrate.project import collect, migrate_all
+
+SCRIPT = """\
+import numpy
+import torch
+from torch import nn
+from helpers import put
+gpu = torch.cuda.is_available()
+dataset = [torch.ones(2), torch.zeros(2)]
+a = numpy.ones((4, 2))
+net = nn.Linear(2, 1)
+net.cuda()
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for epoch in range(2):
+    for x in torch.utils.data.DataLoader(torch.ones(8, 2), 4):
+        x = put(x)
+        loss = (net(x) + {given}).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+MORE = "import torch\ndef put(x, gpu=True):\n    return x.float().cuda() if gpu else x\n"
+ONLY = "import torch\ndef put(x, gpu=True):\n    return x.cuda() if gpu else x\n"
+KEPT = {
+    "more than a move": (MORE, "net(put(torch.from_numpy(a)))"),
+    "more, with a flag": (MORE, "net(put(torch.zeros(4, 2), gpu))"),
+    "an item": (ONLY, "net(put(dataset[0]))"),
+    "a name": (MORE, "net(put(fixed))"),
+    "a flag that is made there": (ONLY, "net(put(torch.zeros(2), gpu and epoch))"),
+}
+GONE = {
+    "batches alone": (MORE, "net(x)"),
+    "what a network gives": (MORE, "put(net(x))"),
+    "what is moved where it is made": (ONLY, "net(put(torch.zeros(2), gpu))"),
+    "a name for it": (ONLY, "net(put(fixed))"),
+    "another function of that name": (ONLY, "numpy.put(a, [0], [1]).mean()"),
+}
+
+
+def migrated(folder, helper, given):
+    (folder / "helpers.py").write_text(helper)
+    script = SCRIPT.format(given=given).replace("net = nn", "fixed = torch.ones(2)\nnet = nn")
+    (folder / "main.py").write_text(script)
+    done = {m.path.name: m for m in migrate_all(collect([folder / "main.py"]), Options())}
+    assert done["main.py"].report.plan == "module"
+    return done["helpers.py"]
+
+
+@pytest.mark.parametrize("helper, given", KEPT.values(), ids=KEPT)
+def test_the_function_keeps_its_move(tmp_path, helper, given):
+    m = migrated(tmp_path, helper, given)
+    assert m.result.text == helper and [n.code for n in m.report.attention] == ["PTM104"]
+
+
+@pytest.mark.parametrize("helper, given", GONE.values(), ids=GONE)
+def test_the_move_goes(tmp_path, helper, given):
+    assert "cuda" not in migrated(tmp_path, helper, given).result.text

@@ -103,7 +103,7 @@ def _moves_to_itself(s: ast.stmt, found: OwnDevice) -> bool:
 def _moved(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, list[ast.AST]] | None:
     """`torch.zeros(2).to(rank)`, `torch.zeros(2).cuda(rank, non_blocking=True)`"""
     receiver, f = facts.devices.moved(call), call.func
-    if receiver is None or not isinstance(f, ast.Attribute) or facts.placed.by_runtime(receiver):
+    if receiver is None or not isinstance(f, ast.Attribute) or _is_placed(facts, receiver):
         return None
     if f.attr == "to":
         where = facts.devices.device_arguments(call)[0]
@@ -114,6 +114,14 @@ def _moved(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, list[ast
     if any(not isinstance(v, ast.Constant) for v in later):
         return None  # the names in it would have to be written anew
     return (start, facts.text.span(call)[1]), f"to({OWN}{others})", [*call.args, *call.keywords]
+
+
+def _is_placed(facts: Facts, value: ast.expr) -> bool:
+    facts.lifting = True  # a Trainer does not know what a generator of the script gives
+    try:
+        return facts.placed.by_runtime(value)
+    finally:
+        facts.lifting = False
 
 
 def _made_there(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, list[ast.AST]] | None:

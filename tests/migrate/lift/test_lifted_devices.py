@@ -394,3 +394,36 @@ def main(loader):
     assert "torch.zeros(1, device=self.device)" in result.text[result.text.index("def train_dataloader") :]
     assert [(e.code, e.line) for e in result.edits if e.code == "PTM104"] == [("PTM104", 6)]
     assert not [n for n in result.attention if n.code == "PTM104"]
+
+
+FOREVER = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+device = torch.device('cuda:0' if torch.cuda.is_available() else 'cpu')
+
+
+def forever(loader):
+    while True:
+        for x in iter(loader):
+            yield x
+
+
+batches = forever(torch.utils.data.DataLoader(torch.randn(8, 3), batch_size=4, shuffle=True))
+net = nn.Linear(3, 1).to(device)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for step in range(3):
+    {}
+    loss = net(x).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+"""
+
+
+@pytest.mark.parametrize("drawn", ["x = next(batches).to(device)", "x = next(batches)\n    x = x.to(device)"])
+def test_what_a_generator_of_the_script_gives_goes_where_the_module_is(drawn):
+    result = check_same(FOREVER.format(drawn), "module")
+    assert ".to(self.device)" in result and "cuda:0" not in result

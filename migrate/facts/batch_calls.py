@@ -16,7 +16,6 @@ from .batch_operations import (
     ALWAYS_MIXES,
     BENDS,
     BY_INDEX,
-    CONTRASTIVE,
     DECOMPOSED,
     JOINS,
     KEEPS_SHAPE,
@@ -40,6 +39,7 @@ from .batch_operations import (
     SHUFFLES,
     SIZES,
     TRIANGLES,
+    brings_together,
 )
 from .batch_patterns import contracted, rearranged
 from .batch_values import PLAIN, REDUCED, Value
@@ -205,7 +205,7 @@ class BatchCall:
 
     def _by_name(self, name: str, of_batch: Value, made: list[ast.Call] | None = None) -> Value:
         last = name.rpartition(".")[2]
-        if CONTRASTIVE.search(last) or name.startswith(("pytorch_metric_learning.losses", "lightly.loss")):
+        if brings_together(name):
             return self._mixes() if of_batch.kind == "batch" else of_batch
         if MIXUP.search(last) and not LOSS.search(last) and of_batch.kind == "batch":
             return self._mixes(replace(of_batch, holds=False))

@@ -85,7 +85,16 @@ CONTRASTIVE = re.compile(
     r"proxy_?(nca|anchor)|(^|_)mmd($|_)|coral_?loss|uniformity",
     re.IGNORECASE,
 )
+# of packages: these are about all samples together, whatever they are called
+OF_THE_BATCH = re.compile(
+    r"pytorch_metric_learning\.losses|lightly\.loss|segmentation_models_pytorch\.losses\.(Dice|Jaccard|Tversky|Lovasz|MCC)"
+)
 # what mixes each sample with another of its batch
 MIXUP = re.compile(r"(^|_)(mix_?up|cut_?mix)", re.IGNORECASE)
 # what looks contrastive by its name and compares a sample with its own partners only
 PER_SAMPLE_LOSS = {"torch.nn.TripletMarginLoss", "torch.nn.CosineEmbeddingLoss", "torch.nn.MarginRankingLoss"}
+
+
+def brings_together(name: str) -> bool:
+    """Whether a loss, by its full name, is about all samples together."""
+    return CONTRASTIVE.search(name.rpartition(".")[2]) is not None or OF_THE_BATCH.match(name) is not None

@@ -21,6 +21,7 @@ def test_one_value_crosses():
     [
         ("from losses import NCE_Loss", "NCE_Loss()"),
         ("from pytorch_metric_learning import losses", "losses.AngularLoss()"),
+        ("import segmentation_models_pytorch as smp", 'smp.losses.DiceLoss(mode="binary")'),
         ("from lightly.loss import NegativeCosineSimilarity", "NegativeCosineSimilarity()"),
     ],
 )

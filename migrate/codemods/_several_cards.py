@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from ..facts.script import Facts
+from ..report import Note
 
+SEVERAL = re.compile(r"cuda(:|\(|[\"'], ?)[1-9]")
 CARD = re.compile(r"['\"]?cuda:(\d+)['\"]?\Z")
 
 
-def another_card(facts: Facts) -> tuple[ast.Call, set[str]] | None:
-    """The first move to a card beside the first one, and the numbers of all; None where one or none is named."""
+def another_card(facts: Facts, code: str) -> Iterator[Note]:
+    """Where the first move to a card beside the first one is, with the numbers of all."""
+    found = _another(facts) if SEVERAL.search(facts.text.text) else None
+    if found is not None:
+        call, numbers = found
+        line, column, _, _ = facts.text.key(call)
+        says = f"`{facts.short(call)}`: cards {' and '.join(sorted(numbers))} had parts each, which one has now"
+        yield Note(line, column + 1, code, f'{says}: where that is too small, strategy="pipeline" or "fsdp"')
+
+
+def _another(facts: Facts) -> tuple[ast.Call, set[str]] | None:
+    """The first such move, and the numbers; None where one or none is named."""
     found: dict[str, ast.Call] = {}
     for call in facts.walk(ast.Call):
         moved = facts.devices.moved(call)
@@ -32,6 +45,9 @@ def _numbers(facts: Facts, where: ast.expr) -> list[str]:
     scope = facts.scopes.scope_of(where).lookup(where.id) if isinstance(where, ast.Name) else None
     if scope is not None and isinstance(where, ast.Name):
         given = facts.devices.assigned(where.id, scope) if where.id not in scope.params else None
+        where = given[0] if given and len(given) == 1 else where
+    if isinstance(where, ast.Attribute):  # self.dev0
+        given = facts.devices.attribute_values.get(where.attr)
         where = given[0] if given and len(given) == 1 else where
     if isinstance(where, ast.Call) and facts.names.resolve(where.func) == "torch.device":
         if len(where.args) == 2:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -19,6 +18,7 @@ from ..facts.nodes import walk
 from ..facts.plain import is_bare_variable
 from ..facts.script import Facts
 from ..report import Note
+from ._places_by_name import places_by_name
 from ._several_cards import another_card
 from .base import Change, Codemod, assigns_itself
 from .rewrites import (
@@ -33,7 +33,6 @@ from .rewrites import (
     unwrap,
 )
 
-SEVERAL = re.compile(r"cuda(:|\(|[\"'], ?)[1-9]")
 Mover = ast.FunctionDef | ast.Lambda
 WHY = "the runtime places batches and modules"
 
@@ -89,12 +88,8 @@ class RemoveDeviceCalls(Codemod):
                 yield from self._call(facts, call)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
-        found = another_card(facts) if SEVERAL.search(facts.text.text) else None
-        if found is not None:
-            call, numbers = found
-            line, column, _, _ = facts.text.key(call)
-            says = f"`{facts.short(call)}`: cards {' and '.join(sorted(numbers))} had parts each, which one has now"
-            yield Note(line, column + 1, self.code, f'{says}: where that is too small, strategy="pipeline" or "fsdp"')
+        yield from places_by_name(facts, self.code)
+        yield from another_card(facts, self.code)
 
     def _calls_of_helper(self, facts: Facts, f: Mover) -> list[ast.Call]:
         """The calls of a function that gives its first argument back, moved: `def to_gpu(x): return x.cuda()`."""

@@ -1,0 +1,46 @@
+"""T1: moves to what is a device by its name alone stay, and are told of; so are cards that an attribute names."""
+
+import pytest
+
+from tests.migrate.codemods.helpers import check_unchanged, migrated
+
+HEAD = "import torch\n"
+TOLD = {
+    "a parameter": "def f(x, dev1):\n    return x.to(dev1)\n",
+    "an attribute": "def f(self, x):\n    return x.to(self.dev0, non_blocking=True)\n",
+    "another word for it": "def f(x, gpu_0):\n    return x.to(gpu_0)\n",
+    "a name on the way": 'print(torch.zeros(2).to(d := "cuda"), d)\n',
+}
+NOT_TOLD = {
+    "a dtype": "def f(x, dtype1):\n    return x.to(dtype1)\n",
+    "another tensor": "def f(x, y1):\n    return x.to(y1)\n",
+    "no number": "def f(x, developer):\n    return x.to(developer)\n",
+    "another name on the way": "def f(x):\n    return x.to(d := torch.float16), d\n",
+}
+
+
+@pytest.mark.parametrize("source", TOLD.values(), ids=TOLD)
+def test_they_are_told_of(source):
+    [note] = check_unchanged(HEAD + source).attention
+    assert note.code == "PTM101" and "names a device, and stays" in note.message
+
+
+@pytest.mark.parametrize("source", NOT_TOLD.values(), ids=NOT_TOLD)
+def test_others_are_not(source):
+    check_unchanged(HEAD + source, attention=[])
+
+
+def test_cards_that_attributes_name_had_parts_each():
+    result = migrated("""
+import torch
+class Two(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = 1, 2
+        self.first = "cuda:0"
+        self.second = "cuda:1"
+        self.a = torch.nn.Linear(3, 3).to(self.first)
+        self.b = torch.nn.Linear(3, 3).to(self.second)
+""")
+    assert "Linear(3, 3)\n" in result.text
+    assert any("cards 0 and 1 had parts each" in n.message for n in result.attention)

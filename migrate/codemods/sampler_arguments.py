@@ -33,7 +33,7 @@ def chosen_by_hand(facts: Facts, call: ast.Call) -> bool:
     replicas, rank = argument_at(call, "num_replicas", 1), argument_at(call, "rank", 2)
     if isinstance(rank, ast.Constant) and type(rank.value) is int and rank.value > 0:
         return True
-    if replicas is None or rank is None or isinstance(replicas, ast.Constant):
+    if replicas is None or rank is None or (isinstance(replicas, ast.Constant) and isinstance(rank, ast.Constant)):
         return False
     if any(_says(facts, e, SAYS_PROCESSES) for e in (replicas, rank)):
         return False

@@ -36,7 +36,11 @@ def why_not(facts: Facts, use: Use) -> str:
 def _is_for_both(facts: Facts, loader: ast.Call) -> bool:
     """Whether a call makes loaders for training and for evaluation, and no name there says which shuffles."""
     said = argument_at(loader, "shuffle", 2)
-    return said is None and len(phases(facts, loader)) > 1 and by_phase(facts, loader) == "True"
+    return (
+        (said is None or isinstance(said, ast.Constant))
+        and len(phases(facts, loader)) > 1
+        and by_phase(facts, loader) == "True"
+    )
 
 
 def _loaders(facts: Facts, use: Use) -> list[ast.Call]:

@@ -127,9 +127,12 @@ def evaluates(facts: Facts, holder: ast.AST) -> bool:
     return phases(facts, holder) == {True}
 
 
-def phases(facts: Facts, holder: ast.AST, depth: int = 0) -> set[bool]:
-    """What the loaders that a call makes are for: True for evaluation, False for training; empty where nothing says."""
-    said = _said(_names(facts, holder))
+def phases(facts: Facts, holder: ast.AST, depth: int = 0, place: int | None = None) -> set[bool]:
+    """What the loaders that a call makes are for: True for evaluation, False for training; empty where nothing says.
+
+    `place`: which of what the call gives it is.
+    """
+    said = _said(_names(facts, holder, place))
     if said is not None:
         return {said}
     found: set[bool] = set()
@@ -142,11 +145,14 @@ def phases(facts: Facts, holder: ast.AST, depth: int = 0) -> set[bool]:
     f = _function(facts, holder)
     if found or f is None or depth > 2:
         return found
-    made = [phases(facts, call, depth + 1) for call in _calls(facts, f)]
+    up = facts.scopes.parents[holder]
+    returned = isinstance(up, ast.Tuple) and isinstance(facts.scopes.parents.get(up), ast.Return)
+    place = up.elts.index(holder) if returned and isinstance(up, ast.Tuple) else None  # type: ignore[arg-type]
+    made = [phases(facts, call, depth + 1, place) for call in _calls(facts, f)]
     return {k for kinds in made for k in kinds or {False}} if any(made) else set()
 
 
-def _names(facts: Facts, holder: ast.AST) -> list[str]:
+def _names(facts: Facts, holder: ast.AST, place: int | None = None) -> list[str]:
     """What a loader is called: by an assignment, a keyword, its function, its data."""
     names: list[str] = []
     child = holder
@@ -157,9 +163,13 @@ def _names(facts: Facts, holder: ast.AST) -> list[str]:
                 beside = up.value.elts if isinstance(up.value, ast.Tuple | ast.List) else []
                 if isinstance(t, ast.Tuple) and child in beside and len(beside) == len(t.elts):
                     t = t.elts[beside.index(child)]
+                if isinstance(t, ast.Tuple) and up.value is holder and place is not None and place < len(t.elts):
+                    t = t.elts[place]
                 names += [ast.unparse(t)] if not isinstance(t, ast.Tuple) else []
         elif isinstance(up, ast.keyword) and up.arg:
             names.append(up.arg)
+        elif isinstance(up, ast.Dict) and child in up.values:
+            names += [ast.unparse(k) for k in [up.keys[up.values.index(child)]] if k is not None]  # type: ignore[arg-type]
         elif isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
             names.append(up.name)
             break

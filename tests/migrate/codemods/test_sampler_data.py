@@ -39,6 +39,7 @@ def test_the_same_data_by_another_name(names, data, own):
     [
         "t = DataLoader(d, sampler=DistributedSampler(d, num_replicas=10, rank=3))\n",
         "t = DataLoader(d, sampler=DistributedSampler(d, num_replicas=args.folds, rank=args.fold))\n",
+        "k = args.cv_fold\nt = DataLoader(d, sampler=DistributedSampler(d, num_replicas=5, rank=k))\n",
         "k = args.parts\ns = DistributedSampler(d, k, i)\nt = DataLoader(d, sampler=s)\ns.set_epoch(1)\n",
         "t = [DataLoader(d, sampler=DistributedSampler(d, clients, i)) for i in range(clients)]\n",
         "if k:\n    s = DistributedSampler(d, k, fold)\nelse:\n    s = RandomSampler(d)\nt = DataLoader(d, sampler=s)\n",

@@ -14,6 +14,8 @@ MADE = "DataLoader(x, sampler=DistributedSampler(x))"
     [
         "v = DataLoader(dataset=val_set, sampler=DistributedSampler(val_set))",
         "def make(x):\n    return {}\n\nval_loader = make(a)",
+        "loaders = {{'a': b, 'val': {}}}",
+        "def make(x):\n    return len(x), {}\n\nn, val_loader = make(a)",
         "def make(x):\n    return {}\n\nloader = make(test_set)",
         "for x in [val_set, test_set]:\n    loaders.append({})",
         "for i, x in enumerate((val_set, test_set)):\n    loaders.append({})",
@@ -29,6 +31,8 @@ def test_for_evaluation_alone(source):
     [
         "sets = {'train': a, 'val': b}\nfor i, x in enumerate(sets.values()):\n    loaders.append(%s)",
         "loaders = [%s for x in (train_set, valid_set)]",
+        "class T:\n    def __init__(self, a, b):\n        self.train_loader = self.make(a)\n"
+        "        self.test_loader = self.make(b) if b else None\n\n    def make(self, x):\n        return %s",
         "train_loader, val_loader = [%s for x in (a, b)]",
         "def make(x):\n    return %s\n\ntrain_loader, val_loader = make(a), make(b)",
         "class Data:\n    def train_dataloader(self):\n        return self.make(self.a)\n\n    def val_dataloader(self):\n"
@@ -51,6 +55,7 @@ def test_for_training_and_evaluation_alike_it_stays(source):
         ("for i, (p, x) in enumerate([('train', a), ('val', b)]):\n    loaders.append({})", "p == 'train'"),
         ("def make(x, train):\n    return {}\n\nt = make(a, True)\nval = make(b, False)", "train"),
         ("def make(x):\n    return {}\n\na = make(train_set)\nb = make(extra)", "True"),
+        ("def make(x, y):\n    return {}, y\n\ntrain, val = make(a, b)", "True"),
         ("for x in parts:\n    loaders.append({})", "True"),
     ],
 )

@@ -22,10 +22,10 @@ def without_unread_imports(before: Facts, after: Facts, is_library: bool) -> tup
     A library's imports stay: other files may take names from it, `from model import *` whatever it imports.
     """
     text = after.text.text
-    gone = _read(before) - _read(after) if text != before.text.text and not is_library else set()
+    gone = _no_longer_read(before, after) if text != before.text.text and not is_library else set()
     if not gone:
         return text, []
-    places = {name: s for s in before.tree.body for name in _bound(s)}
+    places, read = {name: s for s in before.tree.body for name in _bound(s)}, _read(before)
     cuts: list[tuple[int, int]] = []
     edits = []
     for s in after.tree.body:
@@ -38,11 +38,23 @@ def without_unread_imports(before: Facts, after: Facts, is_library: bool) -> tup
         cuts += found
         for a in unread:
             at = places.get(_name(a))
+            if at is None and _name(a) not in read:
+                continue  # one of the migration's own, on its way
             line, column = (at.lineno, at.col_offset + 1) if at is not None else (1, 1)
             edits.append(Edit(line, column, CODE, f"import of `{_name(a)}` removed: nothing reads it any more"))
     for start, stop in sorted(cuts, reverse=True):
         text = text[:start] + text[stop:]
     return text, edits
+
+
+def _no_longer_read(before: Facts, after: Facts) -> set[str]:
+    """What the original read and the result does not; modules that the migration imported on its way, too."""
+    read = _read(after)
+    own = {name for s in after.tree.body if isinstance(s, ast.Import) for name in _bound(s)} - read
+    known = (
+        {name for s in (*before.walk(ast.Import), *before.walk(ast.ImportFrom)) for name in _bound(s)} if own else set()
+    )
+    return (_read(before) - read) | (own - known)
 
 
 def _read(facts: Facts) -> set[str]:

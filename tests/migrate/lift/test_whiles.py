@@ -119,3 +119,9 @@ def test_what_it_does_not_say_is(begins):
         BEGINS.replace("ASKS", "not done").replace("DOES", "done = True").replace("step = 0\n", f"step = 0\n{begins}\n")
     )
     assert "if not done:" in check_same(text, "module")
+
+
+def test_what_the_lift_imported_on_its_way_goes_where_nothing_reads_it():
+    assert "itertools" not in check_same(PATIENCE, "module")
+    own = "import itertools\n" + PATIENCE
+    assert "import itertools\n" in check_same(own, "module")

@@ -168,7 +168,7 @@ def _with_left_over(result: Result, facts: Facts, options: Options) -> Result:
 
 def _left_alone(facts: Facts, text: str, is_script: bool) -> Result | None:
     """A script that nothing here can carry, or that another library carries already."""
-    why = refusal(facts) if is_script else None
+    why = refusal(facts) if is_script or _trains(facts) else None
     if why is not None:
         line, column, _, _ = facts.text.key(why.node)
         return Result(text, "refused", [], [Note(line, column + 1, "PTM704", f"refused: {why.reason}")])

@@ -39,7 +39,9 @@ GATHERS = {
     for n in (
         "all_gather", "gather", "scatter", "all_gather_object", "all_to_all", "send",
         "recv", "isend", "irecv", "new_group", "reduce_scatter", "all_gather_into_tensor", "gather_object",
-        "scatter_object_list",
+        "scatter_object_list", "all_to_all_single", "reduce_scatter_tensor", "batch_isend_irecv", "P2POp",
+        "send_object_list", "recv_object_list", "all_gather_coalesced", "all_reduce_coalesced", "_all_gather_base",
+        "_reduce_scatter_base", "new_subgroups", "new_subgroups_by_enumeration", "split_group",
     )
 }  # fmt: skip
 # what a gathering statement is among one process: its result's place, and what goes there

@@ -132,6 +132,22 @@ def test_what_another_library_carries_keeps_its_bytes(text):
     assert result.plan == "none" and result.text == text and "carries its loop already" in result.reason
 
 
+@pytest.mark.parametrize("name", ["hogwild", "deepspeed", "processes by hand"])
+def test_a_module_that_trains_in_such_a_way_stays_too(name):
+    result = migrate_text(REFUSED[name][0], is_script=False)
+    assert result.plan == "refused" and result.text == REFUSED[name][0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["all_to_all_single(x, y)", "reduce_scatter_tensor(x, y)", "batch_isend_irecv(ops)", "send_object_list([x], 1)"],
+)
+def test_what_has_no_form_of_one_process_is_told(call):
+    text = f"import torch\nimport torch.distributed as dist\ndist.init_process_group('gloo')\ndist.{call}\n{LOOP}"
+    result = migrate_text(text)
+    assert result.plan == "refused" and [n.line for n in result.attention] == [4]
+
+
 def test_the_modules_of_a_refused_script_keep_their_bytes(tmp_path):
     text = REFUSED["hogwild, train elsewhere"][0]
     (tmp_path / "main.py").write_text(text, encoding="utf-8")

@@ -12,6 +12,7 @@ from ..facts.script import Facts
 from .base import Change, Codemod
 
 Tell = Callable[[Facts, ast.AST, str], None]
+Placed = Callable[[Facts, ast.AST], Iterator[Change]]
 
 
 def buffers_by_name(
@@ -22,10 +23,12 @@ def buffers_by_name(
     ready: int,
     plain: set[str],
     tell: Tell,
+    placed: Placed,
 ) -> Iterator[Change]:
     """Tensors that the functions in `making` give a module by `setattr`; `plain` are the names it has otherwise.
 
-    `ready` is the line of `super().__init__()`. What does not become a buffer goes to `tell`.
+    `ready` is the line of `super().__init__()`. What does not become a buffer goes to `tell`;
+    `placed` takes the moves out of what does.
     """
     calls = [n for n in walk(c) if _sets(n)]
     for call in calls:
@@ -43,6 +46,8 @@ def buffers_by_name(
         else:
             to = f"self.register_buffer({facts.short(call.args[1])}, ...)"
             edit = codemod.edit(facts, call, f"`{to}`: it moves with the module; a new key in the state dict")
+            facts.buffered.update(walk(call))
+            yield from placed(facts, value)
             yield Change(call, edit, _registers, (call.func,))
 
 

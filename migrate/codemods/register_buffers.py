@@ -85,7 +85,7 @@ class RegisterBuffers(Codemod):
                 yield from self._attribute(facts, of, name, statements)
             names = TAKEN | (OF_TRAINER if c in facts.classes.run_by_trainer else set())
             plain = {*names, *of.given, *facts.classes.methods(c)}
-            yield from buffers_by_name(self, facts, c, of.making, of.ready, plain, self._tell)
+            yield from buffers_by_name(self, facts, c, of.making, of.ready, plain, self._tell, self._placed)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from self.left
@@ -245,7 +245,7 @@ class RegisterBuffers(Codemod):
         plain = not to or len(facts.devices.device_arguments(call)) == len(arguments)  # type: ignore[arg-type]
         return plain and ast.unparse(made) == ast.unparse(s.targets[0])
 
-    def _placed(self, facts: Facts, s: Given) -> Iterator[Change]:
+    def _placed(self, facts: Facts, s: ast.AST) -> Iterator[Change]:
         """Where its parts are made is no matter for a buffer: it is placed with its module."""
         for call in [n for n in walk(s) if isinstance(n, ast.Call)]:
             if facts.in_formatted_string(call):

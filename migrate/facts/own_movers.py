@@ -11,6 +11,8 @@ from .nodes import walk
 from .scopes import Scope, Scopes
 
 MOVERS = ("cuda", "xpu", "mps", "to")
+# methods whose own work is to move what they get, or themselves
+PLACING = (*MOVERS, "_apply", "transfer_batch_to_device")
 
 
 class OwnMovers:
@@ -26,10 +28,10 @@ class OwnMovers:
         self.tree, self.names, self.scopes, self.assigned = tree, names, scopes, assigned
 
     def holds(self, call: ast.Call) -> bool:
-        """In a class's own `def to(self, device):`, which whoever places its objects calls."""
+        """In a class's own `def to(self, device):`, which whoever places its objects calls, or a Trainer's hook."""
         for up in self.scopes.ancestors(call):
             if isinstance(up, ast.FunctionDef):
-                return up.name in MOVERS and isinstance(self.scopes.parents.get(up), ast.ClassDef)
+                return up.name in PLACING and isinstance(self.scopes.parents.get(up), ast.ClassDef)
         return False
 
     def has(self, f: ast.Attribute) -> bool:

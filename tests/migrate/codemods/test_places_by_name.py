@@ -44,3 +44,15 @@ class Two(torch.nn.Module):
 """)
     assert "Linear(3, 3)\n" in result.text
     assert any("cards 0 and 1 had parts each" in n.message for n in result.attention)
+
+
+@pytest.mark.parametrize("name", ["transfer_batch_to_device", "to", "_apply"])
+def test_methods_that_place_go_on_doing_so(name):
+    check_unchanged(f"""
+import torch
+from pytorch_lightning import LightningModule
+class Net(LightningModule):
+    def {name}(self, batch, device, dataloader_idx=0):
+        batch.x = batch.x.to(device)
+        return batch
+""")

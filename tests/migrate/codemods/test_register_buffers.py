@@ -291,6 +291,15 @@ def test_a_tensor_given_by_the_name_of_the_attribute(before, after):
 
 
 @pytest.mark.parametrize(
+    ("made", "left"),
+    [("torch.ones(3).cuda()", "torch.ones(3)"), ("torch.eye(3, device='cuda') * 2", "torch.eye(3) * 2")],
+)
+def test_its_move_goes_at_once(made, left):
+    before, after = f"setattr(self, 'scale', {made})", f"self.register_buffer('scale', {left})"
+    check(module(before), module(after), ["PTM105", "PTM105"], [], select="PTM105")
+
+
+@pytest.mark.parametrize(
     "init",
     [
         "setattr(self, 'layer', nn.Linear(3, 3))",

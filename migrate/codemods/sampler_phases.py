@@ -169,7 +169,7 @@ def _names(facts: Facts, holder: ast.AST, place: int | None = None) -> list[str]
         elif isinstance(up, ast.keyword) and up.arg:
             names.append(up.arg)
         elif isinstance(up, ast.Dict) and child in up.values:
-            names += [ast.unparse(k) for k in [up.keys[up.values.index(child)]] if k is not None]  # type: ignore[arg-type]
+            names += [ast.unparse(k) for k in [up.keys[up.values.index(child)]] if k is not None]
         elif isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
             names.append(up.name)
             break

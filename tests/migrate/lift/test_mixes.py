@@ -28,6 +28,12 @@ MIXES = {
         LOSS, "        best = out.mean(0).topk(1)[1]\n        loss = criterion(out, y) + out[:, best].mean()\n"
     ),
     "the one that a sample says": NESTED.replace(LOSS, "        loss = criterion(out, y) + out[:, y[0]].mean()\n"),
+    "one half against the other": NESTED.replace(
+        LOSS, "        n = len(out) // 2\n        loss = F.mse_loss(out[:n], out[n : 2 * n]) + criterion(out, y)\n"
+    ),
+    "rows by two": NESTED.replace(
+        LOSS, "        a, b = out.view(2, -1, 3)\n        loss = F.mse_loss(a, b) + criterion(out, y)\n"
+    ),
     "in the order of the batch": NESTED.replace(LOSS, "        loss = criterion(out.sort(dim=0)[0], y)\n"),
 }
 MIXES_NOT = {
@@ -41,6 +47,9 @@ MIXES_NOT = {
     "softmax over the classes": NESTED.replace(LOSS, "        loss = F.nll_loss(out.log_softmax(dim=1), y)\n"),
     "a mean of everything": NESTED.replace(LOSS, "        loss = (out - F.one_hot(y, 3)).pow(2).mean()\n"),
     "a product with a weight": NESTED.replace(LOSS, "        loss = criterion(out @ torch.eye(3), y)\n"),
+    "parts of each sample": NESTED.replace(
+        LOSS, "        loss = criterion(out.view(-1, 3, 1).repeat(1, 1, 2).mean(-1), y)\n"
+    ),
     "an accuracy": NESTED.replace(LOSS, LOSS + "        hits = (out.argmax(1) == y).float().mean()\n"),
     "in a helper": NESTED.replace("\nfor epoch in", HELPER.replace("z @ z.t()", "z * 2").replace(
         "torch.arange(len(z))", "y")).replace(LOSS, "        loss = nt_xent(out, y)\n"),

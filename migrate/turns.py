@@ -20,7 +20,10 @@ from .codemods.rewrites import source
 from .facts.distribution import STATEMENTS, D
 from .facts.nodes import walk
 from .facts.operands import joined
+from .facts.process_names import FLAG_NAME
 from .facts.script import Facts
+from .facts.started import functions_from, names_read
+from .facts.text import Text
 from .lift.shape.edits import Edits
 from .lift.splice import Splice, indent
 from .line_map import line_map
@@ -28,6 +31,7 @@ from .report import Edit, Note
 
 BARRIERS = {D + "barrier", D + "monitored_barrier"}
 CODE = PlainBranches.code
+STEPS = ("backward", "eval", "zero_grad", "training_step")
 WAITS = re.compile("barrier|synchronize")
 REMARK = re.compile(r"#[^\r\n]*")
 WHY = "rank 0 first, and the others once it is through"
@@ -102,8 +106,8 @@ def _turns(facts: Facts) -> Iterator[Turn]:
         if zero is False and _only_waits(facts, branch):
             yield from _until_let_go(facts, branch, rest, others)
         elif zero is True and others == "" and branch.orelse:
-            yield from _same_in_both(facts, branch)
-        elif zero is True and others == "" and rest and _waits(facts, rest[0]) and _prepares(facts, branch, rest[1:]):
+            yield from _in_both(facts, branch)
+        elif _of_rank_zero(facts, branch) and rest and _waits(facts, rest[0]) and _prepares(facts, branch, rest[1:]):
             yield Turn([], [branch], rest[:1], branch.test)
 
 
@@ -116,13 +120,19 @@ def _until_let_go(facts: Facts, branch: ast.If, rest: list[ast.stmt], when: str)
             return
 
 
-def _same_in_both(facts: Facts, branch: ast.If) -> Iterator[Turn]:
+def _in_both(facts: Facts, branch: ast.If) -> Iterator[Turn]:
     """`if rank == 0: prepare(); dist.barrier()`, `else: dist.barrier(); prepare()`."""
     here, there = branch.body, branch.orelse
-    if not (len(here) > 1 and _is_barrier(facts, here[-1]) and _is_barrier(facts, there[0])):
-        return
-    if [ast.unparse(s) for s in here[:-1]] == [ast.unparse(s) for s in there[1:]]:
-        yield Turn([branch], here[:-1], [], branch.test)
+    if len(here) > 1 and _is_barrier(facts, here[-1]) and _is_barrier(facts, there[0]):
+        alike = [ast.unparse(s) for s in here[:-1]] == [ast.unparse(s) for s in there[1:]]
+        yield Turn([branch], here[:-1] if alike else [branch], [], branch.test)
+
+
+def _of_rank_zero(facts: Facts, branch: ast.If) -> bool:
+    """`if rank == 0 and not os.path.exists(path):`"""
+    test = branch.test
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    return not branch.orelse and any(facts.worlds.by_rank(v) is True for v in parts)
 
 
 def _asks(facts: Facts, test: ast.expr) -> tuple[bool | None, str]:
@@ -131,9 +141,10 @@ def _asks(facts: Facts, test: ast.expr) -> tuple[bool | None, str]:
     if zero is not None or not (isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)):
         return zero, ""
     ranks = {facts.worlds.by_rank(v) for v in test.values} - {None}
-    others = [v for v in test.values if facts.worlds.by_rank(v) is None and facts.worlds.plain(v) is None]
+    unasked = [v for v in test.values if facts.worlds.by_rank(v) is None and facts.worlds.plain(v) is None]
+    others = [v for v in unasked if not FLAG_NAME.match(getattr(v, "attr", getattr(v, "id", "")))]
     plain = len(ranks) == 1 and not any(isinstance(n, ast.Call | ast.NamedExpr) for v in others for n in walk(v))
-    return (ranks.pop(), joined((facts.text.get(v) for v in others), "and")) if plain and others else (None, "")
+    return (ranks.pop(), joined((facts.text.get(v) for v in others), "and") if others else "") if plain else (None, "")
 
 
 def _block_of(facts: Facts, s: ast.stmt) -> list[ast.stmt] | None:
@@ -185,12 +196,18 @@ def _resolved(facts: Facts, value: ast.expr) -> str | None:
 def _repeated(facts: Facts, node: ast.AST, depth: int = 0) -> bool:
     """Whether it stands in a loop, or in a function that is called in one."""
     for up in facts.scopes.ancestors(node):
-        if isinstance(up, ast.For | ast.While):
+        if isinstance(up, ast.For | ast.While) and _trains(facts, up):
             return True
         if isinstance(up, ast.FunctionDef):
             uses = facts.scopes.reads(up.name, facts.scopes.scope_of(up)) if depth < 3 else ()
             return facts.classes.holder(up) is not None or any(_repeated(facts, r, depth + 1) for r in uses)
     return False
+
+
+def _trains(facts: Facts, loop: ast.AST) -> bool:
+    """Whether steps or evaluations are made in a loop, or in what it calls."""
+    called = (f for name in names_read(loop) for f in functions_from(facts, name, names_read))
+    return any(isinstance(n, ast.Attribute) and n.attr in STEPS for f in (loop, *called) for n in walk(f))
 
 
 # -- writing ------------------------------------------------------------------------------------------------------
@@ -209,22 +226,41 @@ def _write(edits: Edits, turn: Turn) -> None:
     first, last, margin = whole[0], whole[-1], text.margin(whole[0])
     remarks = _remarks(facts, turn.before if turn.after else [])
     head = f"{margin}with {_head(turn)}:" + "".join(f"  {r}" for r in remarks)
-    if not turn.after:  # both branches do it
-        kept = text.lines[first.lineno : turn.body[-1].end_lineno]
-        edits.replace_lines(first.lineno, first.end_lineno or 0, [head, *(line.rstrip("\r\n") for line in kept)])
-        return
-    start = (first.end_lineno or 0) + 1 if turn.before else first.lineno
-    kept = [line.rstrip("\r\n") for line in text.lines[start - 1 : turn.after[0].lineno - 1]]
-    lines = [line.removeprefix(margin) for line in kept]
-    moved = [margin + line if line.strip() else line for line in indent(lines, facts.indentation)]
-    edits.replace_lines(
-        first.lineno, last.end_lineno or 0, [head, *moved, *(margin + r for r in _remarks(facts, turn.after))]
-    )
+    if turn.before == turn.body:
+        lines = _moved(facts, _without_barriers(text, first), margin)
+    elif not turn.after:  # both branches do it
+        last = first
+        lines = [line.rstrip("\r\n") for line in text.lines[first.lineno : turn.body[-1].end_lineno]]
+    else:
+        start = (first.end_lineno or 0) + 1 if turn.before else first.lineno
+        kept = [line.rstrip("\r\n") for line in text.lines[start - 1 : turn.after[0].lineno - 1]]
+        lines = [*_moved(facts, kept, margin), *(margin + remark for remark in _remarks(facts, turn.after))]
+    edits.replace_lines(first.lineno, last.end_lineno or 0, [head, *lines])
+
+
+def _moved(facts: Facts, lines: list[str], margin: str) -> list[str]:
+    """Lines of a block one step further in."""
+    moved = indent([line.removeprefix(margin) for line in lines], facts.indentation)
+    return [margin + line if line.strip() else line for line in moved]
+
+
+def _without_barriers(text: Text, branch: ast.stmt) -> list[str]:
+    """The lines of a condition without the last statement of its body, and the first of what is done otherwise."""
+    assert isinstance(branch, ast.If)
+    last, first = branch.body[-1], branch.orelse[0]
+    gone = {*_lines(last), *_lines(first)}
+    if len(branch.orelse) == 1:
+        gone |= set(range((last.end_lineno or 0) + 1, (branch.end_lineno or 0) + 1))
+    return [text.lines[n - 1].rstrip("\r\n") for n in _lines(branch) if n not in gone]
+
+
+def _lines(s: ast.stmt) -> range:
+    return range(s.lineno, (s.end_lineno or s.lineno) + 1)
 
 
 def _remarks(facts: Facts, statements: list[ast.stmt]) -> list[str]:
     """The comments of the lines that go."""
-    lines = [n for s in statements for n in range(s.lineno, (s.end_lineno or s.lineno) + 1)]
+    lines = [n for s in statements for n in _lines(s)]
     return [m.group() for n in lines if (m := REMARK.search(facts.text.lines[n - 1])) is not None]
 
 

@@ -39,6 +39,25 @@ SELECT = "PTM420,PTM102,PTM690"
             FIRST + "with rank_zero_first():\n    x = load()\nf(x)\n",
         ),
         (
+            "if rank == 0:\n    x = load(1)\n    dist.barrier()\nelse:\n    dist.barrier()\n    x = load(2)\nf(x)\n",
+            ASKS + "with rank_zero_first():\n    if is_global_zero():\n        x = load(1)\n    else:\n"
+            "        x = load(2)\nf(x)\n",
+        ),
+        (
+            "if rank == 0:\n    load()\n    dist.barrier()\nelse:\n    dist.barrier()\nf()\n",
+            ASKS + "with rank_zero_first():\n    if is_global_zero():\n        load()\nf()\n",
+        ),
+        (
+            "for part in parts:\n    if rank == 0 and new(part):\n        load(part)\n    dist.barrier()\n"
+            "    f(part)\n",
+            ASKS + "for part in parts:\n    with rank_zero_first():\n        if is_global_zero() and new(part):\n"
+            "            load(part)\n    f(part)\n",
+        ),
+        (
+            "if args.dist and rank:\n    dist.barrier()\nload()\nif args.dist and not rank:\n    dist.barrier()\nf()\n",
+            FIRST + "with rank_zero_first():\n    load()\nf()\n",
+        ),
+        (
             "if rank == 0:\n    # once\n    load()\ndist.barrier()\nf()\n",
             ASKS + "with rank_zero_first():\n    if is_global_zero():\n        # once\n        load()\nf()\n",
         ),
@@ -66,7 +85,7 @@ def test_comments_between_go_along():
         ("if rank == 0:\n    load()\nf()\ndist.barrier()\ng()\n", None),  # others did not wait before f()
         ("if rank:\n    dist.barrier()\nf()\n", LEFT + "f()\n"),
         ("dist.barrier()\nf()\n", None),
-        ("for e in range(3):\n    if rank == 0:\n        load()\n    dist.barrier()\n    f()\n", None),
+        ("for e in range(3):\n    if rank == 0:\n        load()\n    dist.barrier()\n    loss().backward()\n", None),
     ],
 )
 def test_all_go_at_once(before, after):

@@ -38,7 +38,10 @@ WRITERS = {
     *(f"logging.handlers.{n}Handler" for n in ("RotatingFile", "TimedRotatingFile", "WatchedFile")),
 }
 # statements that give a path another file, which every rank may read next
-MOVES = {*(f"os.{n}" for n in "rename replace".split()), *(f"shutil.{n}" for n in "move copy copy2 copyfile".split())}
+MOVES = {
+    *(f"os.{n}" for n in "rename renames replace".split()),
+    *(f"shutil.{n}" for n in "move copy copy2 copyfile copytree make_archive".split()),
+}
 # statements that write, or take files away: nothing reads what they give back
 WRITES = {
     *MOVES,

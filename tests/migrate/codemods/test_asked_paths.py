@@ -25,11 +25,13 @@ for epoch in range(1):
 print('done')
 """
 SAVE = "torch.save(model.state_dict(), path)"
+ARCHIVED = "if os.path.exists(run):\n    shutil.make_archive(run, 'zip', run)\n"
 ANSWERED = {
     "if os.path.exists(run):\n    raise SystemExit('there')\nelse:\n    os.makedirs(run)": "if ANSWER(exists(run)):",
     "if os.path.isdir(run):\n    raise SystemExit('there')\nos.mkdir(run)": "if ANSWER(isdir(run)):",
     "if not os.path.exists(run):\n    os.makedirs(run + '/a')\nelse:\n    exit(1)": "not ANSWER(exists(run)):",
     "if os.path.exists(run):\n    shutil.rmtree(run)\nos.makedirs(run)": "rank_zero_file(shutil.rmtree)(run)",
+    f"{ARCHIVED}    shutil.rmtree(run)\nos.makedirs(run)": "rank_zero_file(shutil.rmtree)(run)",
     "at = Path(run)\nif at.exists():\n    raise SystemExit(1)\nat.mkdir()": "if rank_zero_value(at.exists()):",
     f"if not Path(path).is_file():\n    {SAVE}": "if not rank_zero_value(Path(path).is_file()):\n    rank_zero_save(",
     f"if not os.path.exists(path):\n    {SAVE}": "if not ANSWER(exists(path)):\n    rank_zero_save(",

@@ -110,7 +110,10 @@ def test_a_line_above_the_bar_is_printed_once():
         assert once(other) == other
 
 
-@pytest.mark.parametrize("call", ["os.remove(p)", "os.replace(p, q)", "shutil.rmtree(p)", "shutil.copyfile(p, q)"])
+FILES = ["os.remove(p)", "os.replace(p, q)", "shutil.rmtree(p)", "shutil.copyfile(p, q)", "shutil.copytree(p, q)"]
+
+
+@pytest.mark.parametrize("call", [*FILES, "shutil.make_archive(p, 'zip', p)"])
 def test_what_takes_files_away_is_done_once(call):
     text = "import os\nimport shutil\n" + SCRIPT_THAT_SAVES.replace("SAVE", call)
     name, rest = call.split("(", 1)

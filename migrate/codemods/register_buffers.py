@@ -37,6 +37,7 @@ OF_TRAINER = set(
     log_dict logger loggers optimizers print trainer unfreeze
 """.split()
 )
+OF_MODULES_TOO = {"to", "cuda", "cpu", "float", "double", "half", "bfloat16", "type"}  # methods of both
 LEFT_BEHIND = "is a tensor that does not move with the module"
 LEARNED = "asks for gradients: as an nn.Parameter it moves with it"
 MOVED_BY_TRAINER = {"example_input_array"}
@@ -117,7 +118,7 @@ class RegisterBuffers(Codemod):
         names = ", ".join(f'"{name}"' for name in made)
         says = f"`self.register_buffer(...)` of {names}: they move with the module; new keys in the state dict"
         rewrite = registered_each if several else registered(set(made))
-        return [*self._placed(facts, s), Change(s, self.edit(facts, s, says), rewrite)]  # type: ignore[arg-type]
+        return [*self._placed(facts, s), Change(s, self.edit(facts, s, says), rewrite)]
 
     # -- one attribute ---------------------------------------------------------------------------------------
 
@@ -305,11 +306,16 @@ def _counted_with(facts: Facts, c: ast.ClassDef, name: str) -> bool:
     """Whether a class computes with an attribute as with a tensor."""
     for n in walk(c):
         if isinstance(n, ast.Attribute) and n.attr == name and _is_self(n) and isinstance(n.ctx, ast.Load):
+            child: ast.AST = n
             up = facts.scopes.parents.get(n)
+            while isinstance(up, ast.Subscript) and up.value is child:  # self.table[i]
+                child, up = up, facts.scopes.parents.get(up)
             if isinstance(up, ast.BinOp | ast.UnaryOp):
                 return True
-            up = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
-            full = facts.names.resolve(up.func) if isinstance(up, ast.Call) and up.func is not n else None
+            if isinstance(up, ast.Attribute) and up.attr in METHODS - OF_MODULES_TOO:
+                return True
+            up = facts.scopes.parents.get(up) if isinstance(up, ast.keyword | ast.List | ast.Tuple) else up
+            full = facts.names.resolve(up.func) if isinstance(up, ast.Call) and up.func is not child else None
             if full is not None and full.startswith(("torch.nn.functional.", "torch.")) and full.count(".") in (1, 3):
                 return True
     return False

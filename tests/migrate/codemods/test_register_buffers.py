@@ -484,3 +484,28 @@ def test_weights_given_to_an_optimizer_say_nothing_of_other_names():
                 self.opt = torch.optim.SGD([self.net.weight], 0.1)
         """,
     )
+
+
+COMPUTED = {
+    "indexed": ("self.emb(i) + self.w[i]", True),
+    "indexed, in a list": ("torch.cat([self.w[i], self.emb(i)])", True),
+    "a method of tensors": ("self.emb(i) * self.w.unsqueeze(0)", True),
+    "a list of layers": ("self.w[0](self.emb(i))", False),
+    "a method of both": ("self.w.float()(self.emb(i))", False),
+}
+
+
+@pytest.mark.parametrize(("used", "tensor"), COMPUTED.values(), ids=COMPUTED)
+def test_what_a_module_is_given_and_computes_with(used, tensor):
+    text = f"""
+import torch
+class Table(torch.nn.Module):
+    def __init__(self, w):
+        super().__init__()
+        self.w = w.cuda()
+        self.emb = torch.nn.Embedding(3, 4)
+    def forward(self, i):
+        return {used}
+"""
+    left = '        self.register_buffer("w", w)\n' if tensor else "        self.w = w\n"
+    check(text, text.replace("        self.w = w.cuda()\n", left))

@@ -26,8 +26,10 @@ from ..facts.distribution import (
 )
 from ..facts.effects import only_asks
 from ..facts.handles import statements_of
+from ..facts.nodes import walk
 from ..facts.operands import ATOM, closed
 from ..facts.script import Facts
+from ..facts.world import PEERS
 from ..report import Note
 from ._addresses import demanded, only_for_addresses
 from .base import Change, Codemod, assigns_itself
@@ -72,6 +74,7 @@ class PlainProcess(Codemod):
                         facts, call, f"`{facts.short(call)}`: the group that it needs is made elsewhere, or not at all"
                     )
             return
+        self._tell_of_own_files(facts)
         removed: set[ast.AST] = set()
         for change in self._statements(facts, found):
             removed.add(change.node)
@@ -94,6 +97,15 @@ class PlainProcess(Codemod):
     def _tell(self, facts: Facts, node: ast.AST, says: str) -> None:
         line, column, _, _ = facts.text.key(node)
         self.left.append(Note(line, column + 1, self.code, says))
+
+    def _tell_of_own_files(self, facts: Facts) -> None:
+        """`open(f"log_{rank}.txt", "w")`: each process had a file of its own."""
+        for call in facts.walk(ast.Call) if "open" in facts.text.text else ():
+            mode = argument_at(call, "mode", 1) if getattr(call.func, "id", "") == "open" and call.args else None
+            writes = isinstance(mode, ast.Constant) and re.search("[wax+]", str(mode.value))
+            if writes and any(_is_rank(facts, n) for n in walk(call.args[0])) and False in facts.alone.reached_by(call):
+                says = "its name had the rank, which is 0 now: every process writes the one file"
+                self._tell(facts, call, f"`{facts.short(call)}`: {says}")
 
     # -- wrappers --------------------------------------------------------------------------------------------
 
@@ -282,6 +294,13 @@ class PlainProcess(Codemod):
             yield Change(one.loop, self.edit(facts, one.loop, says), statement_line(new), parts)
             for s in one.others:
                 yield Change(s, self.edit(facts, s, f"`{facts.short(s)}` removed: {WHY}"), None, (s,))
+
+
+def _is_rank(facts: Facts, node: ast.AST) -> bool:
+    """What is another number in each process."""
+    known = [facts.worlds.value(node, w) for w in PEERS] if isinstance(node, ast.expr) else []
+    ranks = [k.value for k in known if k is not None and k.asked]
+    return len(ranks) == len(PEERS) == len(set(map(str, ranks)))
 
 
 def _meets(facts: Facts, found: Distribution, s: ast.AST) -> bool:

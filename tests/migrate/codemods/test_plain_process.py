@@ -460,3 +460,18 @@ def test_a_condition_in_a_block_of_its_own(block):
     )
     result = migrated("import torch\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n\n\n" + returns)
     assert "return DDP(m)" not in result.text and "return m" in result.text
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("open(f'log_{rank}.txt', 'w').write('x')", True),
+        ("open('log_%d.txt' % dist.get_rank(), mode='a').write('x')", True),
+        ("open(f'log_{rank}.txt').read()", False),
+        ("open('log.txt', 'w').write(f'{rank}')", False),
+        ("if rank == 0:\n    open(f'log_{rank}.txt', 'w').write('x')", False),
+    ],
+)
+def test_files_that_each_process_had_of_its_own_are_told(line, told):
+    result = migrated(f"{HEAD}{INIT}rank = dist.get_rank()\n{line}\n", "PTM420")
+    assert [n.line for n in result.attention if "its name had the rank" in n.message] == [9] * told

@@ -310,7 +310,7 @@ class _Cutter:
         mixes = set(self.flow.mixes)
         if not any(n in mixes for n in walk(e)):
             value = self._value(e)
-            if value.is_per_sample() and value.views == 1 and not isinstance(e, ast.Starred):
+            if value.is_per_sample() and value.views == 1 and not value.cut and not isinstance(e, ast.Starred):
                 yield e
                 return
         if isinstance(e, ast.IfExp | ast.BoolOp | ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp):

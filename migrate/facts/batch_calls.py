@@ -361,7 +361,7 @@ class BatchCall:
             return of
         listed = self.call.args[0] if self.call.args else None
         if name == "stack":
-            return replace(of, dim=of.dim + (0 <= dims[0] <= of.dim), holds=False)
+            return replace(of, dim=of.dim + (0 <= dims[0] <= of.dim), holds=False, rank=of.rank and 3, width="")
         if name == "hstack" or dims[0] != of.dim:
             return replace(of, holds=False)
         if not isinstance(listed, ast.List | ast.Tuple) or any(isinstance(x, ast.Starred) for x in listed.elts):

@@ -55,6 +55,7 @@ MIXED = {
     + "return F.mse_loss(a, c)",
     "neighbours by their number": "z = self(x)\nv = z.view(len(z) // 2, 2, 5)\nreturn F.mse_loss(v[:, 0], v[:, 1])",
     "the halves of a batch": "v = self(x).view(2, -1, 5)\nreturn F.mse_loss(v[0], v[1])",
+    "the first of a batch": "return self(x)[:1].pow(2).mean().sqrt() + self(x).std(0).mean()",
     "pairs by copies": "z = self(x)\nn = len(z)\na = z.unsqueeze(1).expand(n, n, 5)\n"
     + "b = z.unsqueeze(0).expand(n, n, 5)\n"
     + "return (a - b).pow(2).sum(-1).exp().mean()",

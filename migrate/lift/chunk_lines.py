@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.nodes import walk
 from .chunks import Chunk, Variable
 from .counters import counter_of
 from .modes import drops_mode
@@ -87,7 +88,7 @@ class ChunkLines(Rewriter):
     def _alias_lines(self, chunk: Chunk) -> list[str]:
         """Parameters that the call gave an expression: `lr = args.lr * 2`."""
         lines = []
-        used = {n.id for n in names_in(chunk.statements) if n not in self.own_device.unread}
+        used = {n.id for n in [*names_in(chunk.statements), *returned_names(chunk)] if n not in self.own_device.unread}
         for var, value in self.variables.aliases.items():
             if var.owner == chunk.owner and var.name in used and not isinstance(value, ast.Constant):
                 lines.append(f"{var.name} = {self._expression(value, None)}")
@@ -120,6 +121,14 @@ class ChunkLines(Rewriter):
             targets.append(f"self.{attribute}" if attribute else t.id)
         value = self._expression(p.returns, chunk)
         return [f"{', '.join(targets)} = {value}"]
+
+
+def returned_names(chunk: Chunk) -> list[ast.Name]:
+    """The names in what a pass returns, where the statements after its loop end with that."""
+    p = chunk.passing
+    if p is None or p.returns is None or p.result is None or chunk.statements is not p.after:
+        return []
+    return [n for n in walk(p.returns) if isinstance(n, ast.Name)]
 
 
 def names_in(statements: list[ast.stmt]) -> list[ast.Name]:

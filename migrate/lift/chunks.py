@@ -223,6 +223,11 @@ def resolve_variables(
                 outer = binder.variable(inner) if isinstance(inner, ast.Name) and inner not in unread else None
                 if isinstance(outer, Variable) and outer.name not in stored(chunk.statements):
                     needs.setdefault(outer, set()).add(i)
+                elif isinstance(outer, ast.expr):
+                    v.aliases[Variable(chunk.owner, inner.id)] = outer  # type: ignore[attr-defined]
+                    given = (binder.variable(n) for n in walk(outer) if isinstance(n, ast.Name))
+                    for var in (g for g in given if isinstance(g, Variable)):
+                        needs.setdefault(var, set()).add(i)
         if chunk.passing is not None and chunk.statements is chunk.passing.after and chunk.passing.result is not None:
             for target in walk(chunk.passing.result):
                 if isinstance(target, ast.Name):

@@ -84,3 +84,33 @@ STAYS = {
 def test_it_stays(text):
     compile(text, "script", "exec")
     assert return_below(Facts(text)) is None
+
+
+GIVEN = """
+import torch
+from torch import nn
+
+
+def train_epoch(loader, model, optimizer, scale=2):
+    loss_sum = 0.0
+    for x in loader:
+        loss = model(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        loss_sum += loss.item() * x.size(0)
+    return {'loss': loss_sum / len(loader.dataset) * scale}
+
+
+torch.manual_seed(0)
+loaders = {'train': torch.utils.data.DataLoader(torch.ones(8, 3), batch_size=4)}
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    result = train_epoch(loaders['train'], net, optimizer)
+    print(result['loss'])
+"""
+
+
+def test_what_is_returned_reads_what_the_call_gave():
+    assert "loader = self.loaders['train']\n" in check_same(GIVEN, "module")

@@ -17,6 +17,7 @@ from .facts.source import SourceError, mentions_torch, read_source
 # each part has one way to match a line: with more, the deep margins of a real file took hours
 MOVER = re.compile(r"^def (\w+)\(\w+[^\n:]*:[^\n]*\n?(?:[ \t][^\n]*\n){0,6}?[^\n]*\.(?:cuda|to)\(", re.MULTILINE)
 
+CALLED = re.compile(r"\b(\w+)\(")
 LIBRARIES = ("torch.", "numpy.")
 
 
@@ -24,16 +25,18 @@ def given_made(paths: list[Path], movers: dict[str, str]) -> dict[Path, frozense
     """For each file, the functions of others and the place of the argument; not where `movers` have it said there."""
     texts = {path: text for path in paths if (text := _text(path))}
     found: dict[Path, frozenset[tuple[str, int]]] = {}
-    defined = {path: set(MOVER.findall(text)) for path, text in texts.items()}
+    homes: dict[str, set[Path]] = {}
     for path, text in texts.items():
-        names = set().union(*(own for p, own in defined.items() if p is not path))
-        called = [name for name in names if re.search(rf"\b{name}\(", text)]
+        for name in MOVER.findall(text):
+            homes.setdefault(name, set()).add(path)
+    for path, text in texts.items() if homes else ():
+        called = {name for name in CALLED.findall(text) if homes.get(name, {path}) != {path}}
         if called and (given := _given(text, called, movers)):
             found[path] = given
     return found
 
 
-def _given(text: str, called: list[str], movers: dict[str, str]) -> frozenset[tuple[str, int]]:
+def _given(text: str, called: set[str], movers: dict[str, str]) -> frozenset[tuple[str, int]]:
     try:
         facts = Facts(text)
     except (SyntaxError, RecursionError):

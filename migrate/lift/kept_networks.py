@@ -18,6 +18,8 @@ def kept_networks(facts: Facts, binder: Binder, variables: Variables) -> list[st
     keeping = {c.name: kept for c in facts.walk(ast.ClassDef) if (kept := kept_copies(facts, c))}
     found = []
     for n in variables.constructor:
+        if Variable("", n) not in variables.attributes:
+            continue  # a device, which is the Module's own
         made = _made(facts, n, binder.trunk_scope)
         may_miss = len(made) > 1 or any(_is_asked(facts, v) for v in made)
         for attributes in (_attributes(facts, v, keeping) for v in made if isinstance(v, ast.Call)):

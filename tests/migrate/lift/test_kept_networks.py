@@ -85,3 +85,33 @@ def test_one_of_another_file_keeps_its_move():
     there = text_of()[: text_of().index("averages = True")]
     result = migrate_text(there, Options(), is_script=False)
     assert "copy.deepcopy(model).to(device).eval()" in result.text
+
+
+def test_a_device_that_a_step_reads_beside_a_copy_is_none():
+    text = """
+import copy
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+def train(epochs):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    net = nn.Linear(3, 1).to(device)
+    averaged = copy.deepcopy(net)
+    loader = torch.utils.data.DataLoader(torch.randn(8, 3), batch_size=4)
+    for epoch in range(epochs):
+        order = torch.randperm(4, device=device)
+        for x in loader:
+            loss = net(x.to(device)[order]).pow(2).mean()
+            net.zero_grad()
+            loss.backward()
+            for p in net.parameters():
+                p.data.add_(p.grad.data, alpha=-0.1)
+        print(epoch, loss.item(), averaged(torch.ones(1, 3, device=device)).item(), device)
+
+
+train(2)
+"""
+    assert "trainer.fit(" in check_same(text, "manual")

@@ -205,8 +205,8 @@ class DataZero(Codemod):
         last = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
         if SCALAR_NAME.search(last.lower()):
             return True
-        given = _given(facts, owner)
-        return bool(given) and all(isinstance(v, ast.Call) and self._is_scalar(facts, v) for v in given)
+        values = _given(facts, owner)
+        return bool(values) and all(isinstance(v, ast.Call) and self._is_scalar(facts, v) for v in values)
 
 
 def _given(facts: Facts, name: ast.expr) -> list[ast.expr]:

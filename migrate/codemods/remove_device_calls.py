@@ -18,6 +18,7 @@ from ..facts.nodes import walk
 from ..facts.plain import is_bare_variable
 from ..facts.script import Facts
 from ..report import Note
+from ._handed_on import handed_on
 from ._places_by_name import places_by_name
 from ._several_cards import another_card
 from .base import Change, Codemod, assigns_itself
@@ -90,6 +91,7 @@ class RemoveDeviceCalls(Codemod):
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from places_by_name(facts, self.code)
         yield from another_card(facts, self.code)
+        yield from handed_on(facts, self.code)
 
     def _calls_of_helper(self, facts: Facts, f: Mover) -> list[ast.Call]:
         """The calls of a function that gives its first argument back, moved: `def to_gpu(x): return x.cuda()`."""

@@ -248,7 +248,7 @@ class Placed:
             return True  # what a value is computed from itself says nothing
         self._asked.add(key)
         try:
-            return self._used_as_module(node.id, scope) or all(self._given(s) for s in self._reaching(node, scope))
+            return self.used_as_module(node.id, scope) or all(self._given(s) for s in self._reaching(node, scope))
         finally:
             self._asked.discard(key)
 
@@ -284,7 +284,8 @@ class Placed:
                 inner.update(walk(up))
         return stores
 
-    def _used_as_module(self, name: str, scope: Scope) -> bool:
+    def used_as_module(self, name: str, scope: Scope) -> bool:
+        """Whether a name says that it is a module or a loader, or is called."""
         if MODEL_NAME.search(name) or LOADER_NAME.search(name):
             return True
         return self.is_called(name, scope)

@@ -34,6 +34,11 @@ class DefaultTensorType(Rule):
         import torch
         torch.set_default_device("cuda")
         """,
+        """
+        import torch
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        torch.set_default_device(device)
+        """,
     )
     GOOD = """
         import torch
@@ -45,8 +50,20 @@ class DefaultTensorType(Rule):
         full = file.resolve(call.func)
         if full == "torch.set_default_tensor_type" and not _hands_on(call, file):
             yield self.finding(call, "a default tensor type for the whole program; pass `dtype=` and `device=`", file)
-        elif full == "torch.set_default_device" and call.args and ACCELERATOR.match(text_of(call.args[0])):
+        elif full == "torch.set_default_device" and call.args and _may_be_accelerator(call.args[0], file):
             yield self.finding(call, "a default device for the whole program; pass `device=`", file)
+
+
+def _may_be_accelerator(node: ast.expr, file: File) -> bool:
+    """Whether one is written down there, in a choice or in what a name is given too."""
+    if isinstance(node, ast.IfExp):
+        return _may_be_accelerator(node.body, file) or _may_be_accelerator(node.orelse, file)
+    if isinstance(node, ast.Call) and node.args and file.resolve(node.func) == "torch.device":
+        return _may_be_accelerator(node.args[0], file)
+    given = file.tensors.assigned(node) if isinstance(node, ast.Name) else []
+    if any(v is not node and not isinstance(v, ast.Name) and _may_be_accelerator(v, file) for v in given):
+        return True
+    return ACCELERATOR.match(text_of(node)) is not None
 
 
 def _hands_on(call: ast.Call, file: File) -> bool:

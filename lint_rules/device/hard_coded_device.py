@@ -68,6 +68,11 @@ class HardCodedDevice(Rule):
         def run(model):
             return getattr(model, "to")("cuda")
         """,
+        """
+        import torch
+        devices = ["cuda:0", "cuda:1"]
+        parts = [part.to(device) for part, device in zip(parts, devices)]
+        """,
     )
     GOOD = (
         """
@@ -100,6 +105,12 @@ class HardCodedDevice(Rule):
         wanted = getattr(args, "cuda", False)
         half = getattr(x, "to")(torch.float16)
         moved = torch.Tensor.to(x, y.device)
+        """,
+        """
+        import torch
+        if device in ("cuda:0", "cuda:1"):
+            print("one of two")
+        known = {"cuda:0": 1, "cuda:1": 2}
         """,
     )
 
@@ -165,6 +176,8 @@ class HardCodedDevice(Rule):
             if not isinstance(node.value, str) or not ACCELERATOR.match(node.value):
                 continue
             parent = file.nodes.parents.get(node)
+            if NUMBERED.match(node.value) and isinstance(parent, (ast.List, ast.Tuple, ast.Dict)):
+                yield from self._among_others(node, parent, file)
             if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Call):
                 yield from self._to_by_text(parent, file)
             if node.value in MOVES and isinstance(parent, ast.Call):
@@ -181,6 +194,17 @@ class HardCodedDevice(Rule):
                     yield self.finding(node, f"every process would take {node.value!r}", file)
                 elif not chosen and not under_choice(node, file):
                     yield self.finding(node, f"`{file.source(above)}` is there on some machines only", file)
+
+    def _among_others(
+        self, card: ast.Constant, holder: ast.List | ast.Tuple | ast.Dict, file: File
+    ) -> Iterator[Finding]:
+        """`devices = ["cuda:0", "cuda:1"]`, of which the first is told."""
+        values = holder.values if isinstance(holder, ast.Dict) else holder.elts
+        up = file.nodes.parents.get(holder)
+        first = next((v for v in values if NUMBERED.match(text_of(v))), None)
+        taken = isinstance(up, (ast.Assign, ast.For, ast.comprehension)) and not in_decorator(card, file)
+        if card is first and taken and all(ACCELERATOR.match(text_of(v)) for v in values):
+            yield self.finding(card, f"every process would take {card.value!r}", file)
 
     def _by_class(self, file: File) -> Iterator[Finding]:
         """`torch.Tensor.cuda`, called or handed on: `map(torch.Tensor.cuda, batch)`."""

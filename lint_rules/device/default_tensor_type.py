@@ -61,7 +61,7 @@ def _may_be_accelerator(node: ast.expr, file: File) -> bool:
     if isinstance(node, ast.Call) and node.args and file.resolve(node.func) == "torch.device":
         return _may_be_accelerator(node.args[0], file)
     given = file.tensors.assigned(node) if isinstance(node, ast.Name) else []
-    if any(v is not node and not isinstance(v, ast.Name) and _may_be_accelerator(v, file) for v in given):
+    if any(v is not None and not isinstance(v, ast.Name) and _may_be_accelerator(v, file) for v in given):
         return True
     return ACCELERATOR.match(text_of(node)) is not None
 

@@ -17,10 +17,8 @@ from ..facts.distribution import (
     ALONE_VALUES,
     CHECKPOINTS,
     CHOOSE_CARD,
-    CONVERTERS,
     GATHERS,
     STATEMENTS,
-    WRAPPERS,
     Distribution,
     distribution_of,
 )
@@ -30,6 +28,7 @@ from ..facts.nodes import walk
 from ..facts.operands import ATOM, closed
 from ..facts.script import Facts
 from ..facts.world import PEERS
+from ..facts.wrapped import CONVERTERS, WRAPPERS
 from ..report import Note
 from ._addresses import demanded, only_for_addresses
 from .base import Change, Codemod, assigns_itself

@@ -15,15 +15,9 @@ from .nodes import walk
 from .script import Facts, once_a_file
 from .started import Started, started
 from .world import PEERS, PLAIN
+from .wrapped import CONVERTERS, WRAPPERS, WrappedModels, last_name
 
 D = "torch.distributed."
-WRAPPERS = {
-    "torch.nn.DataParallel",
-    "torch.nn.parallel.DistributedDataParallel",
-    "torch.nn.parallel.DistributedDataParallelCPU",
-    "apex.parallel.DistributedDataParallel",
-}
-CONVERTERS = {"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model"}
 CHOOSE_CARD = {"torch.cuda.set_device", "torch.xpu.set_device", "torch.accelerator.set_device_index",
                "torch.accelerator.set_device_idx"}  # fmt: skip
 # statements without which a plain script does the same
@@ -73,7 +67,6 @@ def mentions_processes(text: str) -> bool:
     return PROCESSES.search(text) is not None
 
 
-MOVES = ("cuda", "to", "cpu", "float", "double", "half", "train", "eval")  # a model's methods that return it
 WITH_OTHERS = (*(f"{D}{n}." for n in ("rpc", "fsdp", "pipelining", "tensor")), "deepspeed.", "horovod.")
 ALONE_TOO = ("deepspeed.profiling.", "deepspeed.ops.", "deepspeed.accelerator.")  # these need no other process
 CHECKPOINTS = "deepspeed.checkpointing."  # what they compute again is each process's own
@@ -85,7 +78,7 @@ def distribution_of(facts: Facts) -> Distribution:
     return Distribution(facts)
 
 
-class Distribution:
+class Distribution(WrappedModels):
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         calls = facts.walk(ast.Call)
@@ -126,86 +119,6 @@ class Distribution:
             return place[4].format(self.facts.text.get(result), self.facts.text.get(value))
         new = ALONE_VALUES.get(self.full[call] or "")
         return new.format(self.facts.text.get(call.args[0])) if new is not None and call.args else None
-
-    # -- the wrapped model -----------------------------------------------------------------------------------
-
-    @cached_property
-    def wrapped_names(self) -> set[str]:
-        """Names and attributes that hold a wrapped model, parameters that get one too; `f()` where f returns one."""
-        found: set[str] = set(self.facts.wrapped)
-        for c in self.wrapped:
-            statement = next(up for up in self.facts.scopes.ancestors(c) if isinstance(up, ast.stmt))
-            found |= self._holders(statement)
-        passed_on: list[ast.Assign | ast.Return] = [
-            *(s for s in self.facts.walk(ast.Assign) if isinstance(s.value, ast.Call)),
-            *(s for s in self.facts.walk(ast.Return) if s.value is not None),
-        ]
-        grew = True
-        while grew:
-            grew = False
-            for s in passed_on:
-                if _last(s.value) in found and not self._holders(s) <= found:
-                    found |= self._holders(s)
-                    grew = True
-            for f in self.facts.walk(ast.FunctionDef):
-                for name in self.facts.scopes.by_node[f].params:
-                    given = self.facts.devices.given(self.facts.scopes.by_node[f], name) or []
-                    if (f.name, _place(f, name)) in self.facts.given_wrapped and name not in found:
-                        found.add(name)
-                        grew = True
-                    if name not in found and any(_last(v) in found for v in given):
-                        found.add(name)
-                        grew = True
-        found.discard("")
-        return found
-
-    def _holders(self, s: ast.stmt) -> set[str]:
-        """The names of what holds the value of a statement."""
-        if isinstance(s, ast.Assign):
-            return {_last(t) for t in s.targets} - {""}
-        if isinstance(s, ast.Return):
-            function = next((f for f in self.facts.scopes.ancestors(s) if isinstance(f, ast.FunctionDef)), None)
-            return {f"{function.name}()"} if function is not None else set()
-        return set()
-
-    def module_attributes(self) -> Iterator[ast.Attribute]:
-        """`model.module` where model was wrapped."""
-        inside: set[ast.AST] = set()
-        for choice, field in self.unwrapping_choices():
-            inside.update(walk(getattr(choice, _other(field))), walk(choice.test))
-        for a in self.facts.attributes.get("module", ()):
-            if isinstance(a.ctx, ast.Load) and _last(a.value) in self.wrapped_names and a not in inside:
-                yield a
-
-    def states(self, method: str) -> list[ast.Call]:
-        """Calls of `state_dict` or `load_state_dict` of what is wrapped: the keys begin with `module.` there."""
-        wrapped = self.wrapped_names
-        return [
-            c
-            for c in self.full
-            if isinstance(c.func, ast.Attribute) and c.func.attr == method and _last(c.func.value) in wrapped
-        ]
-
-    def asks_if_wrapped(self, test: ast.expr) -> bool:
-        """`isinstance(model, DataParallel)`, which nothing is any more."""
-        if not (isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"):
-            return False
-        kinds = test.args[1].elts if isinstance(test.args[-1], ast.Tuple) else test.args[1:]  # type: ignore[attr-defined]
-        known = bool(kinds) and all(self.facts.names.resolve(k) in WRAPPERS for k in kinds)
-        return known and _last(test.args[0]) in self.wrapped_names
-
-    def unwrapping_choices(self) -> Iterator[tuple[ast.IfExp, str]]:
-        """`model.module if hasattr(model, "module") else model`, and the branch without `.module`."""
-        if not self.wrapped_names:
-            return
-        for choice in self.facts.walk(ast.IfExp):
-            for field in ("body", "orelse"):
-                plain, other = getattr(choice, field), getattr(choice, _other(field))
-                if not any(isinstance(n, ast.Attribute) and n.attr == "module" for n in walk(other)):
-                    continue
-                text = ast.unparse(plain)
-                if ast.unparse(other).replace(".module", "", 1) == text and _last_of(plain) in self.wrapped_names:
-                    yield choice, field
 
     # -- statements ------------------------------------------------------------------------------------------
 
@@ -298,7 +211,7 @@ class Distribution:
             if isinstance(node.func, ast.Name) and node.func.id in ("float", "int") and len(node.args) == 1:
                 return self.is_world(node.args[0])
             return self.facts.names.resolve(node.func) in WORLDS | {"torch.cuda.device_count"}
-        return bool(WORLD_NAME.match(_last(node)))
+        return bool(WORLD_NAME.match(last_name(node)))
 
     def constants(self) -> Iterator[tuple[ast.expr, str]]:
         """Expressions that ask for a rank or a world, and what they are in a plain script."""
@@ -439,7 +352,7 @@ class Distribution:
         if isinstance(up, ast.Tuple | ast.List):  # mp.spawn(run, args=(torch.cuda.device_count(),), nprocs=...)
             return any(argument_at(s, "args", 1) is up for s in self.spawns) and ast.unparse(c) in started
         targets = up.targets if isinstance(up, ast.Assign) else []
-        return any(WORLD_NAME.match(_last(t)) or ast.unparse(t) in started for t in targets)
+        return any(WORLD_NAME.match(last_name(t)) or ast.unparse(t) in started for t in targets)
 
 
 def _as_int(source: str | None) -> str | None:
@@ -452,31 +365,3 @@ def _as_int(source: str | None) -> str | None:
 
 def _default(node: ast.expr) -> ast.expr | None:
     return node.args[1] if isinstance(node, ast.Call) and len(node.args) == 2 else None
-
-
-def _last(node: ast.AST | None) -> str:
-    if isinstance(node, ast.Call):
-        moved = isinstance(node.func, ast.Attribute) and node.func.attr in MOVES and node.func.value
-        return _last(moved) if moved else f"{_last(node.func)}()"
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _place(f: ast.FunctionDef, name: str) -> int:
-    names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
-    names = names[1:] if names[:1] == ["self"] else names
-    return names.index(name) if name in names else -1
-
-
-def _last_of(node: ast.AST) -> str:
-    """The name that an expression such as `model.state_dict()` starts with, or its last attribute before a call."""
-    while isinstance(node, ast.Call):
-        node = node.func
-        if isinstance(node, ast.Attribute):
-            node = node.value
-    return _last(node)
-
-
-def _other(field: str) -> str:
-    return "orelse" if field == "body" else "body"

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .distribution import CONVERTERS
 from .nodes import FUNCTIONS
+from .wrapped import CONVERTERS
 
 if TYPE_CHECKING:
     from .script import Facts

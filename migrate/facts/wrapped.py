@@ -1,0 +1,134 @@
+"""Models that a script wraps by hand: by what names they go, and where their own module is asked for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from .nodes import walk
+from .script import Facts
+
+WRAPPERS = {
+    "torch.nn.DataParallel",
+    "torch.nn.parallel.DistributedDataParallel",
+    "torch.nn.parallel.DistributedDataParallelCPU",
+    "apex.parallel.DistributedDataParallel",
+}
+CONVERTERS = {"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model"}
+MOVES = ("cuda", "to", "cpu", "float", "double", "half", "train", "eval")  # a model's methods that return it
+
+
+class WrappedModels:
+    """`wrapped` are the calls that wrap one, `full` what every call of the file calls."""
+
+    facts: Facts
+    wrapped: list[ast.Call]
+    full: dict[ast.Call, str | None]
+
+    @cached_property
+    def wrapped_names(self) -> set[str]:
+        """Names and attributes that hold a wrapped model, parameters that get one too; `f()` where f returns one."""
+        found: set[str] = set(self.facts.wrapped)
+        for c in self.wrapped:
+            statement = next(up for up in self.facts.scopes.ancestors(c) if isinstance(up, ast.stmt))
+            found |= self._holders(statement)
+        passed_on: list[ast.Assign | ast.Return] = [
+            *(s for s in self.facts.walk(ast.Assign) if isinstance(s.value, ast.Call)),
+            *(s for s in self.facts.walk(ast.Return) if s.value is not None),
+        ]
+        grew = True
+        while grew:
+            grew = False
+            for s in passed_on:
+                if last_name(s.value) in found and not self._holders(s) <= found:
+                    found |= self._holders(s)
+                    grew = True
+            for f in self.facts.walk(ast.FunctionDef):
+                for name in self.facts.scopes.by_node[f].params:
+                    given = self.facts.devices.given(self.facts.scopes.by_node[f], name) or []
+                    if (f.name, _place(f, name)) in self.facts.given_wrapped and name not in found:
+                        found.add(name)
+                        grew = True
+                    if name not in found and any(last_name(v) in found for v in given):
+                        found.add(name)
+                        grew = True
+        found.discard("")
+        return found
+
+    def _holders(self, s: ast.stmt) -> set[str]:
+        """The names of what holds the value of a statement."""
+        if isinstance(s, ast.Assign):
+            return {last_name(t) for t in s.targets} - {""}
+        if isinstance(s, ast.Return):
+            function = next((f for f in self.facts.scopes.ancestors(s) if isinstance(f, ast.FunctionDef)), None)
+            return {f"{function.name}()"} if function is not None else set()
+        return set()
+
+    def module_attributes(self) -> Iterator[ast.Attribute]:
+        """`model.module` where model was wrapped."""
+        inside: set[ast.AST] = set()
+        for choice, field in self.unwrapping_choices():
+            inside.update(walk(getattr(choice, _other(field))), walk(choice.test))
+        for a in self.facts.attributes.get("module", ()):
+            if isinstance(a.ctx, ast.Load) and last_name(a.value) in self.wrapped_names and a not in inside:
+                yield a
+
+    def states(self, method: str) -> list[ast.Call]:
+        """Calls of `state_dict` or `load_state_dict` of what is wrapped: the keys begin with `module.` there."""
+        wrapped = self.wrapped_names
+        return [
+            c
+            for c in self.full
+            if isinstance(c.func, ast.Attribute) and c.func.attr == method and last_name(c.func.value) in wrapped
+        ]
+
+    def asks_if_wrapped(self, test: ast.expr) -> bool:
+        """`isinstance(model, DataParallel)`, which nothing is any more."""
+        if not (isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"):
+            return False
+        kinds = test.args[1].elts if isinstance(test.args[-1], ast.Tuple) else test.args[1:]  # type: ignore[attr-defined]
+        known = bool(kinds) and all(self.facts.names.resolve(k) in WRAPPERS for k in kinds)
+        return known and last_name(test.args[0]) in self.wrapped_names
+
+    def unwrapping_choices(self) -> Iterator[tuple[ast.IfExp, str]]:
+        """`model.module if hasattr(model, "module") else model`, and the branch without `.module`."""
+        if not self.wrapped_names:
+            return
+        for choice in self.facts.walk(ast.IfExp):
+            for field in ("body", "orelse"):
+                plain, other = getattr(choice, field), getattr(choice, _other(field))
+                if not any(isinstance(n, ast.Attribute) and n.attr == "module" for n in walk(other)):
+                    continue
+                text = ast.unparse(plain)
+                if ast.unparse(other).replace(".module", "", 1) == text and _last_of(plain) in self.wrapped_names:
+                    yield choice, field
+
+
+def last_name(node: ast.AST | None) -> str:
+    """The name of a model: its last attribute, through the methods that give it back; `f()` of what f gives."""
+    if isinstance(node, ast.Call):
+        moved = isinstance(node.func, ast.Attribute) and node.func.attr in MOVES and node.func.value
+        return last_name(moved) if moved else f"{last_name(node.func)}()"
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _place(f: ast.FunctionDef, name: str) -> int:
+    names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
+    names = names[1:] if names[:1] == ["self"] else names
+    return names.index(name) if name in names else -1
+
+
+def _last_of(node: ast.AST) -> str:
+    """The name that an expression such as `model.state_dict()` starts with, or its last attribute before a call."""
+    while isinstance(node, ast.Call):
+        node = node.func
+        if isinstance(node, ast.Attribute):
+            node = node.value
+    return last_name(node)
+
+
+def _other(field: str) -> str:
+    return "orelse" if field == "body" else "body"

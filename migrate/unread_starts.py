@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from .codemods._unread_branches import spell
 from .codemods.base import Change, apply
 from .codemods.empty_functions import WHY
 from .codemods.every import outermost
-from .codemods.plain_branches import PlainBranches, spell
+from .codemods.plain_branches import PlainBranches
 from .codemods.unread_options import seen_whole
 from .facts.distribution import SPAWN, D
 from .facts.effects import only_asks

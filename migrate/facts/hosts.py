@@ -26,25 +26,35 @@ class Hosts:
     def __init__(self, devices: Devices) -> None:
         self.devices, self.scopes = devices, devices.scopes
         self._chosen: dict[ast.expr, bool] = {}
+        self._known: dict[ast.expr, bool] = {}
 
-    def is_host(self, node: ast.expr, within: tuple[str, ...] = ()) -> bool:
-        """A name that is only ever given the CPU is the script's device where the script names no other.
+    def is_host(self, node: ast.expr) -> bool:
+        """A name that is only ever given the CPU is the script's device where the script names no other."""
+        if node not in self._known:
+            self._known[node] = self.names_host and self._is_host(node)
+        return self._known[node]
 
-        `within`: names whose values are being asked for; `device = torch.device(device)` says nothing new.
-        """
+    def _is_host(self, node: ast.expr, within: tuple[str, ...] = ()) -> bool:
+        """`within`: names whose values are being asked for; `device = torch.device(device)` says nothing new."""
         if isinstance(node, ast.Constant):
             return isinstance(node.value, str) and node.value.startswith("cpu")
         if isinstance(node, ast.Call) and not self._is_made(node):
             return False
-        if isinstance(node, ast.Call) and node.args and self.is_host(node.args[0], within):
+        if isinstance(node, ast.Call) and node.args and self._is_host(node.args[0], within):
             return True
         if isinstance(node, ast.Name | ast.Attribute) and self.names_others and ast.unparse(node) not in within:
             own = (*within, ast.unparse(node))
             others = [v for v in self._values(node) if not _reads(v, own[-1])]
-            if others and all(not isinstance(v, ast.Name) and self.is_host(v, own) for v in others):
+            if others and all(not isinstance(v, ast.Name) and self._is_host(v, own) for v in others):
                 return True
         named = ast.unparse(node).rpartition(".")[2] if isinstance(node, ast.Name | ast.Attribute) else ""
         return not within and named.lower() not in ("device", "dev") and self._is_chosen(node)
+
+    @cached_property
+    def names_host(self) -> bool:
+        """Whether the file names the CPU."""
+        values = (n.value for n in walk(self.devices.tree) if isinstance(n, ast.Constant))
+        return any(isinstance(v, str) and v.startswith("cpu") for v in values)
 
     @cached_property
     def names_others(self) -> bool:
@@ -75,7 +85,7 @@ class Hosts:
         if node not in self._chosen:
             self._chosen[node] = False  # while it is found
             choices = self._choices(node)
-            hosts = [c for c, _ in choices if self.is_host(c, (ast.unparse(node),))]
+            hosts = [c for c, _ in choices if self._is_host(c, (ast.unparse(node),))]
             others = [c for c, _ in choices if c not in hosts]
             itself = any(_reads(c, ast.unparse(node)) for c in others)
             tests = [test for _, test in choices if test is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cached_property
 
 from .facts.text import lines_of
 
@@ -19,55 +19,63 @@ def line_map(new: str, old: str) -> Callable[[int], int]:
 
     A line that a method has now is the one line that says the same, but for its margin and `self.`, wherever it stood.
     """
+    return _Lines(new, old).line
 
-    @cache
-    def lines() -> list[str]:
-        return lines_of(new)
 
-    @cache
-    def before() -> list[str]:
-        return lines_of(old)
+class _Lines:
+    """The lines of both texts; what takes time is found when it is asked for."""
 
-    @cache
-    def blocks() -> list[tuple[str, int, int, int, int]]:
-        return list(_blocks(lines(), before()))
+    def __init__(self, new: str, old: str) -> None:
+        self.new, self.old = new, old
+        self._words: dict[int, frozenset[str]] = {}
 
-    @cache
-    def said() -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for n, text in enumerate(before(), 1):
-            found.setdefault(_said(text), []).append(n)
-        return found
+    def line(self, n: int) -> int:
+        for kind, a, b, c, d in self._blocks:
+            if a <= n - 1 < b:
+                at = min(c + (n - 1 - a), max(d - 1, c)) + 1
+                return at if kind == "equal" else self._like(_said(self._lines[n - 1]), at, range(c + 1, d + 1))
+        return n
 
-    @cache
-    def words(n: int) -> frozenset[str]:
-        return _words(before()[n - 1])
+    def _like(self, text: str, at: int, block: range) -> int:
+        """The one old line that says this, or most of it: of the block first, then where that at the place does not."""
+        same = self._by_text.get(text, [])
+        if not same:
+            if near := self._most_alike(text, block):
+                return at if at in near else near[0]
+            same = self._most_alike(text, range(1, len(self._before) + 1))
+        within = [n for n in same if n in block] or same
+        return within[0] if len(within) == 1 else at
 
-    def most_alike(text: str, among: range) -> list[int]:
+    def _most_alike(self, text: str, among: range) -> list[int]:
         """The old lines, of some, that say most of it; none where each says much else."""
-        own, found = _words(text), {n: words(n) for n in among}
+        own, found = _words(text), {n: self._words_of(n) for n in among}
         alike = {n: 2 * len(own & others) / (len(own) + len(others) or 1) for n, others in found.items()}
         most = max(alike.values(), default=0)
         return [n for n in among if alike[n] == most] if most >= LIKE else []
 
-    def like(text: str, at: int, block: range) -> int:
-        """The one old line that says this, or most of it: of the block first, then where that at the place does not."""
-        same = said().get(text, [])
-        if not same:
-            if near := most_alike(text, block):
-                return at if at in near else near[0]
-            same = most_alike(text, range(1, len(before()) + 1))
-        within = [n for n in same if n in block] or same
-        return within[0] if len(within) == 1 else at
+    def _words_of(self, n: int) -> frozenset[str]:
+        if n not in self._words:
+            self._words[n] = _words(self._before[n - 1])
+        return self._words[n]
 
-    def line(n: int) -> int:
-        for kind, a, b, c, d in blocks():
-            if a <= n - 1 < b:
-                at = min(c + (n - 1 - a), max(d - 1, c)) + 1
-                return at if kind == "equal" else like(_said(lines()[n - 1]), at, range(c + 1, d + 1))
-        return n
+    @cached_property
+    def _lines(self) -> list[str]:
+        return lines_of(self.new)
 
-    return line
+    @cached_property
+    def _before(self) -> list[str]:
+        return lines_of(self.old)
+
+    @cached_property
+    def _blocks(self) -> list[tuple[str, int, int, int, int]]:
+        return list(_blocks(self._lines, self._before))
+
+    @cached_property
+    def _by_text(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for n, text in enumerate(self._before, 1):
+            found.setdefault(_said(text), []).append(n)
+        return found
 
 
 def _blocks(new: list[str], old: list[str]) -> Iterator[tuple[str, int, int, int, int]]:

@@ -28,6 +28,10 @@ from .sources import Imports, followed, python_files
 IMPORTS_TRAINER = re.compile(rb"ptmigrate\.runtime import (\([^)]*|[^(\n]*)\bTrainer\b")
 
 
+# how a file was migrated: its options, whether its loop was kept, its text and what came in where it had others
+How = tuple[Options, bool, str | None, Brought | None]
+
+
 @dataclass
 class Migrated:
     """One file: what was read, what it became, and its report. `source` is None when it could not be read."""
@@ -125,7 +129,7 @@ def migrate_all(
     told: dict[Path, FileReport] = {}  # of other files, what came from them into a script
     left: dict[Path, str] = {}  # and their texts without it
     untouched: set[Path] = set()
-    how: list[tuple[Options, bool, str | None, Brought | None]] = []  # each file was migrated
+    how: list[How] = []
     for path, root, is_script in files:
         if tick is not None:
             tick(path)
@@ -168,6 +172,20 @@ def migrate_all(
         done[i] = migrate_file(path, root, is_script, again, False, elsewhere.get(path), left.get(key))
         _add_told(done[i].report, told.get(key))
         how[i] = again, False, left.get(key), None
+    _keep_what_others_read(done, files, how, elsewhere, told, imports)
+    _tell_of_shared(done, imports)
+    return done
+
+
+def _keep_what_others_read(
+    done: list[Migrated],
+    files: list[tuple[Path, Path, bool]],
+    how: list[How],
+    elsewhere: dict[Path, Elsewhere],
+    told: dict[Path, FileReport],
+    imports: Imports,
+) -> None:
+    """Files once more, as they were migrated before, of which an option went that another one still reads."""
     for i, read in list(read_by_others(done, imports)):
         (path, root, is_script), (own, keeps, text, brought) = files[i], how[i]
         said = elsewhere.get(path, Elsewhere())
@@ -175,8 +193,6 @@ def migrate_all(
         if brought is not None:
             _share_out(done[i].report, brought, {})
         _add_told(done[i].report, told.get(_key(path)))
-    _tell_of_shared(done, imports)
-    return done
 
 
 def _tell_of_shared(done: list[Migrated], imports: Imports) -> None:

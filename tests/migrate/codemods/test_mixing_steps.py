@@ -163,11 +163,14 @@ SAME = {
     + "a = (q @ k.mT).softmax(-1)\n"
     + "return F.cross_entropy((a @ k)[:, 0], y)",
     "a function of each sample that an attribute holds": "return self.far(self(views[0]), self(views[1])).mean()",
+    "a layer of series": "h = self.conv(self.points(x))\n"
+    + "return (h @ h.mT).mean() + torch.cdist(h, h).mean() + F.cross_entropy(self(x), y)",
     "by keywords": "z = self(x).unsqueeze(dim=1)\n"
     + "return F.cross_entropy(z.transpose(dim0=1, dim1=2).squeeze(dim=2), y)",
 }  # fmt: skip
 ATTRIBUTES = """\
         self.pairs = Pairs()
+        self.conv = nn.Conv1d(3, 4, 1)
         self.gru = nn.GRU(6, 5, batch_first=True, bidirectional=True)
         self.rows = nn.Sequential(nn.ReLU(), nn.Softmax(dim=0))
         self.columns = nn.Sequential(nn.ReLU(), nn.Softmax(dim=1))

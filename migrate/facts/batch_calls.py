@@ -6,9 +6,10 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .arguments import default_of, is_false, is_none, is_separate, is_static
-from .batch_functions import makers, target_of
-from .batch_layers import layered
+from .arguments import default_of, is_false, is_separate, is_static
+from .batch_builtins import PASSES, groups, pairs_up, passed
+from .batch_functions import is_own, makers, target_of
+from .batch_layers import layered, normalises_by_batch
 from .batch_losses import by_place, loss_of
 from .batch_operations import (
     ADDED_PRODUCTS,
@@ -16,6 +17,7 @@ from .batch_operations import (
     ALWAYS_MIXES,
     BENDS,
     BY_INDEX,
+    CHOOSES,
     DECOMPOSED,
     JOINS,
     KEEPS_SHAPE,
@@ -38,19 +40,18 @@ from .batch_operations import (
     SAME_ORDER,
     SHUFFLES,
     SIZES,
+    TO_HOST,
     TRIANGLES,
     brings_together,
 )
 from .batch_patterns import contracted, rearranged
 from .batch_values import PLAIN, REDUCED, Value
 from .batch_views import moved_by, numbers, one_each
+from .batch_vmap import mapped
 from .classes import Function
 
 if TYPE_CHECKING:
     from .mixing import Run
-
-# built-in functions that hand on what they are given, and those that count it
-PASSES = {"enumerate", "zip", "reversed", "list", "tuple", "sorted", "iter", "len", "range"}
 
 
 class BatchCall:
@@ -75,6 +76,8 @@ class BatchCall:
             run.keep(self.call, func.value, run.joined(everything))  # self.bank.index_copy_(0, y, z)
         if isinstance(func, ast.Attribute) and self.full is None and not self._of_self(func):
             owner = run.value(func.value)
+            if self.last in ("append", "extend") and groups(run, func.value, everything):
+                return self._mixes()
             if owner.order or owner.counts:
                 if self.last in SAME_ORDER:
                     return owner
@@ -89,6 +92,8 @@ class BatchCall:
                 return PLAIN
         if self.full in RANDOM_ORDERS:
             return Value(order=True)
+        if "vmap" in self.facts.text.text and (found := mapped(run, self.call, self.args)) is not None:
+            return self._mixes(found[0]) if found[1] else found[0]
         if self.full in SHUFFLES and self.call.args and isinstance(self.call.args[0], ast.Name) and self.args[0].counts:
             run.env[self.call.args[0].id] = Value(order=True)
         if self.full is not None and self.full.startswith("torch."):
@@ -98,11 +103,13 @@ class BatchCall:
         if (self.full or "").startswith("einops.") and of_batch.kind == "batch":
             return self._patterned(of_batch, [a for a in self.call.args if isinstance(a, ast.Constant)])
         if isinstance(func, ast.Name) and (self.full or func.id) in PASSES:
-            return self._passed(func.id, of_batch)
+            return passed(run, self.call, func.id, self.args)
+        if pairs_up(self.full, everything):
+            return self._mixes()
         if self.full == "numpy.arange" and any(v.counts for v in self.args):
             return Value(counts=True)
-        if of_batch.kind == "reduced" and self.last in BENDS:
-            return replace(of_batch, bent=self.call)  # math.sqrt(loss)
+        if of_batch.kind == "reduced" and self.last in BENDS | CHOOSES:
+            return replace(of_batch, bent=self.call)  # math.sqrt(loss), max(losses)
         if of_batch.kind == "plain" or (isinstance(func, ast.Name) and func.id in NO_VALUES):
             return PLAIN
         return self._other(of_batch)
@@ -115,21 +122,6 @@ class BatchCall:
         if self.last not in ("rearrange", "reduce", "repeat") or not isinstance(text, str) or not self.args:
             return self._by_name(self.last, of_batch)
         return rearranged(self.run, self.call, self.args[0], text)
-
-    def _passed(self, name: str, of_batch: Value) -> Value:
-        """`len(x)`, `range(len(x))`, and what goes through values as they are: `enumerate(outs)`."""
-        first = self.args[0] if self.args else PLAIN
-        if name == "len":
-            return replace(PLAIN, counts=first.kind == "batch" and first.dim == 0 and not first.holds)
-        if name == "range":
-            return replace(PLAIN, counts=any(v.counts for v in self.args))
-        if name == "list" and first.counts:
-            return first
-        if name == "enumerate":
-            return self.run.held([PLAIN, replace(first, items=())], range(2)) if first.holds else first
-        if name == "zip" and any(v.holds for v in self.args):
-            return self.run.held([replace(v, holds=False, items=()) for v in self.args], range(len(self.args)))
-        return replace(of_batch, items=()) if of_batch.holds else of_batch
 
     def _of_self(self, func: ast.Attribute) -> bool:
         return isinstance(func.value, ast.Name) and func.value.id == "self"
@@ -211,7 +203,8 @@ class BatchCall:
             return self._mixes(replace(of_batch, holds=False))
         if LOSS.search(last):
             return loss_of(self.run, self.call, made or [], [*self.args, *self.keywords.values()])
-        return replace(of_batch, holds=False, rank=0, apart=False, own="", loose=True, last=False)
+        host = of_batch.host and not is_own(self.call.func)
+        return replace(of_batch, holds=False, rank=0, apart=False, own="", loose=True, last=False, host=host)
 
     # -- torch's own operations --------------------------------------------------------------------------------
 
@@ -227,8 +220,8 @@ class BatchCall:
             inputs = self.keywords.get("inputs", self.args[1] if len(self.args) > 1 else PLAIN)
             of_parameters = inputs.kind == "plain" and self.run.joined(self.args[:1]).kind != "plain"
             return REDUCED if of_parameters else self.run.held([inputs])
-        if name == "batch_norm" and len(self.call.args) > 1 and is_none(self.call.args[1]) and of.kind == "batch":
-            return self._mixes(of)  # by what the batch itself has
+        if name == "batch_norm" and of.kind == "batch" and normalises_by_batch(self.call):
+            return self._mixes(of)
         if name in JOINS or name in ("stack", "hstack"):
             return self._joins(name, of)
         others = [v for v in everything if v.kind == "batch" and not v.order]
@@ -237,11 +230,15 @@ class BatchCall:
         own = of.kind == "batch"
         if not own:
             of = self.run.joined([of, *everything])
-        if of.kind == "reduced" and name in BENDS:
+        if of.kind == "reduced" and name in BENDS | CHOOSES:
             squares = name == "square" or (name == "pow" and numbers(self.call.args[-1]) == [2])
             return REDUCED if of.root and squares else replace(of, bent=self.call, root=False)
         if of.kind != "batch":
             return of
+        if name in TO_HOST:
+            return replace(of, host=True)
+        if name == "scaled_dot_product_attention" and of.rank == 2:
+            return self._mixes(of)  # of matrices: each sample attends to the others
         if name in DECOMPOSED and not of.holds:
             return self._of_matrices(of, REDUCED)
         if name in ALWAYS_MIXES or (own and name in BY_INDEX and self._dims(offset) == [of.dim]):
@@ -275,6 +272,8 @@ class BatchCall:
     def _picked(self, name: str, of: Value, offset: int) -> Value:
         """Some of the values; along another dimension than the samples' there are as many samples as before."""
         along_another = name in ALONG and self._dims(offset) not in (None, [of.dim])
+        if not along_another and any(v.order for v in self.args):
+            return self._mixes(of)  # x.index_select(0, torch.randperm(n))
         return of if along_another else replace(of, picked=True)
 
     def _dims(self, place: int) -> list[int] | None:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .arguments import argument_at
+from .arguments import argument_at, is_none
 from .batch_values import Value
 from .batch_views import last_name
 
@@ -25,6 +25,12 @@ RANKS = {
     "MaxPool2d": 3, "AvgPool2d": 3, "AdaptiveAvgPool2d": 3, "Upsample": 3,
 }  # fmt: skip
 RECURRENT = {"LSTM", "GRU", "RNN"}
+
+
+def normalises_by_batch(call: ast.Call) -> bool:
+    """`F.batch_norm(x, None, None)`, or with `training=True`: by what the batch itself has."""
+    mean, training = argument_at(call, "running_mean", 1), argument_at(call, "training", 5)
+    return (mean is not None and is_none(mean)) or (isinstance(training, ast.Constant) and training.value is True)
 
 
 def layered(facts: Facts, made: ast.Call, given: Value, found: Value) -> Value:

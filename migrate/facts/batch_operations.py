@@ -36,6 +36,7 @@ NOT_ADDED_UP = {
 }  # fmt: skip
 ALWAYS_MIXES = {
     "pdist", "cov", "corrcoef", "msort", "cartesian_prod", "combinations", "trace", "bincount", "histc", "dist",
+    "meshgrid",
 }  # fmt: skip
 # what they give has a length that goes by the values
 PICKS = {
@@ -54,12 +55,21 @@ BENDS = set(
     "sqrt rsqrt exp exp2 expm1 log log2 log10 log1p pow square reciprocal sigmoid tanh logsigmoid softplus relu abs "
     "clamp clip clamp_min clamp_max".split()
 )
+# of several means, or of those and others, these take some: which, all samples together say
+CHOOSES = set(
+    "max min amax amin maximum minimum median nanmedian quantile topk kthvalue sort logsumexp softmax prod std "
+    "var".split()
+)
 ADDED_PRODUCTS = {"dot", "vdot"}
 TRIANGLES = {"tril", "triu"}  # of the last two dimensions
 SWAPS = {"transpose", "swapaxes", "swapdims", "movedim", "moveaxis"}
 RANDOM_ORDERS = {
     "torch.randperm", "torch.randint", "torch.triu_indices", "torch.tril_indices", "numpy.random.permutation",
-    "numpy.random.choice",
+    "numpy.random.choice", "numpy.random.randint", "random.sample", "random.choices",
+}  # fmt: skip
+# of the samples, or of their numbers, these give pairs
+PAIRS_UP = {
+    "itertools.combinations", "itertools.permutations", "itertools.pairwise", "itertools.combinations_with_replacement",
 }  # fmt: skip
 SHUFFLES = {"random.shuffle", "numpy.random.shuffle"}
 OTHER_ORDER = {"flip", "roll", "fliplr", "sort", "argsort"}  # of the numbers of the samples
@@ -70,6 +80,7 @@ JOINS = {"cat", "concat", "concatenate", "vstack", "row_stack"}
 PARTS = {"chunk": 1, "split": 1, "tensor_split": 1, "unbind": 0}
 SIZES = {"size", "dim", "numel", "nelement", "ndimension", "is_floating_point", "stride", "get_device", "new_zeros",
          "new_ones", "new_empty", "new_full", "new_tensor"}  # fmt: skip
+TO_HOST = {"tolist", "numpy"}  # what dp does not put together
 NO_VALUES = {"len", "isinstance", "hasattr", "print", "id", "type", "issubclass", "callable"}
 SIZE_ATTRIBUTES = {"shape", "device", "dtype", "ndim", "is_cuda", "requires_grad", "layout", "training"}
 

@@ -36,6 +36,7 @@ class Value:
     bent: ast.AST | None = None  # reduced: what was made of a mean that is not a mean of the parts', as its root
     root: bool = False  # reduced: a norm, of which the square is a sum again
     sorts: ast.AST | None = None  # the places of a sort along the last dimension, which may be the samples'
+    host: bool = False  # no tensor, or made of what is none: `y.tolist()`
     loose: bool = False  # what a module or an unknown function gave: a tensor, or several
     items: tuple[tuple[object, Value], ...] = ()  # of what holds several, where they are written out: by key or place
 
@@ -43,7 +44,7 @@ class Value:
         """Whether it holds values along the samples, and nothing else."""
         if self.holds and self.items:
             return all(v.is_per_sample() and v.views == self.views for _, v in self.items)
-        return self.kind == "batch" and self.dim == 0
+        return self.kind == "batch" and self.dim == 0 and not self.host
 
     def all_bent(self) -> list[ast.AST]:
         """What was made of means in it, or in what it holds."""

@@ -44,9 +44,9 @@ def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Val
             return _in_groups(run, call, of, n[0], len(given))
         if _regroups(run, call, of, given, offset):
             run.flow.mixes.append(call)  # z.view(-1, 2, 5) of z with 5 columns
-        if len(given) == 2 and of.dim == 0 and numbers(given[0]) == [1]:
-            return replace(of, flat=False, dim=1, rank=2)  # y.view(1, -1)
-        column = len(given) == 2 and numbers(given[1]) == [1]
+        if of.dim == 0 and numbers(given[0]) == [1]:
+            return replace(of, flat=False, dim=1, rank=min(len(given), 3))  # y.view(1, -1)
+        column = numbers(given[1]) == [1] and (len(given) == 2 or run.value(given[0]).counts)
         merged = len(given) == 2 and of.rank != 2 and (numbers(given[0]) == [-1] or _is(given[0], ast.Mult))
         apart = column and of.dim == 0
         return replace(of, flat=False, apart=apart, rank=min(len(given), 3), merged=merged, width="", last=False)

@@ -14,10 +14,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .arguments import entry
+from .batch_builtins import by_places
 from .batch_calls import BatchCall
 from .batch_networks import Networks
 from .batch_operations import SIZE_ATTRIBUTES
 from .batch_pairs import is_along, spread_apart
+from .batch_places import indexed
 from .batch_shapes import Shapes
 from .batch_values import PLAIN, REDUCED, Flow, Value
 from .batch_views import numbers
@@ -120,7 +122,8 @@ class Run:
             self.flow.returned.append(value)
         elif isinstance(s, ast.For | ast.AsyncFor):
             over = self.value(s.iter)
-            self.bind(s.target, replace(over, holds=False, dim=max(over.dim - 1, 0)), None)
+            element = over if by_places(s.iter, over) else replace(over, holds=False, dim=max(over.dim - 1, 0))
+            self.bind(s.target, element, None)
             self.block([*s.body, *s.orelse])
             if over.kind == "batch" and over.dim == 0 and not over.holds and self._carries(s):
                 self.flow.may_mix.append(s.iter)
@@ -201,6 +204,8 @@ class Run:
             return BatchCall(self, e).value()
         if isinstance(e, ast.BinOp):
             left, right = self.value(e.left), self.value(e.right)
+            if isinstance(e.op, ast.BitOr) and any(isinstance(x, ast.Dict | ast.DictComp) for x in (e.left, e.right)):
+                return replace(self.held([left, right]), items=(*left.items, *right.items))  # losses | {"l2": l2}
             if isinstance(e.op, ast.MatMult):
                 return self.product(e, left, right, e.left)
             if spread_apart(e.left, left, e.right, right):
@@ -220,7 +225,8 @@ class Run:
             return self.held([self.value(x) for x in e.values], [getattr(k, "value", k) for k in e.keys])
         if isinstance(e, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
             for g in e.generators:
-                self.bind(g.target, replace(self.value(g.iter), holds=False), None)
+                over = self.value(g.iter)
+                self.bind(g.target, over if by_places(g.iter, over) else replace(over, holds=False), None)
             return self.held([self.value(e.value if isinstance(e, ast.DictComp) else e.elt)])
         if isinstance(e, ast.NamedExpr):
             found = self.value(e.value)
@@ -235,7 +241,8 @@ class Run:
 
     def joined(self, values: list[Value]) -> Value:
         """One of several values: the one that says most."""
-        return next((v for kind in ("batch", "reduced") for v in values if v.kind == kind), PLAIN)
+        found = next((v for kind in ("batch", "reduced") for v in values if v.kind == kind), PLAIN)
+        return found if found.kind != "reduced" else next((v for v in values if v.bent is not None), found)
 
     def held(self, values: list[Value], keys: Iterable[object] = ()) -> Value:
         found = self.joined(values)
@@ -306,32 +313,13 @@ class Run:
             if isinstance(part, ast.Constant) and part.value is Ellipsis:
                 return value
             if at == value.dim:
-                found = self._indexed(e, value, part, new, nth, orders)
+                found = indexed(self, e, value, part, new, nth, orders)
                 behind = parts[nth + 1] if nth + 1 < len(parts) and isinstance(part, ast.Slice) else None
                 new_one = isinstance(behind, ast.Constant) and behind.value is None
                 return replace(found, flat=False, apart=True, rank=0) if new_one else found
             whole = isinstance(part, ast.Slice)
             at, new = at + 1, new + whole
         return replace(value, dim=new + value.dim - at, flat=value.flat and not new)
-
-    def _indexed(self, e: ast.Subscript, value: Value, part: ast.expr, new: int, nth: int, orders: list[bool]) -> Value:
-        """The dimension of the samples itself is indexed."""
-        if isinstance(part, ast.Slice):
-            cut = part.lower is not None or part.upper is not None or part.step is not None
-            found = replace(value, dim=new, views=1 if cut else value.views, flat=value.flat and not new)
-            one = part.lower is not None and self.value(part.lower).counts  # z[i : i + 1]
-            return replace(found, picked=not one, cut=ast.unparse(part)) if cut and value.views == 1 else found
-        if isinstance(part, ast.Constant) or (isinstance(part, ast.UnaryOp) and isinstance(part.operand, ast.Constant)):
-            return Value("plain") if isinstance(getattr(part, "value", 0), str) else REDUCED
-        if any(orders):
-            self.flow.mixes.append(e)  # x[torch.randperm(n)]
-        index = self.value(part)
-        if index.sorts is not None:
-            self.flow.mixes.append(index.sorts)  # risk[torch.argsort(time)]
-        if isinstance(part, ast.Name) and index.counts:
-            return replace(value, dim=new, cut=part.id)  # z[i] of `for i in range(len(z))`
-        picked = value.picked or self.value(part).kind == "batch"
-        return replace(value, dim=new, picked=picked)
 
     # -- two values ------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from ..facts.arguments import argument_at
+from ..facts.arguments import argument_at, entry
 from ..facts.nodes import walk
 from ..facts.operands import negated
 from ..facts.script import Facts
@@ -27,10 +27,39 @@ def asks_of_data(test: ast.expr) -> bool:
 
 def said_by(facts: Facts, call: ast.Call) -> str | None:
     """What the sampler said about shuffling: the source of `shuffle=`, None when it keeps the order."""
-    given = argument_at(call, "shuffle", 3)
+    given = argument_at(call, "shuffle", 3) or spread_over(facts, call)[0]
     if given is None:
         return "True"
     return None if isinstance(given, ast.Constant) and not given.value else facts.text.get(given)
+
+
+def spread_over(facts: Facts, call: ast.Call) -> tuple[ast.Constant | None, ast.expr | None]:
+    """What `**options` says of shuffling, and the options that do not show whether they do."""
+    found: ast.Constant | None = None
+    for k in call.keywords:
+        if k.arg is not None:
+            continue
+        made = _displayed(facts, k.value)
+        if made is None or any(isinstance(x, ast.keyword) and x.arg is None for x in walk(made)):
+            return None, k.value
+        value = entry(made, "shuffle")
+        if value is not None and not isinstance(value, ast.Constant):
+            return None, k.value
+        found = value or found
+    return found, None
+
+
+def _displayed(facts: Facts, spread: ast.expr) -> ast.expr | None:
+    """The display of a dictionary that is spread, at once or by a name that nothing but that spreads it reads."""
+    if isinstance(spread, ast.Name):
+        scope = facts.scopes.scope_of(spread).lookup(spread.id)
+        values = facts.devices.assigned(spread.id, scope) if scope is not None else None
+        reads = facts.scopes.reads(spread.id, scope) if scope is not None and values else ()
+        spreads = all(isinstance(k := facts.scopes.parents.get(r), ast.keyword) and k.arg is None for r in reads)
+        spread = values[0] if values and len(values) == 1 and spreads else spread
+    if isinstance(spread, ast.Dict) and all(isinstance(k, ast.Constant) for k in spread.keys):
+        return spread
+    return spread if isinstance(spread, ast.Call) and ast.unparse(spread.func) == "dict" and not spread.args else None
 
 
 def restored(

@@ -9,10 +9,11 @@ from ..facts.arguments import argument_at
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .base import Change, Codemod
-from .restored_shuffle import said_by
+from .restored_shuffle import said_by, spread_over
 from .rewrites import change_call, change_dict
+from .sampler_entries import told_off
 from .sampler_phases import by_phase, phases
-from .sampler_uses import LOADER, Use, is_text, loaders_of, spread_into_loader
+from .sampler_uses import Use, is_loader, is_text, loaders_of, spread_into_loader
 
 TOLD = "`shuffle=False` removed: a DataLoader that had a sampler shuffles by itself"
 
@@ -24,9 +25,14 @@ def why_not(facts: Facts, use: Use) -> str:
         own = argument_at(loader, "dataset", 0)
         if own is not None and drawn and not any(_is_same(facts, data, own) for data in drawn):
             return f"it is of `{facts.short(drawn[0])}`, its DataLoader of `{facts.short(own)}`"
+    off = told_off(facts, use)
     for call in use.made:
         given = argument_at(call, "shuffle", 3)
-        if given is not None and said_by(facts, call) is not None and _changes(facts, given):
+        unseen = spread_over(facts, call)[1] if given is None else None
+        if unseen is not None:
+            return f"whether `**{facts.short(unseen)}` has it shuffle does not show"
+        later = [s for s in off if s.lineno > call.lineno]  # `shuffle = False`, which goes with the sampler
+        if given is not None and said_by(facts, call) is not None and _changes(facts, given, later):
             return f"`{facts.short(given)}` has another value later"
         if given is None and any(_is_for_both(facts, loader) for loader in _loaders(facts, use)):
             return "training and evaluation get their DataLoaders here alike"
@@ -48,7 +54,7 @@ def _loaders(facts: Facts, use: Use) -> list[ast.Call]:
     for holder in holders(facts, use):
         if isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Subscript):
             found += loaders_of(facts, holder.targets[0].value)
-        elif isinstance(holder, ast.Call) and facts.names.resolve(holder.func) == LOADER:
+        elif isinstance(holder, ast.Call) and is_loader(facts, holder):
             found.append(holder)
         else:
             spread = (spread_into_loader(facts, n) for n in (holder, *_reads_of(facts, holder)))
@@ -97,11 +103,14 @@ def _named(facts: Facts, node: ast.expr, depth: int = 0) -> ast.expr:
     return node
 
 
-def _changes(facts: Facts, given: ast.expr) -> bool:
-    """Whether a name in an expression is given its value in several places."""
+def _changes(facts: Facts, given: ast.expr, gone: list[ast.stmt]) -> bool:
+    """Whether a name in an expression is given its value in several places, but for those of statements that go."""
     for n in walk(given):
         scope = facts.scopes.scope_of(n).lookup(n.id) if isinstance(n, ast.Name) else None
-        if scope is not None and len(scope.stores.get(n.id, ())) + (n.id in scope.params) > 1:  # type: ignore[attr-defined]
+        if scope is None:
+            continue
+        stores = [s for s in scope.stores.get(n.id, ()) if facts.scopes.parents.get(s) not in gone]  # type: ignore[attr-defined]
+        if len(stores) + (n.id in scope.params) > 1:  # type: ignore[attr-defined]
             return True
     return False
 

@@ -207,12 +207,28 @@ def _is_handed(facts: Facts, up: ast.AST, read: ast.expr) -> bool:
     if facts.names.resolve(up.func) == "functools.partial":  # partial(DataLoader, sampler=read)
         given = any(k.arg == "sampler" and k.value is read for k in up.keywords)
         return given and len(up.args) == 1 and facts.names.resolve(up.args[0]) == LOADER and _is_last_word(facts, up)
-    return facts.names.resolve(up.func) == LOADER and argument_at(up, "sampler", 3) is read
+    return is_loader(facts, up) and argument_at(up, "sampler", 3) is read
+
+
+def is_loader(facts: Facts, call: ast.Call) -> bool:
+    """A DataLoader, or what `make = partial(DataLoader, num_workers=2)` makes."""
+    if facts.names.resolve(call.func) == LOADER:
+        return True
+    scope = facts.scopes.scope_of(call.func).lookup(call.func.id) if isinstance(call.func, ast.Name) else None
+    values = facts.devices.assigned(call.func.id, scope) if scope is not None else None  # type: ignore[attr-defined]
+    made = values[0] if values and len(values) == 1 else None
+    if not isinstance(made, ast.Call) or facts.names.resolve(made.func) != "functools.partial":
+        return False
+    of_loader = len(made.args) == 1 and facts.names.resolve(made.args[0]) == LOADER
+    return of_loader and not any(k.arg in ("sampler", "batch_sampler", "shuffle", None) for k in made.keywords)
 
 
 def _is_second(facts: Facts, made: ast.AST) -> bool:
     """Whether `{**options, "sampler": ...}` may hide another sampler, which would come to light beside `shuffle=`."""
     spread = [v for k, v in zip(made.keys, made.values, strict=True) if k is None] if isinstance(made, ast.Dict) else []
+    up = facts.scopes.parents.get(made)
+    while isinstance(up, ast.BinOp):
+        spread, up = [*spread, up.left], facts.scopes.parents.get(up)  # options | {"sampler": ...}
     return any(_gets_sampler(facts, v) for v in spread if isinstance(v, ast.Name))
 
 
@@ -249,6 +265,7 @@ def _is_last_word(facts: Facts, made: ast.Call) -> bool:
 
 def _reaches_loader(facts: Facts, made: ast.AST) -> bool:
     """Whether a dictionary is spread into a DataLoader, at once or by its name."""
+    made = _joined(facts, made)
     up = facts.scopes.parents.get(made)
     if isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name):
         scope = facts.scopes.scope_of(up.targets[0]).lookup(up.targets[0].id)
@@ -297,10 +314,18 @@ def _updates_others(call: ast.AST | None) -> bool:
     return not call.args and not any(k.arg in (None, "sampler", "batch_sampler", "shuffle") for k in call.keywords)
 
 
+def _joined(facts: Facts, made: ast.AST) -> ast.AST:
+    """`common | {"sampler": s}` of its last dictionary, which has the last word."""
+    up = facts.scopes.parents.get(made)
+    while isinstance(up, ast.BinOp) and isinstance(up.op, ast.BitOr) and up.right is made:
+        made, up = up, facts.scopes.parents.get(up)
+    return made
+
+
 def spread_into_loader(facts: Facts, node: ast.AST) -> ast.Call | None:
-    k = facts.scopes.parents.get(node)
+    k = facts.scopes.parents.get(_joined(facts, node))
     call = facts.scopes.parents.get(k) if isinstance(k, ast.keyword) and k.arg is None else None
-    return call if isinstance(call, ast.Call) and facts.names.resolve(call.func) == LOADER else None
+    return call if isinstance(call, ast.Call) and is_loader(facts, call) else None
 
 
 def _branches(value: ast.expr) -> list[ast.expr]:

@@ -289,7 +289,7 @@ class _Cutter:
         mixes, mixed = set(self.flow.mixes), derived(self.names, self.after, self.flow)
         calls = [n for s in self.after for n in walk(s) if self._is_model(n)]
         inside = [n for c in calls for n in walk(c) if n is not c]
-        return any(n in mixes or (isinstance(n, ast.Name) and n.id in mixed) for n in inside)
+        return any(n in mixes or (isinstance(n, ast.Name) and n.id in mixed) for n in [*calls, *inside])
 
     def _within_block(self) -> bool:
         """No model is called before the cut, and one in the `with` that mixes."""

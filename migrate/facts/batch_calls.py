@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .arguments import default_of, is_false, is_separate, is_static
 from .batch_builtins import PASSES, groups, pairs_up, passed
 from .batch_functions import is_own, makers, target_of
-from .batch_layers import layered, normalises_by_batch
+from .batch_layers import layered, normalises_by_batch, reads_as_series
 from .batch_losses import by_place, loss_of
 from .batch_operations import (
     ADDED_PRODUCTS,
@@ -191,6 +191,8 @@ class BatchCall:
             return REDUCED
         if is_separate(made):
             return replace(of_batch, flat=kind in OF_A_SAMPLE)
+        if reads_as_series(self.facts, made, self.args[0] if self.args else of_batch):
+            self._mixes()
         found = self._by_name(full, of_batch, [made, *others])
         layer = found.loose and full.startswith("torch.nn.")
         return layered(self.facts, made, of_batch, found) if layer else found
@@ -257,8 +259,7 @@ class BatchCall:
             return self._along(name, of, offset)
         if name in PARTS:
             return self._parts(name, of, offset)
-        moved = moved_by(self.run, self.call, name, of, offset)
-        if moved is not None:
+        if (moved := moved_by(self.run, self.call, name, of, offset)) is not None:
             return moved
         if LOSS.search(name) and offset:
             if is_separate(self.call):

@@ -25,6 +25,38 @@ RANKS = {
     "MaxPool2d": 3, "AvgPool2d": 3, "AdaptiveAvgPool2d": 3, "Upsample": 3,
 }  # fmt: skip
 RECURRENT = {"LSTM", "GRU", "RNN"}
+# where `batch_first` stands
+ORDER_AT = {
+    "LSTM": 4, "GRU": 4, "RNN": 5, "MultiheadAttention": 8, "TransformerEncoderLayer": 6, "TransformerEncoder": 6,
+}  # fmt: skip
+
+
+def reads_as_series(facts: Facts, made: ast.Call, given: Value) -> bool:
+    """Whether a layer for series is given the samples as one series: without `batch_first`, or by `z[None]` with it.
+
+    Where the dimensions show: of two, all of them are those of one series.
+    """
+    kind = (facts.names.resolve(made.func) or "").rpartition(".")[2]
+    if kind not in ORDER_AT or given.holds or given.picked or given.kind != "batch":
+        return False
+    if given.rank == 2 and given.dim == 0:
+        return True
+    if kind == "TransformerEncoder":
+        layer = made.args[0] if made.args else None
+        scope = facts.scopes.scope_of(layer).lookup(layer.id) if isinstance(layer, ast.Name) else None
+        values = facts.devices.assigned(layer.id, scope) if scope is not None else [layer]  # type: ignore[union-attr]
+        layer = values[0] if values and len(values) == 1 else None
+        if not isinstance(layer, ast.Call):
+            return False
+        made, kind = layer, "TransformerEncoderLayer"
+    first = argument_at(made, "batch_first", ORDER_AT[kind])
+    if first is not None and not isinstance(first, ast.Constant):
+        return False
+    if any(k.arg is None for k in made.keywords):
+        return False
+    if first is not None and first.value:
+        return given.dim == 1
+    return given.dim == 0 and (given.apart or given.rank == 3)
 
 
 def normalises_by_batch(call: ast.Call) -> bool:

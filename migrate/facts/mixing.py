@@ -311,7 +311,10 @@ class Run:
                 new += 1
                 continue
             if isinstance(part, ast.Constant) and part.value is Ellipsis:
-                return value
+                more = any(isinstance(p, ast.Constant) and p.value is None for p in parts[nth:])
+                return (
+                    replace(value, apart=True, flat=False, rank=value.rank and 3) if more else value
+                )  # z[..., None, :]
             if at == value.dim:
                 found = indexed(self, e, value, part, new, nth, orders)
                 behind = parts[nth + 1] if nth + 1 < len(parts) and isinstance(part, ast.Slice) else None

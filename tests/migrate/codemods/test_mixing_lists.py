@@ -23,6 +23,7 @@ MIXED = {
     + "return sum(torch.stack(g).mean(0).pow(2).sum() for g in kinds.values())",
     "views of one matrix": "z = self(x)\na, b = z.view(len(z), 1, -1), z.view(1, len(z), -1)\n"
     + "return (-(a - b).pow(2).sum(2)).logsumexp(1).mean()",
+    "each against all by dots": "z = self(x)\nd = z[..., None, :] - z\nreturn (-d.pow(2).sum(-1)).exp().mean()",
     "a grid": "s = self(x)[:, 0]\na, b = torch.meshgrid(s, s, indexing='ij')\nreturn (a - b).exp().mean()",
     "a map in a map": "z = self(x)\n"
     + "d = torch.vmap(lambda a: torch.vmap(lambda b: (a - b).pow(2).sum())(z))(z)\nreturn torch.exp(-d).mean()",

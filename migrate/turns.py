@@ -17,10 +17,10 @@ from .codemods.once import FIRST
 from .codemods.plain_branches import PlainBranches
 from .codemods.rank_guards import done_once, evaluates, loads_state, sent_to_all
 from .codemods.rewrites import source
-from .facts.distribution import STATEMENTS, D
+from .facts.distribution import STATEMENTS
 from .facts.nodes import walk
 from .facts.operands import joined
-from .facts.process_names import FLAG_NAME
+from .facts.process_names import FLAG_NAME, D
 from .facts.script import Facts
 from .facts.started import functions_from, names_read
 from .facts.text import Text
@@ -46,6 +46,7 @@ class Turn:
     after: list[ast.stmt]
     test: ast.expr
     when: str = ""
+    per_node: bool = False
 
 
 def in_turns(facts: Facts) -> tuple[Facts, list[Edit], list[Note]]:
@@ -90,7 +91,7 @@ def _apart(facts: Facts, turns: Iterator[Turn]) -> Iterator[Turn]:
         whole = [*turn.before, *turn.body, *turn.after]
         if whole[0].lineno > end and not any(map(Splice(facts.text).shares_a_line, whole)):
             end = max(s.end_lineno or 0 for s in whole)
-            yield turn
+            yield replace(turn, per_node=_once_a_node(facts, turn.test))
 
 
 # -- what takes turns ---------------------------------------------------------------------------------------------
@@ -213,10 +214,16 @@ def _trains(facts: Facts, loop: ast.AST) -> bool:
 # -- writing ------------------------------------------------------------------------------------------------------
 
 
+def _once_a_node(facts: Facts, test: ast.expr) -> bool:
+    """`local_rank != 0`, or with more that is asked."""
+    parts = test.values if isinstance(test, ast.BoolOp) else [test]
+    asked = parts if facts.worlds.by_rank(test) is None else [test]
+    return any(facts.worlds.once_a_node(p) for p in asked)
+
+
 def _head(turn: Turn) -> str:
-    names = {getattr(n, "attr", getattr(n, "id", "")) for n in walk(turn.test)}
-    per_node = ["per_node=True"] if any("local" in n.lower() for n in names) else []
-    return f"{FIRST}({', '.join([*filter(None, [turn.when]), *per_node])})"
+    given = [turn.when, "per_node=True" if turn.per_node else ""]
+    return f"{FIRST}({', '.join(filter(None, given))})"
 
 
 def _write(edits: Edits, turn: Turn) -> None:

@@ -12,10 +12,11 @@ from .codemods.empty_functions import WHY
 from .codemods.every import outermost
 from .codemods.plain_branches import PlainBranches
 from .codemods.unread_options import seen_whole
-from .facts.distribution import SPAWN, D
+from .facts.distribution import SPAWN
 from .facts.effects import only_asks
 from .facts.nodes import walk
 from .facts.options import option_name
+from .facts.process_names import D
 from .facts.script import Facts
 from .facts.started import makes_process
 from .line_map import line_map

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .handle import Runtime
     from .module import Module
     from .placed import on_device
-    from .printing import is_global_zero, rank_zero_print
+    from .printing import is_global_zero, is_local_zero, rank_zero_print
     from .recomputed import batch_norm_once, checkpoint_segments
     from .saving import rank_zero_file, rank_zero_save
     from .silent import on_rank_zero
@@ -40,6 +40,7 @@ _HOMES = {
     "Trainer": ".trainer",
     "Strategy": ".strategies",
     "is_global_zero": ".printing",
+    "is_local_zero": ".printing",
     "on_device": ".placed",
     "on_rank_zero": ".silent",
     "rank_zero_file": ".saving",
@@ -68,6 +69,7 @@ __all__ = [
     "batch_norm_once",
     "checkpoint_segments",
     "is_global_zero",
+    "is_local_zero",
     "on_device",
     "on_rank_zero",
     "rank_zero_file",

@@ -14,6 +14,11 @@ def is_global_zero() -> bool:
     return place().rank == 0
 
 
+def is_local_zero() -> bool:
+    """Whether this process is the first of its machine, which prepares what each machine has for itself."""
+    return place().local_rank == 0
+
+
 def rank_zero_print(*values: Any, **options: Any) -> None:
     """`print`, on rank 0 only; before the processes have met, too."""
     if place().rank == 0:

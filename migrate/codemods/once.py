@@ -19,8 +19,8 @@ from .base import Change, Codemod
 from .checkpoint_activations import NAMES as OF_CHECKPOINTS
 
 PRINT, SAVE, ONLY, ASKS = "rank_zero_print", "rank_zero_save", "on_rank_zero", "is_global_zero"
-MOVED, ANSWER, FIRST = "rank_zero_file", "rank_zero_value", "rank_zero_first"
-NAMES = (PRINT, SAVE, ONLY, ASKS, MOVED, ANSWER, FIRST, *OF_CHECKPOINTS)
+MOVED, ANSWER, FIRST, ON_NODE = "rank_zero_file", "rank_zero_value", "rank_zero_first", "is_local_zero"
+NAMES = (PRINT, SAVE, ONLY, ASKS, ON_NODE, MOVED, ANSWER, FIRST, *OF_CHECKPOINTS)
 # what makes a writer: the others get one that is silent
 WRITERS = {
     "torch.utils.tensorboard.SummaryWriter",

@@ -22,7 +22,7 @@ from ..facts.worlds import Worlds
 from ..report import Note
 from ._unread_branches import WHY, UnreadBranches
 from .base import Change
-from .once import ASKS
+from .once import ASKS, FIRST, ON_NODE
 from .plain_numbers import PlainNumbers, stands_alone
 from .rank_guards import chosen_and_sent, done_once, evaluates, loads_state, sent_to_all, there_for_all
 from .rewrites import body_only, first_gone, source, take_branch, take_branch_bare, take_elif, without_condition
@@ -283,7 +283,8 @@ class PlainBranches(UnreadBranches):
         """The source of a condition as it is in a plain script; None when it is the same."""
         zero = self.worlds.by_rank(node)
         if zero is not None and (_is_condition(node) or (asked and RANK_NAME.search(_last(node)))):
-            return f"{ASKS}()" if zero else f"not {ASKS}()"
+            asks = ON_NODE if self._first_on_node(node) else ASKS
+            return f"{asks}()" if zero else f"not {asks}()"
         if zero is None and (known := self._decided(facts, node)) is not None and type(known.value) is bool:
             return str(known.value)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -293,6 +294,13 @@ class PlainBranches(UnreadBranches):
             return self._simplified_parts(facts, node)
         self._kept.update(walk(node))
         return None
+
+    def _first_on_node(self, test: ast.expr) -> bool:
+        """Whether one process of every machine prepares something there, for which the others of it wait."""
+        if not self.worlds.once_a_node(test):
+            return False
+        blocks = (up for up in self.facts.scopes.ancestors(test) if isinstance(up, ast.With))
+        return any(ast.unparse(up.items[0]).startswith(f"{FIRST}(") for up in blocks)
 
     def _simplified_parts(self, facts: Facts, node: ast.BoolOp) -> str | None:
         """`args.save and not distributed` is `args.save`."""

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from .script import Facts
 
 # the words by which scripts ask whether they are the process that writes
-RANK_GUARD = re.compile(r"rank|is_global_zero|master|is_main|main_process", re.IGNORECASE)
+RANK_GUARD = re.compile(r"rank|is_(global|local)_zero|master|is_main|main_process", re.IGNORECASE)
 ALONE = re.compile(r"(rank_?(zero|0)|master|main_process)_?only|(only_)?on_(main|master|rank_?(zero|0))", re.IGNORECASE)
+OURS = ("is_global_zero", "is_local_zero")
 WAYS_OUT = (ast.Return, ast.Continue, ast.Raise, ast.Break)
 
 
@@ -106,9 +107,9 @@ def rank_zero_alone(facts: Facts, node: ast.AST) -> bool:
 
 
 def _is_rank_zero(facts: Facts, test: ast.expr) -> bool:
-    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "is_global_zero":
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id in OURS:
         own = facts.scopes.scope_of(test).lookup(test.func.id)  # while a script is rewritten, its import comes last
-        return own is None or facts.names.resolve(test.func) == "ptmigrate.runtime.is_global_zero"
+        return own is None or facts.names.resolve(test.func) == f"ptmigrate.runtime.{test.func.id}"
     return facts.worlds.by_rank(test) is True
 
 

@@ -12,12 +12,12 @@ from .arguments import argument, argument_at
 from .environment import ADDRESSES, ASKING, LAUNCHED_WITH, demands, is_environment
 from .handles import statements_of
 from .nodes import walk
+from .process_names import RANKS, WORLDS, D
 from .script import Facts, once_a_file
 from .started import Started, started
 from .world import PEERS, PLAIN
 from .wrapped import CONVERTERS, WRAPPERS, WrappedModels, last_name
 
-D = "torch.distributed."
 CHOOSE_CARD = {"torch.cuda.set_device", "torch.xpu.set_device", "torch.accelerator.set_device_index",
                "torch.accelerator.set_device_idx"}  # fmt: skip
 # statements without which a plain script does the same
@@ -54,7 +54,6 @@ ALONE_VALUES = {D + f"{m}{n}": new for m in ("nn.", "nn.functional.")
 # these divide optimizers and gradients over a process group of the script's own
 SHARDED = ("fairscale.optim.", "fairscale.nn.data_parallel.")
 CARDS = ("torch.cuda.device_count", "torch.accelerator.device_count")
-RANKS, WORLDS = {D + "get_rank"}, {D + "get_world_size"}
 SPAWN = {"torch.multiprocessing.spawn"}
 PROCESSES = re.compile(r"distributed|DataParallel|\.spawn\b|apex")
 RANK_NAME = re.compile(r"(local_|global_|proc_|process_)?rank$|^gpu$|^local_?rank$", re.IGNORECASE)
@@ -111,14 +110,22 @@ class Distribution(WrappedModels):
 
     def alone(self, call: ast.Call) -> str | None:
         """The source of what a gathering call does among one process."""
-        place = ALONE.get(self.full[call] or "")
-        if place is not None:
-            result, value = argument_at(call, place[0], place[1]), argument_at(call, place[2], place[3])
-            if result is None or value is None or not isinstance(result, ast.Name | ast.Attribute):
-                return None
-            return place[4].format(self.facts.text.get(result), self.facts.text.get(value))
+        given = self.gathered(call)
+        if given is not None:
+            return ALONE[self.full[call] or ""][4].format(*map(self.facts.text.get, given))
+        if self.full[call] in ALONE:
+            return None
         new = ALONE_VALUES.get(self.full[call] or "")
         return new.format(self.facts.text.get(call.args[0])) if new is not None and call.args else None
+
+    def gathered(self, call: ast.Call) -> tuple[ast.expr, ast.expr] | None:
+        """The place of a gathering call's result, and what goes there."""
+        place = ALONE.get(self.full[call] or "")
+        if place is None:
+            return None
+        result, value = argument_at(call, place[0], place[1]), argument_at(call, place[2], place[3])
+        alone = isinstance(result, ast.Name | ast.Attribute)
+        return (result, value) if alone and result is not None and value is not None else None
 
     # -- statements ------------------------------------------------------------------------------------------
 

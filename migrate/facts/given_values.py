@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .arguments import argument, argument_at, default_of
 from .options import Option
 from .options import options as options_of
-from .process_names import FLAG_NAME, RANK_NAME, WORLD_NAME, D
+from .process_names import FLAG_NAME, OF_A_NODE, RANK_NAME, WORLD_NAME, D
 from .world import DEAD, Known, World
 
 if TYPE_CHECKING:
@@ -216,15 +216,20 @@ class GivenValues:
     def _of_option(self, option: Option, world: World) -> Known | None:
         """What a launcher gives the option of a rank, or its default."""
         if world.launched:
-            return Known(world.rank, True)
+            return rank_by_name(option.name, world)
         default = self.worlds.value(option.given, world) if option.given is not None else Known(0, False)
         return None if default is None else Known(default.value, True)
+
+
+def rank_by_name(name: str, world: World) -> Known:
+    """Which rank a name speaks of: that of all processes, or of those of one machine."""
+    return Known(world.on_node if OF_A_NODE.search(name) else world.rank, True)
 
 
 def by_name(name: str, world: World) -> Known | None:
     """What the name says, where no value shows."""
     if RANK_NAME.match(name):
-        return Known(world.rank, True)
+        return rank_by_name(name, world)
     if WORLD_NAME.match(name):
         return Known(world.size, True)
     return None

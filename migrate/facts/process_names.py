@@ -4,6 +4,7 @@ import re
 
 D = "torch.distributed."
 RANKS = {D + "get_rank", D + "get_node_local_rank"}
+OF_A_NODE = re.compile("local", re.IGNORECASE)  # in the names of what tells the processes of one machine apart
 WORLDS = {D + "get_world_size"}
 LAUNCHED = {D + "is_initialized", D + "is_torchelastic_launched"}
 # by whom a process is launched: torch's launchers, MPI, Slurm

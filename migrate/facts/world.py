@@ -13,10 +13,12 @@ class World:
     rank: int
     size: int
     launched: bool
+    on_node: int  # its rank among the processes of its machine
 
 
-PLAIN = World(0, 1, False)
-PEERS = (World(0, 4, True), World(1, 4, True), World(2, 4, True))
+PLAIN = World(0, 1, False, 0)
+PEERS = (World(0, 4, True, 0), World(1, 4, True, 1), World(2, 4, True, 2))
+NEXT_NODE = World(4, 8, True, 0)  # the first process of another machine
 
 
 @dataclass(frozen=True)

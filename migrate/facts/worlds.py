@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from .devices import OPTIONS
 from .environment import ASKING, is_environment
-from .given_values import GivenValues, by_name
+from .given_values import GivenValues, by_name, rank_by_name
 from .nodes import walk
 from .process_names import LAUNCHED, RANK_VARIABLES, RANKS, WORLD_NAME, WORLD_VARIABLES, D
 from .process_names import WORLDS as WORLD_CALLS
 from .reached import Reached
-from .world import DEAD, PEERS, PLAIN, Known, World
+from .world import DEAD, NEXT_NODE, PEERS, PLAIN, Known, World
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -68,6 +68,12 @@ class Worlds:
             values.append(bool(known.value))
         plain, zero, *others = values
         return zero if plain == zero and all(o is not zero for o in others) else None
+
+    def once_a_node(self, test: ast.expr) -> bool:
+        """Whether `local_rank == 0`, or its opposite, means one process of every machine, and not rank 0 alone."""
+        zero = self.by_rank(test)
+        known = self.value(test, NEXT_NODE) if zero is not None else None
+        return known is not None and bool(known.value) is zero
 
     # -- values -----------------------------------------------------------------------------------------------
 
@@ -159,7 +165,7 @@ class Worlds:
     def _call(self, call: ast.Call, world: World) -> Known | None:
         full = self.facts.names.resolve(call.func)
         if full in RANKS:
-            return Known(world.rank, True)
+            return rank_by_name(full, world)
         if full in WORLD_CALLS:
             return Known(world.size, True)
         if full in LAUNCHED:
@@ -185,6 +191,8 @@ class Worlds:
         known = self.facts.elsewhere.get(f"{last}()")
         home = isinstance(call.func, ast.Name) and self._function(call.func) is not None
         if known is None or call.args or call.keywords or home or (full or "").startswith("torch."):
+            return None
+        if world not in known:
             return None
         return Known(known[world], True)
 
@@ -216,7 +224,7 @@ class Worlds:
             return None
         if not world.launched and default is not None:
             return Known(default.value, True)  # what the script takes where no launcher has set it
-        return Known(str(world.rank if name in RANK_VARIABLES else world.size), True)
+        return Known(str(rank_by_name(name, world).value if name in RANK_VARIABLES else world.size), True)
 
     # -- names ------------------------------------------------------------------------------------------------
 
@@ -271,7 +279,7 @@ class Worlds:
         if option is not None and not (option.default in (None, 0, 1, -1) or WORLD_NAME.match(node.attr)):
             return None
         elsewhere = self.facts.elsewhere.get(node.attr)
-        if node.attr not in self.given.stored and elsewhere is not None:
+        if node.attr not in self.given.stored and elsewhere is not None and world in elsewhere:
             return Known(elsewhere[world], True)
         return by_name(node.attr, world)
 

@@ -30,7 +30,7 @@ SELECT = "PTM420,PTM102,PTM690"
             FIRST + "with rank_zero_first(not test):\n    x = load()\n",
         ),
         (
-            "local_rank = dist.get_rank()\nif local_rank:\n    dist.barrier()\nx = load()\nif local_rank == 0:\n"
+            "local_rank = dist.get_node_local_rank()\nif local_rank:\n    dist.barrier()\nx = load()\nif local_rank == 0:\n"
             "    dist.barrier()\n",
             FIRST + "with rank_zero_first(per_node=True):\n    x = load()\n",
         ),
@@ -69,6 +69,35 @@ SELECT = "PTM420,PTM102,PTM690"
 )
 def test_rank_0_goes_first(before, after):
     check(HEAD + before, after, select=SELECT)
+
+
+NODE = NEW.format("is_local_zero, rank_zero_first") + "with rank_zero_first(per_node=True):\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("me = dist.get_node_local_rank()\nif me == 0:\n    load()\n", "    if is_local_zero():\n        load()\n"),
+        ("if args.local_rank == 0 and new:\n    load()\n", "    if is_local_zero() and new:\n        load()\n"),
+        ("if local_rank in (-1, 0):\n    load()\n", "    if is_local_zero():\n        load()\n"),
+    ],
+)
+def test_each_machine_prepares_its_own(before, after):
+    """Rank 0 alone prepared it, and on the next machine it was not there."""
+    check(HEAD + before + "dist.barrier()\nf()\n", NODE + after + "f()\n", select=SELECT)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "if dist.get_node_local_rank() == 0:\n    note()\nf()\n",  # nobody waits for it
+        "local_rank = rank\nif local_rank == 0:\n    load()\ndist.barrier()\nf()\n",  # by its name alone
+        "if rank == 0:\n    load()\ndist.barrier()\nf()\n",
+    ],
+)
+def test_rank_0_alone_prepares_it(before):
+    text = migrate_text(HEAD + before, Options(select=tuple(SELECT.split(","))), is_script=False).text
+    assert "if is_global_zero():" in text and "per_node" not in text
 
 
 def test_comments_between_go_along():

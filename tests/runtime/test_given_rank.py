@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from ptmigrate.runtime import is_global_zero, is_local_zero
 from ptmigrate.runtime.given_rank import without
 
 PLAIN = """
@@ -46,3 +47,12 @@ def test_a_script_of_another_kind_keeps_its_arguments(tmp_path):
         [sys.executable, str(script), "--local_rank", "1"], capture_output=True, text=True, timeout=60
     )
     assert done.stdout == "['--local_rank', '1']\n", done.stderr
+
+
+def test_the_first_of_each_machine(monkeypatch):
+    place = {"RANK": "4", "LOCAL_RANK": "0", "WORLD_SIZE": "8", "MASTER_ADDR": "a", "MASTER_PORT": "1"}
+    for name, value in place.items():
+        monkeypatch.setenv(name, value)
+    assert is_local_zero() and not is_global_zero()
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert not is_local_zero()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ...codemods.once import ASKS
+from ...codemods.once import ASKS, ON_NODE
 from ...facts.nodes import walk
 from ...facts.script import Facts
 from ..nodes import is_call_of
@@ -70,7 +70,7 @@ def _is_steady(facts: Facts, test: ast.expr) -> bool:
             if not all(_only_reads(facts, a) for a in facts.attributes[n.attr]):
                 return False
         elif isinstance(n, ast.Name):
-            if n.id != ASKS and not (_bound_once(facts, n) and _has_one_value(facts, n)):
+            if n.id not in (ASKS, ON_NODE) and not (_bound_once(facts, n) and _has_one_value(facts, n)):
                 return False
         elif not isinstance(n, (*ASKED, *ASKED_TOO)):
             return False
@@ -93,7 +93,8 @@ def _has_one_value(facts: Facts, n: ast.Name) -> bool:
 
 
 def _asks(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == ASKS and not node.args
+    asks = isinstance(node, ast.Call) and not node.args and isinstance(node.func, ast.Name)
+    return asks and node.func.id in (ASKS, ON_NODE)
 
 
 def _bound_once(facts: Facts, name: ast.Name) -> bool:

@@ -34,7 +34,7 @@ from ._addresses import demanded, only_for_addresses
 from .base import Change, Codemod, assigns_itself
 from .empty_functions import WHY, empty_blocks, empty_functions
 from .in_strings import InStrings
-from .rewrites import body_only, source, statement, statement_line, take_argument, take_branch, take_value
+from .rewrites import body_only, put_together, source, statement_line, take_argument, take_branch, take_value
 
 REDUCES = {f"torch.distributed.{n}" for n in ("all_reduce", "reduce", "broadcast", "barrier")}
 OF_A_WRAPPER = "only a wrapped model has it, and nothing wraps the model"
@@ -244,8 +244,12 @@ class PlainProcess(Codemod):
             if new is not None and not facts.in_formatted_string(call):
                 says = f"`{facts.short(call)}` became `{new}`: {WHY}"
                 holder = facts.scopes.parents.get(call)
-                if isinstance(holder, ast.Expr):
-                    yield Change(holder, self.edit(facts, call, says), statement(new), (holder,))
+                given = found.gathered(call) if isinstance(holder, ast.Expr) else None
+                if holder is not None and given is not None:
+                    every = [*call.args, *(k.value for k in call.keywords)]
+                    others = [a for a in every if a not in given]
+                    rewrite = put_together(ALONE[full or ""][-1], [every.index(g) for g in given])
+                    yield Change(holder, self.edit(facts, call, says), rewrite, (call.func, *others))
                 else:
                     yield Change(call, self.edit(facts, call, says), source(new))
 

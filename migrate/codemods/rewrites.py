@@ -219,6 +219,19 @@ def statement(new: str) -> Any:
     return rewrite
 
 
+def put_together(template: str, places: list[int]) -> Any:
+    """Another small statement in the place of a call, made of arguments of it as they are by then."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        given = [cst.Module([]).code_for_node(updated.value.args[i].value) for i in places]
+        given = [f"({g})" if "\n" in g and not g.endswith((")", "]", "}")) else g for g in given]
+        return statement(template.format(*given))(original, updated)
+
+    return rewrite
+
+
 def under(asks: str, unit: str) -> Any:
     """A small statement under a condition, on a line of its own."""
 

@@ -30,8 +30,8 @@ SELECT = "PTM420,PTM102,PTM690"
             FIRST + "with rank_zero_first(not test):\n    x = load()\n",
         ),
         (
-            "local_rank = dist.get_node_local_rank()\nif local_rank:\n    dist.barrier()\nx = load()\nif local_rank == 0:\n"
-            "    dist.barrier()\n",
+            "local_rank = dist.get_node_local_rank()\nif local_rank:\n    dist.barrier()\nx = load()\n"
+            "if local_rank == 0:\n    dist.barrier()\n",
             FIRST + "with rank_zero_first(per_node=True):\n    x = load()\n",
         ),
         (

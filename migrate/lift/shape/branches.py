@@ -93,8 +93,9 @@ def _has_one_value(facts: Facts, n: ast.Name) -> bool:
 
 
 def _asks(node: ast.expr) -> bool:
-    asks = isinstance(node, ast.Call) and not node.args and isinstance(node.func, ast.Name)
-    return asks and node.func.id in (ASKS, ON_NODE)
+    if not isinstance(node, ast.Call) or node.args:
+        return False
+    return isinstance(node.func, ast.Name) and node.func.id in (ASKS, ON_NODE)
 
 
 def _bound_once(facts: Facts, name: ast.Name) -> bool:

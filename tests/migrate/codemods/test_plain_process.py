@@ -214,6 +214,8 @@ def test_what_cannot_be_plain_is_left_and_told(call):
     [
         ("dist.all_gather(parts, x)", "parts[0].copy_(x)"),
         ("dist.all_gather_object(parts, {'a': 1})", "parts[0] = {'a': 1}"),
+        ("dist.all_gather_object(obj=1\n    + 2, object_list=parts)", "parts[0] = (1\n    + 2)"),
+        ("dist.all_gather(tensor=x.cuda(), tensor_list=parts); go()", "parts[0].copy_(x.cuda()); go()"),
         ("dist.all_gather_into_tensor(out, x)", "out.copy_(x)"),
         ("dist.gather(x, gather_list=parts, dst=0)", "parts[0].copy_(x)"),
         ("dist.gather_object(x, parts)", "parts[0] = x"),
@@ -224,6 +226,15 @@ def test_what_cannot_be_plain_is_left_and_told(call):
 )  # fmt: skip
 def test_what_is_gathered_from_one_process(before, after):
     check(HEAD + INIT + before + "\n", HEAD + after + "\n", select="PTM420")
+
+
+def test_what_is_sent_is_still_read():
+    """A rank that nothing but the gathered object read lost its parameter, and the result its name."""
+    before = "def f(x, rank):\n    x = x.cuda(rank)\n    xs = [None]\n    dist.all_gather_object(xs, {'rank': rank})\n    return xs\nf(x, dist.get_rank())\n"
+    text = migrated(HEAD + INIT + before).text
+    assert "def f(x, rank):\n    xs = [None]\n    xs[0] = {'rank': rank}\n    return xs\nf(x, 0)\n" in text
+    before = "def f(x, device, n):\n    xs = [None] * n\n    dist.all_gather(xs, x.to(device))\n    return xs\nf(x, 'cuda', 1)\n"
+    assert "xs[0].copy_(x)" in migrated(HEAD + INIT + before).text
 
 
 def test_a_script_whose_processes_talk_otherwise_keeps_its_bytes():

@@ -12,6 +12,10 @@ CODES = {
     "PTM109": ("load-on-cpu", "a state is loaded on the CPU, and goes from there to its module"),
     "PTM112": ("ask-for-cuda", "what raises without CUDA is called where there is CUDA: torch.cuda.synchronize()"),
     "PTM113": ("cuda-demands", "a script that ends where there is no CUDA demands it no more"),
+    "PTM114": (
+        "back-on-cpu",
+        "what the runtime places is brought to the CPU where it meets the CPU: `y.cpu().numpy()`",
+    ),
     "PTM201": ("name-lambdas", "a lambda that meets pickling becomes a named function"),
     "PTM202": ("name-local-functions", "a function made inside of another that meets pickling moves to the module"),
     "PTM301": ("item-in-hot-loop", "a total stays a tensor while it is summed; other `.item()` at every step are told"),

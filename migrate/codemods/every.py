@@ -9,6 +9,7 @@ from ..facts.script import Facts
 from ..report import Note
 from .amp_in_modules import AmpInModules
 from .ask_for_cuda import AskForCuda
+from .back_on_cpu import BackOnCpu
 from .base import Change, Codemod
 from .checkpoint_activations import CheckpointActivations
 from .cuda_demands import CudaDemands
@@ -35,7 +36,7 @@ from .tensor_types import TensorTypes
 
 # in a loop that is kept the script places things itself
 FIRST_LIFTED: tuple[type[Codemod], ...] = (RegisterBuffers,)  # a step that gives a buffer values of its batch is cut
-ONLY_LIFTED: tuple[type[Codemod], ...] = (PlaceLikeInputs, ZeroedByTrainer, RemoveDeviceCalls)
+ONLY_LIFTED: tuple[type[Codemod], ...] = (PlaceLikeInputs, ZeroedByTrainer, RemoveDeviceCalls, BackOnCpu)
 ALWAYS: tuple[type[Codemod], ...] = (
     AmpInModules,
     NameLambdas,

@@ -248,7 +248,7 @@ class Placed:
             return True  # what a value is computed from itself says nothing
         self._asked.add(key)
         try:
-            return self.used_as_module(node.id, scope) or all(self._given(s) for s in self._reaching(node, scope))
+            return self.used_as_module(node.id, scope) or all(self._given(s) for s in self.reaching(node, scope))
         finally:
             self._asked.discard(key)
 
@@ -271,7 +271,7 @@ class Placed:
             self._given_made[f, name] = own or (not bound and place in self.facts.given_made_elsewhere)
         return self._given_made[f, name]
 
-    def _reaching(self, node: ast.Name, scope: Scope) -> list[ast.AST]:
+    def reaching(self, node: ast.Name, scope: Scope) -> list[ast.AST]:
         """The bindings of a name that a read may see: not those below it in a loop that binds the name itself."""
         stores, inner = scope.stores.get(node.id, []), set()
         for up in self.facts.scopes.ancestors(node):

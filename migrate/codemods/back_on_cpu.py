@@ -1,0 +1,198 @@
+"""T1: a batch that the script left on the CPU is where the model is now; where it meets the CPU it is brought there.
+
+`(predicted.cpu() == y).sum()` of a y that nothing moved; `.numpy()` of what the runtime places, which raises on a GPU.
+On the CPU `.cpu()` is the tensor itself.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from ..facts.arguments import argument
+from ..facts.nodes import walk
+from ..facts.plain import VARIABLE
+from ..facts.script import Facts
+from .base import Change, Codemod
+
+KEEPS_PLACE = {
+    "long",
+    "int",
+    "float",
+    "view",
+    "squeeze",
+    "unsqueeze",
+    "reshape",
+    "flatten",
+    "detach",
+    "clone",
+    "data",
+    "t",
+}
+KEEPS_PLACE |= {"T", "contiguous", "view_as", "bool", "byte", "double"}
+DEPTH = 6  # of names that are made of names
+
+
+class BackOnCpu(Codemod):
+    code = "PTM114"
+    name = "back-on-cpu"
+
+    def plan(self, facts: Facts) -> Iterator[Change]:
+        if not facts.loops.hot_loops or "tensorflow" in facts.text.text:
+            return
+        taken: set[ast.AST] = set()
+        for a in facts.attributes.get("numpy", ()):
+            call = facts.scopes.parents.get(a)
+            if not isinstance(call, ast.Call) or call.func is not a or call.args or call.keywords:
+                continue
+            read = a.value
+            if facts.loops.hot(call) and facts.placed.by_runtime(read) and not _brought(facts, read):
+                yield from self._changed(facts, read, taken, "an array is of the CPU")
+        for node in _meetings(facts):
+            for read in _left_there(facts, node):
+                yield from self._changed(facts, read, taken, f"what it meets in `{facts.short(node)}` is there")
+
+    def _changed(self, facts: Facts, read: ast.expr, taken: set[ast.AST], why: str) -> Iterator[Change]:
+        if read in taken or facts.in_formatted_string(read):
+            return
+        taken.add(read)
+        says = f"`{facts.short(read)}` is brought to the CPU, where the script left it: {why}"
+        yield Change(read, self.edit(facts, read, says), _on_cpu)
+
+
+def _on_cpu(original: Any, updated: Any) -> Any:
+    import libcst as cst
+
+    return cst.Call(cst.Attribute(updated, cst.Name("cpu")))
+
+
+def _meetings(facts: Facts) -> Iterator[ast.expr]:
+    """The comparisons, operations and calls that hold something that was brought to the CPU, innermost first."""
+    found: set[ast.AST] = set()
+    for name in ("cpu", "numpy", "to"):
+        for a in facts.attributes.get(name, ()):
+            call = facts.scopes.parents.get(a)
+            if not (isinstance(call, ast.Call) and call.func is a and _goes_there(facts, call)):
+                continue
+            for node in _with_names(facts, call):
+                for up in facts.scopes.ancestors(node):
+                    if isinstance(up, ast.stmt | ast.Lambda):
+                        break
+                    if isinstance(up, ast.Compare | ast.BinOp | ast.Call) and up not in found and up is not call:
+                        found.add(up)
+                        if facts.loops.hot(up):
+                            yield up
+
+
+def _with_names(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
+    """A call and the reads of the names that get what is made of it."""
+    yield call
+    s = facts.scopes.statement_of(call)
+    if not isinstance(s, ast.Assign):
+        return
+    for n in (n for t in s.targets for n in walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)):
+        scope = facts.scopes.scope_of(n).lookup(n.id)
+        if scope is not None:
+            yield from facts.scopes.reads(n.id, scope)
+
+
+def _left_there(facts: Facts, node: ast.expr) -> list[ast.expr]:
+    """The parts of batches that nothing moves, among what meets there, beside something that was brought to the CPU."""
+    if isinstance(node, ast.Compare):
+        parts = [node.left, *node.comparators]
+    elif isinstance(node, ast.BinOp):
+        parts = [node.left, node.right]
+    else:
+        assert isinstance(node, ast.Call)
+        of = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        parts = [*of, *node.args, *(k.value for k in node.keywords)]
+    if not any(_brought(facts, p) for p in parts):
+        return []
+    return [p for p in parts if _is_left(facts, p)]
+
+
+def _goes_there(facts: Facts, node: ast.expr) -> bool:
+    """`x.cpu()`, `x.to("cpu")`, `x.numpy()`"""
+    f = node.func if isinstance(node, ast.Call) else None
+    if not (isinstance(node, ast.Call) and isinstance(f, ast.Attribute)):
+        return False
+    if f.attr == "to":
+        return bool(node.args) and facts.devices.is_host(node.args[0])
+    return f.attr in ("cpu", "numpy")
+
+
+def _brought(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
+    """Whether a value was brought to the CPU, or is made of one that was."""
+    if depth > DEPTH:
+        return False
+    if isinstance(node, ast.Call):
+        if _goes_there(facts, node) or facts.devices.moved(node) is not None:
+            return _goes_there(facts, node)
+        if facts.names.resolve(node.func) is None and isinstance(node.func, ast.Attribute):
+            return _brought(facts, node.func.value, depth + 1)
+        return any(_brought(facts, a, depth + 1) for a in node.args)
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        return _brought(facts, node.value, depth + 1)
+    if isinstance(node, ast.UnaryOp):
+        return _brought(facts, node.operand, depth + 1)
+    if isinstance(node, ast.BinOp):
+        return any(_brought(facts, p, depth + 1) for p in (node.left, node.right))
+    values = [*_values(facts, node), *_given(facts, node)] if isinstance(node, ast.Name) else []
+    return bool(values) and all(v is not None and _brought(facts, v, depth + 1) for v in values)
+
+
+def _is_left(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
+    """Whether a value is a part of a batch as its loader gave it, which nothing moved."""
+    if depth > DEPTH:
+        return False
+    if isinstance(node, ast.Call):
+        f = node.func
+        if facts.names.resolve(f) == VARIABLE and node.args:
+            return _is_left(facts, node.args[0], depth + 1)
+        return isinstance(f, ast.Attribute) and f.attr in KEEPS_PLACE and _is_left(facts, f.value, depth + 1)
+    if isinstance(node, ast.Subscript):
+        return _is_left(facts, node.value, depth + 1)
+    if isinstance(node, ast.Attribute):
+        return node.attr in KEEPS_PLACE and _is_left(facts, node.value, depth + 1)
+    if not isinstance(node, ast.Name):
+        return False
+    values = _values(facts, node)
+    drawn = facts.placed.by_runtime(node)
+    return bool(values) and all(drawn if v is None else _is_left(facts, v, depth + 1) for v in values)
+
+
+def _values(facts: Facts, node: ast.Name) -> list[ast.expr | None]:
+    """What a name is given where it is read: None for what a loop over batches draws; empty where that is not plain."""
+    scope = facts.scopes.scope_of(node).lookup(node.id)
+    if scope is None or node.id in scope.params:
+        return []
+    found: list[ast.expr | None] = []
+    for store in facts.placed.reaching(node, scope):
+        child, up = store, facts.scopes.parents.get(store)
+        while isinstance(up, ast.Tuple | ast.List):
+            child, up = up, facts.scopes.parents.get(up)
+        if isinstance(up, ast.For) and up.target is child and up in facts.loops.hot_loops:
+            found.append(None)
+        elif isinstance(up, ast.Assign):
+            found.append(_part(up.value, child, store))
+        else:
+            return []
+    return found
+
+
+def _given(facts: Facts, node: ast.Name) -> list[ast.expr | None]:
+    """What the calls of the function around give a parameter that nothing binds anew."""
+    scope = facts.scopes.scope_of(node).lookup(node.id)
+    f = scope.node if scope is not None else None
+    if scope is None or not isinstance(f, ast.FunctionDef) or node.id not in scope.params or node.id in scope.stores:
+        return []
+    bound = facts.classes.holder(f) is not None
+    return [argument(u, f, node.id, bound) if isinstance(u, ast.Call) else None for u in facts.classes.uses_of(f)]
+
+
+def _part(value: ast.expr, target: ast.AST, store: ast.AST) -> ast.expr:
+    """Of `a, b = x, y` the one that a name gets."""
+    if isinstance(value, ast.Tuple) and isinstance(target, ast.Tuple) and len(value.elts) == len(target.elts):
+        return next((v for v, t in zip(value.elts, target.elts, strict=True) if t is store), value)
+    return value

@@ -1,0 +1,75 @@
+import pytest
+from helpers import check, check_unchanged
+
+HEAD = "import torch\n"
+LOOP = HEAD + "for x, y in test_loader:\n    out = model(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("n += (out.argmax(1).cpu() == y).sum()", "n += (out.argmax(1).cpu() == y.cpu()).sum()"),
+        ("n += (y == out.argmax(1).to('cpu')).sum()", "n += (y.cpu() == out.argmax(1).to('cpu')).sum()"),
+        ("n += out.argmax(1).cpu().eq(y.view(-1)).sum()", "n += out.argmax(1).cpu().eq(y.view(-1).cpu()).sum()"),
+        ("n += accuracy(out.cpu(), y)[0]", "n += accuracy(out.cpu(), y.cpu())[0]"),
+        ("n += loss_fn(out.cpu(), target=y)", "n += loss_fn(out.cpu(), target=y.cpu())"),
+        (
+            "_, p = torch.max(out.cpu().data, 1)\n    n += (p == y).sum()",
+            "_, p = torch.max(out.cpu().data, 1)\n    n += (p == y.cpu()).sum()",
+        ),
+        ("n += (out.cpu().numpy() - y) ** 2", "n += (out.cpu().numpy() - y.cpu()) ** 2"),
+        ("n += (out.argmax(1).numpy() == y.numpy()).sum()",
+         "n += (out.argmax(1).cpu().numpy() == y.cpu().numpy()).sum()"),
+        ("n += ((out > 0)).numpy().sum()", "n += ((out > 0)).cpu().numpy().sum()"),
+    ],
+)  # fmt: skip
+def test_what_was_on_the_cpu_is_brought_there(before, after):
+    check(LOOP + f"    {before}\n", LOOP + f"    {after}\n", select="PTM114")
+
+
+def test_of_a_batch_that_is_taken_apart_below():
+    loop = "for batch in test_loader:\n    x, y = batch[0].cuda(), batch[1]\n    n += (model(x).cpu() == {}).sum()\n"
+    check(HEAD + loop.format("y"), HEAD + loop.format("y.cpu()"), select="PTM114")
+
+
+def test_in_a_function_that_steps_call():
+    code = (
+        HEAD + "def hits(out):\n    return out.argmax(1){}.numpy()\nfor x, y in test_loader:\n    n += hits(model(x))\n"
+    )
+    check(code.format(""), code.format(".cpu()"), select="PTM114")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "n += (out.argmax(1) == y).sum()",  # both where the model is
+        "y = y.cuda()\n    n += (out == y).sum()",
+        "n += (out.cpu() == y.cpu()).sum()",
+        "n += (out.argmax(1).cpu().numpy() == y.cpu().numpy()).sum()",
+        "p = out.detach().cpu()\n    n += p.numpy().sum()",
+        "t = y.cuda()\n    n += (out == t).sum() + out.cpu().sum()",
+        "n += (out.cpu() == out.cpu()).sum() / y.size(0)",
+        "n += out.cpu().sum() / len(y)",
+        "n += out.cpu().mean() * y.size(0)",
+        "n += float(out.cpu().mean()) * y.shape[0]",
+        "y = torch.zeros(3)\n    n += (out.cpu() == y).sum()",  # made there
+        "n += (out.cpu() == mean).sum()",  # nothing shows where that is
+        "n += frame.to_numpy().sum()",
+    ],
+)
+def test_unchanged(step):
+    check_unchanged(LOOP + f"    {step}\n", [], select="PTM114")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def show(image):\n    plot(image.numpy())\n",  # no step calls it
+        "class Data:\n    def __getitem__(self, i):\n        return self.x[i].numpy()\n",
+        "a = torch.zeros(3).numpy()\n",
+        "for i in range(10):\n    a = (x.cpu() == i)\n",
+        "def hits(p):\n    return p.numpy()\nfor x, y in test_loader:\n    n += hits(model(x).cpu())\n",
+    ],
+)
+def test_unchanged_where_no_batch_is_met(source):
+    check_unchanged(HEAD + source, [], select="PTM114")

@@ -374,6 +374,26 @@ KEPT = "import torch\nfrom torch import nn\nclass A(nn.Module):\n    def {}(self
             "self.p = nn.Parameter(torch.zeros(3).to(torch.half), requires_grad=False)",
         ),
         ("self.p = nn.Parameter(torch.ones(3, device=device))", "self.p = nn.Parameter(torch.ones(3))"),
+        (
+            "self.p = nn.Parameter(torch.fmod(torch.randn(n).cuda(), 2) * 0.1)",
+            "self.p = nn.Parameter(torch.fmod(torch.randn(n), 2) * 0.1)",
+        ),
+        (
+            "self.p = nn.Parameter(-(torch.rand(n, device=device) - 0.5).abs())",
+            "self.p = nn.Parameter(-(torch.rand(n) - 0.5).abs())",
+        ),
+        (
+            "self.p = nn.Parameter(torch.randn(n).cuda() / math.sqrt(n))\nimport math",
+            "self.p = nn.Parameter(torch.randn(n) / math.sqrt(n))\nimport math",
+        ),
+        (
+            "self.ps = nn.ParameterList(); self.ps.append(nn.Parameter(torch.zeros(n).cuda()))",
+            "self.ps = nn.ParameterList(); self.ps.append(nn.Parameter(torch.zeros(n)))",
+        ),
+        (
+            "self.ps = nn.ParameterList([nn.Parameter(torch.zeros(n).cuda()) for _ in range(n)])",
+            "self.ps = nn.ParameterList([nn.Parameter(torch.zeros(n)) for _ in range(n)])",
+        ),
     ],
 )
 def test_what_is_registered_in_a_constructor_moves_with_its_module(before, after):
@@ -382,7 +402,14 @@ def test_what_is_registered_in_a_constructor_moves_with_its_module(before, after
 
 
 @pytest.mark.parametrize(
-    "line", ["p = nn.Parameter(torch.randn(n).cuda())", "self.other.register_buffer('z', torch.zeros(3).cuda())"]
+    "line",
+    [
+        "p = nn.Parameter(torch.randn(n).cuda())",
+        "self.other.register_buffer('z', torch.zeros(3).cuda())",
+        "self.p = nn.Parameter(torch.randn(n).cuda() * n)",  # what n is does not show
+        "self.p = nn.Parameter(torch.matmul(n, torch.randn(3).cuda()))",
+        "self.ps = []; self.ps.append(nn.Parameter(torch.zeros(n).cuda()))",
+    ],
 )
 def test_what_another_one_keeps_is_told(line):
     result = check_in_constructor(line)

@@ -116,6 +116,10 @@ def add_callbacks(trainer: Trainer, module: Module) -> None:
             raise ConfigurationError(f"configure_callbacks gave a {type(callback).__name__}: a Callback is needed")
     kinds = {type(callback) for callback in own}
     trainer.callbacks = [cb for cb in trainer.callbacks if type(cb) not in kinds] + own
+    for callback in trainer.callbacks:  # Lightning's callbacks say self.log(...), too
+        for name in ("log", "log_dict"):
+            if not hasattr(type(callback), name):
+                setattr(callback, name, getattr(module, name))
 
 
 def prepare_data(trainer: Trainer, owners: tuple[Any, ...]) -> None:

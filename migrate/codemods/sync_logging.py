@@ -123,7 +123,10 @@ class SyncLogging(Codemod):
         return found
 
     def _of_callbacks(self, facts: Facts) -> Iterator[Change]:
-        """`pl_module.log(...)` in `on_validation_epoch_end(self, trainer, pl_module)` of a callback."""
+        """`pl_module.log(...)` in `on_validation_epoch_end(self, trainer, pl_module)` of a callback.
+
+        A Trainer gives each callback the module's own `log`, so that `self.log(...)` is that, too.
+        """
         metrics = {m for c in facts.walk(ast.ClassDef) for m in self._metrics(facts, c)}
         for c in facts.classes.callbacks:
             for name, method in facts.classes.methods(c).items():
@@ -131,6 +134,8 @@ class SyncLogging(Codemod):
                 if name not in EVALUATION or len(given) < 3:
                     continue
                 modules = {given[2], f"{given[1]}.lightning_module"}
+                if not any(m in facts.classes.methods(d) for d in facts.classes.kin(c) for m in LOGS):
+                    modules.add(given[0])
                 for call in (n for n in walk(method) if isinstance(n, ast.Call)):
                     f = call.func
                     if _log_by_text(call) and ast.unparse(call.args[0]) in modules:

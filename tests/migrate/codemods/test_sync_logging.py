@@ -157,7 +157,7 @@ CALLBACK = (
 
 
 @pytest.mark.parametrize("hook", ["on_validation_epoch_end", "on_test_epoch_end", "on_test_batch_end"])
-@pytest.mark.parametrize("call", ["net.log('a', b{})", "net.log_dict({{'a': b}}{})"])
+@pytest.mark.parametrize("call", ["net.log('a', b{})", "net.log_dict({{'a': b}}{})", "self.log('a', b{})"])
 def test_callbacks_log_through_the_module(hook, call):
     before, after = (CALLBACK.format(hook=hook, call=call.format(s)) for s in ("", ", sync_dist=True"))
     check(before, after, ["PTM402 line 5"], [], select=CODE)
@@ -169,11 +169,16 @@ def test_callbacks_log_through_the_module(hook, call):
         ("on_train_epoch_end", "net.log('a', b)"),
         ("on_validation_epoch_end", "net.log('a', b, rank_zero_only=True)"),
         ("on_validation_epoch_end", "trainer.logger.log('a', b)"),
-        ("on_validation_epoch_end", "self.log('a', b)"),
+        ("on_train_epoch_end", "self.log('a', b)"),
     ],
 )
 def test_callbacks_that_stay(hook, call):
     check_unchanged(CALLBACK.format(hook=hook, call=call), [], select=CODE)
+
+
+def test_a_log_of_the_callback_s_own_stays():
+    own = CALLBACK.format(hook="on_validation_epoch_end", call="self.log('a', trainer)")
+    check_unchanged(own + "    def log(self, name, value):\n        print(name, value)\n", [], select=CODE)
 
 
 def several(*bodies: str) -> str:

@@ -84,6 +84,18 @@ def accumulation_twice(side):
 
 
 @case
+def logs_of_its_own(side):
+    class Watch(side.callbacks.Callback):
+        def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx):
+            self.log("size", float(len(batch[0])), on_epoch=True)
+
+        def on_validation_epoch_end(self, trainer, module):
+            self.log_dict({"a": 1.0, "b": 2.0 * trainer.current_epoch})
+
+    return outcome(*fit(side, common(side), {"callbacks": [Watch()]}))
+
+
+@case
 def time_is_up(side):
     timer = side.callbacks.Timer(duration={"seconds": 0.0}, verbose=False)
     _, trainer = fit(side, common(side), {"callbacks": [timer]})

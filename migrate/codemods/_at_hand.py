@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from ..facts.arguments import argument
 from ..facts.nodes import walk
 from ..facts.script import Facts
-from ..facts.tensors import FUNCTIONS, METHODS, VIEWS
+from ..facts.tensor_methods import FUNCTIONS, METHODS, VIEWS
 from ..facts.uses import uses
 
 LOSSES = {

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
-from ..facts.tensors import VIEWS
+from ..facts.tensor_methods import VIEWS
 from ._apart import is_own
 
 OF_ONE = VIEWS | set(

@@ -7,7 +7,7 @@ import ast
 from ..facts.distribution import STATEMENTS, distribution_of
 from ..facts.nodes import walk
 from ..facts.script import Facts
-from ..facts.tensors import METHODS
+from ..facts.tensor_methods import METHODS
 
 NUMBERS = {"item", "tolist", "numpy", "cpu"}
 GIVES = METHODS | {"size", "dim", "numel", "nelement", "float"}  # of a tensor: another one there, or its size

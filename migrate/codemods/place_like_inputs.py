@@ -23,6 +23,7 @@ from ..facts.unplaced import made_in_training, meets_unplaced
 from ..facts.uses import uses
 from ..report import Note
 from ._at_hand import decides, given_module, is_helper, met, of_parameters, root
+from ._partials import gives_device
 from ._same_anywhere import choices
 from ._tensor_names import TENSOR_USE, is_made_tensor_of, is_tensor, of_comprehension, used
 from .base import Change, Codemod
@@ -72,6 +73,8 @@ class PlaceLikeInputs(Codemod):
                 where = argument_at(call, "device", 0)
                 if where is not None and facts.devices.says_where(where) and not facts.devices.is_host(where):
                     self._tell(facts, call)
+            elif full == "functools.partial" and gives_device(facts, call):
+                self._tell(facts, call)
             elif full is None and isinstance(call.func, ast.Attribute) and call.func.attr.startswith("new_"):
                 yield from self._made_from(facts, call, call.func.value)
         yield from choices(self, facts, self._rewritten)
@@ -209,8 +212,7 @@ class PlaceLikeInputs(Codemod):
 
     def _place(self, facts: Facts, call: ast.Call) -> str | None:
         """The source of what is where the tensor is meant to be: another tensor, self, a parameter; or None."""
-        name = of_comprehension(facts, call)
-        if name is not None:
+        if (name := of_comprehension(facts, call)) is not None:
             return name
         around = [u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)]
         if not around:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..facts.nodes import children, walk
 from ..facts.script import Facts
-from ..facts.tensors import METHODS
+from ..facts.tensor_methods import METHODS
 from ..report import Note
 from ._buffer_pairs import is_parameter, registered, registered_each, tensors_of
 from ._one_memory import changed_beside, shares_memory

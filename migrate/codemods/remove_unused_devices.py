@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..facts.arguments import argument, default_of
-from ..facts.devices import AVAILABILITY, is_index
+from ..facts.device_words import is_index
+from ..facts.devices import AVAILABILITY
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.scopes import Scope

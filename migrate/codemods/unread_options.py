@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..facts.choice import accelerator
-from ..facts.devices import OPTIONS, is_index
+from ..facts.device_words import is_index
+from ..facts.devices import OPTIONS
 from ..facts.nodes import walk
 from ..facts.options import option_name
 from ..facts.script import Facts

@@ -31,6 +31,8 @@ def accelerator(facts: Facts) -> str | None:
             tests.append((branch.test, off == "cpu"))
     tests += _moves(facts)
     for test, means_accelerator in tests:
+        if _asks_tensor(test):
+            continue
         left = _fold(facts, test, 0)
         if isinstance(left, bool):
             continue
@@ -38,6 +40,15 @@ def accelerator(facts: Facts) -> str | None:
             left, means_accelerator = left[4:], not means_accelerator
         return f'"auto" if {left} else "cpu"' if means_accelerator else f'"cpu" if {left} else "auto"'
     return _typed_device(facts)
+
+
+def _asks_tensor(test: ast.expr) -> bool:
+    """`"cuda" if x.is_cuda else "cpu"`, `x.device.type == "cuda"`: where a tensor is, the user said before."""
+    return any(
+        n.attr in ("is_cuda", "is_cpu", "is_mps") or (n.attr == "type" and getattr(n.value, "attr", "") == "device")
+        for n in walk(test)
+        if isinstance(n, ast.Attribute)
+    )
 
 
 def _moves(facts: Facts) -> list[tuple[ast.expr, bool]]:

@@ -11,6 +11,7 @@ import re
 from functools import cached_property
 
 from .arguments import argument, default_of, entry
+from .device_words import first_of, formats_device, is_index, is_none, starts_device
 from .hosts import DEVICE_LITERAL, Hosts
 from .names import Names
 from .nodes import walk
@@ -43,10 +44,6 @@ OPTIONS = re.compile(
 )
 # an object keeps options under these: `self.args.device`; `self.params` are a module's
 KEPT = re.compile(r"_?(args?|opts?|options|flags|cfgs?|conf|config|hparams|settings)\Z", re.IGNORECASE)
-# `.to(rank)`: a number says which device
-INDEX_NAME = re.compile(
-    r"((local|global)?_?rank|gpu(_?(id|idx|index|num))?|device_?(id|idx|index)|dev_?id)\Z", re.IGNORECASE
-)
 
 
 class Devices:
@@ -67,7 +64,8 @@ class Devices:
         if isinstance(node, ast.Constant):
             return isinstance(node.value, str) and DEVICE_LITERAL.match(node.value) is not None
         if isinstance(node, ast.Call):
-            return self.names.resolve(node.func) in DEVICE_MAKERS or _formats_device(node) or self._returns_device(node)
+            made = self.names.resolve(node.func) in DEVICE_MAKERS or formats_device(node)
+            return made or self._returns_device(node) or self._is_device_got(node)
         if isinstance(node, ast.IfExp):
             return self.is_device(node.body) and self.is_device(node.orelse)
         if isinstance(node, ast.BoolOp):
@@ -82,7 +80,7 @@ class Devices:
             first = node.values[0] if node.values else None
             return isinstance(first, ast.Constant) and str(first.value).startswith("cuda:")
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.Add):  # "cuda:%d" % i, "cuda:" + str(i)
-            return _starts_device(node.left)
+            return starts_device(node.left)
         return False
 
     def _is_device_name(self, node: ast.Name) -> bool:
@@ -101,7 +99,7 @@ class Devices:
         values = self._unpacked(name, scope)
         if values is None:
             return False
-        values = [v for v in values if not _is_none(v)]
+        values = [v for v in values if not is_none(v)]
         if name in scope.params:
             given = self.given(scope, name)
             if name in DEVICE_PARAMETERS:
@@ -160,7 +158,7 @@ class Devices:
         self._asked.add(id(node))
         try:
             return all(
-                self.is_device(v) or _is_none(v) or (node.attr in DEVICE_ATTRIBUTES and self._may_be_device(v))
+                self.is_device(v) or is_none(v) or (node.attr in DEVICE_ATTRIBUTES and self._may_be_device(v))
                 for v in values
             )
         finally:
@@ -200,7 +198,20 @@ class Devices:
 
     def _is_device_entry(self, node: ast.Subscript) -> bool:
         """`config["device"]`: an entry of a dictionary that is written down here, or of what holds the options."""
-        key, holder = getattr(node.slice, "value", None), node.value
+        return self._is_entry(node.value, node.slice)
+
+    def _is_device_got(self, call: ast.Call) -> bool:
+        """`config.get("device", "cpu")`, `getattr(args, "device", None)`, beside which nothing else is given."""
+        f, args = call.func, call.args
+        if not args or not all(is_none(a) or self.is_device(a) for a in args[2 if isinstance(f, ast.Name) else 1 :]):
+            return False
+        if isinstance(f, ast.Attribute):
+            return f.attr == "get" and self._is_entry(f.value, args[0])
+        key = getattr(args[1], "value", None) if isinstance(f, ast.Name) and f.id == "getattr" and args[1:] else None
+        return key in DEVICE_ATTRIBUTES and self._holds_options(args[0])
+
+    def _is_entry(self, holder: ast.expr, place: ast.expr) -> bool:
+        key = getattr(place, "value", None)
         if not isinstance(key, str):
             return False
         if not isinstance(holder, ast.Name):
@@ -382,42 +393,7 @@ class Devices:
         if scope is None or not isinstance(node, ast.Name):
             return True
         values = [*(self.assigned(node.id, scope) or ()), *(self.given(scope, node.id) or ())]
-        return all(is_index(v) or (self._may_be_device(v) and self._may_be_device(_first(v))) for v in values)
+        return all(is_index(v) or (self._may_be_device(v) and self._may_be_device(first_of(v))) for v in values)
 
     def _only_device_arguments(self, call: ast.Call) -> bool:
         return len(call.args) <= 2 and all(k.arg in ("device", "non_blocking") for k in call.keywords)
-
-
-def _first(node: ast.expr) -> ast.expr:
-    """`torch.ones(1)` of `torch.ones(1).double()`; what a tensor says of its device is no tensor."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr != "get_device":
-        if not isinstance(node.func.value, ast.Call):
-            break
-        node = node.func.value
-    return node
-
-
-def _starts_device(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("cuda:")
-
-
-def _formats_device(call: ast.Call) -> bool:
-    """`"cuda:{}".format(gpu)`"""
-    return isinstance(call.func, ast.Attribute) and call.func.attr == "format" and _starts_device(call.func.value)
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-def is_index(node: ast.expr) -> bool:
-    """The first argument of `.to()` as a device's number: a literal, a name that says so, or this process's rank."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, int) and not isinstance(node.value, bool)
-    if isinstance(node, ast.Call):  # int(os.environ["LOCAL_RANK"]), dist.get_rank()
-        keys = [n.value for n in walk(node) if isinstance(n, ast.Constant)]
-        return "LOCAL_RANK" in keys or ast.unparse(node.func).endswith(("get_rank", "get_local_rank"))
-    if isinstance(node, ast.Subscript):  # device_ids[0], os.environ["LOCAL_RANK"]
-        return bool(re.search(r"(device|gpu)_?ids?$", ast.unparse(node.value), re.IGNORECASE))
-    last = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return bool(INDEX_NAME.match(last))

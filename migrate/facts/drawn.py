@@ -59,11 +59,14 @@ def drawn_by(facts: Facts, statement: ast.AST) -> list[ast.Call]:
     return [m for c in calls if (it := draw_of(c)) is not None for m in makers(facts, it)]
 
 
-def is_distribution(facts: Facts, node: ast.expr) -> bool:
-    """`Normal(mean, 1)` of torch.distributions, or a name of one."""
+def distributions(facts: Facts, node: ast.expr) -> list[ast.Call]:
+    """The `Normal(mean, 1)` of torch.distributions that an expression is; none where it may be anything else."""
     made = [node]
     if isinstance(node, ast.Name):
         scope = facts.scopes.scope_of(node).lookup(node.id)
         made = (facts.devices.assigned(node.id, scope) if scope is not None else None) or []
-    full = [facts.names.resolve(m.func) or "" if isinstance(m, ast.Call) else "" for m in made]
-    return bool(full) and all(f.startswith("torch.distributions.") for f in full)
+    elif isinstance(node, ast.Attribute) and "distributions" in facts.text.text:  # self.prior
+        made = facts.devices.attribute_values.get(node.attr, [])
+    calls = [m for m in made if isinstance(m, ast.Call)]
+    known = all((facts.names.resolve(m.func) or "").startswith("torch.distributions.") for m in calls)
+    return calls if known and len(calls) == len(made) else []

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from .arrays import LIBRARIES
 from .loops import LOADER_NAME
 from .nodes import walk
+from .sizes import is_size
+from .tensor_methods import METHODS, OTHERS
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -45,7 +47,7 @@ def is_held(facts: Facts, node: ast.expr) -> bool:
     """`dataset[0]`, `test_data.targets`, `self.memory[i]` of a list that an object of the script keeps."""
     if isinstance(node, ast.Subscript):
         return is_data(facts, node.value) or _is_kept_list(facts, node.value)
-    return isinstance(node, ast.Attribute) and is_data(facts, node.value)
+    return isinstance(node, ast.Attribute) and (is_data(facts, node.value) or _is_kept_list(facts, node))
 
 
 def is_read(facts: Facts, call: ast.Call) -> bool:
@@ -64,6 +66,15 @@ def gives_held(facts: Facts, method: ast.Attribute) -> bool:
     if LOADER_NAME.search(named):
         return method.attr not in ("next", "__next__", "__iter__")
     return bool(HOLDER_NAME.search(named) and DRAWS.search(method.attr))
+
+
+def gives_of_sizes(call: ast.Call, method: ast.Attribute) -> bool:
+    """`diffusion.sample_timesteps(x.shape[0])`, made of sizes alone; what is of self may be a module that is called."""
+    of_self = isinstance(method.value, ast.Name) and method.value.id == "self"
+    named = method.attr in METHODS | OTHERS or method.attr.startswith("new_") or method.attr.endswith("_")
+    if of_self or named or not any(map(is_size, call.args)):
+        return False
+    return all(isinstance(a, ast.Constant) or is_size(a) for a in (*call.args, *(k.value for k in call.keywords)))
 
 
 def given_back(facts: Facts, method: ast.Attribute) -> list[ast.expr]:

@@ -9,14 +9,16 @@ import ast
 from typing import TYPE_CHECKING
 
 from .arguments import argument
-from .drawn import is_distribution, makers
-from .held import given_back, gives_held, is_data, is_held, is_read
+from .back_from_cpu import MODULE_METHODS, MOVES, goes_to_cpu, is_back_from_cpu
+from .drawn import distributions, makers
+from .held import given_back, gives_held, gives_of_sizes, is_data, is_held, is_read
 from .kept_copies import is_kept_copy
 from .loops import LOADER_NAME, LOOPS, MODEL_NAME, unwrapped
 from .nodes import walk
 from .plain_lists import in_plain_list
 from .registered import is_registered
 from .scopes import Scope
+from .sizes import is_size
 from .unplaced import made_in_training, meets_unplaced
 
 if TYPE_CHECKING:
@@ -31,14 +33,9 @@ MAKES_TENSORS = {
     ).split()
 }
 LIKE = {"torch." + n for n in "zeros_like ones_like rand_like randn_like full_like empty_like randint_like".split()}
-MODULE_METHODS = {
-    "parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict", "zero_grad", "modules",
-    "forward",
-}  # fmt: skip
 # what is put together of modules alone
 OF_MODULES = {"torch.nn." + n for n in ("Sequential", "DataParallel", "parallel.DataParallel")}
 OF_MODULES |= {"torch.nn.parallel.DistributedDataParallel", "torch.nn.modules.Sequential"}
-MOVES = ("cuda", "to", "xpu", "mps")
 MODULE_NAME = ("criterion", "loss_fn", "loss_func", "criterions")
 
 
@@ -69,16 +66,16 @@ class Placed:
             return True
         if not (self.facts.lifting or self.facts.handle) and is_kept_copy(self.facts, node):
             return False  # a lifted script's Module takes it along; one of another file it does not see
-        if self.facts.tensors.made(node) or self._is_back_from_cpu(node) or self.on_a_stream(node):
+        if self.facts.tensors.made(node) or is_back_from_cpu(self.facts, node) or self.on_a_stream(node):
             return False
-        if self._by_apex and self._is_for_apex(node):
+        if (self._by_apex and self._is_for_apex(node)) or is_size(node):
             return False
         if made_in_training(self.facts, node):
             return False
         if isinstance(node, ast.Call):
             return self._call(node)
         if isinstance(node, ast.Subscript | ast.Attribute | ast.Starred):
-            return not is_held(self.facts, node) and self.by_runtime(node.value)
+            return not is_held(self.facts, node) and self._part(node)
         if isinstance(node, ast.Name):
             return self._name(node)
         if isinstance(node, ast.NamedExpr):
@@ -96,6 +93,11 @@ class Placed:
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
             return self.by_runtime(node.elt)
         return not isinstance(node, ast.Constant | ast.JoinedStr)
+
+    def _part(self, node: ast.Subscript | ast.Attribute | ast.Starred) -> bool:
+        """`batch["x"]`, `out.logits`; `self.prior.loc` is what a distribution was made of."""
+        made = distributions(self.facts, node.value) if isinstance(node, ast.Attribute) else []
+        return all(self.by_runtime(m) for m in made) if made else self.by_runtime(node.value)
 
     def _is_unplaced(self, node: ast.expr) -> bool:
         """What a move gives to a network that is still where it was made."""
@@ -142,18 +144,21 @@ class Placed:
         return any(self.by_runtime(a) for a in call.args)
 
     def _method(self, call: ast.Call, method: ast.Attribute) -> bool:
-        if self._makes_anew(method) or self._goes_to_cpu(call):
+        if self._makes_anew(method) or goes_to_cpu(self.facts, call):
             return False
         given = any(self.by_runtime(a) for a in call.args)
         if gives_held(self.facts, method):
             return given
         if _draws(call):
             return self._is_drawn(call, method.value)
-        if is_distribution(self.facts, method.value):
-            return self.by_runtime(method.value)  # its methods get sizes
-        back = [] if given or method in self._followed else given_back(self.facts, method)
-        if not back:
-            return given or self.by_runtime(method.value)
+        made = distributions(self.facts, method.value)
+        if made:
+            return all(self.by_runtime(m) for m in made)  # its methods get sizes
+        back = [] if method in self._followed else given_back(self.facts, method)
+        if back and all(self.facts.tensors.made(v) for v in back):
+            return False
+        if given or not back:
+            return given or (not gives_of_sizes(call, method) and self.by_runtime(method.value))
         self._followed.add(method)
         try:
             return all(self.by_runtime(v) for v in back)
@@ -168,33 +173,6 @@ class Placed:
         if not self._in_loop(call) or not self.by_runtime(iterator):
             return False
         return not self.facts.lifting or bool(makers(self.facts, iterator))
-
-    def _goes_to_cpu(self, call: ast.Call) -> bool:
-        """`x.cpu()`, `x.to("cpu")`: what is brought there is moved back by nobody but the script."""
-        f = call.func
-        if not isinstance(f, ast.Attribute) or f.attr not in ("cpu", "to"):
-            return False
-        where = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "device"), None)
-        return f.attr == "cpu" if where is None else f.attr == "to" and self.facts.devices.is_host(where)
-
-    def _is_back_from_cpu(self, node: ast.expr) -> bool:
-        """`model.cpu()`, `torch.save(...)`, `model.to(device)`: it moves what a statement above it took away."""
-        parents, up = self.facts.scopes.parents, self.facts.scopes.parents.get(node)
-        if not isinstance(node, ast.Name | ast.Attribute) or not (isinstance(up, ast.Attribute) and up.attr in MOVES):
-            return False
-        s, name = self.facts.scopes.statement_of(node), ast.unparse(node)
-        holder = parents.get(s)
-        block = next((b for f in ("body", "orelse", "finalbody") if s in (b := getattr(holder, f, None) or [])), [s])
-        for above in reversed(block[: block.index(s)]):
-            if not isinstance(above, ast.Expr | ast.Assign):
-                continue
-            for n in walk(above):
-                if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _owner(n.func.value) == name:
-                    if self._goes_to_cpu(n) and (n is above.value or _only_named(n, parents)):
-                        return True
-                    if n.func.attr in MOVES and n is above.value:
-                        return False
-        return False
 
     def _makes_anew(self, func: ast.Attribute) -> bool:
         """Whether a method of a module gives tensors that it makes from numbers: `model.init_hidden(batch_size)`."""
@@ -379,19 +357,6 @@ def _adds_to(value: ast.expr, name: str) -> bool:
     if isinstance(value, ast.BinOp):
         return _adds_to(value.left, name) or _adds_to(value.right, name)
     return isinstance(value, ast.Name) and value.id == name
-
-
-def _owner(node: ast.expr) -> str:
-    """`model` of `model.eval()`"""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("eval", "train"):
-        node = node.func.value
-    return ast.unparse(node)
-
-
-def _only_named(call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:
-    """`model.cpu().state_dict()`, which no tensor has."""
-    up = parents.get(call)
-    return isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS
 
 
 def _is_range(node: ast.expr) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from .arguments import argument_at, entry
 from .nodes import walk
 from .placed import LIKE, MAKES_TENSORS
+from .tensor_methods import FUNCTIONS, METHODS, ONE_WITHOUT_ARGUMENTS, VIEWS
 
 if TYPE_CHECKING:
     from .scopes import Scope
@@ -21,28 +22,6 @@ if TYPE_CHECKING:
 MAKES = MAKES_TENSORS - {"torch.load"}
 MAKES |= {f"torch.{n}_window" for n in ("hann", "hamming", "blackman", "bartlett", "kaiser")}
 MAKES |= {"torch.tril_indices", "torch.triu_indices", "torch.combinations", "torch.cartesian_prod"}
-# methods of a tensor whose result is one tensor, whatever their arguments
-METHODS = set(
-    """
-    abs acos add addmm all any argmax argmin argsort asin atan bfloat16 bitwise_and bitwise_not bmm bool byte ceil clamp
-    clip clone contiguous copy_ cos cosh cpu cuda cumprod cumsum detach diag diagonal diff div dot double eq erf exp
-    expand expand_as expm1 fill_ flatten flip float floor fmod gather ge gt half index_select int inverse isnan le lerp
-    log log10 log1p log2 log_softmax logical_not long lt masked_fill masked_fill_ matmul mean mm movedim mul mul_ ne neg
-    norm normal_ outer permute pow prod reciprocal remainder repeat repeat_interleave reshape roll rot90 round rsqrt
-    scatter scatter_ short sigmoid sign sin sinh softmax sqrt square squeeze std sub sum swapaxes t tan tanh tile to
-    transpose tril triu trunc type type_as unflatten unfold uniform_ unsqueeze var view view_as where zero_
-    clamp_ add_ sub_ div_ exp_ bernoulli_ random_ clamp_min clamp_max floor_divide true_divide maximum minimum cross
-""".split()
-)
-# these give one tensor without arguments, and a pair with a dimension
-ONE_WITHOUT_ARGUMENTS = {"max", "min", "median", "mode"}
-FUNCTIONS = METHODS | set(
-    """
-    cat stack hstack vstack concat block_diag einsum kron normalize pad one_hot interpolate relu gelu softplus cdist ger
-    nan_to_num searchsorted bincount linear conv2d
-""".split()
-)
-VIEWS = {"T", "mT", "H", "data", "real", "imag"}
 
 
 class Tensors:

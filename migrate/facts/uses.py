@@ -9,6 +9,13 @@ from dataclasses import dataclass, field
 from .nodes import once_a_node, walk
 
 OF_CONTAINERS = {"items", "keys", "append", "parameters"}
+# what a tensor has that is not called; other fields are those of an object that holds tensors, as a batch of graphs is
+OF_TENSORS = set(
+    """
+    shape device dtype ndim requires_grad is_cuda data grad grad_fn T mT H mH real imag is_leaf layout itemsize nbytes
+    is_sparse is_quantized is_meta is_mps is_cpu retains_grad names
+""".split()
+)
 
 
 @dataclass
@@ -26,8 +33,10 @@ class Uses:
     gone_through: set[str] = field(default_factory=set)
 
     def as_container(self, name: str) -> bool:
-        """Whether a name is used as a dictionary, a list, a model, or something that may be None."""
+        """Whether a name is used as a dictionary, a list, a model, an object, or something that may be None."""
         if name in self.unpacked or name in self.compared or OF_CONTAINERS & self.attributes.get(name, set()):
+            return True
+        if self.attributes.get(name, set()) - self.methods.get(name, set()) - OF_TENSORS:
             return True
         return any(isinstance(i, ast.Constant) and isinstance(i.value, str) for i in self.indices.get(name, ()))
 

@@ -88,6 +88,7 @@ def test_in_a_loop_over_batches(over, made, placed):
         "for i in range(3):\n    z = torch.zeros(i.size(0)).cuda()",
         "for x, y in loader:\n    z = torch.zeros(y).cuda()",
         "for b in loader:\n    z = torch.zeros(b['x'].size(0)).cuda()",
+        "for b in loader:\n    z = torch.zeros(b.num_graphs, b.size(0)).cuda()",
         "for x in loader:\n    f = lambda n: torch.zeros(n, x.size(0)).cuda()",
     ],
 )
@@ -301,6 +302,23 @@ def test_new_tensors_that_stay(made):
 def test_what_nothing_here_places_is_told(made):
     told = check_unchanged(NET.format(made), select="PTM104").attention
     assert [n.message for n in told if "names a device" in n.message]
+
+
+@pytest.mark.parametrize("made", ["torch.zeros", "torch.tensor, dtype=torch.int", "torch.ones_like", "torch.Tensor.to"])
+def test_a_device_that_a_partial_gives_is_told(made):
+    head = "import torch\nfrom functools import partial\nf = partial("
+    (note,) = check_unchanged(f"{head}{made}, device='cuda')\n", ["PTM104 line 3"]).attention
+    assert "names a device" in note.message
+    for other in (f"{made}, device='cpu'", made, "torch.load, map_location='cpu'"):
+        check_unchanged(f"{head}{other})\n", [])
+
+
+@pytest.mark.parametrize("own", ["b.num_graphs", "len(b.edge_index)"])
+def test_a_batch_with_fields_of_its_own_is_no_tensor(own):
+    source = f"import torch\ndef f(net, loader, device):\n    for b in loader:\n        b = b.to(device)\n        z = torch.zeros({own}, device=device)\n        net(b, z)\n"
+    assert f"        z = torch.zeros({own}, device=device)\n" in migrated(source).text
+    of_tensors = source.replace(own, "b.shape[0]")
+    assert "z = torch.zeros(b.shape[0], device=b.device)\n" in migrated(of_tensors).text
 
 
 def test_options_that_hold_a_device_are_no_tensor():

@@ -462,3 +462,20 @@ def test_what_a_distribution_draws_is_where_its_parameters_are():
     made = DRAWN.format("torch.zeros(3)", "0.0")
     assert migrated(made).text == made
     assert ".to(" not in migrated(DRAWN.format("mean", "mean")).text
+
+
+def test_what_a_distribution_was_made_of_does_not_move_with_a_module():
+    made = """
+    import torch
+    class Net(torch.nn.Module):
+        def __init__(self, mean):
+            super().__init__()
+            self.prior = torch.distributions.Normal({}, 1)
+            self.prior.loc = self.prior.loc.cuda()
+        def forward(self, x):
+            return x + self.prior.sample(x.shape).cuda()
+    """
+    numbers = dedent(made.format("0"))
+    assert migrated(numbers).text == numbers.replace("shape).cuda()", "shape).to(x.device)")
+    assert "PTM104" in [n.code for n in migrated(numbers).attention]
+    assert "cuda" not in migrated(dedent(made.format("mean"))).text

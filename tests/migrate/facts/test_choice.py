@@ -28,6 +28,12 @@ AUTO = None
         ("if torch.cuda.is_available():\n    model.cuda()", AUTO),
         ("device = torch.device(args.device)", "torch.device(args.device).type"),
         ("model.cuda()", AUTO),
+        ("def f(x):\n    return torch.zeros(3, device='cuda' if x.is_cuda else 'cpu')", AUTO),
+        ("def f(x):\n    device = 'cpu' if x.device.type == 'cpu' else 'cuda'", AUTO),
+        (
+            "def f(x):\n    device = 'cuda' if x.is_cuda else 'cpu'\nif args.cuda:\n    model.cuda()",
+            '"auto" if args.cuda else "cpu"',
+        ),
         (
             "class A:\n    def __init__(self):\n        self.gpu = torch.cuda.is_available()\n"
             "        self.device = 'cuda' if self.gpu else 'cpu'",

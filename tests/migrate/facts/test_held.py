@@ -46,6 +46,12 @@ STAYS = {
     "a text": "def f(tok, text, device):\n    return tok(text, return_tensors='pt').to(device)\n",
     "its parts": "def f(tok, text, device):\n    t = tok(text, return_tensors='pt')\n"
     "    return {k: v.to(device) for k, v in t.items()}\n",
+    "all of a list": "class A:\n    def __init__(self):\n        self.seen = []\n    def f(self, device):\n"
+    "        return torch.stack([s[0] for s in self.seen]).to(device)\n",
+    "made of a size by a method": "class Steps:\n    def draw(self, n):\n        return torch.randint(0, 9, (n,))\n"
+    "def f(x, device):\n    return Steps().draw(x).to(device)\n",
+    "made like what it is given": "class Noise:\n    def like(self, x):\n        return torch.rand(x.shape)\n"
+    "def f(x, device):\n    return Noise().like(x).to(device)\n",
     "a picture": "def f(path, convert, device):\n    return convert(Image.open(path).convert('RGB')).to(device)\n",
 }
 
@@ -69,6 +75,19 @@ GOES = {
         "return Memory().net()\n",
     ),
     "a module that a function wraps": ("net = nn.utils.spectral_norm(nn.Linear(2, 2)).cuda()\n", "Linear(2, 2))\n"),
+    "a method that is given a tensor": (
+        "def f(noise, x, device):\n    return noise.add(x, x.size(0)).to(device)\n",
+        "ze(0))\n",
+    ),
+    "a module that is called": (
+        "def f(self, x, device):\n    return self.positions(x.size(1)).to(device)\n",
+        "return self.positions(x.size(1))\n",
+    ),
+    "a view": ("def f(x, y, device):\n    return y.view(x.size(0), -1).to(device)\n", "return y.view(x.size(0), -1)\n"),
+    "several of a tensor": (
+        "def f(x, y, device):\n    return y.chunk(len(x), 1)[0].to(device)\n",
+        "return y.chunk(len(x), 1)[0]\n",
+    ),
     "a list of a batch": ("def f(xs, device):\n    return torch.stack([x for x in xs]).to(device)\n", "in xs])\n"),
 }
 
@@ -78,6 +97,13 @@ def test_batches_and_modules_are_placed(source, left):
     result = migrate_text(HEAD + source)
     assert left in result.text and "to(device)\n    return" not in result.text
     assert "cuda" not in result.text and migrate_text(result.text).text == result.text
+
+
+@pytest.mark.parametrize("made", ["schedule.draw(x.shape[0])", "draw(x.size(0))", "schedule.draw(len(x), 3)"])
+def test_what_is_made_of_sizes_goes_where_the_tensor_is(made):
+    script = "def f(net, schedule, x, device):\n{}    t = {}.to({})\n    return net(x, t)\n"
+    before = script.format("    x = x.to(device)\n", made, "device")
+    assert migrate_text(HEAD + before).text == HEAD + script.format("", made, "x.device")
 
 
 def test_the_one_graph_of_a_data_set_stays_where_the_script_puts_it():

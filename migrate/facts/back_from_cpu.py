@@ -1,0 +1,59 @@
+"""What a script takes to the CPU and back: `model.cpu()`, `torch.save(...)`, `model.to(device)`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from .nodes import walk
+
+if TYPE_CHECKING:
+    from .script import Facts
+
+MOVES = ("cuda", "to", "xpu", "mps")
+MODULE_METHODS = {
+    "parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict", "zero_grad", "modules",
+    "forward",
+}  # fmt: skip
+
+
+def goes_to_cpu(facts: Facts, call: ast.Call) -> bool:
+    """`x.cpu()`, `x.to("cpu")`: what is brought there is moved back by nobody but the script."""
+    f = call.func
+    if not isinstance(f, ast.Attribute) or f.attr not in ("cpu", "to"):
+        return False
+    where = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "device"), None)
+    return f.attr == "cpu" if where is None else f.attr == "to" and facts.devices.is_host(where)
+
+
+def is_back_from_cpu(facts: Facts, node: ast.expr) -> bool:
+    """`model.cpu()`, `torch.save(...)`, `model.to(device)`: it moves what a statement above it took away."""
+    parents, up = facts.scopes.parents, facts.scopes.parents.get(node)
+    if not isinstance(node, ast.Name | ast.Attribute) or not (isinstance(up, ast.Attribute) and up.attr in MOVES):
+        return False
+    s, name = facts.scopes.statement_of(node), ast.unparse(node)
+    holder = parents.get(s)
+    block = next((b for f in ("body", "orelse", "finalbody") if s in (b := getattr(holder, f, None) or [])), [s])
+    for above in reversed(block[: block.index(s)]):
+        if not isinstance(above, ast.Expr | ast.Assign):
+            continue
+        for n in walk(above):
+            if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _owner(n.func.value) == name:
+                if goes_to_cpu(facts, n) and (n is above.value or _only_named(n, parents)):
+                    return True
+                if n.func.attr in MOVES and n is above.value:
+                    return False
+    return False
+
+
+def _owner(node: ast.expr) -> str:
+    """`model` of `model.eval()`"""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("eval", "train"):
+        node = node.func.value
+    return ast.unparse(node)
+
+
+def _only_named(call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:
+    """`model.cpu().state_dict()`, which no tensor has."""
+    up = parents.get(call)
+    return isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS

@@ -15,7 +15,7 @@ from dataclasses import replace
 from ..facts.arguments import argument_at
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
-from ..facts.samplers import is_of_one, own_samplers
+from ..facts.samplers import dividing
 from ..facts.script import Facts
 from ..report import Note
 from .ask_for_cuda import stands_alone
@@ -107,12 +107,11 @@ class RemoveSamplers(Codemod):
         self.left.append(Note(line, column + 1, self.code, says))
 
     def _tell_of_own(self, facts: Facts) -> None:
-        """A sampler class of the script's own that takes every n-th sample: what that means, only its author knows."""
-        for c in own_samplers(facts.walk(ast.ClassDef)):
-            for call in facts.walk(ast.Call):
-                if isinstance(call.func, ast.Name) and call.func.id == c.name and not is_of_one(call):
-                    says = f"`{c.name}` divides the samples by rank itself, and {WHY}: they would be divided twice"
-                    self._tell(facts, call, says)
+        """A sampler class of the script's own, or of a package, that takes every n-th sample: its author knows why."""
+        calls = facts.walk(ast.Call) if "ampler" in facts.text.text else []
+        for call, name in dividing(facts.walk(ast.ClassDef), calls, facts.names.resolve):
+            says = f"`{name}` divides the samples by rank itself, and {WHY}: they would be divided twice"
+            self._tell(facts, call, says)
 
     def _without_one(self, facts: Facts, handled: set[ast.Call]) -> Iterator[Change]:
         """`sampler = None`, where the branch that made one was that of several processes."""

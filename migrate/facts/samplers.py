@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 
 from .nodes import walk
 
 WORLDS = {"num_replicas", "world_size", "get_world_size", "num_processes"}
 RANKS = {"rank", "get_rank", "local_rank", "process_index"}
+# of packages, and of other files of a project: `DistributedSamplerWrapper`, `OrderedDistributedSampler`
+OF_PACKAGES = re.compile(r"dist(ributed)?\w*sampler|^RASampler$|^RepeatAugSampler$", re.IGNORECASE)
+
+
+def dividing(
+    classes: list[ast.ClassDef], calls: list[ast.Call], resolve: Callable[[ast.expr], str | None]
+) -> Iterator[tuple[ast.Call, str]]:
+    """The calls, with their names, of samplers other than torch's own that give each process its part."""
+    own, named = {c.name for c in own_samplers(classes)}, {c.name for c in classes}
+    for call in calls:
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if name in named:
+            divides = name in own and isinstance(call.func, ast.Name)
+        else:
+            divides = OF_PACKAGES.search(name) is not None and name[:1].isupper()
+            full = resolve(call.func) or ("" if name != "DistributedSampler" else "torch.utils.data.")  # a parameter
+            divides = divides and not full.startswith("torch.utils.data.")
+        if divides and not is_of_one(call):
+            yield call, name
 
 
 def own_samplers(classes: Iterable[ast.ClassDef]) -> Iterator[ast.ClassDef]:

@@ -117,3 +117,36 @@ def test_shuffle_that_is_another_value_by_then(branch):
 )
 def test_other_samplers_stay(text):
     check_unchanged(HEAD + text, [], select="PTM401")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "DistributedSamplerWrapper(RandomSampler(data))",
+        "samplers.OrderedDistributedSampler(data)",
+        "RASampler(data, shuffle=True)",
+        "DistributedWeightedSampler(weights)",
+    ],
+)
+def test_a_sampler_of_a_package_that_divides_by_rank_is_told(made):
+    text = HEAD + f"from packages import *\nloader = DataLoader(data, sampler={made})\n"
+    name = made.partition("(")[0].rpartition(".")[2]
+    check_unchanged(text, [f"PTM401 line 7: `{name}` divides the samples by rank itself"], select="PTM401")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "WeightedSampler(data)",
+        "get_dist_sampler(data)",
+        "DistributedOnes(data)",
+        "DistributedWeightedSampler(data, num_replicas=1, rank=0)",
+    ],
+)
+def test_other_samplers_of_packages_are_not_told(made):
+    check_unchanged(HEAD + f"loader = DataLoader(data, sampler={made})\n", [], select="PTM401")
+
+
+def test_a_class_of_the_script_that_only_sounds_so_is_not_told():
+    own = "class DistributedKindSampler(RandomSampler):\n    pass\n"
+    check_unchanged(HEAD + own + "loader = DataLoader(data, sampler=DistributedKindSampler(data))\n", [], "PTM401")

@@ -296,7 +296,8 @@ def _by_plan(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
 
 def _unplaced(facts: Facts, changes: list[Change]) -> Iterator[Note]:
     """What a script that only evaluates moved itself: no Trainer comes after it."""
-    asks = any(isinstance(facts.scopes.parents.get(a), ast.Call) for a in facts.attributes.get("eval", ()))
+    words = ("eval", "no_grad", "inference_mode")
+    asks = any(isinstance(facts.scopes.parents.get(a), ast.Call) for w in words for a in facts.attributes.get(w, ()))
     if not asks or facts.is_library or facts.classes.run_by_trainer:
         return
     for c in changes:

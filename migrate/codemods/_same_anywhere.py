@@ -9,8 +9,8 @@ from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.own_movers import MOVERS
 from ..facts.script import Facts
+from ._without_moves import plain
 from .base import Change, Codemod
-from .remove_device_calls import plain
 from .rewrites import body_only, else_only, take_branch
 
 Place = Callable[[Facts, ast.Call], str | None]

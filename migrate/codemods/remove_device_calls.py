@@ -7,7 +7,6 @@ tensor that the script makes itself, data read at once) keeps its call, and is t
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -21,6 +20,7 @@ from ..report import Note
 from ._handed_on import handed_on
 from ._places_by_name import places_by_name
 from ._several_cards import another_card
+from ._without_moves import plain, what_stays
 from .base import Change, Codemod, assigns_itself
 from .rewrites import (
     DropArgument,
@@ -66,6 +66,7 @@ class RemoveDeviceCalls(Codemod):
             gone.add(change.node)
             yield change
         yield from self._same_branches(facts, gone)
+        yield from self._same_choices(facts, gone)
         several: list[ast.ListComp | ast.GeneratorExp] = [*facts.walk(ast.ListComp), *facts.walk(ast.GeneratorExp)]
         for comprehension in several:
             if comprehension not in gone and self._is_unpacked(facts, comprehension):
@@ -140,7 +141,7 @@ class RemoveDeviceCalls(Codemod):
         placed = facts.placed.by_runtime(receiver) or facts.placed.becomes_module(call)
         if not placed and not _kept_by_loss(facts, call):
             return
-        kept = _what_stays(facts, call)
+        kept = what_stays(facts, call)
         says = f"`{facts.short(call)}`: {WHY}"
         holder = facts.scopes.parents.get(call)
         if not kept and isinstance(holder, ast.Expr):
@@ -203,6 +204,21 @@ class RemoveDeviceCalls(Codemod):
             rewrite = body_only if moves[0] else else_only
             yield Change(branch, self.edit(facts, branch, says), rewrite, (branch.test, *other))
 
+    def _same_choices(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
+        """`f(x.cuda()) if use_cuda else f(x)` is `f(x)`."""
+        for choice in facts.walk(ast.IfExp):
+            if choice in gone or not only_asks(facts.names, choice.test) or facts.in_formatted_string(choice):
+                continue
+            moved = [[n for n in walk(side) if self._is_move(facts, n)] for side in (choice.body, choice.orelse)]
+            if sum(map(bool, moved)) != 1 or not all(self._goes(facts, n) for m in moved for n in m):
+                continue
+            if plain(facts, choice.body) != plain(facts, choice.orelse):
+                continue
+            left, other = ("orelse", choice.body) if moved[0] else ("body", choice.orelse)
+            gone.update(n for part in (choice.test, other) for n in walk(part))
+            says = f"`{facts.short(choice)}`: {WHY}"
+            yield Change(choice, self.edit(facts, choice, says), take_branch(left), (choice.test, other))
+
     def _is_move(self, facts: Facts, node: ast.AST) -> bool:
         return isinstance(node, ast.Call) and facts.devices.moved(node) is not None
 
@@ -224,7 +240,7 @@ class RemoveDeviceCalls(Codemod):
             return self.stripped(facts, value.args[0])
         if isinstance(value, ast.Call) and is_bare_variable(facts, value):
             return self.stripped(facts, value.args[0])
-        if isinstance(value, ast.Call) and not _what_stays(facts, value):
+        if isinstance(value, ast.Call) and not what_stays(facts, value):
             receiver = facts.devices.moved(value)
             if receiver is not None and facts.placed.by_runtime(receiver):
                 return self.stripped(facts, receiver)
@@ -283,30 +299,6 @@ class RemoveDeviceCalls(Codemod):
         return len(targets) == 1 and assigns_itself(targets[0], statement.value, partial(self.stripped, facts))
 
 
-def plain(facts: Facts, s: ast.stmt) -> str:
-    """A statement without its moves; nothing for one that only moves."""
-
-    def rebuilt(node: Any) -> Any:
-        if isinstance(node, list):
-            return [rebuilt(n) for n in node]
-        if not isinstance(node, ast.AST):
-            return node
-        while isinstance(node, ast.Call) and not _what_stays(facts, node) and is_wrapper(node):
-            node = node.args[0] if is_bare_variable(facts, node) else facts.devices.moved(node)
-        new = copy.copy(node)
-        for name, value in ast.iter_fields(node):
-            setattr(new, name, rebuilt(value))
-        return new
-
-    def is_wrapper(node: ast.Call) -> bool:
-        return is_bare_variable(facts, node) or facts.devices.moved(node) is not None
-
-    left = rebuilt(s)
-    alone = isinstance(left, ast.Expr) and isinstance(left.value, ast.Name | ast.Attribute)
-    itself = isinstance(left, ast.Assign) and [ast.unparse(t) for t in left.targets] == [ast.unparse(left.value)]
-    return "" if alone or itself else ast.unparse(left)
-
-
 def _is(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
@@ -354,15 +346,6 @@ def _taking_iterable(facts: Facts, value: ast.ListComp | ast.GeneratorExp) -> tu
     return call, argument
 
 
-def _what_stays(facts: Facts, call: ast.Call) -> list[int]:
-    """The places, in the text, of the arguments of a `.to()` that do not say where."""
-    if not (isinstance(call.func, ast.Attribute) and call.func.attr == "to"):
-        return []
-    where = facts.devices.device_arguments(call)
-    arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
-    return [i for i, a in enumerate(arguments) if a not in where and not _is_copy(a)]
-
-
 def _kept_by_loss(facts: Facts, call: ast.Call) -> bool:
     """`nn.CrossEntropyLoss(weight=w.to(device))`, `nn.Parameter(w.cuda())`: a module keeps it, and is placed."""
     up = facts.scopes.parents.get(call)
@@ -383,14 +366,6 @@ def _moved(facts: Facts, made: ast.AST) -> ast.AST:
     call = facts.scopes.parents.get(named) if isinstance(named, ast.Attribute) else None
     moves = isinstance(call, ast.Call) and (named.attr == "cuda" or facts.devices.device_arguments(call))  # type: ignore[union-attr]
     return call if moves and call is not None else made
-
-
-def _is_copy(argument: ast.expr | ast.keyword) -> bool:
-    """`copy=False`, and `non_blocking` by position, which are a boolean."""
-    value: ast.AST = argument
-    if isinstance(argument, ast.keyword) and argument.arg == "copy":
-        value = argument.value
-    return isinstance(value, ast.Constant) and value.value is False
 
 
 def _has_effect(receiver: ast.expr) -> bool:

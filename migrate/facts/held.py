@@ -14,7 +14,7 @@ from .arrays import LIBRARIES
 from .loops import LOADER_NAME
 from .nodes import walk
 from .sizes import is_size
-from .tensor_methods import METHODS, OTHERS
+from .tensor_methods import METHODS, OTHERS, VIEWS
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -44,10 +44,13 @@ def class_named(facts: Facts, func: ast.expr) -> ast.ClassDef | None:
 
 
 def is_held(facts: Facts, node: ast.expr) -> bool:
-    """`dataset[0]`, `test_data.targets`, `self.memory[i]` of a list that an object of the script keeps."""
+    """`dataset[0]`, `test_data.targets`, `rollouts.rewards`, `self.memory[i]` of a list that an object keeps."""
     if isinstance(node, ast.Subscript):
         return is_data(facts, node.value) or _is_kept_list(facts, node.value)
-    return isinstance(node, ast.Attribute) and (is_data(facts, node.value) or _is_kept_list(facts, node))
+    if not isinstance(node, ast.Attribute):
+        return False
+    part = bool(HOLDER_NAME.search(_last(node.value))) and node.attr not in VIEWS
+    return part or is_data(facts, node.value) or _is_kept_list(facts, node)
 
 
 def is_read(facts: Facts, call: ast.Call) -> bool:

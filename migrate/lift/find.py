@@ -196,10 +196,10 @@ def _batch_loop(facts: Facts, backwards: list[ast.Call]) -> ast.For:
     over_loader = [loop for loop in common if isinstance(loop, ast.For) and iterates_loader(facts, loop)]
     stepping = [loop for loop in common if any(is_call_of(n, "step") for n in walk(loop))]
     loop = (over_loader or stepping or common)[0]
-    if not isinstance(loop, ast.For):
-        raise CannotLift(loop, "the batch loop is a while loop")
-    if loop.orelse:
-        raise CannotLift(loop, "the batch loop has an else")
+    if not isinstance(loop, ast.For) or loop.orelse:
+        raise CannotLift(loop, f"the batch loop {'has an else' if isinstance(loop, ast.For) else 'is a while loop'}")
+    if ast.unparse(backwards[0].func.value) in map(ast.unparse, walk(loop.target)):  # type: ignore[attr-defined]
+        raise CannotLift(loop, "its losses are computed before the loop")
     return loop
 
 

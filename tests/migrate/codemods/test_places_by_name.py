@@ -9,11 +9,20 @@ TOLD = {
     "a parameter": "def f(x, dev1):\n    return x.to(dev1)\n",
     "an attribute": "def f(self, x):\n    return x.to(self.dev0, non_blocking=True)\n",
     "another word for it": "def f(x, gpu_0):\n    return x.to(gpu_0)\n",
+    "one of several": "def f(x, devices):\n    return x.to(devices[1])\n",
+    "one of an object's": "def f(self, x):\n    return x.to(self.gpus[-1])\n",
+    "each of several": "def f(xs, devices):\n    return [x.to(d) for x, d in zip(xs, devices)]\n",
+    "a loop over them": "def f(x, devs):\n    for i, d in enumerate(devs):\n        g(x.to(d))\n",
+    "an NPU": "def f(x):\n    return x.npu()\n",
+    "an HPU by its number": "def f(x):\n    return x.hpu(0, non_blocking=True)\n",
     "a name on the way": 'print(torch.zeros(2).to(d := "cuda"), d)\n',
 }
 NOT_TOLD = {
     "a dtype": "def f(x, dtype1):\n    return x.to(dtype1)\n",
     "another tensor": "def f(x, y1):\n    return x.to(y1)\n",
+    "one of other things": "def f(x, devices):\n    return x.to(dtypes[0])\n",
+    "each of other things": "def f(xs, devices, ys):\n    return [x.to(y) for x, y, d in zip(xs, ys, devices)]\n",
+    "a method of that name": "def f(x):\n    return x.npu(1, 2) + x.hpu(kind=3)\n",
     "no number": "def f(x, developer):\n    return x.to(developer)\n",
     "another name on the way": "def f(x):\n    return x.to(d := torch.float16), d\n",
 }

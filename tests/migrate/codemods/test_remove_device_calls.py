@@ -1,6 +1,7 @@
 # ruff: noqa: E501
 import pytest
 from helpers import check, check_unchanged, dedent, migrated
+from ptmigrate.migrate.migrate import migrate_text
 
 HEAD = """\
 import torch
@@ -62,6 +63,10 @@ def lines(body: str) -> str:
         ("def f(x):\n    return map(lambda v: v.cuda(), x)", "def f(x):\n    return map(lambda v: v, x)"),
         ("def f(x):\n    y = [x.cuda() for x in x if x is not None]\n    return y", "def f(x):\n    y = [x for x in x if x is not None]\n    return y"),
         ("def f(x):\n    y = [v.cuda() for x in x for v in x]\n    return y", "def f(x):\n    y = [v for x in x for v in x]\n    return y"),
+        ("def f(x, c):\n    return f(x) if not c else f(x.cuda(non_blocking=True))", "def f(x, c):\n    return f(x)"),
+        ("def f(x, c):\n    return g(1, y=[x.to('cuda'), 2]) if c else g(1, y=[x, 2])", "def f(x, c):\n    return g(1, y=[x, 2])"),
+        ("def f(x, c):\n    return f(x.cuda()) if c else f(x, 1)", "def f(x, c):\n    return f(x) if c else f(x, 1)"),
+        ("def f(x, c):\n    return f(x.cuda()) if c() else f(x)", "def f(x, c):\n    return f(x) if c() else f(x)"),
         ("def f(c):\n    net.cuda() if c else net\n    return net", "def f(c):\n    return net"),
         ("def f(x, c):\n    g(x).cuda() if c else g(x)", "def f(x, c):\n    g(x)"),
         ("class A:\n    def f(self, x):\n        x = x.to(self.args.device)\n        return x", "class A:\n    def f(self, x):\n        return x"),
@@ -479,3 +484,10 @@ def test_what_a_distribution_was_made_of_does_not_move_with_a_module():
     assert migrated(numbers).text == numbers.replace("shape).cuda()", "shape).to(x.device)")
     assert "PTM104" in [n.code for n in migrated(numbers).attention]
     assert "cuda" not in migrated(dedent(made.format("mean"))).text
+
+
+@pytest.mark.parametrize(("asks", "told"), [("with torch.no_grad():", True), ("if True:", False)])
+def test_a_script_that_only_evaluates_is_told_that_its_network_stays(asks, told):
+    script = f"import torch\nnet = torch.nn.Linear(2, 2).cuda()\n{asks}\n    print(net(torch.ones(2)))\n"
+    said = [n.message for n in migrate_text(script).attention]
+    assert any("nothing here trains" in m for m in said) == told

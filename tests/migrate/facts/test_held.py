@@ -46,6 +46,7 @@ STAYS = {
     "a text": "def f(tok, text, device):\n    return tok(text, return_tensors='pt').to(device)\n",
     "its parts": "def f(tok, text, device):\n    t = tok(text, return_tensors='pt')\n"
     "    return {k: v.to(device) for k, v in t.items()}\n",
+    "a part of a storage": "def f(storage, i, device):\n    return storage.rewards[i].to(device)\n",
     "all of a list": "class A:\n    def __init__(self):\n        self.seen = []\n    def f(self, device):\n"
     "        return torch.stack([s[0] for s in self.seen]).to(device)\n",
     "made of a size by a method": "class Steps:\n    def draw(self, n):\n        return torch.randint(0, 9, (n,))\n"
@@ -70,6 +71,7 @@ GOES = {
         "def f(memory, device):\n    return memory.transpose(0, 1).to(device)\n",
         "return memory.transpose(0, 1)\n",
     ),
+    "a view of one": ("def f(memory, device):\n    return memory.T.to(device)\n", "return memory.T\n"),
     "a module that a method makes": (
         "def f(device):\n    return Memory().net().to(device)\n",
         "return Memory().net()\n",

@@ -36,6 +36,21 @@ def test_why_the_loop_is_kept(loop):
     assert any(LOOPS[loop] in note.message for note in result.attention), result.attention
 
 
+def test_a_loop_over_losses_has_no_step():
+    script = SCRIPT.replace(
+        "model(x).sum().backward()", "for loss in (model(x).sum(), model(x * x).sum()):\n            loss.backward()"
+    )
+    assert "        optimizer.step()\n" in script
+    called = (
+        "def update(x, y):\n    for loss in (model(x).sum(), model(y).sum()):\n"
+        "        loss.backward()\n    optimizer.step()\n"
+    )
+    result = migrate_text(SCRIPT[: SCRIPT.index("def train")] + called)
+    assert result.plan == "loop"
+    assert any("its losses are computed before the loop" in note.message for note in result.attention)
+    assert migrate_text(script + "for epoch in range(2):\n    train(epoch)\n").plan == "manual"
+
+
 def test_a_loop_that_is_lifted_has_no_reason():
     result = migrate_text(SCRIPT + "for epoch in range(2):\n    train(epoch)\n")
     assert result.plan == "module"

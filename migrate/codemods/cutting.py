@@ -156,6 +156,9 @@ class _Cutter:
             raise Crossing(f"`{name}` is needed behind the cut, and is not of the batch")
         value = self.values.get(name, Value())
         parted = value.is_per_sample() and not value.picked and not value.own and name not in self.names.kept
+        if value.has_names() and not parted and name not in self.mixed and self._from_model(stores):
+            self.found.crossing.append(name)  # what is read of it, if that can
+            return []
         if name in self.mixed or not parted:
             return self._again(name, stores)
         if value.views == 1:
@@ -182,23 +185,25 @@ class _Cutter:
         self.found.crossing.append(name)
 
     def _attributes(self, name: str) -> None:
-        """Of an object that is no tensor only what is read of it crosses: `out.logits`."""
+        """Of an object that is no tensor only what is read of it crosses: `out.logits`, `out["logits"]`."""
         block = [*self.after, *(self.before[i] for i in self.found.behind)]
         nodes = [n for s in block for n in walk(s) if n not in self._replaced()]
         called = {n.func for n in nodes if isinstance(n, ast.Call)}
-        of = [n for n in nodes if isinstance(n, ast.Attribute) and ast.unparse(n.value) == name and n not in called]
-        read = [n for n in of if isinstance(n.ctx, ast.Load) and n.attr not in TENSORS_HAVE]
-        if not read:
+        value = self.values.get(name, Value())
+        by_key = value.loose or value.has_names()
+        read = [(n, part) for n in nodes if n not in called and (part := _part_of(n, name, by_key)) is not None]
+        if not read and not (value.has_names() and not value.is_per_sample()):
             return
-        whole = {n.value for n in read}
+        whole = {n.value for n, _ in read}  # type: ignore[attr-defined]
         if any(isinstance(n, ast.Name) and n.id == name and n not in whole for n in nodes):
             raise Crossing(f"`{name}` is an object, which dp does not put together")
         self.found.crossing.remove(name)
-        for attr in dict.fromkeys(n.attr for n in read):
-            if LOSS.search(attr):
-                raise Crossing(f"`{name}.{attr}` is needed behind the cut, and no value per sample")
-            first, *others = [n for n in read if n.attr == attr]
-            own = self._free(attr)
+        for part in dict.fromkeys(part for _, part in read):
+            first, *others = [n for n, p in read if p == part]
+            known = value.item(part)
+            if LOSS.search(part) if known is None else not known.is_per_sample():
+                raise Crossing(f"`{ast.unparse(first)}` is needed behind the cut, and no value per sample")
+            own = self._free(part if part.isidentifier() else name)
             self.found.hoisted[own] = (first, self.found.at)
             self.found.same += [(n, own) for n in others]
             self.found.crossing.append(own)
@@ -356,6 +361,18 @@ class _Cutter:
         assert isinstance(call, ast.Call)
         path = path_of(call.func)
         return self._free(f"{path[-1]}_output" if len(path) > 1 and path[-1] != "forward" else "output")
+
+
+def _part_of(n: ast.AST, name: str, by_key: bool) -> str | None:
+    """`logits` of `out.logits`, and of `out["logits"]` where that is no batch."""
+    if not isinstance(n, ast.Attribute | ast.Subscript) or not isinstance(n.ctx, ast.Load):
+        return None
+    if ast.unparse(n.value) != name:
+        return None
+    if isinstance(n, ast.Attribute):
+        return n.attr if n.attr not in TENSORS_HAVE else None
+    key = n.slice.value if isinstance(n.slice, ast.Constant) else None
+    return key if by_key and isinstance(key, str) else None
 
 
 def calls_model(facts: Facts, c: ast.ClassDef, method: ast.FunctionDef) -> bool:

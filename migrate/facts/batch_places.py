@@ -23,7 +23,8 @@ def indexed(run: Run, e: ast.Subscript, value: Value, part: ast.expr, new: int, 
         one = part.lower is not None and run.value(part.lower).counts  # z[i : i + 1]
         return replace(found, picked=not one, cut=ast.unparse(part)) if cut and value.views == 1 else found
     if isinstance(part, ast.Constant) or (isinstance(part, ast.UnaryOp) and isinstance(part.operand, ast.Constant)):
-        return Value("plain") if isinstance(getattr(part, "value", 0), str) else REDUCED
+        by_name = isinstance(getattr(part, "value", 0), str)  # out["logits"], batch["inputs"]["ids"]
+        return replace(value, holds=False, loose=True, items=()) if by_name else REDUCED
     if any(orders):
         run.flow.mixes.append(e)  # x[torch.randperm(n)]
     index = run.value(part)

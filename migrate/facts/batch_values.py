@@ -46,6 +46,10 @@ class Value:
             return all(v.is_per_sample() and v.views == self.views for _, v in self.items)
         return self.kind == "batch" and self.dim == 0 and not self.host
 
+    def has_names(self) -> bool:
+        """Whether it is a dictionary whose values are known by their keys."""
+        return self.holds and any(isinstance(k, str) for k, _ in self.items)
+
     def all_bent(self) -> list[ast.AST]:
         """What was made of means in it, or in what it holds."""
         own = [self.bent] if self.bent is not None else []

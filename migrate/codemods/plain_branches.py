@@ -59,7 +59,7 @@ class PlainBranches(UnreadBranches):
     # -- branches ---------------------------------------------------------------------------------------------
 
     def _branches(self, facts: Facts) -> Iterator[Change]:
-        for s in [n for n in walk(facts.tree) if isinstance(n, ast.stmt)]:
+        for s in [n for n in facts.scopes.parents if isinstance(n, ast.stmt)]:  # the outer ones first
             if s in self.gone:
                 continue
             if isinstance(s, ast.If):
@@ -150,7 +150,7 @@ class PlainBranches(UnreadBranches):
         ]  # fmt: skip
         tests: set[ast.AST] = {n.test for n in roots}
         inside: set[ast.AST] = set()
-        for node in walk(facts.tree):
+        for node in facts.scopes.parents:
             if not isinstance(node, ast.expr) or node in self.gone or node in inside:
                 continue
             if facts.in_formatted_string(node):

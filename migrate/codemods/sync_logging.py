@@ -195,7 +195,7 @@ class SyncLogging(Codemod):
     def _other_names(self, facts: Facts, c: ast.ClassDef) -> Iterator[str]:
         """What a class calls `self.log` beside that: `self.record = functools.partial(self.log, on_epoch=True)`."""
         own = ((t, s.value) for s in c.body if isinstance(s, ast.Assign) for t in s.targets)
-        for target, value in [*own, *_stores(c)]:
+        for target, value in [*own, *_stores(facts, c)]:
             what, of_self = value, False
             if isinstance(value, ast.Call) and facts.names.resolve(value.func) in PARTIAL and value.args:
                 if any(k.arg in ("sync_dist", None) for k in value.keywords):
@@ -242,7 +242,7 @@ class SyncLogging(Codemod):
 
     def _metrics(self, facts: Facts, c: ast.ClassDef) -> set[str]:
         """Attributes that hold metric objects: of torchmetrics or a Metric class, or clones of those."""
-        return {target.attr for target, value in _stores(c) if is_metric(facts, c, value)}
+        return {target.attr for target, value in _stores(facts, c) if is_metric(facts, c, value)}
 
 
 def _log_by_text(call: ast.Call) -> str | None:
@@ -252,10 +252,10 @@ def _log_by_text(call: ast.Call) -> str | None:
     return what if what in LOGS else None
 
 
-def _stores(c: ast.ClassDef) -> Iterator[tuple[ast.Attribute, ast.expr]]:
+def _stores(facts: Facts, c: ast.ClassDef) -> Iterator[tuple[ast.Attribute, ast.expr]]:
     """The attributes that a class gives a value, or an element, and that value."""
-    for n in walk(c):
-        if not isinstance(n, ast.Assign | ast.AnnAssign) or n.value is None:
+    for n in (*facts.walk(ast.Assign), *facts.walk(ast.AnnAssign)):
+        if n.value is None or c not in facts.scopes.ancestors(n):
             continue
         for t in n.targets if isinstance(n, ast.Assign) else [n.target]:
             pairs = [(t, n.value)]

@@ -72,8 +72,8 @@ def _lost(facts: Facts, gone: set[ast.AST]) -> Iterator[tuple[ast.ClassDef, str,
         if c is None or any((d, a.attr) in seen for d in family):
             continue
         seen.add((c, a.attr))
-        own = [n for d in family for n in walk(d) if isinstance(n, ast.Attribute) and n.attr == a.attr]
-        stores = [n for n in own if not isinstance(n.ctx, ast.Load) and _is_own(facts, n)]
+        given = [n for n in facts.attributes[a.attr] if not isinstance(n.ctx, ast.Load) and _is_own(facts, n)]
+        stores = [n for n in given if any(up in family for up in facts.scopes.ancestors(n))]
         if stores:
             yield c, a.attr, sorted(stores, key=lambda n: n.lineno)
 

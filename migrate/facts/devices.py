@@ -228,15 +228,12 @@ class Devices:
     def attribute_values(self) -> dict[str, list[ast.expr]]:
         """What the file gives attributes of each name, by assignment."""
         found: dict[str, list[ast.expr]] = {}
-        for node in walk(self.tree):
-            pairs: list[tuple[ast.expr, ast.expr]] = []
-            if isinstance(node, ast.Assign):
-                pairs = [(t, node.value) for t in node.targets]
-            elif isinstance(node, ast.AnnAssign) and node.value is not None:
-                pairs = [(node.target, node.value)]
-            for target, value in pairs:
-                if isinstance(target, ast.Attribute):
-                    found.setdefault(target.attr, []).append(value)
+        nodes = self.names.nodes
+        pairs = [(t, node.value) for node in nodes.of(ast.Assign) for t in node.targets]
+        pairs += [(node.target, node.value) for node in nodes.of(ast.AnnAssign) if node.value is not None]
+        for target, value in pairs:
+            if isinstance(target, ast.Attribute):
+                found.setdefault(target.attr, []).append(value)
         return found
 
     def assigned(self, name: str, scope: Scope) -> list[ast.expr] | None:
@@ -331,9 +328,11 @@ class Devices:
     def moved(self, call: ast.Call) -> ast.expr | None:
         """For `x.cuda(...)` and `x.to(device, ...)`, the x; None for any other call."""
         f = call.func
-        if not isinstance(f, ast.Attribute) or self.names.resolve(f) is not None or is_super(f.value):
+        if not isinstance(f, ast.Attribute) or f.attr not in MOVERS:
             return None
-        if f.attr not in MOVERS or self.own_movers.has(f) or self.own_movers.holds(call):
+        if self.names.resolve(f) is not None or is_super(f.value):
+            return None
+        if self.own_movers.has(f) or self.own_movers.holds(call):
             return None
         if f.attr in ("cuda", "xpu", "mps"):
             return f.value if self._only_device_arguments(call) else None

@@ -53,19 +53,17 @@ class Hosts:
     @cached_property
     def names_host(self) -> bool:
         """Whether the file names the CPU."""
-        values = (n.value for n in walk(self.devices.tree) if isinstance(n, ast.Constant))
+        values = (n.value for n in self.devices.names.nodes.of(ast.Constant))
         return any(isinstance(v, str) and v.startswith("cpu") for v in values)
 
     @cached_property
     def names_others(self) -> bool:
         """Whether the file names a device that is not the CPU."""
-        for n in walk(self.devices.tree):
-            if isinstance(n, ast.Constant) and isinstance(n.value, str) and not n.value.startswith("cpu"):
-                if DEVICE_LITERAL.match(n.value):
-                    return True
-            elif isinstance(n, ast.Attribute) and n.attr == "cuda":
-                return True
-        return False
+        nodes = self.devices.names.nodes
+        named = (n.value for n in nodes.of(ast.Constant) if isinstance(n.value, str))
+        if any(not value.startswith("cpu") and DEVICE_LITERAL.match(value) for value in named):
+            return True
+        return any(n.attr == "cuda" for n in nodes.of(ast.Attribute))
 
     def _is_made(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Call) and self.devices.names.resolve(node.func) == "torch.device"

@@ -118,12 +118,12 @@ class Loops:
             if full == LOADER:
                 return True
             last = _last(node.func)
-            named = last is not None and (last in self._loader_makers or bool(LOADER_NAME.search(last)))
+            named = last is not None and (bool(LOADER_NAME.search(last)) or last in self._loader_makers)
             return full is None and named
         if isinstance(node, ast.Subscript):
             node = node.value
         last = _last(node)
-        return last is not None and (last in self._loader_names or bool(LOADER_NAME.search(last)))
+        return last is not None and (bool(LOADER_NAME.search(last)) or last in self._loader_names)
 
     def is_model_call(self, call: ast.Call) -> bool:
         """Whether a call is `model(x)`: a module called, by how it was made or by its name."""
@@ -361,14 +361,23 @@ class Loops:
         return any((self.names.resolve(b) or "").rpartition(".")[2] in ("Module", "LightningModule") for b in c.bases)
 
     def _assigned_from(self, test: Callable[[ast.Call], bool]) -> set[str]:
-        found: set[str] = set()
+        return {last for last, chain in self._chains if any(map(test, chain))}
+
+    @cached_property
+    def _chains(self) -> list[tuple[str, list[ast.Call]]]:
+        """Names that are given calls, and those calls: two for `Net().to(device)`, the last one first."""
+        found: list[tuple[str, list[ast.Call]]] = []
         for assign in self.nodes.of(ast.Assign):
             for target, value in ((t, v) for one in assign.targets for t, v in _pairs(one, assign.value)):
-                while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and not test(value):
-                    value = value.func.value  # Net().to(device)
-                last = _last(target) if isinstance(value, ast.Call) and test(value) else None
+                chain: list[ast.Call] = []
+                while isinstance(value, ast.Call):
+                    chain.append(value)
+                    if not isinstance(value.func, ast.Attribute):
+                        break
+                    value = value.func.value
+                last = _last(target) if chain else None
                 if last is not None:
-                    found.add(last)
+                    found.append((last, chain))
         return found
 
 

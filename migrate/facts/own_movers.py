@@ -50,7 +50,7 @@ class OwnMovers:
     @cached_property
     def movers(self) -> dict[ast.ClassDef, set[str]]:
         found = {}
-        for c in walk(self.tree):
+        for c in self.scopes.by_node:
             if isinstance(c, ast.ClassDef) and not any(self.names.resolve(b) for b in c.bases) and len(c.bases) < 2:
                 own = {s.name for s in c.body if isinstance(s, ast.FunctionDef)} & {"cuda", "to", "xpu", "mps"}
                 if own:

@@ -22,6 +22,7 @@ _SPECIAL = {
     ast.GeneratorExp, ast.Global, ast.Nonlocal, ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar,
     ast.MatchMapping,
 }  # fmt: skip
+_OF_A_VALUE = {ast.Attribute, ast.Expr, ast.keyword}  # with nothing else below
 ScopeNode = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
 
@@ -102,7 +103,7 @@ class Scopes:
         while stack:
             node: Any = stack.pop()
             kind = node.__class__
-            while kind is ast.Attribute:
+            while kind in _OF_A_VALUE:
                 value = node.value
                 parents[value] = node
                 node, kind = value, value.__class__
@@ -117,15 +118,21 @@ class Scopes:
                     home = scope if name not in scope.globals else self._home(name, scope)
                     home.stores[name].append(node)
                 continue
-            if kind in _SPECIAL and self._fill_special(node, scope, hidden, stack):
+            if kind is ast.Constant:
                 continue
-            below: list[ast.AST] = []
-            for field in fields[kind]:
-                value = getattr(node, field, None)
-                if value.__class__ is list:
-                    below += value if None not in value else [v for v in value if v is not None]
-                elif value is not None:
-                    below.append(value)
+            below: list[ast.AST]
+            if kind is ast.Call:
+                below = [node.func, *node.args, *node.keywords]
+            elif kind in _SPECIAL and self._fill_special(node, scope, hidden, stack):
+                continue
+            else:
+                below = []
+                for field in fields[kind]:
+                    value = getattr(node, field, None)
+                    if value.__class__ is list:
+                        below += value if None not in value else [v for v in value if v is not None]
+                    elif value is not None:
+                        below.append(value)
             for child in below:
                 parents[child] = node
             stack += below[::-1]

@@ -210,6 +210,12 @@ class Facts:
         """Where attributes of that name are given values."""
         return [a for a in self.attributes.get(name, ()) if isinstance(a.ctx, ast.Store)]
 
+    def calls_of(self, method: str) -> list[ast.Call]:
+        """The calls `x.method(...)`."""
+        parents = self.scopes.parents
+        named = self.attributes.get(method, ())
+        return [c for a in named if isinstance(c := parents[a], ast.Call) and c.func is a]
+
     def short(self, node: ast.AST, width: int = 60) -> str:
         """The node's source on one line, cut to a readable width."""
         line = " ".join(self.text.get(node).split())

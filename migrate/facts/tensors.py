@@ -274,9 +274,10 @@ class Tensors:
 
     def registered(self, holder: ast.ClassDef) -> set[object]:
         """The names of the buffers that a class registers."""
-        calls = [n for n in walk(holder) if isinstance(n, ast.Call) and _is_self(n.func) and n.args]
-        found = [c.args[0] for c in calls if c.func.attr == "register_buffer"]  # type: ignore[attr-defined]
-        return {a.value for a in found if isinstance(a, ast.Constant)}
+        scopes = self.facts.scopes
+        made = [a for a in self.facts.attributes.get("register_buffer", ()) if _is_self(a)]
+        calls = [c for a in made if isinstance(c := scopes.parents[a], ast.Call) and c.func is a and c.args]
+        return {c.args[0].value for c in calls if isinstance(c.args[0], ast.Constant) and holder in scopes.ancestors(c)}
 
 
 def _reads(value: ast.expr, name: str) -> bool:

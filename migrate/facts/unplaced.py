@@ -62,7 +62,7 @@ def _before_the_loop(facts: Facts, s: ast.stmt) -> bool:
 
 def _loops_of(facts: Facts, around: ast.AST) -> list[Loop]:
     """A function's own loops, or those of the file's own statements, as they stand below one another."""
-    own = [n for n in walk(around) if isinstance(n, LOOPS) and _function_of(facts, n) is around]
+    own = [n for kind in LOOPS for n in facts.walk(kind) if _function_of(facts, n) is around]
     return sorted(own, key=lambda n: n.lineno)
 
 

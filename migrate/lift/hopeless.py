@@ -7,7 +7,6 @@ import ast
 from ..facts.refusals import takes_gradients
 from ..facts.script import Facts
 from .networks import is_network, own_calls, set_elsewhere, with_parameters
-from .nodes import is_call_of
 from .recipe import CannotLift
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -18,8 +17,8 @@ def check_hopes(facts: Facts) -> None:
     """Raises CannotLift where a step calls a network that no line of the file sets or asks for its parameters, and
     where backward() stands in no loop, nor in a function that a loop of the file may call.
     """
-    for call in facts.walk(ast.Call):
-        if not is_call_of(call, "backward") or facts.names.resolve(call.func) is not None:
+    for call in facts.calls_of("backward"):
+        if facts.names.resolve(call.func) is not None:
             continue
         if takes_gradients(call):
             raise CannotLift(call, f"`{facts.short(call)}` takes the gradients itself")

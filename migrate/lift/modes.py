@@ -32,7 +32,7 @@ def mode_hooks(facts: Facts, recipe: Recipe, chunks: list[Chunk]) -> tuple[dict[
     says = LEFT_ON if evals and not trains else None
     if dropped.issuperset(evals) and evals:
         return ({"on_validation_model_train": ["pass"]} if says else {}), says
-    if not any(is_call_of(n, mode) for n in facts.walk(ast.Call) for mode in MODES):
+    if not any(facts.calls_of(mode) for mode in MODES):
         return {"on_validation_model_eval": ["pass  # the script evaluates in the mode that it trains in"]}, None
     own = ["pass  # the script sets its models' modes itself"]
     return {"on_validation_model_eval": own, "on_validation_model_train": ["pass"]}, says

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.nodes import walk
-from ..facts.script import Facts
+from ..facts.script import Facts, once_a_file
 from .recipe import CannotLift, DataPass
 
 OF_A_NETWORK = ("parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval")
@@ -21,16 +21,16 @@ def check_networks(facts: Facts, train: DataPass) -> None:
             raise set_elsewhere(facts, called)
 
 
+@once_a_file
 def with_parameters(facts: Facts) -> set[str]:
     """The attributes that hold modules: `a` in `x.a.parameters()` and `x.a.part.parameters()`."""
     found = set()
-    for call in facts.walk(ast.Call):
+    for call in (*facts.calls_of("parameters"), *facts.calls_of("named_parameters")):
         node = call.func
-        if isinstance(node, ast.Attribute) and node.attr in ("parameters", "named_parameters"):
-            while isinstance(node, ast.Attribute) and not isinstance(node.value, ast.Name):
-                node = node.value
-            if isinstance(node, ast.Attribute) and node is not call.func:
-                found.add(node.attr)
+        while isinstance(node, ast.Attribute) and not isinstance(node.value, ast.Name):
+            node = node.value
+        if isinstance(node, ast.Attribute) and node is not call.func:
+            found.add(node.attr)
     return found
 
 

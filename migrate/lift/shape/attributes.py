@@ -12,7 +12,6 @@ import ast
 from ...facts.nodes import walk
 from ...facts.script import Facts
 from ..networks import with_parameters
-from ..nodes import is_call_of
 from .calls import is_of_stranger, owner_of
 from .edits import Edits
 
@@ -87,9 +86,7 @@ def _stores(facts: Facts, name: str, owner: ast.ClassDef | None) -> list[ast.Att
 
 def _outer_loop(facts: Facts) -> ast.For | ast.While | None:
     """The outermost loop around a backward(), in the function that holds it."""
-    for call in facts.walk(ast.Call):
-        if not is_call_of(call, "backward"):
-            continue
+    for call in facts.calls_of("backward"):
         found: ast.For | ast.While | None = None
         for up in facts.scopes.ancestors(call):
             if isinstance(up, ast.For | ast.While):

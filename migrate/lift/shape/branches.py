@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from ...codemods.once import ASKS, ON_NODE
 from ...facts.nodes import walk
 from ...facts.script import Facts
-from ..nodes import is_call_of
 from ..splice import Splice, indent
 from .calls import all_calls, enclosing_function
 from .edits import Edits, block_lines
@@ -37,8 +36,8 @@ def call_in_one_place(facts: Facts) -> str | None:
 
 def _training(facts: Facts) -> Iterator[ast.FunctionDef]:
     found: set[ast.AST] = set()
-    for call in facts.walk(ast.Call):
-        f = enclosing_function(facts, call) if is_call_of(call, "backward") else None
+    for call in facts.calls_of("backward"):
+        f = enclosing_function(facts, call)
         if f is not None and f not in found:
             found.add(f)
             yield f

@@ -12,7 +12,7 @@ from ...facts.nodes import walk
 from ...facts.script import Facts
 from ..collected import FILLS
 from ..loaders import iterates_loader
-from ..nodes import is_call_of, walk_here
+from ..nodes import walk_here
 from ..passes import flat, is_without_gradients
 from ..reads import exposed
 from .calls import only_call
@@ -36,7 +36,7 @@ def inline_evaluation(facts: Facts) -> str | None:
 
 def _epoch_loop(facts: Facts) -> ast.For | None:
     """The loop in a method that holds the loop of the only backward()."""
-    backwards = [c for c in facts.walk(ast.Call) if is_call_of(c, "backward")]
+    backwards = facts.calls_of("backward")
     if len(backwards) != 1:
         return None
     ups = list(facts.scopes.ancestors(backwards[0]))

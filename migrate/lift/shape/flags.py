@@ -11,7 +11,6 @@ import ast
 from ...facts.arguments import default_of
 from ...facts.nodes import walk
 from ...facts.script import Facts
-from ..nodes import is_call_of
 from ..optimizers import is_optimizer
 from ..splice import indent
 from .calls import all_calls, enclosing_function
@@ -34,9 +33,7 @@ def write_out_flags(facts: Facts) -> str | None:
 def _called_often(facts: Facts) -> list[tuple[ast.FunctionDef, list[ast.Call]]]:
     """Functions with a backward() that are called in several places, none of them in itself."""
     found = []
-    for call in facts.walk(ast.Call):
-        if not is_call_of(call, "backward"):
-            continue
+    for call in facts.calls_of("backward"):
         f = enclosing_function(facts, call)
         if f is not None:
             calls = all_calls(facts, f)

@@ -239,7 +239,7 @@ def _first_of_step(facts: Facts, body: list[ast.stmt], last: int) -> int:
 @once_a_file
 def step_loop(facts: Facts) -> ast.For | ast.While | None:
     """The innermost loop around every backward() and a step, if it is the only such place."""
-    calls = [c for c in facts.walk(ast.Call) if is_call_of(c, "backward") and facts.names.resolve(c.func) is None]
+    calls = [c for c in facts.calls_of("backward") if facts.names.resolve(c.func) is None]
     if not calls:
         return None
     common: list[ast.For | ast.While] | None = None
@@ -251,8 +251,9 @@ def step_loop(facts: Facts) -> ast.For | ast.While | None:
             elif isinstance(up, ast.ClassDef):
                 break
         common = around if common is None else [loop for loop in common if loop in around]
+    steps = facts.calls_of("step")
     over_loader = [loop for loop in common or [] if isinstance(loop, ast.For) and iterates_loader(facts, loop)]
-    stepping = [loop for loop in common or [] if any(is_call_of(n, "step") for n in walk(loop))]
+    stepping = [loop for loop in common or [] if any(loop in facts.scopes.ancestors(c) for c in steps)]
     return next(iter([*over_loader, *stepping, *(common or [])]), None)
 
 

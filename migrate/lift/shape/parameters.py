@@ -30,8 +30,10 @@ def name_given(facts: Facts) -> str | None:
 
 def _passes(facts: Facts) -> Iterator[ast.FunctionDef]:
     """Functions with a loop that one over epochs calls, where the script trains: the training and the evaluation."""
-    for loop in facts.walk(ast.For):
-        called = {c.func.id for c in walk(loop) if isinstance(c, ast.Call) and isinstance(c.func, ast.Name)}
+    own = {f.name for f in facts.tree.body if isinstance(f, ast.FunctionDef)}
+    calls = [(c.func.id, c) for c in facts.walk(ast.Call) if isinstance(c.func, ast.Name) and c.func.id in own]
+    for loop in facts.walk(ast.For) if calls else ():
+        called = {name for name, c in calls if loop in facts.scopes.ancestors(c)}
         functions = [f for f in facts.tree.body if isinstance(f, ast.FunctionDef) and f.name in called]
         if any(is_call_of(n, "backward") for f in functions for n in walk(f)):
             yield from (f for f in functions if any(isinstance(n, ast.For) for n in walk(f)))

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from keyword import iskeyword
 
 from ..facts.arguments import argument_at, is_static
 from ..facts.batch_operations import LOSS, MEASURE
@@ -189,12 +190,13 @@ class _Cutter:
         block = [*self.after, *(self.before[i] for i in self.found.behind)]
         nodes = [n for s in block for n in walk(s) if n not in self._replaced()]
         called = {n.func for n in nodes if isinstance(n, ast.Call)}
+        of = [n for n in nodes if isinstance(n, ast.Attribute | ast.Subscript) and n not in called]
         value = self.values.get(name, Value())
         by_key = value.loose or value.has_names()
-        read = [(n, part) for n in nodes if n not in called and (part := _part_of(n, name, by_key)) is not None]
+        read = [(n, part) for n in of if (part := _part_of(n, name, by_key)) is not None]
         if not read and not (value.has_names() and not value.is_per_sample()):
             return
-        whole = {n.value for n, _ in read}  # type: ignore[attr-defined]
+        whole = {n.value for n, _ in read}
         if any(isinstance(n, ast.Name) and n.id == name and n not in whole for n in nodes):
             raise Crossing(f"`{name}` is an object, which dp does not put together")
         self.found.crossing.remove(name)
@@ -203,7 +205,7 @@ class _Cutter:
             known = value.item(part)
             if LOSS.search(part) if known is None else not known.is_per_sample():
                 raise Crossing(f"`{ast.unparse(first)}` is needed behind the cut, and no value per sample")
-            own = self._free(part if part.isidentifier() else name)
+            own = self._free(part if part.isidentifier() and not iskeyword(part) else name)
             self.found.hoisted[own] = (first, self.found.at)
             self.found.same += [(n, own) for n in others]
             self.found.crossing.append(own)
@@ -363,11 +365,9 @@ class _Cutter:
         return self._free(f"{path[-1]}_output" if len(path) > 1 and path[-1] != "forward" else "output")
 
 
-def _part_of(n: ast.AST, name: str, by_key: bool) -> str | None:
+def _part_of(n: ast.Attribute | ast.Subscript, name: str, by_key: bool) -> str | None:
     """`logits` of `out.logits`, and of `out["logits"]` where that is no batch."""
-    if not isinstance(n, ast.Attribute | ast.Subscript) or not isinstance(n.ctx, ast.Load):
-        return None
-    if ast.unparse(n.value) != name:
+    if not isinstance(n.ctx, ast.Load) or ast.unparse(n.value) != name:
         return None
     if isinstance(n, ast.Attribute):
         return n.attr if n.attr not in TENSORS_HAVE else None

@@ -13,7 +13,7 @@ class Two(nn.Module):
 
     def forward(self, x):
         a, b = self.first(x), self.other(x)
-        return {"a": a, "b-side": b, "loss": (a - b).pow(2).mean()}
+        return {"a": a, "class": b, "loss": (a - b).pow(2).mean()}
 
 
 """
@@ -23,9 +23,9 @@ TWO_HEAD = HEAD.replace("class Net", TWO + "class Net").replace("self.encoder = 
 
 def test_the_values_that_are_read_cross():
     check(
-        TWO_HEAD + step('x, y = batch\nout = self.net(x)\nsim = out["a"] @ out["b-side"].t()\nreturn sim.exp().mean()'),
+        TWO_HEAD + step('x, y = batch\nout = self.net(x)\nsim = out["a"] @ out["class"].t()\nreturn sim.exp().mean()'),
         TWO_HEAD
-        + step('x, y = batch\nout = self.net(x)\na = out["a"]\nout_2 = out["b-side"]\nreturn {"a": a, "out_2": out_2}')
+        + step('x, y = batch\nout = self.net(x)\na = out["a"]\nout_2 = out["class"]\nreturn {"a": a, "out_2": out_2}')
         + end('a = outputs["a"]\nout_2 = outputs["out_2"]\nsim = a @ out_2.t()\nreturn sim.exp().mean()', "outputs"),
         attention=[],
         select="PTM430",
@@ -35,8 +35,8 @@ def test_the_values_that_are_read_cross():
 @pytest.mark.parametrize(
     "body",
     [
-        "out = self.net(x)\nreturn (out['a'] @ out['b-side'].t()).exp().mean() + out['a'].pow(2).mean()",
-        "out = self.net(x)\nz = out['a']\nreturn z.std(0).mean() + F.cross_entropy(out['b-side'], y)",
+        "out = self.net(x)\nreturn (out['a'] @ out['class'].t()).exp().mean() + out['a'].pow(2).mean()",
+        "out = self.net(x)\nz = out['a']\nreturn z.std(0).mean() + F.cross_entropy(out['class'], y)",
     ],
 )
 @pytest.mark.parametrize("layers", ["self.first, self.other = nn.Linear(6, 5), nn.Linear(6, 5)", OTHERWISE])
@@ -72,7 +72,7 @@ def test_a_loss_among_the_values_does_not_cross():
     [
         "out = self.net(x)\nreturn out['loss']",
         "out = self.net(x)\nloss = out['loss'] + F.cross_entropy(out['a'], y)\nself.log('l', loss)\nreturn loss",
-        "out = self.net(x)\nreturn F.mse_loss(out['a'], out['b-side'])",
+        "out = self.net(x)\nreturn F.mse_loss(out['a'], out['class'])",
         "out = self.net(x)\nreturn out['a'].softmax(-1).mean()",
     ],
 )

@@ -16,21 +16,9 @@ from ..facts.plain import VARIABLE
 from ..facts.script import Facts
 from .base import Change, Codemod
 
-KEEPS_PLACE = {
-    "long",
-    "int",
-    "float",
-    "view",
-    "squeeze",
-    "unsqueeze",
-    "reshape",
-    "flatten",
-    "detach",
-    "clone",
-    "data",
-    "t",
-}
-KEEPS_PLACE |= {"T", "contiguous", "view_as", "bool", "byte", "double"}
+# of a tensor: another one on the same device
+KEEPS_PLACE = set("long int float double bool byte view view_as reshape flatten squeeze unsqueeze".split())
+KEEPS_PLACE |= set("detach clone contiguous data t T".split())
 DEPTH = 6  # of names that are made of names
 
 
@@ -47,8 +35,14 @@ class BackOnCpu(Codemod):
             if not isinstance(call, ast.Call) or call.func is not a or call.args or call.keywords:
                 continue
             read = a.value
-            if facts.loops.hot(call) and facts.placed.by_runtime(read) and not _brought(facts, read):
+            if _brought(facts, read):
+                continue
+            if (facts.loops.hot(call) and facts.placed.by_runtime(read)) or _is_collected(facts, read):
                 yield from self._changed(facts, read, taken, "an array is of the CPU")
+        for a in facts.attributes.get("append", ()):
+            read = _left_in_list(facts, a)
+            if read is not None:
+                yield from self._changed(facts, read, taken, f"`{facts.short(a.value)}` keeps it there")
         for node in _meetings(facts):
             for read in _left_there(facts, node):
                 yield from self._changed(facts, read, taken, f"what it meets in `{facts.short(node)}` is there")
@@ -65,6 +59,43 @@ def _on_cpu(original: Any, updated: Any) -> Any:
     import libcst as cst
 
     return cst.Call(cst.Attribute(updated, cst.Name("cpu")))
+
+
+def _left_in_list(facts: Facts, append: ast.Attribute) -> ast.expr | None:
+    """The y of `labels.append(y)` in a loop that moves other parts of its batches: the list is one of the CPU."""
+    call = facts.scopes.parents.get(append)
+    if not (isinstance(call, ast.Call) and call.func is append and len(call.args) == 1):
+        return None
+    hot = facts.loops.hot(call)
+    if hot is None or not _is_left(facts, call.args[0]):
+        return None
+    moves = (n for n in walk(hot.loop) if isinstance(n, ast.Call) and facts.devices.moved(n) is not None)
+    return call.args[0] if any(True for _ in moves) else None
+
+
+def _is_collected(facts: Facts, node: ast.expr) -> bool:
+    """`torch.cat(outputs)`, of a list to which a loop over batches adds what stays where the runtime placed it."""
+    names = {n.id for n in walk(node) if isinstance(n, ast.Name)}
+    for n in [n for n in walk(node) if isinstance(n, ast.Name)]:
+        names |= {m.id for v in _values(facts, n) if v is not None for m in walk(v) if isinstance(m, ast.Name)}
+    for a in facts.attributes.get("append", ()):
+        if not (isinstance(a.value, ast.Name) and a.value.id in names and _same_function(facts, a, node)):
+            continue
+        call = facts.scopes.parents.get(a)
+        if isinstance(call, ast.Call) and len(call.args) == 1 and facts.loops.hot(call):
+            given = call.args[0]
+            placed = facts.placed.by_runtime(given) and not _brought(facts, given)
+            return placed and not _is_number(given) and _left_in_list(facts, a) is None
+    return False
+
+
+def _same_function(facts: Facts, a: ast.AST, b: ast.AST) -> bool:
+    return facts.scopes.scope_of(a) is facts.scopes.scope_of(b)
+
+
+def _is_number(node: ast.expr) -> bool:
+    """`loss.item()`, `y.tolist()`"""
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("item", "tolist", "size", "numel")
 
 
 def _meetings(facts: Facts) -> Iterator[ast.expr]:

@@ -73,3 +73,39 @@ def test_unchanged(step):
 )
 def test_unchanged_where_no_batch_is_met(source):
     check_unchanged(HEAD + source, [], select="PTM114")
+
+
+COLLECTS = """
+import torch
+def evaluate(model, test_loader):
+    outputs, labels = [], []
+    for x, y in test_loader:
+        outputs.append({})
+        labels.append({})
+    outputs = torch.cat(outputs)
+    return ({}.numpy() == {}.numpy()).mean()
+"""
+ALL = "torch.cat(labels)"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (("model(x)", "y", "outputs", ALL), ("model(x)", "y", "outputs.cpu()", f"{ALL}.cpu()")),
+        (("model(x.cuda()).cpu()", "y", "outputs", ALL), ("model(x.cuda()).cpu()", "y.cpu()", "outputs", ALL)),
+    ],
+)
+def test_what_a_loop_collects(before, after):
+    check(COLLECTS.format(*before), COLLECTS.format(*after), select="PTM114")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("model(x.cuda()).cpu()", "y.cpu()", "outputs", ALL),
+        ("model(x).cpu()", "y.cpu()", "outputs.cpu()", ALL),
+        ("model(x).sum().item()", "y.sum().item()", "array", "array"),
+    ],
+)
+def test_what_a_loop_collects_on_the_cpu(parts):
+    check_unchanged(COLLECTS.format(*parts), [], select="PTM114")

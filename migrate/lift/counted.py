@@ -13,6 +13,19 @@ from .means import Means
 from .nodes import walk_here
 
 SIZES = {"numel", "nelement"}
+# what makes a number of a number, which counts what that counts
+NUMBERS = {"float", "int", "round", "abs", "max", "min"}
+TENSORS = {
+    "tensor", "as_tensor", "scalar_tensor", "full", "new_tensor", "new_full", "FloatTensor", "LongTensor", "Tensor",
+    "DoubleTensor", "float32", "float64", "array", "asarray", "from_numpy",
+}  # fmt: skip
+KEPT = {
+    "to", "cuda", "cpu", "item", "detach", "clone", "float", "double", "half", "long", "int", "type", "type_as",
+    "clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "squeeze", "unsqueeze", "view", "reshape", "expand", "tolist",
+}  # fmt: skip
+# how many of the samples these find goes by their values
+FINDS = {"nonzero", "unique", "argwhere", "masked_select", "unique_consecutive", "where"}
+PARTS_OF_SHAPES = ("shape", "size", "dim", "ndim", "dtype", "device")
 THROUGH = ("range", "enumerate", "zip", "list")
 OF_WEIGHTS = ("parameters", "named_parameters", "weight", "bias")
 
@@ -44,16 +57,71 @@ class Counted:
         if isinstance(e, ast.Subscript):
             shape = isinstance(e.value, ast.Attribute) and e.value.attr == "shape"
             shape = shape or (isinstance(e.value, ast.Call) and last_name(e.value) == "size" and not e.value.args)
-            return shape and isinstance(e.slice, ast.Constant) and e.slice.value == 0
-        if not isinstance(e, ast.Call):
-            return False
+            first = isinstance(e.slice, ast.Constant) and e.slice.value == 0
+            return (shape and first and not self.of_weights(e)) or self._whole_shape(e.value, depth)
+        if isinstance(e, ast.List | ast.Tuple):
+            return any(self.counts(x, depth + 1) for x in e.elts)
+        return isinstance(e, ast.Call) and self._call_counts(e, depth)
+
+    def _whole_shape(self, e: ast.expr, depth: int) -> bool:
+        """An element of a list that holds how many samples there are: `torch.tensor([len(x)])[0]`."""
+        return isinstance(e, ast.Call) and self._call_counts(e, depth + 1)
+
+    def _call_counts(self, e: ast.Call, depth: int) -> bool:
+        given = [*e.args, *(k.value for k in e.keywords)]
+        last = last_name(e)
+        if last == "prod" and any(_is_shape(a) and not self.of_weights(a) for a in given):
+            return True
+        if last in TENSORS or (last in KEPT and self.facts.names.resolve(e.func) is not None):
+            return any(self.counts(a, depth + 1) for a in given)
+        if last in KEPT and isinstance(e.func, ast.Attribute):
+            return self.counts(e.func.value, depth + 1)
         if isinstance(e.func, ast.Name):
-            known = e.func.id in ("float", "int", "max") and any(self.counts(a, depth + 1) for a in e.args)
+            known = e.func.id in NUMBERS and any(self.counts(a, depth + 1) for a in e.args)
             return known or (e.func.id == "len" and not (e.args and self._is_alike(e.args[0])))
         first = (
             last_name(e) == "size" and len(e.args) == 1 and isinstance(e.args[0], ast.Constant) and e.args[0].value == 0
         )
         return (first or last_name(e) in SIZES) and not self.of_weights(e)
+
+    def of_batch(self, e: ast.expr, values: bool = True, depth: int = 0) -> bool:
+        """Whether a number is made of the batch in any way, so that a share of the batch may have another.
+
+        `values`: of its values, too, and not of how many samples there are alone.
+        """
+        if depth > 6:
+            return False
+        if isinstance(e, ast.Attribute) and e.attr in PARTS_OF_SHAPES:
+            return False
+        if isinstance(e, ast.Call) and last_name(e) in PARTS_OF_SHAPES:
+            return self.counts(e)
+        if self.counts(e) or (values and self.body and self.value(e).kind != "plain"):
+            return True
+        if isinstance(e, ast.Name):
+            made = [value for n, _, value in self.stored.get(e.id, ()) if n.lineno <= e.lineno and value is not e]
+            giver = self.given.get(e.id)
+            return any(self.of_batch(v, values, depth + 1) for v in made) or (
+                giver is not None and giver[0].of_batch(giver[1], values, depth + 1)
+            )
+        parts = [n.iter if isinstance(n, ast.comprehension) else n for n in ast.iter_child_nodes(e)]
+        return any(self.of_batch(n, values, depth + 1) for n in parts if isinstance(n, ast.expr))
+
+    def of_some(self, e: ast.expr, depth: int = 0) -> bool:
+        """Whether a number counts some of the samples, by their values: `len(y.nonzero())`, `x[y > 0].size(0)`."""
+        if depth > 6:
+            return False
+        for n in walk(e):
+            if isinstance(n, ast.Call) and last_name(n) in FINDS:
+                return True
+            if isinstance(n, ast.comprehension) and n.ifs:
+                return True
+            if isinstance(n, ast.expr) and self.body and self.value(n).picked:
+                return True
+            if isinstance(n, ast.Name):
+                made = [value for s, _, value in self.stored.get(n.id, ()) if s.lineno < n.lineno]
+                if any(self.of_some(v, depth + 1) for v in made):
+                    return True
+        return False
 
     def _is_alike(self, e: ast.expr) -> bool:
         """What is as long on every rank: a list of heads, a loader."""

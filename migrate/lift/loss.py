@@ -195,6 +195,8 @@ class Reduction(Counted):
         if a is not None and b is not None:
             raise self._bent(node)
         if other is None or not self.counts(other):
+            if other is not None and self.of_batch(other, values=False):
+                raise self._bent(node)
             return kind
         if kind == "sum":
             raise self._bent(node)
@@ -202,6 +204,8 @@ class Reduction(Counted):
 
     def _quotient(self, node: ast.AST, a: str | None, b: str | None, divisor: ast.expr) -> str | None:
         if b is not None or (a is not None and self.value(divisor).kind == "reduced"):
+            raise self._bent(node)
+        if a is not None and self.of_batch(divisor) and (self.of_some(divisor) or not self.counts(divisor)):
             raise self._bent(node)
         if not self.counts(divisor):
             return a

@@ -42,6 +42,7 @@ from .batch_operations import (
     SIZES,
     TO_HOST,
     TRIANGLES,
+    bends,
     brings_together,
 )
 from .batch_patterns import contracted, rearranged
@@ -97,8 +98,7 @@ class BatchCall:
         if self.full in SHUFFLES and self.call.args and isinstance(self.call.args[0], ast.Name) and self.args[0].counts:
             run.env[self.call.args[0].id] = Value(order=True)
         if self.full is not None and self.full.startswith("torch."):
-            first = self.args[0] if self.args else run.joined(everything)
-            return self._operation(self.last, first, 1, everything)
+            return self._operation(self.last, self.args[0] if self.args else run.joined(everything), 1, everything)
         of_batch = run.joined(everything)
         if (self.full or "").startswith("einops.") and of_batch.kind == "batch":
             return self._patterned(of_batch, [a for a in self.call.args if isinstance(a, ast.Constant)])
@@ -108,8 +108,8 @@ class BatchCall:
             return self._mixes()
         if self.full == "numpy.arange" and any(v.counts for v in self.args):
             return Value(counts=True)
-        if of_batch.kind == "reduced" and self.last in BENDS | CHOOSES:
-            return replace(of_batch, bent=self.call)  # math.sqrt(loss), max(losses)
+        if bends(self.full or self.last, of_batch.kind):
+            return replace(REDUCED, bent=self.call)  # math.sqrt(loss), max(losses), f1_score(y, z.argmax(1))
         if of_batch.kind == "plain" or (isinstance(func, ast.Name) and func.id in NO_VALUES):
             return PLAIN
         return self._other(of_batch)

@@ -89,6 +89,13 @@ LOSS = re.compile(r"loss|cross_entropy|nll|criterion|kl_div|objective|(^|_)(mse|
 # with reduction="none" these give a number per sample, but for dense targets, of which nobody asks the largest of a row
 OF_A_SAMPLE = {"cross_entropy", "nll_loss", "CrossEntropyLoss", "NLLLoss"}
 MEASURE = re.compile(r"metric|acc(uracy)?($|_)|auroc|f1|precision|recall|psnr|ssim|iou|dice", re.IGNORECASE)
+# of packages: what these measure on parts has another mean than what they measure on the whole
+MEASURES_ALL = re.compile(
+    r"(sklearn\.metrics|torchmetrics\.functional)\.(.*\.)?\w*(f1|fbeta|precision|recall|auc|auroc|jaccard|matthews|kappa|r2|"
+    r"pearson|spearman|kendall|concordance|explained|specificity|balanced|peak_signal|calibration|mutual_info|rand_score|"
+    r"v_measure|silhouette|dice)"
+)
+PAIRWISE = re.compile(r"(sklearn\.metrics|torchmetrics\.functional)\.(.*\.)?pairwise_(?!accuracy)")
 # losses that compare every sample of a batch with every other
 CONTRASTIVE = re.compile(
     r"info_?nce|(^|_)nce($|_)|nt_?xent|sup_?con|contrastive|simclr|barlow|vic_?reg|clip_?loss|batch_?(hard|all)|multi_?similarity"
@@ -108,4 +115,12 @@ PER_SAMPLE_LOSS = {"torch.nn.TripletMarginLoss", "torch.nn.CosineEmbeddingLoss",
 
 def brings_together(name: str) -> bool:
     """Whether a loss, by its full name, is about all samples together."""
-    return CONTRASTIVE.search(name.rpartition(".")[2]) is not None or OF_THE_BATCH.match(name) is not None
+    by_name = CONTRASTIVE.search(name.rpartition(".")[2]) is not None
+    return by_name or OF_THE_BATCH.match(name) is not None or PAIRWISE.match(name) is not None
+
+
+def bends(name: str, kind: str) -> bool:
+    """Whether what a function, by its full name, makes of a mean or of the samples is not the mean of the parts'."""
+    if kind == "reduced":
+        return name.rpartition(".")[2] in BENDS | CHOOSES
+    return kind == "batch" and MEASURES_ALL.match(name) is not None

@@ -34,6 +34,7 @@ from ._addresses import demanded, only_for_addresses
 from .base import Change, Codemod, assigns_itself
 from .empty_functions import WHY, empty_blocks, empty_functions
 from .in_strings import InStrings
+from .once import ASKS
 from .rewrites import body_only, put_together, source, statement_line, take_argument, take_branch, take_value
 
 REDUCES = {f"torch.distributed.{n}" for n in ("all_reduce", "reduce", "broadcast", "barrier")}
@@ -209,7 +210,7 @@ class PlainProcess(Codemod):
         gone: set[ast.AST] = set()
         for call in facts.walk(ast.Call):
             full = facts.names.resolve(call.func)
-            for s in statements_of(facts, call) or () if full in STATEMENTS else ():
+            for s in statements_of(facts, call) or () if full in STATEMENTS or found.only_sends(call) else ():
                 if s not in gone:
                     gone.add(s)
                     shown = s.value if isinstance(s, ast.Expr) else s
@@ -247,8 +248,10 @@ class PlainProcess(Codemod):
                 given = found.gathered(call) if isinstance(holder, ast.Expr) else None
                 if holder is not None and given is not None:
                     every = [*call.args, *(k.value for k in call.keywords)]
-                    others = [a for a in every if a not in given]
-                    rewrite = put_together(ALONE[full or ""][-1], [every.index(g) for g in given])
+                    others = [n for a in every if a not in given for n in parts_but(a, given)]
+                    places = [i for g in given for i, a in enumerate(every) if a is g or g in ast.iter_child_nodes(a)]
+                    asks = (ASKS, facts.indentation) if found.is_for_one(call) else None
+                    rewrite = put_together(ALONE[full or ""][-1], places, asks)
                     yield Change(holder, self.edit(facts, call, says), rewrite, (call.func, *others))
                 else:
                     yield Change(call, self.edit(facts, call, says), source(new))
@@ -297,6 +300,12 @@ class PlainProcess(Codemod):
             yield Change(one.loop, self.edit(facts, one.loop, says), statement_line(new), parts)
             for s in one.others:
                 yield Change(s, self.edit(facts, s, f"`{facts.short(s)}` removed: {WHY}"), None, (s,))
+
+
+def parts_but(node: ast.expr, kept: tuple[ast.expr, ...]) -> list[ast.AST]:
+    """The parts of `parts if rank == 0 else None` that go, where one of them stays."""
+    inner = list(ast.iter_child_nodes(node))
+    return [n for n in inner if n not in kept] if any(n in kept for n in inner) else [node]
 
 
 def _is_rank(facts: Facts, node: ast.AST) -> bool:

@@ -219,15 +219,21 @@ def statement(new: str) -> Any:
     return rewrite
 
 
-def put_together(template: str, places: list[int]) -> Any:
-    """Another small statement in the place of a call, made of arguments of it as they are by then."""
+def put_together(template: str, places: list[int], asks: tuple[str, str] | None = None) -> Any:
+    """Another small statement in the place of a call, made of arguments of it as they are by then.
+
+    `asks`: the question that is asked first, and the indentation below it.
+    """
 
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 
-        given = [cst.Module([]).code_for_node(updated.value.args[i].value) for i in places]
+        values = [updated.value.args[i].value for i in places]
+        values = [v.body if i == 0 and isinstance(v, cst.IfExp) else v for i, v in enumerate(values)]
+        given = [cst.Module([]).code_for_node(v) for v in values]
         given = [f"({g})" if "\n" in g and not g.endswith((")", "]", "}")) else g for g in given]
-        return statement(template.format(*given))(original, updated)
+        new = statement(template.format(*given))(original, updated)
+        return under(f"{asks[0]}()", asks[1])(original, new) if asks is not None else new
 
     return rewrite
 

@@ -48,6 +48,7 @@ ALONE = {
     D + "scatter": ("tensor", 0, "scatter_list", 1, "{0}.copy_({1}[0])"),
     D + "reduce_scatter": ("output", 0, "input_list", 1, "{0}.copy_({1}[0])"),
 }
+TO_ONE = (D + "gather", D + "gather_object")
 # those that give their result back, gradients and all
 ALONE_VALUES = {D + f"{m}{n}": new for m in ("nn.", "nn.functional.")
                 for n, new in (("all_gather", "({0},)"), ("all_reduce", "{0}"), ("broadcast", "{0}"))}  # fmt: skip
@@ -97,6 +98,8 @@ class Distribution(WrappedModels):
         for c, full in self.full.items():
             if full in ALONE and isinstance(self.facts.scopes.parents.get(c), ast.Expr) and self.alone(c) is not None:
                 continue
+            if self.only_sends(c):
+                continue
             exotic = (
                 full is not None
                 and not full.startswith(CHECKPOINTS)
@@ -124,8 +127,31 @@ class Distribution(WrappedModels):
         if place is None:
             return None
         result, value = argument_at(call, place[0], place[1]), argument_at(call, place[2], place[3])
+        if isinstance(result, ast.IfExp) and self._is_rank_zero(result.test):
+            result = result.body
         alone = isinstance(result, ast.Name | ast.Attribute)
         return (result, value) if alone and result is not None and value is not None else None
+
+    def only_sends(self, call: ast.Call) -> bool:
+        """`dist.gather(x)`, by which all but rank 0 send what that one gathers."""
+        place = ALONE[self.full[call] or ""] if self.full[call] in TO_ONE else None
+        given = argument_at(call, place[0], place[1]) if place is not None else None
+        unread = isinstance(self.facts.scopes.parents.get(call), ast.Expr)
+        return place is not None and unread and (given is None or is_none(given))
+
+    def is_for_one(self, call: ast.Call) -> bool:
+        """Whether only rank 0 has a list for what is gathered: `parts = [...] if rank == 0 else None`."""
+        given = self.gathered(call) if self.full[call] in TO_ONE else None
+        if given is None:
+            return False
+        if isinstance(self.facts.scopes.parents.get(given[0]), ast.IfExp):
+            return True
+        scope = self.facts.scopes.scope_of(given[0])
+        made = self.facts.devices.assigned(given[0].id, scope) if isinstance(given[0], ast.Name) else None
+        return any(is_none(n) for v in made or () for n in (v, getattr(v, "body", v), getattr(v, "orelse", v)))
+
+    def _is_rank_zero(self, test: ast.expr) -> bool:
+        return ast.unparse(test) == "is_global_zero()" or self.facts.worlds.by_rank(test) is True
 
     # -- statements ------------------------------------------------------------------------------------------
 
@@ -360,6 +386,10 @@ class Distribution(WrappedModels):
             return any(argument_at(s, "args", 1) is up for s in self.spawns) and ast.unparse(c) in started
         targets = up.targets if isinstance(up, ast.Assign) else []
         return any(WORLD_NAME.match(last_name(t)) or ast.unparse(t) in started for t in targets)
+
+
+def is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _as_int(source: str | None) -> str | None:

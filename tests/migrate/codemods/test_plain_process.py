@@ -228,6 +228,30 @@ def test_what_is_gathered_from_one_process(before, after):
     check(HEAD + INIT + before + "\n", HEAD + after + "\n", select="PTM420")
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("dist.gather(x, gather_list=parts if rank == 0 else None, dst=0)", "if is_global_zero():\n    parts[0].copy_(x)"),
+        ("dist.gather_object(x, ys if rank == 0 else None); go()", "if is_global_zero():\n    ys[0] = x\ngo()"),
+        ("ys = [3] if rank == 0 else None\ndist.gather_object(x, ys)", "ys = [3] if is_global_zero() else None\nif is_global_zero():\n    ys[0] = x"),
+        ("ys = None\nif rank == 0:\n    ys = f(3)\ndist.gather(x, ys)", "ys = None\nif is_global_zero():\n    ys = f(3)\nif is_global_zero():\n    ys[0].copy_(x)"),
+        ("if rank == 0:\n    dist.gather(x, ys)\nelse:\n    dist.gather(x)", "if is_global_zero():\n    ys[0].copy_(x)"),
+    ],
+)  # fmt: skip
+def test_what_rank_0_alone_gathers(before, after):
+    """The others had no list, and ended there (TypeError)."""
+    imported = HEAD + "from ptmigrate.runtime import is_global_zero\n"
+    result = migrated(HEAD + INIT + "rank = dist.get_rank()\n" + before + "\n", "PTM420")
+    assert result.text == imported + after + "\n", result.text
+
+
+@pytest.mark.parametrize(
+    "call", ["y = dist.gather(x)", "dist.gather(x, parts if many else None)", "dist.all_gather(None, x)"]
+)
+def test_what_others_gather_is_left(call):
+    check_unchanged(HEAD + INIT + call + "\n", select="PTM420")
+
+
 def test_what_is_sent_is_still_read():
     """A rank that nothing but the gathered object read lost its parameter, and the result its name."""
     before = "def f(x, rank):\n    x = x.cuda(rank)\n    xs = [None]\n    dist.all_gather_object(xs, {'rank': rank})\n    return xs\nf(x, dist.get_rank())\n"

@@ -62,8 +62,8 @@ def _before_the_loop(facts: Facts, s: ast.stmt) -> bool:
 
 def _loops_of(facts: Facts, around: ast.AST) -> list[Loop]:
     """A function's own loops, or those of the file's own statements, as they stand below one another."""
-    own = [n for kind in LOOPS for n in facts.walk(kind) if _function_of(facts, n) is around]
-    return sorted(own, key=lambda n: n.lineno)
+    loops: list[Loop] = [*facts.walk(ast.For), *facts.walk(ast.AsyncFor), *facts.walk(ast.While)]
+    return sorted((n for n in loops if _function_of(facts, n) is around), key=lambda n: n.lineno)
 
 
 def _function_of(facts: Facts, node: ast.AST) -> ast.AST:

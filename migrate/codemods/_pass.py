@@ -12,6 +12,7 @@ import libcst as cst
 
 from ..facts.operands import tightness
 from ._chains import dot_behind
+from ._gaps import Empty, Gone, close_gaps, is_empty
 from ._positions import Range, positions_of
 from .base import Change, Key, NotFound
 from .rewrites import DropArgument
@@ -55,14 +56,6 @@ class _Kinds(dict[type, Kind]):
 
 
 KINDS = _Kinds()
-
-
-class _Gone(cst.Pass):
-    """Stands where a statement was, until its block closes over the gap."""
-
-
-class _Empty(cst.Pass):
-    """Stands in a block that has nothing left."""
 
 
 class Under(cst.Pass):
@@ -192,7 +185,7 @@ class Pass:
         close = self.closes.get(original.__class__)
         if close is not None:
             updated = close(original, updated)
-        if kind.branches and _is_empty(updated.orelse):
+        if kind.branches and is_empty(updated.orelse):
             updated = updated.with_changes(orelse=None)
         if kind.name in self.kinds:
             key = (kind.name, *self.positions[id(original)])
@@ -207,41 +200,41 @@ class Pass:
     def _gone(self, original: cst.CSTNode) -> cst.CSTNode:
         if isinstance(original, COMPOUND):
             lines = getattr(original, "leading_lines", ())
-            return cst.SimpleStatementLine([_Gone()], leading_lines=lines)
-        return _Gone()
+            return cst.SimpleStatementLine([Gone()], leading_lines=lines)
+        return Gone()
 
     def _close_line(
         self, original: cst.SimpleStatementLine, updated: cst.SimpleStatementLine
     ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
-        kept = [s for s in updated.body if not isinstance(s, _Gone)]
+        kept = [s for s in updated.body if not isinstance(s, Gone)]
         if any(isinstance(s, Under) for s in kept):
             return _parted(updated, kept)
         if len(kept) == len(updated.body):
             return updated
         if not kept:
-            return updated.with_changes(body=[_Gone()])
+            return updated.with_changes(body=[Gone()])
         if kept[-1] is not updated.body[-1]:  # `a; b;  # c` ends as it ended
             kept[-1] = kept[-1].with_changes(semicolon=original.body[-1].semicolon)
         return updated.with_changes(body=kept)
 
     def _close_suite(self, original: cst.SimpleStatementSuite, updated: cst.SimpleStatementSuite) -> Any:
         """`for x in xs: a; b` without some of its statements; the last one ends as the last one ended."""
-        kept = [s for s in updated.body if not isinstance(s, _Gone)] or list(updated.body[-1:])
+        kept = [s for s in updated.body if not isinstance(s, Gone)] or list(updated.body[-1:])
         if len(kept) == len(updated.body):
             return updated
         kept[-1] = kept[-1].with_changes(semicolon=original.body[-1].semicolon)
         return updated.with_changes(body=kept)
 
     def _close_block(self, original: cst.IndentedBlock, updated: cst.IndentedBlock) -> cst.IndentedBlock:
-        body, footer = _close_gaps(updated.body, updated.footer)
+        body, footer = close_gaps(updated.body, updated.footer)
         if body is updated.body:
             return updated
         if not body:
-            body = [cst.SimpleStatementLine([_Empty()])]
+            body = [cst.SimpleStatementLine([Empty()])]
         return updated.with_changes(body=body, footer=footer)
 
     def _close_module(self, original: cst.Module, updated: cst.Module) -> cst.Module:
-        body, footer = _close_gaps(updated.body, updated.footer)
+        body, footer = close_gaps(updated.body, updated.footer)
         return updated if body is updated.body else updated.with_changes(body=body, footer=footer)
 
 
@@ -251,59 +244,3 @@ def _as_tight(before: Any, after: Any) -> Any:
     if after.lpar or tightness(code(after)) >= tightness(code(before)):
         return after
     return after.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-
-
-def _close_gaps(body: Sequence[Any], footer: Sequence[cst.EmptyLine]) -> tuple[Sequence[Any], Sequence[cst.EmptyLine]]:
-    """Take the marked statements out; comments above one go to the statement after it."""
-    if not any(_is_gone(s) for s in body):
-        return body, footer
-    kept: list[Any] = []
-    carried: list[cst.EmptyLine] = []
-    for statement in body:
-        if _is_gone(statement):
-            carried = _join(carried, statement.leading_lines) if carried else [*statement.leading_lines]
-        elif carried:
-            kept.append(statement.with_changes(leading_lines=_join(carried, statement.leading_lines)))
-            carried = []
-        else:
-            kept.append(statement)
-    return kept, _join(carried, footer) if carried else footer
-
-
-def _is_empty(branch: Any) -> bool:
-    """An else that has nothing left, or an elif that only looks at names."""
-    if isinstance(branch, cst.If) and (branch.orelse is not None or not _only_looks(branch.test)):
-        return False
-    body = branch.body.body if isinstance(branch, cst.If | cst.Else) else ()
-    return len(body) == 1 and isinstance(body[0], cst.SimpleStatementLine) and isinstance(body[0].body[0], _Empty)
-
-
-def _only_looks(test: Any) -> bool:
-    """Whether a condition has no effect: names, comparisons of them, `torch.cuda.is_available()`, `a.startswith(b)`."""
-    if isinstance(test, cst.Comparison):
-        return all(_only_looks(part) for part in (test.left, *(c.comparator for c in test.comparisons)))
-    if isinstance(test, cst.BooleanOperation):
-        return _only_looks(test.left) and _only_looks(test.right)
-    if isinstance(test, cst.Call) and isinstance(test.func, cst.Attribute):
-        given = [a.value for a in test.args]
-        if test.func.attr.value in ("startswith", "endswith"):
-            return all(_only_looks(part) for part in (test.func, *given))
-        return test.func.attr.value in ("is_available", "device_count") and not given and _only_looks(test.func)
-    if isinstance(test, cst.UnaryOperation):
-        return _only_looks(test.expression)
-    while isinstance(test, cst.Attribute):
-        test = test.value
-    return isinstance(test, cst.Name | cst.Integer | cst.SimpleString)
-
-
-def _is_gone(statement: Any) -> bool:
-    if isinstance(statement, cst.If):
-        return statement.orelse is None and _only_looks(statement.test) and _is_empty(statement)
-    return isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[0], _Gone)
-
-
-def _join(above: Sequence[cst.EmptyLine], below: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
-    """Both, with no more blank lines where they meet than one of them had."""
-    ends = next((i for i, line in enumerate(reversed(above)) if line.comment is not None), len(above))
-    starts = next((i for i, line in enumerate(below) if line.comment is not None), len(below))
-    return [*above[: len(above) - min(ends, starts)], *below]

@@ -123,7 +123,9 @@ class _Cut:
         last = at = whole[-1].end_lineno or first
         while at < len(self.lines) and self.is_blank(at + 1):  # comments at the end of a block are the block's
             at += 1
-            if self.lines[at - 1] and self.facts.text.text.startswith(margin + COMMENT, self.facts.text.starts[at - 1]):
+            if self.lines[at - 1]:
+                if not self.facts.text.text.startswith(margin, self.facts.text.starts[at - 1]):
+                    break
                 last = at
         return Region(first, last, margin)
 

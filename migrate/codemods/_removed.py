@@ -28,7 +28,7 @@ def not_read(
         if within or holds or any(change.rewrite is not None for change in wanted[key]):
             continue
         node = wanted[key][0].node
-        if isinstance(node, ast.stmt) and not isinstance(node, ast.Match) and _has_its_lines(facts, node):
+        if isinstance(node, ast.stmt) and not isinstance(node, ast.Match) and has_its_lines(facts, node):
             start, stop = facts.text.span(node)
             first, last = facts.text.line_of(start), _last_line(facts, node, region)
             stop = max(stop, facts.text.line_span(last, last)[1] if last > (node.end_lineno or 0) else 0)
@@ -38,7 +38,7 @@ def not_read(
             yield key, (start, stop, INSTEAD + end), instead, (last + 1, first - last)
 
 
-def _has_its_lines(facts: Facts, s: ast.stmt) -> bool:
+def has_its_lines(facts: Facts, s: ast.stmt) -> bool:
     """Whether nothing but a comment shares the lines of a statement."""
     _, stop = facts.text.span(s)
     _, end = facts.text.line_span(1, s.end_lineno or 0)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from ..facts.script import Facts
 from ._form_feeds import FormFeeds
 from ._insertions import with_added
+from ._kept_lines import KeptLines
 from ._pass import rewritten
 from ._regions import Region
 from ._removed import not_read
@@ -23,6 +24,7 @@ def rewritten_regions(
     """What each region becomes, with the lines added in it; NotFound where a planned node is not there."""
     newline, mark = facts.text.newline, _mark(facts.text.text)
     feeds = FormFeeds(facts, mark.replace("between", "feed"))
+    kept = KeptLines(facts, mark.replace("between", "kept"))
     keys = sorted(wanted, key=lambda key: key[1:3])
     starts = [key[1] for key in keys]
     sheet: list[str] = []
@@ -47,6 +49,7 @@ def rewritten_regions(
             edits.append(edit)
             more.append(fewer)
             read[key] = instead
+        edits += kept.edits(here, wanted)
         body = with_added(facts.text.text, start, stop, edits)
         for key, (kind, first, column, last, end) in read.items():
             inside = last <= region.last  # or it ends with the block, for which the stub stands
@@ -54,20 +57,20 @@ def rewritten_regions(
                 n + line - region.first + sum(new for at, new in more if at <= n)
                 for n in (first, min(last, region.last))
             )
-            b, end = (b, feeds.column(last, end)) if inside else (b + 1, len(region.stub))
+            b, end = (b, kept.end(last, feeds.column(last, end))) if inside else (b + 1, len(region.stub))
             own[kind, a, feeds.column(first, column), b, end] = wanted[key]
         between = f"{region.stub}{newline}" if region.stub else "" if body.endswith(("\n", "\r")) else newline
         sheet += [body, f"{between}{margin}{mark}{newline}"]
         pieces.append((marks, len(between) + len(margin)))
         line += region.last - region.first + 2 + sum(new for _, new in more) + bool(region.stub)
         marks += 1
-    written = rewritten("".join(sheet), own).split(mark)
+    written = kept.back(rewritten("".join(sheet), own)).split(mark)
     return [feeds.back(written[n][len(newline) : len(written[n]) - rest]) for n, rest in pieces]
 
 
 def _mark(text: str) -> str:
     """A name that the text has not."""
     mark = "_between"
-    while mark in text or mark.replace("between", "feed") in text:
+    while any(mark.replace("between", word) in text for word in ("between", "feed", "kept")):
         mark += "_"
     return mark

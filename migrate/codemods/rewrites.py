@@ -457,8 +457,10 @@ def body_only(original: Any, updated: Any) -> Any:
 def _spread(updated: Any, suite: Any) -> Any:
     import libcst as cst
 
+    from ._gaps import end_of
+
     body = list(suite.body)
     if isinstance(suite, cst.SimpleStatementSuite):
-        body = [cst.SimpleStatementLine(body)]
+        body = [cst.SimpleStatementLine(body, trailing_whitespace=suite.trailing_whitespace)]
     body[0] = body[0].with_changes(leading_lines=[*updated.leading_lines, *body[0].leading_lines])
-    return cst.FlattenSentinel(body)
+    return cst.FlattenSentinel([*body, *end_of(suite)])

@@ -133,7 +133,7 @@ def _one(
     plain: Facts, among: bool = False, *, original: Facts, options: Options, by_hand: bool, imports: Sequence[str]
 ) -> LiftedText:
     """A text with its one training lifted. `among`: others wait in it, or were lifted before; it has no imports yet."""
-    from .lift.cpu_only import names_no_device
+    from .facts.hosts import names_no_device
     from .lift.find import outline
     from .lift.lift import lift
     from .lift.own_device import CODE as PLACED

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts.arguments import argument
+from ..facts.hosts import names_no_device
+from ..facts.loops import LOOPS
 from ..facts.nodes import walk
 from ..facts.plain import VARIABLE
 from ..facts.script import Facts
@@ -27,7 +29,8 @@ class BackOnCpu(Codemod):
     name = "back-on-cpu"
 
     def plan(self, facts: Facts) -> Iterator[Change]:
-        if not facts.loops.hot_loops or "tensorflow" in facts.text.text:
+        bare = "backward" in facts.attributes and names_no_device(facts)
+        if not (facts.loops.hot_loops or bare) or "tensorflow" in facts.text.text:
             return
         taken: set[ast.AST] = set()
         for a in facts.attributes.get("numpy", ()):
@@ -37,12 +40,13 @@ class BackOnCpu(Codemod):
             read = a.value
             if _brought(facts, read):
                 continue
-            if (facts.loops.hot(call) and facts.placed.by_runtime(read)) or _is_collected(facts, read):
+            step = facts.loops.hot(call) is not None and facts.placed.by_runtime(read)
+            if step or (bare and _is_in_training(facts, call)) or _is_collected(facts, read):
                 yield from self._changed(facts, read, taken, "an array is of the CPU")
         for a in facts.attributes.get("append", ()):
-            read = _left_in_list(facts, a)
-            if read is not None:
-                yield from self._changed(facts, read, taken, f"`{facts.short(a.value)}` keeps it there")
+            kept = _left_in_list(facts, a)
+            if kept is not None:
+                yield from self._changed(facts, kept, taken, f"`{facts.short(a.value)}` keeps it there")
         for node in _meetings(facts):
             for read in _left_there(facts, node):
                 yield from self._changed(facts, read, taken, f"what it meets in `{facts.short(node)}` is there")
@@ -59,6 +63,12 @@ def _on_cpu(original: Any, updated: Any) -> Any:
     import libcst as cst
 
     return cst.Call(cst.Attribute(updated, cst.Name("cpu")))
+
+
+def _is_in_training(facts: Facts, node: ast.AST) -> bool:
+    """Whether a loop around takes gradients: what a script makes for it becomes a part of the Module, and is placed."""
+    loops = {up for up in facts.scopes.ancestors(node) if isinstance(up, LOOPS)}
+    return any(up in loops for a in facts.attributes.get("backward", ()) for up in facts.scopes.ancestors(a))
 
 
 def _left_in_list(facts: Facts, append: ast.Attribute) -> ast.expr | None:

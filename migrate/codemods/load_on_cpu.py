@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.arguments import argument_at
+from ..facts.hosts import names_no_device
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
@@ -33,11 +34,14 @@ class LoadOnCpu(Codemod):
             where = argument_at(call, "map_location", 1)
             if where is not None and not self._names_accelerator(facts, where):
                 continue
-            if not self._is_state(facts, call):
+            # what such a script saves is on the CPU, and after a Trainer on its device
+            nowhere = where is None and "backward" in facts.attributes and names_no_device(facts)
+            if not nowhere and not self._is_state(facts, call):
                 self._tell(facts, call, where)
                 continue
             was = f"`map_location={facts.text.get(where)}`" if where is not None else f"`{facts.short(call)}`"
-            says = f'{was} became `map_location="cpu"`: load_state_dict puts the state where its module is'
+            why = "the script works with it there" if nowhere else "load_state_dict puts the state where its module is"
+            says = f'{was} became `map_location="cpu"`: {why}'
             parts = () if where is None else (where,)
             change = change_call(PARAMETERS, set(), {"map_location": '"cpu"'})
             yield Change(call, self.edit(facts, call, says), change, parts)

@@ -14,12 +14,19 @@ from .nodes import walk
 
 if TYPE_CHECKING:
     from .devices import Devices
+    from .script import Facts
 
 DEVICE_LITERAL = re.compile(r"(cuda|cpu|mps|xpu|hpu|xla|npu)(:\d+)?\Z")
 ASKS_FOR_CARD = re.compile(
     r"cuda|gpu|device|card|accel|mps|xpu|npu|rank|(\b|no_|use_|force_)cpu\b|platform", re.IGNORECASE
 )
+NAMES_DEVICE = re.compile(r"device|cuda|gpu|mps|xpu|accelerat|\.to\(", re.IGNORECASE)
 Choice = tuple[ast.expr, ast.expr | None]  # a value, and the condition that it is chosen by
+
+
+def names_no_device(facts: Facts) -> bool:
+    """Whether the text says nothing of devices: it runs on the CPU wherever it is started."""
+    return NAMES_DEVICE.search(facts.text.text) is None
 
 
 class Hosts:

@@ -7,7 +7,6 @@ The Trainer places the model and a loader's batches; what `get_batch()` and `nex
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING
 
@@ -25,14 +24,8 @@ from .reached import made_network
 if TYPE_CHECKING:
     from .rewriting import Rewriter
 
-DEVICES = re.compile(r"device|cuda|gpu|mps|xpu|accelerat|\.to\(", re.IGNORECASE)
 FROM_OTHERS = {"torch." + n for n in "tensor as_tensor from_numpy Tensor FloatTensor LongTensor".split()}
 JOINS = {"torch.stack", "torch.cat"}
-
-
-def names_no_device(facts: Facts) -> bool:
-    """Whether the text says nothing of devices: it runs on the CPU wherever it is started."""
-    return DEVICES.search(facts.text.text) is None
 
 
 def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:

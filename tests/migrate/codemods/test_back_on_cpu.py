@@ -1,5 +1,6 @@
 import pytest
 from helpers import check, check_unchanged
+from ptmigrate.migrate.migrate import migrate_text
 
 HEAD = "import torch\n"
 LOOP = HEAD + "for x, y in test_loader:\n    out = model(x)\n"
@@ -109,3 +110,27 @@ def test_what_a_loop_collects(before, after):
 )
 def test_what_a_loop_collects_on_the_cpu(parts):
     check_unchanged(COLLECTS.format(*parts), [], select="PTM114")
+
+
+EPOCHS = """
+import torch
+net = torch.nn.Linear(5, 3)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+inputs, labels = torch.randn(6, 5){}, torch.ones(6).long(){}
+for epoch in range(9):
+    outputs = net(inputs)
+    loss = torch.nn.functional.cross_entropy(outputs, labels)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    _, best = outputs.max(1)
+    print(best.data{}.numpy())
+"""
+
+
+@pytest.mark.parametrize("parts", [("", "", ""), ("", "", ".cpu()"), (".cuda()", ".cuda()", ".cpu()")])
+def test_a_script_that_trains_on_what_it_made(parts):
+    """What it made becomes the Module's, which the Trainer places where no device is named, too."""
+    result = migrate_text(EPOCHS.format(*parts))
+    assert "best.data.cpu().numpy()" in result.text
+    assert [e.code for e in result.edits].count("PTM114") == (parts[-1] == "")

@@ -52,3 +52,16 @@ def test_unchanged(source):
 )
 def test_what_is_no_state_is_told(source):
     check_unchanged(HEAD + source + "\n", ["PTM109 line 2: `torch.load("], select="PTM109")
+
+
+TRAINS = "import torch\nfor x, y in loader:\n    loss(net(x), y).backward()\ntorch.save(net, 'net.pkl')\n"
+
+
+def test_a_script_that_names_no_device_loads_what_it_saved_on_the_cpu():
+    load = "again = torch.load('net.pkl'{})\nprint(again(x))\n"
+    check(TRAINS + load.format(""), TRAINS + load.format(', map_location="cpu"'), select="PTM109")
+
+
+@pytest.mark.parametrize("script", [TRAINS.replace("net(x)", "net(x.cuda())"), "import torch\n"])
+def test_another_file_may_mean_a_device(script):
+    check_unchanged(script + "again = torch.load('net.pkl')\nprint(again(x))\n", select="PTM109")

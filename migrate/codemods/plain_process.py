@@ -13,8 +13,6 @@ from functools import partial
 
 from ..facts.arguments import argument_at
 from ..facts.distribution import (
-    ALONE,
-    ALONE_VALUES,
     CHECKPOINTS,
     CHOOSE_CARD,
     GATHERS,
@@ -23,6 +21,7 @@ from ..facts.distribution import (
     distribution_of,
 )
 from ..facts.effects import only_asks
+from ..facts.gathered import ALONE, ALONE_VALUES
 from ..facts.handles import statements_of
 from ..facts.nodes import walk
 from ..facts.operands import ATOM, closed

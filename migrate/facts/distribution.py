@@ -10,6 +10,7 @@ from itertools import takewhile
 
 from .arguments import argument, argument_at
 from .environment import ADDRESSES, ASKING, LAUNCHED_WITH, demands, is_environment
+from .gathered import ALONE, ALONE_VALUES, TO_ONE
 from .handles import statements_of
 from .nodes import walk
 from .process_names import RANKS, WORLDS, D
@@ -38,20 +39,6 @@ GATHERS = {
         "_reduce_scatter_base", "new_subgroups", "new_subgroups_by_enumeration", "split_group",
     )
 }  # fmt: skip
-# what a gathering statement is among one process: its result's place, and what goes there
-ALONE = {
-    D + "all_gather": ("tensor_list", 0, "tensor", 1, "{0}[0].copy_({1})"),
-    D + "all_gather_into_tensor": ("output_tensor", 0, "input_tensor", 1, "{0}.copy_({1})"),
-    D + "all_gather_object": ("object_list", 0, "obj", 1, "{0}[0] = {1}"),
-    D + "gather": ("gather_list", 1, "tensor", 0, "{0}[0].copy_({1})"),
-    D + "gather_object": ("object_gather_list", 1, "obj", 0, "{0}[0] = {1}"),
-    D + "scatter": ("tensor", 0, "scatter_list", 1, "{0}.copy_({1}[0])"),
-    D + "reduce_scatter": ("output", 0, "input_list", 1, "{0}.copy_({1}[0])"),
-}
-TO_ONE = (D + "gather", D + "gather_object")
-# those that give their result back, gradients and all
-ALONE_VALUES = {D + f"{m}{n}": new for m in ("nn.", "nn.functional.")
-                for n, new in (("all_gather", "({0},)"), ("all_reduce", "{0}"), ("broadcast", "{0}"))}  # fmt: skip
 # these divide optimizers and gradients over a process group of the script's own
 SHARDED = ("fairscale.optim.", "fairscale.nn.data_parallel.")
 CARDS = ("torch.cuda.device_count", "torch.accelerator.device_count")

@@ -1,0 +1,18 @@
+"""What a process that is alone gathers from its peers: what it has itself."""
+
+from .process_names import D
+
+# what a gathering statement is among one process: its result's place, and what goes there
+ALONE = {
+    D + "all_gather": ("tensor_list", 0, "tensor", 1, "{0}[0].copy_({1})"),
+    D + "all_gather_into_tensor": ("output_tensor", 0, "input_tensor", 1, "{0}.copy_({1})"),
+    D + "all_gather_object": ("object_list", 0, "obj", 1, "{0}[0] = {1}"),
+    D + "gather": ("gather_list", 1, "tensor", 0, "{0}[0].copy_({1})"),
+    D + "gather_object": ("object_gather_list", 1, "obj", 0, "{0}[0] = {1}"),
+    D + "scatter": ("tensor", 0, "scatter_list", 1, "{0}.copy_({1}[0])"),
+    D + "reduce_scatter": ("output", 0, "input_list", 1, "{0}.copy_({1}[0])"),
+}
+TO_ONE = (D + "gather", D + "gather_object")
+# those that give their result back, gradients and all
+ALONE_VALUES = {D + f"{m}{n}": new for m in ("nn.", "nn.functional.")
+                for n, new in (("all_gather", "({0},)"), ("all_reduce", "{0}"), ("broadcast", "{0}"))}  # fmt: skip

@@ -37,6 +37,7 @@ from .batch_operations import (
     PRODUCTS,
     RANDOM_ORDERS,
     REDUCES,
+    ROWS,
     SAME_ORDER,
     SHUFFLES,
     SIZES,
@@ -71,11 +72,11 @@ class BatchCall:
     def value(self) -> Value:
         func, run = self.call.func, self.run
         everything = [*self.args, *self.keywords.values()]
-        if isinstance(func, ast.Attribute) and func.attr in ("log", "log_dict") and self._of_self(func):
+        if isinstance(func, ast.Attribute) and func.attr in ("log", "log_dict") and is_own(func):
             run.flow.logged += everything
         if isinstance(func, ast.Attribute) and func.attr.endswith("_"):
             run.keep(self.call, func.value, run.joined(everything))  # self.bank.index_copy_(0, y, z)
-        if isinstance(func, ast.Attribute) and self.full is None and not self._of_self(func):
+        if isinstance(func, ast.Attribute) and self.full is None and not is_own(func):
             owner = run.value(func.value)
             if self.last in ("append", "extend") and groups(run, func.value, everything):
                 return self._mixes()
@@ -122,9 +123,6 @@ class BatchCall:
         if self.last not in ("rearrange", "reduce", "repeat") or not isinstance(text, str) or not self.args:
             return self._by_name(self.last, of_batch)
         return rearranged(self.run, self.call, self.args[0], text)
-
-    def _of_self(self, func: ast.Attribute) -> bool:
-        return isinstance(func.value, ast.Name) and func.value.id == "self"
 
     def _adds_to(self, per_sample: bool) -> bool:
         """`sums.index_add_(0, y, z)`: what is not of the samples is given theirs, by classes or the like."""
@@ -394,7 +392,7 @@ class BatchCall:
         if len(operands) < 2:
             return self.run.joined(operands)
         left, right = operands[0], operands[1]
-        if name in ("linear", "outer", "ger", "inner", "kron", "tensordot") and len(tainted) > 1:
+        if (name in ROWS or (name == "bmm" and left.dim == 1)) and len(tainted) > 1:
             return self._mixes(left)
         first = self.call.args[0] if offset else getattr(self.call.func, "value", self.call)
         return left if name == "bmm" else self.run.product(self.call, left, right, first)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .arguments import entry, is_static
+from .batch_operations import LOSS
 from .classes import WEIGHTED, Function
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def target_of(run: Run, call: ast.Call) -> Target | None:
         f = run.facts.classes.methods(holder).get(name)
         if f is not None or name == "forward":
             return Target(f, holder) if f is not None else None
-    of_class = _of_class(run, func)
+    of_class = _of_class(run, func) or _of_object(run, func)
     return of_class if of_class is not None else _resolved(run, held(run, func) or func)
 
 
@@ -50,8 +51,29 @@ def _of_class(run: Run, func: ast.expr) -> Target | None:
     return Target(f, own[0]) if f is not None and is_static(f) else None
 
 
+def _of_object(run: Run, func: ast.expr) -> Target | None:
+    """`self.pairs.compute(a, b)` after `self.pairs = Pairs()`, of a plain class of the file."""
+    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name | ast.Attribute):
+        return None
+    made = held(run, func.value)
+    own = _class_of(run, made) if isinstance(made, ast.Call) else None
+    if own is None or own in run.facts.classes.modules:
+        return None
+    f = run.facts.classes.methods(own).get(func.attr)
+    return Target(f, own) if f is not None else None
+
+
+def _class_of(run: Run, made: ast.Call) -> ast.ClassDef | None:
+    name = made.func.id if isinstance(made.func, ast.Name) else None
+    own = [c for c in run.facts.walk(ast.ClassDef) if c.name == name] if name is not None else []
+    return own[0] if len(own) == 1 else None
+
+
 def held(run: Run, func: ast.expr) -> ast.expr | None:
-    """The expression that a local name, or `self.name`, was given."""
+    """The expression that a local name, `self.name` or `TABLE["key"]` was given."""
+    if isinstance(func, ast.Subscript) and isinstance(func.slice, ast.Constant):
+        table = held(run, func.value)
+        return entry(table, str(func.slice.value)) if table is not None else None
     if isinstance(func, ast.Name):
         scope = run.facts.scopes.scope_of(func).lookup(func.id)
         values = run.facts.devices.assigned(func.id, scope) if scope is not None else None
@@ -92,6 +114,8 @@ def _resolved(run: Run, e: ast.expr) -> Target | None:
         scope = run.facts.scopes.scope_of(e).lookup(e.id)
         made = scope.stores.get(e.id, []) if scope is not None else []
         return Target(made[0]) if len(made) == 1 and isinstance(made[0], ast.FunctionDef) else None
+    if isinstance(e, ast.Call) and run.facts.names.resolve(e.func) in ("torch.compile", "torch.jit.script") and e.args:
+        return _resolved(run, e.args[0])
     if isinstance(e, ast.Call) and run.facts.names.resolve(e.func) == "functools.partial" and e.args:
         inner = _resolved(run, e.args[0])
         known = {k.arg: k.value for k in e.keywords if k.arg}
@@ -100,10 +124,13 @@ def _resolved(run: Run, e: ast.expr) -> Target | None:
 
 
 def _loss_of_file(run: Run, made: ast.expr) -> Target | None:
-    """`criterion = Pairs()`: the forward of a class that has no layers."""
-    if not (isinstance(made, ast.Call) and isinstance(made.func, ast.Name)):
+    """`criterion = Pairs()`: what a class runs that has no layers, or that is called a loss."""
+    own = _class_of(run, made) if isinstance(made, ast.Call) else None
+    if own is None:
         return None
-    own = [c for c in run.facts.classes.modules if c.name == made.func.id]
-    f = run.facts.classes.methods(own[0]).get("forward") if len(own) == 1 else None
-    layers = run.facts.classes.layers(own[0]).values() if f is not None else ()
-    return Target(f, own[0]) if f is not None and not any(WEIGHTED.match(kind) for kind in layers) else None
+    module = own in run.facts.classes.modules
+    f = run.facts.classes.methods(own).get("forward" if module else "__call__")
+    if f is None:
+        return None
+    layers = run.facts.classes.layers(own).values() if module and not LOSS.search(own.name) else ()
+    return Target(f, own) if not any(WEIGHTED.match(kind) for kind in layers) else None

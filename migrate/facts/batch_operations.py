@@ -75,6 +75,7 @@ SHUFFLES = {"random.shuffle", "numpy.random.shuffle"}
 OTHER_ORDER = {"flip", "roll", "fliplr", "sort", "argsort"}  # of the numbers of the samples
 SAME_ORDER = {"to", "cuda", "cpu", "long", "int", "detach", "numpy", "tolist", "clone", "contiguous", "type"}
 PRODUCTS = {"mm", "matmul", "bmm", "addmm", "linear", "outer", "ger", "tensordot", "chain_matmul", "inner", "kron"}
+ROWS = {"linear", "outer", "ger", "inner", "kron", "tensordot"}  # of these products each row meets each
 PAIRS = {"cdist"}
 JOINS = {"cat", "concat", "concatenate", "vstack", "row_stack"}
 PARTS = {"chunk": 1, "split": 1, "tensor_split": 1, "unbind": 0}

@@ -356,7 +356,9 @@ class Run:
         ):
             bent = e
         counts = (left.counts or right.counts) and isinstance(op, ast.Add | ast.Sub)  # len(x) - 1
-        return replace(REDUCED, bent=bent) if "reduced" in kinds else replace(PLAIN, counts=counts)
+        turned = left.order or right.order or (left.counts and isinstance(op, ast.Mod))
+        order = isinstance(e, ast.BinOp) and turned  # (torch.arange(n) + 1) % n
+        return replace(REDUCED, bent=bent) if "reduced" in kinds else replace(PLAIN, counts=counts, order=order)
 
     def product(self, e: ast.AST, left: Value, right: Value, first: ast.AST) -> Value:
         """A product of matrices; `first` is the one on the left."""

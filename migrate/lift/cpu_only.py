@@ -38,7 +38,8 @@ def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
     moved = r.configured.tensors | r.configured.placed | r.configured.handled
     read = [(n, homes[0]) for n in r.variables.constructor if n not in moved]
     called = [(n, home) for n in _read_with_batches(facts, r.chunks) for home in homes]
-    kept = kept_tensor(facts, [*read, *called])
+    around = [(n, homes[1]) for n in _read_of_script(facts, r.chunks)] if homes[0] is not homes[1] else []
+    kept = kept_tensor(facts, [*read, *called, *around])
     if kept is not None:
         return kept, "this tensor, which the loop reads"
     attributes = {v.name for v in r.variables.attributes if not v.owner}
@@ -63,9 +64,22 @@ def kept_tensor(facts: Facts, names: Iterable[tuple[str, Scope]]) -> ast.expr | 
     for name, scope in names:
         for store in scope.stores.get(name, ()):
             s = facts.scopes.parents.get(store)
-            if isinstance(s, ast.Assign | ast.AnnAssign) and s.value is not None and facts.tensors.is_tensor(s.value):
-                return s.value
+            pair = facts.scopes.parents.get(s) if isinstance(s, ast.Tuple) else None
+            if isinstance(pair, ast.Assign) and s in pair.targets:  # `x, y = torch.randn(8, 3), torch.ones(8)`
+                values = facts.devices.elements(s, store, pair.value) or []  # type: ignore[arg-type]
+            else:
+                values = [s.value] if isinstance(s, ast.Assign | ast.AnnAssign) and s.value is not None else []
+            for value in values:
+                if facts.tensors.is_tensor(value):
+                    return value
     return None
+
+
+def _read_of_script(facts: Facts, chunks: list[Chunk]) -> Iterator[str]:
+    """The names of the script that a loop in a function reads."""
+    for n in (n for chunk in chunks for s in chunk.statements for n in walk(s) if isinstance(n, ast.Name)):
+        if isinstance(n.ctx, ast.Load) and facts.scopes.scope_of(n).lookup(n.id) is facts.scopes.module:
+            yield n.id
 
 
 def _read_with_batches(facts: Facts, chunks: list[Chunk]) -> Iterator[str]:

@@ -148,3 +148,34 @@ def test_what_the_trainer_moves(below):
     result = migrate_text(LOADED.format(given="x", below=below))
     assert result.plan == "module" and "accelerator" not in result.text
     assert not any("names no device" in n.message for n in result.attention)
+
+
+IN_FUNCTION = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+x, y = torch.randn(8, 3), torch.ones(8, 1)
+data = torch.utils.data.TensorDataset(x, y)
+
+
+def train():
+    net = nn.Linear(3, 1)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for i in range(3):
+        for a, b in torch.utils.data.DataLoader(data, 4):
+            loss = (net({}) - {}).pow(2).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        print(i, loss.item())
+
+
+train()
+"""
+
+
+@pytest.mark.parametrize(("parts", "stays"), [(("x", "y"), True), (("a", "y[:4]"), True), (("a", "b"), False)])
+def test_a_loop_in_a_function_that_reads_tensors_of_the_script(parts, stays):
+    """`x` was on the CPU, and the network of the function on the GPU."""
+    assert ('accelerator="cpu"' in check_same(IN_FUNCTION.format(*parts), "module")) is stays

@@ -84,6 +84,12 @@ class NameLocalFunctions(Codemod):
         by = next((u for u in ups if facts.scopes.scope_of(u) is scope), None)
         return by is not None and by is not f and f.lineno < by.lineno and self._is_pickled(facts, by, scope)
 
+    def _is_kept(self, facts: Facts, f: ast.FunctionDef, scope: Scope) -> bool:
+        """`self.show = show`: a deep copy of the module has what is bound, of a function it has the same one."""
+        holders = [facts.scopes.parents.get(r) for r in facts.scopes.reads(f.name, scope)]
+        kept = [s for s in holders if isinstance(s, ast.Assign)]
+        return any(isinstance(t, ast.Attribute) and ast.unparse(t.value) == "self" for s in kept for t in s.targets)
+
     def _free(self, facts: Facts, f: ast.FunctionDef, scope: Scope) -> tuple[str | None, list[str]]:
         """What it takes from the functions around it, and why it cannot be moved."""
         own = facts.scopes.by_node[f]
@@ -112,6 +118,11 @@ class NameLocalFunctions(Codemod):
             if n.id == f.name:
                 calls_itself = True
                 continue
+            if n.id == "self" and self._is_kept(facts, f, scope):
+                return (
+                    "it reads `self`, which in a deep copy of the module would be the copy",
+                    [],
+                )
             why = unbindable(facts, home, n.id, f)
             if why is not None:
                 return why, []

@@ -123,6 +123,22 @@ def test_a_private_name_of_the_class_around_is_told():
     assert any("`__pad` is its class's own" in n.message for n in result.attention), result.attention
 
 
+KEPT = (
+    "class N(torch.nn.Module):\n    def __init__(self):\n        def act(x):\n            return self.fc(x)\n        "
+)
+
+
+def test_one_that_a_module_keeps_and_that_reads_it_is_told():
+    """functools.partial() is copied with what it holds, a function is not: an averaged copy was another network."""
+    result = check_unchanged(HEAD + KEPT + "self.act = act\n", select="PTM202")
+    assert any("it reads `self`" in n.message for n in result.attention), result.attention
+
+
+def test_one_that_a_loader_gets_takes_it_along():
+    before = KEPT + "self.loader = DataLoader(self.d, collate_fn=act)\n"
+    assert "functools.partial(_act, self=self)" in migrated(HEAD + before, "PTM202").text
+
+
 def test_a_docstring_moves_along():
     function = 'def collate(b):\n{0}    """Both.\n\n{0}    And more.\n{0}    """\n{0}    return b\n'
     check(

@@ -18,7 +18,7 @@ def copies_of_weights(facts: Facts) -> Iterator[ast.expr]:
     """The expressions that copy weights, one after another, to be kept, where they run before the training loop."""
     for loop in facts.walk(ast.For):
         if _of_weights(loop.iter):
-            yield from (c for c in _copied(loop) if _is_kept(facts, c) and _before_training(facts, loop, 0))
+            yield from (c for c in _copied(facts, loop) if _is_kept(facts, c) and _before_training(facts, loop, 0))
     lists, sets, dicts = facts.walk(ast.ListComp), facts.walk(ast.SetComp), facts.walk(ast.DictComp)
     generated: list[tuple[ast.expr, ast.expr, list[ast.comprehension]]] = [
         *((a, a.elt, a.generators) for a in lists),
@@ -27,7 +27,7 @@ def copies_of_weights(facts: Facts) -> Iterator[ast.expr]:
     ]
     for made, element, generators in generated:
         if any(_of_weights(g.iter) for g in generators):
-            copied = _copied(element)
+            copied = _copied(facts, element)
             if copied and not _only_loaded(facts, made) and _before_training(facts, made, 0):
                 yield made
 
@@ -36,12 +36,12 @@ def _of_weights(node: ast.expr) -> bool:
     return any(isinstance(n, ast.Call) and _last(n.func) in OF_MODULES for n in walk(node))
 
 
-def _copied(node: ast.AST) -> list[ast.Call]:
-    """`p.data.clone()`, where nothing says that it goes to the CPU, or anywhere."""
+def _copied(facts: Facts, node: ast.AST) -> list[ast.Call]:
+    """`p.data.clone()`, where nothing says that it goes to the CPU, or anywhere; the runtime's own moves go."""
     calls = [n for n in walk(node) if isinstance(n, ast.Call)]
-    return (
-        [c for c in calls if _last(c.func) == "clone"] if not any(_last(c.func) in ("cpu", "to") for c in calls) else []
-    )
+    moves = [c for c in calls if _last(c.func) in ("cpu", "to")]
+    stays = any((moved := facts.devices.moved(c)) is None or not facts.placed.by_runtime(moved) for c in moves)
+    return [c for c in calls if _last(c.func) == "clone"] if not stays else []
 
 
 def _is_kept(facts: Facts, call: ast.Call) -> bool:

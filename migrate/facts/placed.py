@@ -19,6 +19,7 @@ from .plain_lists import in_plain_list
 from .registered import is_registered
 from .scopes import Scope
 from .sizes import is_size
+from .tensor_methods import root
 from .unplaced import made_in_training, meets_unplaced
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ class Placed:
             bound = self.facts.classes.holder(f) is not None
             uses = [u for u in self.facts.classes.uses_of(f) if f not in self.facts.scopes.ancestors(u)]
             given = [argument(u, f, name, bound) if isinstance(u, ast.Call) else None for u in uses]
-            made = [v is not None and self.facts.tensors.made(v) for v in given]
+            made = [v is not None and (self.facts.tensors.made(v) or self._hands_on_made(v)) for v in given]
             trains = "backward" in self.facts.attributes or bool(self.facts.classes.run_by_trainer)
             place = (getattr(f, "name", ""), list(scope.params).index(name))
             own = any(made) and (trains or not all(made))
@@ -261,6 +262,14 @@ class Placed:
             if isinstance(up, LOOPS):
                 inner.update(walk(up))
         return stores
+
+    def _hands_on_made(self, node: ast.expr) -> bool:
+        """`move(x.unsqueeze(0))` in a function that is given such an x itself."""
+        name = root(node)
+        scope = self.facts.scopes.scope_of(name).lookup(name.id) if name is not None else None
+        if scope is None or name is None or name.id in scope.stores:
+            return False
+        return self.is_given_made(name.id, scope)
 
     def used_as_module(self, name: str, scope: Scope) -> bool:
         """Whether a name says that it is a module or a loader, or is called."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 # methods of a tensor whose result is one tensor, whatever their arguments
 METHODS = set(
     """
@@ -37,3 +39,15 @@ OTHERS = {
     "index_add",
     "multinomial",
 }
+
+
+def root(node: ast.expr) -> ast.Name | None:
+    """The x of `x[0].float().unsqueeze(0)`; None where it is no name, or a method may give something else."""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
+            node = node.func.value
+        elif isinstance(node, ast.Subscript):
+            node = node.value
+        else:
+            return None
+    return node

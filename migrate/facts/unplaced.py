@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from .nodes import FUNCTIONS, LOOPS, Loop, walk
+from .tensor_methods import METHODS
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -134,6 +135,18 @@ def _given_to_network(facts: Facts, node: ast.AST) -> bool:
     called = ast.unparse(f).rpartition(".")[2]
     keeps = called[:1].isupper()  # an object may keep it until the network has moved
     return not keeps and any(_is_network(facts, a) for a in (*up.args, *(k.value for k in up.keywords)))
+
+
+def given_by_network(facts: Facts, node: ast.expr) -> bool:
+    """`net(x).detach()`, `net.encode(x)[0].clone()`: one tensor, which is where the network was when it was called."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS):
+        return False
+    made = node.func.value
+    while isinstance(made, ast.Subscript):
+        made = made.value
+    f = made.func if isinstance(made, ast.Call) else made
+    called = isinstance(made, ast.Call) and any(_is_network(facts, n) for n in (f, getattr(f, "value", f)))
+    return called or given_by_network(facts, made)
 
 
 def _is_network(facts: Facts, node: ast.expr) -> bool:

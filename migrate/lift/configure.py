@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.tensors import MAKES
+from ..facts.unplaced import given_by_network
 from .chunks import Binder, Chunk, Variable, Variables, bound_before, free_name, surely_bound
 from .modes import has_modes, own_modes
 from .moved_tensors import changed_in_place, moved_tensors
@@ -263,6 +264,8 @@ def _devices(facts: Facts, binder: Binder, variables: Variables, c: Configured) 
             variables.attributes.pop(Variable("", name), None)
         elif values and name not in facts.tensors.learned and all(_is_tensor(facts, v) for v in values):
             c.tensors.add(name)
+        elif values and all(given_by_network(facts, v) for v in values):
+            c.placed.add(name)
 
 
 def _moved_tensors(facts: Facts, recipe: Recipe, binder: Binder, variables: Variables, c: Configured) -> None:

@@ -150,3 +150,24 @@ def test_texts_of_a_batch_go_where_their_module_is():
         """)
     result = migrate_text(script).text
     assert 'return_tensors="pt").to(self.device)' in result and 'self.model(inputs, batch["label"])' in result
+
+
+@pytest.mark.parametrize("given", ["x.unsqueeze(0)", "x[None].float()", "x"])
+@pytest.mark.parametrize(("called", "stays"), [("predict(torch.ones(3))\n", True), ("", False)])
+def test_what_a_function_hands_on_is_made_where_its_caller_made_it(given, called, stays):
+    script = f"""
+def move(v, device):
+    return v.to(device)
+device = "cuda" if torch.cuda.is_available() else "cpu"
+net = move(nn.Linear(3, 1), device)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+def predict(x):
+    return net(move({given}, device))
+for epoch in range(2):
+    for x in torch.utils.data.DataLoader(torch.ones(8, 3), 4):
+        optimizer.zero_grad()
+        net(move(x, device)).mean().backward()
+        optimizer.step()
+"""
+    result = migrate_text(HEAD + script + called)
+    assert result.plan == "module" and ("v.to(device)" in result.text) == stays

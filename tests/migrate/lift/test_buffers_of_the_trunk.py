@@ -223,3 +223,24 @@ for epoch in range(2):
 print('%.5f' % sum(p.sum() for p in net.parameters()), shift)
 """
     assert "self.shift = shift" in check_same(text, "module")
+
+
+@pytest.mark.parametrize(
+    ("given", "goes"),
+    [
+        ("net(xs.to(device)).detach()", True),
+        ("net(xs)[:3].detach().mean(0)", True),
+        ("net.forward(xs).detach()", True),
+        ("net(xs)", False),
+        ("list(net(xs))", False),
+    ],
+)
+def test_what_a_network_gave_above_the_loop_goes_with_it(given, goes):
+    loop = "for epoch in range(2):\n    for x in loader:\n        x = x.to(device)\n"
+    step = "        loss = (net(x) - start[0]).pow(2).mean()\n"
+    end = "        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n    print(loss.item())\n"
+    above = TEXT[: TEXT.index("noise =")] + "optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+    text = above + f"with torch.no_grad():\n    start = {given}\n" + loop + step + end
+    assert ("self.start = self.start.to(self.device)" in migrate_text(text).text) == goes
+    if goes:
+        check_same(text, "module")

@@ -35,6 +35,7 @@ def told(text):
     [
         "first = [p.detach().clone() for p in model.parameters()]\nn = len(first)\n",
         "first = {k: v.clone() for k, v in model.state_dict().items()}\nn = len(first)\n",
+        "first = {k: v.clone().to(device) for k, v in model.state_dict().items()}\nn = len(first)\n",
         "first = []\nfor p in model.parameters():\n    first.append(p.clone().detach())\n",
         "def copied(net):\n    return [p.clone() for p in net.parameters()][:2]\nfirst = copied(model)\n",
         CLASS,
@@ -50,6 +51,7 @@ def test_copies_made_above_the_loop(made):
     "made",
     [
         "first = [p.detach().cpu().clone() for p in model.parameters()]\n",
+        "first = [p.detach().clone().to('cpu') for p in model.parameters()]\n",
         "sizes = [p.numel() for p in model.parameters()]\n",
         "first = {k: v.clone() for k, v in model.state_dict().items()}\nmodel.load_state_dict(first)\n",
         "first = [x.clone() for x in xs]\n",

@@ -152,6 +152,8 @@ class RemoveDeviceCalls(Codemod):
             return
         where = tuple(a for i, a in enumerate([*call.args, *call.keywords]) if i not in kept)
         yield Change(call, self.edit(facts, call, says), keep_arguments(kept) if kept else unwrap, where)
+        if _unpinned(receiver) is not receiver:  # what is on a card cannot be pinned
+            yield Change(receiver, self.edit(facts, receiver, f"`{facts.short(receiver)}`: {WHY}"), unwrap, ())
 
     def _made_there(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
         """`nn.Linear(3, 4, device=device)`: a module that is made on a device is placed all the same."""
@@ -243,7 +245,7 @@ class RemoveDeviceCalls(Codemod):
         if isinstance(value, ast.Call) and not what_stays(facts, value):
             receiver = facts.devices.moved(value)
             if receiver is not None and facts.placed.by_runtime(receiver):
-                return self.stripped(facts, receiver)
+                return self.stripped(facts, _unpinned(receiver))
         if isinstance(value, ast.DictComp | ast.ListComp) and self._only_moves(facts, value):
             source = value.generators[0].iter
             if isinstance(value, ast.ListComp):
@@ -297,6 +299,12 @@ class RemoveDeviceCalls(Codemod):
         if _gives_back(facts, statement, self.stripped(facts, statement.value)):
             return True
         return len(targets) == 1 and assigns_itself(targets[0], statement.value, partial(self.stripped, facts))
+
+
+def _unpinned(node: ast.expr) -> ast.expr:
+    """`x` of the `x.pin_memory()` in `x.pin_memory().cuda()`."""
+    pins = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "pin_memory"
+    return node.func.value if pins and not node.args and not node.keywords else node  # type: ignore[attr-defined]
 
 
 def _is(node: ast.expr, name: str) -> bool:

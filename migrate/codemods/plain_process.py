@@ -30,6 +30,7 @@ from ..facts.world import PEERS
 from ..facts.wrapped import CONVERTERS, WRAPPERS
 from ..report import Note
 from ._addresses import demanded, only_for_addresses
+from ._wrapped_names import wrapped_names
 from .base import Change, Codemod, assigns_itself
 from .empty_functions import WHY, empty_blocks, empty_functions
 from .in_strings import InStrings
@@ -114,6 +115,8 @@ class PlainProcess(Codemod):
         facts.unwrapped |= {a: a.value for a in attributes}
         facts.unwrapped |= {choice: getattr(choice, field) for choice, field in found.unwrapping_choices()}
         self._keys(facts, found)
+        for node, says in wrapped_names(facts) if found.wrapped else ():
+            self._tell(facts, node, says)
         yield from self._of_wrappers(facts, found)
         yield from self._to_themselves(facts, found)
         for call in found.wrapped:

@@ -1,0 +1,43 @@
+"""T9: what a script takes for the names of a wrapped model's parameters, which began with `module.`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from ..facts.script import Facts
+
+NAMED = ("named_parameters", "named_modules", "named_buffers", "named_children", "state_dict")
+OF_WRAPPED = re.compile(r"module(\.\w+)+\.?\Z")
+LENGTHS = ("7", "len('module.')")
+WHY = "nothing wraps the model, and the names of its parameters begin with no `module.`"
+
+
+def wrapped_names(facts: Facts) -> Iterator[tuple[ast.expr, str]]:
+    """`name.startswith("module.head")`, and `name[7:]` without a question for what it cuts."""
+    if not any(name in facts.attributes for name in NAMED):
+        return
+    texts = []
+    for c in facts.walk(ast.Constant) if "module." in facts.text.text else ():
+        if isinstance(c.value, str) and not facts.in_formatted_string(c):
+            texts.append(c)
+    for c in texts:
+        if OF_WRAPPED.match(c.value) and not isinstance(facts.scopes.parents.get(c), ast.Expr):
+            yield c, f"`{facts.short(c)}`: {WHY}"
+    if any(c.value in ("module", "module.") and not _is_measured(facts, c) for c in texts):
+        return  # it asks first
+    for cut in facts.walk(ast.Subscript):
+        if isinstance(cut.value, ast.Name) and isinstance(cut.ctx, ast.Load) and _cuts(cut.slice):
+            yield cut, f"`{facts.short(cut)}`: {WHY}"
+
+
+def _is_measured(facts: Facts, c: ast.Constant) -> bool:
+    return ast.unparse(facts.scopes.parents.get(c) or c) == LENGTHS[1]
+
+
+def _cuts(part: ast.expr) -> bool:
+    """`7:`"""
+    if not isinstance(part, ast.Slice) or part.lower is None:
+        return False
+    return part.upper is None and part.step is None and ast.unparse(part.lower) in LENGTHS

@@ -23,7 +23,7 @@ def wrapped_names(facts: Facts) -> Iterator[tuple[ast.expr, str]]:
         if isinstance(c.value, str) and not facts.in_formatted_string(c):
             texts.append(c)
     for c in texts:
-        if OF_WRAPPED.match(c.value) and not isinstance(facts.scopes.parents.get(c), ast.Expr):
+        if OF_WRAPPED.match(str(c.value)) and not isinstance(facts.scopes.parents.get(c), ast.Expr):
             yield c, f"`{facts.short(c)}`: {WHY}"
     if any(c.value in ("module", "module.") and not _is_measured(facts, c) for c in texts):
         return  # it asks first

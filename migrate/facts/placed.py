@@ -71,7 +71,7 @@ class Placed:
             return False
         if (self._by_apex and self._is_for_apex(node)) or is_size(node):
             return False
-        if made_in_training(self.facts, node):
+        if made_in_training(self.facts, node) or self._is_optimized(node):
             return False
         if isinstance(node, ast.Call):
             return self._call(node)
@@ -105,6 +105,12 @@ class Placed:
         up = self.facts.scopes.parents.get(node) if self.facts.lifting else None
         call = self.facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) and up.attr in MOVES else None
         return isinstance(call, ast.Call) and call.func is up and meets_unplaced(self.facts, call)
+
+    def _is_optimized(self, node: ast.expr) -> bool:
+        """`x = img.clone().to(device).requires_grad_()`, `LBFGS([x])`: a leaf, which nothing moves once it is made."""
+        up = self.facts.scopes.parents.get(node)
+        moves = isinstance(up, ast.Attribute) and up.attr in MOVES
+        return moves and not self._in_loop(node) and self.facts.tensors.is_optimized(node)
 
     def on_a_stream(self, node: ast.expr) -> bool:
         """`with torch.cuda.stream(side):` around a move: a prefetcher, which hands out what it has moved itself."""

@@ -51,14 +51,27 @@ class Tensors:
         return self._known[key]
 
     @cached_property
+    def _optimized(self) -> list[ast.expr]:
+        """What an optimizer is given by itself."""
+        calls = [c for c in self.facts.walk(ast.Call) if c.args]
+        made = [c for c in calls if (self.facts.names.resolve(c.func) or "").startswith("torch.optim.")]
+        return [e for c in made for n in walk(c.args[0]) if isinstance(n, ast.List | ast.Tuple) for e in n.elts]
+
+    def is_optimized(self, node: ast.AST) -> bool:
+        """Whether what a statement makes in its last call is an optimizer's: `x = img.to(device).requires_grad_()`."""
+        up = self.facts.scopes.parents.get(node)
+        while isinstance(up, ast.Attribute | ast.Call):
+            up = self.facts.scopes.parents.get(up)
+        targets = up.targets if isinstance(up, ast.Assign) else ()
+        names = {t.id for t in targets if isinstance(t, ast.Name)}
+        return bool(names) and any(isinstance(e, ast.Name) and e.id in names for e in self._optimized)
+
+    @cached_property
     def learned(self) -> set[str]:
         """The names and attributes of what is to have gradients: `x.requires_grad = True`, `x.requires_grad_()`, and
         what an optimizer is given by itself: `Adam([self.delta])`.
         """
-        told: list[ast.expr | None] = []
-        for call in self.facts.walk(ast.Call):
-            if call.args and (self.facts.names.resolve(call.func) or "").startswith("torch.optim."):
-                told += [e for n in walk(call.args[0]) if isinstance(n, ast.List | ast.Tuple) for e in n.elts]
+        told: list[ast.expr | None] = list(self._optimized)
         for a in (a for m in ("requires_grad", "requires_grad_") for a in self.facts.attributes.get(m, ())):
             up = self.facts.scopes.parents.get(a)
             if isinstance(up, ast.Call) and up.func is a:

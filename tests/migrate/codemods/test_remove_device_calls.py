@@ -495,3 +495,19 @@ def test_a_script_that_only_evaluates_is_told_that_its_network_stays(asks, told)
     script = f"import torch\nnet = torch.nn.Linear(2, 2).cuda()\n{asks}\n    print(net(torch.ones(2)))\n"
     said = [n.message for n in migrate_text(script).attention]
     assert any("nothing here trains" in m for m in said) == told
+
+
+@pytest.mark.parametrize(
+    ("made", "optimized", "stays"),
+    [
+        ("img.clone().to(device).requires_grad_(True)", "[x]", True),
+        ("img.to(device)", "[{'params': [x]}]", True),
+        ("img.clone().to(device).requires_grad_(True)", "net.parameters()", False),
+        ("img.to(device)", "[y]", False),
+    ],
+)
+def test_a_leaf_that_an_optimizer_is_given_keeps_its_move(made, optimized, stays):
+    text = f"import torch\ndef f(img, net, y, device):\n    x = {made}\n    opt = torch.optim.LBFGS({optimized})\n    return x, opt\n"
+    result = migrated(text)
+    assert ("to(device)" in result.text) == stays
+    assert any("names a device" in n.message for n in result.attention) == stays

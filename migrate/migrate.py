@@ -27,6 +27,7 @@ from .facts.refusals import carrier, refusal
 from .facts.script import Facts, facts_of
 from .facts.synced_norms import asked
 from .left_over import left_over
+from .lift.draws import drawn_for_others
 from .lift.imports import RUNTIME, add_imports, import_edit
 from .lift.lightning import lost
 from .lift.placing import NAME as ON_DEVICE
@@ -289,7 +290,9 @@ def _by_plan(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
     text, placed = _placed_batches(text, facts, changes) if options.of_lifted else (text, [])
     text = _with_names(text, facts.text.text, *([ON_DEVICE] if placed else []))
     notes = seen(facts, changes, options.wants)
-    if is_script and not options.of_lifted:
+    if options.of_lifted:
+        notes = [*notes, *drawn_for_others(facts)]
+    elif is_script:
         notes = [*notes, *_unplaced(facts, changes)]
     return Result(text, plan, [c.edit for c in changes if c.told] + placed, notes)
 

@@ -14,6 +14,7 @@ from .loaders import values_of
 from .recipe import DataPass
 
 CODE = "PTM706"
+LOADER = "torch.utils.data.DataLoader"
 TORCH = {
     f"torch.{name}"
     for name in (
@@ -41,15 +42,22 @@ def drawn(facts: Facts, train: DataPass) -> list[Note]:
         if _draws(facts, call) and not _whole(facts, call, train):
             says = "draws for this process's part of the batch: on several processes other numbers than one draws"
             notes.append(_note(facts, call, says))
-    if not _with_workers(facts):
-        return notes
+    return [*notes, *_in_workers(facts)] if _with_workers(facts) else notes
+
+
+def drawn_for_others(facts: Facts) -> list[Note]:
+    """Likewise what the data sets of a file draw that a lifted script imports, where no loader of it shows workers."""
+    has_loader = any(facts.names.resolve(c.func) == LOADER for c in facts.walk(ast.Call))
+    return [] if has_loader and not _with_workers(facts) else list(_in_workers(facts))
+
+
+def _in_workers(facts: Facts) -> Iterator[Note]:
     items = [f for f in facts.walk(ast.FunctionDef) if f.name == "__getitem__"]
     calls = [call for call in _calls(facts, list(items), set()) if _draws(facts, call)]
     calls += [call for call in facts.walk(ast.Call) if _augments(facts, call)]
     for call in dict.fromkeys(calls):
         says = "draws in a loader's workers: on several processes other numbers than in one; without workers the same"
-        notes.append(_note(facts, call, says))
-    return notes
+        yield _note(facts, call, says)
 
 
 def draws_in_evaluation(facts: Facts, evaluate: DataPass) -> ast.Call | None:
@@ -107,7 +115,7 @@ def _augments(facts: Facts, call: ast.Call) -> bool:
 def _with_workers(facts: Facts) -> bool:
     """May a loader of this file have workers?"""
     for call in facts.walk(ast.Call):
-        if facts.names.resolve(call.func) != "torch.utils.data.DataLoader":
+        if facts.names.resolve(call.func) != LOADER:
             continue
         workers = next((k.value for k in call.keywords if k.arg == "num_workers"), None)
         opened = any(k.arg is None for k in call.keywords) or len(call.args) > 5

@@ -1,7 +1,7 @@
 """What several processes draw otherwise than one is told of; what they draw alike, or each its part of, is not."""
 
 import pytest
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
 
 from tests.migrate.lift.test_same_run import FUNCTIONS, NESTED
 
@@ -64,6 +64,39 @@ def test_told(text):
 @pytest.mark.parametrize("text", NOT_TOLD.values(), ids=NOT_TOLD.keys())
 def test_not_told(text):
     assert not [n for n in migrate_text(text).attention if n.code == "PTM706"]
+
+
+CROPS = "import torch\nfrom torchvision import transforms\ncrop = transforms.RandomCrop(32)\n"
+DATA = "import torch, random\nclass Data(torch.utils.data.Dataset):\n    def __getitem__(self, i):\n        {}\n"
+LOADER = "def load(data, n):\n    return torch.utils.data.DataLoader(data, 8{})\n"
+OF_OTHERS = {
+    "a transform": CROPS,
+    "a transform of its loader": CROPS + LOADER.format(", num_workers=n"),
+    "a data set": DATA.format("return self.xs[i] + torch.rand(5)"),
+    "Python's generator": DATA.format("return self.xs[random.randrange(5)]"),
+}
+NOT_OF_OTHERS = {
+    "no workers": CROPS + LOADER.format(""),
+    "a fixed transform": CROPS.replace("RandomCrop", "CenterCrop"),
+    "a data set that draws nothing": DATA.format("return self.xs[i]"),
+    "made once": DATA.format("return self.xs[i]") + "noise = torch.rand(5)\n",
+}
+
+
+def told_of_an_imported_file(text, of_lifted=True):
+    result = migrate_text(text, Options(of_lifted=of_lifted), is_script=False)
+    return [n.line for n in result.attention if n.code == "PTM706"]
+
+
+@pytest.mark.parametrize("text", OF_OTHERS.values(), ids=OF_OTHERS.keys())
+def test_what_data_sets_of_other_files_draw_is_told(text):
+    assert len(told_of_an_imported_file(text)) == 1
+    assert not told_of_an_imported_file(text, of_lifted=False)
+
+
+@pytest.mark.parametrize("text", NOT_OF_OTHERS.values(), ids=NOT_OF_OTHERS.keys())
+def test_what_they_do_not_draw_is_not(text):
+    assert not told_of_an_imported_file(text)
 
 
 NET = """

@@ -23,6 +23,7 @@ from ..facts.unplaced import made_in_training, meets_unplaced
 from ..facts.uses import uses
 from ..report import Note
 from ._at_hand import decides, given_module, is_helper, met, of_parameters, root
+from ._given_to import network_given
 from ._partials import gives_device
 from ._same_anywhere import choices
 from ._tensor_names import TENSOR_USE, is_made_tensor_of, is_tensor, of_comprehension, used
@@ -225,7 +226,7 @@ class PlaceLikeInputs(Codemod):
                 return None if rebound or any(facts.scopes.by_node[g].binds(name) for g in around[:i]) else where
             if where is not None:
                 return where
-        return None
+        return None if facts.loops.hot(call) else network_given(facts, around[0], call)  # a step is a Module's own
 
     def _place_in(self, facts: Facts, call: ast.Call, f: ast.FunctionDef | ast.Lambda) -> str | None:
         """The same, of what one of the functions around has at hand."""

@@ -37,6 +37,7 @@ LIKE = {"torch." + n for n in "zeros_like ones_like rand_like randn_like full_li
 # what is put together of modules alone
 OF_MODULES = {"torch.nn." + n for n in ("Sequential", "DataParallel", "parallel.DataParallel")}
 OF_MODULES |= {"torch.nn.parallel.DistributedDataParallel", "torch.nn.modules.Sequential"}
+OF_LIBRARIES = ("torch.", "torchvision.", "timm.", "transformers.", "numpy.")
 MODULE_NAME = ("criterion", "loss_fn", "loss_func", "criterions")
 
 
@@ -165,12 +166,22 @@ class Placed:
         if back and all(self.facts.tensors.made(v) for v in back):
             return False
         if given or not back:
-            return given or (not gives_of_sizes(call, method) and self.by_runtime(method.value))
+            of_others = gives_of_sizes(call, method) or self._is_of_others(method.value)
+            return given or (not of_others and self.by_runtime(method.value))
         self._followed.add(method)
         try:
             return all(self.by_runtime(v) for v in back)
         finally:
             self._followed.discard(method)
+
+    def _is_of_others(self, node: ast.expr) -> bool:
+        """`corpus = Corpus()`, of a class that another file has, and that nothing here uses as a module."""
+        scope = self.facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
+        if scope is None or not isinstance(node, ast.Name) or self.used_as_module(node.id, scope):
+            return False
+        values = self.facts.devices.assigned(node.id, scope) or []
+        made = [self.facts.names.resolve(v.func) if isinstance(v, ast.Call) else None for v in values]
+        return bool(made) and all(m is not None and not m.startswith(OF_LIBRARIES) for m in made)
 
     def _is_drawn(self, call: ast.Call, iterator: ast.expr) -> bool:
         """`next(it)`, in a loop, of `it = iter(loader)`: a batch as the loader has it, which is placed there.

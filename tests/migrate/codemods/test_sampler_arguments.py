@@ -75,7 +75,6 @@ def test_it_stays_and_is_told(old, new):
 
 OTHERS = {
     "of another kind": ("sampler = DistributedSampler(data)", "sampler = RandomSampler(data)"),
-    "of the script's own": ("from torch.utils.data.distributed import", "from mine import"),
     "none at all": ("sampler = DistributedSampler(data)", "sampler = None"),
 }
 
@@ -87,6 +86,21 @@ def test_other_samplers_are_handed_on_as_they_are(old, new):
     result = migrate_text(text)
     assert "one_epoch(model, loader, epoch, sampler)" in result.text and "set_epoch(epoch)" in result.text
     assert not [n for n in (*result.edits, *result.attention) if n.code == "PTM401"]
+
+
+OWN = SCRIPT.replace("torch.utils.data.distributed", "mine")
+
+
+def test_one_of_another_file_too():
+    result = migrate_text(OWN.replace("DistributedSampler", "Ordered"))
+    assert "one_epoch(model, loader, epoch, sampler)" in result.text and "set_epoch(epoch)" in result.text
+    assert not [n for n in (*result.edits, *result.attention) if n.code == "PTM401"]
+
+
+def test_one_that_divides_by_its_name_is_told_of():
+    result = migrate_text(OWN)
+    assert "one_epoch(model, loader, epoch, sampler)" in result.text and "set_epoch(epoch)" in result.text
+    assert "divided twice" in next(n.message for n in result.attention if n.code == "PTM401")
 
 
 MAKES = """

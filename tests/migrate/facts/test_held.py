@@ -53,6 +53,10 @@ STAYS = {
     "def f(x, device):\n    return Steps().draw(x).to(device)\n",
     "made like what it is given": "class Noise:\n    def like(self, x):\n        return torch.rand(x.shape)\n"
     "def f(x, device):\n    return Noise().like(x).to(device)\n",
+    "of a corpus of another file": "from words import Corpus\ncorpus = Corpus()\nids = corpus.get_data('a.txt', 20)\n"
+    "def f(i, device):\n    return ids[:, i : i + 5].to(device)\n",
+    "of a data set of a library": "from pairs import Pairs\nsplit = Pairs('a').get_idx_split()\n"
+    "pairs = Pairs('b')\nboth = pairs.halves()\ndef f(device):\n    return both[0].to(device)\n",
     "a picture": "def f(path, convert, device):\n    return convert(Image.open(path).convert('RGB')).to(device)\n",
 }
 
@@ -72,6 +76,15 @@ GOES = {
         "return memory.transpose(0, 1)\n",
     ),
     "a view of one": ("def f(memory, device):\n    return memory.T.to(device)\n", "return memory.T\n"),
+    "of a model of another file": (
+        "from nets import Net\nnet = Net()\noptimizer = torch.optim.Adam(net.parameters())\nw = net.embedded()\n"
+        "def f(device):\n    return w[0].to(device)\n",
+        "return w[0]\n",
+    ),
+    "what a helper of another file computes": (
+        "from nets import Loss\nloss = Loss()\ndef f(x, device):\n    return loss.parts(x.detach())[0].to(device)\n",
+        "return loss.parts(x.detach())[0]\n",
+    ),
     "a module that a method makes": (
         "def f(device):\n    return Memory().net().to(device)\n",
         "return Memory().net()\n",

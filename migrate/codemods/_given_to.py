@@ -16,6 +16,8 @@ def network_given(facts: Facts, f: Function, made: ast.Call) -> str | None:
 
     The network is one of outside of the function, whose parameters the file reads: it has some.
     """
+    if any(up in facts.loops.hot_loops for up in facts.scopes.ancestors(made)):
+        return None  # a step becomes a Module's own, which has a device
     for call in _calls(facts, f, made):
         name = call.func
         assert isinstance(name, ast.Name)

@@ -226,7 +226,7 @@ class PlaceLikeInputs(Codemod):
                 return None if rebound or any(facts.scopes.by_node[g].binds(name) for g in around[:i]) else where
             if where is not None:
                 return where
-        return None if facts.loops.hot(call) else network_given(facts, around[0], call)  # a step is a Module's own
+        return network_given(facts, around[0], call)
 
     def _place_in(self, facts: Facts, call: ast.Call, f: ast.FunctionDef | ast.Lambda) -> str | None:
         """The same, of what one of the functions around has at hand."""

@@ -54,6 +54,27 @@ def test_a_tensor_at_hand_comes_first():
     assert "z = torch.rand(4, 9).to(x.device)" in text or "z = torch.rand(4, 9).type_as(x)" in text
 
 
+LOOP = """
+def train(loader):
+    for x, _ in loader:
+        loss = G(x).mean(){more}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {call}
+"""
+
+
+def test_a_helper_that_a_step_calls():
+    helper = "\ndef sample():\n    z = torch.rand(4, 9).to(device)\n    return G(z)\n"
+    assert f"to({THERE})" in migrate_text(HEAD + helper + LOOP.format(more="", call="sample()")).text
+
+
+def test_a_step_itself_has_a_device():
+    text = migrate_text(HEAD + LOOP.format(more=" + G(torch.rand(4, 9).to(device)).sum()", call="") + "train(x)\n").text
+    assert "next(" not in text
+
+
 def test_the_network_of_the_function_around():
     inner = "    def sample(n):\n        z = torch.rand(n, 9).to(device)\n        return G(z)\n    return sample(3)\n"
     text = migrate_text(

@@ -261,9 +261,10 @@ class Placed:
             uses = [u for u in self.facts.classes.uses_of(f) if f not in self.facts.scopes.ancestors(u)]
             given = [argument(u, f, name, bound) if isinstance(u, ast.Call) else None for u in uses]
             made = [v is not None and (self.facts.tensors.made(v) or self._hands_on_made(v)) for v in given]
-            trains = "backward" in self.facts.attributes or bool(self.facts.classes.run_by_trainer)
+            works = "backward" in self.facts.attributes or bool(self.facts.classes.run_by_trainer)
+            works = works or self.facts.is_library  # it does for others
             place = (getattr(f, "name", ""), list(scope.params).index(name))
-            own = any(made) and (trains or not all(made))
+            own = any(made) and (works or not all(made))
             self._given_made[f, name] = own or (not bound and place in self.facts.given_made_elsewhere)
         return self._given_made[f, name]
 

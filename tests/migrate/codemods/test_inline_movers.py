@@ -99,6 +99,32 @@ def test_batches_keep_the_call_until_the_function_goes(call):
     assert "put" not in result.text and not result.attention
 
 
+def test_what_a_library_makes_keeps_its_move():
+    check(
+        """
+        import torch
+        from torch.autograd import Variable
+        def variable(t):
+            if torch.cuda.is_available():
+                return Variable(t.cuda())
+            else:
+                return Variable(t)
+        def mask(length):
+            steps = variable(torch.arange(0, 9))
+            return steps < length.unsqueeze(1)
+        """,
+        """
+        import torch
+        from torch.autograd import Variable
+        def variable(t):
+            return t.detach()
+        def mask(length):
+            steps = torch.arange(0, 9).to(length.device)
+            return steps < length.unsqueeze(1)
+        """,
+    )
+
+
 def test_alone_in_a_script_that_trains_nothing_it_is_as_before():
     check(
         """

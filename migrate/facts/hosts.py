@@ -25,8 +25,31 @@ Choice = tuple[ast.expr, ast.expr | None]  # a value, and the condition that it 
 
 
 def names_no_device(facts: Facts) -> bool:
-    """Whether the text says nothing of devices: it runs on the CPU wherever it is started."""
-    return NAMES_DEVICE.search(facts.text.text) is None
+    """Whether the text says nothing of devices, or its code names the CPU alone: it runs there on any machine."""
+    return NAMES_DEVICE.search(facts.text.text) is None or _names_host_alone(facts)
+
+
+def _names_host_alone(facts: Facts) -> bool:
+    """`device = torch.device("cpu")`, and no choice of it."""
+    hosts = facts.devices.hosts
+    if not hosts.names_host or hosts.names_others:
+        return False
+    texts = (c.value for c in facts.walk(ast.Constant) if not isinstance(facts.scopes.parents.get(c), ast.Expr))
+    if any(isinstance(t, str) and NAMES_DEVICE.search(t) for t in texts):
+        return False
+    if any(NAMES_DEVICE.search(a.arg) for a in facts.walk(ast.arg)):
+        return False
+    names = [n for n in facts.walk(ast.Name) if NAMES_DEVICE.search(n.id) and isinstance(n.ctx, ast.Load)]
+    parts = [a for a in facts.walk(ast.Attribute) if NAMES_DEVICE.search(a.attr)]
+    return all(facts.names.resolve(a) == "torch.device" for a in parts) and all(_is_given_host(facts, n) for n in names)
+
+
+def _is_given_host(facts: Facts, name: ast.Name) -> bool:
+    """Whether a name is given nothing but the CPU."""
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    values = facts.devices.assigned(name.id, scope) if scope is not None else None
+    parts = [v.args[0] if isinstance(v, ast.Call) and len(v.args) == 1 else v for v in values or ()]
+    return bool(parts) and all(isinstance(p, ast.Constant) and facts.devices.is_host(p) for p in parts)
 
 
 class Hosts:

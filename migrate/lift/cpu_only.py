@@ -70,7 +70,7 @@ def kept_tensor(facts: Facts, names: Iterable[tuple[str, Scope]]) -> ast.expr | 
             else:
                 values = [s.value] if isinstance(s, ast.Assign | ast.AnnAssign) and s.value is not None else []
             for value in values:
-                if facts.tensors.is_tensor(value):
+                if facts.tensors.is_tensor(value) or facts.tensors.is_leaf(value):
                     return value
     return None
 

@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from .reasons import Lack, lack
 from .runs import Run, Watch, ptrun, python, run
 
 TOLERANCE = 1e-5  # of losses on several processes, relative to the larger of 1 and the loss
+DRIFT = 10  # times what the original drifts by itself, once its weights change by their last bit
 LIMIT = 600.0  # seconds a run may take, unless the user says otherwise
 ROOM = 60.0  # seconds that a result may take beyond ten times the original's time
 
@@ -141,8 +143,25 @@ class _Climb:
             return [Rung(runs, "no", many.reason), Rung(same, "not tried")]
         close, says = _close(first.mean_losses(), many.mean_losses())
         if not close:
+            close, says = self._drifted(first, many, says)
+        if not close:
             close, says = self._stilled(says)
         return [Rung(runs, "yes"), Rung(same, "yes" if close else "no", says)]
+
+    def _drifted(self, first: Run, many: Run, before: str) -> tuple[bool, str]:
+        """Training may make much of a rounding: as much, to an order of magnitude, as of one in the original itself."""
+        nudged = self._run(
+            "the original, its weights rounded otherwise", python(), self.original, "nudged", nudged=True
+        )
+        want, got, alone = first.mean_losses(), many.mean_losses(), nudged.mean_losses()
+        if not nudged.ok or not len(want) == len(got) == len(alone):
+            return False, before
+        reached = accumulate((_difference(a, b) for a, b in zip(want, alone, strict=True)), max)
+        off = (_difference(a, b) for a, b in zip(want, got, strict=True))
+        if not all(d <= max(TOLERANCE, DRIFT * own) for d, own in zip(off, reached, strict=True)):
+            return False, before
+        worst = max(map(_difference, want, alone))
+        return True, f"{before}; the original drifts by {worst:.1e} itself when its weights change by their last bit"
 
     def _stilled(self, before: str) -> tuple[bool, str]:
         """Dropout draws for each share and batch norm measures each share: once more without them, where they are."""

@@ -19,6 +19,7 @@ from typing import Any
 
 SEED = 0
 STILL = "PTMIGRATE_STILL"  # an environment variable: dropout off, batch norm on its running statistics
+NUDGE = "PTMIGRATE_NUDGE"  # likewise: what an optimizer is given changes by its last bit, to see how far that goes
 
 
 def main() -> None:
@@ -48,6 +49,8 @@ def record(log: str, rank: str) -> Callable[[], None]:
     def watched_init(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
         optimizers.append(self)
+        if os.environ.get(NUDGE):
+            _nudge(self)
 
     def finish() -> None:
         if journal.file is not None:
@@ -153,6 +156,14 @@ def _one_order() -> list[bool]:
 
     DistributedSampler.__iter__ = one_order  # type: ignore[method-assign]
     return done
+
+
+def _nudge(optimizer: Any) -> None:
+    import torch
+
+    with torch.no_grad():
+        for p in (p for group in optimizer.param_groups for p in group["params"] if p.is_floating_point()):
+            p.mul_(1 + torch.finfo(p.dtype).eps)
 
 
 def _still() -> set[str]:

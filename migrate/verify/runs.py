@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .record import STILL
+from .record import NUDGE, STILL
 
 RECORDER = Path(__file__).with_name("record.py")
 LAUNCHED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
@@ -75,18 +75,18 @@ def run(
     watch: Watch | None = None,
     launched: bool = False,
     still: bool = False,
+    nudged: bool = False,
 ) -> Run:
     """Run `script` under the recorder, at most `limit` seconds.
 
     The working folder stays the caller's, as for a user who runs the script by hand. `launched`: under the environment
-    that torchrun would give to one process. `still`: see record.STILL.
+    that torchrun would give to one process. `still`, `nudged`: see record.STILL, record.NUDGE.
     """
     env = _environment()
     if launched:
         env |= dict.fromkeys(("RANK", "LOCAL_RANK", "NODE_RANK"), "0") | {"WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}
         env |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
-    if still:
-        env[STILL] = "1"
+    env |= {name: "1" for name, asked in ((STILL, still), (NUDGE, nudged)) if asked}
     started = time.monotonic()
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(

@@ -141,7 +141,7 @@ def test_tensors_that_nothing_moves_to_the_model(given, below, told):
         "print(sum(p.numel() for p in net.parameters()))",
         "net.eval()\nfor x in loader:\n    print(net(x).sum().item())",
         "look(loader)",
-        "device = 'cpu'\nprint(net(data.to(device)).sum().item())",  # a script that knows of devices
+        "device = 'cuda:0'\nprint(net(data.to(device)).sum().item())",  # a script that knows of devices
     ],
 )
 def test_what_the_trainer_moves(below):
@@ -179,3 +179,37 @@ train()
 def test_a_loop_in_a_function_that_reads_tensors_of_the_script(parts, stays):
     """`x` was on the CPU, and the network of the function on the GPU."""
     assert ('accelerator="cpu"' in check_same(IN_FUNCTION.format(*parts), "module")) is stays
+
+
+ON_THE_CPU = """
+import torch
+{device}
+x = torch.randn(8, 3, device=device)
+w = torch.randn(3, 1, device=device, requires_grad=True)
+for i in range(4):
+    loss = x.mm(w).pow(2).mean()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.1 * w.grad
+        w.grad.zero_()
+    print(loss.item())
+"""
+
+
+@pytest.mark.parametrize("device", ['device = torch.device("cpu")  # or "cuda"', 'device = "cpu"'])
+def test_a_script_that_names_the_cpu_alone(device):
+    assert 'Trainer(max_epochs=1, accelerator="cpu")' in check_same(ON_THE_CPU.format(device=device), "manual")
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")',
+        'import sys\ndevice = sys.argv[1] if len(sys.argv) > 1 else "cpu"',
+        'import argparse\np = argparse.ArgumentParser()\np.add_argument("--device", default="cpu")\n'
+        "device = p.parse_args([]).device",
+    ],
+)
+def test_one_that_may_name_another(device):
+    text = migrate_text(ON_THE_CPU.format(device=device)).text
+    assert 'accelerator="cpu")' not in text

@@ -156,9 +156,7 @@ class _Climb:
         want, got, alone = first.mean_losses(), many.mean_losses(), nudged.mean_losses()
         if not nudged.ok or not len(want) == len(got) == len(alone):
             return False, before
-        reached = accumulate((_difference(a, b) for a, b in zip(want, alone, strict=True)), max)
-        off = (_difference(a, b) for a, b in zip(want, got, strict=True))
-        if not all(d <= max(TOLERANCE, DRIFT * own) for d, own in zip(off, reached, strict=True)):
+        if not drifts_as_far(want, got, alone):
             return False, before
         worst = max(map(_difference, want, alone))
         return True, f"{before}; the original drifts by {worst:.1e} itself when its weights change by their last bit"
@@ -204,6 +202,13 @@ def _close(want: list[float], got: list[float]) -> tuple[bool, str]:
         return True, says
     at = next(i for i, d in enumerate(off) if d > TOLERANCE)
     return False, f"{says}; first at step {at}: {want[at]:.8g} became {got[at]:.8g}"
+
+
+def drifts_as_far(want: list[float], got: list[float], alone: list[float]) -> bool:
+    """Whether losses leave those wanted no earlier, and no further, than a run does of which a rounding was changed."""
+    reached = accumulate((_difference(a, b) for a, b in zip(want, alone, strict=True)), max)
+    off = (_difference(a, b) for a, b in zip(want, got, strict=True))
+    return all(d <= max(TOLERANCE, DRIFT * own) for d, own in zip(off, reached, strict=True))
 
 
 def _difference(a: float, b: float) -> float:

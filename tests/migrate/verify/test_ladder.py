@@ -8,7 +8,7 @@ import time
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 from ptmigrate.migrate.render import render_ladder
-from ptmigrate.migrate.verify.ladder import Ladder, Rung, climb, refused
+from ptmigrate.migrate.verify.ladder import Ladder, Rung, climb, drifts_as_far, refused
 from ptmigrate.migrate.verify.reasons import lack
 from ptmigrate.migrate.verify.runs import Run, python, run
 
@@ -116,6 +116,28 @@ def test_a_result_that_divides_its_data_wrongly_is_caught_for_all_its_dropout(tm
     change(result, "torch.randint(0, 2, (44,))", "torch.randint(0, 2, (44,))[int(os.environ.get('RANK', 0)) :]")
     ladder = climb(original, result, [], 2)
     assert results(ladder)["same losses"] == "yes" and results(ladder)["same losses on 2"] != "yes"
+
+
+@pytest.mark.parametrize(
+    ("got", "alone", "far"),
+    [
+        ([1, 1, 1 + 1e-4, 1], [1, 1, 1 + 5e-5, 1], True),
+        ([1, 1, 1, 1 + 1e-4], [1, 1 + 5e-5, 1, 1], True),  # what it has reached once it may reach again
+        ([1, 1, 1, 1 + 1e-6], [1, 1, 1, 1], True),
+        ([1, 1 + 1e-4, 1, 1], [1, 1, 1, 1 + 5e-5], False),  # earlier
+        ([1, 1, 1, 1 + 1e-3], [1, 1, 1, 1 + 5e-5], False),  # further
+        ([1, 1, 1, float("nan")], [1, 1, 1, 1 + 5e-5], False),
+    ],
+)
+def test_how_far_a_rounding_goes(got, alone, far):
+    assert drifts_as_far([1.0] * 4, got, alone) == far
+
+
+def test_a_run_whose_weights_change_by_their_last_bit(tmp_path):
+    original, _ = migrated(tmp_path)
+    first, nudged = (run(python(), original, [], tmp_path / f"{n}", 60, nudged=n) for n in (False, True))
+    off = [abs(a - b) for a, b in zip(first.mean_losses(), nudged.mean_losses(), strict=True)]
+    assert 0 < max(off) < 1e-5
 
 
 def test_a_result_that_fails_says_why(tmp_path):

@@ -14,6 +14,13 @@ from tests.migrate.verify.test_fixtures import FIXTURES, SCRIPTS
 
 CARD = Path(__file__).parents[2] / "simulated_card.py"
 
+# what the simulation cannot do, and why
+BEYOND_IT = {
+    "random_lengths.py": "ASGD makes tensors by torch.as_tensor(device=), beneath Python",
+    "karate_gcn.py": "autograd makes the gradient of an index where it takes the CPU's memory to be",
+}
+OF_THE_CARD = "there is a GPU here"  # what dcgan.py says where there is one
+
 
 def run(folder, *command, **environment):
     done = subprocess.run(
@@ -30,7 +37,7 @@ def run(folder, *command, **environment):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if name not in BEYOND_IT])
 def test_the_same_on_a_card(tmp_path, name):
     command = [sys.executable, "-m", "ptmigrate.migrate.cli", "--output", str(tmp_path / "new"), str(FIXTURES / name)]
     assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60).returncode in (0, 1)
@@ -39,7 +46,8 @@ def test_the_same_on_a_card(tmp_path, name):
     (tmp_path / "card").mkdir()
     on_cpu = run(tmp_path / "cpu", result)
     on_card = run(tmp_path / "card", CARD, result)
-    assert on_card.replace("cuda:0", "cpu") == on_cpu
+    lines = [line for line in on_card.splitlines() if not line.startswith(OF_THE_CARD)]
+    assert [line.replace("cuda:0", "cpu") for line in lines] == on_cpu.splitlines()
 
 
 MIXED = ["x + y", "y.numpy()", "x[torch.tensor([0]).cuda()]", "torch.nn.Linear(2, 1)(y)"]

@@ -57,3 +57,16 @@ def test_of_a_block_that_became_shorter_each_line_is_the_one_most_like_it():
     old = "def f(x):\n    a = V(\n        h(x).long()).to(0)\n    b = V(g(x)).to(0)\n    c = 1\n"
     new = "def f(x):\n    a = h(x).long().to(0)\n    b = g(x).to(0)\n    c = 1\n"
     assert [line_map(new + new, old + old)(n) for n in (3, 7)] == [4, 9]
+
+
+def test_lines_that_changed_places():
+    old = "".join(f"line_{n} = {n}\n" for n in (1, 2, 3, 4, 5))
+    new = "".join(f"line_{n} = {n}\n" for n in (4, 1, 2, 3, 5))  # the most that stand in the same order stay
+    assert [line_map(f"q\n{new}", f"{old}")(n) for n in (3, 4, 5, 6)] == [1, 2, 3, 5]
+
+
+def test_a_line_of_a_long_text_that_is_written_otherwise():
+    old = "".join(f"other_{n} = {n}\n" for n in range(30)) + "total = weigh(first, second) + rest\n"
+    new = "".join(f"new_{n} = {n}\n" for n in range(30)) + "x = 0\n\n\n\n"
+    new = "class M:\n    total = weigh(first, second) + self.rest_\n" + new
+    assert line_map(new, old)(2) == 31

@@ -3,6 +3,7 @@
 import textwrap
 
 import torch
+from helpers import check_unchanged, migrated
 from torch.utils._pytree import tree_map
 
 HEAD = """\
@@ -69,3 +70,27 @@ def losses(source: str, result: str, batch: tuple) -> tuple:
     loss.backward()
     pairs = zip(whole.parameters(), parts.parameters(), strict=True)
     return expected, one, loss, [(a.grad, b.grad) for a, b in pairs]
+
+
+def check_split(source: str, batch: tuple, exact: bool = True) -> None:
+    """The step is split, once, and the whole batch has the loss and gradients that it had: `exact` on one device."""
+    result = migrated(source, "PTM430")
+    assert "training_step_end" in result.text and not result.attention, result.attention
+    assert migrated(result.text, "PTM430").text == result.text
+    expected, one, loss, gradients = losses(source, result.text, batch)
+    torch.testing.assert_close(one, expected)
+    assert torch.equal(one, expected) or not exact, "on one device, bit for bit"
+    torch.testing.assert_close(loss, expected)
+    for a, b in gradients:
+        assert (a is None) == (b is None)
+        if a is not None:
+            torch.testing.assert_close(a, b)
+
+
+def check_adds_up(source: str, batch: tuple, halves: list[tuple]) -> None:
+    """The step stays as it is, and the mean of its losses on halves is that of the whole batch."""
+    check_unchanged(source, [], select="PTM430")
+    torch.manual_seed(1)
+    module = net(source)
+    whole = module.training_step(batch, 0)
+    torch.testing.assert_close(sum(module.training_step(half, 0) for half in halves) / 2, whole)

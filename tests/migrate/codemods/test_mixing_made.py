@@ -1,10 +1,8 @@
 """Losses that a table, a plain object, torch.compile or a class with layers holds, and other ways to turn an order."""
 
 import pytest
-import torch
-from cut_steps import losses, net
-from helpers import check_unchanged, migrated
-from test_mixing_steps import batch, made, part
+from cut_steps import check_adds_up, check_split
+from test_mixing_steps import batch, made, whole_and_halves
 
 OWN = """\
 LOSSES = {"nce": nce, "far": lambda a, b: (a - b).norm(dim=1).mean()}
@@ -68,23 +66,9 @@ def text_of(body: str) -> str:
 
 @pytest.mark.parametrize("body", MIXED.values(), ids=MIXED)
 def test_the_split_gives_the_loss_of_the_whole(body):
-    source = text_of(body)
-    result = migrated(source, "PTM430")
-    assert "training_step_end" in result.text and not result.attention, result.attention
-    assert migrated(result.text, "PTM430").text == result.text
-    expected, one, loss, gradients = losses(source, result.text, batch())
-    torch.testing.assert_close(one, expected)
-    torch.testing.assert_close(loss, expected)
-    for a, b in gradients:
-        torch.testing.assert_close(a, b)
+    check_split(text_of(body), batch(), exact=False)
 
 
 @pytest.mark.parametrize("body", SAME.values(), ids=SAME)
 def test_a_step_whose_parts_add_up_is_left_alone(body):
-    source = text_of(body)
-    check_unchanged(source, [], select="PTM430")
-    torch.manual_seed(1)
-    module, given = net(source), batch()
-    whole = module.training_step(given, 0)
-    halves = [tuple(part(v, at) for v in given) for at in (slice(0, 4), slice(4, 8))]
-    torch.testing.assert_close(sum(module.training_step(half, 0) for half in halves) / 2, whole)
+    check_adds_up(text_of(body), *whole_and_halves())

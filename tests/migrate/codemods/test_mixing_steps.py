@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from cut_steps import HEAD, losses, net, step
+from cut_steps import HEAD, check_adds_up, check_split, step
 from helpers import check_unchanged, migrated
 
 OWN = """\
@@ -201,29 +201,19 @@ def batch(n: int = 8) -> tuple:
     return x, torch.randint(0, 5, (n,)), torch.randn(n, 5), (x, torch.randn(n, 6))
 
 
+def whole_and_halves():
+    given = batch()
+    return given, [tuple(part(v, at) for v in given) for at in (slice(0, 4), slice(4, 8))]
+
+
 @pytest.mark.parametrize("body", MIXED.values(), ids=MIXED)
 def test_the_split_gives_the_loss_of_the_whole(body):
-    source = made(body)
-    result = migrated(source, "PTM430")
-    assert "training_step_end" in result.text and not result.attention, result.attention
-    assert migrated(result.text, "PTM430").text == result.text
-    expected, one, loss, gradients = losses(source, result.text, batch())
-    assert torch.equal(one, expected), "on one device, bit for bit"
-    torch.testing.assert_close(loss, expected)
-    for a, b in gradients:
-        torch.testing.assert_close(a, b)
+    check_split(made(body), batch())
 
 
 @pytest.mark.parametrize("body", SAME.values(), ids=SAME)
 def test_a_step_whose_parts_add_up_is_left_alone(body):
-    source = made(body)
-    check_unchanged(source, [], select="PTM430")
-    torch.manual_seed(1)
-    module, given = net(source), batch()
-    whole = module.training_step(given, 0)
-    halves = [tuple(part(v, at) for v in given) for at in (slice(0, 4), slice(4, 8))]
-    parts = [module.training_step(half, 0) for half in halves]
-    torch.testing.assert_close(sum(parts) / 2, whole)
+    check_adds_up(made(body), *whole_and_halves())
 
 
 def part(value, at: slice):

@@ -1,6 +1,6 @@
 """Which line of the original one of the result was."""
 
-from ptmigrate.migrate.line_map import line_map
+from ptmigrate.migrate.line_map import _in_both_orders, line_map
 from ptmigrate.migrate.migrate import migrate_text
 
 OLD = "def f(m, loader):\n    for x in loader:\n        a = m(x)\n        b = g(a)\n    return b\n"
@@ -70,3 +70,8 @@ def test_a_line_of_a_long_text_that_is_written_otherwise():
     new = "".join(f"new_{n} = {n}\n" for n in range(30)) + "x = 0\n\n\n\n"
     new = "class M:\n    total = weigh(first, second) + self.rest_\n" + new
     assert line_map(new, old)(2) == 31
+
+
+def test_the_most_lines_that_stand_in_the_same_order():
+    assert _in_both_orders({"a": 0, "b": 1, "c": 2}, {"a": 2, "b": 0, "c": 1}) == [(1, 0), (2, 1)]
+    assert _in_both_orders({"a": 0, "b": 1, "c": 2, "d": 3}, {"d": 3, "b": 0, "a": 1}) == [(1, 0), (3, 3)]

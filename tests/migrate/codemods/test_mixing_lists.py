@@ -12,6 +12,8 @@ MIXED = {
     "a soft maximum of losses": "z = self(x)\nl = torch.stack([F.mse_loss(z, t), F.cross_entropy(z, y)])\n"
     + "return l.logsumexp(0)",
     "neighbours": "z = self(x)\nreturn sum((a - b).pow(2).sum() for a, b in zip(z[:-1], z[1:]))",
+    "pairs of samples": "z = self(x)\npairs = itertools.combinations(z, 2)\n"
+    + "return sum((a - b).pow(2).sum() for a, b in pairs)",
     "pairs of numbers": "z = self(x)\npairs = itertools.combinations(range(len(z)), 2)\n"
     + "return torch.stack([(z[i] - z[j]).pow(2).sum().exp() for i, j in pairs]).mean()",
     "samples by class": "z = self(x)\nkinds = {}\nfor r, k in zip(z, y.tolist()):\n"

@@ -29,14 +29,6 @@ def replaced(node: ast.AST, new: str) -> Repair:
     return lambda text: [Edit(*text.span(node), new)]
 
 
-def both(*repairs: Repair) -> Repair:
-    def repair(text: Text) -> list[Edit] | None:
-        parts = [r(text) for r in repairs]
-        return None if any(p is None for p in parts) else [edit for p in parts for edit in p or ()]
-
-    return repair
-
-
 def renamed(attribute: ast.Attribute, new: str) -> Repair:
     """The last part of a dotted name."""
 

@@ -16,7 +16,7 @@ from ..facts.script import Facts
 from ._regions import FEED
 from ._removed import Edit, has_its_lines
 from .base import Change, Key
-from .rewrites import body_only, else_only, first_gone
+from .branch_rewrites import body_only, else_only, first_gone
 
 MOVING = (body_only, else_only, first_gone)  # they look at nothing in the blocks
 SHORT = 12  # shorter ones cost no more than a name

@@ -14,8 +14,8 @@ from ..facts.operands import tightness
 from ._chains import dot_behind
 from ._gaps import Empty, Gone, close_gaps, is_empty
 from ._positions import Range, positions_of
+from .argument_rewrites import DropArgument
 from .base import Change, Key, NotFound
-from .rewrites import DropArgument
 
 SMALL = (cst.BaseSmallStatement,)
 COMPOUND = (cst.BaseCompoundStatement,)

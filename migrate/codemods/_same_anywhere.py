@@ -11,7 +11,8 @@ from ..facts.own_movers import MOVERS
 from ..facts.script import Facts
 from ._without_moves import plain
 from .base import Change, Codemod
-from .rewrites import body_only, else_only, take_branch
+from .branch_rewrites import body_only, else_only
+from .rewrites import take_branch
 
 Place = Callable[[Facts, ast.Call], str | None]
 

@@ -16,8 +16,10 @@ from ..facts.scalers import SCALER, Scalers, Unfollowed
 from ..facts.script import Facts
 from ..report import Note
 from ._full_precision import AUTOCAST, EVALUATED, beside_autocast, full_steps
+from .argument_rewrites import set_keyword
 from .base import Change, Codemod
-from .rewrites import body_only, set_keyword, source
+from .branch_rewrites import body_only
+from .rewrites import source
 
 APEX = {"apex.amp.initialize", "apex.amp.scale_loss"}
 TRAINERS = {"pytorch_lightning.Trainer", "lightning.Trainer", "lightning.pytorch.Trainer", "ptmigrate.runtime.Trainer"}

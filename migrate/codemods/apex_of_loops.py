@@ -19,8 +19,9 @@ from ..facts.options import options
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
+from .branch_rewrites import body_only, else_only
 from .precision_of_loops import WHY, Mixed
-from .rewrites import body_only, else_only, source
+from .rewrites import source
 
 APEX = "apex.amp."
 NAMES = ("initialize", "scale_loss", "master_params")

@@ -17,8 +17,9 @@ from ..facts.normalised import Normalised
 from ..facts.script import Facts
 from ..report import Note
 from ._asked_checkpoints import AskedModule, NotWrapped
+from .argument_rewrites import set_keyword
 from .base import Change, Codemod, Insertion
-from .rewrites import set_keyword, source
+from .rewrites import source
 
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 SEGMENTS = "torch.utils.checkpoint.checkpoint_sequential"

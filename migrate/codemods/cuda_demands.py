@@ -13,7 +13,7 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
-from .rewrites import body_only, first_gone, take_elif
+from .branch_rewrites import body_only, first_gone, take_elif
 
 THERE = {"torch.cuda.is_available", "torch.accelerator.is_available"}
 COUNTED = {"torch.cuda.device_count", "torch.accelerator.device_count"}

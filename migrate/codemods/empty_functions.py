@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..facts.effects import only_asks
 from ..facts.script import Facts
 from .base import Change, Codemod
-from .rewrites import body_only
+from .branch_rewrites import body_only
 
 TENSORS = (".parameters()", ".buffers()", ".named_parameters()", ".named_buffers()", ".state_dict().values()")
 NO_GRAD = ("torch.no_grad", "torch.inference_mode")

@@ -14,8 +14,8 @@ from ..facts.hosts import names_no_device
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
+from .argument_rewrites import change_call
 from .base import Change, Codemod
-from .rewrites import change_call
 
 PARAMETERS = ("f", "map_location", "pickle_module")
 

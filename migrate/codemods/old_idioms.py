@@ -16,9 +16,10 @@ from ..facts.operands import ATOM, closed
 from ..facts.plain import VARIABLE, is_bare_variable, is_new
 from ..facts.script import Facts
 from ..report import Note
+from .argument_rewrites import change_call
 from .base import Change, Codemod
 from .in_strings import InStrings
-from .rewrites import change_call, source, take_argument
+from .rewrites import source, take_argument
 
 SCALAR_NAME = re.compile(r"loss|err|cost|(^|_)(acc|accuracy|norm|kl|nll|correct|total)")
 REDUCES = {"sum", "mean", "norm", "item", "max", "min"}

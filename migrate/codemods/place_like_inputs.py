@@ -27,9 +27,10 @@ from ._given_to import network_given
 from ._partials import gives_device
 from ._same_anywhere import choices
 from ._tensor_names import TENSOR_USE, is_made_tensor_of, is_tensor, of_comprehension, used
+from .argument_rewrites import DropArgument, change_argument, change_call, change_method, set_keyword
 from .base import Change, Codemod
 from .host_reads import is_number, leaves, read_on_host
-from .rewrites import DropArgument, change_argument, change_call, change_method, set_keyword, unwrap
+from .rewrites import unwrap
 
 FLOATS = {
     f"torch.{n}"

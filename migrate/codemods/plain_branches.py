@@ -22,10 +22,11 @@ from ..facts.worlds import Worlds
 from ..report import Note
 from ._unread_branches import WHY, UnreadBranches
 from .base import Change
+from .branch_rewrites import body_only, first_gone, take_elif
 from .once import ASKS, FIRST, ON_NODE
 from .plain_numbers import PlainNumbers, stands_alone
 from .rank_guards import chosen_and_sent, done_once, evaluates, loads_state, sent_to_all, there_for_all
-from .rewrites import body_only, first_gone, source, take_branch, take_branch_bare, take_elif, without_condition
+from .rewrites import source, take_branch, take_branch_bare, without_condition
 
 CONDITIONS = (ast.Compare, ast.BoolOp, ast.UnaryOp)
 

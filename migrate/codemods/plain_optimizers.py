@@ -14,8 +14,10 @@ from ..facts.nodes import walk
 from ..facts.operands import ATOM, closed
 from ..facts.script import Facts
 from ..report import Note
+from .argument_rewrites import change_call
 from .base import Change, Codemod
-from .rewrites import change_call, else_only, source
+from .branch_rewrites import else_only
+from .rewrites import source
 
 ZERO = (
     "torch.distributed.optim.ZeroRedundancyOptimizer",

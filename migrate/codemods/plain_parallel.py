@@ -15,7 +15,8 @@ from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .base import Change, Codemod, Insertion
-from .rewrites import body_only, source
+from .branch_rewrites import body_only
+from .rewrites import source
 
 FUNCTION = "torch.nn.parallel.data_parallel"
 NOTHING = "contextlib.nullcontext"

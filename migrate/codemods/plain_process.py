@@ -32,10 +32,11 @@ from ..report import Note
 from ._addresses import demanded, only_for_addresses
 from ._wrapped_names import wrapped_names
 from .base import Change, Codemod, assigns_itself
+from .branch_rewrites import body_only
 from .empty_functions import WHY, empty_blocks, empty_functions
 from .in_strings import InStrings
 from .once import ASKS
-from .rewrites import body_only, put_together, source, statement_line, take_argument, take_branch, take_value
+from .rewrites import put_together, source, statement_line, take_argument, take_branch, take_value
 
 REDUCES = {f"torch.distributed.{n}" for n in ("all_reduce", "reduce", "broadcast", "barrier")}
 OF_A_WRAPPER = "only a wrapped model has it, and nothing wraps the model"

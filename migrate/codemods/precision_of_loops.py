@@ -21,9 +21,11 @@ from ..facts.scalers import Scalers, Unfollowed
 from ..facts.script import Facts
 from ..report import Note
 from ._full_precision import AUTOCAST, EVALUATED, beside_autocast, full_evaluations
+from .argument_rewrites import DropArgument
 from .base import Change, Codemod
+from .branch_rewrites import body_only, else_only
 from .remove_unused_devices import without_parameter
-from .rewrites import DropArgument, body_only, else_only, source, take_argument
+from .rewrites import source, take_argument
 
 ON_CUDA = {"torch.cuda.amp.autocast"}
 HALF = '"16-mixed"'

@@ -17,10 +17,11 @@ from ..report import Note
 from ._buffer_pairs import is_parameter, registered, registered_each, tensors_of
 from ._one_memory import changed_beside, shares_memory
 from ._tensor_holders import filled, holds
+from .argument_rewrites import DropArgument, keep_arguments, set_keyword
 from .base import Change, Codemod
 from .buffers_by_name import buffers_by_name
 from .place_like_inputs import TAKES_DEVICE
-from .rewrites import DropArgument, keep_arguments, set_keyword, unwrap
+from .rewrites import unwrap
 
 # what a module has already: a buffer of such a name is refused (KeyError: attribute already exists)
 TAKEN = set(

@@ -21,18 +21,10 @@ from ._handed_on import handed_on
 from ._places_by_name import places_by_name
 from ._several_cards import another_card
 from ._without_moves import plain, what_stays
+from .argument_rewrites import DropArgument, keep_arguments
 from .base import Change, Codemod, assigns_itself
-from .rewrites import (
-    DropArgument,
-    body_only,
-    else_only,
-    keep_arguments,
-    take_argument,
-    take_branch,
-    take_items,
-    take_iterable,
-    unwrap,
-)
+from .branch_rewrites import body_only, else_only
+from .rewrites import take_argument, take_branch, take_items, take_iterable, unwrap
 
 Mover = ast.FunctionDef | ast.Lambda
 WHY = "the runtime places batches and modules"

@@ -18,8 +18,10 @@ from ..facts.nodes import walk
 from ..facts.samplers import dividing
 from ..facts.script import Facts
 from ..report import Note
+from .argument_rewrites import change_call, change_dict
 from .ask_for_cuda import stands_alone
 from .base import Change, Codemod
+from .branch_rewrites import body_only, else_only, first_gone
 from .restored_shuffle import (
     asks_of_data,
     by_branch,
@@ -30,7 +32,7 @@ from .restored_shuffle import (
     restored,
     said_by,
 )
-from .rewrites import body_only, change_call, change_dict, else_only, first_gone, source, under
+from .rewrites import source, under
 from .sampler_arguments import SAMPLER, chosen_by_hand, draws_all
 from .sampler_classes import class_changes
 from .sampler_data import why_not, without_false

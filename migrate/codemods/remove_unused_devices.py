@@ -19,8 +19,8 @@ from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..facts.world import PLAIN
 from ..report import Note
+from .argument_rewrites import DropArgument, ended_as
 from .base import Change, Codemod
-from .rewrites import DropArgument, ended_as
 from .tensor_types import kind_of
 from .unread_attributes import attributes_still_read, calls_of_class, unread_attributes
 from .unread_options import options_still_read, unread_options

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from ..facts.arguments import argument_at
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from .argument_rewrites import change_call, change_dict
 from .base import Change, Codemod
 from .restored_shuffle import said_by, spread_over
-from .rewrites import change_call, change_dict
 from .sampler_entries import told_off
 from .sampler_phases import by_phase, phases
 from .sampler_uses import Use, is_loader, is_text, loaders_of, spread_into_loader

@@ -13,8 +13,9 @@ from ..facts.arguments import argument_at
 from ..facts.effects import only_asks
 from ..facts.script import Facts
 from .base import Change, Codemod
+from .branch_rewrites import first_gone
 from .restored_shuffle import asks_of_data, evaluates, restored
-from .rewrites import first_gone, source
+from .rewrites import source
 from .sampler_uses import Use, loaders_of
 
 WHY = "the runtime divides the batches"

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
-from .rewrites import DropArgument
+from .argument_rewrites import DropArgument
 from .sampler_arguments import goes
 
 Place = tuple[ast.Tuple, int]

@@ -14,8 +14,8 @@ from ..facts.script import Facts
 from ..facts.seldom import decided_by_the_step
 from ..facts.started import functions_from, names_read
 from ..report import Note
+from .argument_rewrites import set_keyword
 from .base import Change, Codemod
-from .rewrites import set_keyword
 
 
 class EmptyCache(Codemod):

@@ -15,8 +15,8 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.stages import only_in_training
 from ..report import Note
+from .argument_rewrites import set_keyword
 from .base import Change, Codemod
-from .rewrites import set_keyword
 
 EVALUATION = {
     f"{prefix}{kind}_{what}"

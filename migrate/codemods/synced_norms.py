@@ -9,8 +9,8 @@ from ..facts.script import Facts
 from ..facts.synced_norms import conversions
 from ..report import Note
 from .amp_in_modules import TRAINERS
+from .argument_rewrites import set_keyword
 from .base import Change, Codemod
-from .rewrites import set_keyword
 
 
 class SyncedNorms(Codemod):

@@ -15,8 +15,9 @@ from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
+from .branch_rewrites import body_only, else_only
 from .place_like_inputs import PlaceLikeInputs
-from .rewrites import body_only, else_only, source
+from .rewrites import source
 
 DTYPES = {
     "FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "LongTensor": "int64",

@@ -73,10 +73,6 @@ class Names:
         attributes.append(base)
         return canonical(".".join(reversed(attributes)))
 
-    def binds_locally(self, name: str) -> bool:
-        """Whether something other than an import or an alias of one binds the name anywhere in the file."""
-        return any(value is None for _, value in self._bindings.get(name, ()))
-
     # -- one name -----------------------------------------------------------------------------------------------
 
     def _resolve_name(self, node: ast.Name) -> str | None:

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 from ptmigrate.migrate.codemods.base import Change, apply
-from ptmigrate.migrate.codemods.rewrites import body_only, first_gone
+from ptmigrate.migrate.codemods.branch_rewrites import body_only, first_gone
 from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.report import Edit
 

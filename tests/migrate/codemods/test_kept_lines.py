@@ -6,7 +6,8 @@ import pytest
 from ptmigrate.migrate.codemods import _together
 from ptmigrate.migrate.codemods._kept_lines import KeptLines
 from ptmigrate.migrate.codemods.base import Change, apply
-from ptmigrate.migrate.codemods.rewrites import body_only, first_gone, source
+from ptmigrate.migrate.codemods.branch_rewrites import body_only, first_gone
+from ptmigrate.migrate.codemods.rewrites import source
 from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.report import Edit
 

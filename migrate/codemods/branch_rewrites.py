@@ -1,0 +1,50 @@
+"""Small rewrites of `if` and `with` to what is in them, each given a node as it was and as its parts have become."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def first_gone(original: Any, updated: Any) -> Any:
+    """`if c: a` `elif d: b` to `if d: b`; `else:` to what is in it."""
+    import libcst as cst
+
+    if isinstance(updated.orelse, cst.If):
+        lines = [*updated.leading_lines, *updated.orelse.leading_lines]
+        return updated.orelse.with_changes(leading_lines=lines)
+    return else_only(original, updated)
+
+
+def take_elif(taken: bool) -> Any:
+    """`elif c: a` `else: b` to `else: a` where c is known to hold, else to `else: b`, or to nothing."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        if taken:
+            return cst.Else(updated.body, leading_lines=updated.leading_lines)
+        return updated.orelse if updated.orelse is not None else cst.RemoveFromParent()
+
+    return rewrite
+
+
+def else_only(original: Any, updated: Any) -> Any:
+    """`if c: a` `else: b` to b, with the comments that stood above; nothing is left where b went too."""
+    return _spread(updated, updated.orelse.body) if updated.orelse is not None else None
+
+
+def body_only(original: Any, updated: Any) -> Any:
+    """`if c: a` to a, with the comments that stood above."""
+    return _spread(updated, updated.body)
+
+
+def _spread(updated: Any, suite: Any) -> Any:
+    import libcst as cst
+
+    from ._gaps import end_of
+
+    body = list(suite.body)
+    if isinstance(suite, cst.SimpleStatementSuite):
+        body = [cst.SimpleStatementLine(body, trailing_whitespace=suite.trailing_whitespace)]
+    body[0] = body[0].with_changes(leading_lines=[*updated.leading_lines, *body[0].leading_lines])
+    return cst.FlattenSentinel([*body, *end_of(suite)])

@@ -12,6 +12,7 @@ from ..facts.tensors import MAKES
 from ..facts.unplaced import given_by_network
 from .chunks import Binder, Chunk, Variable, Variables, bound_before, free_name, surely_bound
 from .modes import has_modes, own_modes
+from .monitored import unread
 from .moved_tensors import changed_in_place, moved_tensors
 from .optimizers import is_scheduler
 from .own_device import OWN
@@ -68,7 +69,7 @@ def _configured(facts: Facts, recipe: Recipe, binder: Binder, variables: Variabl
             _hand_over(variables, n)
         written = {n: f"self.{variables.attributes[Variable('', n)]}" for n in names}
     if optimizers:
-        c.returned = _returned(facts, binder, optimizers, schedulers, written)
+        c.returned = _returned(facts, recipe, binder, optimizers, schedulers, written)
     if c.moved:
         _read_from_trainer(c, optimizers, [n for n, _ in schedulers])
         for n in names:
@@ -113,13 +114,18 @@ def _schedules(facts: Facts, recipe: Recipe, binder: Binder) -> list[tuple[str, 
 
 
 def _returned(
-    facts: Facts, binder: Binder, optimizers: list[str], schedulers: list[tuple[str, str]], written: dict[str, str]
+    facts: Facts,
+    recipe: Recipe,
+    binder: Binder,
+    optimizers: list[str],
+    schedulers: list[tuple[str, str]],
+    written: dict[str, str],
 ) -> str:
     """What configure_optimizers returns."""
     if not schedulers:
         return written[optimizers[0]] if len(optimizers) == 1 else f"[{', '.join(written[n] for n in optimizers)}]"
     parts = [
-        _plateau(facts, binder, n, written[n])
+        _plateau(facts, recipe, binder, n, written[n])
         if interval == "epoch"
         else f'{{"scheduler": {written[n]}, "interval": "step"}}'
         for n, interval in schedulers
@@ -146,8 +152,11 @@ def _every_batch_reads(recipe: Recipe, name: str) -> bool:
     return False
 
 
-def _plateau(facts: Facts, binder: Binder, name: str, written: str) -> str:
+def _plateau(facts: Facts, recipe: Recipe, binder: Binder, name: str, written: str) -> str:
     """A schedule on a metric needs a `monitor` to be returned; a manual step gives it the metric itself."""
+    for read, key in zip(unread(recipe.monitored), recipe.monitored.values(), strict=True):
+        if binder.variable(read) == Variable("", name):
+            return f'{{"scheduler": {written}, "monitor": "{key}"}}'
     values = facts.devices.assigned(name, binder.trunk_scope) or []
     names = [facts.names.resolve(v.func) or "" for v in values if isinstance(v, ast.Call)]
     on_metric = any(n.endswith(".ReduceLROnPlateau") for n in names)

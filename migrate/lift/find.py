@@ -18,6 +18,7 @@ from .loaders import counts_with_bar, is_loader, is_progress, iterates_loader
 from .manual import given_gradient, manual_optimization
 from .mixes import mixes_samples
 from .modes import evaluates_training
+from .monitored import monitored
 from .networks import check_networks
 from .nodes import is_call_of, local_function
 from .passes import evaluation, pass_in_place, pass_of_function
@@ -80,9 +81,12 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
     schedulers: list[tuple[str, ast.Call]] = []
     if not step.manual and (made := _made_in_the_loop(epoch_loop, step)) is not None:
         step = manual_optimization(facts, train, backwards, made)
+    on_metric: dict[ast.stmt, str] = {}
     if not step.manual:
         try:
-            schedulers, after, between = _stepped_schedulers(facts, train, between, after)
+            own = train.after if train.function is None else []
+            on_metric = monitored(facts, after if evaluate is not None else [*own, *between, *after], [*before, *rest])
+            schedulers, after, between = _stepped_schedulers(facts, train, between, after, on_metric)
         except CannotLift as why:
             step = manual_optimization(facts, train, backwards, why)
     trunk = _enclosing_function(facts, epoch_loop)
@@ -101,6 +105,7 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
         after,
         step,
         schedulers,
+        on_metric,
         decided_late=not is_loader(facts, train.loader),
         whole=_whole(facts, train, step),
         unlifted=unlifted if _evaluates(facts, rest) else None,
@@ -160,14 +165,14 @@ def _made_in_the_loop(epoch_loop: ast.For, o: Optimization) -> CannotLift | None
 
 
 def _stepped_schedulers(
-    facts: Facts, train: DataPass, between: list[ast.stmt], after: list[ast.stmt]
+    facts: Facts, train: DataPass, between: list[ast.stmt], after: list[ast.stmt], on_metric: dict[ast.stmt, str]
 ) -> tuple[list[tuple[str, ast.Call]], list[ast.stmt], list[ast.stmt]]:
     """The schedules stepped once an epoch, and what is left of the statements after the evaluation and before it."""
-    last, after = epoch_schedulers(facts, after)
-    middle, between = epoch_schedulers(facts, between)
+    last, after = epoch_schedulers(facts, after, on_metric)
+    middle, between = epoch_schedulers(facts, between, on_metric)
     own: list[tuple[str, ast.Call]] = []
     if train.function is None:
-        own, train.after = epoch_schedulers(facts, train.after)
+        own, train.after = epoch_schedulers(facts, train.after, on_metric)
     return own + middle + last, after, between
 
 

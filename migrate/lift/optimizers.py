@@ -38,6 +38,11 @@ def is_scheduler(facts: Facts, at: ast.AST, name: str) -> bool:
     return _is(facts, at, name, _is_scheduler_name)
 
 
+def is_plateau(facts: Facts, at: ast.AST, name: str) -> bool:
+    """Whether it is only ever torch's schedule on a metric."""
+    return _is(facts, at, name, lambda full: full == "torch.optim.lr_scheduler.ReduceLROnPlateau")
+
+
 def _is(facts: Facts, at: ast.AST, name: str, test: Test, unknown: bool = False, depth: int = 0) -> bool:
     """Whether all values of a name pass the test; with `unknown`, those that this file does not show pass too."""
     scope = facts.scopes.scope_of(at).lookup(name)

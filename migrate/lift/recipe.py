@@ -86,6 +86,7 @@ class Recipe:
     after: list[ast.stmt]
     optimization: Optimization
     schedulers: list[tuple[str, ast.Call]]  # stepped once an epoch
+    monitored: dict[ast.stmt, str] = field(default_factory=dict)  # steps on a metric: the Trainer's, by this log
     whole: CannotLift | None = None  # why a step needs whole batches; they are then not divided over processes
     signed: ast.AST | None = None  # where the step takes the sign of a gradient of its samples
     decided_late: bool = False  # whether the training loader is a DataLoader shows when the script runs

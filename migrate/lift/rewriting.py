@@ -21,6 +21,7 @@ from .in_order import put_in_order
 from .lasting import MEAN, SUM, lasting
 from .lengths import NUMBER, Lengths
 from .loss import loss_reduction
+from .monitored import by_log, unread
 from .nodes import walk_here
 from .own_device import as_text, own_device
 from .reads import stored
@@ -43,6 +44,7 @@ class Rewriter:
         self.epoch_name = free_epoch_name(facts, recipe)
         self._look_for_carried()
         self.own_device = own_device(facts, self.chunks if places else [])
+        self.own_device.unread.update(unread(recipe.monitored))
         self.variables: Variables = resolve_variables(facts, recipe, self.binder, self.chunks, self.own_device.unread)
         self.configured = configure(facts, recipe, self.binder, self.variables, self.chunks, places)
         if recipe.first_epoch is not None:
@@ -130,6 +132,8 @@ class Rewriter:
                 self._bring_or_weigh(n, weighed, found)
             if n in self.recipe.in_order and chunk is not None:
                 found.update(put_in_order(self.facts, n))
+            if n in self.recipe.monitored and chunk is not None:
+                found.update(by_log(self.facts, n, self.recipe.monitored[n]))  # type: ignore[index, arg-type]
             if isinstance(n, ast.NamedExpr) and self.binder.variable(n.target) in self.variables.attributes:
                 raise CannotLift(n, f"`{self.facts.short(n)}` in an expression gives a name that other methods read")
             if isinstance(n, ast.Name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Container
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
@@ -235,14 +236,18 @@ def _called_names(facts: Facts, body: list[ast.stmt]) -> set[str]:
     return found
 
 
-def epoch_schedulers(facts: Facts, statements: list[ast.stmt]) -> tuple[list[tuple[str, ast.Call]], list[ast.stmt]]:
-    """The `scheduler.step()` among statements of the epoch loop, and the other statements."""
+def epoch_schedulers(
+    facts: Facts, statements: list[ast.stmt], monitored: Container[ast.stmt] = ()
+) -> tuple[list[tuple[str, ast.Call]], list[ast.stmt]]:
+    """The `scheduler.step()` among statements of the epoch loop, and the other statements; `monitored` ones stay."""
     found: list[tuple[str, ast.Call]] = []
     rest: list[ast.stmt] = []
     for s in statements:
         m = method_call(s, "step")
         if m is not None and is_scheduler(facts, s, m[0]):
-            if m[1].args or m[1].keywords:
+            if s in monitored:
+                rest.append(s)
+            elif m[1].args or m[1].keywords:
                 raise CannotLift(s, f"`{facts.short(s)}` steps a schedule by hand or on a metric")
             found.append(m)
             continue

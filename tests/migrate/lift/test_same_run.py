@@ -268,6 +268,6 @@ def test_an_epoch_that_is_skipped_draws_no_batch(asked):
     assert "            self.trainer.skip_epoch()\n            return\n" in result
 
 
-def test_a_schedule_on_a_metric_is_stepped_by_the_module():
+def test_a_schedule_on_a_metric_is_stepped_by_the_trainer():
     text = FUNCTIONS.replace("StepLR(optimizer, 1, gamma=0.5)", "torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)")
-    check_same(text.replace("scheduler.step()", "scheduler.step(right)"), "manual")
+    check_same(text.replace("scheduler.step()", "scheduler.step(right)"), "module")

@@ -133,7 +133,7 @@ class Rewriter:
             if n in self.recipe.in_order and chunk is not None:
                 found.update(put_in_order(self.facts, n))
             if n in self.recipe.monitored and chunk is not None:
-                found.update(by_log(self.facts, n, self.recipe.monitored[n]))  # type: ignore[index, arg-type]
+                found.update(by_log(self.facts, n, self.recipe.monitored[n]))
             if isinstance(n, ast.NamedExpr) and self.binder.variable(n.target) in self.variables.attributes:
                 raise CannotLift(n, f"`{self.facts.short(n)}` in an expression gives a name that other methods read")
             if isinstance(n, ast.Name):

@@ -18,12 +18,15 @@ PLACES = ("cuda", "to", "cpu", "type", "type_as", "float", "double", "half")
 
 
 def manual_optimization(facts: Facts, train: DataPass, backwards: list[ast.Call], why: CannotLift) -> Optimization:
-    """The optimizers and losses of a body that is kept; CannotLift where a loss or an optimizer is not shown."""
+    """The optimizers and losses of a body that is kept; CannotLift where a loss or an optimizer is not shown.
+
+    What the step makes itself, or takes one by one from a list, is no optimizer of the Module.
+    """
     optimizers: dict[str, None] = {}
     for s in train.body:
         for n in walk(s):
-            name = _stepped(n)
-            if name is not None and is_optimizer(facts, n, name):
+            name = stepped_name(n)
+            if name is not None and is_optimizer(facts, n, name) and not made_in_step(facts, train, n, name):
                 optimizers[name] = None
     losses = []
     for call in backwards:
@@ -72,7 +75,19 @@ def _is_one_number(facts: Facts, node: ast.expr, asked: frozenset[str]) -> bool:
     return moved and _is_one_number(facts, node.func.value, asked)  # type: ignore[attr-defined]
 
 
-def _stepped(n: ast.AST) -> str | None:
+def made_in_step(facts: Facts, train: DataPass, at: ast.AST, name: str) -> bool:
+    """Whether a name that the step reads is the step's own: the target of a loop around it, or set nowhere else."""
+    for up in facts.scopes.ancestors(at):
+        if up is train.loop:
+            break
+        if isinstance(up, ast.For) and any(isinstance(n, ast.Name) and n.id == name for n in walk(up.target)):
+            return True
+    scope = facts.scopes.scope_of(at).lookup(name)
+    stores = scope.stores.get(name, ()) if scope is not None and name not in scope.params else ()
+    return bool(stores) and all(train.loop in facts.scopes.ancestors(s) for s in stores)
+
+
+def stepped_name(n: ast.AST) -> str | None:
     """The name stepped in `optimizer.step(...)` or `scaler.step(optimizer)`, or zeroed in `optimizer.zero_grad()`."""
     if not (isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("step", "zero_grad")):
         return None

@@ -24,7 +24,7 @@ from .epochs import epoch_expression
 from .imports import imported_as
 from .kept_networks import kept_networks
 from .modes import mode_hooks
-from .nodes import names_of
+from .nodes import is_call_of, names_of
 from .own_device import CODE as PLACED
 from .own_device import OWN
 from .recipe import LIFTED_FROM, CannotLift, Recipe
@@ -204,7 +204,9 @@ class ModuleBuilder(ChunkLines):
 
     def _configure_optimizers(self) -> list[str]:
         if not self.configured.optimizers:
-            return ["def configure_optimizers(self):", f"{self.unit}return None  # the step itself changes the weights"]
+            steps = any(is_call_of(n, "step") for s in self.recipe.train.body for n in walk(s))
+            does = "has its own optimizers" if steps else "itself changes the weights"
+            return ["def configure_optimizers(self):", f"{self.unit}return None  # the step {does}"]
         lines = ["def configure_optimizers(self):"]
         for s in self.configured.moved:
             lines += indent(self._render(s, None, trunk=True), self.unit)

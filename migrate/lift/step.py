@@ -11,8 +11,8 @@ from .constant import check_constant
 from .fixed_sizes import BATCH_SIZE, is_fixed_number
 from .holders import reaches_modules
 from .loaders import batch_sizes
-from .manual import manual_optimization
-from .nodes import local_function, method_call, names_below, walk_here
+from .manual import made_in_step, manual_optimization, stepped_name
+from .nodes import is_call_of, local_function, method_call, names_below, walk_here
 from .optimizers import clips_all, is_optimizer, is_scheduler, trains_loose_tensors
 from .rates import rates_read
 from .reads import stored
@@ -105,6 +105,14 @@ def whole_batches(facts: Facts, train: DataPass) -> CannotLift | None:
 
 def loose_tensors(facts: Facts, train: DataPass, o: Optimization) -> CannotLift | None:
     """Why the step needs whole batches: it trains what is no parameter of a module, so ranks do not average it."""
+    calls = [n for s in train.body for n in walk(s) if is_call_of(n, "step")]
+    for call in calls:
+        name = stepped_name(call)
+        own = name is not None and made_in_step(facts, train, call, name)
+        if own and (not o.optimizers or is_optimizer(facts, call, name)):  # type: ignore[arg-type]
+            return CannotLift(call, f"`{name}` is made, or taken from others, in the step itself")
+    if not o.optimizers and calls:
+        return CannotLift(calls[0], f"`{facts.short(calls[0])}`: which optimizer that is does not show")
     if not o.optimizers:
         return CannotLift(train.loop, "the step changes the weights itself, without an optimizer")
     for name in o.optimizers:

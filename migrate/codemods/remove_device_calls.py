@@ -18,6 +18,7 @@ from ..facts.plain import is_bare_variable
 from ..facts.script import Facts
 from ..report import Note
 from ._handed_on import handed_on
+from ._pins import pinned_for
 from ._places_by_name import places_by_name
 from ._several_cards import another_card
 from ._without_moves import plain, what_stays
@@ -39,6 +40,7 @@ class RemoveDeviceCalls(Codemod):
         self._helped: set[ast.Call] = set()
 
     def plan(self, facts: Facts) -> Iterator[Change]:
+        yield from pinned_for(self, facts)
         gone: set[ast.AST] = set(facts.buffered)
         movers: list[Mover] = [*facts.walk(ast.FunctionDef), *facts.walk(ast.Lambda)]
         self.helpers = {f: calls for f in movers if (calls := self._calls_of_helper(facts, f))}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from ..facts.choice import accelerator
 from ..facts.device_words import is_index
@@ -56,13 +56,14 @@ def unread_options(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST
 
 
 def options_still_read(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST]) -> Iterator[Note]:
-    """Options about devices that lost a reader, and whose line in the parser stays all the same."""
+    """Options about devices that lost a reader, and whose line stays: in the parser, or where they are given."""
     about = {a.attr: a for a in _lost(facts, gone) if ABOUT.search(a.attr) or facts.devices.is_device(a) or is_index(a)}
     if not about or facts.is_library:
         return
     asked = read_by_trainer(facts)
-    for holder in facts.walk(ast.Expr):
-        name = option_name(holder.value)
+    declared = ((option_name(h.value), h) for h in facts.walk(ast.Expr))
+    given = ((t.attr, s) for s in facts.walk(ast.Assign) for t in s.targets if _is_option_given(t))
+    for name, holder in (*declared, *given):
         if name is None or name not in about or name in asked or holder in gone:
             continue
         named = about[name].value.id  # type: ignore[attr-defined]
@@ -70,9 +71,10 @@ def options_still_read(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast
         why = _why(facts, name, holder, gone)
         if why is not None:
             yield Note(line, column + 1, codemod.code, f"`{named}.{name}` stays: {why}")
+            asked.add(name)  # once told
 
 
-def _why(facts: Facts, name: str, holder: ast.Expr, gone: set[ast.AST]) -> str | None:
+def _why(facts: Facts, name: str, holder: ast.stmt, gone: set[ast.AST]) -> str | None:
     """Who reads an option, or may."""
     loads = [a for a in facts.attributes.get(name, ()) if isinstance(a.ctx, ast.Load) and a not in gone]
     if (reader := next((a for a in loads if facts.names.resolve(a) is None), None)) is not None:
@@ -94,6 +96,11 @@ def _lost(facts: Facts, gone: set[ast.AST]) -> list[ast.Attribute]:
 
 def _is_option(a: ast.Attribute) -> bool:
     return isinstance(a.value, ast.Name) and bool(OPTIONS.match(a.value.id)) and a.value.id != "self"
+
+
+def _is_option_given(t: ast.expr) -> TypeGuard[ast.Attribute]:
+    """`args.device = ...`"""
+    return isinstance(t, ast.Attribute) and _is_option(t)
 
 
 def read_by_trainer(facts: Facts) -> set[str]:

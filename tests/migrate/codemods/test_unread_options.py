@@ -100,3 +100,23 @@ def test_a_device_that_is_read_elsewhere_stays_and_the_report_says_why():
     result = migrated(source)
     assert result.text == source.replace(".to(device)", "")
     assert [n.message for n in result.attention if n.code == "PTM102"] == ["`device` stays: line 7 reads it"]
+
+
+GIVEN = {
+    "print(args.device)\n": "line 7 reads it",
+    "def noise(n):\n    return helpers.noise(n, args.device)\n": "line 8 reads it",
+}
+
+
+@pytest.mark.parametrize("reads, why", GIVEN.items())
+def test_an_option_that_no_parser_has_is_told_where_it_is_given(reads, why):
+    source = HEAD + "args = parser.parse_args()\nargs.device = torch.device('cuda')\n" + reads
+    result = migrated(source + LOOP.replace("(x)", "(x.to(args.device))"))
+    assert result.text == source + LOOP
+    assert [n.message for n in result.attention if n.code == "PTM102"] == [f"`args.device` stays: {why}"]
+
+
+def test_of_an_assignment_that_the_trainer_or_nothing_reads_nothing_is_told():
+    source = HEAD + "args = parser.parse_args()\nargs.device = torch.device('cuda')\nargs.seed = 1\nprint(args.seed)\n"
+    result = migrated(source + LOOP.replace("(x)", "(x.to(args.device))"))
+    assert "args.device" not in result.text and not result.attention

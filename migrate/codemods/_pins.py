@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from ..facts.effects import only_asks
 from ..facts.script import Facts
+from .argument_rewrites import DropArgument
 from .base import Change, Codemod
-from .rewrites import DropArgument
 
 NAME = "pin_memory_device"
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")

@@ -19,6 +19,7 @@ from .plain_lists import in_plain_list
 from .registered import is_registered
 from .scopes import Scope
 from .sizes import is_size
+from .templates import is_template
 from .tensor_methods import root
 from .unplaced import made_in_training, meets_unplaced
 
@@ -72,7 +73,7 @@ class Placed:
             return False
         if (self._by_apex and self._is_for_apex(node)) or is_size(node):
             return False
-        if made_in_training(self.facts, node) or self._is_optimized(node):
+        if made_in_training(self.facts, node) or self._is_optimized(node) or is_template(self.facts, node):
             return False
         if isinstance(node, ast.Call):
             return self._call(node)
@@ -303,7 +304,7 @@ class Placed:
         made = f.value if isinstance(f, ast.Attribute) else None
         if not (isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)):
             return False
-        if not isinstance(made, ast.Call) or made_in_training(self.facts, made):
+        if not isinstance(made, ast.Call) or made_in_training(self.facts, made) or is_template(self.facts, made):
             return False
         if (self.facts.names.resolve(made.func) or "").startswith(("torch.", "numpy.")):
             return False

@@ -17,6 +17,7 @@ from ..facts.nodes import walk
 from ..facts.plain import is_bare_variable
 from ..facts.script import Facts
 from ..report import Note
+from ._asked_cpu import asked_for_cpu
 from ._handed_on import handed_on
 from ._pins import pinned_for
 from ._places_by_name import places_by_name
@@ -87,6 +88,7 @@ class RemoveDeviceCalls(Codemod):
         yield from places_by_name(facts, self.code)
         yield from another_card(facts, self.code)
         yield from handed_on(facts, self.code)
+        yield from asked_for_cpu(facts, self.code)
 
     def _calls_of_helper(self, facts: Facts, f: Mover) -> list[ast.Call]:
         """The calls of a function that gives its first argument back, moved: `def to_gpu(x): return x.cuda()`."""

@@ -47,7 +47,7 @@ def asked(source: str) -> bool:
         "net = Net().cuda()\nnear(copy.deepcopy(net), net, loader)\n",
         "net = Net().cuda()\nfit(copy.deepcopy(net), loader)\nout = net(x)\n",
         "import others\nnet = Net().cuda()\nfit(deepcopy(net), loader)\nothers.evaluate(net, loader)\n",
-        "def main():\n    net = Net().cuda()\n    fit(model=deepcopy(net), loader=loader)\n    test(net, loader=loader)\n",
+        "def main():\n    net = Net().cuda()\n    fit(model=deepcopy(net), loader=1)\n    test(net, loader=1)\n",
     ],
 )
 def test_a_network_that_is_only_copied(source):

@@ -386,9 +386,10 @@ def _epochs(facts: Facts, loop: ast.For) -> tuple[str, ast.expr | None, ast.expr
     if isinstance(counted, ast.Call) and is_progress(facts, counted) and counted.args:
         counted = counted.args[0]
     name = facts.names.resolve(counted.func) if isinstance(counted, ast.Call) else None
-    endless = isinstance(counted, ast.Call) and name == "itertools.count" and not (counted.args or counted.keywords)
-    if endless and isinstance(loop.target, ast.Name):
-        return loop.target.id, None, None
+    if isinstance(counted, ast.Call) and name == "itertools.count" and isinstance(loop.target, ast.Name):
+        begins = [*counted.args, *(k.value for k in counted.keywords if k.arg == "start")]
+        if len(begins) < 2 and len(begins) == len(counted.args) + len(counted.keywords):
+            return loop.target.id, begins[0] if begins else None, None
     plain = isinstance(counted, ast.Call) and isinstance(counted.func, ast.Name) and counted.func.id == "range"
     if not (isinstance(counted, ast.Call) and (plain or counts_with_bar(facts, counted))):
         raise CannotLift(loop, "the epoch loop does not count with range()")

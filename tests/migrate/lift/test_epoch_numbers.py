@@ -50,3 +50,36 @@ def test_it_counts_from_there(text, says):
 @pytest.mark.parametrize("header", KEPT)
 def test_another_number_keeps_the_loop(header):
     check_same(NESTED.replace(HEADER, header), "loop")
+
+
+ENDLESS = """
+import itertools
+import torch
+from torch import nn
+
+xs = torch.randn(8, 4)
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(xs, xs.sum(1, keepdim=True)), batch_size=4)
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+begin = 3
+for epoch in COUNT:
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = ((net(x) - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+    print(epoch)
+    if epoch > 4:
+        break
+print(epoch)
+"""
+
+
+@pytest.mark.parametrize("count", ["", "1", "begin", "start=begin - 1"])
+def test_a_count_without_end_begins_where_it_says(count):
+    assert "max_epochs=-1" in check_same(ENDLESS.replace("COUNT", f"itertools.count({count})"), "module")
+
+
+@pytest.mark.parametrize("count", ["1, 2", "begin, step=2", "step=2"])
+def test_a_count_by_more_than_one_keeps_the_loop(count):
+    check_same(ENDLESS.replace("COUNT", f"itertools.count({count})"), "loop")

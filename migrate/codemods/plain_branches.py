@@ -20,6 +20,7 @@ from ..facts.script import Facts
 from ..facts.world import PLAIN, Known
 from ..facts.worlds import Worlds
 from ..report import Note
+from ._prepared import prepares_files
 from ._unread_branches import WHY, UnreadBranches
 from .base import Change
 from .branch_rewrites import body_only, first_gone, take_elif
@@ -297,11 +298,14 @@ class PlainBranches(UnreadBranches):
         return None
 
     def _first_on_node(self, test: ast.expr) -> bool:
-        """Whether one process of every machine prepares something there, for which the others of it wait."""
+        """Whether one process of every machine prepares something there: the others of it wait, or find files there."""
         if not self.worlds.once_a_node(test):
             return False
-        blocks = (up for up in self.facts.scopes.ancestors(test) if isinstance(up, ast.With))
-        return any(ast.unparse(up.items[0]).startswith(f"{FIRST}(") for up in blocks)
+        ups = list(self.facts.scopes.ancestors(test))
+        if any(isinstance(up, ast.With) and ast.unparse(up.items[0]).startswith(f"{FIRST}(") for up in ups):
+            return True
+        branch = next((up for up in ups if isinstance(up, ast.stmt)), None)
+        return isinstance(branch, ast.If) and test in walk(branch.test) and prepares_files(self.facts, branch.body)
 
     def _simplified_parts(self, facts: Facts, node: ast.BoolOp) -> str | None:
         """`args.save and not distributed` is `args.save`."""

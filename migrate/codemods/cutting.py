@@ -20,10 +20,11 @@ from ..facts.nodes import children, walk
 from ..facts.script import Facts
 from ._step_names import StepNames, ahead, derived, joins, last_of, path_of
 
-# methods of tensors: `self.temperature.exp()` calls no model
+# methods of tensors and lists: `self.temperature.exp()` calls no model
 OF_TENSORS = set(
     "exp log sqrt clamp clamp_ clip detach float half double long to cpu t view reshape expand unsqueeze squeeze clone "
-    "item abs pow mul add sub div mean sum norm softmax sigmoid tanh size dim numel type_as get append update".split()
+    "item abs pow mul add sub div mean sum norm softmax sigmoid tanh size dim numel type_as get append update items "
+    "values".split()
 )
 TENSORS_HAVE = set(
     "shape device dtype ndim T mT H mH data grad requires_grad is_cuda values indices real imag layout is_leaf".split()
@@ -354,9 +355,8 @@ class _Cutter:
             return False
         made = [v.func for v in self.facts.mixing.made.get(path[1], ()) if isinstance(v, ast.Call)]
         of_loss = bool(made) and all(LOSS.search(last_of(f)) for f in made)  # self.crit = nn.CrossEntropyLoss()
-        return (
-            path[1] not in NO_MODEL and not of_loss and not any(LOSS.search(p) or MEASURE.search(p) for p in path[1:])
-        )
+        measures = any(LOSS.search(p) or MEASURE.search(p) for p in path[1:])
+        return path[1] not in NO_MODEL and not of_loss and not measures
 
     def _new_name(self, e: ast.expr) -> str:
         call = next(n for n in walk(e) if self._is_model(n))

@@ -6,9 +6,10 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .arguments import default_of, is_false, is_separate, is_static
+from .arguments import is_false, is_separate, is_static
 from .batch_builtins import PASSES, groups, pairs_up, passed
-from .batch_functions import is_own, makers, target_of
+from .batch_choices import applied, around, run_each
+from .batch_functions import constants, is_own, makers, target_of
 from .batch_layers import layered, normalises_by_batch, reads_as_series
 from .batch_losses import by_place, loss_of
 from .batch_operations import (
@@ -50,7 +51,6 @@ from .batch_patterns import contracted, rearranged
 from .batch_values import PLAIN, REDUCED, Value
 from .batch_views import moved_by, numbers, one_each
 from .batch_vmap import mapped
-from .classes import Function
 
 if TYPE_CHECKING:
     from .mixing import Run
@@ -100,9 +100,12 @@ class BatchCall:
             run.env[self.call.args[0].id] = Value(order=True)
         if self.full is not None and self.full.startswith("torch."):
             return self._operation(self.last, self.args[0] if self.args else run.joined(everything), 1, everything)
-        of_batch = run.joined(everything)
+        of_batch = run.joined([*everything, *around(run, func)])
         if (self.full or "").startswith("einops.") and of_batch.kind == "batch":
             return self._patterned(of_batch, [a for a in self.call.args if isinstance(a, ast.Constant)])
+        chosen = applied(run, self.call, self.full, self.args) or run_each(run, self.call)
+        if chosen is not None:
+            return chosen
         if isinstance(func, ast.Name) and (self.full or func.id) in PASSES:
             return passed(run, self.call, func.id, self.args)
         if pairs_up(self.full, everything):
@@ -148,7 +151,7 @@ class BatchCall:
                 given[f.args.vararg.arg] = self.run.held(self.args[len(names) :])
             if holder is None and self.facts.scopes.scope_of(f) is not self.facts.scopes.module:
                 given = {**self.run.env, **given}  # a function in a function reads what that has
-            inside = mixing.flow(f, given, holder, self._constants(f, names) | target.keywords)
+            inside = mixing.flow(f, given, holder, constants(self.call, f, names) | target.keywords)
             networks = mixing.networks
             if networks is not None and holder is not None and networks.has_series(holder):
                 inside.mixes[:] = filter(networks.is_of_pairs, inside.mixes)
@@ -163,12 +166,6 @@ class BatchCall:
         if made:
             return self._made_module(made[0], of_batch, made)
         return self._by_name(self.full or self.last, of_batch)
-
-    def _constants(self, f: Function | ast.Lambda, names: list[str]) -> dict[str, ast.expr]:
-        """The parameters of a function that are given a number or a text here, or by default."""
-        given = dict(zip(names, self.call.args, strict=False)) | {k.arg: k.value for k in self.call.keywords if k.arg}
-        found = {n: given.get(n, default_of(f, n)) for n in (*names, *(a.arg for a in f.args.kwonlyargs))}
-        return {n: v for n, v in found.items() if isinstance(v, ast.Constant | ast.UnaryOp | ast.Tuple)}
 
     def _made_module(self, made: ast.Call, of_batch: Value, others: list[ast.Call]) -> Value:
         """`self.criterion = nn.CrossEntropyLoss()` called."""

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .arguments import entry, is_static
+from .arguments import default_of, entry, is_static
 from .batch_operations import LOSS
 from .classes import WEIGHTED, Function
 
@@ -101,6 +101,13 @@ def makers(run: Run, e: ast.expr, depth: int = 0) -> list[ast.Call]:
     else:
         return []
     return [c for v in given for c in makers(run, v, depth + 1)]
+
+
+def constants(call: ast.Call, f: Function | ast.Lambda, names: list[str]) -> dict[str, ast.expr]:
+    """The parameters of a function that a call gives a number or a text, or that have one by default."""
+    given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
+    found = {n: given.get(n, default_of(f, n)) for n in (*names, *(a.arg for a in f.args.kwonlyargs))}
+    return {n: v for n, v in found.items() if isinstance(v, ast.Constant | ast.UnaryOp | ast.Tuple)}
 
 
 def is_own(func: ast.expr) -> bool:

@@ -30,7 +30,7 @@ def mapped(run: Run, call: ast.Call, args: list[Value]) -> tuple[Value, bool] | 
     if not of_batch:
         return None
     along = argument_at(made, "in_dims", 1)
-    mixes = any(run.env[name].kind == "batch" for name in _read(run, made.args[0]) if name in run.env)
+    mixes = any(run.env[name].kind == "batch" for name in names_around(run, made.args[0]) if name in run.env)
     for nth, v in enumerate(args):
         given = along.elts[nth] if isinstance(along, ast.Tuple) and nth < len(along.elts) else along
         dim = [0] if given is None else numbers(given)
@@ -41,7 +41,7 @@ def mapped(run: Run, call: ast.Call, args: list[Value]) -> tuple[Value, bool] | 
     return replace(of_batch[0], dim=out, rank=0, flat=False, vector=False, apart=False, width="", loose=True), mixes
 
 
-def _read(run: Run, f: ast.expr) -> set[str]:
+def names_around(run: Run, f: ast.AST) -> set[str]:
     """The names that a function reads of what stands around it: of a lambda, or of a function of the step."""
     found: set[str] = set()
     for n in walk(f):

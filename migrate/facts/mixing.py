@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from .arguments import entry
 from .batch_builtins import by_places
 from .batch_calls import BatchCall
+from .batch_functions import is_own
 from .batch_networks import Networks
 from .batch_operations import SIZE_ATTRIBUTES
 from .batch_pairs import is_along, spread_apart
@@ -28,6 +29,9 @@ from .nodes import walk
 
 if TYPE_CHECKING:
     from .script import Facts
+
+
+_MAKES = (ast.Call, ast.Name, ast.Lambda, ast.IfExp, ast.List, ast.Tuple, ast.Dict, ast.BinOp)
 
 
 class Mixing:
@@ -69,12 +73,22 @@ class Mixing:
 
     @cached_property
     def made(self) -> dict[str, list[ast.expr]]:
-        """The calls that make what `self.name` holds, or the functions that it is."""
+        """The calls that make what `self.name` holds, the functions that it is, or the list of them."""
         found: dict[str, list[ast.expr]] = {}
         for s in self.facts.walk(ast.Assign):
             for t in s.targets:
-                if isinstance(t, ast.Attribute) and isinstance(s.value, ast.Call | ast.Name | ast.Lambda | ast.IfExp):
+                if isinstance(t, ast.Attribute) and isinstance(s.value, _MAKES):
                     found.setdefault(t.attr, []).append(s.value)
+        return found
+
+    @cached_property
+    def appended(self) -> dict[str, list[ast.expr]]:
+        """What is put into the list that `self.name` is."""
+        found: dict[str, list[ast.expr]] = {}
+        for a in self.facts.attributes.get("append", ()):
+            call = self.facts.scopes.parents.get(a)
+            if isinstance(a.value, ast.Attribute) and isinstance(call, ast.Call) and call.func is a:
+                found.setdefault(a.value.attr, []).extend(call.args)
         return found
 
 
@@ -165,7 +179,7 @@ class Run:
     def bind(self, target: ast.expr, value: Value, source: ast.expr | None) -> None:
         if isinstance(target, ast.Name):
             self.env[target.id] = self.shapes.shown(target.id, value)
-        elif isinstance(target, ast.Attribute) and _is_own(target):
+        elif isinstance(target, ast.Attribute) and is_own(target):
             self.env[ast.unparse(target)] = value
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and value.kind != "plain":
             name, before = target.value.id, self.value(target.value)
@@ -184,7 +198,7 @@ class Run:
 
     def keep(self, at: ast.AST, kept: ast.expr, value: Value) -> None:
         """A buffer of the module that is given values of the samples: a device has its own, with those of its part."""
-        while isinstance(kept, ast.Subscript | ast.Call) or (isinstance(kept, ast.Attribute) and not _is_own(kept)):
+        while isinstance(kept, ast.Subscript | ast.Call) or (isinstance(kept, ast.Attribute) and not is_own(kept)):
             kept = kept.func if isinstance(kept, ast.Call) else kept.value
         if value.kind == "plain" or self.holder is None or not isinstance(kept, ast.Attribute):
             return
@@ -250,7 +264,7 @@ class Run:
         return replace(found, holds=True, items=items) if found.kind == "batch" else found
 
     def _attribute(self, e: ast.Attribute) -> Value:
-        if _is_own(e) and (kept := self.env.get(ast.unparse(e))) is not None:
+        if is_own(e) and (kept := self.env.get(ast.unparse(e))) is not None:
             return kept
         value = self.value(e.value)
         if value.kind != "batch":
@@ -382,7 +396,3 @@ def _summed(s: ast.stmt) -> set[str]:
     added = isinstance(s, ast.Assign) and isinstance(s.value, ast.BinOp) and isinstance(s.value.op, ast.Add)
     targets = [s.target] if isinstance(s, ast.AugAssign) else s.targets if added else []  # type: ignore[attr-defined]
     return {t.id for t in targets if isinstance(t, ast.Name)}
-
-
-def _is_own(node: ast.Attribute) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id == "self"

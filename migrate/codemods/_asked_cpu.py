@@ -41,7 +41,7 @@ def _moves_by(facts: Facts, c: ast.ClassDef) -> list[str]:
         where = facts.devices.device_arguments(call) if moved is not None else []
         device = where[0].value if where and isinstance(where[0], ast.keyword) else where[0] if where else None
         if moved is not None and device is not None and facts.placed.by_runtime(moved):
-            found.append(ast.unparse(device).removeprefix("self."))  # type: ignore[arg-type]
+            found.append(ast.unparse(device).removeprefix("self."))
     return list(dict.fromkeys(found))
 
 

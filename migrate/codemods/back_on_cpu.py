@@ -7,26 +7,36 @@ On the CPU `.cpu()` is the tensor itself.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ..facts.always_before import last_of
 from ..facts.arguments import argument
+from ..facts.gone_through import elements_of, gone_through
 from ..facts.hosts import names_no_device
 from ..facts.loops import LOOPS
 from ..facts.nodes import walk
 from ..facts.plain import VARIABLE
 from ..facts.script import Facts
+from ..facts.tensor_methods import METHODS as TENSOR_METHODS
+from ..facts.tensor_methods import VIEWS
+from ..report import Note
 from .base import Change, Codemod
 
 # of a tensor: another one on the same device
-KEEPS_PLACE = set("long int float double bool byte view view_as reshape flatten squeeze unsqueeze".split())
-KEEPS_PLACE |= set("detach clone contiguous data t T".split())
+METHODS = TENSOR_METHODS - {"cpu", "cuda", "to", "type", "type_as"}
 DEPTH = 6  # of names that are made of names
 
 
 class BackOnCpu(Codemod):
     code = "PTM114"
     name = "back-on-cpu"
+
+    def __init__(self) -> None:
+        self.left: list[Note] = []
+
+    def notes(self, facts: Facts) -> Iterable[Note]:
+        return self.left
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         bare = "backward" in facts.attributes and names_no_device(facts)
@@ -48,7 +58,12 @@ class BackOnCpu(Codemod):
             if kept is not None:
                 yield from self._changed(facts, kept, taken, f"`{facts.short(a.value)}` keeps it there")
         for node in _meetings(facts):
-            for read in _left_there(facts, node):
+            together = _left_together(facts, node)
+            for read in together:
+                line, column, _, _ = facts.text.key(read)
+                says = f"`{facts.short(read)}` is where the model is now, and what it meets in `{facts.short(node)}`"
+                self.left.append(Note(line, column + 1, self.code, f"{says} on the CPU"))
+            for read in _left_there(facts, node) if not together else ():
                 yield from self._changed(facts, read, taken, f"what it meets in `{facts.short(node)}` is there")
 
     def _changed(self, facts: Facts, read: ast.expr, taken: set[ast.AST], why: str) -> Iterator[Change]:
@@ -134,23 +149,39 @@ def _with_names(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
         return
     for n in (n for t in s.targets for n in walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)):
         scope = facts.scopes.scope_of(n).lookup(n.id)
-        if scope is not None:
-            yield from facts.scopes.reads(n.id, scope)
+        for read in facts.scopes.reads(n.id, scope) if scope is not None else ():
+            yield read
+            yield from elements_of(facts, read)
 
 
 def _left_there(facts: Facts, node: ast.expr) -> list[ast.expr]:
     """The parts of batches that nothing moves, among what meets there, beside something that was brought to the CPU."""
-    if isinstance(node, ast.Compare):
-        parts = [node.left, *node.comparators]
-    elif isinstance(node, ast.BinOp):
-        parts = [node.left, node.right]
-    else:
-        assert isinstance(node, ast.Call)
-        of = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        parts = [*of, *node.args, *(k.value for k in node.keywords)]
-    if not any(_brought(facts, p) for p in parts):
+    parts = _parts(node)
+    return [p for p in parts if _is_left(facts, p)] if any(_brought(facts, p) for p in parts) else []
+
+
+def _left_together(facts: Facts, node: ast.expr) -> list[ast.expr]:
+    """Those of a call that gets several tensors together, `update(outputs, targets)`: they may be several, too."""
+    brought = [p for p in _parts(node) if _brought(facts, p)] if isinstance(node, ast.Call) else []
+    if not brought or not all(_holds_several(facts, p) for p in brought) or _goes_through(node):
         return []
-    return [p for p in parts if _is_left(facts, p)]
+    return [p for p in _parts(node) if _is_left(facts, p)]
+
+
+def _goes_through(call: ast.expr) -> bool:
+    """`zip(outputs, targets)`, where nothing meets."""
+    return isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("zip", "enumerate", "list", "tuple", "len")
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """What is compared, computed with, or handed on to a call."""
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    assert isinstance(node, ast.Call)
+    of = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+    return [] if _goes_through(node) else [*of, *node.args, *(k.value for k in node.keywords)]
 
 
 def _goes_there(facts: Facts, node: ast.expr) -> bool:
@@ -179,8 +210,22 @@ def _brought(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         return _brought(facts, node.operand, depth + 1)
     if isinstance(node, ast.BinOp):
         return any(_brought(facts, p, depth + 1) for p in (node.left, node.right))
-    values = [*_values(facts, node), *_given(facts, node)] if isinstance(node, ast.Name) else []
+    if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp):
+        return _brought(facts, node.value if isinstance(node, ast.DictComp) else node.elt, depth + 1)
+    if not isinstance(node, ast.Name):
+        return False
+    over = gone_through(facts, node)
+    values = [over] if over is not None else [*_values(facts, node), *_given(facts, node)]
     return bool(values) and all(v is not None and _brought(facts, v, depth + 1) for v in values)
+
+
+def _holds_several(facts: Facts, node: ast.expr) -> bool:
+    """`[out.cpu() for out in outputs]`, and a name of it."""
+    if isinstance(node, ast.Name) and gone_through(facts, node) is None:
+        return any(
+            v is not None and not isinstance(v, ast.Name) and _holds_several(facts, v) for v in _values(facts, node)
+        )
+    return isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp)
 
 
 def _is_left(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
@@ -191,13 +236,16 @@ def _is_left(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         f = node.func
         if facts.names.resolve(f) == VARIABLE and node.args:
             return _is_left(facts, node.args[0], depth + 1)
-        return isinstance(f, ast.Attribute) and f.attr in KEEPS_PLACE and _is_left(facts, f.value, depth + 1)
+        return isinstance(f, ast.Attribute) and f.attr in METHODS and _is_left(facts, f.value, depth + 1)
     if isinstance(node, ast.Subscript):
         return _is_left(facts, node.value, depth + 1)
     if isinstance(node, ast.Attribute):
-        return node.attr in KEEPS_PLACE and _is_left(facts, node.value, depth + 1)
+        return node.attr in VIEWS and _is_left(facts, node.value, depth + 1)
     if not isinstance(node, ast.Name):
         return False
+    over = gone_through(facts, node)
+    if over is not None and isinstance(over, ast.Name) and facts.loops.hot(node):
+        return _is_left(facts, over, depth + 1)
     values = _values(facts, node)
     drawn = facts.placed.by_runtime(node)
     return bool(values) and all(drawn if v is None else _is_left(facts, v, depth + 1) for v in values)
@@ -209,7 +257,7 @@ def _values(facts: Facts, node: ast.Name) -> list[ast.expr | None]:
     if scope is None or node.id in scope.params:
         return []
     found: list[ast.expr | None] = []
-    for store in facts.placed.reaching(node, scope):
+    for store in last_of(facts, node, facts.placed.reaching(node, scope)):
         child, up = store, facts.scopes.parents.get(store)
         while isinstance(up, ast.Tuple | ast.List):
             child, up = up, facts.scopes.parents.get(up)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ..facts.always_before import always_before
 from ..facts.nodes import children, walk
 from ..facts.script import Facts
 from ..facts.tensor_methods import METHODS
@@ -161,7 +162,7 @@ class RegisterBuffers(Codemod):
                 yield Change(s, self.edit(facts, s, says), None, (s,))
                 continue
             yield from self._placed(facts, s)
-            if not any(_always_before(facts, t, s) for t in statements if t is not s):  # then it is a buffer already
+            if not any(always_before(facts, t, s) for t in statements if t is not s):  # then it is a buffer already
                 says = f'`self.register_buffer("{name}", ...)`: it moves with the module; a new key in the state dict'
                 yield Change(s, self.edit(facts, s, says), _registered(name, shares_memory(s.value)))
 
@@ -327,15 +328,6 @@ def _derives(facts: Facts, c: ast.ClassDef, base: ast.ClassDef, depth: int = 0) 
     if base.name in names:
         return True
     return depth < 5 and any(_derives(facts, d, base, depth + 1) for d in facts.walk(ast.ClassDef) if d.name in names)
-
-
-def _always_before(facts: Facts, s: ast.stmt, later: ast.stmt) -> bool:
-    """Whether one statement has run wherever a later one of its function runs."""
-    up = facts.scopes.parents.get(s)
-    blocks = [getattr(up, field, None) for field in ("body", "orelse", "finalbody")]
-    block = next((b for b in blocks if isinstance(b, list) and s in b), [])
-    above = [later, *facts.scopes.ancestors(later)]
-    return any(x in above for x in block[block.index(s) + 1 :]) if block else False
 
 
 def _super_line(init: ast.AST) -> int:

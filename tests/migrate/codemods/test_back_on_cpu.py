@@ -76,6 +76,55 @@ def test_unchanged_where_no_batch_is_met(source):
     check_unchanged(HEAD + source, [], select="PTM114")
 
 
+SEVERAL = (
+    HEAD
+    + """\
+for images, targets in test_loader:
+    out = model([image.cuda() for image in images])
+    out = [{k: v.to("cpu") for k, v in o.items()} for o in out]
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('n += sum((o["b"] - t["b"]).sum() for o, t in zip(out, targets))',
+         'n += sum((o["b"] - t["b"].cpu()).sum() for o, t in zip(out, targets))'),
+        ('for i, (t, o) in enumerate(zip(targets, out)):\n        n += iou(o["b"], t["b"].mean(0))',
+         'for i, (t, o) in enumerate(zip(targets, out)):\n        n += iou(o["b"], t["b"].mean(0).cpu())'),
+    ],
+)  # fmt: skip
+def test_elements_of_what_was_brought_there_meet_those_of_a_batch(before, after):
+    check(SEVERAL + f"    {before}\n", SEVERAL + f"    {after}\n", select="PTM114")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        'n += sum((o["b"] - t["b"].cpu()).sum() for o, t in zip(out, targets))',
+        'n += sum(o["b"].sum() for o in out)',
+        'n += sum(t["b"].sum() for t in targets)',
+        'res = {t["id"]: o for t, o in zip(targets, out)}\n    n += len(res)',
+        "targets = [{k: v.cuda() for k, v in t.items()} for t in targets]\n    "
+        'n += sum((t["b"] - 1).sum() for t in targets) + sum((o["b"] - 1).sum() for o in out)',
+    ],
+)
+def test_unchanged_where_elements_do_not_meet(step):
+    check_unchanged(SEVERAL + f"    {step}\n", [], select="PTM114")
+
+
+def test_several_that_meet_several_are_told():
+    note = "PTM114 line 5: `targets` is where the model is now, and what it meets in `metric.update(out, targets)`"
+    check_unchanged(SEVERAL + "    metric.update(out, targets)\n", [note], select="PTM114")
+
+
+def test_a_name_that_is_bound_again_below_is_what_it_was_bound_to_last():
+    loop = LOOP + "    out = {}\n    n += (out == y{}).sum()\n"
+    check(loop.format("out.cpu()", ""), loop.format("out.cpu()", ".cpu()"), select="PTM114")
+    check_unchanged(loop.format("out.argmax(1)", ""), [], select="PTM114")
+
+
 COLLECTS = """
 import torch
 def evaluate(model, test_loader):

@@ -14,9 +14,11 @@ from ..facts.operands import tightness
 from ._chains import dot_behind
 from ._gaps import Empty, Gone, close_gaps, is_empty
 from ._positions import Range, positions_of
+from ._words import read_them
 from .argument_rewrites import DropArgument
 from .base import Change, Key, NotFound
 
+read_them()
 SMALL = (cst.BaseSmallStatement,)
 COMPOUND = (cst.BaseCompoundStatement,)
 PLANNED_IN = (cst.BaseStatement, cst.BaseExpression)

@@ -21,13 +21,14 @@ from ..facts.world import PLAIN, Known
 from ..facts.worlds import Worlds
 from ..report import Note
 from ._prepared import prepares_files
+from ._set_off import branch_of
 from ._unread_branches import WHY, UnreadBranches
 from .base import Change
 from .branch_rewrites import body_only, first_gone, take_elif
 from .once import ASKS, FIRST, ON_NODE
-from .plain_numbers import PlainNumbers, stands_alone
+from .plain_numbers import PlainNumbers
 from .rank_guards import chosen_and_sent, done_once, evaluates, loads_state, sent_to_all, there_for_all
-from .rewrites import source, take_branch, take_branch_bare, without_condition
+from .rewrites import source, take_branch, without_condition
 
 CONDITIONS = (ast.Compare, ast.BoolOp, ast.UnaryOp)
 
@@ -174,9 +175,7 @@ class PlainBranches(UnreadBranches):
                     yield Change(up, self.edit(facts, node, says), None, (up,))
                     continue
                 inside.update([*walk(node.test), *walk(other)])
-                alone = stands_alone(facts, node, getattr(node, field))
-                take = take_branch_bare(field) if alone else take_branch(field)
-                yield Change(node, self.edit(facts, node, says), take, (node.test, other))
+                yield Change(node, self.edit(facts, node, says), branch_of(facts, node, field), (node.test, other))
                 continue
             if isinstance(node, ast.IfExp) and (choice := self._sent_choice(facts, node)) is not None:
                 inside.update(walk(node))

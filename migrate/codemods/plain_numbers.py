@@ -12,6 +12,7 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.world import PEERS, PLAIN
 from ..report import Note
+from ._set_off import stands_alone
 from .base import Change, Codemod
 from .rewrites import bare, take_operand, whole_slice
 
@@ -146,13 +147,3 @@ def _is_whole(node: ast.expr) -> bool:
         if divides or (isinstance(n, ast.Constant) and isinstance(n.value, float)):
             return False
     return True
-
-
-def stands_alone(facts: Facts, whole: ast.expr, left: ast.expr) -> bool:
-    """`(rank + 1)`, whose parentheses a number, a name or a call needs no more."""
-    start, stop = facts.text.span(whole)
-    before, after = facts.text.text[:start], facts.text.text[stop:]
-    simple = isinstance(left, ast.Name | ast.Constant | ast.Attribute | ast.Call) and "\n" not in facts.text.get(left)
-    number = isinstance(left, ast.Constant) and after[1:2] == "."
-    opened = bool(re.search(r"(^|[^\w)\]])\($", before)) and bool(re.match(r"\)(\W|$)", after))
-    return simple and opened and not number

@@ -30,13 +30,14 @@ from ..facts.world import PEERS
 from ..facts.wrapped import CONVERTERS, WRAPPERS
 from ..report import Note
 from ._addresses import demanded, only_for_addresses
+from ._set_off import branch_of
 from ._wrapped_names import wrapped_names
 from .base import Change, Codemod, assigns_itself
 from .branch_rewrites import body_only
 from .empty_functions import WHY, empty_blocks, empty_functions
 from .in_strings import InStrings
 from .once import ASKS
-from .rewrites import put_together, source, statement_line, take_argument, take_branch, take_value
+from .rewrites import put_together, source, statement_line, take_argument, take_value
 
 REDUCES = {f"torch.distributed.{n}" for n in ("all_reduce", "reduce", "broadcast", "barrier")}
 OF_A_WRAPPER = "only a wrapped model has it, and nothing wraps the model"
@@ -128,7 +129,7 @@ class PlainProcess(Codemod):
             yield Change(call, self.edit(facts, call, says), take_argument(place), (call.func, *others))
         for choice, field in found.unwrapping_choices():
             says = f"`{facts.short(choice)}`: nothing wraps the model"
-            yield Change(choice, self.edit(facts, choice, says), take_branch(field), (choice.test,))
+            yield Change(choice, self.edit(facts, choice, says), branch_of(facts, choice, field), (choice.test,))
         for attribute in attributes:
             says = f"`{facts.short(attribute)}`: nothing wraps the model"
             yield Change(attribute, self.edit(facts, attribute, says), take_value)
@@ -183,7 +184,7 @@ class PlainProcess(Codemod):
                 field = "body" if choice.body is left else "orelse"
                 says = f"`{facts.short(choice)}` removed: the runtime wraps the model"
                 gone = (choice.test, choice.orelse if field == "body" else choice.body)
-                yield Change(choice, self.edit(facts, choice, says), take_branch(field), gone)
+                yield Change(choice, self.edit(facts, choice, says), branch_of(facts, choice, field), gone)
 
     def _cards(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         """`torch.cuda.set_device(args.gpu)` of a script that is one process."""

@@ -21,12 +21,13 @@ from ._asked_cpu import asked_for_cpu
 from ._handed_on import handed_on
 from ._pins import pinned_for
 from ._places_by_name import places_by_name
+from ._set_off import branch_of
 from ._several_cards import another_card
 from ._without_moves import plain, what_stays
 from .argument_rewrites import DropArgument, keep_arguments
 from .base import Change, Codemod, assigns_itself
 from .branch_rewrites import body_only, else_only
-from .rewrites import take_argument, take_branch, take_items, take_iterable, unwrap
+from .rewrites import take_argument, take_items, take_iterable, unwrap
 
 Mover = ast.FunctionDef | ast.Lambda
 WHY = "the runtime places batches and modules"
@@ -177,7 +178,8 @@ class RemoveDeviceCalls(Codemod):
                 yield Change(holder, self.edit(facts, choice, says), None, (holder,))  # `x.cuda() if use_cuda else x`
                 continue
             parts = (choice.test, choice.orelse if plain_body else choice.body)
-            yield Change(choice, self.edit(facts, choice, says), take_branch("body" if plain_body else "orelse"), parts)
+            rewrite = branch_of(facts, choice, "body" if plain_body else "orelse")
+            yield Change(choice, self.edit(facts, choice, says), rewrite, parts)
 
     def _same_branches(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
         """`if use_cuda: y = f(x).cuda()` `else: y = f(x)`: the branch that moves things is left of the two."""
@@ -215,7 +217,7 @@ class RemoveDeviceCalls(Codemod):
             left, other = ("orelse", choice.body) if moved[0] else ("body", choice.orelse)
             gone.update(n for part in (choice.test, other) for n in walk(part))
             says = f"`{facts.short(choice)}`: {WHY}"
-            yield Change(choice, self.edit(facts, choice, says), take_branch(left), (choice.test, other))
+            yield Change(choice, self.edit(facts, choice, says), branch_of(facts, choice, left), (choice.test, other))
 
     def _is_move(self, facts: Facts, node: ast.AST) -> bool:
         return isinstance(node, ast.Call) and facts.devices.moved(node) is not None

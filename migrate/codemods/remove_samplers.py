@@ -35,7 +35,7 @@ from .restored_shuffle import (
 from .rewrites import source, under
 from .sampler_arguments import SAMPLER, chosen_by_hand, draws_all
 from .sampler_classes import class_changes
-from .sampler_data import why_not, without_false
+from .sampler_data import brought, told_not_to, why_not, without_false
 from .sampler_entries import WHY, entry_changes, told_off, without
 from .sampler_returns import DropElement
 from .sampler_uses import LOADER, Use, is_none, is_text, use_of, uses_of_attribute, uses_of_name
@@ -50,7 +50,7 @@ class RemoveSamplers(Codemod):
         self.any_gone = facts.samplers_gone
         self._kept: set[ast.Call] = set()
         self._settled: set[ast.AST] = set()  # branches that become those of one process
-        if self._told_not_to(facts):
+        if told_not_to(facts):
             return
         made = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) == SAMPLER and not draws_all(c)]
         chosen = {c for c in made if chosen_by_hand(facts, c)}
@@ -136,6 +136,8 @@ class RemoveSamplers(Codemod):
         """A sampler that stays draws every sample: nobody divides the data twice, and it needs no process group."""
         where = f" (`{facts.short(use.other[0])}` on line {use.other[0].lineno})" if use.other else ""
         kept = f"DistributedSampler kept: it is used for more than a DataLoader{where}"
+        if not use.other and any(not is_none(a) for a in use.alternatives):
+            kept = "DistributedSampler kept: another sampler takes its place in another branch"
         if why:
             kept = f"DistributedSampler kept: {why}"
         elif not use.other and (len({said_by(facts, c) for c in use.made}) > 1 or by_other_than_processes(facts, use)):
@@ -190,14 +192,6 @@ class RemoveSamplers(Codemod):
             holder = facts.scopes.parents.get(call) if isinstance(call, ast.Call) else None
             if isinstance(holder, ast.Expr):
                 yield holder
-
-    def _told_not_to(self, facts: Facts) -> bool:
-        return any(
-            k.arg in ("replace_sampler_ddp", "use_distributed_sampler")
-            and isinstance(k.value, ast.Constant)
-            and k.value.value is False
-            for k in facts.walk(ast.keyword)
-        )
 
     # -- what becomes of it ----------------------------------------------------------------------------------
 
@@ -260,6 +254,9 @@ class RemoveSamplers(Codemod):
         says = f"sampler removed{f', shuffle={new} restored' if new and (given is None or gone[1:]) else ''}: {WHY}"
         if new == "True":
             says += "; the order comes from torch's generator, no longer from the sampler's seed and epoch"
+        twice = brought(facts, holder) if new and given is None else None
+        if twice is not None:
+            self._tell(facts, twice, f"`**{facts.short(twice)}` must not hold shuffle, which is given beside it now")
         keep = given is not None and len(gone) == 1
         if isinstance(holder, ast.Dict):
             rewrite = change_dict(

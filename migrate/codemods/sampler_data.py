@@ -39,6 +39,16 @@ def why_not(facts: Facts, use: Use) -> str:
     return ""
 
 
+def told_not_to(facts: Facts) -> bool:
+    """Whether the Trainer is asked to leave the samplers alone."""
+    return any(
+        k.arg in ("replace_sampler_ddp", "use_distributed_sampler")
+        and isinstance(k.value, ast.Constant)
+        and k.value.value is False
+        for k in facts.walk(ast.keyword)
+    )
+
+
 def _is_for_both(facts: Facts, loader: ast.Call) -> bool:
     """Whether a call makes loaders for training and for evaluation, and no name there says which shuffles."""
     said = argument_at(loader, "shuffle", 2)
@@ -127,6 +137,43 @@ def without_false(codemod: Codemod, facts: Facts, holder: ast.AST) -> Iterator[C
         if off and all(isinstance(v, ast.Constant) and v.value is False for v in off):
             rewrite = change_dict({"shuffle"}, {}) if isinstance(made, ast.Dict) else change_call((), {"shuffle"}, {})
             yield Change(made, codemod.edit(facts, off[0], TOLD), rewrite, tuple(off))
+
+
+def brought(facts: Facts, holder: ast.AST) -> ast.expr | None:
+    """`**options` of a DataLoader that may say `shuffle`, too, which would then be given twice."""
+    spread = [k.value for k in holder.keywords if k.arg is None] if isinstance(holder, ast.Call) else []
+    return next((e for e in spread if not _is_silent(facts, e)), None)
+
+
+def _is_silent(facts: Facts, e: ast.expr) -> bool:
+    """Whether all that a dictionary holds shows, and says nothing of `shuffle` but False, which goes."""
+    if isinstance(e, ast.IfExp | ast.BinOp):
+        return all(
+            _is_silent(facts, x) for x in ((e.body, e.orelse) if isinstance(e, ast.IfExp) else (e.left, e.right))
+        )
+    if isinstance(e, ast.Dict):
+        return all(
+            _is_silent(facts, v) if k is None else isinstance(k, ast.Constant) and _is_known(k.value, v)
+            for k, v in zip(e.keys, e.values, strict=True)
+        )
+    if isinstance(e, ast.Call) and ast.unparse(e.func) == "dict":
+        known = all(_is_known(k.arg, k.value) if k.arg else _is_silent(facts, k.value) for k in e.keywords)
+        return known and all(_is_silent(facts, x) for x in e.args)
+    scope = facts.scopes.scope_of(e).lookup(e.id) if isinstance(e, ast.Name) else None
+    if scope is None or not isinstance(e, ast.Name):
+        return False
+    if e.id in scope.params:
+        f = scope.node
+        calls = facts.devices.uses_of_function(f) if isinstance(f, ast.FunctionDef) else []
+        own = f.args.kwarg is scope.params[e.id] if isinstance(f, ast.FunctionDef) else False
+        given = [k.arg for c in calls for k in getattr(c, "keywords", [ast.keyword(arg=None, value=e)])]
+        return own and bool(calls) and None not in given and "shuffle" not in given
+    values = facts.devices.assigned(e.id, scope)
+    return bool(values) and all(v is not e and _is_silent(facts, v) for v in values or ())
+
+
+def _is_known(key: object, value: ast.expr) -> bool:
+    return key != "shuffle" or isinstance(value, ast.Constant)
 
 
 def _beside(facts: Facts, holder: ast.AST) -> list[ast.expr]:

@@ -8,7 +8,8 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from ..facts.arguments import argument_at
+from ..facts.arguments import argument_at, default_of
+from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 
@@ -136,10 +137,12 @@ def phases(facts: Facts, holder: ast.AST, depth: int = 0, place: int | None = No
     if said is not None:
         return {said}
     found: set[bool] = set()
-    for _, over, loop in _loops(facts, holder):
+    for counter, over, loop in _loops(facts, holder):
         up = facts.scopes.parents.get(loop)
         target = up.targets[0] if isinstance(up, ast.Assign) else None
-        rows = target.elts if isinstance(target, ast.Tuple) else _rows(facts, over)
+        rows = (
+            target.elts if isinstance(target, ast.Tuple) else _rows(facts, over) or _by_number(facts, holder, counter)
+        )
         said_of = [_said([ast.unparse(row)]) for row in rows]
         found |= {bool(k) for k in said_of} if any(k is not None for k in said_of) else set()
     f = _function(facts, holder)
@@ -194,6 +197,22 @@ def _rows(facts: Facts, over: ast.expr) -> Sequence[ast.expr]:
     if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr == "values":
         return _gone_through(facts, inner.func.value)
     return _gone_through(facts, over)
+
+
+def _by_number(facts: Facts, holder: ast.AST, counter: ast.expr) -> Sequence[ast.expr]:
+    """Of `for i in range(2): loaders[names[i]] = DataLoader(sets[i])` the names, or what the sets are called."""
+    every = [n for n in walk(facts.scopes.statement_of(holder)) if isinstance(n, ast.Subscript)]
+    of = [n.value for n in every if ast.unparse(n.slice) == ast.unparse(counter)]
+    rows = (_gone_through(facts, e) or _default(facts, e) for e in of)
+    return next((row for row in rows if any(_said([ast.unparse(x)]) is not None for x in row)), ())
+
+
+def _default(facts: Facts, e: ast.expr) -> Sequence[ast.expr]:
+    """The elements of what a parameter is by default."""
+    scope = facts.scopes.scope_of(e).lookup(e.id) if isinstance(e, ast.Name) else None
+    f = scope.node if scope is not None else None
+    given = default_of(f, e.id) if isinstance(f, ast.FunctionDef) and isinstance(e, ast.Name) else None
+    return _gone_through(facts, given) if given is not None else ()
 
 
 def _calls(facts: Facts, f: ast.FunctionDef) -> list[ast.Call]:

@@ -49,3 +49,41 @@ def test_what_asks_for_another_key_stays(form):
     )
     text = migrated(HEAD + made + EACH.format("p"), CODE).text
     assert "num_replicas=1, rank=0)" in text and EACH.format("p") in text
+
+
+SPREAD = "def make(d, **more):\n    return DataLoader(d, {}**more)\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        (SPREAD, True),
+        (SPREAD + "a = make(x, num_workers=2)\n", False),
+        (SPREAD + "a = make(x, shuffle=False)\n", True),
+        (SPREAD + "a = make(x, **options)\n", True),
+        (
+            "more = {{'num_workers': 2}} if cuda else {{}}\nmore.update(pin_memory=True)\na = DataLoader(d, {}**more)\n",
+            False,
+        ),
+        ("more = dict(shuffle=args.shuffle)\na = DataLoader(d, {}**more)\n", True),
+        ("a = DataLoader(d, {}**config['loader'])\n", True),
+    ],
+)
+def test_options_that_may_say_shuffle_again_are_told(before, told):
+    after = before.format("shuffle=True, ")
+    line = 4 + before[: before.index("DataLoader")].count("\n")
+    notes = [f"PTM401 line {line}: `**"] if told else []
+    check(HEAD + before.format("sampler=DistributedSampler(d), "), HEAD + after, attention=notes, select="PTM401")
+
+
+def test_options_beside_a_sampler_that_keeps_the_order_say_nothing_twice():
+    before = SPREAD.format("sampler=DistributedSampler(d, shuffle=False), ")
+    check(HEAD + before, HEAD + SPREAD.format(""), attention=[], select="PTM401")
+
+
+def test_a_sampler_of_another_branch_is_the_reason():
+    made = "if many:\n    if again:\n        s = mine(d)\n    else:\n        s = {}\nelse:\n    s = RandomSampler(d)\n"
+    used = made + "a = DataLoader(d, sampler=s)\n"
+    one = "DistributedSampler(d, num_replicas=1, rank=0)"
+    says = "PTM401 line 8: DistributedSampler kept: another sampler takes its place in another branch"
+    check(HEAD + used.format("DistributedSampler(d)"), HEAD + used.format(one), attention=[says], select="PTM401")

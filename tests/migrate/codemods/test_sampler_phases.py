@@ -35,6 +35,8 @@ def test_for_evaluation_alone(source):
         "        self.test_loader = self.make(b) if b else None\n\n    def make(self, x):\n        return %s",
         "train_loader, val_loader = [%s for x in (a, b)]",
         "def make(x):\n    return %s\n\ntrain_loader, val_loader = make(a), make(b)",
+        "x = y = a\nsets = [train_set, val_set]\nfor i in range(2):\n    use(sets[i], %s)",
+        "def make(x, names=('train', 'val')):\n    for i in range(len(names)):\n        loaders[names[i]] = %s",
         "class Data:\n    def train_dataloader(self):\n        return self.make(self.a)\n\n    def val_dataloader(self):\n"
         "        return self.make(self.b)\n\n    def make(self, x):\n        return %s",
     ],
@@ -57,6 +59,8 @@ def test_for_training_and_evaluation_alike_it_stays(source):
         ("def make(x):\n    return {}\n\na = make(train_set)\nb = make(extra)", "True"),
         ("def make(x, y):\n    return {}, y\n\ntrain, val = make(a, b)", "True"),
         ("for x in parts:\n    loaders.append({})", "True"),
+        ("for i in range(2):\n    use(parts[i], {})", "True"),
+        ("sets = [first_train, more_train]\nfor i in range(2):\n    use(sets[i], {})", "True"),
     ],
 )
 def test_what_tells_them_apart_says_which_shuffles(source, shuffle):

@@ -88,6 +88,12 @@ class SplitSteps(Codemod):
         if f.name in EVALUATIONS:
             flow.mixes += [n for v in flow.logged for n in v.all_bent()]
         at = flow.first(f.body)
+        if at is None and f.name == f"{KINDS[0]}_step" and _mode(facts) in PARTS:
+            for node in (n for v in flow.logged for n in v.all_bent()):
+                says = (
+                    f"`{facts.short(node)}` in {f.name} is logged for each device's part: its mean is not that of all"
+                )
+                self._note(facts, node, says)
         if at is None or flow.first(f.body[:at], flow.may_mix) is not None:
             for node in flow.may_mix:
                 self._may(facts, f, node)
@@ -111,16 +117,15 @@ class SplitSteps(Codemod):
         self._leave(facts, place, why)
 
     def _leave(self, facts: Facts, place: _Place, why: str) -> None:
-        line, column, _, _ = facts.text.key(place.first)
         where = f"`{facts.short(place.first)}` in {place.f.name} mixes the samples of a batch"
-        self.left.append(
-            Note(line, column + 1, self.code, f"{where}, of which dp and ddp2 give a part: not split: {why}")
-        )
+        self._note(facts, place.first, f"{where}, of which dp and ddp2 give a part: not split: {why}")
 
     def _may(self, facts: Facts, f: ast.FunctionDef, node: ast.AST) -> None:
-        line, column, _, _ = facts.text.key(node)
         says = f"`{facts.short(node)}` in {f.name} may mix the samples of a batch, of which dp and ddp2 give a part"
-        says += ": not split: how many dimensions it has does not show"
+        self._note(facts, node, says + ": not split: how many dimensions it has does not show")
+
+    def _note(self, facts: Facts, node: ast.AST, says: str) -> None:
+        line, column, _, _ = facts.text.key(node)
         self.left.append(Note(line, column + 1, self.code, says))
 
     def _cut(self, facts: Facts, place: _Place, found: Cut, instead: str | None = None) -> Iterator[Change]:

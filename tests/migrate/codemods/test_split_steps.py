@@ -399,3 +399,11 @@ def test_a_loop_that_meets_one_with_another_is_told():
 @pytest.mark.parametrize("body", ["loss += c.sum()", "loss = loss + c.sum()", "d = c * 2\n    loss += d.sum()"])
 def test_a_loop_that_adds_up(body):
     check_unchanged(HEAD + step(CARRIES.format(body)), [])
+
+
+def test_a_power_of_a_loss_that_training_logs_under_dp_is_told():
+    body = "loss = F.cross_entropy(self(batch[0]), batch[1])\nself.log('ppl', torch.exp(loss))\nreturn loss"
+    told = "PTM430 line 19: `torch.exp(loss)` in training_step is logged for each device's part"
+    check_unchanged(HEAD + step(body) + "pl.Trainer(strategy='dp')\n", [told])
+    check_unchanged(HEAD + step(body) + "pl.Trainer(strategy='ddp')\n", [])
+    check_unchanged(HEAD + step(body.replace("torch.exp(loss)", "loss * 2")) + "pl.Trainer(strategy='dp')\n", [])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import is_false, is_separate, is_static
 from .batch_builtins import PASSES, groups, pairs_up, passed
-from .batch_choices import applied, around, run_each
+from .batch_choices import applied, around, run_each, with_views
 from .batch_functions import constants, is_own, makers, target_of
 from .batch_layers import layered, normalises_by_batch, reads_as_series
 from .batch_losses import by_place, loss_of
@@ -66,7 +66,7 @@ class BatchCall:
         self.last = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
         if self.full is not None and self.full.startswith("torch."):
             self.last = self.full.rpartition(".")[2]  # by whatever name it was imported
-        self.args = [run.value(a) for a in call.args]
+        self.args = with_views(run, call, [run.value(a) for a in call.args])
         self.keywords = {k.arg: run.value(k.value) for k in call.keywords}
 
     def value(self) -> Value:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from .batch_builtins import by_places
 from .batch_functions import held, is_own, target_of
-from .batch_values import PLAIN, Value
+from .batch_values import PLAIN, REDUCED, Value
 from .batch_vmap import names_around
 
 if TYPE_CHECKING:
@@ -176,6 +176,19 @@ def around(run: Run, func: ast.expr) -> list[Value]:
     if target is None or target.holder is not None or run.facts.scopes.scope_of(target.f) is run.facts.scopes.module:
         return []
     return [run.env[n] for n in names_around(run, target.f) if n in run.env]
+
+
+def with_views(run: Run, call: ast.Call, args: list[Value]) -> list[Value]:
+    """`self(views[1])`: no model is called with one sample, so that this is one of several views."""
+    func = call.func
+    if REDUCED not in args or not (is_own(func) or (isinstance(func, ast.Name) and func.id == "self")):
+        return args
+    found = list(args)
+    for nth, (a, v) in enumerate(zip(call.args, args, strict=True)):
+        of = a.value if isinstance(a, ast.Subscript) and isinstance(a.slice, ast.Constant) else None
+        if isinstance(of, ast.Name) and v == REDUCED and (whole := run.value(of)).kind == "batch":
+            found[nth] = replace(whole, rank=0, flat=False)
+    return found
 
 
 def _one_of(over: ast.expr, value: Value) -> Value:

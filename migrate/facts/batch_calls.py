@@ -30,6 +30,7 @@ from .batch_operations import (
     OF_A_SAMPLE,
     ORDERS,
     OTHER_ORDER,
+    OVER,
     PAIRED,
     PAIRS,
     PARTS,
@@ -42,6 +43,7 @@ from .batch_operations import (
     SAME_ORDER,
     SHUFFLES,
     SIZES,
+    TIMES,
     TO_HOST,
     TRIANGLES,
     bends,
@@ -230,6 +232,8 @@ class BatchCall:
         if of.kind == "reduced" and name in BENDS | CHOOSES:
             squares = name == "square" or (name == "pow" and numbers(self.call.args[-1]) == [2])
             return REDUCED if of.root and squares else replace(of, bent=self.call, root=False)
+        if of.kind == "reduced" and name in TIMES | OVER and (factors := [of, *self.args][offset:])[1:]:
+            return self.run.combine(self.call, *factors[:2], ast.Mult() if name in TIMES else ast.Div())
         if of.kind != "batch":
             return of
         if name in TO_HOST:

@@ -60,6 +60,7 @@ CHOOSES = set(
     "max min amax amin maximum minimum median nanmedian quantile topk kthvalue sort logsumexp softmax prod std "
     "var".split()
 )
+TIMES, OVER = {"mul", "multiply"}, {"div", "divide", "true_divide"}  # `*` and `/` by their names
 ADDED_PRODUCTS = {"dot", "vdot"}
 TRIANGLES = {"tril", "triu"}  # of the last two dimensions
 SWAPS = {"transpose", "swapaxes", "swapdims", "movedim", "moveaxis"}

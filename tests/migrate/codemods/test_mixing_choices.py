@@ -57,6 +57,8 @@ MIXED = {
     + "return sum(itertools.starmap(lambda a, b: (a @ b.t()).exp().mean(), pairs))",
     "a function of the step": "z = self(x)\ndef pull():\n    return (z @ z.t()).exp().mean()\nreturn pull()",
     "a lambda of the step": "z = self(x)\npull = lambda d: z.softmax(d).pow(2).mean()\nreturn pull(0)",
+    "a product of losses by its name": "z = self(x)\nreturn torch.mul(F.mse_loss(z, t), F.cross_entropy(z, y))",
+    "a quotient of losses by its name": "z = self(x)\nreturn F.mse_loss(z, t).div(z.pow(2).mean())",
     "one view of several": "a, b = self(x), self(views[1])\nreturn F.cross_entropy(a.mm(b.t()), torch.arange(len(a)))",
 }
 SAME = {
@@ -76,6 +78,7 @@ SAME = {
     "a function of the step": "z = self(x)\ndef pull(k):\n    return F.cross_entropy(z * k, y)\n"
     + "return pull(1) + pull(2)",
     "a lambda of the step": "z = self(x)\npull = lambda d: z.softmax(d).pow(2).mean()\nreturn pull(1)",
+    "a loss times a number by its name": "z = self(x)\nreturn torch.mul(F.mse_loss(z, t), 2).div(3.0)",
     "one view of several": "return F.mse_loss(self(views[1]), t) + (self(x) * self(views[1])).sum(1).mean()",
 }
 

@@ -233,7 +233,8 @@ class BatchCall:
             squares = name == "square" or (name == "pow" and numbers(self.call.args[-1]) == [2])
             return REDUCED if of.root and squares else replace(of, bent=self.call, root=False)
         if of.kind == "reduced" and name in TIMES | OVER and (factors := [of, *self.args][offset:])[1:]:
-            return self.run.combine(self.call, *factors[:2], ast.Mult() if name in TIMES else ast.Div())
+            by = ast.Mult() if name in TIMES else ast.Div()
+            return self.run.combine(self.call, factors[0], factors[1], by)
         if of.kind != "batch":
             return of
         if name in TO_HOST:

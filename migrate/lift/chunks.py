@@ -312,9 +312,9 @@ def surely_bound(facts: Facts, recipe: Recipe, binder: Binder, name: str) -> boo
 
     Or what stands above reads it in any case, or every step does: without a value the script gets no further either.
     """
-    if name in binder.trunk_scope.params or name in binder.adopted:
+    if name in binder.trunk_scope.params or _in_every_step(recipe, binder, name):
         return True
-    if _in_every_step(recipe, binder, name):
+    if name in binder.adopted and _sure_of_globals(facts, name):
         return True
     at: ast.AST = recipe.epoch_loop
     while at is not binder.trunk_scope.node:
@@ -329,6 +329,14 @@ def surely_bound(facts: Facts, recipe: Recipe, binder: Binder, name: str) -> boo
             return True
         at = up
     return False
+
+
+def _sure_of_globals(facts: Facts, name: str) -> bool:
+    """Whether the module gives its name a value in any case, or a function of it does whenever it is called."""
+    stores = facts.scopes.module.stores[name]
+    homes = {facts.scopes.scope_of(s).node for s in stores if isinstance(s, ast.Name)}
+    blocks = [home.body for home in homes if isinstance(home, ast.Module | ast.FunctionDef)]
+    return any(name in (sure_of(s) or ()) or _defines(s, name) for block in (facts.tree.body, *blocks) for s in block)
 
 
 def _in_every_step(recipe: Recipe, binder: Binder, name: str) -> bool:

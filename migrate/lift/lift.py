@@ -113,12 +113,26 @@ def _bound_first(facts: Facts, recipe: Recipe, names: list[str]) -> list[tuple[i
             if isinstance(block, list):
                 blocks[id(block)] = block
     for name in names:
+        if not scope.stores.get(name):  # a global: above all that may give it a value
+            found.append(_global_first(facts, name))
+            continue
         holder = facts.scopes.statement_of(scope.stores[name][0])
         while not any(holder in block for block in blocks.values()):
             holder = facts.scopes.statement_of(facts.scopes.parents[holder])
         first, _ = Splice(facts.text).with_comments(holder)
         found.append((first, [f"{facts.text.margin(holder)}{name} = None"]))
     return found
+
+
+def _global_first(facts: Facts, name: str) -> tuple[int, list[str]]:
+    """`name = None` at the level of the module, above the first statement there that may give the name a value."""
+    holder: ast.AST = facts.scopes.module.stores[name][0]
+    while facts.scopes.parents[holder] is not facts.tree:
+        holder = facts.scopes.parents[holder]
+    assert isinstance(holder, ast.stmt)
+    apart = ["", ""] if isinstance(holder, ast.FunctionDef | ast.ClassDef) else []
+    first, _ = Splice(facts.text).with_comments(holder)
+    return first, [f"{name} = None", *apart]
 
 
 def _block_floor(recipe: Recipe, s: ast.stmt) -> int:

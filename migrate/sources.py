@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from .codemods.mend_async import mend
+from .facts.annotated import as_assignments
 from .facts.nodes import walk
 from .facts.source import SourceError, decode, read_bytes
 
@@ -130,11 +131,11 @@ class Imports:
 def _parsed(raw: bytes) -> ast.Module:
     """The tree of a file, which `async=` keeps from being one until it is mended."""
     try:
-        return ast.parse(raw)
+        return as_assignments(ast.parse(raw))
     except SyntaxError:
         if b"async" not in raw:
             raise
-        return ast.parse(mend(decode(raw).text)[0])
+        return as_assignments(ast.parse(mend(decode(raw).text)[0]))
 
 
 def _asks(path: Path) -> _Asks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..facts.annotated import Annotated
 from ..facts.script import Facts
 from .argument_rewrites import change_call
 from .base import Change, Codemod
@@ -53,5 +54,6 @@ def _classes(facts: Facts) -> Iterator[ast.expr]:
         plain = isinstance(up, ast.Assign) and len(up.targets) == 1 and isinstance(up.targets[0], ast.Name)
         known = plain and facts.names.resolve(up.targets[0]) == SAMPLER  # type: ignore[union-attr]
         other = ast.ClassDef | ast.arg | ast.AnnAssign | ast.FunctionDef | ast.Compare | ast.Attribute | ast.Expr
-        if not known and not isinstance(up, other) and facts.names.resolve(node) == SAMPLER:
+        annotates = isinstance(up, Annotated) and child is up.annotation
+        if not known and not annotates and not isinstance(up, other) and facts.names.resolve(node) == SAMPLER:
             yield node

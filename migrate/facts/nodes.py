@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
 
+from .annotated import Annotated
+
 N = TypeVar("N", bound=ast.AST)
 T = TypeVar("T")
 
@@ -33,6 +35,7 @@ def _children_fields(plain: set[str]) -> dict[type, tuple[str, ...]]:
     fields[ast.Constant] = fields[ast.MatchSingleton] = fields[ast.Global] = fields[ast.Nonlocal] = ()
     fields[ast.keyword] = ("value",)
     fields[ast.NamedExpr] = ("target", "value")
+    fields[Annotated] = Annotated._fields
     return fields
 
 
@@ -98,6 +101,12 @@ def walk(node: ast.AST) -> list[ast.AST]:
     return [node, *below(node)]
 
 
+def with_annotated(by_type: dict[type, list[ast.AST]]) -> None:
+    """Annotated assignments are found among the assignments."""
+    if annotated := by_type.pop(Annotated, None):
+        by_type.setdefault(ast.Assign, []).extend(annotated)
+
+
 class Nodes:
     """All nodes of a tree; the lists by type are in no particular order."""
 
@@ -134,6 +143,7 @@ class Nodes:
                 elif value is not None:
                     parents[value] = node
                     push(value)
+        with_annotated(by_type)
 
     def of(self, kind: type[N]) -> list[N]:
         """All nodes of exactly this type."""

@@ -10,12 +10,13 @@ from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from .alone import Alone, askers_of
+from .annotated import as_assignments
 from .classes import Classes
 from .devices import Devices
 from .loops import Loops
 from .mixing import Mixing
 from .names import Names
-from .nodes import Nodes, walk
+from .nodes import Nodes, walk, with_annotated
 from .placed import Placed
 from .scopes import Scopes
 from .tensors import Tensors
@@ -122,7 +123,8 @@ class Facts:
         self.lifting = False  # whether the loop is to become a Module, whose steps log instead of adding up
         texts = _of_a_file[-1] if _of_a_file else []
         if tree is None:
-            tree = tree_near(self.text, texts[-1].text, texts[-1].tree) if texts else ast.parse(text)
+            near = tree_near(self.text, texts[-1].text, texts[-1].tree) if texts else None
+            tree = near or as_assignments(ast.parse(text))
         self.tree: ast.Module = tree
         texts.append(self)
 
@@ -192,6 +194,7 @@ class Facts:
         by_type: defaultdict[type, list[ast.AST]] = defaultdict(list)
         for node in self.scopes.parents:
             by_type[node.__class__].append(node)
+        with_annotated(by_type)
         return by_type
 
     def walk(self, kind: type[N]) -> list[N]:

@@ -12,6 +12,8 @@ import re
 import stat
 import warnings
 
+from .annotated import as_assignments
+
 UTF8_BOM = b"\xef\xbb\xbf"
 # https://peps.python.org/pep-0263/ : a comment on one of the first two lines
 COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
@@ -128,7 +130,7 @@ def parse(source: Source) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes and their like are other tools' business
-            return ast.parse(source.text)
+            return as_assignments(ast.parse(source.text))
     except SyntaxError as e:
         line, column = max(e.lineno or 1, 1), max(e.offset or 1, 1)
         raise SourceError(source.path, line, column, _syntax_reason(e, source.text)) from None

@@ -10,6 +10,7 @@ import copy
 import re
 from collections.abc import Iterator, Sequence
 
+from .annotated import as_assignments
 from .text import Text
 
 # the margin of the next line of code, and what belongs to a statement above it
@@ -37,10 +38,10 @@ def tree_near(text: Text, before: Text, tree: ast.Module) -> ast.Module:
     near = _Near(text, before)
     try:
         if near.is_as_long:
-            return ast.Module(near.block(tree.body, 0, len(text.starts)), [])
-        return ast.Module(near.beginning(tree.body), [])
+            return as_assignments(ast.Module(near.block(tree.body, 0, len(text.starts)), []))
+        return as_assignments(ast.Module(near.beginning(tree.body), []))
     except SyntaxError:
-        return ast.parse(text.text)  # a statement goes on below the lines that it had: with an `else`
+        return as_assignments(ast.parse(text.text))  # a statement goes on below the lines that it had: with an `else`
 
 
 class _Near:

@@ -63,9 +63,9 @@ def _drawn(facts: Facts, loop: ast.While | ast.For) -> _Drawn | None:
         return None
     draw, again, anew = first.body[0], handler.body[-1], handler.body[-2]
     name, made = _drawn_from(draw), _made(anew)
-    if name is None or made is None or made[0] != name or ast.unparse(draw) != ast.unparse(again):
+    if name is None or made is None or made[0] != name or _plain(draw) != _plain(again):
         return None
-    before = _made_before(facts, loop, ast.unparse(anew))
+    before = _made_before(facts, loop, _plain(anew))
     scope = facts.scopes.scope_of(draw)
     owns = len(scope.stores.get(name, ())) == 2 and len(list(facts.scopes.reads(name, scope))) == 2
     if before is None or not owns or name in scope.globals or not all(map(_is_simple, handler.body[:-2])):
@@ -94,13 +94,18 @@ def _made(s: ast.stmt) -> tuple[str, str] | None:
     return (target.id, ast.unparse(of)) if plain and of is not None else None
 
 
+def _plain(s: ast.stmt) -> str:
+    """The text of an assignment, whether it is annotated or not."""
+    return ast.unparse(ast.Assign(s.targets, s.value, lineno=0)) if isinstance(s, ast.Assign) else ast.unparse(s)
+
+
 def _made_before(facts: Facts, loop: ast.stmt, text: str) -> ast.stmt | None:
     """The statement that makes the iterator right above the loop, or above what draws nothing and gives no loader."""
     parent = facts.scopes.parents[loop]
     blocks = (getattr(parent, name, None) for name in ("body", "orelse", "finalbody"))
     block: list[ast.stmt] = next(b for b in blocks if isinstance(b, list) and loop in b)
     for s in reversed(block[: block.index(loop)]):
-        if ast.unparse(s) == text:
+        if _plain(s) == text:
             return None if Splice(facts.text).shares_a_line(s) else s
         calls = [n for n in walk(s) if isinstance(n, ast.Call)]
         quiet = all((facts.names.resolve(c.func) or "").startswith(QUIET) for c in calls)

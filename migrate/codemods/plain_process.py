@@ -75,6 +75,7 @@ class PlainProcess(Codemod):
                     self._tell(
                         facts, call, f"`{facts.short(call)}`: the group that it needs is made elsewhere, or not at all"
                     )
+            yield from self._in_strings(facts, found, set())
             return
         self._tell_of_own_files(facts)
         removed: set[ast.AST] = set()
@@ -281,14 +282,15 @@ class PlainProcess(Codemod):
         """`f"{dist.get_rank()}: {model.module.bias}"`"""
         strings = InStrings(facts, self)
         values: list[tuple[ast.AST, str | None]] = [(a, ast.unparse(a.value)) for a in found.module_attributes()]
-        values += found.constants()
-        values += [(c, found.alone(c)) for c, full in found.full.items() if full in ALONE or full in ALONE_VALUES]
+        if found.by_hand:
+            values += found.constants()
+            values += [(c, found.alone(c)) for c, full in found.full.items() if full in ALONE or full in ALONE_VALUES]
         for node, value in values:
             if not facts.in_formatted_string(node) or any(up in removed for up in facts.scopes.ancestors(node)):
                 continue
             if value is not None:
                 strings.add(node, value)
-        yield from strings.changes(WHY)
+        yield from strings.changes(WHY if found.by_hand else "nothing wraps the model")
 
     def _spawns(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         for call in found.spawns:

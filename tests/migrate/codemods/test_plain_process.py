@@ -93,6 +93,8 @@ def test_by_hand_goes(before, after):
         ("m = nn.DataParallel(m)\nif isinstance(m, (nn.DataParallel, DDP)):\n    m = m.module\ngo()", "go()"),
         ("def make():\n    return nn.DataParallel(Net())\nn = make().cuda()\nprint(n.module.f(), make().module.g())", "def make():\n    return Net()\nn = make().cuda()\nprint(n.f(), make().g())"),
         ("def make():\n    m = nn.DataParallel(Net())\n    return m\nclass T:\n    def __init__(self):\n        self.net = make()\n    def f(self):\n        return self.net.module.f()", "def make():\n    m = Net()\n    return m\nclass T:\n    def __init__(self):\n        self.net = make()\n    def f(self):\n        return self.net.f()"),
+        ("net = nn.DataParallel(Net())\nprint(f'{net.module.w:.3f} {net.module!r} {net.step}')", "net = Net()\nprint(f'{net.w:.3f} {net!r} {net.step}')"),
+        ("net = nn.DataParallel(Net())\nprint(f'{other.module.w:.3f}', net.module)", "net = Net()\nprint(f'{other.module.w:.3f}', net)"),
         ("def save(m):\n    torch.save(m.module, 'x')\nnet = nn.DataParallel(Net())\nsave(net)", "def save(m):\n    torch.save(m, 'x')\nnet = Net()\nsave(net)"),
     ],
 )  # fmt: skip

@@ -30,6 +30,7 @@ from ._tensor_names import TENSOR_USE, is_made_tensor_of, is_tensor, of_comprehe
 from .argument_rewrites import DropArgument, change_argument, change_call, change_method, set_keyword
 from .base import Change, Codemod
 from .host_reads import is_number, leaves, read_on_host
+from .meets_batch import met_before_move
 from .rewrites import unwrap
 
 FLOATS = {
@@ -169,15 +170,15 @@ class PlaceLikeInputs(Codemod):
 
     def _made_anywhere(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
         """`torch.zeros(2, 3)` in forward is on the CPU, wherever the module is."""
-        f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)), None)
-        if not isinstance(f, ast.FunctionDef) or facts.in_formatted_string(call):
-            return
         says_where = any(k.arg in SAYS_WHERE for k in call.keywords)
         if says_where or any(isinstance(a, ast.Starred) for a in call.args) or is_number(call):
             return
-        if _moves_with(facts, call):
+        if facts.in_formatted_string(call):
             return
-        where = self._where(facts, f, call)
+        f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)), None)
+        where = met_before_move(facts, call)
+        if where is None and isinstance(f, ast.FunctionDef) and not _moves_with(facts, call):
+            where = self._where(facts, f, call)
         if where is None:
             return
         new = f"{where}.device"

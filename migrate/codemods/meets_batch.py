@@ -1,0 +1,158 @@
+"""T2: a tensor that meets the batch before it is moved itself is made where the batch is.
+
+`torch.eye(10)[y].to(device)`, `torch.zeros(n, 10).scatter_(1, y[:, None], 1).to(device)`: y was on the CPU there, and
+is where the runtime places batches now, https://pytorch.org/docs/stable/notes/cuda.html.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..facts.classes import STEPS
+from ..facts.loops import unwrapped
+from ..facts.nodes import walk
+from ..facts.script import Facts
+from ..facts.tensor_methods import METHODS, VIEWS
+from ..facts.uses import uses
+from ._at_hand import is_helper
+from ._tensor_names import is_tensor
+
+FILLS = {"scatter", "scatter_", "scatter_add", "scatter_add_", "index_fill_", "index_add_", "index_copy_", "index_put_",
+         "index_add", "index_fill", "index_copy", "masked_fill", "masked_fill_", "masked_scatter_", "masked_scatter",
+         "index_select", "gather", "add", "add_", "mul", "mul_", "copy_"}  # fmt: skip
+LEAVES = {"cpu", "to", "cuda", "type", "type_as", "numpy", "tolist", "item"}
+
+
+def met_before_move(facts: Facts, call: ast.Call) -> str | None:
+    """The name of a tensor of the batch that what the call makes meets, where it is not moved yet; None without one."""
+    node, found = _along(facts, call)
+    if found is not None:
+        return found
+    s = facts.scopes.parents.get(node)
+    target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 and s.value is node else None
+    if not isinstance(s, ast.Assign) or not isinstance(target, ast.Name):
+        return None
+    return next(filter(None, (_fills(facts, below, target.id) for below in _until_moved(facts, s, target.id))), None)
+
+
+def _along(facts: Facts, node: ast.expr) -> tuple[ast.expr, str | None]:
+    """What methods and indices make of a tensor before one moves it, and what of the batch they are given."""
+    while True:
+        up = facts.scopes.parents.get(node)
+        if isinstance(up, ast.Subscript) and up.value is node:
+            found, node = _of_batch(facts, up.slice), up
+        elif isinstance(up, ast.Attribute) and up.attr in METHODS | FILLS and up.attr not in LEAVES:
+            called = facts.scopes.parents.get(up)
+            if not isinstance(called, ast.Call) or called.func is not up:
+                return node, None
+            found = next(filter(None, (_of_batch(facts, a) for a in _arguments(called, up.attr))), None)
+            node = called
+        else:
+            return node, None
+        if found is not None:
+            return node, found
+
+
+def _arguments(call: ast.Call, method: str) -> list[ast.expr]:
+    return [*call.args, *(k.value for k in call.keywords)] if method in FILLS else []
+
+
+def _until_moved(facts: Facts, s: ast.Assign, name: str) -> Iterator[ast.stmt]:
+    """The statements below one in its block, to the one that gives its name something else."""
+    parent = facts.scopes.parents.get(s)
+    block = next((b for f in ("body", "orelse") if isinstance(b := getattr(parent, f, None), list) and s in b), [])
+    for below in block[block.index(s) + 1 :] if s in block else ():
+        if any(isinstance(t, ast.Name) and t.id == name for t in getattr(below, "targets", ())):
+            return
+        yield below
+
+
+def _fills(facts: Facts, s: ast.stmt, name: str) -> str | None:
+    """`t[y == 1] = 1`, `t[0] = x`, `t.scatter_(1, y, 1)`: what of the batch fills the tensor of a name."""
+    if isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Subscript):
+        target = s.targets[0]
+        return (
+            _of_batch(facts, target.slice) if isinstance(target.value, ast.Name) and target.value.id == name else None
+        )
+    call = s.value if isinstance(s, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in FILLS:
+        owner = call.func.value
+        if isinstance(owner, ast.Name) and owner.id == name:
+            return next(filter(None, (_of_batch(facts, a) for a in _arguments(call, call.func.attr))), None)
+    return None
+
+
+def _of_batch(facts: Facts, node: ast.expr) -> str | None:
+    """The name of a tensor that the runtime places, of which `node` is made there."""
+    if isinstance(node, ast.Name):
+        given = facts.scopes.scope_of(node).lookup(node.id)
+        return node.id if given is not None and _is_batch(facts, node) else None
+    if isinstance(node, ast.Call):
+        plain = isinstance(node.func, ast.Attribute) and node.func.attr in METHODS - LEAVES
+        moved = facts.devices.moved(node)
+        inner = moved if moved is not None else node.func.value if plain else None  # type: ignore[attr-defined]
+        return _of_batch(facts, inner) if inner is not None else None
+    if isinstance(node, ast.Subscript):
+        return _of_batch(facts, node.value)
+    if isinstance(node, ast.Attribute):
+        return _of_batch(facts, node.value) if node.attr in VIEWS else None
+    if isinstance(node, ast.Compare):
+        return next(filter(None, (_of_batch(facts, n) for n in (node.left, *node.comparators))), None)
+    if isinstance(node, ast.BinOp):
+        return _of_batch(facts, node.left) or _of_batch(facts, node.right)
+    if isinstance(node, ast.UnaryOp):
+        return _of_batch(facts, node.operand)
+    if isinstance(node, ast.Tuple):
+        return next(filter(None, (_of_batch(facts, e) for e in node.elts)), None)
+    return None
+
+
+def _is_batch(facts: Facts, name: ast.Name) -> bool:
+    """Whether a name is a tensor of what a loop over a loader gives, or of what a step or its helper is given."""
+    for up in facts.scopes.ancestors(name):
+        if isinstance(up, ast.For) and facts.loops.is_loader(unwrapped(up.iter)):
+            given = name.id in _given(up) and not uses(up).as_container(name.id)
+            return given and _stays_there(facts, up, name.id) and facts.placed.by_runtime(name)
+        if isinstance(up, ast.FunctionDef | ast.Lambda):
+            return isinstance(up, ast.FunctionDef) and _is_given(facts, up, name)
+    return False
+
+
+def _given(loop: ast.For) -> set[str]:
+    """The names of a loop's batch, without the number that `enumerate` counts."""
+    target, source = loop.target, loop.iter
+    counts = isinstance(source, ast.Call) and getattr(source.func, "id", "") == "enumerate"
+    parts = target.elts[1:] if counts and isinstance(target, ast.Tuple) else [target]
+    return {n.id for part in parts for n in walk(part) if isinstance(n, ast.Name)}
+
+
+def _stays_there(facts: Facts, loop: ast.For, name: str) -> bool:
+    """Whether all that the loop gives a name of its batch is another view of it: an array of it is on the CPU."""
+    again = [s for s in walk(loop) if isinstance(s, ast.Assign) and any(n.id == name for n in _names(s.targets))]
+    return all(_reads_itself(facts, s, name) for s in again)
+
+
+def _reads_itself(facts: Facts, s: ast.Assign, name: str) -> bool:
+    """`y = y.long().to(device)`"""
+    node = s.value
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if facts.devices.moved(node) is None and node.func.attr not in METHODS - LEAVES:
+            return False
+        node = node.func.value
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _names(targets: list[ast.expr]) -> list[ast.Name]:
+    return [n for t in targets for n in walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+
+
+def _is_given(facts: Facts, f: ast.FunctionDef, name: ast.Name) -> bool:
+    """A parameter that is used as a tensor, or what a batch is taken apart to."""
+    own = facts.scopes.by_node[f]
+    steps = facts.classes.holder(f) in facts.classes.modules and (f.name == "forward" or f.name in STEPS)
+    if not (steps or is_helper(facts, f)):
+        return False
+    if name.id in own.params:
+        return name.id not in own.stores and is_tensor(facts, f, name.id, name)
+    return steps and not uses(f).as_container(name.id) and facts.placed.by_runtime(name)

@@ -1,0 +1,92 @@
+"""T2: what meets the batch before it is moved itself is made where the batch is."""
+
+import pytest
+from helpers import check_unchanged
+from ptmigrate.migrate.migrate import migrate_text
+
+HEAD = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+net = nn.Linear(2, 2).to(device)
+opt = torch.optim.SGD(net.parameters(), 0.1)
+loader = DataLoader(data, batch_size=4)
+for i, (x, y) in enumerate(loader):
+    x = x.to(device)
+"""
+TAIL = """\
+    opt.zero_grad()
+    loss = (net(x) - t).pow(2).mean()
+    loss.backward()
+    opt.step()
+"""
+
+
+def step(*lines):
+    return HEAD + "".join(f"    {line}\n" for line in lines) + TAIL
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (["t = torch.eye(2)[y].to(device)"], "torch.eye(2, device=y.device)[y]"),
+        (["t = torch.eye(2).float()[y.long(), :].to(device)"], "torch.eye(2, device=y.device).float()[y.long(), :]"),
+        (
+            ["t = torch.zeros(len(x), 2).scatter_(1, y.view(-1, 1), 1).to(device)"],
+            "torch.zeros(len(x), 2, device=y.device).scatter_(1, y.view(-1, 1), 1)",
+        ),
+        (["t = torch.zeros(4)", "t[y == 1] = 1", "t = t.to(device)"], "t = torch.zeros(4, device=y.device)"),
+        (
+            ["t = torch.zeros(4, 2)", "t.scatter_(1, y[:, None], 1.0)", "t = t.to(device)"],
+            "t = torch.zeros(4, 2, device=y.device)",
+        ),
+        (["t = torch.full((4,), 0.1)", "t[y > 0] = 1", "t = t.cuda()"], "t = torch.full((4,), 0.1, device=y.device)"),
+    ],
+)
+def test_it_is_made_where_the_batch_is(before, after):
+    result = migrate_text(step(*before))
+    assert after in result.text and result.plan == "module"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["t = torch.zeros(4, 2)", "t[i % 4] = 1", "t = t.to(device)"],
+        ["t = torch.zeros(4, 2)", "t[0] = 1", "t = t.to(device)"],
+        ["t = torch.eye(2)[y.cpu()].to(device)"],
+        ["t = torch.eye(2)[:len(y)].to(device)"],
+        ["t = torch.eye(2)[y.size(0) - 1].to(device)"],
+        ["t = torch.zeros(4, 2)", "other[y] = 1", "t = t.to(device)"],
+        ["t = torch.zeros(4, 2)", "t = t.to(device)", "t[y] = 1"],
+        ["t = torch.zeros(4, 2).to(device).scatter_(1, y[:, None].to(device), 1)"],
+        ["t = torch.zeros(4, 2, device=device).scatter_(1, y[:, None].to(device), 1)"],
+        ["y = y.numpy()", "t = torch.zeros(4)", "t[y] = 1", "t = t.to(device)"],
+    ],
+)
+def test_what_meets_nothing_of_the_batch_is_made_as_it_was(lines):
+    assert "device=y.device" not in migrate_text(step(*lines)).text
+
+
+def test_a_step_and_a_helper_that_it_calls():
+    source = """\
+import torch
+import pytorch_lightning as pl
+
+
+class Net(pl.LightningModule):
+    def encode(self, y):
+        return torch.zeros(y.size(0), 2).scatter_(1, y.view(-1, 1), 1).cuda()
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        z = torch.eye(3)[y].cuda()
+        return (self(x) - self.encode(y) - z).mean()
+"""
+    text = migrate_text(source).text
+    assert "torch.zeros(y.size(0), 2, device=y.device)" in text and "torch.eye(3, device=y.device)[y]" in text
+
+
+def test_outside_of_steps_nothing_is_placed():
+    check_unchanged("import torch\ndef encode(y):\n    return torch.eye(2)[y]\n")

@@ -31,7 +31,7 @@ FROM_NUMBERS |= {f"torch.{kind}Tensor" for kind in "Long Float Double Int Short 
 Function = ast.FunctionDef | ast.Lambda
 
 
-def is_tensor(facts: Facts, f: Function, name: str, call: ast.Call) -> bool:
+def is_tensor(facts: Facts, f: Function, name: str, call: ast.expr) -> bool:
     if _is_none_by_default(f, name) or uses(f).as_container(name) or is_made_tensor_of(facts, f, name):
         return False
     scope = facts.scopes.by_node[f]

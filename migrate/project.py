@@ -326,10 +326,10 @@ def _share_out(report: FileReport, brought: Brought, told: dict[Path, FileReport
 def _kept_projects(files: list[tuple[Path, Path, bool]], imports: Imports) -> set[Path]:
     """Files that make what a loop in another file trains: that loop is kept, and so is what these files place.
 
-    A file that says nothing of backward() imports, through others, one that does.
+    A file that says nothing of backward() imports, through others, one that does, or did before it was lifted.
     """
     raw = {_key(path): _bytes(path) for path, _, _ in files}
-    trains = {key for key, data in raw.items() if b".backward(" in data and mentions_torch(data)}
+    trains = {key for key, data in raw.items() if (b".backward(" in data or _is_lifted(data)) and mentions_torch(data)}
     kept: set[Path] = set()
     for path, _, is_script in files:
         data = raw[_key(path)]

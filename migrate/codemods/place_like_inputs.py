@@ -26,7 +26,7 @@ from ._at_hand import decides, given_module, is_helper, met, of_parameters, root
 from ._given_to import network_given
 from ._partials import gives_device
 from ._same_anywhere import choices
-from ._tensor_names import TENSOR_USE, is_made_tensor_of, is_tensor, of_comprehension, used
+from ._tensor_names import NO_ARRAY_USE, TENSOR_USE, is_made_tensor_of, is_tensor, of_comprehension, used
 from .argument_rewrites import DropArgument, change_argument, change_call, change_method, set_keyword
 from .base import Change, Codemod
 from .host_reads import is_number, leaves, read_on_host
@@ -252,8 +252,9 @@ class PlaceLikeInputs(Codemod):
             return parameters[0]  # `batch[0]` is of a tuple, or of a tensor
         if own and self._has_device(facts, holder):
             return "self"
+        arrays = not (holder in facts.classes.modules or is_helper(facts, f))  # which a function that loads data has
         for name in self._locals(facts, f, call):
-            if is_tensor(facts, f, name, call):
+            if is_tensor(facts, f, name, call) and not (arrays and not used(uses(f), name) & NO_ARRAY_USE):
                 return name
         if alone:
             return parameters[0]

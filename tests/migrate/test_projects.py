@@ -157,6 +157,59 @@ def test_a_second_migration_of_a_project_changes_nothing(tmp_path):
     assert len(again) == 8 and not any(m.report.changed for m in again)
 
 
+def test_a_trainer_behind_a_package_is_lifted_once_for_the_whole_folder(tmp_path):
+    files = {
+        "train.py": """\
+import torch
+from where import make, prepare
+from trainer import Trainer
+
+device = prepare()
+model = torch.nn.Linear(2, 1)
+model = model.to(device)
+optimizer = make(torch.optim, model.parameters())
+Trainer(model, optimizer, loader, device).train()
+""",
+        "where.py": """\
+import torch
+
+
+def prepare():
+    return pick(torch)
+
+
+def make(of, parameters):
+    return of.SGD(parameters)
+""",
+        "trainer/__init__.py": "from .trainer import *\n",
+        "trainer/trainer.py": """\
+import torch
+
+
+class Trainer:
+    def __init__(self, model, optimizer, loader, device):
+        self.model, self.optimizer, self.loader, self.device = model, optimizer, loader, device
+
+    def train(self):
+        for x, y in self.loader:
+            x, y = x.to(self.device), y.to(self.device)
+            self.optimizer.zero_grad()
+            loss = (self.model(x) - y).pow(2).mean()
+            loss.backward()
+            self.optimizer.step()
+""",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    options = Options(in_place=True)
+    first = {m.path.name: m for m in migrate_all(collect([tmp_path]), options)}
+    assert first["trainer.py"].report.plan in ("module", "manual") and first["train.py"].report.plan == "loop"
+    for m in first.values():
+        m.path.write_text(m.result.text)
+    assert not any(m.report.changed for m in migrate_all(collect([tmp_path]), options))
+
+
 NET = """
 import torch
 from torch import nn

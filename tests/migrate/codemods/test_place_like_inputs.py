@@ -608,3 +608,20 @@ def test_what_has_another_value_by_then_says_nothing(inner, later):
 def test_moved_by_hand_it_goes_where_what_it_meets_is():
     before = "import torch\ndef mask(lengths, n):\n    r = torch.arange(n, device={})\n    return r[None] < lengths[:, None]\n"
     check(before.format('"cuda"'), before.format("lengths.device"), select="PTM104")
+
+
+def test_what_a_function_loads_may_be_an_array():
+    source = """\
+import pickle
+import torch
+
+
+def load(path, cuda):
+    x, y = tuple(pickle.load(open(path, "rb")))
+    n = x.shape[1]
+    labels = torch.LongTensor(y)
+    if cuda:
+        labels = labels.cuda()
+    return labels, n
+"""
+    assert "x.device" not in migrated(source).text

@@ -11,21 +11,23 @@ from ..facts.drawn import drawn_by, gives_batches
 from ..facts.loops import EVALUATES
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..facts.uses import uses
 from ..report import Edit
 from .loaders import looped_over
 from .shape.edits import Edits
 
 CODE, MOVES = "PTM700", "PTM101"
 NAME = "on_device"
+OF_NETWORKS = {"eval", "train", "parameters", "zero_grad", "state_dict", "load_state_dict", "modules", "children"}
 
 
 @dataclass(frozen=True)
 class Moving:
-    """What moved its batches itself until a codemod took the calls away: the lines of loops over loaders; the loaders
+    """What moved its batches itself until a codemod took the calls away: loops by their lines and targets; the loaders
     of the `iter(loader)` that batches are drawn from by hand, by their last names, with its line and with the iterator.
     """
 
-    loops: set[int]
+    loops: set[tuple[int, str]]
     drawn: set[tuple[int | str, str]]
 
     def __bool__(self) -> bool:
@@ -39,9 +41,7 @@ def place_batches(facts: Facts, edits: Edits, moving: Moving, line: Callable[[in
     """
     said = []
     for loop in facts.walk(ast.For):
-        over_loader = facts.loops.is_loader(loop.iter)
-        moved = over_loader and line(loop.lineno) in moving.loops
-        if facts.loops.hot_loops.get(loop) != EVALUATES and not moved:
+        if facts.loops.hot_loops.get(loop) != EVALUATES and (line(loop.lineno), _shown(loop)[1]) not in moving.loops:
             continue
         source = looped_over(facts, loop)
         if _counts(source) or facts.in_formatted_string(source):
@@ -80,10 +80,36 @@ def moving_batches(facts: Facts, changes: Iterable[Change]) -> Moving:
         for up in facts.scopes.ancestors(change.node):
             if isinstance(up, ast.For) and facts.loops.is_loader(up.iter):
                 drawn = {n.id for s in (up.target, *up.body) for n in walk(s) if isinstance(n, ast.Name) and _is_set(n)}
-                moving.loops.update({up.lineno} if read & drawn else ())
+                moving.loops.update({_shown(up)} if read & drawn else ())
+            if isinstance(up, ast.For) and _gives_what_moved(facts, up, read):
+                moving.loops.add(_shown(up))
         for m in _draws(facts, change.node, read):
             moving.drawn.update((at, _last_name(m.args[0])) for at in (m.lineno, _kept(facts, m)) if at)
     return moving
+
+
+def _shown(loop: ast.For) -> tuple[int, str]:
+    return loop.lineno, ast.unparse(loop.target)
+
+
+def _gives_what_moved(facts: Facts, loop: ast.For, read: set[str]) -> bool:
+    """`for x, y in held_out:`, whose x or y was moved: by that it gives batches, whatever its name is."""
+    own = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)} & read
+    source = looped_over(facts, loop)
+    if not own or _counts(source) or not isinstance(source, ast.Name | ast.Attribute | ast.Subscript):
+        return False
+    above = [up for up in facts.scopes.ancestors(loop) if isinstance(up, ast.For | ast.While)]
+    if any(up in facts.loops.hot_loops or (isinstance(up, ast.For) and facts.loops.is_loader(up.iter)) for up in above):
+        return False  # what is taken from a batch there is placed with it
+    called = {_called(n.func) for n in walk(loop) if isinstance(n, ast.Call)}
+    return not (own & called or any(uses(loop).methods.get(n, set()) & OF_NETWORKS for n in own))
+
+
+def _called(func: ast.expr) -> str:
+    """The net of `net(x)` and of `net.to(device)(x)`."""
+    if isinstance(func, ast.Call) and isinstance(func.func, ast.Attribute):
+        func = func.func.value
+    return func.id if isinstance(func, ast.Name) else ""
 
 
 def _draws(facts: Facts, node: ast.AST, names: set[str]) -> list[ast.Call]:

@@ -239,16 +239,23 @@ def _typed_device(facts: Facts) -> str | None:
     for call in facts.walk(ast.Call):
         if facts.names.resolve(call.func) == "torch.device" and len(call.args) == 1 and not call.keywords:
             value = call.args[0]
+            device = facts.text.get(call.func)
             if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
-                return f"torch.device({ast.unparse(value)}).type"
+                return f"{device}({ast.unparse(value)}).type"
             if _looked_up(facts, value):
-                return f"torch.device({facts.text.get(value)}).type"
+                return f"{device}({facts.text.get(value)}).type"
     for call in facts.walk(ast.Call):
         for where in facts.devices.device_arguments(call) if facts.devices.moved(call) is not None else ():
             value = where.value if isinstance(where, ast.keyword) else where
             if _looked_up(facts, value):
-                return f"torch.device({facts.text.get(value)}).type"
+                return f"{_name_of_torch(facts)}.device({facts.text.get(value)}).type"
     return None
+
+
+def _name_of_torch(facts: Facts) -> str:
+    """What the file calls torch: `import torch as t`."""
+    names = (a.asname for i in facts.walk(ast.Import) for a in i.names if a.name == "torch" and a.asname)
+    return "torch" if "torch" in facts.scopes.module.stores else next(names, "torch")
 
 
 def _looked_up(facts: Facts, node: ast.expr) -> bool:

@@ -99,3 +99,17 @@ def test_the_users_choice_is_the_trainers(source, chosen):
 def test_conditions_keep_their_parentheses(test, chosen):
     facts = Facts(f"import torch\ndevice = 'cuda' if {test} else 'cpu'\n")
     assert accelerator(facts) == f'"auto" if {chosen or test} else "cpu"'
+
+
+@pytest.mark.parametrize(
+    ("source", "chosen"),
+    [
+        ("import torch as t\nd = t.device(args.device)\nx.to(d)", "t.device(args.device).type"),
+        ("from torch import device\nd = device(args.device)\nx.to(d)", "device(args.device).type"),
+        ("import sys\nimport torch as t\ndevice = sys.argv[1]\nx.to(device)", "t.device(device).type"),
+        ("import sys, torch as t\nimport torch\ndevice = sys.argv[1]\nx.to(device)", "torch.device(device).type"),
+        ("import sys, torch.nn as nn\nimport torch\ndevice = sys.argv[1]\nx.to(device)", "torch.device(device).type"),
+    ],
+)
+def test_torch_goes_by_the_name_that_the_file_has_for_it(source, chosen):
+    assert accelerator(Facts(source + "\n")) == chosen

@@ -94,7 +94,12 @@ def _shown(loop: ast.For) -> tuple[int, str]:
 
 def _gives_what_moved(facts: Facts, loop: ast.For, read: set[str]) -> bool:
     """`for x, y in held_out:`, whose x or y was moved: by that it gives batches, whatever its name is."""
-    own = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)} & read
+    own = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
+    for s in _assigns(loop):  # `x, y = batch`
+        parts = isinstance(s.value, ast.Name | ast.Attribute | ast.Subscript | ast.Tuple)
+        if parts and own & {n.id for n in walk(s.value) if isinstance(n, ast.Name)}:
+            own |= {n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)}
+    own &= read
     source = looped_over(facts, loop)
     if not own or _counts(source) or not isinstance(source, ast.Name | ast.Attribute | ast.Subscript):
         return False

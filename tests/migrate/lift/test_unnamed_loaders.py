@@ -54,6 +54,11 @@ def test_objects_that_hold_a_batch():
     assert "for pair in on_device(held_out):" in lifted(target="pair", body=body)
 
 
+def test_what_a_batch_is_taken_apart_to():
+    body = "x, y = pair\n        x, y = x.to(device), y.to(device)\n        n += score(model(x), y)"
+    assert "for pair in on_device(held_out):" in lifted(target="pair", body=body)
+
+
 @pytest.mark.parametrize(
     ("target", "source", "body"),
     [

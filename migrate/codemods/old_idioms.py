@@ -192,7 +192,8 @@ class DataZero(Codemod):
             last = f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")
             if last in REDUCES:
                 return not owner.args and not owner.keywords
-            if not owner.args or (f is owner.func and last[:1].isupper()):
+            named = any(k.arg in ("input", "target") for k in owner.keywords)
+            if not (owner.args or named) or (f is owner.func and last[:1].isupper()):
                 return False  # it makes one
             given = [k for c in (owner, owner.func) if isinstance(c, ast.Call) for k in c.keywords]
             each = any(k.arg in ("reduce", "reduction") for k in given)

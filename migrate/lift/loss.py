@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable
 from functools import cached_property
 
-from ..facts.arguments import default_of
+from ..facts.arguments import argument_at, default_of
 from ..facts.batch_values import BATCH, Flow
 from ..facts.nodes import walk
 from ..facts.script import Facts
@@ -221,13 +221,14 @@ class Reduction(Counted):
         of_tensor = full is None and isinstance(call.func, ast.Attribute)
         if full is not None and not full.startswith("torch."):
             return self._passed_on(call)
-        taken = call.func.value if of_tensor else call.args[0] if call.args else None  # type: ignore[attr-defined]
+        taken = call.func.value if of_tensor else argument_at(call, "input", 0)  # type: ignore[attr-defined]
         if (full or of_tensor) and taken is not None and last in (*MEANS, *SUMS):
             return self._reduced(call, taken, last)
         if is_loss_of_torch(full):
             return self._of_loss(call)
-        if full and last in OPERATIONS and len(call.args) > 1:
-            return self._combined(call, OPERATIONS[last](), *call.args[:2])
+        other = argument_at(call, "other", 1)
+        if full and last in OPERATIONS and taken is not None and other is not None:
+            return self._combined(call, OPERATIONS[last](), taken, other)
         known = self.kind(taken) if taken is not None and (full or of_tensor) and not _is_self(taken) else None
         if known is not None:
             return self._of_number(call, taken, last, known, of_tensor)  # type: ignore[arg-type]
@@ -245,7 +246,7 @@ class Reduction(Counted):
         before, after = self.value(taken), self.value(call)
         if after.kind == "batch" or (before.kind == "plain" and self.of_weights(taken)):
             return None  # along another dimension; of the weights
-        along = len(call.args) + len(call.keywords) - (taken in call.args)
+        along = sum(a is not taken for a in given_to(call))
         if before.kind != "batch" and along:
             return None
         if last in SUMS:
@@ -265,7 +266,7 @@ class Reduction(Counted):
             return None
         if kind == "mean" and weighs(self.facts, calls, self.criteria.constant):
             raise CannotLift(call, f"`{self.facts.short(call)}` is a mean that is weighted by its targets")
-        if kind == "mean" and any(self._picked(a) for a in call.args):
+        if kind == "mean" and any(self._picked(a) for a in given_to(call)):
             raise self._of_some(call)
         return kind
 
@@ -280,7 +281,7 @@ class Reduction(Counted):
         """A method of a mean or a sum."""
         plain = last.rstrip("_")
         if plain in OPERATIONS:
-            other = next((a for a in call.args if a is not taken), None)
+            other = next((a for a in given_to(call) if a is not taken), None)
             return self._combined(call, OPERATIONS[plain](), taken, other) if other is not None else known
         if plain in BENT:
             raise self._bent(call)
@@ -306,7 +307,7 @@ class Reduction(Counted):
 
     def _passed_on(self, call: ast.Call) -> str | None:
         """What is not known gives back the loss that it is given, as `scaler.scale(loss)` does."""
-        kinds = [k for a in call.args if (k := self.kind(a)) is not None]
+        kinds = [k for a in given_to(call) if (k := self.kind(a)) is not None]
         return kinds[0] if len(kinds) == 1 else None
 
     def _when_called(self, what: Called, call: ast.Call) -> str | None:
@@ -335,6 +336,11 @@ class Reduction(Counted):
         inner.deep, inner.criteria = self.deep, criteria
         inner.given = {n: (self, e) for n, e in given.items()}
         return inner
+
+
+def given_to(call: ast.Call) -> list[ast.expr]:
+    """What a call is given, by place and by name."""
+    return [*call.args, *(k.value for k in call.keywords)]
 
 
 def _is_self(e: ast.expr) -> bool:

@@ -29,6 +29,7 @@ HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\nfr
         ("z = Variable(a + b)", "z = (a + b).detach()"),
         ("def f(x):\n    return Variable(x)", "def f(x):\n    return x.detach()"),
         ("print(loss.data[0])", "print(loss.item())"),
+        ("print(F.nll_loss(input=a, target=b).data[0])", "print(F.nll_loss(input=a, target=b).item())"),
         ("def f(h):\n    return type(h) == Variable", "def f(h):\n    return isinstance(h, Variable)"),
         ("if type(h[0]) is not torch.autograd.Variable: go()", "if not isinstance(h[0], torch.autograd.Variable): go()"),
         ("print(f'{loss.data[0]:.3f} {x.data[0]}', end='')", "print(f'{loss.item():.3f} {x.data[0]}', end='')"),

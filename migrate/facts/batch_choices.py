@@ -142,7 +142,7 @@ def _tuple(parts: list[ast.expr]) -> ast.Tuple:
 
 def run_each(run: Run, call: ast.Call) -> Value | None:
     """What a call gives of the functions that it may run; None where they do not show."""
-    found = [_as_if(run, call, ast.Call(f, call.args, call.keywords)) for f in chosen(run, call.func)]
+    found = [as_if(run, call, ast.Call(f, call.args, call.keywords)) for f in chosen(run, call.func)]
     return run.joined(found) if found else None
 
 
@@ -164,7 +164,7 @@ def applied(run: Run, call: ast.Call, full: str | None, args: list[Value]) -> Va
         given = [_one_of(e, v) for e, v in pairs]
     names = [f"{call.lineno}.{nth}" for nth in range(len(given))]  # what no name of the script is
     run.env |= dict(zip(names, given, strict=True))
-    value = _as_if(run, call, ast.Call(call.args[0], [ast.Name(n, ast.Load()) for n in names], []))
+    value = as_if(run, call, ast.Call(call.args[0], [ast.Name(n, ast.Load()) for n in names], []))
     for name in names:
         del run.env[name]
     return value if times == 2 else run.held([value])
@@ -199,7 +199,7 @@ def _one_of(over: ast.expr, value: Value) -> Value:
     return value if by_places(over, value) else replace(value, holds=False, items=())
 
 
-def _as_if(run: Run, call: ast.Call, other: ast.Call) -> Value:
+def as_if(run: Run, call: ast.Call, other: ast.Call) -> Value:
     """A value with what another call makes of it, told of the call that is written there."""
     flow = run.flow
     value = run.value(other)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from ..facts.arguments import argument_at
+
 LIFTED_FROM = "Lifted from"  # begins the docstring of a lifted class, by which a result is known again
 
 
@@ -53,7 +55,7 @@ class Optimization:
     optimizers: list[str]
     backward: ast.stmt | None = None
     dropped: list[ast.stmt] = field(default_factory=list)
-    clip: ast.Call | None = None
+    clip: ast.expr | None = None  # the norm, or the value, that gradients are clipped to
     clip_algorithm: str = "norm"
     step: ast.stmt | None = None
     batch_scheduler: str | None = None
@@ -68,7 +70,9 @@ class Optimization:
 
 def _unscaled(e: ast.expr) -> ast.expr:
     scales = isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and e.func.attr == "scale"
-    return e.args[0] if scales and len(e.args) == 1 and not e.keywords else e  # type: ignore[attr-defined]
+    one = isinstance(e, ast.Call) and len(e.args) + len(e.keywords) == 1
+    inner = argument_at(e, "outputs", 0) if isinstance(e, ast.Call) and scales and one else None
+    return e if inner is None else inner
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Container
 
+from ..facts.arguments import argument_at
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .constant import check_constant
@@ -157,13 +158,16 @@ def _take_clip(facts: Facts, train: DataPass, o: Optimization, at: int) -> None:
         if full in CLIP_NORM | CLIP_VALUE and isinstance(value, ast.Call) and o.clip is None:
             if len(value.args) + len(value.keywords) != 2:
                 raise CannotLift(s, "clipping with options")
-            check_constant(facts, train, [*value.args, *(k.value for k in value.keywords)][1], "the clip value")
-            by_norm = full in CLIP_NORM
-            if value.args and not clips_all(facts, value.args[0], s, o.optimizers[0], each=not by_norm):
+            by_norm, clipped = full in CLIP_NORM, argument_at(value, "parameters", 0)
+            most = argument_at(value, "max_norm" if by_norm else "clip_value", 1)
+            if clipped is None or most is None:
+                raise CannotLift(s, "clipping with options")
+            check_constant(facts, train, most, "the clip value")
+            if not clips_all(facts, clipped, s, o.optimizers[0], each=not by_norm):
                 raise CannotLift(
                     s, "clipping goes through other parameters than the optimizer has, or in another order"
                 )
-            o.clip, o.clip_algorithm = value, "norm" if by_norm else "value"
+            o.clip, o.clip_algorithm = most, "norm" if by_norm else "value"
             o.dropped.append(s)
 
 

@@ -43,9 +43,7 @@ class Trunk:
         r = self.recipe
         options = [f"max_epochs={max_epochs(self.facts, r)}"]
         if r.optimization.clip is not None:
-            clip = r.optimization.clip
-            value = clip.args[1] if len(clip.args) > 1 else clip.keywords[0].value
-            options.append(f"gradient_clip_val={self._here(value)}")
+            options.append(f"gradient_clip_val={self._here(r.optimization.clip)}")
             if r.optimization.clip_algorithm != "norm":
                 options.append(f'gradient_clip_algorithm="{r.optimization.clip_algorithm}"')
         if self.accelerator is not None and known_in(self.accelerator, self.scope, self.facts):

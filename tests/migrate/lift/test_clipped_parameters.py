@@ -83,3 +83,18 @@ def test_groups_of_a_network_are_clipped_by_value_in_any_order(made, by, plan):
 def test_the_network_may_have_another_name_in_the_function():
     text = TEXT.replace("MADE", ALL).replace("CLIPPED", ALL).replace("NET", "net")
     assert "gradient_clip_val=0.1" in check_same(text, "module")
+
+
+@pytest.mark.parametrize(
+    ("given", "plan"),
+    [
+        ("parameters=model.parameters(), max_norm=0.1", "module"),
+        ("max_norm=0.1, parameters=model.parameters()", "module"),
+        ("model.parameters(), max_norm=0.1", "module"),
+        ("parameters=other.parameters(), max_norm=0.1", "manual"),
+        ("parameters=model.parameters(), max_norm=0.1, norm_type=1", "manual"),
+    ],
+)
+def test_what_is_given_by_name(given, plan):
+    text = TEXT.replace("CLIPPED, 0.1", given).replace("MADE", ALL).replace("NET", "model")
+    assert ("gradient_clip_val=0.1" in check_same(text, plan)) is (plan == "module")

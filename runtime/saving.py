@@ -11,20 +11,21 @@ from .checkpoint.write import write_atomically
 from .environment import place
 
 
-def rank_zero_save(obj: Any, path: Any, **options: Any) -> None:
-    """`torch.save`, on rank 0 only. A path is written beside and renamed; an open file is written as it is.
+def rank_zero_save(obj: Any, f: Any, **options: Any) -> None:
+    """`torch.save`, by its own names of arguments, on rank 0 only.
 
+    A path is written beside and renamed; an open file is written as it is.
     All ranks have to call it, as a script's own save is reached by all: none goes on, to read the file say, before it
     is there. A rank whose path is another, in a temporary folder or with the time in its name, writes its own file.
     """
     import torch
 
-    named = os.path.abspath(path) if isinstance(path, (str, os.PathLike)) else None
+    named = os.path.abspath(f) if isinstance(f, (str, os.PathLike)) else None
     own = in_turn() and named is not None and not os.path.exists(named)
     if place().rank == 0 or own:
-        write_atomically(path, lambda file: torch.save(obj, file, **options))
+        write_atomically(f, lambda file: torch.save(obj, file, **options))
     if rank_zero_value(named) != named:
-        write_atomically(path, lambda file: torch.save(obj, file, **options))
+        write_atomically(f, lambda file: torch.save(obj, file, **options))
     _wait_for_the_others()
 
 

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.arguments import argument_at
 from ..facts.nodes import walk
 from ..facts.own_files import is_own, saves_its_own
 from ..facts.script import Facts
@@ -122,9 +123,11 @@ class Once(Codemod):
         ):
             return None
         call = body.value if isinstance(body, ast.Expr) else None
-        if not isinstance(call, ast.Call) or facts.names.resolve(call.func) != "torch.save" or len(call.args) != 2:
+        if not isinstance(call, ast.Call) or facts.names.resolve(call.func) != "torch.save":
             return None
-        to = call.args[1]
+        to = argument_at(call, "f", 1)
+        if len(call.args) + len(call.keywords) != 2 or argument_at(call, "obj", 0) is None:
+            return None
         is_file = isinstance(to, ast.Name) and to.id == item.optional_vars.id
         return call if is_file and self._saves_once(facts, call) else None
 
@@ -240,8 +243,10 @@ def _saved(call: ast.Call) -> Any:
         import libcst as cst
 
         save = updated.body.body[0].body[0]
-        path = updated.items[0].item.args[0].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        args = [save.value.args[0], path, *save.value.args[2:]]
+        path = updated.items[0].item.args[0].value
+        args = list(save.value.args)
+        at = next((i for i, a in enumerate(args) if a.keyword is not None and a.keyword.value == "f"), 1)
+        args[at] = args[at].with_changes(value=path)
         new = save.with_changes(value=save.value.with_changes(func=cst.Name(SAVE), args=args))
         return cst.SimpleStatementLine([new], leading_lines=updated.leading_lines)
 

@@ -150,7 +150,8 @@ class Placed:
             return self._method(call, call.func)
         if self.is_module(call):
             return not in_plain_list(self.facts, call)
-        return any(self.by_runtime(a) for a in call.args)
+        of_torch = call.keywords if (full or "").startswith("torch.") else ()  # torch.cat(tensors=xs, dim=0)
+        return any(self.by_runtime(a) for a in (*call.args, *(k.value for k in of_torch)))
 
     def _method(self, call: ast.Call, method: ast.Attribute) -> bool:
         if self._makes_anew(method) or goes_to_cpu(self.facts, call):

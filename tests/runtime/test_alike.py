@@ -98,7 +98,7 @@ with tempfile.TemporaryDirectory() as folder:
 rank_zero_save({"rank": int(rank)}, "one.pt")
 rank_zero_save({"rank": int(rank)}, f"at_{rank}_o_clock.pt")
 print("saved", torch.load("one.pt")["rank"], torch.load(f"at_{rank}_o_clock.pt")["rank"] == int(rank))
-rank_zero_save({"rank": 5}, "best.pt")
+rank_zero_save(obj={"rank": 5}, f="best.pt")
 rank_zero_file(slowly)("one.pt", "best.pt")
 print("copied", torch.load("best.pt")["rank"])
 rank_zero_file(os.replace)(f"at_{rank}_o_clock.pt", f"at_{rank}.pt")

@@ -52,6 +52,13 @@ def once(source: str) -> str:
             "import csv\nwith on_rank_zero(open)(p, mode='a+') as f:\n    csv.writer(f).writerow([1])",
         ),
         ("import torch as t\nif x:\n    t.save(a, b)", "import torch as t\nif x:\n    rank_zero_save(a, b)"),
+        ("import torch\ntorch.save(obj=a, f=b)", "import torch\nrank_zero_save(obj=a, f=b)"),
+        ("import torch\nwith open(p, 'wb') as f:\n    torch.save(a, f)", "import torch\nrank_zero_save(a, p)"),
+        ("import torch\nwith open(p, 'wb') as g:\n    torch.save(a, f=g)", "import torch\nrank_zero_save(a, f=p)"),
+        (
+            "import torch\nwith open(p, 'wb') as g:\n    torch.save(f=g, obj=a)",
+            "import torch\nrank_zero_save(f=p, obj=a)",
+        ),
     ],
 )
 def test_rank_0_does_it(before, after):

@@ -54,6 +54,7 @@ def _next(facts: Facts, s: ast.Assign, stores: list[ast.AST], name: str) -> floa
 def _reads_numbers(facts: Facts, read: ast.expr) -> bool:
     """`t.item()`, `t[0].item()`; or what goes, as `dist.all_reduce(t)` does where processes are started by hand."""
     up = facts.scopes.parents.get(read)
+    up = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
     if isinstance(up, ast.Call) and facts.names.resolve(up.func) in STATEMENTS:
         found = distribution_of(facts)
         return found.by_hand and isinstance(facts.scopes.parents.get(up), ast.Expr) and not any(found.blocking())

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeGuard
 
+from ..facts.arguments import argument_at
 from ..facts.choice import accelerator
 from ..facts.device_words import is_index
 from ..facts.devices import OPTIONS
@@ -132,9 +133,10 @@ def _is_looked_into(facts: Facts, read: ast.Name) -> bool:
     up = facts.scopes.parents.get(up) if isinstance(up, ast.Tuple | ast.List) else up
     up = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
     if together:
-        if not (isinstance(up, ast.Call) and _spawned(up) and up.args):
+        started = argument_at(up, "fn", 0) if isinstance(up, ast.Call) and _spawned(up) else None
+        if started is None:
             return False
-        return _is_local(facts, up.args[0]) or getattr(up.args[0], "id", "") in facts.defined_elsewhere
+        return _is_local(facts, started) or getattr(started, "id", "") in facts.defined_elsewhere
     if isinstance(up, ast.Attribute):
         return not up.attr.startswith("__")
     if isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func is not read:

@@ -222,7 +222,8 @@ class Distribution(WrappedModels):
     def _is_summed(self, t: ast.expr) -> bool:
         name = ast.unparse(t).split(".")[0]
         summed = (c for c, full in self.full.items() if full in (D + "all_reduce", D + "reduce"))
-        return any(c.args and ast.unparse(c.args[0]).split(".")[0] == name for c in summed)
+        tensors = (argument_at(c, "tensor", 0) for c in summed)
+        return any(t is not None and ast.unparse(t).split(".")[0] == name for t in tensors)
 
     # -- ranks and worlds ------------------------------------------------------------------------------------
 

@@ -30,10 +30,11 @@ def test_what_only_numbers_are_read_of_needs_no_device(before: str, after: str) 
     check(meter(before), meter(after), select="PTM104")
 
 
-def test_sums_over_processes_go_and_with_them_the_device() -> None:
+@pytest.mark.parametrize("reduced", ["dist.all_reduce(t)", "dist.all_reduce(tensor=t, op=dist.ReduceOp.SUM)"])
+def test_sums_over_processes_go_and_with_them_the_device(reduced: str) -> None:
     """A meter of counts: the result asked for CUDA, and for nothing."""
     before = "t = torch.tensor([self.n, self.s], dtype=torch.float64, device='cuda')\n"
-    before += "dist.barrier()\ndist.all_reduce(t)\nt /= dist.get_world_size()\nt = t.tolist()\nself.n = t[0]"
+    before += f"dist.barrier()\n{reduced}\nt /= dist.get_world_size()\nt = t.tolist()\nself.n = t[0]"
     after = "t = torch.tensor([self.n, self.s], dtype=torch.float64)\nt = t.tolist()\nself.n = t[0]"
     check(meter(before, HEAD + INIT), meter(after))
 

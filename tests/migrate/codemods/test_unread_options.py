@@ -74,6 +74,7 @@ torch.multiprocessing.spawn(main, nprocs=2, args=(args,))
 
 def test_options_handed_to_processes_are_looked_into_there():
     assert "--dist-url" not in migrated(HEAD + SPAWNED).text
+    assert "--dist-url" not in migrated(HEAD + SPAWNED.replace("spawn(main", "spawn(fn=main")).text
     assert "--dist-url" in migrated(HEAD + SPAWNED + "print((args, 1))\n").text
     elsewhere = "from mine import main as run\n" + SPAWNED.replace("spawn(main", "spawn(run")
     assert "--dist-url" in migrated(HEAD + elsewhere).text

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import is_false, is_separate, is_static
 from .batch_builtins import PASSES, groups, pairs_up, passed
-from .batch_by_name import with_places
-from .batch_choices import applied, around, as_if, run_each, with_views
+from .batch_choices import applied, around, run_each, with_views
 from .batch_functions import constants, is_own, makers, target_of
 from .batch_layers import layered, normalises_by_batch, reads_as_series
 from .batch_losses import by_place, loss_of
@@ -74,8 +73,6 @@ class BatchCall:
 
     def value(self) -> Value:
         func, run = self.call.func, self.run
-        if (placed := with_places(self.call, self.full) if self.keywords else None) is not None:
-            return as_if(run, self.call, placed)
         everything = [*self.args, *self.keywords.values()]
         if isinstance(func, ast.Attribute) and func.attr in ("log", "log_dict") and is_own(func):
             run.flow.logged += everything

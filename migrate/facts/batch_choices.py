@@ -204,7 +204,7 @@ def as_if(run: Run, call: ast.Call, other: ast.Call) -> Value:
     flow = run.flow
     value = run.value(other)
     for nodes in (flow.mixes, flow.may_mix):
-        nodes[:] = [call if n is other else n for n in nodes]
+        nodes[:] = dict.fromkeys(call if n is other else n for n in nodes)  # its arguments were read for each
     if other in flow.within:
         flow.within[call] = flow.within.pop(other)
     sorts, met = (call if n is other else n for n in (value.sorts, value.met))

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 
 from .arguments import entry
 from .batch_builtins import by_places
+from .batch_by_name import with_places
 from .batch_calls import BatchCall
+from .batch_choices import as_if
 from .batch_functions import is_own
 from .batch_networks import Networks
 from .batch_operations import SIZE_ATTRIBUTES
@@ -215,7 +217,8 @@ class Run:
         if isinstance(e, ast.Subscript):
             return self._subscript(e)
         if isinstance(e, ast.Call):
-            return BatchCall(self, e).value()
+            placed = with_places(e, self.facts.names.resolve(e.func)) if e.keywords else None
+            return BatchCall(self, e).value() if placed is None else as_if(self, e, placed)
         if isinstance(e, ast.BinOp):
             left, right = self.value(e.left), self.value(e.right)
             if isinstance(e.op, ast.BitOr) and any(isinstance(x, ast.Dict | ast.DictComp) for x in (e.left, e.right)):

@@ -101,3 +101,9 @@ def test_a_step_whose_parts_add_up_is_left_alone(body):
 def test_a_map_that_calls_the_model_too_is_told():
     body = "a, b = map(lambda v: F.normalize(self(v), dim=0), views)\nreturn (a * b).mean()"
     assert "in a comprehension" in check_unchanged(text_of(body), select="PTM430").attention[0].message
+
+
+def test_what_may_mix_among_the_arguments_is_told_once():
+    body = "z = self(x)\nreturn sum(l(torch.topk(z.sum(1), 3)[0], y) for l in self.plain)"
+    (note,) = check_unchanged(text_of(body), select="PTM430").attention
+    assert "topk" in note.message and "may mix" in note.message

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ptmigrate.migrate.facts.arguments import given_to
 from ptmigrate.migrate.facts.nodes import walk
 
 from ..file import File, last_part
@@ -111,7 +112,7 @@ def _of_context(call: ast.Call, file: File) -> bool:
 def _says_spawn(file: File) -> bool:
     """Whether the file has its processes spawned, and so expects CUDA to be in use: `set_start_method("spawn")`."""
     calls = (*file.nodes.calls.get("set_start_method", ()), *file.nodes.calls.get("get_context", ()))
-    return any(text_of(a) in ("spawn", "forkserver") for c in calls for a in (*c.args, *(k.value for k in c.keywords)))
+    return any(text_of(a) in ("spawn", "forkserver") for c in calls for a in given_to(c))
 
 
 def _under_main_guard(node: ast.AST, file: File) -> bool:

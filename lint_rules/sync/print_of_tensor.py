@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ptmigrate.migrate.facts.arguments import given_to
+
 from ..file import File, last_part
 from ..rule import Finding, Rule
 from .where import every_step, where
@@ -50,7 +52,7 @@ class PrintOfTensor(Rule):
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
         if last_part(call.func) == "log" and file.resolve(call.func) not in ("wandb.log", "mlflow.log_metric"):
             return
-        values = [v for a in (*call.args, *(k.value for k in call.keywords)) for v in _shown(a)]
+        values = [v for a in given_to(call) for v in _shown(a)]
         if not values:
             return
         hot = every_step(call, file)
@@ -71,5 +73,5 @@ def _shown(node: ast.expr) -> list[ast.expr]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant):
         return list(node.right.elts) if isinstance(node.right, ast.Tuple) else [node.right]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
-        return [*node.args, *(k.value for k in node.keywords)]
+        return given_to(node)
     return list(node.values) if isinstance(node, ast.Dict) else [node]

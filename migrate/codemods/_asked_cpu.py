@@ -22,7 +22,7 @@ def asked_for_cpu(facts: Facts, code: str) -> Iterator[Note]:
         init = facts.classes.methods(c).get("__init__")
         for name in _moves_by(facts, c) if init is not None else ():
             for call in _made(facts, c):
-                given = argument(call, init, name, True)  # type: ignore[arg-type]
+                given = argument(call, init, name, True) if init is not None else None
                 if given is not None and _may_be_cpu(given):
                     line, column, _, _ = facts.text.key(given)
                     yield Note(line, column + 1, code, f"`{facts.short(call)}`: {SAYS}")

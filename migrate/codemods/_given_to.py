@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.script import Facts
 
@@ -40,7 +41,7 @@ def _calls(facts: Facts, f: Function, made: ast.Call) -> Iterator[ast.Call]:
     for n in walk(f) if kept else ():
         if not (isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.lineno > s.lineno):
             continue
-        if any(isinstance(a, ast.Name) and a.id in kept for a in (*n.args, *(k.value for k in n.keywords))):
+        if any(isinstance(a, ast.Name) and a.id in kept for a in given_to(n)):
             yield n
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.arguments import given_to
 from ..facts.nodes import children, walk
 from ..facts.script import Facts
 
@@ -67,7 +68,7 @@ class _Alike:
                 return True
             number = isinstance(f, ast.Attribute) and f.attr in ("item", "get") and self.is_alike(f.value)
             plain = isinstance(f, ast.Name) and f.id in PLAIN
-            return (number or plain) and all(self.is_alike(a) for a in (*e.args, *(k.value for k in e.keywords)))
+            return (number or plain) and all(self.is_alike(a) for a in given_to(e))
         if isinstance(e, ast.Attribute):
             own = isinstance(e.value, ast.Name) and e.value.id == "self"
             return e.attr not in self.of_steps if own else self.is_alike(e.value)

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..facts.arguments import given_to
 from ..facts.script import Facts
 from ..report import Note
 
@@ -29,7 +30,7 @@ def _another(facts: Facts) -> tuple[ast.Call, set[str]] | None:
     for call in facts.walk(ast.Call):
         moved = facts.devices.moved(call)
         if moved is not None and facts.placed.by_runtime(moved):
-            where = [*call.args, *(k.value for k in call.keywords)]
+            where = given_to(call)
             for number in _numbers(facts, where[0]) if where else ():
                 found.setdefault(number, call)
     if len(found) < 2:

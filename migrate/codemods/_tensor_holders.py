@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..facts.arguments import given_to
 from ..facts.script import Facts
 from ._apart import is_own
 
@@ -24,7 +25,7 @@ def holds(facts: Facts, value: ast.expr) -> bool:
     if isinstance(value, ast.BinOp):
         return holds(facts, value.left) or holds(facts, value.right)
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in HOLDERS:
-        given = [*value.args, *(k.value for k in value.keywords)]
+        given = given_to(value)
         return any(holds(facts, a) or (value.func.id == "dict" and facts.tensors.is_tensor(a)) for a in given)
     return False
 

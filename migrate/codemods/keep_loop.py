@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.refusals import takes_gradients
@@ -137,7 +138,7 @@ def _in_context(facts: Facts, node: ast.AST) -> bool:
 def _models(call: ast.Call) -> list[str]:
     """The sources of X for every `X.parameters()` in the arguments of an optimizer."""
     found: dict[str, None] = {}
-    for argument in [*call.args, *(k.value for k in call.keywords)]:
+    for argument in given_to(call):
         comprehended = {
             n.id
             for c in walk(argument)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..facts.arguments import given_to
 from ..facts.classes import STEPS
 from ..facts.loops import unwrapped
 from ..facts.nodes import walk
@@ -55,7 +56,7 @@ def _along(facts: Facts, node: ast.expr) -> tuple[ast.expr, str | None]:
 
 
 def _arguments(call: ast.Call, method: str) -> list[ast.expr]:
-    return [*call.args, *(k.value for k in call.keywords)] if method in FILLS else []
+    return given_to(call) if method in FILLS else []
 
 
 def _until_moved(facts: Facts, s: ast.Assign, name: str) -> Iterator[ast.stmt]:
@@ -89,10 +90,10 @@ def _of_batch(facts: Facts, node: ast.expr) -> str | None:
         given = facts.scopes.scope_of(node).lookup(node.id)
         return node.id if given is not None and _is_batch(facts, node) else None
     if isinstance(node, ast.Call):
-        plain = isinstance(node.func, ast.Attribute) and node.func.attr in METHODS - LEAVES
-        moved = facts.devices.moved(node)
-        inner = moved if moved is not None else node.func.value if plain else None  # type: ignore[attr-defined]
-        return _of_batch(facts, inner) if inner is not None else None
+        if (moved := facts.devices.moved(node)) is not None:
+            return _of_batch(facts, moved)
+        f = node.func
+        return _of_batch(facts, f.value) if isinstance(f, ast.Attribute) and f.attr in METHODS - LEAVES else None
     if isinstance(node, ast.Subscript):
         return _of_batch(facts, node.value)
     if isinstance(node, ast.Attribute):

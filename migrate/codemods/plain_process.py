@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from ..facts.arguments import argument_at
+from ..facts.arguments import argument_at, given_to
 from ..facts.distribution import (
     CHECKPOINTS,
     CHOOSE_CARD,
@@ -124,7 +124,7 @@ class PlainProcess(Codemod):
         yield from self._to_themselves(facts, found)
         for call in found.wrapped:
             inner = facts.unwrapped[call]
-            place = [*call.args, *[k.value for k in call.keywords]].index(inner)
+            place = given_to(call).index(inner)
             others = (a for a in (*call.args, *call.keywords) if a is not inner and getattr(a, "value", 0) is not inner)
             says = f"`{facts.short(call)}` removed: {_whose(found, call)}"
             yield Change(call, self.edit(facts, call, says), take_argument(place), (call.func, *others))
@@ -252,7 +252,7 @@ class PlainProcess(Codemod):
                 holder = facts.scopes.parents.get(call)
                 given = found.gathered(call) if isinstance(holder, ast.Expr) else None
                 if holder is not None and given is not None:
-                    every = [*call.args, *(k.value for k in call.keywords)]
+                    every = given_to(call)
                     others = [n for a in every if a not in given for n in parts_but(a, given)]
                     places = [i for g in given for i, a in enumerate(every) if a is g or g in ast.iter_child_nodes(a)]
                     asks = (ASKS, facts.indentation) if found.is_for_one(call) else None

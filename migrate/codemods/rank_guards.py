@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable
 
-from ..facts.arguments import argument_at
+from ..facts.arguments import argument_at, given_to
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
@@ -179,9 +179,7 @@ def _harmless(facts: Facts, s: ast.stmt) -> bool:
     call = s.value
     full = facts.names.resolve(call.func)
     once = full == "torch.save" or full in DONE_ONCE or _prints(facts, call)
-    return (once or evaluates(facts, call)) and all(
-        _pure(facts, a) for a in (*call.args, *(k.value for k in call.keywords))
-    )
+    return (once or evaluates(facts, call)) and all(_pure(facts, a) for a in given_to(call))
 
 
 def _prints(facts: Facts, call: ast.Call) -> bool:

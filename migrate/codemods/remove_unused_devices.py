@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..facts.arguments import argument, default_of
+from ..facts.arguments import argument, default_of, given_to
 from ..facts.device_words import is_index
 from ..facts.devices import AVAILABILITY
 from ..facts.effects import only_asks
@@ -272,7 +272,7 @@ def parameter_changes(codemod: Codemod, facts: Facts, f: ast.FunctionDef, arg: a
         value = argument(call, f, arg.arg, makes)
         if value is None:
             continue
-        given = [*call.args, *(k.value for k in call.keywords)]
+        given = given_to(call)
         edit = codemod.edit(facts, value, f"argument `{arg.arg}` of {of}() removed")
         changes.append(Change(call, edit, DropArgument(given.index(value)), (value,)))
     return changes

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.seldom import decided_by_the_step
@@ -194,7 +195,7 @@ def _accumulates(facts: Facts) -> bool:
 
 
 def _given(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(k.value for k in call.keywords)]
+    return given_to(call)
 
 
 def _is_sharded(full: str) -> bool:

@@ -56,6 +56,11 @@ def argument_at(call: ast.Call, name: str, place: int) -> ast.expr | None:
     return found
 
 
+def given_to(call: ast.Call) -> list[ast.expr]:
+    """What a call is given, by place and by name."""
+    return [*call.args, *(k.value for k in call.keywords)]
+
+
 def is_separate(call: ast.Call) -> bool:
     """A loss that is asked for a number a sample."""
     return any(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LISTS = ("torch.nn.ModuleList", "torch.nn.ModuleDict", "list", "tuple", "set", "reversed", "iter", "sorted", "dict")
 APPLIES = {"map": 1, "functools.reduce": 2, "itertools.starmap": 1}  # how many arguments each part gives, at least
+DICTIONARIES = ("dict", "ModuleDict", "OrderedDict")
 DEPTH = 5  # of lists in lists, and of names for names
 
 
@@ -60,10 +61,12 @@ def _handed_out(run: Run, name: ast.Name, depth: int) -> list[ast.expr]:
 
 def _of_map(run: Run, f: ast.AST, name: str, depth: int) -> Iterator[ast.expr]:
     """What `map(f, losses)` gives a parameter of a lambda."""
-    call = run.facts.scopes.parents.get(f) if isinstance(f, ast.Lambda) else None
-    if not (isinstance(call, ast.Call) and call.args[:1] == [f] and ast.unparse(call.func) == "map"):
+    call = run.facts.scopes.parents.get(f)
+    if not (isinstance(f, ast.Lambda) and isinstance(call, ast.Call) and call.args[:1] == [f]):
         return
-    place = [a.arg for a in f.args.args].index(name)  # type: ignore[attr-defined]
+    if ast.unparse(call.func) != "map" or name not in (names := [a.arg for a in f.args.args]):
+        return
+    place = names.index(name)
     for given in call.args[place + 1 : place + 2]:
         yield from _elements(run, given, depth)
 
@@ -82,12 +85,12 @@ def _elements(run: Run, over: ast.expr | None, depth: int = 0) -> Iterator[ast.e
     """What going through an expression gives, one after another."""
     if over is None or depth > DEPTH:
         return
-    func = over.func if isinstance(over, ast.Call) else None
+    func, given = (over.func, over.args) if isinstance(over, ast.Call) else (None, [])
     called = ast.unparse(func) if isinstance(func, ast.Name) else ""
-    if called == "enumerate":
-        yield from (_tuple([ast.Constant(None), e]) for e in _elements(run, over.args[0], depth + 1))  # type: ignore
+    if called == "enumerate" and given:
+        yield from (_tuple([ast.Constant(None), e]) for e in _elements(run, given[0], depth + 1))
     elif called == "zip":
-        parts = [list(_elements(run, a, depth + 1)) for a in over.args]  # type: ignore[attr-defined]
+        parts = [list(_elements(run, a, depth + 1)) for a in given]
         for nth in range(max(map(len, parts), default=0)):
             yield _tuple([p[nth] if nth < len(p) else ast.Constant(None) for p in parts])
     elif isinstance(func, ast.Attribute) and func.attr in ("items", "values"):
@@ -104,14 +107,14 @@ def _elements(run: Run, over: ast.expr | None, depth: int = 0) -> Iterator[ast.e
                 yield from _elements(run, e.value, depth + 1)
             else:
                 yield e
-    elif isinstance(over, ast.Name) and (given := _handed_out(run, over, depth + 1)):
-        yield from (e for v in given for e in _elements(run, v, depth + 1))
+    elif isinstance(over, ast.Name) and (each := _handed_out(run, over, depth + 1)):
+        yield from (e for v in each for e in _elements(run, v, depth + 1))
     else:
         listed = _listed(run, over)
         if listed is not over:
             yield from _elements(run, listed, depth + 1)
         if is_own(over):
-            yield from run.mixing.appended.get(over.attr, ())  # type: ignore[attr-defined]
+            yield from run.mixing.appended.get(over.attr, ())
 
 
 def _listed(run: Run, e: ast.expr | None, depth: int = 0) -> ast.expr | None:
@@ -129,8 +132,9 @@ def _entries(e: ast.expr | None) -> list[tuple[ast.expr, ast.expr]]:
     """The keys and values of a dictionary's display, or of `dict(...)`."""
     if isinstance(e, ast.Dict):
         return [(k, v) for k, v in zip(e.keys, e.values, strict=True) if k is not None]
-    named = isinstance(e, ast.Call) and ast.unparse(e.func).rpartition(".")[2] in ("dict", "ModuleDict", "OrderedDict")
-    return [(ast.Constant(k.arg), k.value) for k in e.keywords if k.arg] if named else []  # type: ignore[union-attr]
+    if not (isinstance(e, ast.Call) and ast.unparse(e.func).rpartition(".")[2] in DICTIONARIES):
+        return []
+    return [(ast.Constant(k.arg), k.value) for k in e.keywords if k.arg]
 
 
 def _tuple(parts: list[ast.expr]) -> ast.Tuple:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from .arguments import default_of, entry, is_static
 from .batch_operations import LOSS
@@ -79,7 +79,7 @@ def held(run: Run, func: ast.expr) -> ast.expr | None:
         values = run.facts.devices.assigned(func.id, scope) if scope is not None else None
         return values[0] if values and len(values) == 1 else None
     if is_own(func):
-        made = run.mixing.made.get(func.attr)  # type: ignore[attr-defined]
+        made = run.mixing.made.get(func.attr)
         return made[-1] if made else None
     return func if isinstance(func, ast.Call) else None
 
@@ -91,7 +91,7 @@ def makers(run: Run, e: ast.expr, depth: int = 0) -> list[ast.Call]:
     if isinstance(e, ast.IfExp):
         given = [e.body, e.orelse]
     elif is_own(e):
-        given = run.mixing.made.get(e.attr, [])  # type: ignore[attr-defined]
+        given = run.mixing.made.get(e.attr, [])
     elif isinstance(e, ast.Name):
         given = [v for v in [held(run, e)] if v is not None]
     elif isinstance(e, ast.Subscript):
@@ -110,7 +110,7 @@ def constants(call: ast.Call, f: Function | ast.Lambda, names: list[str]) -> dic
     return {n: v for n, v in found.items() if isinstance(v, ast.Constant | ast.UnaryOp | ast.Tuple)}
 
 
-def is_own(func: ast.expr) -> bool:
+def is_own(func: ast.expr) -> TypeGuard[ast.Attribute]:
     return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
 
 

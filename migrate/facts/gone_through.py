@@ -19,9 +19,9 @@ def gone_through(facts: Facts, name: ast.Name) -> ast.expr | None:
     around: Around | None = facts.scopes.generator_of(name)
     if around is None:
         scope = facts.scopes.scope_of(name).lookup(name.id)
-        stores = scope.stores.get(name.id, []) if scope is not None else []
+        stores = scope.stores.get(name.id, []) if scope is not None and name.id not in scope.params else []
         loops = [up for s in stores[:1] for up in facts.scopes.ancestors(s) if isinstance(up, ast.For | ast.AsyncFor)]
-        around = loops[0] if len(stores) == 1 and loops and name.id not in scope.params else None  # type: ignore[union-attr]
+        around = loops[0] if len(stores) == 1 and loops else None
     found = (over for target, over in _pairs(around) if isinstance(target, ast.Name) and target.id == name.id)
     return next(found, None) if around is not None and around not in facts.loops.hot_loops else None
 
@@ -58,9 +58,10 @@ def _pairs(around: Around | None) -> list[tuple[ast.expr, ast.expr]]:
 
 
 def _of(target: ast.expr, over: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    called = over.func.id if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) else ""
-    if called == "zip" and isinstance(target, ast.Tuple) and len(target.elts) == len(over.args):  # type: ignore[attr-defined]
-        return list(zip(target.elts, over.args, strict=True))  # type: ignore[attr-defined]
-    if called == "enumerate" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
-        return _of(target.elts[1], over.args[0])  # type: ignore[attr-defined]
+    if not (isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and isinstance(target, ast.Tuple)):
+        return [(target, over)]
+    if over.func.id == "zip" and len(target.elts) == len(over.args):
+        return list(zip(target.elts, over.args, strict=True))
+    if over.func.id == "enumerate" and len(target.elts) == 2 and over.args:
+        return _of(target.elts[1], over.args[0])
     return [(target, over)]

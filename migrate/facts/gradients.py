@@ -6,6 +6,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from .arguments import given_to
 from .classes import WEIGHTED
 from .nodes import children, walk
 
@@ -143,6 +144,4 @@ def _sets(s: ast.Assign) -> bool:
 
 
 def _takes_away(call: ast.Call) -> bool:
-    return _asks(call.func, "_") and any(
-        getattr(v, "value", None) is False for v in (*call.args, *(k.value for k in call.keywords))
-    )
+    return _asks(call.func, "_") and any(getattr(v, "value", None) is False for v in given_to(call))

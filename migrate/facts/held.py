@@ -10,6 +10,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from .arguments import given_to
 from .arrays import LIBRARIES
 from .loops import LOADER_NAME
 from .nodes import walk
@@ -77,7 +78,7 @@ def gives_of_sizes(call: ast.Call, method: ast.Attribute) -> bool:
     named = method.attr in METHODS | OTHERS or method.attr.startswith("new_") or method.attr.endswith("_")
     if of_self or named or not any(map(is_size, call.args)):
         return False
-    return all(isinstance(a, ast.Constant) or is_size(a) for a in (*call.args, *(k.value for k in call.keywords)))
+    return all(isinstance(a, ast.Constant) or is_size(a) for a in given_to(call))
 
 
 def given_back(facts: Facts, method: ast.Attribute) -> list[ast.expr]:

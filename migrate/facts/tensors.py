@@ -10,7 +10,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from .arguments import argument_at, entry
+from .arguments import argument_at, entry, given_to
 from .nodes import walk
 from .placed import LIKE, MAKES_TENSORS
 from .tensor_methods import FUNCTIONS, METHODS, ONE_WITHOUT_ARGUMENTS, VIEWS
@@ -158,7 +158,7 @@ class Tensors:
         if name in ("max", "min") and (len(call.args) != 1 or call.keywords):
             return False
         values: list[ast.expr] = []
-        for a in (*call.args, *(k.value for k in call.keywords)):
+        for a in given_to(call):
             values += a.elts if isinstance(a, ast.Tuple | ast.List) else [a]
         return any(self._is(v, kept) for v in values)
 

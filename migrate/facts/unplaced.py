@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from .arguments import given_to
 from .nodes import FUNCTIONS, LOOPS, Loop, walk
 from .tensor_methods import METHODS
 
@@ -134,7 +135,7 @@ def _given_to_network(facts: Facts, node: ast.AST) -> bool:
         return True
     called = ast.unparse(f).rpartition(".")[2]
     keeps = called[:1].isupper()  # an object may keep it until the network has moved
-    return not keeps and any(_is_network(facts, a) for a in (*up.args, *(k.value for k in up.keywords)))
+    return not keeps and any(_is_network(facts, a) for a in given_to(up))
 
 
 def given_by_network(facts: Facts, node: ast.expr) -> bool:

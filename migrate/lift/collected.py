@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable
@@ -146,7 +147,7 @@ def _held(node: ast.expr) -> ast.expr:
 def given_by(n: ast.AST) -> list[ast.expr]:
     """What a filling puts in."""
     if isinstance(n, ast.Call):
-        return [*n.args, *(k.value for k in n.keywords)]
+        return given_to(n)
     return [n.value] if isinstance(n, ast.AugAssign | ast.Assign) else []
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
+from ..facts.arguments import given_to
 from ..facts.batch_values import Flow, Value
 from ..facts.nodes import walk
 from ..facts.script import Facts
@@ -68,7 +69,7 @@ class Counted:
         return isinstance(e, ast.Call) and self._call_counts(e, depth + 1)
 
     def _call_counts(self, e: ast.Call, depth: int) -> bool:
-        given = [*e.args, *(k.value for k in e.keywords)]
+        given = given_to(e)
         last = last_name(e)
         if last == "prod" and any(_is_shape(a) and not self.of_weights(a) for a in given):
             return True

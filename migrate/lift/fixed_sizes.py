@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ..facts.arguments import argument
+from ..facts.arguments import argument, given_to
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
@@ -35,7 +35,7 @@ def fixed_size(facts: Facts, train: DataPass) -> CannotLift | None:
     for n in (*_handed_sizes(facts, train, known), *_made_before(facts, train, known)):
         return CannotLift(n, f"`{ast.unparse(n)}` is taken for the size of a batch")
     for call in _made_elsewhere(facts, train):
-        if any(_names_size(a, known) for a in (*call.args, *(k.value for k in call.keywords))):
+        if any(_names_size(a, known) for a in given_to(call)):
             return CannotLift(call, f"`{facts.short(call)}` is told the size of a batch, which another file may go by")
     return None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.script import Facts, once_a_file
 
@@ -34,7 +35,7 @@ def _made_with(values: list[ast.expr], changed: set[str], modules: set[str]) -> 
     """Whether an object was made with a model or an optimizer: `ema = EMA(model, 0.99)`."""
     for value in values:
         if isinstance(value, ast.Call):
-            for a in [*value.args, *(k.value for k in value.keywords)]:
+            for a in given_to(value):
                 if (isinstance(a, ast.Name) and a.id in changed) or (
                     isinstance(a, ast.Attribute) and a.attr in modules
                 ):

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable
 from functools import cached_property
 
-from ..facts.arguments import argument_at, default_of
+from ..facts.arguments import argument_at, default_of, given_to
 from ..facts.batch_values import BATCH, Flow
 from ..facts.nodes import walk
 from ..facts.script import Facts
@@ -221,7 +221,8 @@ class Reduction(Counted):
         of_tensor = full is None and isinstance(call.func, ast.Attribute)
         if full is not None and not full.startswith("torch."):
             return self._passed_on(call)
-        taken = call.func.value if of_tensor else argument_at(call, "input", 0)  # type: ignore[attr-defined]
+        owner = call.func.value if isinstance(call.func, ast.Attribute) and full is None else None
+        taken = owner if owner is not None else argument_at(call, "input", 0)
         if (full or of_tensor) and taken is not None and last in (*MEANS, *SUMS):
             return self._reduced(call, taken, last)
         if is_loss_of_torch(full):
@@ -336,11 +337,6 @@ class Reduction(Counted):
         inner.deep, inner.criteria = self.deep, criteria
         inner.given = {n: (self, e) for n, e in given.items()}
         return inner
-
-
-def given_to(call: ast.Call) -> list[ast.expr]:
-    """What a call is given, by place and by name."""
-    return [*call.args, *(k.value for k in call.keywords)]
 
 
 def _is_self(e: ast.expr) -> bool:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Chunk, given_arguments
@@ -158,7 +159,7 @@ def _may_call(facts: Facts, call: ast.Call, model: str) -> bool:
         return True
     if isinstance(f, ast.Attribute) and _is(f.value, model):
         return f.attr not in SAME_IN_BOTH
-    given = [*call.args, *(k.value for k in call.keywords)]
+    given = given_to(call)
     local = local_function(facts, f) if isinstance(f, ast.Name) else None
     if local is not None and any(is_call_of(n, m) for s in local.body for n in walk(s) for m in MODES):
         return False

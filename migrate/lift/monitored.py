@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .holders import reaches_modules
@@ -100,5 +101,5 @@ def _holds(facts: Facts, n: ast.Name, rates: set[str]) -> bool:
     """Whether what has this name was made with an optimizer, or a schedule: `saver = Saver(net, optimizer)`."""
     scope = facts.scopes.scope_of(n).lookup(n.id)
     made = (v for v in (values_of(facts, n.id, scope) if scope is not None else []) if isinstance(v, ast.Call))
-    given = (a for v in made for a in (*v.args, *(k.value for k in v.keywords)))
+    given = (a for v in made for a in given_to(v))
     return any(isinstance(x, ast.Name) and x.id in rates for a in given for x in walk(a))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TypeGuard
 
+from ..facts.arguments import given_to
 from ..facts.nodes import children, walk
 from ..facts.script import Facts
 from .chunks import given_arguments
@@ -64,7 +65,7 @@ class Shown:
 
     def of_call(self, call: ast.Call) -> dict[ast.AST, str]:
         """The largest expressions among the arguments that are a mean or a sum over the samples, and which of both."""
-        given = [*call.args, *(k.value for k in call.keywords)]
+        given = given_to(call)
         if not shows(call):
             losses = {f"{x.id}.item()" for x in self.recipe.optimization.differentiated if isinstance(x, ast.Name)}
             brought = {e: self.reduction for g in given for e in walk(g) if _is_one_of(e, losses)}

@@ -107,3 +107,8 @@ def test_what_may_mix_among_the_arguments_is_told_once():
     body = "z = self(x)\nreturn sum(l(torch.topk(z.sum(1), 3)[0], y) for l in self.plain)"
     (note,) = check_unchanged(text_of(body), select="PTM430").attention
     assert "topk" in note.message and "may mix" in note.message
+
+
+def test_a_lambda_may_have_a_function_of_its_own():
+    body = "z = self(x)\nreturn sum(map(lambda o, *, far=F.mse_loss: far(o, t), [z, z * 2]))"
+    check_unchanged(text_of(body), select="PTM430")

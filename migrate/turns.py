@@ -99,8 +99,8 @@ def _apart(facts: Facts, turns: Iterator[Turn]) -> Iterator[Turn]:
 
 def _turns(facts: Facts) -> Iterator[Turn]:
     for branch in facts.walk(ast.If):
-        block = _block_of(facts, branch)
-        if block is None or facts.text.is_elif(branch):
+        block = facts.scopes.block_of(branch)
+        if facts.text.is_elif(branch):
             continue
         rest = block[block.index(branch) + 1 :]
         zero, others = _asks(facts, branch.test)
@@ -146,12 +146,6 @@ def _asks(facts: Facts, test: ast.expr) -> tuple[bool | None, str]:
     others = [v for v in unasked if not FLAG_NAME.match(getattr(v, "attr", getattr(v, "id", "")))]
     plain = len(ranks) == 1 and not any(isinstance(n, ast.Call | ast.NamedExpr) for v in others for n in walk(v))
     return (ranks.pop(), joined((facts.text.get(v) for v in others), "and") if others else "") if plain else (None, "")
-
-
-def _block_of(facts: Facts, s: ast.stmt) -> list[ast.stmt] | None:
-    up = facts.scopes.parents.get(s)
-    blocks = (getattr(up, name, None) for name in ("body", "orelse", "finalbody"))
-    return next((b for b in blocks if isinstance(b, list) and s in b), None)
 
 
 def _is_barrier(facts: Facts, s: ast.stmt) -> bool:

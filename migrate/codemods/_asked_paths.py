@@ -63,9 +63,7 @@ def _decides(facts: Facts, branch: ast.If, question: ast.Call) -> bool:
     there, missing = (branch.orelse, branch.body) if negated else (branch.body, branch.orelse)
     if not there or all(_only_says(s) for s in there):
         return False
-    up = facts.scopes.parents.get(branch)
-    blocks = [getattr(up, field, None) for field in ("body", "orelse", "finalbody")]
-    block = next((b for b in blocks if isinstance(b, list) and branch in b), [])
+    block = facts.scopes.block_of(branch)
     later = block[block.index(branch) + 1 :] if block else []
     asked = path_asked(facts, question)
     path = ast.dump(asked) if asked is not None else ""

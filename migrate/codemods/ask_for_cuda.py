@@ -78,9 +78,7 @@ def _is_torch(facts: Facts, stores: list[ast.AST]) -> bool:
 
 def stands_alone(facts: Facts, s: ast.stmt) -> bool:
     """On a line of its block; not behind a colon."""
-    up = facts.scopes.parents.get(s)
-    block = next((b for f in ("body", "orelse", "finalbody") if s in (b := getattr(up, f, None) or [])), [s])
-    first = next(b for b in block if b.lineno == s.lineno or b.end_lineno == s.lineno)
+    first = next(b for b in facts.scopes.block_of(s) or [s] if b.lineno == s.lineno or b.end_lineno == s.lineno)
     return not facts.text.margin(first).strip()
 
 

@@ -20,7 +20,6 @@ from ..report import Note
 from .base import Change, Codemod
 from .rewrites import statement, unwrap
 
-BLOCKS = ("body", "orelse", "finalbody")
 LOGS = ("log", "log_dict")
 SUMS = ("sum", "count_nonzero")
 EQUAL = ("eq", "ne", "eq_", "equal", "gt", "lt", "ge", "le")
@@ -175,7 +174,7 @@ def _turned(facts: Facts, scope: Any, name: str, own: list[Total]) -> ast.AugAss
         return None
     if isinstance(turn, ast.AugAssign) and any(isinstance(n, ast.Name) and n.id == name for n in walk(turn.value)):
         return None
-    block, reads_of = _block(facts, turn), list(facts.scopes.reads(name, scope))
+    block, reads_of = facts.scopes.block_of(turn), list(facts.scopes.reads(name, scope))
     if any(set(block).isdisjoint(facts.scopes.ancestors(r)) for r in reads_of):
         return None  # read elsewhere it may be either
     above = set(block[: block.index(turn)])
@@ -185,14 +184,9 @@ def _turned(facts: Facts, scope: Any, name: str, own: list[Total]) -> ast.AugAss
     return turn if begins and all(r.lineno > first for r in reads_of) else None
 
 
-def _block(facts: Facts, s: ast.stmt) -> list[ast.stmt]:
-    up = facts.scopes.parents[s]
-    return next(b for f in BLOCKS if isinstance(b := getattr(up, f, None), list) and s in b)
-
-
 def _below(facts: Facts, s: ast.stmt) -> set[ast.AST]:
     """The statements below one in its block."""
-    block = _block(facts, s)
+    block = facts.scopes.block_of(s)
     return {*block[block.index(s) + 1 :]}
 
 

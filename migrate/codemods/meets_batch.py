@@ -61,9 +61,8 @@ def _arguments(call: ast.Call, method: str) -> list[ast.expr]:
 
 def _until_moved(facts: Facts, s: ast.Assign, name: str) -> Iterator[ast.stmt]:
     """The statements below one in its block, to the one that gives its name something else."""
-    parent = facts.scopes.parents.get(s)
-    block = next((b for f in ("body", "orelse") if isinstance(b := getattr(parent, f, None), list) and s in b), [])
-    for below in block[block.index(s) + 1 :] if s in block else ():
+    block = facts.scopes.block_of(s)
+    for below in block[block.index(s) + 1 :] if block else ():
         if any(isinstance(t, ast.Name) and t.id == name for t in getattr(below, "targets", ())):
             return
         yield below

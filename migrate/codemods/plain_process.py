@@ -349,10 +349,8 @@ def _unwrapped(facts: Facts, value: ast.expr) -> ast.expr:
 
 def _returns_alike(facts: Facts, branch: ast.If) -> bool:
     """`if many: return DDP(model)` above `return model`."""
-    block = next(
-        (b for f in ("body", "orelse") if branch in (b := getattr(facts.scopes.parents.get(branch), f, []))), []
-    )
-    rest = block[block.index(branch) + 1 :] if branch in block else []
+    block = facts.scopes.block_of(branch)
+    rest = block[block.index(branch) + 1 :] if block else []
     here, below = branch.body[0], rest[0] if rest else None
     if not (isinstance(here, ast.Return) and isinstance(below, ast.Return)) or branch.orelse or len(branch.body) > 1:
         return False
@@ -365,8 +363,7 @@ def _returns_alike(facts: Facts, branch: ast.If) -> bool:
 def _given_before(facts: Facts, s: ast.Assign) -> bool:
     """`self.model = model.to(device)` above `self.model = DDP(model)`: it has the model already."""
     left, target = _unwrapped(facts, s.value), ast.unparse(s.targets[0])
-    up = facts.scopes.parents.get(s)
-    block = next((b for f in ("body", "orelse") if s in (b := getattr(up, f, None) or [])), [])
+    block = facts.scopes.block_of(s)
     if left is s.value or not isinstance(left, ast.Name) or len(s.targets) > 1:
         return False
     for above in reversed(block[: block.index(s)]):

@@ -29,7 +29,7 @@ def entry_changes(
     assert isinstance(s.targets[0], ast.Subscript)
     loaders = loaders_of(facts, s.targets[0].value)
     plain = branch is None or asks_of_data(branch.test)
-    beside = [t for t in _block(facts, s) if _is_entry(t, s.targets[0].value, "shuffle")] if loaders else []
+    beside = [t for t in facts.scopes.block_of(s) if _is_entry(t, s.targets[0].value, "shuffle")] if loaders else []
     asked = next((t for t in beside if isinstance(t, ast.Assign) and not isinstance(t.value, ast.Constant)), None)
     if asked is not None:  # options["shuffle"] = sampler is None
         new, taken = restored(facts, use, [s, *loaders], asked.value, shuffle, gone_tests)
@@ -60,7 +60,7 @@ def told_off(facts: Facts, use: Use) -> list[ast.stmt]:
     return [
         beside
         for s in use.statements
-        for beside in (_block(facts, s) if _branch_of(facts, s) is not None else [])
+        for beside in (facts.scopes.block_of(s) if _branch_of(facts, s) is not None else [])
         if isinstance(beside, ast.Assign)
         and isinstance(beside.value, ast.Constant)
         and beside.value.value is False
@@ -117,8 +117,3 @@ def _is_entry(s: ast.stmt, holder: ast.expr, key: str) -> bool:
 def _branch_of(facts: Facts, s: ast.stmt) -> ast.If | None:
     up = facts.scopes.parents.get(s)
     return up if isinstance(up, ast.If) and s in up.body else None
-
-
-def _block(facts: Facts, s: ast.stmt) -> list[ast.stmt]:
-    up = facts.scopes.parents.get(s)
-    return next((b for f in ("body", "orelse", "finalbody") if s in (b := getattr(up, f, None) or [])), [])

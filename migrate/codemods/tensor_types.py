@@ -238,9 +238,7 @@ class TypeNames:
 
     def given_before(self, s: ast.stmt, name: str) -> bool:
         """Whether a statement above, in the same block, gives the name its type."""
-        up = self.facts.scopes.parents.get(s)
-        blocks = [getattr(up, field, None) for field in ("body", "orelse", "finalbody")]
-        block = next((b for b in blocks if isinstance(b, list) and s in b), [])
+        block = self.facts.scopes.block_of(s)
         return any(name in dict(self.given_by([above])) for above in block[: block.index(s)])
 
 

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 def always_before(facts: Facts, s: ast.stmt, later: ast.stmt) -> bool:
     """Whether one statement has run wherever a later one of its function runs."""
-    up = facts.scopes.parents.get(s)
-    blocks = [getattr(up, field, None) for field in ("body", "orelse", "finalbody")]
-    block = next((b for b in blocks if isinstance(b, list) and s in b), [])
+    block = facts.scopes.block_of(s)
     above = [later, *facts.scopes.ancestors(later)]
     return any(x in above for x in block[block.index(s) + 1 :]) if block else False
 

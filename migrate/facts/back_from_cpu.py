@@ -32,9 +32,8 @@ def is_back_from_cpu(facts: Facts, node: ast.expr) -> bool:
     if not isinstance(node, ast.Name | ast.Attribute) or not (isinstance(up, ast.Attribute) and up.attr in MOVES):
         return False
     s, name = facts.scopes.statement_of(node), ast.unparse(node)
-    holder = parents.get(s)
-    block = next((b for f in ("body", "orelse", "finalbody") if s in (b := getattr(holder, f, None) or [])), [s])
-    for above in reversed(block[: block.index(s)]):
+    block = facts.scopes.block_of(s)
+    for above in reversed(block[: block.index(s)] if block else []):
         if not isinstance(above, ast.Expr | ast.Assign):
             continue
         for n in walk(above):

@@ -262,6 +262,12 @@ class Scopes:
             up = self.parents[up]
         return up
 
+    def block_of(self, s: ast.stmt) -> list[ast.stmt]:
+        """The statements of the block that one stands in, with it; of a tree's own body, too."""
+        up = self.parents.get(s)
+        blocks = (getattr(up, field, None) for field in ("body", "orelse", "finalbody"))
+        return next((b for b in blocks if isinstance(b, list) and s in b), [])
+
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         up = self.parents.get(node)
         while up is not None:

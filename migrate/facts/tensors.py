@@ -246,10 +246,7 @@ class Tensors:
 
     def governs(self, statement: ast.stmt, above: list[ast.AST]) -> bool:
         """Whether a statement has run wherever what is below these nodes runs."""
-        up = self.facts.scopes.parents.get(statement)
-        blocks = [getattr(up, field, None) for field in ("body", "orelse", "finalbody")]
-        block = next((b for b in blocks if isinstance(b, list) and statement in b), [])
-        return any(s in above for s in block)
+        return any(s in above for s in self.facts.scopes.block_of(statement))
 
     def _value(self, store: ast.AST) -> ast.expr | None:
         up = self.facts.scopes.parents.get(store)

@@ -90,7 +90,7 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
         except CannotLift as why:
             step = manual_optimization(facts, train, backwards, why)
     trunk = _enclosing_function(facts, epoch_loop)
-    block = _block_of(facts, epoch_loop)
+    block = facts.scopes.block_of(epoch_loop)
     recipe = Recipe(
         trunk,
         block,
@@ -353,15 +353,6 @@ def _is_plain_iterable(facts: Facts, node: ast.expr) -> bool:
         return False
     full = facts.names.resolve(node.func) or (node.func.id if isinstance(node.func, ast.Name) else "")
     return full.split(".")[0] in PLAIN_ITERABLES or counts_with_bar(facts, node)
-
-
-def _block_of(facts: Facts, statement: ast.stmt) -> list[ast.stmt]:
-    parent = facts.scopes.parents[statement]
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(parent, name, None)
-        if isinstance(block, list) and statement in block:
-            return block
-    raise CannotLift(statement, "the epoch loop stands in an unusual block")
 
 
 def _the_call(facts: Facts, f: ast.FunctionDef) -> ast.Call:

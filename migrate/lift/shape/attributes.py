@@ -41,7 +41,7 @@ def name_attributes(facts: Facts) -> str | None:
             name += "_"
         taken.add(name)
         names[text] = name
-    block = _block_of(facts, loop)
+    block = facts.scopes.block_of(loop)
     at = block.index(loop)
     lines: dict[int, list[str]] = {}
     reads = [_reads(s, {a.attr for a in wanted.values()}) for s in block[: at + 1]]
@@ -55,12 +55,6 @@ def name_attributes(facts: Facts) -> str | None:
         first = facts.text.line_of(facts.text.span(block[i])[0])
         edits.replace_lines(first, first - 1, new)
     return edits.done()
-
-
-def _block_of(facts: Facts, s: ast.stmt) -> list[ast.stmt]:
-    parent = facts.scopes.parents[s]
-    blocks: list[list[ast.stmt]] = [getattr(parent, name, []) for name in ("body", "orelse", "finalbody")]
-    return next(block for block in blocks if s in block)
 
 
 def _reads(s: ast.stmt, names: set[str]) -> dict[str, list[ast.Attribute]]:

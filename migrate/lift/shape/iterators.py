@@ -101,9 +101,7 @@ def _plain(s: ast.stmt) -> str:
 
 def _made_before(facts: Facts, loop: ast.stmt, text: str) -> ast.stmt | None:
     """The statement that makes the iterator right above the loop, or above what draws nothing and gives no loader."""
-    parent = facts.scopes.parents[loop]
-    blocks = (getattr(parent, name, None) for name in ("body", "orelse", "finalbody"))
-    block: list[ast.stmt] = next(b for b in blocks if isinstance(b, list) and loop in b)
+    block = facts.scopes.block_of(loop)
     for s in reversed(block[: block.index(loop)]):
         if _plain(s) == text:
             return None if Splice(facts.text).shares_a_line(s) else s

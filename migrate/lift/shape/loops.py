@@ -68,10 +68,7 @@ def _holds_at_first(facts: Facts, loop: ast.While) -> bool:
     """`done = False` right above `while not done:`, other assignments between them or none."""
     negative = isinstance(loop.test, ast.UnaryOp) and isinstance(loop.test.op, ast.Not)
     asked = loop.test.operand if negative else loop.test  # type: ignore[attr-defined]
-    holder = facts.scopes.parents[loop]
-    block = next(
-        b for f in ("body", "orelse", "finalbody", "handlers") if loop in (b := getattr(holder, f, None) or [])
-    )
+    block = facts.scopes.block_of(loop)
     for s in reversed(block[: block.index(loop)]):
         if not isinstance(s, ast.Assign) or any(isinstance(n, ast.Call) for n in walk(s)):
             return False

@@ -41,3 +41,13 @@ def test_the_for_that_binds_the_last_x(source, target):
     last = max((n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == "x"), key=lambda n: n.col_offset)
     found = Scopes(tree).generator_of(last)
     assert found is (None if target is None else whole.generators[target])
+
+
+def test_the_block_of_a_statement():
+    tree = ast.parse(
+        "try:\n    a\n    b\nexcept E:\n    c\nelse:\n    d\nfinally:\n    e\nmatch x:\n    case 1:\n        f\ng\n"
+    )
+    scopes = Scopes(tree)
+    blocks = {ast.unparse(s): scopes.block_of(s) for s in ast.walk(tree) if isinstance(s, ast.Expr)}
+    shown = {name: [ast.unparse(s)[:1] for s in block] for name, block in blocks.items()}
+    assert shown == {"a": ["a", "b"], "b": ["a", "b"], **{n: [n] for n in "cdef"}, "g": ["t", "m", "g"]}

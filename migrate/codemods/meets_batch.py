@@ -112,19 +112,11 @@ def _is_batch(facts: Facts, name: ast.Name) -> bool:
     """Whether a name is a tensor of what a loop over a loader gives, or of what a step or its helper is given."""
     for up in facts.scopes.ancestors(name):
         if isinstance(up, ast.For) and facts.loops.is_loader(unwrapped(up.iter)):
-            given = name.id in _given(up) and not uses(up).as_container(name.id)
+            given = any(n.id == name.id for n in _names([up.target])) and not uses(up).as_container(name.id)
             return given and _stays_there(facts, up, name.id) and facts.placed.by_runtime(name)
         if isinstance(up, ast.FunctionDef | ast.Lambda):
             return isinstance(up, ast.FunctionDef) and _is_given(facts, up, name)
     return False
-
-
-def _given(loop: ast.For) -> set[str]:
-    """The names of a loop's batch, without the number that `enumerate` counts."""
-    target, source = loop.target, loop.iter
-    counts = isinstance(source, ast.Call) and getattr(source.func, "id", "") == "enumerate"
-    parts = target.elts[1:] if counts and isinstance(target, ast.Tuple) else [target]
-    return {n.id for part in parts for n in walk(part) if isinstance(n, ast.Name)}
 
 
 def _stays_there(facts: Facts, loop: ast.For, name: str) -> bool:

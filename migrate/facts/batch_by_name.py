@@ -17,7 +17,7 @@ OPERANDS = (*FIRST, *MIDDLE, *SECOND)
 def with_places(call: ast.Call, full: str | None) -> ast.Call | None:
     """The call with its operands by place; None where it gives none by name, or is neither torch's nor a tensor's.
 
-    `full`: what is called, where that resolves. Losses are read by name, as their target is.
+    `full`: what is called, where that resolves.
     """
     if full is None:
         known = isinstance(call.func, ast.Attribute) and call.func.attr in METHODS | PRODUCTS
@@ -26,7 +26,7 @@ def with_places(call: ast.Call, full: str | None) -> ast.Call | None:
     if not known:
         return None
     names = [k.arg for k in call.keywords]
-    if not any(n in (*MIDDLE, *SECOND) for n in names) or "target" in names or None in names:
+    if not any(n in (*MIDDLE, *SECOND) for n in names) or None in names:
         return None
     if any(isinstance(a, ast.Starred) for a in call.args):
         return None

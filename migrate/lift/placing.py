@@ -18,7 +18,9 @@ from .shape.edits import Edits
 
 CODE, MOVES = "PTM700", "PTM101"
 NAME = "on_device"
-OF_NETWORKS = {"eval", "train", "parameters", "zero_grad", "state_dict", "load_state_dict", "modules", "children"}
+OF_NETWORKS = {"eval", "train", "parameters", "zero_grad", "state_dict", "load_state_dict", "modules", "children",
+               "named_parameters", "named_modules", "named_children", "buffers", "named_buffers"}  # fmt: skip
+GIVES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)  # what is written out, as a list of networks, shows itself
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,8 @@ def _gives_what_moved(facts: Facts, loop: ast.For, read: set[str]) -> bool:
             own |= {n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)}
     own &= read
     source = looped_over(facts, loop)
-    if not own or _counts(source) or not isinstance(source, ast.Name | ast.Attribute | ast.Subscript):
+    of = source.func.attr if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) else ""
+    if not own or _counts(source) or of in OF_NETWORKS or not isinstance(source, GIVES):
         return False
     above = [up for up in facts.scopes.ancestors(loop) if isinstance(up, ast.For | ast.While)]
     if any(up in facts.loops.hot_loops or (isinstance(up, ast.For) and facts.loops.is_loader(up.iter)) for up in above):

@@ -18,6 +18,10 @@ LOOP = HEAD + "for x, y in test_loader:\n    out = model(x)\n"
             "_, p = torch.max(out.cpu().data, 1)\n    n += (p == y).sum()",
             "_, p = torch.max(out.cpu().data, 1)\n    n += (p == y.cpu()).sum()",
         ),
+        (
+            "o = out.cpu()\n    n += (o == y).sum()\n    o = None",
+            "o = out.cpu()\n    n += (o == y.cpu()).sum()\n    o = None",
+        ),
         ("n += (out.cpu().numpy() - y) ** 2", "n += (out.cpu().numpy() - y.cpu()) ** 2"),
         ("n += (out.argmax(1).numpy() == y.numpy()).sum()",
          "n += (out.argmax(1).cpu().numpy() == y.cpu().numpy()).sum()"),

@@ -55,6 +55,7 @@ def test_it_is_made_where_the_batch_is(before, after):
     [
         ["t = torch.zeros(4, 2)", "t[i % 4] = 1", "t = t.to(device)"],
         ["t = torch.zeros(4, 2)", "t[0] = 1", "t = t.to(device)"],
+        ["t = torch.zeros(400, 2)", "t[i] = 1", "t = t.to(device)"],
         ["t = torch.eye(2)[y.cpu()].to(device)"],
         ["t = torch.eye(2)[:len(y)].to(device)"],
         ["t = torch.eye(2)[y.size(0) - 1].to(device)"],

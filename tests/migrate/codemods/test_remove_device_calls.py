@@ -38,6 +38,7 @@ def lines(body: str) -> str:
         ("def f(x):\n    y = x.to('cuda', torch.float16)", "def f(x):\n    y = x.to(torch.float16)"),
         ("def f(x):\n    y = x.to('cuda', torch.half, True)", "def f(x):\n    y = x.to(torch.half, True)"),
         ("def f(x):\n    y = x.to(0, non_blocking=True)", "def f(x):\n    y = x"),
+        ("def f(x):\n    return t.cat(tensors=[x, x], dim=0).cuda()", "def f(x):\n    return t.cat(tensors=[x, x], dim=0)"),
         ("def f(x):\n    y = x.to(device='cuda', dtype=t.half)", "def f(x):\n    y = x.to(dtype=t.half)"),
         ("def f(x):\n    y = x.to('cuda', memory_format=t.channels_last)", "def f(x):\n    y = x.to(memory_format=t.channels_last)"),
         ("def f(x, device):\n    return x.to(device)[0]", "def f(x, device):\n    return x[0]"),

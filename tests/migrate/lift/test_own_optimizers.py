@@ -128,6 +128,18 @@ def test_what_the_script_has_made_is_of_the_module(made, step):
     assert "divide_batches" not in new and "self.optimizers()" in new
 
 
+def test_one_that_the_script_made_and_a_step_makes_anew_is_the_modules_at_first():
+    step = """
+if epoch:
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+opt.zero_grad()
+loss = F.mse_loss(net(x), y)
+loss.backward()
+opt.step()"""
+    new = check_same(script("opt = torch.optim.SGD(net.parameters(), lr=0.1)", step), "manual")
+    assert "return self.opt" in new and "divide_batches = False" in new
+
+
 def test_a_step_without_any_changes_the_weights_itself():
     step = "loss = F.mse_loss(net(x), y)\nloss.backward()\nwith torch.no_grad():\n    for p in net.parameters():\n"
     text = script("", step + "        p -= 0.1 * p.grad\n        p.grad = None")

@@ -49,6 +49,43 @@ def test_with_a_number_and_a_bar():
     assert "enumerate(on_device(held_out))" in lifted(target="i, (x, y)", source="enumerate(held_out)")
 
 
+def test_two_side_by_side_and_what_a_call_gives():
+    assert "in on_device(zip(held_out, rest))" in lifted(source="zip(held_out, rest)")
+    assert "in on_device(cut(held_out, 3))" in lifted(source="cut(held_out, 3)")
+
+
+def test_what_is_taken_from_a_batch_is_placed_with_it():
+    body = "for a in x:\n            n += score(model(a.to(device)), y.to(device))"
+    text = lifted(name="test_loader", source="test_loader", body=body)
+    assert "for x, y in on_device(test_loader):" in text and "for a in x:" in text
+
+
+def test_a_loop_that_comes_to_the_line_of_another_is_not_that_one():
+    """The training pass goes: the loop above it has then the line that is nearest to it."""
+    source = """\
+import torch
+
+def fit(loader, model, metrics, epochs):
+    for epoch in range(epochs):
+        loss, metrics = train(loader, model, metrics)
+
+def train(loader, model, metrics):
+    for metric in metrics:
+        metric.reset()
+
+    for i, (x, y) in enumerate(loader):
+        if not type(x) in (tuple, list):
+            x = (x,)
+            x = tuple(d.cuda() for d in x)
+        loss.backward()
+        for metric in metrics:
+            losses = []
+    return total, metrics
+"""
+    result = migrate_text(source)
+    assert result.plan in ("module", "manual") and "on_device(self.metrics)" not in result.text
+
+
 def test_objects_that_hold_a_batch():
     body = "x = pair.text.to(device)\n        n += score(model(x), pair.label.to(device))"
     assert "for pair in on_device(held_out):" in lifted(target="pair", body=body)
@@ -67,6 +104,8 @@ def test_what_a_batch_is_taken_apart_to():
         ("net", "held_out", "net.to(device)\n        net.eval()\n        n += 1"),
         ("net", "held_out", "n += net.to(device)(torch.ones(2))"),
         ("a, b", "zip(held_out, held_out)", "n += 1"),
+        ("net", "held_out.modules()", "net.to(device)\n        n += 1"),
+        ("net", "[model, other]", "net.to(device)\n        n += 1"),
         ("name", "held_out", "z = torch.zeros(1).to(device)\n        n += len(name)"),
     ],
 )

@@ -124,10 +124,6 @@ class File:
                 if isinstance(target, ast.Tuple) and isinstance(assign.value, ast.Tuple):
                     pairs = list(zip(target.elts, assign.value.elts, strict=False))
                 found += [(t, v, assign) for t, v in pairs if isinstance(t, ast.Attribute) and is_self(t.value)]
-        for annotated in self.nodes.of(ast.AnnAssign):
-            target = annotated.target
-            if annotated.value is not None and isinstance(target, ast.Attribute) and is_self(target.value):
-                found.append((target, annotated.value, annotated))
         return found
 
     def constant(self, node: ast.AST | None) -> object:

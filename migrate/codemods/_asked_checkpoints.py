@@ -86,8 +86,6 @@ class AskedModule:
                     yield n.value
                 elif isinstance(t, ast.Tuple) and isinstance(n.value, ast.Tuple) and len(t.elts) == len(n.value.elts):
                     yield from (v for part, v in zip(t.elts, n.value.elts, strict=True) if self._is(part))
-        elif isinstance(n, ast.AnnAssign) and self._is(n.target) and n.value is not None:
-            yield n.value
         elif isinstance(n, ast.Call) and self._names_it(n):
             yield n.args[-1]
 

@@ -44,8 +44,6 @@ LEFT_BEHIND = "is a tensor that does not move with the module"
 LEARNED = "asks for gradients: as an nn.Parameter it moves with it"
 MOVED_BY_TRAINER = {"example_input_array"}
 
-Given = ast.Assign | ast.AnnAssign
-
 
 @dataclass
 class _Class:
@@ -54,7 +52,7 @@ class _Class:
     node: ast.ClassDef
     ready: int  # the line of `super().__init__()`, before which nothing can be registered
     making: list[ast.AST]
-    given: dict[str, list[Given | None]]
+    given: dict[str, list[ast.Assign | None]]
     changed: dict[str, str]  # attributes that are one memory, and the one that is changed in place
 
 
@@ -74,7 +72,7 @@ class RegisterBuffers(Codemod):
             of = _Class(c, _super_line(init), [], _assignments(facts, c), {})
             of.making = [init, *self._called_by_init(facts, of, init)]
             of.changed = changed_beside(facts, of.making)
-            own: dict[str, list[Given]] = {}
+            own: dict[str, list[ast.Assign]] = {}
             for s in (s for f in of.making for s in _own_statements(f)):
                 target = _target(s)
                 if target is not None:
@@ -124,7 +122,7 @@ class RegisterBuffers(Codemod):
 
     # -- one attribute ---------------------------------------------------------------------------------------
 
-    def _attribute(self, facts: Facts, of: _Class, name: str, statements: list[Given]) -> Iterator[Change]:
+    def _attribute(self, facts: Facts, of: _Class, name: str, statements: list[ast.Assign]) -> Iterator[Change]:
         tensors = [s for s in statements if self._is_tensor(facts, of, s)]
         if name in facts.tensors.registered(of.node):
             return
@@ -166,7 +164,9 @@ class RegisterBuffers(Codemod):
                 says = f'`self.register_buffer("{name}", ...)`: it moves with the module; a new key in the state dict'
                 yield Change(s, self.edit(facts, s, says), _registered(name, shares_memory(s.value)))
 
-    def _unfit(self, facts: Facts, of: _Class, name: str, statements: list[Given], tensors: list[Given]) -> str | None:
+    def _unfit(
+        self, facts: Facts, of: _Class, name: str, statements: list[ast.Assign], tensors: list[ast.Assign]
+    ) -> str | None:
         """Why a buffer does not take every value that the attribute is given; None where it does."""
         others = "is given other values too"
         for s in of.given[name]:
@@ -184,7 +184,7 @@ class RegisterBuffers(Codemod):
             return "is made before `super().__init__()`"
         return others if self._bound_elsewhere(facts, of.node, name) else None
 
-    def _is_tensor(self, facts: Facts, of: _Class, s: Given) -> bool:
+    def _is_tensor(self, facts: Facts, of: _Class, s: ast.Assign) -> bool:
         value = s.value
         if isinstance(value, ast.IfExp):
             branches = [b for b in (value.body, value.orelse) if not _is_none(b)]
@@ -237,15 +237,14 @@ class RegisterBuffers(Codemod):
 
     # -- edits -----------------------------------------------------------------------------------------------
 
-    def _only_moves(self, facts: Facts, s: Given) -> bool:
+    def _only_moves(self, facts: Facts, s: ast.Assign) -> bool:
         """`self.sigma = self.sigma.cuda()`"""
         call = s.value
         made = facts.devices.moved(call) if isinstance(call, ast.Call) else None
-        if made is None or not isinstance(s, ast.Assign) or len(s.targets) > 1:
+        if not isinstance(call, ast.Call) or made is None or len(s.targets) > 1:
             return False
-        arguments = [*call.args, *call.keywords]  # type: ignore[union-attr]
-        to = isinstance(call.func, ast.Attribute) and call.func.attr == "to"  # type: ignore[union-attr]
-        plain = not to or len(facts.devices.device_arguments(call)) == len(arguments)  # type: ignore[arg-type]
+        to = isinstance(call.func, ast.Attribute) and call.func.attr == "to"
+        plain = not to or len(facts.devices.device_arguments(call)) == len(call.args) + len(call.keywords)
         return plain and ast.unparse(made) == ast.unparse(s.targets[0])
 
     def _placed(self, facts: Facts, s: ast.AST) -> Iterator[Change]:
@@ -284,8 +283,8 @@ class RegisterBuffers(Codemod):
                 self._tell(facts, s, f"`{names[0]}` of the class is a tensor that does not move with the module")
 
 
-def _assignments(facts: Facts, c: ast.ClassDef) -> dict[str, list[Given | None]]:
-    given: dict[str, list[Given | None]] = {}
+def _assignments(facts: Facts, c: ast.ClassDef) -> dict[str, list[ast.Assign | None]]:
+    given: dict[str, list[ast.Assign | None]] = {}
     for n in walk(c):
         if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load) and _is_self(n):
             up = facts.scopes.parents.get(n)
@@ -299,8 +298,6 @@ def _assignments(facts: Facts, c: ast.ClassDef) -> dict[str, list[Given | None]]
 def _target(s: ast.stmt) -> ast.Attribute | None:
     """The attribute of self that a statement gives one value, and nothing else."""
     target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
-    if isinstance(s, ast.AnnAssign) and s.value is not None:
-        target = s.target
     return target if isinstance(target, ast.Attribute) and _is_self(target) else None
 
 

@@ -254,11 +254,10 @@ def _log_by_text(call: ast.Call) -> str | None:
 
 def _stores(facts: Facts, c: ast.ClassDef) -> Iterator[tuple[ast.Attribute, ast.expr]]:
     """The attributes that a class gives a value, or an element, and that value."""
-    given: list[ast.Assign | ast.AnnAssign] = [*facts.walk(ast.Assign), *facts.walk(ast.AnnAssign)]
-    for n in given:
-        if n.value is None or c not in facts.scopes.ancestors(n):
+    for n in facts.walk(ast.Assign):
+        if c not in facts.scopes.ancestors(n):
             continue
-        for t in n.targets if isinstance(n, ast.Assign) else [n.target]:
+        for t in n.targets:
             pairs = [(t, n.value)]
             if isinstance(t, ast.Tuple) and isinstance(n.value, ast.Tuple) and len(t.elts) == len(n.value.elts):
                 pairs = list(zip(t.elts, n.value.elts, strict=True))

@@ -124,8 +124,6 @@ class Run:
             for t in s.targets:
                 self.bind(t, value, s.value)
                 self.keep(t, t, value)
-        elif isinstance(s, ast.AnnAssign) and s.value is not None:
-            self.bind(s.target, self.value(s.value), s.value)
         elif isinstance(s, ast.AugAssign):
             value = self.value(s.value)
             self.bind(s.target, self.combine(s, self.value(s.target), value, s.op), s.value)

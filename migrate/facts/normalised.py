@@ -99,7 +99,7 @@ class Normalised:
     def _is_kept(self, call: ast.Call) -> bool:
         """Whether it makes something that a module keeps."""
         s = next((u for u in self.facts.scopes.ancestors(call) if isinstance(u, ast.stmt)), None)
-        return isinstance(s, ast.Assign | ast.AnnAssign) and any(_own(n) for n in walk(s)) and _stores_own(s)
+        return isinstance(s, ast.Assign) and any(_own(n) for n in walk(s)) and _stores_own(s)
 
     def _definition(self, name: ast.Name) -> ast.AST | None:
         """The class or function of the file, or the only value, that a name stands for."""
@@ -165,6 +165,5 @@ def _is_text(node: ast.AST, text: str) -> bool:
     return isinstance(node, ast.Constant) and node.value == text
 
 
-def _stores_own(s: ast.Assign | ast.AnnAssign) -> bool:
-    targets = s.targets if isinstance(s, ast.Assign) else [s.target]
-    return any(_own(e) for t in targets for e in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t]))
+def _stores_own(s: ast.Assign) -> bool:
+    return any(_own(e) for t in s.targets for e in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t]))

@@ -118,8 +118,6 @@ def _place(n: ast.Name) -> tuple[int, int]:
 
 def _given(s: ast.stmt) -> Iterable[tuple[ast.Name, ast.expr]]:
     """The names that an assignment gives values, with those."""
-    if isinstance(s, ast.AnnAssign) and s.value is not None and isinstance(s.target, ast.Name):
-        yield s.target, s.value
     if not isinstance(s, ast.Assign):
         return
     for target in s.targets:

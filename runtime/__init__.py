@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import alike, folders, given_rank
-from .environment import launched
+from .environment import launched, plain_environ
 from .printing import keep_lines_whole
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ __all__ = [
     "is_local_zero",
     "on_device",
     "on_rank_zero",
+    "plain_environ",
     "rank_zero_file",
     "rank_zero_first",
     "rank_zero_print",

@@ -12,6 +12,12 @@ from dataclasses import dataclass
 
 PREFIX = "PTMIGRATE_"
 RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+# what launchers, torch's, Slurm and MPI, tell a process about its place, and what that is where it is the only one
+ALONE = dict.fromkeys(
+    "RANK LOCAL_RANK NODE_RANK GROUP_RANK SLURM_PROCID SLURM_LOCALID OMPI_COMM_WORLD_RANK "
+    "OMPI_COMM_WORLD_LOCAL_RANK".split(),
+    "0",
+) | dict.fromkeys("WORLD_SIZE LOCAL_WORLD_SIZE SLURM_NTASKS OMPI_COMM_WORLD_SIZE".split(), "1")
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,18 @@ def place() -> Place:
         local_world_size=int(get("LOCAL_WORLD_SIZE", world)),
         node_rank=int(get("GROUP_RANK", get("NODE_RANK", 0))),
     )
+
+
+class PlainEnviron(dict[str, str]):
+    """The environment without what a launcher set: asked for that by `[]`, it answers for the only process."""
+
+    def __missing__(self, name: str) -> str:
+        return ALONE[name]
+
+
+def plain_environ() -> dict[str, str]:
+    """The environment of a migrated script, which is a plain one on each of its processes."""
+    return PlainEnviron((k, v) for k, v in os.environ.items() if k not in ALONE)
 
 
 def option(name: str) -> str | None:

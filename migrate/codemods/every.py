@@ -99,7 +99,7 @@ def outermost(facts: Facts, changes: list[Change]) -> list[Change]:
     """
     if not changes:
         return changes
-    changes = _waited(facts, changes)
+    changes = _chosen_once(_waited(facts, changes))
     removed = {c.node for c in changes if c.rewrite is None and not isinstance(c.node, ast.If)}
     dropped = {part for c in changes if c.rewrite is not None for part in c.gone if part is not c.node}
     kept, seen = [], set()
@@ -112,6 +112,12 @@ def outermost(facts: Facts, changes: list[Change]) -> list[Change]:
             seen.add(c.node)
         kept.append(c)
     return kept
+
+
+def _chosen_once(changes: list[Change]) -> list[Change]:
+    """Of a choice one branch is left: the first codemod that takes one has it."""
+    first: dict[ast.AST, Change] = {}
+    return [c for c in changes if not isinstance(c.node, ast.IfExp) or first.setdefault(c.node, c) is c]
 
 
 def _waited(facts: Facts, changes: list[Change]) -> list[Change]:

@@ -21,7 +21,8 @@ from .checkpoint_activations import NAMES as OF_CHECKPOINTS
 
 PRINT, SAVE, ONLY, ASKS = "rank_zero_print", "rank_zero_save", "on_rank_zero", "is_global_zero"
 MOVED, ANSWER, FIRST, ON_NODE = "rank_zero_file", "rank_zero_value", "rank_zero_first", "is_local_zero"
-NAMES = (PRINT, SAVE, ONLY, ASKS, ON_NODE, MOVED, ANSWER, FIRST, *OF_CHECKPOINTS)
+ENVIRON = "plain_environ"  # what a script asks for a launcher's variables under names of its own
+NAMES = (PRINT, SAVE, ONLY, ASKS, ON_NODE, MOVED, ANSWER, FIRST, ENVIRON, *OF_CHECKPOINTS)
 # what makes a writer: the others get one that is silent
 WRITERS = {
     "torch.utils.tensorboard.SummaryWriter",

@@ -21,6 +21,7 @@ from ..facts.distribution import (
     distribution_of,
 )
 from ..facts.effects import only_asks
+from ..facts.environment import asked_by_name
 from ..facts.gathered import ALONE, ALONE_VALUES
 from ..facts.handles import statements_of
 from ..facts.nodes import walk
@@ -36,7 +37,7 @@ from .base import Change, Codemod, assigns_itself
 from .branch_rewrites import body_only
 from .empty_functions import WHY, empty_blocks, empty_functions
 from .in_strings import InStrings
-from .once import ASKS
+from .once import ASKS, ENVIRON
 from .rewrites import put_together, source, statement_line, take_argument, take_value
 
 REDUCES = {f"torch.distributed.{n}" for n in ("all_reduce", "reduce", "broadcast", "barrier")}
@@ -269,6 +270,7 @@ class PlainProcess(Codemod):
                 continue
             says = f"`{facts.short(node)}` is {value} in a plain script: {WHY}"
             yield Change(node, self.edit(facts, node, says), source(value), tuple(ast.iter_child_nodes(node)))
+        yield from self._asked_by_name(facts, removed)
         shown = {node for node, _ in found.constants()}
         for node in demanded(facts):
             if not any(up in removed for up in facts.scopes.ancestors(node)):
@@ -277,6 +279,17 @@ class PlainProcess(Codemod):
         for call, full in found.full.items():
             if full == "torch.distributed.get_backend" and call not in shown:
                 self._tell(facts, call, f"`{facts.short(call)}` asks a group that there is only once a Trainer runs")
+
+    def _asked_by_name(self, facts: Facts, removed: set[ast.AST]) -> Iterator[Change]:
+        """`os.environ.get(name)` in a function that is asked for "RANK": ptrun sets that, too."""
+        for node, method in asked_by_name(facts):
+            if any(up in removed for up in facts.scopes.ancestors(node)) or facts.in_formatted_string(node):
+                continue
+            if not facts.ours:
+                self._tell(facts, node, f"`{facts.short(node)}`: on several processes it has what the launcher sets")
+                continue
+            new = f"{ENVIRON}(){method}"
+            yield Change(node, self.edit(facts, node, f"`{facts.short(node)}` became `{new}`: {WHY}"), source(new))
 
     def _in_strings(self, facts: Facts, found: Distribution, removed: set[ast.AST]) -> Iterator[Change]:
         """`f"{dist.get_rank()}: {model.module.bias}"`"""

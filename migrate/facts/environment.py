@@ -37,6 +37,47 @@ def demands(facts: Facts) -> Iterator[ast.Subscript]:
             yield made.value
 
 
+def asked_by_name(facts: Facts) -> Iterator[tuple[ast.expr, str]]:
+    """Where the environment is asked for keys that are not written there, and as what: `.get` of `os.getenv`.
+
+    Only where the file hands a launcher's name on: `env_int("RANK", 0)`, `for key in ("RANK", "PMI_RANK"):`.
+    """
+    if not any(c.value in LAUNCHED_WITH and _is_handed_on(facts, c) for c in facts.walk(ast.Constant)):
+        return
+    for node in [*facts.walk(ast.Attribute), *facts.walk(ast.Name)]:
+        full = facts.names.resolve(node)
+        key = _key_of(facts, node, full) if full in (ENVIRONMENT, "os.getenv") else None
+        copied = any(isinstance(up, ast.DictComp) and _is_copy(facts, up) for up in facts.scopes.ancestors(node))
+        if key is not None and not isinstance(key, ast.Constant) and not copied:
+            yield node, "" if full == ENVIRONMENT else ".get"
+
+
+def _is_handed_on(facts: Facts, name: ast.Constant) -> bool:
+    up = facts.scopes.parents.get(name)
+    if isinstance(up, ast.Call):
+        own = isinstance(up.func, ast.Attribute) and is_environment(facts, up.func.value)
+        return not own and facts.names.resolve(up.func) not in ASKING
+    return isinstance(up, (ast.keyword, ast.arguments, ast.Assign, ast.AnnAssign, *SEQUENCES))
+
+
+def _key_of(facts: Facts, node: ast.expr, full: str | None) -> ast.expr | None:
+    """What `os.environ` or `os.getenv` is asked for, here."""
+    parents = facts.scopes.parents
+    up = parents.get(node)
+    if isinstance(up, ast.Subscript):
+        return up.slice if up.value is node and isinstance(up.ctx, ast.Load) else None
+    if isinstance(up, ast.Attribute) and up.attr in ("get", "keys"):
+        node, full = up, f"{full}.{up.attr}"
+        up = parents.get(up)
+    if isinstance(up, ast.Call) and up.func is node:
+        if full in ASKING and up.args:
+            return up.args[0]
+        node, up = up, parents.get(up)
+    if isinstance(up, ast.Compare) and up.comparators == [node] and isinstance(up.ops[0], ast.In | ast.NotIn):
+        return up.left
+    return None
+
+
 def _copies(facts: Facts) -> dict[Scope, set[str]]:
     """The names of dictionaries of the environment, by their scopes."""
     if "copies of the environment" not in facts.answers:

@@ -107,6 +107,13 @@ def test_nothing_is_assigned_to_itself(call):
     check(f"{HEAD}model = Net()\nmodel = {call}\ngo()\n", f"{HEAD}model = Net()\ngo()\n")
 
 
+@pytest.mark.parametrize("choice", ["DDP(model) if n > 1 else model", "model if n < 2 else DDP(model)"])
+def test_one_branch_of_a_choice_is_taken_once(choice):
+    """With all codemods together another one took the branch again: `'Name' object has no attribute 'orelse'`."""
+    result = migrated(f"{HEAD}model = nn.Linear(2, 2)\nnet = {choice}\ngo(net)\n")
+    assert result.text.endswith("net = model\ngo(net)\n")
+
+
 @pytest.mark.parametrize(
     "source",
     [

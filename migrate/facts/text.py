@@ -80,6 +80,12 @@ class Text:
         start, stop = self.span(node)
         return self.text[start:stop]
 
+    def method_of(self, call: ast.Call) -> tuple[int, int]:
+        """The span of `.to(device)` in `(a / b).to(device)`: behind the parentheses around what it is called on."""
+        assert isinstance(call.func, ast.Attribute)
+        stop = self.span(call.func)[1] - len(call.func.attr)
+        return len(self.text[: self.text.rindex(".", 0, stop)].rstrip()), self.span(call)[1]
+
     def is_concatenated(self, string: ast.JoinedStr) -> bool:
         """Whether several strings one after another make it: one node to `ast`, another kind of node to libcst."""
         depth = count = 0

@@ -30,7 +30,7 @@ def place_kept(facts: Facts, edits: Edits, line: Callable[[int], int]) -> list[E
         reads = _reads(facts, s.targets[0], fit)
         if not reads:
             continue
-        edits.replace(facts.text.span(move.func.value)[1], facts.text.span(move)[1], "")  # type: ignore[attr-defined]
+        edits.replace(*facts.text.method_of(move), "")
         for read, network in reads:
             edits.replace(*facts.text.span(read), f"{read.id}.to(next({network}.parameters()).device)")
         row, column, _, _ = facts.text.key(move)

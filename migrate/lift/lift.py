@@ -100,7 +100,7 @@ def _without_moves(facts: Facts, lifted: Lifted) -> Iterator[tuple[int, int, str
         yield *facts.text.line_span(first, last if any(around) else last + 1), ""
     for call in lifted.configured.unmoved:
         if not any(up in idle for up in facts.scopes.ancestors(call)):
-            yield facts.text.span(call.func.value)[1], facts.text.span(call)[1], ""  # type: ignore[attr-defined]
+            yield *facts.text.method_of(call), ""
 
 
 def _bound_first(facts: Facts, recipe: Recipe, names: list[str]) -> list[tuple[int, list[str]]]:

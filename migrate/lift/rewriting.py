@@ -239,8 +239,7 @@ class Rewriter:
         """`loss.backward(...)` to `self.manual_backward(loss, ...)`."""
         assert isinstance(n.func, ast.Attribute)
         start, _ = self.facts.text.span(n)
-        _, end = self.facts.text.span(n.func.value)
-        end = self.facts.text.text.index(".", end)
+        end, _ = self.facts.text.method_of(n)
         opened = self.facts.text.text.index("(", self.facts.text.span(n.func)[1]) + 1
         value = self.facts.text.span(n.func.value)
         before = self.facts.text.text[start : value[0]]  # parentheses around the loss

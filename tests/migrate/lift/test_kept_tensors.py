@@ -34,6 +34,12 @@ AFTER
 THERE = "fixed.to(next(net.parameters()).device)"
 
 
+def test_parentheses_around_it_stay():
+    made = TEXT.replace("torch.ones(2, 4).to", "(torch.ones(2, 4) / 2).to").replace("AFTER", "")
+    result = check_same(made.replace("SHOWN", "net(fixed)"), "module")
+    assert "fixed = (torch.ones(2, 4) / 2)\n" in result and f"net({THERE})" in result
+
+
 @pytest.mark.parametrize(
     ("shown", "result"),
     [

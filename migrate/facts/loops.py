@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from .guards import Guards
+from .in_turn import takes_in_turn
 from .names import Names
 from .nodes import FUNCTIONS, LOOPS, Function, Loop, Nodes
 
@@ -59,6 +60,7 @@ class Loops:
         self.names = names
         self.nodes = nodes or names.nodes
         self._of_function: dict[ast.AST, Hot | None] = {}
+        self._taken: dict[ast.AST, bool] = {}
 
     # -- what a caller asks -----------------------------------------------------------------------------------------
 
@@ -186,7 +188,7 @@ class Loops:
             node, in_loop = pending.pop()
             child = node
             for up in self.nodes.ancestors(node):
-                if isinstance(up, LOOPS) and not (isinstance(up, ast.For) and child is up.iter):
+                if isinstance(up, LOOPS) and not (isinstance(up, ast.For) and child is up.iter) and not self._in_turn(up):
                     (around if in_loop else direct).add(up)
                     in_loop = True
                 elif isinstance(up, FUNCTIONS):
@@ -198,6 +200,11 @@ class Loops:
                     break
                 child = up
         return direct, around
+
+    def _in_turn(self, loop: ast.AST) -> bool:
+        if loop not in self._taken:
+            self._taken[loop] = takes_in_turn(self.nodes, loop)
+        return self._taken[loop]
 
     @cached_property
     def _training_calls(self) -> list[ast.Call]:

@@ -39,6 +39,12 @@ STEP = "loss = criterion(model(x), y); loss.backward(); optimizer.step()"
         ),
         ("for x in loader:\n  loss = f(x)\n  scaler.scale(loss).backward()\n  here()", (1, "trains", False)),
         ("for x in loader:\n  for m in models:\n    m(x).backward()\n  here()", (1, "trains", False)),
+        # networks and optimizers in turn: the round of the loop around them is the step
+        ("for x in batches:\n  for m, o in zip(ms, os):\n    m(x).backward(); o.step(); here()", (1, "trains", False)),
+        ("for x in batches:\n  for m in ms:\n    m(x).backward()\n  here()", (1, "trains", False)),
+        ("for e in range(9):\n  for o in optimizers:\n    o.zero_grad(); loss.backward(); o.step()\n  here()", (1, "trains", False)),
+        ("for m in ms:\n  for x in batches:\n    m(x).backward(); here()", (2, "trains", False)),
+        ("for m in ms:\n  m(x).backward(); optimizer.step(); here()", (1, "trains", False)),  # nothing is around it
         ("for x in loader:\n  optimizer.step(closure)\n  here()", (1, "trains", False)),
         ("for x in train_set:\n  accelerator.backward(loss)\n  here()", (1, "trains", False)),
         # called functions

@@ -11,6 +11,7 @@ from .codemods.remove_samplers import RemoveSamplers
 from .facts.alone import askers_of, asks_for_rank_zero
 from .facts.distribution import distribution_of, mentions_processes
 from .facts.kept_copies import kept_copies
+from .facts.other_files import OtherFile
 from .facts.script import Facts
 from .facts.source import SourceError, mentions_torch, read_source
 from .facts.world import PEERS, PLAIN, World
@@ -36,6 +37,7 @@ class Elsewhere:
     copies: dict[str, list[str]] = field(
         default_factory=dict
     )  # classes whose objects keep copies of networks, and where
+    others: tuple[OtherFile, ...] = ()  # the other files themselves, for what a step calls there
 
     def __or__(self, other: Elsewhere) -> Elsewhere:
         return Elsewhere(
@@ -53,6 +55,7 @@ class Elsewhere:
             {**self.movers, **other.movers},
             self.given_made | other.given_made,
             {**self.copies, **other.copies},
+            self.others or other.others,
         )
 
 
@@ -62,21 +65,34 @@ def of_projects(paths: list[Path], imports: Imports) -> dict[Path, Elsewhere]:
     movers = {name: said for own in spoken.values() for name, said in own.movers.items()}
     for path, given in given_made(paths, movers).items() if len(paths) > 1 else ():
         spoken[path] = replace(spoken.get(path, Elsewhere()), given_made=given)
-    if len(paths) < 2 or not spoken:
+    if len(paths) < 2:
         return {}
+    files = {imports.real(p): OtherFile(p.stem, text) for p in paths if (text := _of_torch(p))}
     told: dict[Path, dict[Path, None]] = {}  # for each file, the others of its projects that say something
+    found: dict[Path, Elsewhere] = {}
     for path in paths:
         reach = imports.project(path)
         project = [p for p in paths if imports.real(p) in reach]
         speaking = dict.fromkeys(p for p in project if p in spoken)
         for p in project if speaking else ():
             told.setdefault(p, {}).update(speaking)
-    found: dict[Path, Elsewhere] = {}
+        others = tuple(files[r] for p in project if p is not path and (r := imports.real(p)) in files)
+        if others:
+            found[path] = Elsewhere(others=others)
     for path, speakers in told.items():
         for other in speakers:
             if other is not path:
                 found[path] = found.get(path, Elsewhere()) | spoken[other]
     return found
+
+
+def _of_torch(path: Path) -> str:
+    """A file's text, where it says something of torch."""
+    try:
+        source = read_source(path)
+    except SourceError:
+        return ""
+    return source.text if mentions_torch(source.raw) else ""
 
 
 def _said(path: Path) -> Elsewhere | None:

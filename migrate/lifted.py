@@ -88,7 +88,7 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     facts.lifting = False
     plain = Facts(apply(facts, changes))
     plain.precision, plain.sync_batchnorm, plain.ours = facts.precision, facts.sync_batchnorm, facts.ours
-    plain.copies_elsewhere = facts.copies_elsewhere
+    plain.copies_elsewhere, plain.others = facts.copies_elsewhere, facts.others
     line = line_map(plain.text.text, facts.text.text)
     names = [as_import(n, imported_as(plain, n)) for n in MODULE_NAMES]
     own = names if options.framework == "ptmigrate" else ()

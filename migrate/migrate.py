@@ -187,6 +187,7 @@ def _know(facts: Facts, elsewhere: Elsewhere) -> None:
     facts.askers_elsewhere, facts.imported = elsewhere.askers, elsewhere.imported
     facts.given_made_elsewhere = elsewhere.given_made
     facts.movers_elsewhere, facts.copies_elsewhere = elsewhere.movers, elsewhere.copies
+    facts.others = elsewhere.others
     facts.wrapped = frozenset(name for name in elsewhere.wrapped if name.endswith("()"))
     facts.read_elsewhere, facts.defined_elsewhere = elsewhere.reads, elsewhere.defines
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .arguments import is_false, is_separate, is_static
 from .batch_builtins import PASSES, groups, pairs_up, passed
 from .batch_choices import applied, around, run_each, with_views
+from .batch_elsewhere import followed_there
 from .batch_functions import constants, is_own, makers, target_of
 from .batch_layers import layered, normalises_by_batch, reads_as_series
 from .batch_losses import by_place, loss_of
@@ -164,6 +165,9 @@ class BatchCall:
             for bent in found.all_bent():
                 self.run.flow.within[self.call] = inside.within.get(bent, bent)
             return found.bent_by(self.call)
+        there = followed_there(self)
+        if there is not None:
+            return there
         made = makers(self.run, func)
         if made:
             return self._made_module(made[0], of_batch, made)

@@ -12,6 +12,7 @@ from .classes import WEIGHTED, Function
 
 if TYPE_CHECKING:
     from .mixing import Run
+    from .script import Facts
 
 
 @dataclass
@@ -135,9 +136,12 @@ def _loss_of_file(run: Run, made: ast.expr) -> Target | None:
     own = _class_of(run, made) if isinstance(made, ast.Call) else None
     if own is None:
         return None
-    module = own in run.facts.classes.modules
-    f = run.facts.classes.methods(own).get("forward" if module else "__call__")
-    if f is None:
-        return None
-    layers = run.facts.classes.layers(own).values() if module and not LOSS.search(own.name) else ()
-    return Target(f, own) if not any(WEIGHTED.match(kind) for kind in layers) else None
+    f = run.facts.classes.methods(own).get("forward" if own in run.facts.classes.modules else "__call__")
+    return Target(f, own) if f is not None and is_loss_class(run.facts, own) else None
+
+
+def is_loss_class(facts: Facts, own: ast.ClassDef) -> bool:
+    """Whether what a class runs is followed as a function is: it has no layers with weights, or is called a loss."""
+    module = own in facts.classes.modules
+    layers = facts.classes.layers(own).values() if module and not LOSS.search(own.name) else ()
+    return not any(WEIGHTED.match(kind) for kind in layers)

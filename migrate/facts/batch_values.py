@@ -80,6 +80,7 @@ class Flow:
     returned: list[Value] = field(default_factory=list)
     logged: list[Value] = field(default_factory=list)
     within: dict[ast.AST, ast.AST] = field(default_factory=dict)  # of a call that mixes, the operation that does
+    there: dict[ast.AST, str] = field(default_factory=dict)  # likewise one in another file, as a text
     after: dict[ast.stmt, dict[str, Value]] = field(default_factory=dict)
 
     def first(self, body: list[ast.stmt], mixes: list[ast.AST] | None = None) -> int | None:

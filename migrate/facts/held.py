@@ -47,7 +47,7 @@ def class_named(facts: Facts, func: ast.expr) -> ast.ClassDef | None:
 def is_held(facts: Facts, node: ast.expr) -> bool:
     """`dataset[0]`, `test_data.targets`, `rollouts.rewards`, `self.memory[i]` of a list that an object keeps."""
     if isinstance(node, ast.Subscript):
-        return is_data(facts, node.value) or _is_kept_list(facts, node.value)
+        return is_data(facts, node.value) or _is_kept_list(facts, node.value) or _lists_batches(facts, node.value)
     if not isinstance(node, ast.Attribute):
         return False
     part = bool(HOLDER_NAME.search(_last(node.value))) and node.attr not in VIEWS
@@ -125,6 +125,20 @@ def _is_kept_list(facts: Facts, node: ast.expr) -> bool:
         return False
     values = _values(facts, node)
     return bool(values) and all(_is_empty(facts, v) for v in values)
+
+
+def _lists_batches(facts: Facts, node: ast.expr) -> bool:
+    """`batches = list(loader)`, `list(enumerate(target))`: as the loader gave them, before a loop draws one."""
+    values = _values(facts, node)
+    return bool(values) and all(_is_list_of_batches(facts, v) for v in values)
+
+
+def _is_list_of_batches(facts: Facts, value: ast.expr) -> bool:
+    if not (isinstance(value, ast.Call) and _last(value.func) in ("list", "tuple") and len(value.args) == 1):
+        return False
+    over = value.args[0]
+    counted = isinstance(over, ast.Call) and _last(over.func) == "enumerate"
+    return counted or facts.loops.is_loader(over)
 
 
 def _is_empty(facts: Facts, value: ast.expr) -> bool:

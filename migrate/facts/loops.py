@@ -188,7 +188,11 @@ class Loops:
             node, in_loop = pending.pop()
             child = node
             for up in self.nodes.ancestors(node):
-                if isinstance(up, LOOPS) and not (isinstance(up, ast.For) and child is up.iter) and not self._in_turn(up):
+                if (
+                    isinstance(up, LOOPS)
+                    and not (isinstance(up, ast.For) and child is up.iter)
+                    and not self._in_turn(up)
+                ):
                     (around if in_loop else direct).add(up)
                     in_loop = True
                 elif isinstance(up, FUNCTIONS):

@@ -26,6 +26,7 @@ from .worlds import Worlds
 
 if TYPE_CHECKING:
     from ..report import Note
+    from .other_files import OtherFile
 
 N = TypeVar("N", bound=ast.AST)
 T = TypeVar("T")
@@ -51,6 +52,7 @@ CARRIED = (
     "movers_elsewhere",
     "copies_elsewhere",
     "given_made_elsewhere",
+    "others",
     "sync_batchnorm",
 )
 
@@ -109,6 +111,7 @@ class Facts:
         self.askers_elsewhere: frozenset[str] = frozenset()  # other files' questions for the one process, by any name
         # functions of this file, and places of arguments, that others give what nothing but the script places
         self.given_made_elsewhere: frozenset[tuple[str, int]] = frozenset()
+        self.others: tuple[OtherFile, ...] = ()  # the other files of its project
         self.copies_elsewhere: dict[
             str, list[str]
         ] = {}  # classes of other files that keep copies of networks, and where

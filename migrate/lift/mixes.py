@@ -47,7 +47,8 @@ def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
     if node is None:
         return None
     inner = flow.within.get(node)
-    where = f": `{facts.short(inner)}` in {_place(facts, inner)}" if inner is not None else ""
+    where = f": {flow.there[node]}" if node in flow.there else ""
+    where = f": `{facts.short(inner)}` in {_place(facts, inner)}" if inner is not None else where
     return CannotLift(node, f"`{facts.short(node)}` mixes the samples of a batch{where}")
 
 

@@ -35,6 +35,9 @@ STAYS = {
     "an attribute": "test = MNIST('.', train=False)\ndef f(device):\n    return test.data[:200].to(device)\n",
     "a class of the file": "def f(device):\n    items = Samples()\n    return items[0].cuda()\n",
     "a part of one": "def f(whole, device):\n    a, b = random_split(whole, [1, 2])\n    return b[0].to(device)\n",
+    "of a list of batches": "def f(loader, device):\n    seen = list(loader)\n    return seen[0].to(device)\n",
+    "of a counted list": "def f(target, device, i):\n    seen = list(enumerate(target))\n    _, (x, y) = seen[i]\n"
+    "    return x.view(-1).to(device)\n",
     "each of them": "def f(val_set, device):\n    return [v.to(device) for v in val_set]\n",
     "a loop that is none over batches": "def f(dataset):\n    for i, v in enumerate(dataset):\n        g(v.cuda())\n",
     "some of them": "def f(ds, device):\n    return torch.stack([ds[i] for i in range(3)]).to(device)\n",
@@ -102,6 +105,10 @@ GOES = {
     "several of a tensor": (
         "def f(x, y, device):\n    return y.chunk(len(x), 1)[0].to(device)\n",
         "return y.chunk(len(x), 1)[0]\n",
+    ),
+    "a part of a batch as a list": (
+        "def f(batch, device):\n    parts = list(batch)\n    return parts[0].to(device)\n",
+        "return parts[0]\n",
     ),
     "a list of a batch": ("def f(xs, device):\n    return torch.stack([x for x in xs]).to(device)\n", "in xs])\n"),
 }

@@ -1,0 +1,61 @@
+"""Functions and classes of the project's other files: what a step calls there may mix the samples of its batch, too."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from .classes import Function
+
+if TYPE_CHECKING:
+    from .script import Facts
+
+_DEFINED = re.compile(r"^(?:async +def|def|class) +(\w+)", re.MULTILINE)
+
+
+class OtherFile:
+    """A file, which is parsed when something that it defines is asked for."""
+
+    def __init__(self, stem: str, text: str) -> None:
+        self.stem, self.text = stem, text
+        self.names = frozenset(_DEFINED.findall(text))
+
+    def facts(self) -> Facts | None:
+        from .script import facts_of  # which has this one
+
+        try:
+            return facts_of(self.text)
+        except (SyntaxError, RecursionError):
+            return None
+
+
+class There(NamedTuple):
+    """A function, or a class's forward, of another file."""
+
+    file: OtherFile
+    facts: Facts
+    f: Function
+    holder: ast.ClassDef | None
+
+
+def defined_there(facts: Facts, func: ast.expr) -> There | None:
+    """What a name of another file stands for: a function, or a class by what its objects run when they are called."""
+    full = facts.names.resolve(func)
+    parts = (full or "").split(".")
+    if full is None or parts[0] in ("torch", "numpy"):
+        return None
+    found = [o for o in facts.others if parts[-1] in o.names]
+    by_name = [o for o in found if len(parts) > 1 and o.stem == parts[-2]]
+    found = by_name or found
+    there = found[0].facts() if len(found) == 1 else None
+    if there is None:
+        return None
+    there.others = facts.others
+    own = [s for s in there.tree.body if isinstance(s, ast.FunctionDef | ast.ClassDef) and s.name == parts[-1]]
+    if len(own) != 1:
+        return None
+    if isinstance(own[0], ast.FunctionDef):
+        return There(found[0], there, own[0], None)
+    f = there.classes.methods(own[0]).get("forward" if own[0] in there.classes.modules else "__call__")
+    return There(found[0], there, f, own[0]) if f is not None else None

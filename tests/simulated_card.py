@@ -66,6 +66,8 @@ class Card(TorchDispatchMode):
         places = [is_there(t) for t in given]
         self._check(name, given, places)
         made = func(*args, **kwargs)
+        if name.startswith("new_") and places[:1] == [True]:
+            asked = None  # torch itself fills in the device of the tensor, as it sees it
         to_card = (
             _names_card(asked) if asked is not None else places[:1] == [True] if name in OF_THE_FIRST else any(places)
         )

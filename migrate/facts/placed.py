@@ -329,7 +329,7 @@ class Placed:
             up = self.facts.scopes.parents.get(read)
             if isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS:
                 return True
-            if isinstance(up, ast.Call) and up.func is read:
+            if isinstance(up, ast.Call) and up.func is read and not _is_asked_by_words(up):
                 return True
         return False
 
@@ -362,7 +362,7 @@ class Placed:
             if any(self.facts.tensors.made(part) for part in given):
                 return False  # a function of the script made it
         if isinstance(value, ast.Subscript):
-            return not is_held(self.facts, value)
+            return self.by_runtime(value)
         return self._call(value) if isinstance(value, ast.Call) else True
 
     def _iterated(self, node: ast.expr) -> bool:
@@ -379,6 +379,12 @@ class Placed:
 def _draws(call: ast.Call) -> bool:
     """`iter(loader).next()`, which is `next(iter(loader))`."""
     return isinstance(call.func, ast.Attribute) and call.func.attr in ("next", "__next__") and not call.args
+
+
+def _is_asked_by_words(call: ast.Call) -> bool:
+    """`data("train_mask", "test_mask")`: texts alone, which no network is given."""
+    texts = (isinstance(a, ast.Constant) and isinstance(a.value, str) for a in call.args)
+    return bool(call.args) and not call.keywords and all(texts)
 
 
 def _adds_to(value: ast.expr, name: str) -> bool:

@@ -38,6 +38,8 @@ STAYS = {
     "of a list of batches": "def f(loader, device):\n    seen = list(loader)\n    return seen[0].to(device)\n",
     "of a counted list": "def f(target, device, i):\n    seen = list(enumerate(target))\n    _, (x, y) = seen[i]\n"
     "    return x.view(-1).to(device)\n",
+    "an item that is asked by words": "def f(dataset, device):\n    data = dataset[0]\n    data = data.to(device)\n"
+    "    return [data.y[m] for m in data('train_mask', 'test_mask')]\n",
     "each of them": "def f(val_set, device):\n    return [v.to(device) for v in val_set]\n",
     "a loop that is none over batches": "def f(dataset):\n    for i, v in enumerate(dataset):\n        g(v.cuda())\n",
     "some of them": "def f(ds, device):\n    return torch.stack([ds[i] for i in range(3)]).to(device)\n",
@@ -105,6 +107,10 @@ GOES = {
     "several of a tensor": (
         "def f(x, y, device):\n    return y.chunk(len(x), 1)[0].to(device)\n",
         "return y.chunk(len(x), 1)[0]\n",
+    ),
+    "an item that is called": (
+        "def f(dataset, x, device):\n    net = dataset[0]\n    net = net.to(device)\n    return net(x)\n",
+        "    net = dataset[0]\n    return net(x)\n",
     ),
     "a part of a batch as a list": (
         "def f(batch, device):\n    parts = list(batch)\n    return parts[0].to(device)\n",

@@ -46,7 +46,9 @@ def test_it_is_a_buffer_and_the_device_goes():
     assert "device" not in result and not [n for n in migrate_text(text).attention if n.code in ("PTM104", "PTM102")]
 
 
-@pytest.mark.parametrize("value", ["(torch.randn(3, 4) / 2)", "((torch.randn(3, 4) / 2))", "(\n    torch.randn(3, 4)\n)"])
+@pytest.mark.parametrize(
+    "value", ["(torch.randn(3, 4) / 2)", "((torch.randn(3, 4) / 2))", "(\n    torch.randn(3, 4)\n)"]
+)
 def test_parentheses_around_it_stay(value):
     result = check_same(TEXT.replace("SEEN", "xs").replace("torch.randn(3, 4).to", f"{value}.to"), "module")
     assert BUFFER in result and f"noise = {value}  # the same" in result

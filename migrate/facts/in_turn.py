@@ -19,10 +19,10 @@ def takes_in_turn(nodes: Nodes, loop: ast.AST) -> bool:
 
 
 def _is_used(call: ast.Call, names: set[str]) -> bool:
-    f, asked = call.func, ""
-    if isinstance(f, ast.Attribute):
-        f, asked = f.value, f.attr
-    return isinstance(f, ast.Name) and f.id in names and (not asked or asked in OF_NETWORKS | OF_OPTIMIZERS)
+    method = call.func if isinstance(call.func, ast.Attribute) else None
+    of = method.value if method is not None else call.func
+    known = method is None or method.attr in OF_NETWORKS | OF_OPTIMIZERS
+    return known and isinstance(of, ast.Name) and of.id in names
 
 
 def _stands_in_another(nodes: Nodes, loop: ast.For) -> bool:

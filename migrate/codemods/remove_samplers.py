@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from ..facts.arguments import argument_at
@@ -38,6 +38,7 @@ from .sampler_classes import class_changes
 from .sampler_data import brought, told_not_to, why_not, without_false
 from .sampler_entries import WHY, entry_changes, told_off, without
 from .sampler_returns import DropElement
+from .sampler_subclasses import PARAMETERS, of_one
 from .sampler_uses import LOADER, Use, is_none, is_text, use_of, uses_of_attribute, uses_of_name
 
 
@@ -85,7 +86,9 @@ class RemoveSamplers(Codemod):
                 yield change
         if self.any_gone:
             yield from self._epochs_of_loaders(facts)
-        self._tell_of_own(facts)
+        settled = dict(of_one(self, facts))
+        yield from settled.values()
+        self._tell_of_own(facts, settled)
         handed: list[tuple[ast.AST, str]] = []
         yield from class_changes(self, facts, handed)
         for node, says in handed:
@@ -108,12 +111,13 @@ class RemoveSamplers(Codemod):
         line, column, _, _ = facts.text.key(node)
         self.left.append(Note(line, column + 1, self.code, says))
 
-    def _tell_of_own(self, facts: Facts) -> None:
+    def _tell_of_own(self, facts: Facts, settled: Collection[str]) -> None:
         """A sampler class of the script's own, or of a package, that takes every n-th sample: its author knows why."""
         calls = facts.walk(ast.Call) if "ampler" in facts.text.text else []
         for call, name in dividing(facts.walk(ast.ClassDef), calls, facts.names.resolve):
             says = f"`{name}` divides the samples by rank itself, and {WHY}: they would be divided twice"
-            self._tell(facts, call, says)
+            if name not in settled:
+                self._tell(facts, call, says)
 
     def _without_one(self, facts: Facts, handled: set[ast.Call]) -> Iterator[Change]:
         """`sampler = None`, where the branch that made one was that of several processes."""
@@ -144,7 +148,7 @@ class RemoveSamplers(Codemod):
             kept = "DistributedSampler kept: whether it shuffles depends on the branch"
         self._tell(facts, call, f"{kept}; it draws every sample, {WHY}")
         dropped = tuple(a for n, i in (("num_replicas", 1), ("rank", 2)) if (a := argument_at(call, n, i)) is not None)
-        rewrite = change_call(_SAMPLER_PARAMETERS, set(), {"num_replicas": "1", "rank": "0"})
+        rewrite = change_call(PARAMETERS, set(), {"num_replicas": "1", "rank": "0"})
         return Change(
             call, self.edit(facts, call, f"`{facts.short(call)}` is that of one process: {WHY}"), rewrite, dropped
         )
@@ -393,5 +397,4 @@ def _values(facts: Facts, node: ast.expr) -> list[ast.expr]:
     return (facts.devices.assigned(node.id, scope) or []) if scope is not None else []
 
 
-_SAMPLER_PARAMETERS = ("dataset", "num_replicas", "rank", "shuffle", "seed", "drop_last")
 _LOADER_PARAMETERS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")

@@ -38,7 +38,8 @@ def own_samplers(classes: Iterable[ast.ClassDef]) -> Iterator[ast.ClassDef]:
         if not any(name.endswith("Sampler") for name in (c.name, *bases)):
             continue
         if "DistributedSampler" in bases:
-            yield c
+            if not any(isinstance(n, ast.Call) and is_of_one(n) for n in walk(c)):
+                yield c
             continue
         nodes = walk(c)
         read = {n.attr for n in nodes if isinstance(n, ast.Attribute)} | {

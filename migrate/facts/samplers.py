@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 
 from .nodes import walk
 
@@ -38,7 +39,7 @@ def own_samplers(classes: Iterable[ast.ClassDef]) -> Iterator[ast.ClassDef]:
         if not any(name.endswith("Sampler") for name in (c.name, *bases)):
             continue
         if "DistributedSampler" in bases:
-            if not any(isinstance(n, ast.Call) and is_of_one(n) for n in walk(c)):
+            if not any(isinstance(n, ast.Call) and _says_one(n) for n in walk(c)):
                 yield c
             continue
         nodes = walk(c)
@@ -53,3 +54,11 @@ def is_of_one(call: ast.Call) -> bool:
     """Whether a sampler is made to draw every sample: `num_replicas=1, rank=0`."""
     said = {k.arg: k.value.value for k in call.keywords if isinstance(k.value, ast.Constant)}
     return (said.get("num_replicas"), said.get("rank")) == (1, 0)
+
+
+def _says_one(call: ast.Call) -> bool:
+    """Whether a class tells its base that there is one process: `super().__init__(data, 1, 0)`."""
+    if not (isinstance(call.func, ast.Attribute) and call.func.attr == "__init__"):
+        return False
+    placed = [getattr(a, "value", None) for a in call.args]
+    return is_of_one(call) or (1, 0) in pairwise(placed)

@@ -48,7 +48,8 @@ def test_its_base_is_that_of_one_process(before, after):
 
 
 def test_one_that_is_made_as_its_base_is():
-    own = "class Twice(DistributedSampler):\n    def __iter__(self):\n        return iter([*super().__iter__()] * 2)\n\n\n"
+    own = "class Twice(DistributedSampler):\n    def __iter__(self):\n"
+    own += "        return iter([*super().__iter__()] * 2)\n\n\n"
     result = migrated(HEAD + CONNECTS + own + "loader = DataLoader(data, sampler=Twice(data, seed=1))\n")
     assert "sampler=Twice(data, seed=1, num_replicas=1, rank=0))" in result.text
     assert not [n for n in result.attention if n.code == "PTM401"]

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .codemods.mend_async import mend
-from .facts.nodes import walk
+from .facts.nodes import is_main_guard, walk
 from .facts.script import Facts
 from .facts.source import SourceError, read_bytes, read_source
 from .given import Stays, starred
@@ -152,8 +152,7 @@ def _facts(path: Path) -> Facts:
 
 def _is_for_itself(s: ast.stmt) -> bool:
     """`if __name__ == "__main__":`, of a module that can be started too: nothing of it runs where it is imported."""
-    asked = ast.unparse(s.test) if isinstance(s, ast.If) and not s.orelse else ""
-    return asked in ("__name__ == '__main__'", "'__main__' == __name__")
+    return isinstance(s, ast.If) and not s.orelse and is_main_guard(s.test)
 
 
 def _stars(s: ast.AST) -> bool:

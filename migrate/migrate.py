@@ -91,6 +91,8 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         if stuck is not None:
             return _with_left_over(Result(text, "refused", [], [stuck]), original, options)
         result = _planned(facts, options, is_script, kept)
+        if facts is not original and result.plan in ("none", "definitions"):
+            result.text = _with_names(result.text, mended)  # what its branches of one process ask
         if facts.waiting:
             _move_functions(result, facts)
         if branches or notes:
@@ -338,8 +340,9 @@ def _placed_batches(text: str, original: Facts, changes: list[Change]) -> tuple[
 
 
 def _with_names(text: str, before: str, *more: str) -> str:
-    """The text with what it reads of the runtime imported."""
-    names = names_read(facts_of(text)) if text != before and any(n in text for n in NAMES) else []
+    """The text with what it reads of the runtime imported, where nothing in it has the name yet."""
+    made = facts_of(text) if text != before and any(n in text for n in NAMES) else None
+    names = [n for n in names_read(made) if made.scopes.by_node[made.tree].lookup(n) is None] if made else []
     names += more
     return add_imports(text, RUNTIME, names) if names else text
 

@@ -210,3 +210,8 @@ def walk_own(body: list[ast.stmt]) -> Iterator[ast.AST]:
         if isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
             continue
         stack.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def is_main_guard(test: ast.expr) -> bool:
+    """`__name__ == "__main__"`, in either order."""
+    return ast.unparse(test) in ("__name__ == '__main__'", "'__main__' == __name__")

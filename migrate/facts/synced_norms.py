@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .nodes import FUNCTIONS
+from .nodes import FUNCTIONS, is_main_guard
 from .wrapped import CONVERTERS
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _conditions(facts: Facts, call: ast.Call) -> Iterator[str]:
             if child in body:
                 tests = up.test.values if isinstance(up.test, ast.BoolOp) and isinstance(up.test.op, ast.And) else []
                 for test in tests or [up.test]:
-                    if not _asks_for_processes(facts, test):
+                    if not (_asks_for_processes(facts, test) or is_main_guard(test)):
                         yield _inside(facts, test)
             elif not _asks_for_processes(facts, up.test):
                 yield f"not {_inside(facts, up.test)}"

@@ -563,3 +563,40 @@ def test_what_was_migrated_before_is_left_below_a_lifted_script(tmp_path):
     write(tmp_path, **{"train.py": ON_HELPER, "helper.py": helper})
     beside = migrate_all(collect([tmp_path / "train.py"]), Options())[1]
     assert not beside.report.changed
+
+
+HELPERS = "import torch.distributed as dist\n\n\ndef is_main():\n    return dist.get_rank() == 0\n"
+ASKS_THERE = """
+import torch
+import torch.distributed as dist
+from torch import nn
+from helpers import is_main
+
+dist.init_process_group("gloo")
+net = nn.parallel.DistributedDataParallel(nn.Linear(4, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+loader = torch.utils.data.DataLoader(torch.ones(8, 4), batch_size=4)
+for epoch in range(2):
+    for x in loader:
+        loss = net(x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with open("log.txt", "a" if is_main() else "r") as f:
+        print(epoch)
+"""
+
+
+def test_a_file_that_only_asks_which_process_it_is_has_the_name_that_it_asks_by(tmp_path):
+    """It read `is_global_zero` and had no import of it: nothing else in it changed."""
+    write(tmp_path, **{"train.py": ASKS_THERE, "helpers.py": HELPERS})
+    found = {m.path.name: m.result.text for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
+    assert found["helpers.py"].count("from ptmigrate.runtime import is_global_zero\n") == 1
+    assert "    return is_global_zero()\n" in found["helpers.py"]
+    assert migrate_text(found["helpers.py"], is_script=False).text == found["helpers.py"]
+
+
+def test_a_file_with_a_function_of_that_name_keeps_it():
+    own = "def is_global_zero():\n    return dist.get_rank() == 0\n"
+    result = migrate_text(f"import torch.distributed as dist\n\n\n{own}", is_script=False)
+    assert "ptmigrate" not in result.text

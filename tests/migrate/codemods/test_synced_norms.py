@@ -60,6 +60,19 @@ def test_the_trainer_is_given_it(converted, asked, framework):
     assert not [n for n in result.attention if "convert_sync" in n.message]
 
 
+@pytest.mark.parametrize("guard", ['__name__ == "__main__"', '"__main__" == __name__'])
+@pytest.mark.parametrize("condition", ["", " and args.sync_bn"])
+def test_a_guard_of_the_script_itself_is_no_condition_of_it(guard, condition):
+    head, body = SCRIPT.format(converted="    " + CONVERT).removesuffix("\nmain()\n").split("def main():\n")
+    body, loop = body.split("    optimizer = ")
+    start = f"if {guard}:\n" + body
+    if condition:
+        start = start.replace(f"    {CONVERT}", f"    if args.sync_bn:\n        {CONVERT}")
+    result = migrate_text(f"{head}def train(net):\n    optimizer = {loop}\n\n{start}    train(net)\n")
+    assert f"sync_batchnorm={'args.sync_bn' if condition else 'True'}" in str((result.text, result.attention))
+    assert "__name__" not in str(result.attention) and ("sync_batchnorm=True" in result.text or condition)
+
+
 def test_a_condition_that_the_trainer_does_not_know_is_told():
     source = SCRIPT.format(converted="    net = synced(net, args.sync_bn)").replace(
         "def main", f"def synced(net, wanted):\n    if wanted:\n        {CONVERT}\n    return net\n\ndef main"

@@ -19,6 +19,7 @@ from .modes import switch_in_place
 from .parameters import name_given
 from .phases import write_out_phases
 from .renewed import keep_one_optimizer
+from .resets import begin_apart
 from .returns import return_below
 from .starts import add_the_start, count_from_there
 from .stops import stop_before
@@ -34,6 +35,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     switch_in_place,
     add_in_place,
     append_in_place,
+    begin_apart,
     name_before,
     call_in_one_place,
     write_out_flags,

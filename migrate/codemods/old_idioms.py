@@ -115,7 +115,8 @@ class RemoveVariables(Codemod):
             return
         parts = (call.func, *call.args[1:], *(k for i, k in enumerate(call.keywords) if call.args or i != of))
         keeps = is_new(facts, call.args[0] if call.args else call.keywords[place].value)
-        yield Change(call, self.edit(facts, call, says), _detached(place, facts, wants, keeps), parts)
+        again = tuple(walk(wants)) if wants is not None else ()
+        yield Change(call, self.edit(facts, call, says), _detached(place, facts, wants, keeps), parts, reads=again)
 
     def _only_itself(self, facts: Facts, s: ast.Assign) -> bool:
         """`x = Variable(x)`, `x, y = Variable(x), Variable(y)`."""

@@ -272,10 +272,12 @@ class Sums:
         return [s for s in made if self.body.index(s) < at]
 
     def is_size(self, value: ast.expr) -> bool:
-        """`len(x)`, `x.size(0)`, `x.shape[0]`, `x.numel()` of something of the step."""
+        """`len(x)`, `x.size(0)`, `x.shape[0]`, `x.numel()`, `x.num_graphs` of something of the step."""
         value = self._through(value)
         if not self.of_the_samples(value):
             return False
+        if isinstance(value, ast.Attribute):
+            return value.attr == "num_graphs"  # torch_geometric.data.Batch
         if isinstance(value, ast.Subscript):
             return isinstance(value.value, ast.Attribute) and value.value.attr == "shape" and _is_zero(value.slice)
         if not isinstance(value, ast.Call):

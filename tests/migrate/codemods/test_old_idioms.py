@@ -26,6 +26,8 @@ HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\nfr
         ("print(crit(a, b).data.numpy()[0] * 2)", "print(crit(a, b).item() * 2)"),
         ("print(f'{loss.data.cpu().numpy()[0]:.3f}')", "print(f'{loss.item():.3f}')"),
         ("z = Variable(x, requires_grad=grad)", "z = x.detach().requires_grad_(grad)"),
+        ("def f(x, grad=False):\n    return Variable(x, requires_grad=grad)\nf(y)", "def f(x, grad=False):\n    return x.detach().requires_grad_(grad)\nf(y)"),
+        ("def f(x, grad=False):\n    return Variable(x, grad)\nf(y, True)", "def f(x, grad=False):\n    return x.detach().requires_grad_(grad)\nf(y, True)"),
         ("z = Variable(a + b)", "z = (a + b).detach()"),
         ("def f(x):\n    return Variable(x)", "def f(x):\n    return x.detach()"),
         ("print(loss.data[0])", "print(loss.item())"),

@@ -1,6 +1,7 @@
 """Sums written out, `total = total + loss.item()`: exact on any number of processes, or over whole batches."""
 
 import pytest
+from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.lift.test_same_run import HEAD
 from tests.migrate.running import check_same
@@ -79,3 +80,10 @@ def test_a_loss_of_another_dtype_is_the_loss_still():
 
 def test_what_all_processes_count_alike_is_no_reason():
     assert "divide_batches" not in check_same(TEXT.format(start="0", sums="steps = steps + 1"), "module")
+
+
+@pytest.mark.parametrize("sums", ["total += loss.item() * x.num_graphs", "total += x.num_graphs * float(loss)"])
+def test_the_number_of_graphs_of_a_batch_is_its_size(sums):
+    """torch_geometric.data.Batch: of a share it is the share's, and was weighed by the share once more."""
+    result = migrate_text(TEXT.format(start="0.0", sums=sums))
+    assert f"self.{sums}\n" in result.text and "self.share" not in result.text

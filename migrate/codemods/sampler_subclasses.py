@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from ..facts.arguments import argument_at
 from ..facts.nodes import walk
-from ..facts.samplers import is_of_one
 from ..facts.script import Facts
 from .argument_rewrites import change_call
 from .base import Change, Codemod
@@ -29,7 +28,7 @@ def of_one(codemod: Codemod, facts: Facts) -> Iterator[tuple[str, Change]]:
         own = next((f for f in c.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)
         found = _of_base(facts, own) if own is not None else _made(facts, c.name)
         for call, parameters in found:
-            if not (_spreads(call) or is_of_one(call)):
+            if not (_spreads(call) or [getattr(a, "value", None) for a in _said(call, parameters)] == [1, 0]):
                 yield c.name, _change(codemod, facts, call, parameters)
 
 
@@ -55,9 +54,13 @@ def _spreads(call: ast.Call) -> bool:
     return any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
 
 
+def _said(call: ast.Call, parameters: tuple[str, ...]) -> list[ast.expr | None]:
+    """How many processes a call says there are, and which of them this is."""
+    return [argument_at(call, n, parameters.index(n)) for n in ("num_replicas", "rank")]
+
+
 def _change(codemod: Codemod, facts: Facts, call: ast.Call, parameters: tuple[str, ...]) -> Change:
-    at = [(n, parameters.index(n)) for n in ("num_replicas", "rank")]
-    dropped = tuple(a for n, i in at if (a := argument_at(call, n, i)) is not None)
+    dropped = tuple(a for a in _said(call, parameters) if a is not None)
     says = f"`{facts.short(call)}` is that of one process: {WHY}"
     return Change(
         call,

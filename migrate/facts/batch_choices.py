@@ -209,8 +209,9 @@ def as_if(run: Run, call: ast.Call, other: ast.Call) -> Value:
     value = run.value(other)
     for nodes in (flow.mixes, flow.may_mix):
         nodes[:] = dict.fromkeys(call if n is other else n for n in nodes)  # its arguments were read for each
-    for known in (flow.within, flow.there):
-        if other in known:
-            known[call] = known.pop(other)  # type: ignore[assignment]
+    if other in flow.within:
+        flow.within[call] = flow.within.pop(other)
+    if other in flow.there:
+        flow.there[call] = flow.there.pop(other)
     sorts, met = (call if n is other else n for n in (value.sorts, value.met))
     return replace(value.bent_by(call), sorts=sorts, met=met)

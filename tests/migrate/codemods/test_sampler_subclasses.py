@@ -72,3 +72,9 @@ def test_others_stay(text):
 def test_what_spreads_its_arguments_is_told():
     result = migrated(HEAD + CONNECTS + CLASS.replace("BASE", "super().__init__(data, **options)") + MADE)
     assert "`Balanced` divides the samples by rank itself" in str(result.attention)
+
+
+@pytest.mark.parametrize("said", ["data, 1, 0", "data, num_replicas=1, rank=0"])
+def test_what_says_so_already_is_not_told(said):
+    result = migrated(HEAD + CONNECTS + CLASS.replace("BASE", f"super().__init__({said})") + MADE, "PTM401")
+    assert f"super().__init__({said})" in result.text and not [e for e in result.edits if e.code == "PTM401"]

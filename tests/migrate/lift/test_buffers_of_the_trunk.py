@@ -54,6 +54,11 @@ def test_parentheses_around_it_stay(value):
     assert BUFFER in result and f"noise = {value}  # the same" in result
 
 
+def test_a_move_on_a_line_of_its_own_goes_with_its_line():
+    broken = TEXT.replace("SEEN", "xs").replace("torch.randn(3, 4).to(device)", "(torch.randn(3, 4)\n    .to(device))")
+    assert "noise = (torch.randn(3, 4))  # the same" in check_same(broken, "module")
+
+
 OTHERS = {
     "a function of the script reads it": ("SEEN", "noise"),
     "it is read after the loop": ("if __name__", "if __name__"),

@@ -137,7 +137,8 @@ class Once(Codemod):
             if facts.scopes.scope_of(call.func).lookup("print") is not None:
                 return None
             where = next((k.value for k in call.keywords if k.arg == "file"), None)
-            return PRINT if where is None or ast.unparse(where) in ("sys.stdout", "sys.stderr") else None
+            shown = where is None or ast.unparse(where) in ("sys.stdout", "sys.stderr")
+            return _printed(facts, call) if shown else None
         if _adds_to_file(facts, call):
             return f"{ONLY}(open)" if self.writers and self._saves_once(facts, call) else None
         if facts.names.resolve(call.func) == "torch.save" and isinstance(facts.scopes.parents.get(call), ast.Expr):
@@ -158,6 +159,12 @@ class Once(Codemod):
     def _saves_once(self, facts: Facts, call: ast.Call) -> bool:
         """Not where a rank guard of the script, or of the lift, stands around it already."""
         return facts.alone.reached_by(call) == {False}
+
+
+def _printed(facts: Facts, call: ast.Call) -> str:
+    """What a `print` becomes: a script may have a `rank_zero_print` of its own, which would call itself."""
+    own = facts.scopes.scope_of(call.func).lookup(PRINT)
+    return PRINT if own is None else f"{ONLY}(print)"
 
 
 def _asks_the_user(facts: Facts, call: ast.Call) -> bool:
@@ -197,7 +204,7 @@ def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] |
             return None
         old = facts.text.text[start:stop]
         held = facts.alone.reached_by(c.node) == {False}
-        new = PRINT if old == "print" else f"{ONLY}({old})"
+        new = _printed(facts, c.node) if old == "print" else f"{ONLY}({old})"
         found.append((start, stop, SAVE if full == "torch.save" and held else new))
     return found
 
@@ -205,6 +212,7 @@ def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] |
 def names_read(facts: Facts) -> list[str]:
     """What a result with these changes in it reads of the runtime."""
     read = {n.id for n in facts.walk(ast.Name)}
+    read -= {s.name for s in facts.tree.body if isinstance(s, ast.FunctionDef)}  # the script's own
     return [n for n in NAMES if n in read]
 
 

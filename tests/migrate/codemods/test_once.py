@@ -254,3 +254,33 @@ def test_a_question_that_every_process_would_ask_is_told_of():
 )
 def test_one_of_rank_0_and_what_is_only_called_so_is_not(source):
     assert asked(source) == []
+
+
+OWN_PRINT = """
+import torch
+import torch.distributed as dist
+
+
+def rank_zero_print(*args):
+    if dist.get_rank() == 0:
+        print(*args)
+
+
+dist.init_process_group("gloo")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 3))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = torch.utils.data.DataLoader(torch.ones(8, 4), 4)
+for epoch in range(2):
+    for x in loader:
+        loss = model(x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    rank_zero_print(epoch)
+"""
+
+
+def test_a_function_of_that_name_does_not_call_itself():
+    text = migrate_text(OWN_PRINT).text
+    assert "def rank_zero_print(*args):\n    on_rank_zero(print)(*args)\n" in text
+    assert "import Module, Trainer, on_rank_zero\n" in text

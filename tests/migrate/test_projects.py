@@ -600,3 +600,10 @@ def test_a_file_with_a_function_of_that_name_keeps_it():
     own = "def is_global_zero():\n    return dist.get_rank() == 0\n"
     result = migrate_text(f"import torch.distributed as dist\n\n\n{own}", is_script=False)
     assert "ptmigrate" not in result.text
+
+
+def test_what_it_asks_by_and_what_it_prints_by_come_in_one_import(tmp_path):
+    write(tmp_path, **{"train.py": ASKS_THERE, "helpers.py": HELPERS + "\n\ndef show(x):\n    print(x)\n"})
+    found = {m.path.name: m.result.text for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
+    assert found["helpers.py"].count("ptmigrate.runtime") == 1
+    assert "from ptmigrate.runtime import is_global_zero, rank_zero_print\n" in found["helpers.py"]

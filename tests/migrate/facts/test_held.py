@@ -40,6 +40,9 @@ STAYS = {
     "    return x.view(-1).to(device)\n",
     "an item that is asked by words": "def f(dataset, device):\n    data = dataset[0]\n    data = data.to(device)\n"
     "    return [data.y[m] for m in data('train_mask', 'test_mask')]\n",
+    "a part of what an iterator of the script's own gives": "class Forever:\n    def __init__(self, loader):\n"
+    "        self.loader = loader\n    def __next__(self):\n        return next(iter(self.loader))\n"
+    "def f(loader, device):\n    its = Forever(loader)\n    x, y = next(its)[:2]\n    return x.to(device)\n",
     "each of them": "def f(val_set, device):\n    return [v.to(device) for v in val_set]\n",
     "a loop that is none over batches": "def f(dataset):\n    for i, v in enumerate(dataset):\n        g(v.cuda())\n",
     "some of them": "def f(ds, device):\n    return torch.stack([ds[i] for i in range(3)]).to(device)\n",

@@ -45,6 +45,7 @@ STEP = "loss = criterion(model(x), y); loss.backward(); optimizer.step()"
         ("for e in range(9):\n  for o in optimizers:\n    o.zero_grad(); loss.backward(); o.step()\n  here()", (1, "trains", False)),
         ("for m in ms:\n  for x in batches:\n    m(x).backward(); here()", (2, "trains", False)),
         ("for m in ms:\n  m(x).backward(); optimizer.step(); here()", (1, "trains", False)),  # nothing is around it
+        ("for e in range(9):\n  def f():\n    for m in ms:\n      m(x).backward(); here()", (3, "trains", False)),  # nor there
         ("for x in loader:\n  optimizer.step(closure)\n  here()", (1, "trains", False)),
         ("for x in train_set:\n  accelerator.backward(loss)\n  here()", (1, "trains", False)),
         # called functions

@@ -138,7 +138,7 @@ class Once(Codemod):
                 return None
             where = next((k.value for k in call.keywords if k.arg == "file"), None)
             shown = where is None or ast.unparse(where) in ("sys.stdout", "sys.stderr")
-            return _printed(facts, call) if shown else None
+            return _unless_own(facts, call, PRINT) if shown else None
         if _adds_to_file(facts, call):
             return f"{ONLY}(open)" if self.writers and self._saves_once(facts, call) else None
         if facts.names.resolve(call.func) == "torch.save" and isinstance(facts.scopes.parents.get(call), ast.Expr):
@@ -147,7 +147,7 @@ class Once(Codemod):
                 return None
             if self.writers and reached == ({True, False} if self.waits else {False}):
                 return f"{ONLY}({facts.text.get(call.func)})"
-            return SAVE if self.waits and reached == {False} else None
+            return _unless_own(facts, call, SAVE) if self.waits and reached == {False} else None
         full = facts.names.resolve(call.func)
         stands_alone = isinstance(facts.scopes.parents.get(call), ast.Expr)
         handles = full is None and isinstance(call.func, ast.Attribute) and call.func.attr == HANDLES
@@ -161,10 +161,10 @@ class Once(Codemod):
         return facts.alone.reached_by(call) == {False}
 
 
-def _printed(facts: Facts, call: ast.Call) -> str:
-    """What a `print` becomes: a script may have a `rank_zero_print` of its own, which would call itself."""
-    own = facts.scopes.scope_of(call.func).lookup(PRINT)
-    return PRINT if own is None else f"{ONLY}(print)"
+def _unless_own(facts: Facts, call: ast.Call, new: str) -> str:
+    """The new name of a call, where the script has no function of that name: a call in it would be one of itself."""
+    own = facts.scopes.scope_of(call.func).lookup(new)
+    return new if own is None else f"{ONLY}({facts.text.get(call.func)})"
 
 
 def _asks_the_user(facts: Facts, call: ast.Call) -> bool:
@@ -204,8 +204,8 @@ def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] |
             return None
         old = facts.text.text[start:stop]
         held = facts.alone.reached_by(c.node) == {False}
-        new = _printed(facts, c.node) if old == "print" else f"{ONLY}({old})"
-        found.append((start, stop, SAVE if full == "torch.save" and held else new))
+        new = SAVE if full == "torch.save" and held else PRINT if old == "print" else None
+        found.append((start, stop, f"{ONLY}({old})" if new is None else _unless_own(facts, c.node, new)))
     return found
 
 

@@ -284,3 +284,11 @@ def test_a_function_of_that_name_does_not_call_itself():
     text = migrate_text(OWN_PRINT).text
     assert "def rank_zero_print(*args):\n    on_rank_zero(print)(*args)\n" in text
     assert "import Module, Trainer, on_rank_zero\n" in text
+
+
+def test_nor_does_one_that_saves():
+    own = OWN_PRINT.replace("rank_zero_print(*args)", "rank_zero_save(x, path)").replace(
+        "print(*args)", "torch.save(x, path)"
+    )
+    text = migrate_text(own.replace("rank_zero_print(epoch)", "rank_zero_save(epoch, 'a.pt')")).text
+    assert "def rank_zero_save(x, path):\n    on_rank_zero(torch.save)(x, path)\n" in text

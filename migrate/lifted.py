@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from .codemods.apex_of_loops import ApexOfLoops
 from .codemods.base import apply
 from .codemods.every import outermost, plan_all, seen
-from .codemods.once import NAMES, Once, names_read, renames
+from .codemods.once import Once, imports_in, names_read, renames
 from .codemods.precision_of_loops import PrecisionOfLoops
 from .facts.choice import accelerator
 from .facts.copies import copies_of_weights
 from .facts.kept_copies import kept_copies
+from .facts.runtime_names import RUNTIME, as_import, imported_as
 from .facts.script import Facts, facts_of
-from .lift.imports import RUNTIME, as_import, import_edit, import_line, imported_as
+from .lift.imports import before_its_uses, import_edit, import_line
 from .lift.lightning import to_lightning
 from .lift.recipe import CannotLift
 from .line_map import line_map
@@ -178,19 +179,19 @@ def _finished(
         line = line_map(lifted.text.text, original.text.text)
     edits = Edits(lifted, renamed)
     read = names_read(lifted)
-    names = [*names, *(n for n in NAMES if n in read or any(n in e[2] for e in renamed))]
+    names = [*names, *read, *(n for n in imports_in(e[2] for e in renamed) if n not in read)]
     if on_lightning:
         text, notes = _on_lightning(edits.done(), names, original)
         return text, told, [*notes, *races]
     placed = place_batches(lifted, edits, moving, line)
-    names = [*names, ON_DEVICE] if placed else names
+    names = [*names, as_import(ON_DEVICE, imported_as(lifted, ON_DEVICE))] if placed else names
     placed += place_kept(lifted, edits, line)
     there = next((s for s in lifted.walk(ast.ImportFrom) if s.module == RUNTIME), None)
     if there is None:
         edits.replace(*import_edit(lifted.tree, lifted.text, RUNTIME, names))
     elif len(names) > len(there.names):
         edits.replace_node(there, import_line(RUNTIME, names))
-    return edits.done(), placed + told, races
+    return before_its_uses(edits.done(), RUNTIME), placed + told, races
 
 
 def _on_lightning(text: str, names: list[str], original: Facts) -> tuple[str, list[Note]]:

@@ -24,11 +24,12 @@ from .facts.distribution import GATHERS, distribution_of, mentions_processes
 from .facts.loops import EVALUATES
 from .facts.nodes import walk
 from .facts.refusals import carrier, refusal
+from .facts.runtime_names import RUNTIME, as_import, imported_as
 from .facts.script import Facts, facts_of
 from .facts.synced_norms import asked
 from .left_over import left_over
 from .lift.draws import drawn_for_others
-from .lift.imports import RUNTIME, add_imports, import_edit
+from .lift.imports import add_imports, import_edit
 from .lift.lightning import lost
 from .lift.placing import NAME as ON_DEVICE
 from .lift.placing import moving_batches, place_batches
@@ -291,7 +292,9 @@ def _by_plan(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
     plan = "definitions" if changes or _defines(facts) else "none"
     text = apply(facts, changes)
     text, placed = _placed_batches(text, facts, changes) if options.of_lifted else (text, [])
-    text = _with_names(text, facts.text.text, *([ON_DEVICE] if placed else []))
+    text = _with_names(
+        text, facts.text.text, *([as_import(ON_DEVICE, imported_as(facts, ON_DEVICE))] if placed else [])
+    )
     notes = seen(facts, changes, options.wants)
     if options.of_lifted:
         notes = [*notes, *drawn_for_others(facts)]
@@ -342,7 +345,7 @@ def _placed_batches(text: str, original: Facts, changes: list[Change]) -> tuple[
 def _with_names(text: str, before: str, *more: str) -> str:
     """The text with what it reads of the runtime imported, where nothing in it has the name yet."""
     made = facts_of(text) if text != before and any(n in text for n in NAMES) else None
-    names = [n for n in names_read(made) if made.scopes.by_node[made.tree].lookup(n) is None] if made else []
+    names = [n for n in names_read(made) if made.scopes.module.lookup(n.split()[-1]) is None] if made else []
     names += more
     return add_imports(text, RUNTIME, names) if names else text
 
@@ -377,8 +380,9 @@ def _kept(facts: Facts, options: Options, attention: list[Note]) -> Result:
     names = names_read(kept)
     reads = any(n.id == name for n in kept.walk(ast.Name))
     if reads or names:
-        after = f"{name} = Runtime.shared()" if reads else ""
-        given = ["Runtime", *names] if reads else names
+        handle = imported_as(kept, "Runtime")
+        after = f"{name} = {handle}.shared()" if reads else ""
+        given = [as_import("Runtime", handle), *names] if reads else names
         at, _, new = import_edit(kept.tree, kept.text, RUNTIME, given, after)
         text = text[:at] + new + text[at:]
     first = next((c.edit for c in keep), None) if _trains(facts) else None

@@ -21,6 +21,7 @@ from .facts.distribution import STATEMENTS
 from .facts.nodes import walk
 from .facts.operands import joined
 from .facts.process_names import FLAG_NAME, D
+from .facts.runtime_names import imported_as
 from .facts.script import Facts
 from .facts.started import functions_from, names_read
 from .facts.text import Text
@@ -78,10 +79,10 @@ def _note(facts: Facts, node: ast.AST, says: str) -> Note:
 def _told(facts: Facts, turn: Turn) -> Iterator[Edit]:
     for s in (*turn.before, *turn.after):
         line, column, _, _ = facts.text.key(s)
-        yield Edit(line, column + 1, CODE, f"`{facts.short(s)}` became `with {_head(turn)}:`: {WHY}", True)
+        yield Edit(line, column + 1, CODE, f"`{facts.short(s)}` became `with {_head(facts, turn)}:`: {WHY}", True)
     for s in turn.body if turn.after else ():
         line, column, _, _ = facts.text.key(s)
-        yield Edit(line, column + 1, CODE, f"`{facts.short(s)}` is in `with {_head(turn)}:` now: {WHY}", True)
+        yield Edit(line, column + 1, CODE, f"`{facts.short(s)}` is in `with {_head(facts, turn)}:` now: {WHY}", True)
 
 
 def _apart(facts: Facts, turns: Iterator[Turn]) -> Iterator[Turn]:
@@ -215,9 +216,9 @@ def _once_a_node(facts: Facts, test: ast.expr) -> bool:
     return any(facts.worlds.once_a_node(p) for p in asked)
 
 
-def _head(turn: Turn) -> str:
+def _head(facts: Facts, turn: Turn) -> str:
     given = [turn.when, "per_node=True" if turn.per_node else ""]
-    return f"{FIRST}({', '.join(filter(None, given))})"
+    return f"{imported_as(facts, FIRST)}({', '.join(filter(None, given))})"
 
 
 def _write(edits: Edits, turn: Turn) -> None:
@@ -226,7 +227,7 @@ def _write(edits: Edits, turn: Turn) -> None:
     whole = [*turn.before, *turn.body, *turn.after]
     first, last, margin = whole[0], whole[-1], text.margin(whole[0])
     remarks = _remarks(facts, turn.before if turn.after else [])
-    head = f"{margin}with {_head(turn)}:" + "".join(f"  {r}" for r in remarks)
+    head = f"{margin}with {_head(facts, turn)}:" + "".join(f"  {r}" for r in remarks)
     if turn.before == turn.body:
         lines = _moved(facts, _without_barriers(text, first), margin)
     elif not turn.after:  # both branches do it
@@ -267,13 +268,14 @@ def _remarks(facts: Facts, statements: list[ast.stmt]) -> list[str]:
 
 def _contexts(facts: Facts) -> Iterator[Change]:
     """A context of the script's own that is nothing but `with rank_zero_first(): yield`, where all its uses show."""
+    first = imported_as(facts, FIRST)
     for f in facts.walk(ast.FunctionDef):
         scope = facts.scopes.scope_of(f)
         body = [s for s in f.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
         only = body[0] if len(body) == 1 and f.decorator_list and not scope.is_class else None
         new = ast.unparse(only.items[0].context_expr) if isinstance(only, ast.With) else ""
         plain = isinstance(only, ast.With) and len(only.body) == 1 and ast.unparse(only.body[0]) == "yield"
-        if not (plain and re.fullmatch(rf"{FIRST}\((per_node=True)?\)", new)) or facts.is_library or facts.imported:
+        if not (plain and re.fullmatch(rf"{first}\((per_node=True)?\)", new)) or facts.is_library or facts.imported:
             continue
         calls = [facts.scopes.parents.get(r) for r in facts.scopes.reads(f.name, scope)]
         if not calls or not all(isinstance(facts.scopes.parents.get(c or f), ast.withitem) for c in calls):

@@ -6,12 +6,13 @@ All stay the same call on one process.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..facts.arguments import argument_at
 from ..facts.nodes import walk
 from ..facts.own_files import is_own, saves_its_own
+from ..facts.runtime_names import as_import, imported_as, runtime_name, without_prefix
 from ..facts.script import Facts
 from ..report import Note
 from ._asked_paths import asked_paths, path_asked, removed_by
@@ -76,21 +77,21 @@ class Once(Codemod):
             if (call := self._saved_to_open_file(facts, holder)) is not None:
                 files.add(call)
                 says = f"`{facts.short(holder)}` became `{SAVE}`: rank 0 alone writes the file, whole or not at all"
-                yield Change(holder, self.edit(facts, holder, says), _saved(call))
+                yield Change(holder, self.edit(facts, holder, says), _saved(imported_as(facts, SAVE)))
         for branch in facts.walk(ast.If) if self.writers and self.waits else ():
             if loaded_again(facts, branch) and can_wait(facts, branch):
                 says = f"`{facts.short(branch.body[0])}` became `{SAVE}`: no rank goes on before the file is there"
-                yield Change(branch, self.edit(facts, branch, says), _unguarded)
+                yield Change(branch, self.edit(facts, branch, says), _unguarded(imported_as(facts, SAVE)))
         gone: set[ast.Call] = set()
         for branch in facts.walk(ast.If) if self.writers and self.waits else ():
             for call in (asked := asked_paths(facts, branch)):
                 says = f"`{facts.short(call)}`: rank 0 answers for all, before any of them makes what is asked for"
-                yield Change(call, self.edit(facts, call, says), _answered)
+                yield Change(call, self.edit(facts, call, says), _answered(imported_as(facts, ANSWER)))
             gone.update(removed_by(facts, branch) if asked else ())
         for call in facts.walk(ast.Call):
             new = self._replacement(facts, call) if call not in files else None
             if call in gone and new is not None:
-                new = f"{MOVED}({facts.text.get(call.func)})"
+                new = f"{imported_as(facts, MOVED)}({facts.text.get(call.func)})"
             if new is not None:
                 old = facts.text.get(call.func)
                 yield Change(
@@ -138,33 +139,28 @@ class Once(Codemod):
                 return None
             where = next((k.value for k in call.keywords if k.arg == "file"), None)
             shown = where is None or ast.unparse(where) in ("sys.stdout", "sys.stderr")
-            return _unless_own(facts, call, PRINT) if shown else None
+            return imported_as(facts, PRINT) if shown else None
         if _adds_to_file(facts, call):
-            return f"{ONLY}(open)" if self.writers and self._saves_once(facts, call) else None
+            return f"{imported_as(facts, ONLY)}(open)" if self.writers and self._saves_once(facts, call) else None
         if facts.names.resolve(call.func) == "torch.save" and isinstance(facts.scopes.parents.get(call), ast.Expr):
             reached = facts.alone.reached_by(call)
             if saves_its_own(facts, call) or (not self.waits and _into_open_file(facts, call)):
                 return None
             if self.writers and reached == ({True, False} if self.waits else {False}):
-                return f"{ONLY}({facts.text.get(call.func)})"
-            return _unless_own(facts, call, SAVE) if self.waits and reached == {False} else None
+                return f"{imported_as(facts, ONLY)}({facts.text.get(call.func)})"
+            return imported_as(facts, SAVE) if self.waits and reached == {False} else None
         full = facts.names.resolve(call.func)
         stands_alone = isinstance(facts.scopes.parents.get(call), ast.Expr)
         handles = full is None and isinstance(call.func, ast.Attribute) and call.func.attr == HANDLES
         writes = full in WRITERS or ((full in WRITES or handles) and stands_alone)
         if self.writers and writes and self._saves_once(facts, call) and not facts.in_formatted_string(call):
-            return f"{MOVED if self.alike and full in MOVES else ONLY}({facts.text.get(call.func)})"
+            name = MOVED if self.alike and full in MOVES else ONLY
+            return f"{imported_as(facts, name)}({facts.text.get(call.func)})"
         return None
 
     def _saves_once(self, facts: Facts, call: ast.Call) -> bool:
         """Not where a rank guard of the script, or of the lift, stands around it already."""
         return facts.alone.reached_by(call) == {False}
-
-
-def _unless_own(facts: Facts, call: ast.Call, new: str) -> str:
-    """The new name of a call, where the script has no function of that name: a call in it would be one of itself."""
-    own = facts.scopes.scope_of(call.func).lookup(new)
-    return new if own is None else f"{ONLY}({facts.text.get(call.func)})"
 
 
 def _asks_the_user(facts: Facts, call: ast.Call) -> bool:
@@ -204,16 +200,23 @@ def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] |
             return None
         old = facts.text.text[start:stop]
         held = facts.alone.reached_by(c.node) == {False}
-        new = SAVE if full == "torch.save" and held else PRINT if old == "print" else None
-        found.append((start, stop, f"{ONLY}({old})" if new is None else _unless_own(facts, c.node, new)))
+        new = SAVE if full == "torch.save" and held else PRINT if old == "print" else ONLY
+        own = imported_as(facts, new)
+        found.append((start, stop, f"{own}({old})" if new == ONLY else own))
     return found
 
 
 def names_read(facts: Facts) -> list[str]:
     """What a result with these changes in it reads of the runtime."""
-    read = {n.id for n in facts.walk(ast.Name)}
-    read -= {s.name for s in facts.tree.body if isinstance(s, ast.FunctionDef)}  # the script's own
-    return [n for n in NAMES if n in read]
+    named = (n for n in facts.walk(ast.Name) if without_prefix(n.id) in NAMES)
+    read = {n.id: base for n in named if (base := runtime_name(facts, n)) in NAMES}
+    return [as_import(read[own], own) for own in sorted(read, key=lambda own: NAMES.index(read[own]))]
+
+
+def imports_in(texts: Iterable[str]) -> list[str]:
+    """What new names of calls read of the runtime: `on_rank_zero(open)`."""
+    own = {text.partition("(")[0] for text in texts}
+    return [as_import(without_prefix(n), n) for n in sorted(own)]
 
 
 def _renamed(new: str) -> Any:
@@ -227,25 +230,33 @@ def _renamed(new: str) -> Any:
     return rewrite
 
 
-def _answered(original: Any, updated: Any) -> Any:
+def _answered(answer: str) -> Any:
     """`os.path.exists(path)` to `rank_zero_value(os.path.exists(path))`."""
-    import libcst as cst
 
-    own = updated.with_changes(lpar=[], rpar=[])
-    return cst.Call(cst.Name(ANSWER), [cst.Arg(own)], lpar=updated.lpar, rpar=updated.rpar)
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        own = updated.with_changes(lpar=[], rpar=[])
+        return cst.Call(cst.Name(answer), [cst.Arg(own)], lpar=updated.lpar, rpar=updated.rpar)
+
+    return rewrite
 
 
-def _unguarded(original: Any, updated: Any) -> Any:
+def _unguarded(saves: str) -> Any:
     """`if self.trainer.is_global_zero: torch.save(x, path)` to `rank_zero_save(x, path)`."""
-    import libcst as cst
 
-    line: Any = updated.body.body[0]
-    save: Any = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
-    new = save.with_changes(value=save.value.with_changes(func=cst.Name(SAVE)))
-    return cst.SimpleStatementLine([new], leading_lines=updated.leading_lines)
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        line: Any = updated.body.body[0]
+        save: Any = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
+        new = save.with_changes(value=save.value.with_changes(func=cst.Name(saves)))
+        return cst.SimpleStatementLine([new], leading_lines=updated.leading_lines)
+
+    return rewrite
 
 
-def _saved(call: ast.Call) -> Any:
+def _saved(saves: str) -> Any:
     """`with open(path, "wb") as f: torch.save(x, f)` to `rank_zero_save(x, path)`."""
 
     def rewrite(original: Any, updated: Any) -> Any:
@@ -256,7 +267,7 @@ def _saved(call: ast.Call) -> Any:
         args = list(save.value.args)
         at = next((i for i, a in enumerate(args) if a.keyword is not None and a.keyword.value == "f"), 1)
         args[at] = args[at].with_changes(value=path)
-        new = save.with_changes(value=save.value.with_changes(func=cst.Name(SAVE), args=args))
+        new = save.with_changes(value=save.value.with_changes(func=cst.Name(saves), args=args))
         return cst.SimpleStatementLine([new], leading_lines=updated.leading_lines)
 
     return rewrite

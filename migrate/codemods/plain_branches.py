@@ -16,6 +16,7 @@ from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.operands import joined
 from ..facts.process_names import RANK_NAME
+from ..facts.runtime_names import imported_as, runtime_name
 from ..facts.script import Facts
 from ..facts.world import PLAIN, Known
 from ..facts.worlds import Worlds
@@ -111,7 +112,8 @@ class PlainBranches(UnreadBranches):
             for s in facts.walk(ast.Assign) if zero is not None else ():
                 same = [ast.unparse(t) for t in s.targets] == [ast.unparse(target)]
                 if same and s not in going and _is(s.value, zero) and facts.scopes.scope_of(s.targets[0]) is scope:
-                    new = f"{ASKS}()" if zero else f"not {ASKS}()"
+                    new = f"{imported_as(facts, ASKS)}()"
+                    new = new if zero else f"not {new}"
                     yield Change(s.value, self.edit(facts, s, f"`{facts.short(s)}` is `{new}`: {WHY}"), source(new))
 
     def _decided(self, facts: Facts, test: ast.expr) -> Known | None:
@@ -284,7 +286,7 @@ class PlainBranches(UnreadBranches):
         """The source of a condition as it is in a plain script; None when it is the same."""
         zero = self.worlds.by_rank(node)
         if zero is not None and (_is_condition(node) or (asked and RANK_NAME.search(_last(node)))):
-            asks = ON_NODE if self._first_on_node(node) else ASKS
+            asks = imported_as(facts, ON_NODE if self._first_on_node(node) else ASKS)
             return f"{asks}()" if zero else f"not {asks}()"
         if zero is None and (known := self._decided(facts, node)) is not None and type(known.value) is bool:
             return str(known.value)
@@ -301,7 +303,7 @@ class PlainBranches(UnreadBranches):
         if not self.worlds.once_a_node(test):
             return False
         ups = list(self.facts.scopes.ancestors(test))
-        if any(isinstance(up, ast.With) and ast.unparse(up.items[0]).startswith(f"{FIRST}(") for up in ups):
+        if any(isinstance(up, ast.With) and _is_turn(self.facts, up.items[0].context_expr) for up in ups):
             return True
         branch = next((up for up in ups if isinstance(up, ast.stmt)), None)
         return isinstance(branch, ast.If) and test in walk(branch.test) and prepares_files(self.facts, branch.body)
@@ -314,6 +316,10 @@ class PlainBranches(UnreadBranches):
             return None
         left = [facts.text.get(v) if new is None else new for v, new in parts if new != passes]
         return joined(left, "and" if passes == "True" else "or") if left else passes
+
+
+def _is_turn(facts: Facts, context: ast.expr) -> bool:
+    return isinstance(context, ast.Call) and runtime_name(facts, context.func) == FIRST
 
 
 def _is(value: ast.expr, what: bool | None) -> bool:

@@ -26,6 +26,7 @@ from ..facts.gathered import ALONE, ALONE_VALUES
 from ..facts.handles import statements_of
 from ..facts.nodes import walk
 from ..facts.operands import ATOM, closed
+from ..facts.runtime_names import imported_as
 from ..facts.script import Facts
 from ..facts.world import PEERS
 from ..facts.wrapped import CONVERTERS, WRAPPERS
@@ -256,7 +257,7 @@ class PlainProcess(Codemod):
                     every = given_to(call)
                     others = [n for a in every if a not in given for n in parts_but(a, given)]
                     places = [i for g in given for i, a in enumerate(every) if a is g or g in ast.iter_child_nodes(a)]
-                    asks = (ASKS, facts.indentation) if found.is_for_one(call) else None
+                    asks = (imported_as(facts, ASKS), facts.indentation) if found.is_for_one(call) else None
                     rewrite = put_together(ALONE[full or ""][-1], places, asks)
                     yield Change(holder, self.edit(facts, call, says), rewrite, (call.func, *others))
                 else:
@@ -288,7 +289,7 @@ class PlainProcess(Codemod):
             if not facts.ours:
                 self._tell(facts, node, f"`{facts.short(node)}`: on several processes it has what the launcher sets")
                 continue
-            new = f"{ENVIRON}(){method}"
+            new = f"{imported_as(facts, ENVIRON)}(){method}"
             yield Change(node, self.edit(facts, node, f"`{facts.short(node)}` became `{new}`: {WHY}"), source(new))
 
     def _in_strings(self, facts: Facts, found: Distribution, removed: set[ast.AST]) -> Iterator[Change]:

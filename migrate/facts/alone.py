@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .nodes import walk
+from .runtime_names import runtime_name
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -107,9 +108,8 @@ def rank_zero_alone(facts: Facts, node: ast.AST) -> bool:
 
 
 def _is_rank_zero(facts: Facts, test: ast.expr) -> bool:
-    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id in OURS:
-        own = facts.scopes.scope_of(test).lookup(test.func.id)  # while a script is rewritten, its import comes last
-        return own is None or facts.names.resolve(test.func) == f"ptmigrate.runtime.{test.func.id}"
+    if isinstance(test, ast.Call) and runtime_name(facts, test.func) in OURS:
+        return True
     return facts.worlds.by_rank(test) is True
 
 

@@ -14,6 +14,7 @@ from .gathered import ALONE, ALONE_VALUES, TO_ONE
 from .handles import statements_of
 from .nodes import walk
 from .process_names import RANKS, WORLDS, D
+from .runtime_names import runtime_name
 from .script import Facts, once_a_file
 from .started import Started, started
 from .world import PEERS, PLAIN
@@ -138,7 +139,8 @@ class Distribution(WrappedModels):
         return any(is_none(n) for v in made or () for n in (v, getattr(v, "body", v), getattr(v, "orelse", v)))
 
     def _is_rank_zero(self, test: ast.expr) -> bool:
-        return ast.unparse(test) == "is_global_zero()" or self.facts.worlds.by_rank(test) is True
+        asks = isinstance(test, ast.Call) and runtime_name(self.facts, test.func) == "is_global_zero"
+        return asks or self.facts.worlds.by_rank(test) is True
 
     # -- statements ------------------------------------------------------------------------------------------
 

@@ -5,23 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..facts.nodes import walk
-from ..facts.script import Facts
 from ..facts.text import Text
-
-RUNTIME = "ptmigrate.runtime"
-
-
-def imported_as(facts: Facts, name: str) -> str:
-    """What the result calls a name of the runtime: itself, unless the script has such a name already."""
-    taken = {n for s in facts.scopes.by_node.values() for n in (*s.stores, *s.params)}
-    new = name
-    while new in taken:
-        new = f"Runtime{new}"
-    return new
-
-
-def as_import(name: str, own: str) -> str:
-    return name if name == own else f"{name} as {own}"
 
 
 def add_imports(text: str, package: str, names: list[str], after: str = "") -> str:
@@ -56,6 +40,25 @@ def import_edit(tree: ast.Module, at: Text, package: str, names: list[str], afte
     _, stop = at.line_span(last.end_lineno or 1, last.end_lineno or 1)
     ended = at.text[:stop].endswith(("\n", "\r"))
     return stop, stop, ("" if ended else newline) + line + newline
+
+
+def before_its_uses(text: str, package: str) -> str:
+    """The text with its import of the package above the first statement at the top that reads one of the names.
+
+    A script that prints something between its imports prints it with the runtime's function.
+    """
+    tree, at = ast.parse(text), Text(text)
+    there = next((s for s in tree.body if isinstance(s, ast.ImportFrom) and s.module == package), None)
+    if there is None:
+        return text
+    names = {a.asname or a.name for a in there.names}
+    reading = next((s for s in tree.body[: tree.body.index(there)] if _reads(s, names)), None)
+    if reading is None:
+        return text
+    start, stop = at.line_span(there.lineno, there.end_lineno or 0)
+    first = min([reading.lineno, *(d.lineno for d in getattr(reading, "decorator_list", ()))])
+    top = at.line_span(first, first)[0]
+    return text[:top] + text[start:stop] + text[top:start] + text[stop:]
 
 
 def _reads(s: ast.stmt, names: set[str]) -> bool:

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from ..facts.runtime_names import RUNTIME
 from ..facts.script import Facts
 from ..report import Edit, Note
 from .find import find, outline
-from .imports import RUNTIME, import_edit
+from .imports import import_edit
 from .module import Lifted, ModuleBuilder
 from .recipe import CannotLift, Recipe
 from .splice import Splice, indent

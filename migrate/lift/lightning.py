@@ -204,9 +204,12 @@ def _stops(c: ast.ClassDef, at: Text) -> list[tuple[int, int, str]]:
 def _imports(text: str, tree: ast.Module, names: list[str], newline: str) -> str:
     """What only rank 0 does, by Lightning's own decorator."""
     makers = {"rank_zero_print": "print", "rank_zero_save": f"{_name_of_torch(tree)}.save"}
-    after = [f"{n} = rank_zero_only({makers[n]})" for n in names if n in makers]
-    if "is_global_zero" in names:
-        after.append(f"{newline}{newline}def is_global_zero():{newline}    return rank_zero_only.rank == 0{newline}")
+    own = {n.split()[0]: n.split()[-1] for n in names}
+    after = [f"{own[n]} = rank_zero_only({makers[n]})" for n in own if n in makers]
+    if "is_global_zero" in own:
+        after.append(
+            f"{newline}{newline}def {own['is_global_zero']}():{newline}    return rank_zero_only.rank == 0{newline}"
+        )
     if not after:
         return text
     utilities, names = "lightning.pytorch.utilities", ["rank_zero_only"]

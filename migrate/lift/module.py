@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ..facts.nodes import walk
 from ..facts.operands import FACTOR, closed
+from ..facts.runtime_names import imported_as
 from ..facts.script import Facts
 from ..report import Edit, Note
 from .chunk_lines import ChunkLines, names_in
@@ -21,7 +22,6 @@ from .contained import registered
 from .cpu_only import needs_cpu
 from .draws import drawn
 from .epochs import epoch_expression
-from .imports import imported_as
 from .kept_networks import kept_networks
 from .modes import mode_hooks
 from .nodes import is_call_of, names_of

@@ -10,6 +10,7 @@ from ..codemods.base import Change
 from ..facts.drawn import drawn_by, gives_batches
 from ..facts.loops import EVALUATES
 from ..facts.nodes import walk
+from ..facts.runtime_names import imported_as
 from ..facts.script import Facts
 from ..facts.uses import uses
 from ..report import Edit
@@ -59,7 +60,7 @@ def place_batches(facts: Facts, edits: Edits, moving: Moving, line: Callable[[in
 
 def _placed(facts: Facts, edits: Edits, source: ast.expr, at: ast.AST, line: Callable[[int], int]) -> Edit:
     start, stop = facts.text.span(source)
-    edits.replace(start, start, f"{NAME}(")
+    edits.replace(start, start, f"{imported_as(facts, NAME)}(")
     edits.replace(stop, stop, ")")
     row, column, _, _ = facts.text.key(at)
     says = f"`{facts.short(source)}`: its batches go where the Trainer placed the model"

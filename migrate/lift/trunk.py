@@ -6,9 +6,9 @@ import ast
 
 from ..facts.choice import known_in
 from ..facts.nodes import walk
+from ..facts.runtime_names import imported_as
 from .chunks import Variable, bound_before
 from .epochs import epoch_afterwards, max_epochs
-from .imports import imported_as
 from .reads import stored, sure_of
 from .recipe import CannotLift
 from .rewriting import Rewriter

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ...codemods.once import ASKS, ON_NODE
 from ...facts.nodes import walk
+from ...facts.runtime_names import runtime_name
 from ...facts.script import Facts
 from ..splice import Splice, indent
 from .calls import all_calls, enclosing_function
@@ -63,13 +64,15 @@ def _is_steady(facts: Facts, test: ast.expr) -> bool:
     """Whether it answers alike whenever it is asked: of the rank, of names that are bound once, of options."""
     for n in walk(test):
         if isinstance(n, ast.Call):
-            if not _asks(n):
+            if not _asks(facts, n):
                 return False
         elif isinstance(n, ast.Attribute):
             if not all(_only_reads(facts, a) for a in facts.attributes[n.attr]):
                 return False
         elif isinstance(n, ast.Name):
-            if n.id not in (ASKS, ON_NODE) and not (_bound_once(facts, n) and _has_one_value(facts, n)):
+            if runtime_name(facts, n) not in (ASKS, ON_NODE) and not (
+                _bound_once(facts, n) and _has_one_value(facts, n)
+            ):
                 return False
         elif not isinstance(n, (*ASKED, *ASKED_TOO)):
             return False
@@ -88,13 +91,11 @@ def _has_one_value(facts: Facts, n: ast.Name) -> bool:
         return True
     scope = facts.scopes.scope_of(n).lookup(n.id)
     values = facts.devices.assigned(n.id, scope) or [] if scope is not None else []
-    return bool(values) and all(isinstance(v, ast.Compare | ast.Constant) or _asks(v) for v in values)
+    return bool(values) and all(isinstance(v, ast.Compare | ast.Constant) or _asks(facts, v) for v in values)
 
 
-def _asks(node: ast.expr) -> bool:
-    if not isinstance(node, ast.Call) or node.args:
-        return False
-    return isinstance(node.func, ast.Name) and node.func.id in (ASKS, ON_NODE)
+def _asks(facts: Facts, node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and not node.args and runtime_name(facts, node.func) in (ASKS, ON_NODE)
 
 
 def _bound_once(facts: Facts, name: ast.Name) -> bool:

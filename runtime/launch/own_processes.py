@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 STARTS = {"spawn": "torch.multiprocessing", "init_rpc": "torch.distributed.rpc"}
+# what a process of the script's own may do beside a rank: read, write, draw; not train, nor meet others
+PROCESS, TRAINS = "Process", {"init_process_group", "init_rpc", "backward"}
 
 
 def starts_processes(script: str) -> str | None:
@@ -20,8 +22,9 @@ def starts_processes(script: str) -> str | None:
         return None
     imported = set(_imported(tree))
     for call, optional in _calls(tree, False):
-        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        if STARTS.get(name) in imported and not (optional and name == "spawn"):
+        name = _last(call.func)
+        starts = STARTS.get(name) in imported and not (optional and name == "spawn")
+        if starts or (name == PROCESS and not optional and _multiprocessing(imported) and _trains(tree, call)):
             return f"{ast.unparse(call.func)} on line {call.lineno}"
     return None
 
@@ -34,6 +37,30 @@ def _calls(node: ast.AST, optional: bool) -> Iterator[tuple[ast.Call, bool]]:
     inside = "__name__" not in names
     for child in ast.iter_child_nodes(node):
         yield from _calls(child, optional or inside)
+
+
+def _multiprocessing(imported: set[str]) -> bool:
+    return any("multiprocessing" in name.split(".")[:2] for name in imported)
+
+
+def _trains(tree: ast.Module, process: ast.Call) -> bool:
+    """Whether what a process runs, or is given, comes to a function of the file that trains, or meets others."""
+    functions = {f.name: f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef)}
+    parts: list[ast.AST] = [*process.args, *process.keywords]
+    seen: set[str] = set()
+    while parts:
+        for n in ast.walk(parts.pop()):
+            if isinstance(n, ast.Call) and _last(n.func) in TRAINS:
+                return True
+            name = _last(n)
+            if name in functions and name not in seen:
+                seen.add(name)
+                parts.append(functions[name])
+    return False
+
+
+def _last(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _imported(tree: ast.Module) -> list[str]:

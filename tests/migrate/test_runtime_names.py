@@ -1,4 +1,4 @@
-"""What a result has of the runtime gets another name where the script has such a name, and is imported before its use."""
+"""What a result has of the runtime gets another name where the script has such, and is imported before its use."""
 
 import pytest
 from ptmigrate.migrate.migrate import migrate_text

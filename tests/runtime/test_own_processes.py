@@ -11,8 +11,56 @@ STARTS = {
     "spawn by name": "from torch.multiprocessing import spawn\nspawn(f, nprocs=2)\n",
     "spawn from torch": "from torch import multiprocessing\nmultiprocessing.spawn(f)\n",
     "rpc": "from torch.distributed import rpc\nif rank == 0:\n    rpc.init_rpc('a')\n",
+    "processes that meet": """
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+def init(rank, size, fn):
+    dist.init_process_group("gloo", rank=rank, world_size=size)
+    fn(rank, size)
+
+if __name__ == "__main__":
+    for rank in range(2):
+        p = mp.Process(target=init, args=(rank, 2, run))
+        p.start()
+""",
+    "processes that train": """
+from multiprocessing import get_context
+
+def step(model):
+    model().backward()
+
+def train(model):
+    step(model)
+
+get_context("spawn").Process(target=train, args=(model,)).start()
+""",
 }
 STARTS_NOT = {
+    "a process that reads": """
+import multiprocessing as mp
+import torch
+
+def read(queue):
+    queue.put(torch.load("a.pt"))
+
+def train(model, queue):
+    model(queue.get()).backward()
+
+p = mp.Process(target=read, args=(queue,))
+p.start()
+train(model, queue)
+""",
+    "one way of two, by hand": """
+import torch.multiprocessing as mp
+
+def train(rank):
+    loss.backward()
+
+if args.processes > 1:
+    mp.Process(target=train, args=(0,)).start()
+""",
+    "another Process": "from game import Process\n\ndef f():\n    loss.backward()\n\nProcess(target=f)\n",
     "one way of two": "import torch.multiprocessing as mp\nif args.spawn:\n    mp.spawn(f)\nelse:\n    f(0)\n",
     "another spawn": "import torch.multiprocessing\npool.spawning()\n",
     "a game's": "import game\ngame.spawn('rpc and multiprocessing')\n",

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
+from ..facts.alone import always_true
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.operands import joined
@@ -44,6 +45,7 @@ class PlainBranches(UnreadBranches):
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.facts, self.worlds = facts, facts.worlds
         self.gone, self.left = set(), []
+        self._tell_of_functions(facts)
         numbers = PlainNumbers(self.gone)
         for change in chain(self._branches(facts), numbers.plan(facts)):
             for part in change.gone:
@@ -59,6 +61,14 @@ class PlainBranches(UnreadBranches):
     def _tell(self, facts: Facts, node: ast.AST, says: str) -> None:
         line, column, _, _ = facts.text.key(node)
         self.left.append(Note(line, column + 1, self.code, says))
+
+    def _tell_of_functions(self, facts: Facts) -> None:
+        """`if is_main_process:`, which lacks its call."""
+        for test in [n.test for kind in (ast.If, ast.IfExp) for n in facts.walk(kind)]:
+            for node in walk(test):
+                if always_true(facts, node):
+                    says = "a function, which is not called here, and so always true: every process comes there"
+                    self._tell(facts, node, f"`{facts.short(node)}`: {says}")
 
     # -- branches ---------------------------------------------------------------------------------------------
 

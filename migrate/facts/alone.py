@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .nodes import walk
+from .other_files import defined_there
 from .runtime_names import runtime_name
 
 if TYPE_CHECKING:
@@ -114,10 +115,30 @@ def _is_rank_zero(facts: Facts, test: ast.expr) -> bool:
 
 
 def _asks(facts: Facts, test: ast.expr) -> bool:
-    if RANK_GUARD.search(ast.unparse(test)) is not None:
+    text = ast.unparse(test)
+    always = {ast.unparse(n) for n in walk(test) if always_true(facts, n)}
+    for name in always:
+        text = re.sub(rf"(?<![\w.]){re.escape(name)}\b(?!\()", "", text)
+    if RANK_GUARD.search(text) is not None:
         return True
     names = facts.askers
-    return bool(names) and any(getattr(n, "attr", getattr(n, "id", None)) in names for n in walk(test))
+    asked = (n for n in walk(test) if names and isinstance(n, ast.Name | ast.Attribute))
+    return any(getattr(n, "attr", getattr(n, "id", None)) in names and ast.unparse(n) not in always for n in asked)
+
+
+def always_true(facts: Facts, node: ast.AST) -> bool:
+    """Whether a guard is the function that should be called there: `if is_main_process:` lets every process through."""
+    up = facts.scopes.parents.get(node)
+    asked = isinstance(up, ast.If | ast.IfExp | ast.BoolOp | ast.UnaryOp) and node is getattr(up, "test", node)
+    if not (asked and isinstance(node, ast.Name | ast.Attribute) and RANK_GUARD.search(ast.unparse(node))):
+        return False
+    home = facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
+    if home is not None and isinstance(node, ast.Name):
+        stores = home.stores.get(node.id, []) if node.id not in home.params else []
+        if not all(isinstance(s, ast.alias) for s in stores):
+            return all(isinstance(s, ast.FunctionDef) for s in stores)
+    there = defined_there(facts, node)
+    return there is not None and there.holder is None
 
 
 def _lets_go(facts: Facts, s: ast.stmt) -> bool:

@@ -517,3 +517,12 @@ def test_a_print_of_the_scripts_own_stays_under_its_guard(made, goes):
     """Every rank said it, where one had."""
     result = migrated(f"{HEAD}{INIT}{made}if dist.get_rank() == 0:\n    print('x')\n", select="PTM420")
     assert ("if is_global_zero():" in result.text) is not goes
+
+
+def test_a_guard_without_its_call_is_told_of_and_stays():
+    own = HEAD + INIT + "def is_main():\n    return dist.get_rank() == 0\n"
+    result = migrated(own + "if is_main:\n    a()\nif is_main():\n    b()\n", select="PTM420")
+    assert "if is_main:\n    a()\n" in result.text
+    assert [(n.line, n.message.partition(",")[0]) for n in result.attention if n.code == "PTM420"] == [
+        (9, "`is_main`: a function")
+    ]

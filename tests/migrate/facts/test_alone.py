@@ -3,6 +3,7 @@
 import ast
 
 import pytest
+from ptmigrate.migrate.facts.other_files import OtherFile
 from ptmigrate.migrate.facts.script import Facts
 
 CASES = [
@@ -20,6 +21,13 @@ CASES = [
     ("def many():\n    return dist.get_rank() != -1\nif many():\n    here()\n", {False}),
     ("def chief():\n    return n == 0\nif chief():\n    here()\n", {False}),
     ("def chief():\n    return dist.get_rank()\nif best(chief):\n    here()\n", {True}),
+    ("def is_main():\n    return dist.get_rank() == 0\nif is_main:\n    here()\n", {False}),  # without its call
+    ("def is_main():\n    return dist.get_rank() == 0\nif x and not is_main:\n    here()\n", {False}),
+    ("def is_main():\n    return dist.get_rank() == 0\nif is_main and rank == 0:\n    here()\n", {True}),
+    ("def is_main():\n    return dist.get_rank() == 0\nif is_main():\n    here()\n", {True}),
+    ("def is_main():\n    return dist.get_rank() == 0\nis_main = is_main()\nif is_main:\n    here()\n", {True}),
+    ("def is_main(): ...\ndef f(is_main):\n    if is_main:\n        here()\n", {True}),
+    ("from util import is_main\nif is_main:\n    here()\n", {True}),  # of a file that is not known
     ("def f():\n    here()\n    f()\n\nmain(1)\n", {False}),  # nobody that is known calls them
 ]
 
@@ -27,6 +35,17 @@ CASES = [
 @pytest.mark.parametrize(("text", "expected"), CASES)
 def test_reached_by(text, expected):
     facts = Facts("import torch.distributed as dist\n" + text)
+    assert facts.alone.reached_by(_here(facts)) == expected
+
+
+@pytest.mark.parametrize(
+    ("there", "expected"),
+    [("def is_main():\n    return 1\n", {False}), ("class is_main:\n    x = 1\n", {True}), ("is_main = 1\n", {True})],
+)
+@pytest.mark.parametrize("asks", ["from util import is_main\nif is_main:", "import util\nif util.is_main:"])
+def test_a_function_of_another_file_that_is_not_called(there, expected, asks):
+    facts = Facts(f"{asks}\n    here()\n")
+    facts.others = (OtherFile("util", there),)
     assert facts.alone.reached_by(_here(facts)) == expected
 
 

@@ -115,6 +115,7 @@ def moved(tensor: torch.Tensor, device: Any) -> torch.Tensor:
 def install() -> None:
     """From here on there is a card."""
     _tensors()
+    _makers()
     _modules()
     _cuda()
     Card().__enter__()
@@ -183,6 +184,24 @@ def _tensors() -> None:
     kind.numpy, kind.__array__ = on_host(numpy), on_host(array)  # type: ignore[method-assign]
     kind.type = typed  # type: ignore[method-assign,assignment]
     kind.pin_memory = lambda self, *_, **__: self  # type: ignore[method-assign]
+
+
+def _makers() -> None:
+    """What is made of a list or an array: torch asks the device for memory there, beneath what a dispatch mode sees."""
+
+    def placed(maker: Any) -> Any:
+        def made(
+            data: Any, *args: Any, device: Any = None, requires_grad: bool = False, **options: Any
+        ) -> torch.Tensor:
+            if device is None:  # a tensor that is given or, by `new_tensor`, asked tells the place
+                device = data.device if isinstance(data, torch.Tensor) else CPU
+            tensor = moved(maker(data, *args, **options), device)
+            return tensor.requires_grad_() if requires_grad else tensor
+
+        return made
+
+    torch.tensor, torch.as_tensor = placed(torch.tensor), placed(torch.as_tensor)  # type: ignore[assignment]
+    torch.Tensor.new_tensor = placed(torch.Tensor.new_tensor)  # type: ignore[method-assign]
 
 
 def _modules() -> None:

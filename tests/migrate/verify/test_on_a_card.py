@@ -16,7 +16,6 @@ CARD = Path(__file__).parents[2] / "simulated_card.py"
 
 # what the simulation cannot do, and why
 BEYOND_IT = {
-    "random_lengths.py": "ASGD makes tensors by torch.as_tensor(device=), beneath Python",
     "karate_gcn.py": "autograd makes the gradient of an index where it takes the CPU's memory to be",
 }
 OF_THE_CARD = "there is a GPU here"  # what dcgan.py says where there is one
@@ -50,8 +49,24 @@ def test_the_same_on_a_card(tmp_path, name):
     assert [line.replace("cuda:0", "cpu") for line in lines] == on_cpu.splitlines()
 
 
-MIXED = ["x + y", "y.numpy()", "x[torch.tensor([0]).cuda()]", "torch.nn.Linear(2, 1)(y)"]
-APART = ["x + y.cpu()", "y + 1.0", "y + torch.tensor(1.0)", "y[torch.tensor([0])]", "x.type_as(y) + y"]
+MADE = "torch.tensor([1.0, 2.0], device=y.device)"
+MIXED = [
+    "x + y",
+    "y.numpy()",
+    "x[torch.tensor([0]).cuda()]",
+    "torch.nn.Linear(2, 1)(y)",
+    f"x + {MADE}",
+    "x + y.new_tensor(0)",
+]
+APART = [
+    "x + y.cpu()",
+    "y + 1.0",
+    "y + torch.tensor(1.0)",
+    "y[torch.tensor([0])]",
+    "x.type_as(y) + y",
+    f"y + {MADE}",
+    "torch.as_tensor(x) + x",
+]
 
 
 def test_two_places_do_not_mix(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ...facts.nodes import walk
 from ...facts.script import Facts, once_a_file
 from ..loaders import values_of
 from ..texts import by_text
@@ -137,3 +138,19 @@ def owner_of(facts: Facts, name: ast.Name) -> ast.ClassDef | None:
 
 def enclosing_function(facts: Facts, node: ast.AST) -> ast.FunctionDef | None:
     return next((up for up in facts.scopes.ancestors(node) if isinstance(up, ast.FunctionDef)), None)
+
+
+def called_below(facts: Facts, node: ast.AST) -> set[ast.FunctionDef]:
+    """The functions of the file that a statement may come to run, by the names that it calls."""
+    by_name: dict[str, list[ast.FunctionDef]] = {}
+    for f in facts.walk(ast.FunctionDef):
+        by_name.setdefault(f.name, []).append(f)
+    found: set[ast.FunctionDef] = set()
+    new: list[ast.AST] = [node]
+    while new:
+        for n in walk(new.pop()):
+            name = getattr(n, "id", getattr(n, "attr", None)) if isinstance(n, ast.Name | ast.Attribute) else None
+            more = [f for f in by_name.get(name or "", ()) if f not in found]
+            found.update(more)
+            new += more
+    return found

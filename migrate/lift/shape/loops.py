@@ -15,7 +15,7 @@ from ...facts.script import Facts, once_a_file
 from ..loaders import counts_with_bar, is_progress, iterates_loader
 from ..nodes import is_call_of, walk_here
 from ..splice import indent
-from .calls import enclosing_function, only_call
+from .calls import called_below, enclosing_function, only_call
 from .edits import Edits, block_lines
 
 EPOCH = re.compile(r"(^|_)(epochs?|ep|epoch_?\w*|\w*_epoch)$|^(i_epoch|e)$", re.IGNORECASE)
@@ -164,14 +164,18 @@ def name_the_epoch(facts: Facts) -> str | None:
 
 
 def name_the_first(facts: Facts) -> str | None:
-    """`for epoch in range(epoch + 1, n):` begins at a name of its own: in the epochs `epoch` is another number."""
+    """`for epoch in range(epoch + 1, n):` begins at a name of its own: in the epochs `epoch` is another number.
+
+    So is `self.epoch`, where the epochs of `for epoch in range(self.epoch, n):` set it.
+    """
     batches = step_loop(facts)
     loop = epochs_of(facts, batches) if isinstance(batches, ast.For) else None
     if not (isinstance(loop, ast.For) and isinstance(loop.target, ast.Name) and isinstance(loop.iter, ast.Call)):
         return None
     counted = loop.iter.args[0] if is_progress(facts, loop.iter) and loop.iter.args else loop.iter
-    first = counted.args[0] if isinstance(counted, ast.Call) and len(counted.args) == 2 else None
-    if first is None or loop.target.id not in {n.id for n in walk(first) if isinstance(n, ast.Name)}:
+    endless = isinstance(counted, ast.Call) and facts.names.resolve(counted.func) == "itertools.count"
+    first = counted.args[0] if isinstance(counted, ast.Call) and len(counted.args) == 2 - endless else None
+    if first is None or not _changes_in(facts, first, loop):
         return None
     scope, name = facts.scopes.scope_of(loop), f"first_{loop.target.id}"
     while name in scope.stores or name in scope.params or name in scope.loads:
@@ -181,6 +185,22 @@ def name_the_first(facts: Facts) -> str | None:
     edits.replace_lines(loop.lineno, loop.lineno - 1, [line])
     edits.replace_node(first, name)
     return edits.done()
+
+
+def _changes_in(facts: Facts, first: ast.expr, loop: ast.For) -> bool:
+    """Whether what an expression reads is set by a loop, or by a function that it calls."""
+    scope = facts.scopes.scope_of(loop)
+    for n in walk(first):
+        if isinstance(n, ast.Name) and (home := scope.lookup(n.id)) is not None:
+            stores: list[ast.AST] = home.stores.get(n.id, [])
+        elif isinstance(n, ast.Attribute):
+            stores = [*facts.stores_of(n.attr)]
+        else:
+            continue
+        run = {loop, *called_below(facts, loop)} if stores else set()
+        if any(up in run for s in stores for up in facts.scopes.ancestors(s)):
+            return True
+    return False
 
 
 def _counts_epochs(facts: Facts, loop: ast.For) -> bool:

@@ -83,3 +83,55 @@ def test_a_count_without_end_begins_where_it_says(count):
 @pytest.mark.parametrize("count", ["1, 2", "begin, step=2", "step=2"])
 def test_a_count_by_more_than_one_keeps_the_loop(count):
     check_same(ENDLESS.replace("COUNT", f"itertools.count({count})"), "loop")
+
+
+@pytest.mark.parametrize("count", ["range(begin, 7)", "itertools.count(begin)"])
+@pytest.mark.parametrize("sets", ["begin = epoch", "begin += 1", "moved()"])
+def test_where_it_began_is_another_number_in_the_epochs(count, sets):
+    function = "def moved():\n    global begin\n    begin += 1\n\n"
+    text = ENDLESS.replace("COUNT", count).replace("begin = 3\n", f"begin = 3\n{function}")
+    text = text.replace("    print(epoch)\n", f"    print(epoch)\n    {sets}\n", 1)
+    assert "first_epoch = begin" in check_same(text, "module")
+
+
+OF_A_CLASS = """
+import torch
+from torch import nn
+
+xs = torch.randn(8, 4)
+data = torch.utils.data.TensorDataset(xs, xs.sum(1, keepdim=True))
+
+
+class Training:
+    def __init__(self):
+        self.epoch, self.epochs = 2, 6
+        self.net = nn.Linear(4, 1)
+        self.loader = torch.utils.data.DataLoader(data, batch_size=4)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def one_epoch(self):
+        for x, y in self.loader:
+            self.optimizer.zero_grad()
+            loss = ((self.net(x) - y) ** 2).mean()
+            loss.backward()
+            self.optimizer.step()
+        print(self.epoch, loss.item())
+
+    def train(self):
+        for epoch in range(self.epoch, self.epochs):
+            self.epoch = epoch
+            self.one_epoch()
+        print(epoch)
+
+
+Training().train()
+"""
+
+
+def test_an_attribute_that_the_epochs_set_is_where_they_began():
+    assert "first_epoch = self.epoch" in check_same(OF_A_CLASS, "module")
+
+
+def test_an_attribute_that_they_leave_alone_is_asked_as_it_is():
+    text = OF_A_CLASS.replace("            self.epoch = epoch\n", "            self.last = epoch\n")
+    assert "first_epoch" not in check_same(text, "module")

@@ -235,7 +235,7 @@ class PlaceLikeInputs(Codemod):
         if isinstance(f, ast.Lambda):
             return next((a.arg for a in f.args.args if is_tensor(facts, f, a.arg, call)), None)
         holder = facts.classes.holder(f)
-        if f.name == "__init__" and holder in facts.classes.modules:
+        if holder in facts.classes.modules and facts.classes.sets_up(f):
             return None  # nothing is placed yet
         parameters = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
         own = parameters[:1] == ["self"] and holder is not None

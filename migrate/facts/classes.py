@@ -146,6 +146,17 @@ class Classes:
                     found.add(method)
         return found
 
+    def sets_up(self, f: ast.AST) -> bool:
+        """Whether it is the constructor of a class, or a method that gives nothing back and that it alone calls."""
+        c, name = self.holder(f), getattr(f, "name", "")
+        if c is None or name == "__init__":
+            return c is not None
+        asked = all(
+            c in self.facts.scopes.ancestors(a) and _is_self(a, name) for a in self.facts.attributes.get(name, ())
+        )
+        silent = not any(isinstance(n, ast.Return) and n.value is not None for n in walk(f))
+        return asked and silent and self.callers(c, name) == {"__init__"}
+
     def uses_of(self, f: ast.AST) -> list[ast.AST]:
         """The calls of a function, of a method those by `self` in its class, and names that are handed on as values."""
         c, name = self.holder(f), getattr(f, "name", "")

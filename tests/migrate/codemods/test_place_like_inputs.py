@@ -122,6 +122,37 @@ def test_where_nothing_comes_in_the_modules_own_parameter_tells(layer, where):
     check(head + method.format("'cuda'"), head + method.format(where), select="PTM104")
 
 
+SET_UP = """import torch
+import torch.nn as nn
+class A(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(2, 2)
+        self.start()
+    def start(self):
+        self.alphas = {}
+{}"""
+ALPHAS = "torch.randn(2).cuda().requires_grad_()"
+
+
+def test_what_a_method_of_the_constructor_makes_stays_where_it_is_said_to_be():
+    """The module is not placed yet, and does not take it along."""
+    check_unchanged(SET_UP.format(ALPHAS, ""), ["PTM104 line "])
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "        return self.alphas\n",
+        "    def again(self):\n        self.start()\n",
+        "def again(net):\n    net.start()\n",
+    ],
+)
+def test_what_is_made_again_later_on_goes_where_the_module_is(more):
+    new = "torch.randn(2).to(self.a.weight.device).requires_grad_()"
+    check(SET_UP.format(ALPHAS, more), SET_UP.format(new, more), select="PTM104")
+
+
 def test_a_loss_that_was_moved_is_no_tensor():
     source = """
 def main(loader):

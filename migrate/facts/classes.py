@@ -146,6 +146,14 @@ class Classes:
                     found.add(method)
         return found
 
+    def builds(self, c: ast.ClassDef, name: str) -> bool:
+        """Whether a class's constructor runs a method, itself or through others."""
+        seen, new = {name}, {name}
+        while new:
+            new = {caller for n in new for caller in self.callers(c, n)} - seen
+            seen |= new
+        return "__init__" in seen
+
     def sets_up(self, f: ast.AST) -> bool:
         """Whether it is the constructor of a class, or a method that gives nothing back and that it alone calls."""
         c, name = self.holder(f), getattr(f, "name", "")

@@ -85,17 +85,37 @@ def _trains(facts: Facts, node: ast.AST, depth: int = 3) -> bool:
 
 
 def made_in_training(facts: Facts, made: ast.expr) -> bool:
-    """Whether a network is made anew in the epochs or steps of a loop that trains: nothing places that one later."""
+    """Whether a network is made anew in the epochs or steps of a loop that trains: nothing places that one later.
+
+    Nor does it one that a method of another network gives back.
+    """
     loops = _training_loops(facts)
-    if loops and isinstance(made, ast.Name):
+    given_back = _is_given_back(facts, made)
+    if (loops or given_back) and isinstance(made, ast.Name):
         scope = facts.scopes.scope_of(made).lookup(made.id)
         values = facts.devices.assigned(made.id, scope) if scope is not None else None
         made = values[0] if values is not None and len(values) == 1 else made
+    if isinstance(made, ast.Call) and given_back:
+        return facts.placed.is_module(made)
     if not (isinstance(made, ast.Call) and any(up in loops for up in facts.scopes.ancestors(made))):
         return False
     s = facts.scopes.statement_of(made)
     named = isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and _is_network(facts, t) for t in s.targets)
     return named or facts.placed.is_module(made)
+
+
+def _is_given_back(facts: Facts, made: ast.expr) -> bool:
+    """Whether a method of a network, which runs when that one is made, returns it: `def new(self):`."""
+    f = next((u for u in facts.scopes.ancestors(made) if isinstance(u, FUNCTIONS)), None)
+    c = facts.classes.holder(f) if isinstance(f, ast.FunctionDef) else None
+    if not isinstance(f, ast.FunctionDef) or c not in facts.classes.modules:
+        return False
+    if f.decorator_list or facts.classes.builds(c, f.name):  # a method of the class is called to make the first
+        return False
+    returned = [n.value for n in walk(f) if isinstance(n, ast.Return) and n.value is not None]
+    s = facts.scopes.statement_of(made)
+    named = {ast.unparse(t) for t in s.targets} if isinstance(s, ast.Assign) else set()
+    return any(ast.unparse(r) in named or made in walk(r) for r in returned)
 
 
 def _training_loops(facts: Facts) -> set[ast.AST]:

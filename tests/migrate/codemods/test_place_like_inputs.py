@@ -153,6 +153,35 @@ def test_what_is_made_again_later_on_goes_where_the_module_is(more):
     check(SET_UP.format(ALPHAS, more), SET_UP.format(new, more), select="PTM104")
 
 
+NEW = """import torch.nn as nn
+class A(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(2, 2)
+    def new(self):
+        {}
+"""
+
+
+@pytest.mark.parametrize("lines", ["return A().cuda()", "net = A().cuda()\n        return net", "return [A().cuda()]"])
+def test_a_network_that_another_gives_back_is_placed_by_nothing(lines):
+    check_unchanged(NEW.format(lines), ["PTM104 line "])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        NEW.format("self.b = A().cuda()"),
+        NEW.format("return A().cuda()").replace("self.a = nn.Linear(2, 2)", "self.a = self.new()"),
+        NEW.format("return A().cuda()").replace("nn.Linear(2, 2)", "self.b()")
+        + "    def b(self):\n        return self.new()\n",
+        NEW.format("return A().cuda()").replace("    def new", "    @classmethod\n    def new"),
+    ],
+)
+def test_a_network_that_is_kept_or_the_first_moves_with_its_module(source):
+    check(source, source.replace(".cuda()", ""))
+
+
 def test_a_loss_that_was_moved_is_no_tensor():
     source = """
 def main(loader):

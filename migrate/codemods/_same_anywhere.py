@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
+from ..facts.choice import asks_for, asks_for_card
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
 from ..facts.own_movers import MOVERS
@@ -26,7 +27,7 @@ def choices(codemod: Codemod, facts: Facts, place: Place) -> Iterator[Change]:
         for side, other in (("body", choice.orelse), ("orelse", choice.body)):
             call = getattr(choice, side)
             receiver = facts.devices.moved(call) if isinstance(call, ast.Call) else None
-            if receiver is None or facts.placed.by_runtime(receiver) or not only_asks(facts.names, choice.test):
+            if receiver is None or facts.placed.by_runtime(receiver) or not _is_any(facts, choice.test, [receiver]):
                 continue
             alike = facts.text.get(receiver) == facts.text.get(other) and not facts.in_formatted_string(choice)
             whole = len(facts.devices.device_arguments(call)) == len(call.args) + len(call.keywords)
@@ -62,12 +63,21 @@ def _branch(codemod: Codemod, facts: Facts, branch: ast.If, place: Place) -> Ite
         return
     receivers = [facts.devices.moved(c) for c in moved]
     own = [c for c, r in zip(moved, receivers, strict=True) if r is not None and not facts.placed.by_runtime(r)]
+    if not branch.orelse and not _is_any(facts, branch.test, [r for r in receivers if r is not None]):
+        return
     if not own or not all(place(facts, c) is not None for c in own) or facts.in_formatted_string(branch):
         return
     body, orelse = ([text for s in b if (text := plain(facts, s))] for b in (branch.body, branch.orelse))
     if body == orelse:
         says = f"`if {facts.short(branch.test)}:` removed: what it moves is the same wherever its input is"
         yield Change(branch, codemod.edit(facts, branch, says), rewrite, (branch.test, *gone))
+
+
+def _is_any(facts: Facts, test: ast.expr, moved: list[ast.expr]) -> bool:
+    """Whether what is moved may be moved whatever the condition says: it is for a card, or there is a tensor anyway."""
+    if asks_for_card(facts, test):
+        return True
+    return only_asks(facts.names, test) and not asks_for(test, moved) and all(map(facts.tensors.is_tensor, moved))
 
 
 def _moves(facts: Facts, block: list[ast.stmt]) -> list[ast.Call]:

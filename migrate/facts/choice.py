@@ -34,12 +34,28 @@ def accelerator(facts: Facts) -> str | None:
         if _asks_tensor(test):
             continue
         left = _fold(facts, test, 0)
-        if isinstance(left, bool):
-            continue
-        if left.startswith("not ") and " and " not in left and " or " not in left:
-            left, means_accelerator = left[4:], not means_accelerator
-        return f'"auto" if {left} else "cpu"' if means_accelerator else f'"cpu" if {left} else "auto"'
+        if isinstance(left, str):
+            return _by_condition(left, means_accelerator)
     return _typed_device(facts)
+
+
+def asks_for_card(facts: Facts, test: ast.expr, chosen: str | None = None) -> bool:
+    """Whether a condition is the machine's, or the one by which the user chooses the accelerator.
+
+    `chosen`: by what the script chose it, where the text has lost that.
+    """
+    left = True if _asks_tensor(test) else _fold(facts, test, 0)
+    return (
+        left
+        if isinstance(left, bool)
+        else (chosen or accelerator(facts)) in (_by_condition(left, True), _by_condition(left, False))
+    )
+
+
+def _by_condition(left: str, means_accelerator: bool) -> str:
+    if left.startswith("not ") and " and " not in left and " or " not in left:
+        left, means_accelerator = left[4:], not means_accelerator
+    return f'"auto" if {left} else "cpu"' if means_accelerator else f'"cpu" if {left} else "auto"'
 
 
 def _asks_tensor(test: ast.expr) -> bool:
@@ -61,11 +77,14 @@ def _moves(facts: Facts) -> list[tuple[ast.expr, bool]]:
     found: list[tuple[ast.expr, bool]] = []
     for branch in facts.walk(ast.If):
         values = [s.value for s in branch.body if isinstance(s, ast.Expr | ast.Assign)]
-        if not branch.orelse and any(isinstance(v, ast.Call) and facts.devices.moved(v) is not None for v in values):
+        moved = [m for v in values if isinstance(v, ast.Call) and (m := facts.devices.moved(v)) is not None]
+        moved = [m for m in moved if _is_there(facts, m)]
+        if not branch.orelse and moved and not asks_for(branch.test, moved):
             found += [(branch.test, True)] if _is_choice(facts, branch.test) else []
     for choice in facts.walk(ast.IfExp):
         for side, means in ((choice.body, True), (choice.orelse, False)):
-            if isinstance(side, ast.Call) and facts.devices.moved(side) is not None:
+            receiver = facts.devices.moved(side) if isinstance(side, ast.Call) else None
+            if receiver is not None and not asks_for(choice.test, [receiver]):
                 found += [(choice.test, means)] if _is_choice(facts, choice.test) else []
     others = {t for c in facts.walk(ast.Call) for t in _otherwise(facts, c)} if found else set()
     return [(test, means) for test, means in found if _fold(facts, test, 0) not in others]
@@ -100,7 +119,36 @@ def _is_choice(facts: Facts, test: ast.expr) -> bool:
             scope = facts.scopes.scope_of(n).lookup(n.id)
             if scope is not None and any(_by_loop(facts, s) for s in scope.stores.get(n.id, ())):
                 return False
+            if scope is not None and any(_in_loop(facts, s) for s in scope.stores.get(n.id, ())):
+                return False
     return True
+
+
+def _is_there(facts: Facts, value: ast.expr) -> bool:
+    """Whether a value is something that was there before, and is not made where it is moved: `Net(3).to(device)`."""
+    while isinstance(value, ast.Call | ast.Attribute | ast.Subscript):
+        if isinstance(value, ast.Call):
+            if isinstance(value.func, ast.Name) or facts.names.resolve(value.func) is not None:
+                return False
+            value = value.func
+        else:
+            value = value.value
+    return True
+
+
+def asks_for(test: ast.expr, moved: list[ast.expr]) -> bool:
+    """`if mask is not None: mask = mask.to(device)`, which asks whether there is one."""
+    return not {ast.unparse(m) for m in moved}.isdisjoint(ast.unparse(n) for n in walk(test) if isinstance(n, ast.expr))
+
+
+def _in_loop(facts: Facts, store: ast.AST) -> bool:
+    """Whether a loop of its own function gives a name its value: the user chose before."""
+    for up in facts.scopes.ancestors(store):
+        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            return False
+        if isinstance(up, ast.For | ast.AsyncFor | ast.While):
+            return True
+    return False
 
 
 def _by_loop(facts: Facts, store: ast.AST) -> bool:

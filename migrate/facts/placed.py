@@ -342,7 +342,7 @@ class Placed:
         up = parents.get(child)
         if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension):
             batches = self.facts.loops.hot_loops.get(up) or not is_data(self.facts, unwrapped(up.iter))
-            return bool(batches) and not _is_range(up.iter)
+            return bool(batches) and not _is_range(up.iter) and not _counts(up, store)
         if isinstance(up, ast.Assign):
             if child is store:
                 return _adds_to(up.value, getattr(store, "id", "")) or self.by_runtime(up.value)
@@ -392,6 +392,13 @@ def _adds_to(value: ast.expr, name: str) -> bool:
     if isinstance(value, ast.BinOp):
         return _adds_to(value.left, name) or _adds_to(value.right, name)
     return isinstance(value, ast.Name) and value.id == name
+
+
+def _counts(loop: ast.For | ast.AsyncFor | ast.comprehension, store: ast.AST) -> bool:
+    """`i` of `for i, batch in enumerate(loader):`, a number."""
+    called = loop.iter.func if isinstance(loop.iter, ast.Call) else None
+    numbered = isinstance(called, ast.Name) and called.id == "enumerate" and isinstance(loop.target, ast.Tuple)
+    return numbered and loop.target.elts[0] is store  # type: ignore[attr-defined]
 
 
 def _is_range(node: ast.expr) -> bool:

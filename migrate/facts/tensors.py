@@ -102,7 +102,8 @@ class Tensors:
         if isinstance(node, ast.Subscript):
             return self._is(node.value, kept)
         if isinstance(node, ast.IfExp):
-            return self._is(node.body, kept) and self._is(node.orelse, kept)
+            sides = [e for e in (node.body, node.orelse) if kept or not _is_none(e)]
+            return bool(sides) and all(self._is(e, kept) for e in sides)
         if isinstance(node, ast.NamedExpr):
             return self._is(node.value, kept)
         if isinstance(node, ast.Name):
@@ -118,7 +119,7 @@ class Tensors:
         if full is not None:
             return self._function(call, full, kept)
         f = call.func
-        result = self._results(call)
+        result = self._results(call, kept)
         if result is not None:
             return bool(result) and all(self._is(r, kept) for r in result)
         if not isinstance(f, ast.Attribute):
@@ -162,7 +163,7 @@ class Tensors:
             values += a.elts if isinstance(a, ast.Tuple | ast.List) else [a]
         return any(self._is(v, kept) for v in values)
 
-    def _results(self, call: ast.Call) -> list[ast.expr] | None:
+    def _results(self, call: ast.Call, kept: bool) -> list[ast.expr] | None:
         """What a method or function of the file gives back; None where it is not one, or does not show."""
         f: ast.AST | None = None
         if _is_self(call.func):
@@ -184,7 +185,9 @@ class Tensors:
             returns = [n for n in walk(f) if isinstance(n, ast.Return) and self.facts.scopes.scope_of(n) is own]
             if not returns or not all(r.value is not None for r in returns):
                 return None
-            known = [r.value for r in returns if r.value is not None]
+            given = [r.value for r in returns if r.value is not None]
+            # or nothing, for which its callers look; a buffer is never nothing
+            known = given if kept else [v for v in given if not _is_none(v)] or given
             return known if all(self._is(v, False) for v in known) else None
         finally:
             self._asked.discard(f)
@@ -296,6 +299,10 @@ def _reads(value: ast.expr, name: str) -> bool:
 
 def _is_self(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_false(node: ast.expr) -> bool:

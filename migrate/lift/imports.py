@@ -47,6 +47,9 @@ def before_its_uses(text: str, package: str) -> str:
 
     A script that prints something between its imports prints it with the runtime's function.
     """
+    above, _, imported = text.partition(f"from {package} import ")
+    if not any(n.strip().rpartition(" ")[2] in above for n in imported.partition("\n")[0].split(",")):
+        return text  # without a second look: nothing above has the names
     tree, at = ast.parse(text), Text(text)
     there = next((s for s in tree.body if isinstance(s, ast.ImportFrom) and s.module == package), None)
     if there is None:

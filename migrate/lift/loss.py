@@ -36,6 +36,7 @@ BENT = {
     "sqrt", "rsqrt", "log", "log1p", "log2", "log10", "exp", "expm1", "pow", "square", "clamp", "clip", "clamp_min",
     "clamp_max", "relu", "abs", "sigmoid", "tanh", "softplus", "reciprocal", "maximum", "minimum", "max", "min", "norm",
 }  # fmt: skip
+NORMS = ("norm", "vector_norm")
 
 
 def loss_reduction(facts: Facts, recipe: Recipe) -> str:
@@ -79,6 +80,8 @@ class Reduction(Counted):
     def _kind(self, e: ast.expr) -> str | None:
         if isinstance(e, ast.Name):
             return self._of_name(e)
+        if self._squares_norm(e):
+            return "sum"
         if isinstance(e, ast.BinOp):
             return self._combined(e, e.op, e.left, e.right)
         if isinstance(e, ast.UnaryOp):
@@ -225,6 +228,8 @@ class Reduction(Counted):
         taken = owner if owner is not None else argument_at(call, "input", 0)
         if (full or of_tensor) and taken is not None and last in (*MEANS, *SUMS):
             return self._reduced(call, taken, last)
+        if (full or of_tensor) and last in NORMS and self.body and self.value(call).kind == "reduced":
+            return self._of_norm(call)
         if is_loss_of_torch(full):
             return self._of_loss(call)
         other = argument_at(call, "other", 1)
@@ -255,6 +260,23 @@ class Reduction(Counted):
         if before.picked:
             raise self._of_some(call)
         return "mean"
+
+    def _of_norm(self, call: ast.Call) -> str:
+        """`x.norm(p=1)` of everything is a sum; the others are roots of one, or the largest value."""
+        if self.value(call).bent is not None:
+            raise self._bent(call)
+        return "sum"
+
+    def _squares_norm(self, e: ast.expr) -> bool:
+        """`x.norm() ** 2`, `x.norm().pow(2)`: what it is the root of."""
+        if not self.body or not isinstance(e, ast.BinOp | ast.Call):
+            return False
+        if isinstance(e, ast.BinOp):
+            squares = isinstance(e.op, ast.Pow)
+            return squares and self.value(e.left).root and self.value(e).bent is None
+        of = e.func.value if isinstance(e.func, ast.Attribute) and last_name(e) in ("pow", "square") else None
+        taken = argument_at(e, "input", 0) if of is not None and self.facts.names.resolve(e.func) else of
+        return taken is not None and self.value(taken).root and self.value(e).bent is None
 
     def _of_loss(self, call: ast.Call) -> str | None:
         """`F.cross_entropy(x, y, weight=w)`"""

@@ -53,7 +53,7 @@ class ModuleBuilder(ChunkLines):
     """Puts the class, the Trainer and the report together."""
 
     def __init__(self, facts: Facts, recipe: Recipe, accelerator: str | None, places: bool = True) -> None:
-        super().__init__(facts, recipe, places)
+        super().__init__(facts, recipe, places, accelerator)
         self.accelerator = accelerator
         self.unit = facts.indentation
         self.edits: list[Edit] = []

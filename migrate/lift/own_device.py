@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from ..codemods.amp_in_modules import AUTOCAST
 from ..codemods.host_reads import stays_on_cpu
 from ..codemods.place_like_inputs import SAYS_WHERE, TAKES_DEVICE, PlaceLikeInputs
-from ..facts.effects import only_asks
+from ..facts.choice import asks_for_card
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.scalers import SCALER
@@ -36,8 +36,11 @@ class OwnDevice:
     opened: dict[ast.If, list[tuple[int, int]]] = field(default_factory=dict)  # what goes for a block to stand alone
 
 
-def own_device(facts: Facts, chunks: list[Chunk]) -> OwnDevice:
-    """What of the chunks is placed by a device that the script names, where the runtime does not place it anyway."""
+def own_device(facts: Facts, chunks: list[Chunk], accelerator: str | None = None) -> OwnDevice:
+    """What of the chunks is placed by a device that the script names, where the runtime does not place it anyway.
+
+    `accelerator`: the source of the Trainer's, if any.
+    """
     found = OwnDevice()
     for chunk in chunks:
         if chunk.hook == "train_dataloader":
@@ -57,17 +60,17 @@ def own_device(facts: Facts, chunks: list[Chunk]) -> OwnDevice:
                     found.unread.update(n for part in parts for n in walk(part))
     around = (up for call in found.calls for up in facts.scopes.ancestors(call))
     for branch in dict.fromkeys(up for up in around if isinstance(up, ast.If)):
-        _open(facts, branch, found)
+        _open(facts, branch, found, accelerator)
     _drop_unread(facts, chunks, found)
     return found
 
 
-def _open(facts: Facts, branch: ast.If, found: OwnDevice) -> None:
+def _open(facts: Facts, branch: ast.If, found: OwnDevice, accelerator: str | None) -> None:
     """`if use_cuda: x = x.cuda()`, where x goes to the Module's device: it needs no condition."""
     up = facts.scopes.parents.get(branch)
     chained = isinstance(up, ast.If) and up.orelse == [branch]
     moves = [s for s in branch.body if _moves_to_itself(s, found)]
-    if branch.orelse or chained or len(moves) < len(branch.body) or not only_asks(facts.names, branch.test):
+    if branch.orelse or chained or len(moves) < len(branch.body) or not asks_for_card(facts, branch.test, accelerator):
         return
     start, first = facts.text.span(branch)[0], branch.body[0]
     spans = [(start, facts.text.span(first)[0])]

@@ -35,7 +35,7 @@ from .totals import Where
 class Rewriter:
     """Renders statements and expressions of a recipe's chunks as they read inside the module."""
 
-    def __init__(self, facts: Facts, recipe: Recipe, places: bool = True) -> None:
+    def __init__(self, facts: Facts, recipe: Recipe, places: bool = True, accelerator: str | None = None) -> None:
         self.facts = facts
         self.recipe = recipe
         self.splice = Splice(facts.text)
@@ -43,7 +43,7 @@ class Rewriter:
         self.chunks = chunks_of(facts, recipe)
         self.epoch_name = free_epoch_name(facts, recipe)
         self._look_for_carried()
-        self.own_device = own_device(facts, self.chunks if places else [])
+        self.own_device = own_device(facts, self.chunks if places else [], accelerator)
         self.own_device.unread.update(unread(recipe.monitored))
         self.variables: Variables = resolve_variables(facts, recipe, self.binder, self.chunks, self.own_device.unread)
         self.configured = configure(facts, recipe, self.binder, self.variables, self.chunks, places)

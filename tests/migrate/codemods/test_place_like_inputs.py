@@ -685,3 +685,18 @@ def load(path, cuda):
     return labels, n
 """
     assert "x.device" not in migrated(source).text
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "m = self.draw(4)\nif m is not None:\n    m = m.to('cuda')",
+            "m = self.draw(4)\nif m is not None:\n    m = m.to(x.device)",
+        ),
+        ("m = self.draw(4)\nm = m.cuda() if m is not None else m", "m = self.draw(4)\nm = m.to(x.device) if m is not None else m"),
+    ],
+)  # fmt: skip
+def test_a_condition_that_says_whether_there_is_one_stays(before, after):
+    draw = "    def draw(self, n):\n        if n % 2:\n            return None\n        return torch.ones(n)\n"
+    check(net(*before.splitlines()) + draw, net(*after.splitlines()) + draw, select="PTM104")

@@ -84,6 +84,13 @@ AUTO = None
         ("device = args.cpu and 'cpu' or 'cuda'\nx.to(device)", "torch.device(device).type"),
         ("class A:\n    def f(self, x):\n        return x.to(self.c['device'])", AUTO),
         ("device = f(args)\nx.to(device)", AUTO),
+        ("d = torch.device(f(args))\nif args.net is not None:\n    args.net.to(d)", AUTO),
+        ("d = torch.device(f(args))\nm = m.to(d) if m is not None else m", AUTO),
+        (
+            "d = torch.device(f(args))\nfor i in n:\n    c = g(i)\n    if c is not None:\n        x = h(c).to(d)",
+            AUTO,
+        ),
+        ("d = torch.device(f(args))\nif args.net:\n    x = x.to(d)", '"auto" if args.net else "cpu"'),
         ("device = device_of(x)\ndevice = sys.argv[1]\nx.to(device)", AUTO),
     ],
 )

@@ -427,3 +427,54 @@ for step in range(3):
 def test_what_a_generator_of_the_script_gives_goes_where_the_module_is(drawn):
     result = check_same(FOREVER.format(drawn), "module")
     assert ".to(self.device)" in result and "cuda:0" not in result
+
+
+DRAWN = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+loader = DataLoader(TensorDataset(torch.randn(20, 4), torch.randn(20, 4)), batch_size=4)
+X, Y = torch.randn(20, 4), torch.randn(20, 4)
+
+def draw(n):
+    return torch.ones(4) * n if n % 2 == 0 else None
+
+net = nn.Linear(4, 4).to(device)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for epoch in range(2):
+    LOOP
+        m = draw(i)
+        if m is not None:
+            m = m.to(device)
+        out = net(x)
+        if m is not None:
+            out = out * m
+        loss = (out - y).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(loss.item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "placed"),
+    [
+        ("for i, (x, y) in enumerate(loader):\n        x, y = x.to(device), y.to(device)", "x.device"),
+        ("for i in range(5):\n        x, y = X[i::5].to(device), Y[i::5].to(device)", "self.device"),
+    ],
+)
+def test_what_a_function_gives_of_a_number_is_moved_where_there_is_one(loop, placed):
+    text = check_same(DRAWN.replace("LOOP", loop), "module")
+    assert f"m = draw(i)\n        if m is not None:\n            m = m.to({placed})\n" in text
+
+
+def test_imports_stand_above_what_reads_them():
+    text = DRAWN.replace("LOOP", "for i, (x, y) in enumerate(loader):").replace(
+        "import torch\n", "import torch\nprint(1)\n", 1
+    )
+    result = check_same(text, "module")
+    assert result.index("import Module") < result.index("rank_zero_print(1)") < result.index("import DataLoader")

@@ -10,6 +10,7 @@ from .codemods.inline_movers import movers_of
 from .codemods.remove_samplers import RemoveSamplers
 from .facts.alone import askers_of, asks_for_rank_zero
 from .facts.distribution import distribution_of, mentions_processes
+from .facts.environment import ASKS, NAMES, handed_on
 from .facts.kept_copies import kept_copies
 from .facts.other_files import OtherFile
 from .facts.script import Facts
@@ -28,6 +29,7 @@ class Elsewhere:
     askers: frozenset[str] = frozenset()  # functions and properties that ask for rank 0
     reads: frozenset[str] = frozenset()  # options that are read where a plain script comes, and names that it imports
     defines: frozenset[str] = frozenset()  # functions whose reads of options are known
+    handed: frozenset[str] = frozenset()  # functions that are given a launcher's names
     imported: bool = False  # another file imports this one
     samplers: bool = False  # a DistributedSampler is made, and goes
     samplers_kept: bool = False  # one stays
@@ -48,6 +50,7 @@ class Elsewhere:
             self.askers | other.askers,
             self.reads | other.reads,
             self.defines | other.defines,
+            self.handed | other.handed,
             self.imported or other.imported,
             self.samplers or other.samplers,
             self.samplers_kept or other.samplers_kept,
@@ -98,9 +101,10 @@ def _of_torch(path: Path) -> str:
 def _said(path: Path) -> Elsewhere | None:
     try:
         source = read_source(path)
-        if not mentions_torch(source.raw):
+        asks = ASKS.search(source.text) is not None and NAMES.search(source.text) is not None
+        if not (asks or mentions_torch(source.raw)):
             return None
-        speaks = mentions_processes(source.text) or "DistributedSampler" in source.text
+        speaks = asks or mentions_processes(source.text) or "DistributedSampler" in source.text
         moves = MOVER.search(source.text)
         if not (speaks or moves or "deepcopy" in source.text):
             return None
@@ -115,7 +119,7 @@ def _said(path: Path) -> Elsewhere | None:
     guarded = set()
     given: set[tuple[str, int]] = set()
     for call in facts.walk(ast.Call):
-        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        name = _last(call.func)
         if asks_for_rank_zero(facts, call):
             guarded.add(name)
         for i, a in enumerate(call.args):
@@ -131,13 +135,18 @@ def _said(path: Path) -> Elsewhere | None:
         askers_of(facts),
         _reads(facts),
         frozenset(f.name for f in facts.walk(ast.FunctionDef)),
+        frozenset(_last(c.func) for c in handed_on(facts)),
         False,
         *samplers,
-        _values(facts),
+        _values(facts) | _constants(facts, path.parent.name if path.stem == "__init__" else path.stem),
         movers,
         frozenset(),
         copies,
     )
+
+
+def _last(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _samplers(facts: Facts) -> tuple[bool, bool]:
@@ -171,4 +180,17 @@ def _values(facts: Facts) -> dict[str, dict[World, object]]:
             known = [facts.worlds.returned(f, w) for w in worlds]
             if all(k is not None and k.asked for k in known):
                 values[f"{f.name}()"] = {w: k.value for w, k in zip(worlds, known, strict=True) if k is not None}
+    return values
+
+
+def _constants(facts: Facts, module: str) -> dict[str, dict[World, object]]:
+    """`settings.WORLD_SIZE`: names at the top of a file, where each world has one value."""
+    values: dict[str, dict[World, object]] = {}
+    once = {name for name, stores in facts.scopes.module.stores.items() if len(stores) == 1}
+    for s in facts.tree.body:
+        target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
+        if isinstance(s, ast.Assign) and isinstance(target, ast.Name) and target.id in once:
+            known = {w: facts.worlds.value(s.value, w) for w in (PLAIN, *PEERS)}
+            if all(k is not None and k.asked for k in known.values()):
+                values[f"{module}.{target.id}"] = {w: k.value for w, k in known.items() if k is not None}
     return values

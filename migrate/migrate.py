@@ -21,11 +21,13 @@ from .codemods.synced_norms import told as told_norms
 from .collection import uncollected
 from .elsewhere import Elsewhere
 from .facts.distribution import GATHERS, distribution_of, mentions_processes
+from .facts.environment import ASKS
 from .facts.loops import EVALUATES
 from .facts.nodes import walk
 from .facts.refusals import carrier, refusal
 from .facts.runtime_names import RUNTIME, as_import, imported_as
 from .facts.script import Facts, facts_of
+from .facts.source import parses
 from .facts.synced_norms import asked
 from .left_over import left_over
 from .lift.draws import drawn_for_others
@@ -64,10 +66,17 @@ def migrate_text(
     Raises SyntaxError when the text does not parse.
     """
     options = options or Options()
-    if "torch" not in text and not options.of_lifted:
+    if not has_work(text, options, elsewhere):
         return Result(text, "none")
     with uncollected():
         return _migrated(text, options, is_script, kept, elsewhere)
+
+
+def has_work(text: str, options: Options, elsewhere: Elsewhere | None) -> bool:
+    """Whether a file is to be parsed at all: for torch's sake, or as it may ask for what a launcher sets."""
+    if "torch" in text or options.of_lifted:
+        return True
+    return elsewhere is not None and elsewhere.by_hand and ASKS.search(text) is not None and parses(text)
 
 
 def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewhere: Elsewhere | None) -> Result:
@@ -193,6 +202,7 @@ def _know(facts: Facts, elsewhere: Elsewhere) -> None:
     facts.others = elsewhere.others
     facts.wrapped = frozenset(name for name in elsewhere.wrapped if name.endswith("()"))
     facts.read_elsewhere, facts.defined_elsewhere = elsewhere.reads, elsewhere.defines
+    facts.handed_elsewhere = elsewhere.handed
 
 
 def _know_norms(facts: Facts) -> None:

@@ -19,7 +19,7 @@ from .given import Stays
 from .joined import Brought
 from .lift.placing import draws_batches
 from .lifted import FAULTS
-from .migrate import already_migrated, migrate_text, what_is_there
+from .migrate import already_migrated, has_work, migrate_text, what_is_there
 from .read_by_others import read_by_others
 from .report import Edit, FileReport, Note
 from .result import Options, Result
@@ -94,7 +94,7 @@ def migrate_file(
     report = FileReport(str(path))
     try:
         source = read_source(path)
-        if not (mentions_torch(source.raw) or options.of_lifted or joined is not None):
+        if not (joined is not None or has_work(source.text, options, elsewhere)):
             return Migrated(path, root, source, Result(source.text, "none"), report)
         if mend(source.text)[0] == source.text:
             tried = renamed(source.text)[0]

@@ -64,7 +64,8 @@ class PlainBranches(UnreadBranches):
 
     def _tell_of_functions(self, facts: Facts) -> None:
         """`if is_main_process:`, which lacks its call."""
-        for test in [n.test for kind in (ast.If, ast.IfExp) for n in facts.walk(kind)]:
+        tests = [n.test for n in facts.walk(ast.If)] + [n.test for n in facts.walk(ast.IfExp)]
+        for test in tests:
             for node in walk(test):
                 if always_true(facts, node):
                     says = "a function, which is not called here, and so always true: every process comes there"

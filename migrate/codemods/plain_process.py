@@ -21,7 +21,7 @@ from ..facts.distribution import (
     distribution_of,
 )
 from ..facts.effects import only_asks
-from ..facts.environment import asked_by_name
+from ..facts.environment import asked_by_name, asks_elsewhere, handed_on
 from ..facts.gathered import ALONE, ALONE_VALUES
 from ..facts.handles import statements_of
 from ..facts.nodes import walk
@@ -283,6 +283,9 @@ class PlainProcess(Codemod):
 
     def _asked_by_name(self, facts: Facts, removed: set[ast.AST]) -> Iterator[Change]:
         """`os.environ.get(name)` in a function that is asked for "RANK": ptrun sets that, too."""
+        for call in handed_on(facts):
+            if asks_elsewhere(facts, call) and not any(up in removed for up in facts.scopes.ancestors(call)):
+                self._tell(facts, call, f"`{facts.short(call)}`: on several processes it has what the launcher sets")
         for node, method in asked_by_name(facts):
             if any(up in removed for up in facts.scopes.ancestors(node)) or facts.in_formatted_string(node):
                 continue

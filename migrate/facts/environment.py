@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,11 @@ SEQUENCES = (ast.Tuple, ast.List, ast.Set)
 ASKING = ("os.environ.get", "os.getenv")
 # what a launcher sets for each process, torch's, MPI or Slurm, and what that is where there is one
 LAUNCHED_WITH = dict.fromkeys(RANK_VARIABLES, "0") | dict.fromkeys(WORLD_VARIABLES, "1")
+# the text of a file that may ask for them: by their names, or by what it is given
+ASKS = re.compile(r"\b(environ|getenv)\b")
+NAMES = re.compile(
+    "|".join(map(re.escape, LAUNCHED_WITH)) + r"|(environ\.get|getenv)\(\s*[A-Za-z_]|environ\[\s*[A-Za-z_]"
+)
 ADDRESSES = {"MASTER_ADDR", "MASTER_PORT", *LAUNCHED_WITH}
 
 
@@ -40,9 +47,11 @@ def demands(facts: Facts) -> Iterator[ast.Subscript]:
 def asked_by_name(facts: Facts) -> Iterator[tuple[ast.expr, str]]:
     """Where the environment is asked for keys that are not written there, and as what: `.get` of `os.getenv`.
 
-    Only where the file hands a launcher's name on: `env_int("RANK", 0)`, `for key in ("RANK", "PMI_RANK"):`.
+    Only where a launcher's name is handed on: `env_int("RANK", 0)`, `for key in ("RANK", "PMI_RANK"):`; by this file,
+    or by another one to a function of this one.
     """
-    if not any(c.value in LAUNCHED_WITH and _is_handed_on(facts, c) for c in facts.walk(ast.Constant)):
+    given = any(f.name in facts.handed_elsewhere for f in facts.walk(ast.FunctionDef))
+    if not (given or any(c.value in LAUNCHED_WITH and _is_handed_on(facts, c) for c in facts.walk(ast.Constant))):
         return
     for node in [*facts.walk(ast.Attribute), *facts.walk(ast.Name)]:
         full = facts.names.resolve(node)
@@ -50,6 +59,25 @@ def asked_by_name(facts: Facts) -> Iterator[tuple[ast.expr, str]]:
         copied = any(isinstance(up, ast.DictComp) and _is_copy(facts, up) for up in facts.scopes.ancestors(node))
         if key is not None and not isinstance(key, ast.Constant) and not copied:
             yield node, "" if full == ENVIRONMENT else ".get"
+
+
+def handed_on(facts: Facts) -> Iterator[ast.Call]:
+    """Calls that are given a launcher's name: `env_int("RANK", 0)`."""
+    for c in facts.walk(ast.Constant):
+        if c.value in LAUNCHED_WITH and _is_handed_on(facts, c):
+            up = facts.scopes.parents.get(c)
+            call = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
+            if isinstance(call, ast.Call):
+                yield call
+
+
+def asks_elsewhere(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call is of a function that no file of the project is known to have, and that is no part of Python."""
+    full = facts.names.resolve(call.func)
+    last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if last in facts.defined_elsewhere or (full or "torch").split(".")[0] in ("torch", *sys.stdlib_module_names):
+        return False
+    return full is not None
 
 
 def _is_handed_on(facts: Facts, name: ast.Constant) -> bool:

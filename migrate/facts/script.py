@@ -47,6 +47,7 @@ CARRIED = (
     "imported",
     "read_elsewhere",
     "defined_elsewhere",
+    "handed_elsewhere",
     "ours",
     "waiting",
     "movers_elsewhere",
@@ -104,6 +105,7 @@ class Facts:
         self.imported = False  # whether another file of the project imports it
         self.read_elsewhere: frozenset[str] = frozenset()  # options that other files read
         self.defined_elsewhere: frozenset[str] = frozenset()  # functions of those files
+        self.handed_elsewhere: frozenset[str] = frozenset()  # functions that those give a launcher's names
         self.samplers_gone = False  # whether another file's DistributedSampler goes
         self.samplers_kept = False  # and whether one stays
         self.elsewhere: dict[str, dict[Any, object]] = {}  # what other files' options and functions are in each world

@@ -12,6 +12,7 @@ import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from .constants_elsewhere import keys_of
 from .devices import OPTIONS
 from .environment import ASKING, is_environment
 from .given_values import GivenValues, by_name, rank_by_name
@@ -232,6 +233,9 @@ class Worlds:
         if self.facts.scopes.generator_of(node) is not None:
             return None
         scope = self.facts.scopes.scope_of(node).lookup(node.id)
+        there = self._constant_elsewhere(node, world)
+        if there is not None:
+            return there
         if scope is None:
             return by_name(node.id, world)
         key = (scope, node.id, world)
@@ -245,6 +249,12 @@ class Worlds:
         if known is not None:
             return known
         return by_name(node.id, world) if self.given.may_be_a_process(node.id, scope, world) else None
+
+    def _constant_elsewhere(self, node: ast.Name | ast.Attribute, world: World) -> Known | None:
+        """`settings.WORLD_SIZE`, a name at the top of another file of the project."""
+        keys = keys_of(self.facts, node) if self.facts.elsewhere else ()
+        known = next((k for key in keys if (k := self.facts.elsewhere.get(key)) is not None), {})
+        return Known(known[world], True) if world in known else None
 
     def _all_agree(self, values: list[ast.expr | Known] | None, world: World) -> Known | None:
         if not values:
@@ -260,6 +270,9 @@ class Worlds:
     # -- options and attributes -------------------------------------------------------------------------------
 
     def _attribute(self, node: ast.Attribute, world: World) -> Known | None:
+        there = self._constant_elsewhere(node, world)
+        if there is not None:
+            return there
         holder = node.value.attr if _is_own(node.value) else getattr(node.value, "id", "")  # self.args.gpus
         if self.facts.names.resolve(node) is not None or not OPTIONS.match(holder):
             return None

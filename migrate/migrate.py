@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from . import seeds_by_rank
 from .codemods.amp_in_modules import AmpInModules
 from .codemods.base import Change, Codemod, NotFound, apply
 from .codemods.every import BY_CODE, outermost, plan_all, seen
@@ -114,6 +115,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
             result.plan = "definitions"
         if options.framework == "lightning":
             result.attention += lost(facts, result.plan)
+        result.attention += seeds_by_rank.told(original, result.attention)
         result.attention += told_norms(original, result.text, result.plan)
         if is_script and result.edits:
             result.attention += _unfollowed(original)

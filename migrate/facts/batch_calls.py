@@ -356,8 +356,8 @@ class BatchCall:
         order = next((k.value for k in self.call.keywords if k.arg in ("p", "ord")), None)
         if order is None and len(self.call.args) > offset:
             order = self.call.args[offset]
-        frobenius = order is None or (isinstance(order, ast.Constant) and order.value == "fro")
-        p = [2] if frobenius else numbers(order)
+        frobenius = isinstance(order, ast.Constant) and order.value == "fro"
+        p = [2] if order is None or frobenius else numbers(order)
         return REDUCED if p == [1] else replace(REDUCED, bent=self.call, root=p == [2])
 
     def _joins(self, name: str, of: Value) -> Value:

@@ -173,8 +173,8 @@ class Tensors:
             home = self.facts.scopes.scope_of(call.func).lookup(call.func.id)
             made = home.stores.get(call.func.id, []) if home is not None else []
             f = made[0] if len(made) == 1 else None
-            given = self.facts.scopes.parents.get(f) if isinstance(f, ast.Name) else None
-            f = given.value if isinstance(given, ast.Assign) and isinstance(given.value, ast.Lambda) else f
+            bound = self.facts.scopes.parents.get(f) if isinstance(f, ast.Name) else None
+            f = bound.value if isinstance(bound, ast.Assign) and isinstance(bound.value, ast.Lambda) else f
         if isinstance(f, ast.Lambda):
             return [f.body]
         if not isinstance(f, ast.FunctionDef) or self._again(f) or any(isinstance(n, ast.Yield) for n in walk(f)):

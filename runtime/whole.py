@@ -36,7 +36,7 @@ def draw_alike(runtime: Runtime, whole: bool) -> None:
     if runtime.world_size == 1:
         return
     if whole:
-        if runtime.strategy.name not in ("ddp", "single"):
+        if not runtime.strategy.draws_alike:
             says = f"divide_batches is off: strategy {runtime.strategy.name!r} cannot compute whole batches alike"
             raise ConfigurationError(f"{says}; use 'ddp'")
         adopt_random_state(runtime)
@@ -46,7 +46,7 @@ def draw_alike(runtime: Runtime, whole: bool) -> None:
 
 def draw_alike_again(runtime: Runtime) -> None:
     """After a fit: what the script draws next, to split data or to choose some, is one thing on every rank."""
-    if runtime.world_size > 1 and runtime.strategy.name == "ddp":
+    if runtime.world_size > 1 and runtime.strategy.draws_alike:
         keep_streams(runtime.rank)
         adopt_random_state(runtime)
 
@@ -59,7 +59,7 @@ def rank_zeros_draws(runtime: Runtime, whole: bool) -> Iterator[None]:
     Ranks with other samples would train on other data than one process; ranks that evaluate in other orders would take
     other values for the metric that a schedule or a stop asks for.
     """
-    if runtime.world_size == 1 or whole or runtime.strategy.name != "ddp":
+    if runtime.world_size == 1 or whole or not runtime.strategy.draws_alike:
         yield
         return
     own = randomness.capture()

@@ -38,7 +38,7 @@ class ValidationDraws:
         self.drew = self.told = False
         self.watches = asked is None and trainer.cuts_batches
         self.whole = bool(asked)
-        if self.watches and trainer.enable_validation and trainer.runtime.strategy.name == "ddp":
+        if self.watches and trainer.enable_validation and trainer.runtime.strategy.draws_alike:
             loaders = list(loaders_of(trainer.val_dataloaders))
             ours = all(is_indexed(loader) and not already_divided(loader) for loader in loaders)
             self.whole = ours and may_draw(module, ("validation_step", "forward", *HOOKS))

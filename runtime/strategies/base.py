@@ -36,6 +36,7 @@ class Strategy(AsLightning):
     needs_processes: ClassVar[bool] = False  # True: several processes; with one, `single` runs instead
     works_alone: ClassVar[bool] = False  # True: it has a meaning with one process too, so it is never replaced
     one_process_a_node: ClassVar[bool] = False  # True: one process drives all devices of its node (dp, ddp2)
+    draws_alike: ClassVar[bool] = False  # True: processes can take batches whole and draw the same random numbers
     keeps_gradients: ClassVar[bool] = True  # False: between batches there is no `p.grad` to be looked at
     only_on: ClassVar[str | None] = None  # the kind of device that it is for, where it is for one alone ("tpu")
     packages: ClassVar[Sequence[Package]] = ()  # what has to be installed, and how; checked before anything starts

@@ -119,6 +119,8 @@ class DDP2Strategy(_OverDevices, DDPStrategy):
     samples. The effective batch is batch times nodes.
     """
 
+    draws_alike = False
+
     @classmethod
     def instead(cls, devices: int, processes: int) -> str | None:
         return None if processes > 1 else "dp" if devices > 1 else "single"

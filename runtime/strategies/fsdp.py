@@ -49,7 +49,7 @@ class FSDPStrategy(Strategy):
     """
 
     divides_states = True
-    needs_processes = True
+    needs_processes = draws_alike = True
     refuses: ClassVar[Mapping[str, str]] = {
         "closure": "its step looks at all parameters together, and each process has a part; use 'ddp'",
         "shapes": "each process steps some rows of a parameter; use 'ddp_sharded'",

@@ -47,12 +47,13 @@ class Carries(Module):
 
 Trainer(max_epochs=3, reload_dataloaders_every_n_epochs=1).fit(Carries())
 """
+MAIN = SCRIPT.replace("\nTrainer(", '\nif __name__ == "__main__":\n    Trainer(')
 INDEX = {"loader": "range(self.current_epoch, 20, 5)", "batch": "X[i : i + 5], Y[i : i + 5]"}
 LOADER = {"loader": "DataLoader(TensorDataset(X, Y), batch_size=6, shuffle=True)", "batch": "i"}
 
 
-def on(processes, script):
-    return ptrun("--accelerator", "cpu", "--devices", str(processes), "--global-batch", str(script))
+def on(processes, script, *options):
+    return ptrun("--accelerator", "cpu", "--devices", str(processes), "--global-batch", *options, str(script))
 
 
 def said(output, rank):
@@ -79,6 +80,21 @@ def test_every_process_runs_what_one_process_runs(tmp_path, rule, batches, autom
     assert one.returncode == several.returncode == 0, several.stderr
     assert len(said(one.stdout, 0)) == 3
     assert all(said(several.stdout, rank) == said(one.stdout, 0) for rank in range(processes))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("automatic", [True, False], ids=["automatic", "by hand"])
+@pytest.mark.parametrize("strategy", ["ddp_spawn", "ddp_fork", "ddp_sharded", "bagua", "fsdp"])
+def test_so_do_the_processes_of_other_engines(tmp_path, strategy, automatic):
+    """On two, where the mean of two equal gradients is exact."""
+    if strategy == "ddp_sharded":
+        pytest.importorskip("fairscale")
+    script = tmp_path / "script.py"
+    script.write_text(MAIN.format(rule="False", automatic=automatic, **LOADER))
+    one, two = on(1, script), on(2, script, "--strategy", strategy)
+    assert one.returncode == two.returncode == 0, two.stderr
+    assert len(said(one.stdout, 0)) == 3
+    assert said(two.stdout, 0) == said(one.stdout, 0)
 
 
 def test_the_loader_of_an_epoch_is_made_anew():

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from .codemods.inline_movers import said_here
+from .facts.other_files import name_there
 from .facts.script import Facts
 from .facts.source import SourceError, mentions_torch, read_source
 
@@ -17,7 +18,7 @@ from .facts.source import SourceError, mentions_torch, read_source
 # each part has one way to match a line: with more, the deep margins of a real file took hours
 MOVER = re.compile(r"^def (\w+)\(\w+[^\n:]*:[^\n]*\n?(?:[ \t][^\n]*\n){0,6}?[^\n]*\.(?:cuda|to)\(", re.MULTILINE)
 
-CALLED = re.compile(r"\b(\w+)\(")
+WORD = re.compile(r"\w+")
 LIBRARIES = ("torch.", "numpy.")
 
 
@@ -30,7 +31,7 @@ def given_made(paths: list[Path], movers: dict[str, str]) -> dict[Path, frozense
         for name in MOVER.findall(text):
             homes.setdefault(name, set()).add(path)
     for path, text in texts.items() if homes else ():
-        called = {name for name in CALLED.findall(text) if homes.get(name, {path}) != {path}}
+        called = {name for name in set(WORD.findall(text)) if homes.get(name, {path}) != {path}}
         if called and (given := _given(text, called, movers)):
             found[path] = given
     return found
@@ -43,7 +44,7 @@ def _given(text: str, called: set[str], movers: dict[str, str]) -> frozenset[tup
         return frozenset()
     given: set[tuple[str, int]] = set()
     for call in facts.walk(ast.Call):
-        full = facts.names.resolve(call.func) or ""
+        full = name_there(facts, call.func) or ""
         name = full.rpartition(".")[2]
         if name not in called or full.startswith(LIBRARIES) or said_here(facts, call, movers) is not None:
             continue

@@ -16,6 +16,7 @@ from typing import Any
 from ..facts.arguments import argument, default_of
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
+from ..facts.other_files import name_there
 from ..facts.own_movers import MOVERS
 from ..facts.plain import VARIABLE
 from ..facts.script import Facts
@@ -83,7 +84,7 @@ def movers_of(facts: Facts) -> dict[str, str]:
 
 def said_here(facts: Facts, call: ast.Call, movers: dict[str, str]) -> str | None:
     """Where a function of another file brings what a call gives it; None where the call stays."""
-    full = facts.names.resolve(call.func) or ""
+    full = name_there(facts, call.func) or ""
     said = movers.get(full.rpartition(".")[2])
     if said is None or full.startswith("torch.") or not _gives_made(facts, None, call):
         return None

@@ -39,9 +39,30 @@ class There(NamedTuple):
     holder: ast.ClassDef | None
 
 
+def name_there(facts: Facts, func: ast.expr) -> str | None:
+    """The name that another file has for it, where an import gives it: a relative one or a star, too."""
+    full, root, attributes = facts.names.resolve(func), func, ""
+    while full is None and isinstance(root, ast.Attribute):
+        root, attributes = root.value, f".{root.attr}{attributes}"
+    if full is not None or not isinstance(root, ast.Name):
+        return full
+    home = facts.scopes.scope_of(root).lookup(root.id)
+    if home is None:
+        return f"{root.id}{attributes}" if _has_star(facts) else None
+    stores = home.stores[root.id]
+    of = facts.scopes.parents.get(stores[0]) if len(stores) == 1 else None
+    if not isinstance(of, ast.ImportFrom) or not isinstance(stores[0], ast.alias):
+        return None
+    return f"{of.module + '.' if of.module else ''}{stores[0].name}{attributes}"
+
+
+def _has_star(facts: Facts) -> bool:
+    return any(a.name == "*" for s in facts.walk(ast.ImportFrom) for a in s.names)
+
+
 def defined_there(facts: Facts, func: ast.expr) -> There | None:
     """What a name of another file stands for: a function, or a class by what its objects run when they are called."""
-    full = facts.names.resolve(func)
+    full = name_there(facts, func)
     parts = (full or "").split(".")
     if full is None or parts[0] in ("torch", "numpy"):
         return None

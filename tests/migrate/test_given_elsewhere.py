@@ -41,9 +41,9 @@ GONE = {
 }
 
 
-def migrated(folder, helper, given):
+def migrated(folder, helper, given, edit=lambda script: script):
     (folder / "helpers.py").write_text(helper)
-    script = SCRIPT.format(given=given).replace("net = nn", "fixed = torch.ones(2)\nnet = nn")
+    script = edit(SCRIPT.format(given=given).replace("net = nn", "fixed = torch.ones(2)\nnet = nn"))
     (folder / "main.py").write_text(script)
     done = {m.path.name: m for m in migrate_all(collect([folder / "main.py"]), Options())}
     assert done["main.py"].report.plan == "module"
@@ -59,3 +59,16 @@ def test_the_function_keeps_its_move(tmp_path, helper, given):
 @pytest.mark.parametrize("helper, given", GONE.values(), ids=GONE)
 def test_the_move_goes(tmp_path, helper, given):
     assert "cuda" not in migrated(tmp_path, helper, given).result.text
+
+
+IMPORTS = {
+    "a star": lambda s: s.replace("import put", "import *"),
+    "another name": lambda s: s.replace("import put", "import put as place").replace("put(", "place("),
+    "a module": lambda s: s.replace("from helpers import put", "import helpers").replace("put(", "helpers.put("),
+}
+
+
+@pytest.mark.parametrize("edit", IMPORTS.values(), ids=IMPORTS)
+def test_however_it_is_imported(tmp_path, edit):
+    assert migrated(tmp_path, MORE, "net(put(torch.from_numpy(a)))", edit).result.text == MORE
+    assert "cuda" not in migrated(tmp_path, MORE, "put(net(x))", edit).result.text

@@ -54,6 +54,9 @@ KERNELS = "import torch\n\ndef products(z):\n    return z @ z.t()\n\ndef plain(z
 MIXES = {
     "a function": ("from losses import pairs", "pairs(out, out * 2)", "torch.mm(z, z.t())"),
     "of a module": ("import losses as own", "own.pairs(out, b=out * 2)", "torch.mm(z, z.t())"),
+    "a function, by a star": ("from losses import *", "pairs(out, out * 2)", "torch.mm(z, z.t())"),
+    "a function, by another name": ("from losses import pairs as p", "p(out, out * 2)", "torch.mm(z, z.t())"),
+    "a class, by a star": ("from losses import *\nspread = Spread()", "spread(out)", "a.mean(0)"),
     "of a third file": ("from losses import apart", "apart(out)", "products(a)"),
     "a class": ("from losses import Spread\nspread = Spread()", "spread(out)", "a.mean(0)"),
     "a class, made where it is called": ("import losses", "losses.Spread()(out)", "a.mean(0)"),
@@ -61,6 +64,7 @@ MIXES = {
 }
 MIXES_NOT = {
     "a mean": ("from losses import plain", "plain(out, y)"),
+    "a mean, by a star": ("from losses import *", "plain(out, y)"),
     "a mean of a class": ("from losses import Kept\nkept = Kept()", "kept(out, y)"),
     "a product with weights": ("from losses import weighed", "weighed(out, weights)"),
     "of what is none of the batch": ("from losses import pairs", "plain(out, y) + pairs(weights, weights)".replace(
@@ -90,3 +94,13 @@ def test_batches_stay_whole(tmp_path, head, loss, operation):
 def test_batches_are_divided(tmp_path, head, loss):
     m = migrated(tmp_path, head, loss)
     assert m.report.plan == "module" and "divide_batches" not in m.result.text
+
+
+@pytest.mark.parametrize(
+    "head, loss", [("from .losses import pairs", "pairs"), ("from . import losses", "losses.pairs")]
+)
+def test_relative_imports_are_followed(tmp_path, head, loss):
+    (tmp_path / "__init__.py").touch()
+    m = migrated(tmp_path, head, f"{loss}(out, out * 2)")
+    (told,) = [n.message for n in m.report.attention if n.code == "PTM703"]
+    assert "torch.mm(z, z.t())" in told

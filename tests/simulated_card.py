@@ -27,11 +27,14 @@ MIXES = {
     "_has_compatible_shallow_copy_type",
 }  # fmt: skip
 INDEXES = {"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index", "_unsafe_index_put"}
+OF_LENGTHS = {"_pack_padded_sequence", "_pack_padded_sequence_backward"}  # lengths are on the CPU
 OF_THE_FIRST = {"copy_", *INDEXES}  # the result is where the first argument is
 DOES_NOTHING = ["set_device", "synchronize", "empty_cache", "manual_seed", "manual_seed_all", "ipc_collect", "init"]
 OF_THE_CARD = {"name": "simulated", "total_memory": 2**34, "major": 8, "minor": 0, "multi_processor_count": 1}
 COUNTS = ["memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"]
 _there: dict[int, torch.UntypedStorage] = {}  # the storages on the card; kept, so that no address is given twice
+# what autograd makes of nothing, where it takes its tensors to be, which is the CPU: it is where what it meets is
+_anywhere: dict[int, torch.UntypedStorage] = {}
 
 
 def is_there(tensor: torch.Tensor) -> bool:
@@ -44,6 +47,11 @@ def _key(tensor: torch.Tensor) -> int | None:
         return tensor.untyped_storage()._cdata
     except (RuntimeError, NotImplementedError):  # a sparse one, or one of no storage
         return None
+
+
+def _storages(made: Any) -> dict[int, torch.UntypedStorage]:
+    tensors = (t for t in tree_leaves(made) if isinstance(t, torch.Tensor))
+    return {key: t.untyped_storage() for t in tensors if (key := _key(t)) is not None}
 
 
 def _names_card(device: Any) -> bool:
@@ -63,22 +71,29 @@ class Card(TorchDispatchMode):
         if kwargs.get("pin_memory"):
             kwargs["pin_memory"] = False
         given = [a for a in tree_leaves((args, kwargs)) if isinstance(a, torch.Tensor)]
+        if _anywhere and any(is_there(t) for t in given):
+            _there.update((key, found) for t in given if (found := _anywhere.pop(key := _key(t), None)) is not None)
         places = [is_there(t) for t in given]
         self._check(name, given, places)
         made = func(*args, **kwargs)
+        if all(_key(t) in _anywhere for t in given) and torch._C._current_graph_task_id() != -1:
+            _anywhere.update(_storages(made))
         if name.startswith("new_") and places[:1] == [True]:
             asked = None  # torch itself fills in the device of the tensor, as it sees it
         to_card = (
             _names_card(asked) if asked is not None else places[:1] == [True] if name in OF_THE_FIRST else any(places)
         )
-        for t in tree_leaves(made) if to_card else ():
-            if isinstance(t, torch.Tensor) and not any(t is g for g in given) and (key := _key(t)) is not None:
-                _there[key] = t.untyped_storage()
+        if to_card:
+            placed = made[0] if name in OF_LENGTHS and isinstance(made, tuple) else made
+            _there.update(_storages([t for t in tree_leaves(placed) if not any(t is g for g in given)]))
         return made
 
     @staticmethod
     def _check(name: str, given: list[torch.Tensor], places: list[bool]) -> None:
-        if name in INDEXES:
+        if name in OF_LENGTHS:
+            if any(places[1:]):
+                raise RuntimeError("'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor")
+        elif name in INDEXES:
             there = any(p and t.dim() > 0 for t, p in zip(given[1:], places[1:], strict=True))
             if there and not places[0]:
                 raise RuntimeError(
@@ -200,6 +215,14 @@ def _makers() -> None:
 
         return made
 
+    padded = torch._VF._pad_packed_sequence
+
+    def padded_there(data: torch.Tensor, *args: Any, **options: Any) -> Any:
+        out, lengths = padded(data, *args, **options)  # it fills in one that it makes by the place of `data`
+        _there.update(_storages(out) if is_there(data) else {})
+        return out, lengths
+
+    torch._VF._pad_packed_sequence = padded_there
     torch.tensor, torch.as_tensor = placed(torch.tensor), placed(torch.as_tensor)  # type: ignore[assignment]
     torch.Tensor.new_tensor = placed(torch.Tensor.new_tensor)  # type: ignore[method-assign]
 

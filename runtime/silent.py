@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -70,4 +71,9 @@ class Silent:
 
 def on_rank_zero(made: Callable[..., Any]) -> Callable[..., Any]:
     """`made` itself on rank 0; on the others a call that does nothing: `on_rank_zero(SummaryWriter)(log_dir)`."""
-    return made if place().rank == 0 else Silent()
+    if place().rank == 0:
+        return made
+    logger = logging.getLogger() if made is logging.basicConfig else getattr(made, "__self__", None)
+    if isinstance(logger, logging.Logger) and logging.lastResort is not None:
+        logger.addHandler(logging.lastResort)  # without any, `logging.info()` gives the root one that says all of it
+    return Silent()

@@ -46,6 +46,23 @@ def test_paths_in_the_writers_folder_are_there_on_every_rank_and_go_with_the_oth
     assert others != (tmp_path / "of0").read_text() and not os.path.exists(others)
 
 
+SETS_UP = {
+    "handlers": "logger.setLevel(logging.INFO)\non_rank_zero(logger.addHandler)(logging.StreamHandler())\n",
+    "all at once": "on_rank_zero(logging.basicConfig)(level=logging.INFO)\nlogger.setLevel(logging.INFO)\n",
+}
+
+
+@pytest.mark.parametrize("sets_up", SETS_UP.values(), ids=SETS_UP)
+def test_a_logger_says_its_warnings_alone_on_the_others(tmp_path, sets_up):
+    script = tmp_path / "script.py"
+    head = "import logging\nfrom ptmigrate.runtime import on_rank_zero\nlogger = logging.getLogger()\n"
+    script.write_text(f"{head}{sets_up}logging.info('once')\nlogging.warning('on each')\n")
+    done = ptrun("--accelerator", "cpu", "--devices", "2", str(script))
+    assert done.returncode == 0, done.stderr
+    said = done.stdout + done.stderr
+    assert (said.count("once"), said.count("on each")) == (1, 2)
+
+
 @pytest.mark.parametrize(
     "use",
     [

@@ -10,6 +10,7 @@ from ..facts.batch_values import BATCH, Flow, Value
 from ..facts.mixing import Mixing
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from .loaders import values_of
 from .nodes import is_call_of, walk_here
 from .reads import stored
 from .recipe import CannotLift, DataPass
@@ -20,6 +21,8 @@ COMPARES = re.compile(
 )
 
 A_LOSS = re.compile(r"loss|criterion|entropy|(^|_)(ce|nll|ohem)(_|$)", re.IGNORECASE)
+# which node is of which graph, and what puts the nodes of one together
+POOLS = re.compile(r"\.batch\b(?!\s*=[^=])|\bbatch=|\.ptr\b|global_\w+_pool|[Pp]ooling\b|Aggregation\b|[Rr]eadout")
 WEIGHTS = ("weight", "weights", "class_weight", "class_weights")  # a number weighs the loss as a whole
 # what a network has that mixes: without any of it none is followed
 MAY_MIX = re.compile(
@@ -37,6 +40,11 @@ def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
     if elsewhere is not None:
         says = f"`{facts.short(elsewhere)}` is made in another file, and by its name compares the samples of a batch"
         return CannotLift(elsewhere, says)
+    if _is_of_nodes(facts, train):
+        says = (
+            "every graph has nodes of its own number, and nothing here shows that the loss is one number for each graph"
+        )
+        return CannotLift(train.loop, says)
     weighed = _weighs_elsewhere(facts)
     if weighed is not None:
         says = f"`{facts.short(weighed)}` is made in another file, and is told which targets count in its mean"
@@ -50,6 +58,21 @@ def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
     where = f": {flow.there[node]}" if node in flow.there else ""
     where = f": `{facts.short(inner)}` in {_place(facts, inner)}" if inner is not None else where
     return CannotLift(node, f"`{facts.short(node)}` mixes the samples of a batch{where}")
+
+
+def _is_of_nodes(facts: Facts, train: DataPass) -> bool:
+    """Whether the batches are graphs whose nodes nothing puts together: a mean over them is no mean over the graphs.
+
+    https://pytorch-geometric.readthedocs.io/en/latest/advanced/batching.html
+    """
+    loader = train.loader
+    if isinstance(loader, ast.Name) and (home := facts.scopes.scope_of(loader).lookup(loader.id)) is not None:
+        values = values_of(facts, loader.id, home)
+        loader = values[0] if len(values) == 1 else loader
+    full = facts.names.resolve(loader.func) if isinstance(loader, ast.Call) else None
+    if full is None or not full.startswith("torch_geometric.") or not full.endswith(".DataLoader"):
+        return False
+    return not any(POOLS.search(text) for text in (facts.text.text, *(o.text for o in facts.others)))
 
 
 def _place(facts: Facts, node: ast.AST) -> str:

@@ -192,3 +192,50 @@ def test_a_metric_of_what_a_network_mixes_divides():
     )
     result = migrate_text(text)
     assert "divide_batches" not in result.text
+
+
+GRAPHS = """
+import torch
+import torch.nn.functional as F
+from torch_geometric.datasets import PPI
+from torch_geometric.loader import DataLoader
+from torch_geometric.nn import GCNConv, global_mean_pool
+
+loader = DataLoader(PPI("data"), batch_size=4, shuffle=True)
+net = GCNConv(3, 4)
+optimizer = torch.optim.Adam(net.parameters())
+for epoch in range(3):
+    for data in loader:
+        optimizer.zero_grad()
+        out = net(data.x, data.edge_index)
+        loss = F.mse_loss(out, data.y)
+        loss.backward()
+        optimizer.step()
+        print(loss.item() * data.num_graphs)
+"""
+OF_NODES = {
+    "nothing puts nodes together": GRAPHS.replace(", global_mean_pool", ""),
+    "what says which node is whose goes": GRAPHS.replace(", global_mean_pool", "").replace(
+        "        optimizer.zero_grad()\n", "        data.batch = None\n        optimizer.zero_grad()\n"
+    ),
+}
+OF_GRAPHS = {
+    "a pool": GRAPHS.replace("F.mse_loss(out, ", "F.mse_loss(global_mean_pool(out, data.batch), "),
+    "a network that is told": GRAPHS.replace(", global_mean_pool", "").replace(
+        "edge_index)", "edge_index, data.batch)"
+    ),
+    "another loader": GRAPHS.replace(", global_mean_pool", "").replace("torch_geometric.loader", "torch.utils.data"),
+}
+
+
+@pytest.mark.parametrize("text", OF_NODES.values(), ids=OF_NODES)
+def test_a_mean_over_nodes_is_none_over_the_graphs_of_a_share(text):
+    result = migrate_text(text)
+    assert result.plan == "module" and "divide_batches = False" in result.text
+    assert "nodes of its own number" in "".join(n.message for n in result.attention if n.code == "PTM703")
+
+
+@pytest.mark.parametrize("text", OF_GRAPHS.values(), ids=OF_GRAPHS)
+def test_graphs_are_divided_as_other_samples_are(text):
+    result = migrate_text(text)
+    assert result.plan == "module" and "divide_batches" not in result.text

@@ -22,6 +22,8 @@ from ._tensor_names import is_tensor
 FILLS = {"scatter", "scatter_", "scatter_add", "scatter_add_", "index_fill_", "index_add_", "index_copy_", "index_put_",
          "index_add", "index_fill", "index_copy", "masked_fill", "masked_fill_", "masked_scatter_", "masked_scatter",
          "index_select", "gather", "add", "add_", "mul", "mul_", "copy_"}  # fmt: skip
+MEETS = {f"torch.{n}" for n in "bernoulli where mul add sub div matmul mm bmm maximum minimum eq exp sqrt".split()}
+JOINS = {f"torch.{n}" for n in ("cat", "concat", "stack", "hstack", "vstack")}
 LEAVES = {"cpu", "to", "cuda", "type", "type_as", "numpy", "tolist", "item"}
 
 
@@ -43,6 +45,12 @@ def _along(facts: Facts, node: ast.expr) -> tuple[ast.expr, str | None]:
         up = facts.scopes.parents.get(node)
         if isinstance(up, ast.Subscript) and up.value is node:
             found, node = _of_batch(facts, up.slice), up
+        elif isinstance(up, ast.BinOp):
+            found, node = _of_batch(facts, up.right if up.left is node else up.left), up
+        elif isinstance(up, ast.Call) and node in up.args and facts.names.resolve(up.func) in MEETS:
+            found, node = next(filter(None, (_of_batch(facts, a) for a in up.args if a is not node)), None), up
+        elif isinstance(up, ast.List | ast.Tuple) and (joined := _joined(facts, up)) is not None:
+            found, node = next(filter(None, (_of_batch(facts, e) for e in up.elts)), None), joined
         elif isinstance(up, ast.Attribute) and up.attr in METHODS | FILLS and up.attr not in LEAVES:
             called = facts.scopes.parents.get(up)
             if not isinstance(called, ast.Call) or called.func is not up:
@@ -55,6 +63,13 @@ def _along(facts: Facts, node: ast.expr) -> tuple[ast.expr, str | None]:
             return node, found
 
 
+def _joined(facts: Facts, several: ast.List | ast.Tuple) -> ast.Call | None:
+    """`torch.cat([x, torch.ones(n, 1)], 1)` of what it joins."""
+    call = facts.scopes.parents.get(several)
+    joins = isinstance(call, ast.Call) and several in call.args and facts.names.resolve(call.func) in JOINS
+    return call if isinstance(call, ast.Call) and joins else None
+
+
 def _arguments(call: ast.Call, method: str) -> list[ast.expr]:
     return given_to(call) if method in FILLS else []
 
@@ -63,13 +78,13 @@ def _until_moved(facts: Facts, s: ast.Assign, name: str) -> Iterator[ast.stmt]:
     """The statements below one in its block, to the one that gives its name something else."""
     block = facts.scopes.block_of(s)
     for below in block[block.index(s) + 1 :] if block else ():
+        yield below
         if any(isinstance(t, ast.Name) and t.id == name for t in getattr(below, "targets", ())):
             return
-        yield below
 
 
 def _fills(facts: Facts, s: ast.stmt, name: str) -> str | None:
-    """`t[y == 1] = 1`, `t[0] = x`, `t.scatter_(1, y, 1)`: what of the batch fills the tensor of a name."""
+    """`t[y == 1] = 1`, `t[0] = x`, `t.scatter_(1, y, 1)`, `x + t`: what of the batch meets the tensor of a name."""
     if isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Subscript):
         target = s.targets[0]
         return (
@@ -80,14 +95,18 @@ def _fills(facts: Facts, s: ast.stmt, name: str) -> str | None:
         owner = call.func.value
         if isinstance(owner, ast.Name) and owner.id == name:
             return next(filter(None, (_of_batch(facts, a) for a in _arguments(call, call.func.attr))), None)
-    return None
+    reads = [n for n in walk(s) if isinstance(n, ast.Name) and n.id == name] if isinstance(s, ast.Assign) else []
+    return next(filter(None, (_along(facts, n)[1] for n in reads if isinstance(n.ctx, ast.Load))), None)
 
 
 def _of_batch(facts: Facts, node: ast.expr) -> str | None:
     """The name of a tensor that the runtime places, of which `node` is made there."""
     if isinstance(node, ast.Name):
         given = facts.scopes.scope_of(node).lookup(node.id)
-        return node.id if given is not None and _is_batch(facts, node) else None
+        if given is None or _is_batch(facts, node):
+            return node.id if given is not None else None
+        values = facts.devices.assigned(node.id, given)
+        return _of_batch(facts, values[0]) if values is not None and len(values) == 1 else None
     if isinstance(node, ast.Call):
         if (moved := facts.devices.moved(node)) is not None:
             return _of_batch(facts, moved)
@@ -113,16 +132,22 @@ def _is_batch(facts: Facts, name: ast.Name) -> bool:
     for up in facts.scopes.ancestors(name):
         if isinstance(up, ast.For) and facts.loops.is_loader(unwrapped(up.iter)):
             given = any(n.id == name.id for n in _names([up.target])) and not uses(up).as_container(name.id)
-            return given and _stays_there(facts, up, name.id) and facts.placed.by_runtime(name)
+            return given and _stays_there(facts, up, name) and facts.placed.by_runtime(name)
         if isinstance(up, ast.FunctionDef | ast.Lambda):
             return isinstance(up, ast.FunctionDef) and _is_given(facts, up, name)
     return False
 
 
-def _stays_there(facts: Facts, loop: ast.For, name: str) -> bool:
-    """Whether all that the loop gives a name of its batch is another view of it: an array of it is on the CPU."""
-    again = [s for s in walk(loop) if isinstance(s, ast.Assign) and any(n.id == name for n in _names(s.targets))]
-    return all(_reads_itself(facts, s, name) for s in again)
+def _stays_there(facts: Facts, loop: ast.For, name: ast.Name) -> bool:
+    """Whether all that the loop gives a name of its batch, until it is read, is another view of it: an array of it is
+    on the CPU.
+    """
+    here = facts.scopes.statement_of(name)
+    around = list(facts.scopes.ancestors(name))
+    inner = [up for up in around[: around.index(loop)] if isinstance(up, ast.For | ast.While)]
+    again = [s for s in walk(loop) if isinstance(s, ast.Assign) and any(n.id == name.id for n in _names(s.targets))]
+    before = (s for s in again if s.lineno < here.lineno or any(up in inner for up in facts.scopes.ancestors(s)))
+    return all(_reads_itself(facts, s, name.id) for s in before)
 
 
 def _reads_itself(facts: Facts, s: ast.Assign, name: str) -> bool:

@@ -15,7 +15,7 @@ from ..facts.placed import MAKES_TENSORS
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .chunks import Chunk, given_arguments
-from .find import no_loader
+from .loaders import is_loader
 from .modes import after_the_loop
 from .nodes import local_function, names_below
 from .own_device import OwnDevice
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .rewriting import Rewriter
 
 FROM_OTHERS = {"torch." + n for n in "tensor as_tensor from_numpy Tensor FloatTensor LongTensor".split()}
+BEFORE_STEPS = ("training_step", "train_dataloader", "on_train_epoch_start")
 JOINS = {"torch.stack", "torch.cat"}
 
 
@@ -32,8 +33,8 @@ def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
     """What nothing would move to the model of a script that names no device, and what that is; None where all is."""
     facts, recipe = r.facts, r.recipe
     homes = (r.binder.trunk_scope, facts.scopes.module)
-    made = made_in_step(facts, r.chunks, r.own_device) if recipe.whole is not None else None
-    if made is not None and no_loader(facts, recipe.train) is not None:
+    made = None if is_loader(facts, recipe.train.loader) else made_in_step(facts, r.chunks, r.own_device)
+    if made is not None:
         return made, "what the step makes itself"
     moved = r.configured.tensors | r.configured.placed | r.configured.handled
     read = [(n, homes[0]) for n in r.variables.constructor if n not in moved]
@@ -49,8 +50,8 @@ def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
 
 
 def made_in_step(facts: Facts, chunks: list[Chunk], placed: OwnDevice) -> ast.Call | None:
-    """The first call of a training step that gives it a batch, which nothing moves to the model."""
-    steps = (s for chunk in chunks if chunk.hook == "training_step" for s in chunk.statements)
+    """The first call of a training step, or of what is done before the steps, that gives a batch nothing moves."""
+    steps = (s for chunk in chunks if chunk.hook in BEFORE_STEPS for s in chunk.statements)
     for call in (c for s in steps for c in walk(s) if isinstance(c, ast.Call)):
         if call in placed.calls or isinstance(facts.scopes.parents.get(call), ast.Expr):
             continue

@@ -42,6 +42,28 @@ def step(*lines):
             ["t = torch.zeros(4, 2)", "t.scatter_(1, y[:, None], 1.0)", "t = t.to(device)"],
             "t = torch.zeros(4, 2, device=y.device)",
         ),
+        (
+            ["y = torch.zeros(len(x), 2).scatter_(1, y.view(-1, 1), 1)", "t = y.to(device)"],
+            "y = torch.zeros(len(x), 2, device=y.device).scatter_(1, y.view(-1, 1), 1)",
+        ),
+        (["t = torch.eye(2)[y]", "y = t.argmax(1)", "t = t.cuda()"], "torch.eye(2, device=y.device)[y]"),
+        (
+            ["k = y.view(-1, 1)", "t = torch.zeros(len(x), 2).scatter_(1, k, 1).to(device)"],
+            "torch.zeros(len(x), 2, device=y.device)",
+        ),
+        (
+            ["t = y[:, None] + 0.1 * torch.randn(len(y), 2)", "t = t.to(device)"],
+            "torch.randn(len(y), 2, device=y.device)",
+        ),
+        (["t = torch.randn(len(y), 2)", "t = (t + y[:, None]).to(device)"], "torch.randn(len(y), 2, device=y.device)"),
+        (
+            ["t = torch.cat([y[:, None], torch.ones(len(y), 1)], 1).to(device)"],
+            "torch.ones(len(y), 1, device=y.device)",
+        ),
+        (
+            ["t = torch.bernoulli(torch.full((4, 2), 0.5)) * y[:, None]", "t = t.to(device)"],
+            "torch.full((4, 2), 0.5, device=y.device)",
+        ),
         (["t = torch.full((4,), 0.1)", "t[y > 0] = 1", "t = t.cuda()"], "t = torch.full((4,), 0.1, device=y.device)"),
     ],
 )
@@ -63,6 +85,11 @@ def test_it_is_made_where_the_batch_is(before, after):
         ["t = torch.zeros(4, 2)", "t = t.to(device)", "t[y] = 1"],
         ["t = torch.zeros(4, 2).to(device).scatter_(1, y[:, None].to(device), 1)"],
         ["t = torch.zeros(4, 2, device=device).scatter_(1, y[:, None].to(device), 1)"],
+        ["t = torch.randn(4, 2)", "t = t.to(device) + y.to(device)[:, None]"],
+        ["t = torch.randn(4, 2).to(device) + y.to(device)[:, None]"],
+        ["t = torch.cat([torch.randn(2, 2), torch.ones(2, 2)]).to(device)"],
+        ["for _ in range(2):", "    t = torch.eye(2)[y]", "    y = y.numpy()", "t = t.to(device)"],
+        ["y = y.tolist()", "t = torch.eye(2)[y].to(device)"],
         ["y = y.numpy()", "t = torch.zeros(4)", "t[y] = 1", "t = t.to(device)"],
     ],
 )

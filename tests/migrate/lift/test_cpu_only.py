@@ -57,6 +57,24 @@ def test_it_stays_on_the_cpu(made, call):
     assert len(told) == 1 and call in told[0]
 
 
+BEFORE = """
+pairs = [(0, 1), (1, 2)]
+for epoch in range(2):
+    x = torch.from_numpy(array[epoch : epoch + 2])
+    for a, b in pairs:
+        loss = net(x).pow(2).mean() * b
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(loss.item())
+"""
+
+
+def test_what_is_made_before_the_steps_keeps_them_on_the_cpu():
+    source = TEXT[: TEXT.rindex("for i in")].replace("{{", "{").replace("}}", "}") + BEFORE
+    assert 'accelerator="cpu"' in check_same(source, "module")
+
+
 @pytest.mark.parametrize(
     ("over", "made"),
     [

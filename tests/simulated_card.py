@@ -223,6 +223,8 @@ def _makers() -> None:
         return out, lengths
 
     torch._VF._pad_packed_sequence = padded_there
+    hot = torch.nn.functional.one_hot
+    torch.nn.functional.one_hot = lambda x, *a, **k: moved(hot(moved(x, CPU), *a, **k), x.device)
     torch.tensor, torch.as_tensor = placed(torch.tensor), placed(torch.as_tensor)  # type: ignore[assignment]
     torch.Tensor.new_tensor = placed(torch.Tensor.new_tensor)  # type: ignore[method-assign]
 

@@ -31,7 +31,7 @@ from .argument_rewrites import DropArgument, change_argument, change_call, chang
 from .base import Change, Codemod
 from .host_reads import is_number, leaves, read_on_host
 from .meets_batch import met_before_move
-from .rewrites import unwrap
+from .rewrites import move_to, unwrap
 
 FLOATS = {
     f"torch.{n}"
@@ -42,6 +42,10 @@ TAKES_DEVICE = {
     f"torch.{n}"
     for n in "zeros ones full empty rand randn randint randperm arange linspace logspace eye tensor".split()
 }
+OF_THE_CPU = {
+    f"torch.{n}"
+    for n in "from_numpy Tensor FloatTensor DoubleTensor IntTensor LongTensor ByteTensor BoolTensor".split()
+}  # whatever their arguments are
 HALF = re.compile(r"autocast|\bapex\b|\.half\(|bfloat16|float16|\bprecision\s*=\s*[\"']?(bf)?16")
 SAYS_WHERE = ("device", "out", "generator", "pin_memory", None)
 
@@ -72,6 +76,8 @@ class PlaceLikeInputs(Codemod):
                 yield from self._made_there(facts, call)
                 if full in TAKES_DEVICE:
                     yield from self._made_anywhere(facts, call)
+                elif full in OF_THE_CPU:
+                    yield from self._brought_there(facts, call)
             elif full == "torch.Generator":
                 where = argument_at(call, "device", 0)
                 if where is not None and facts.devices.says_where(where) and not facts.devices.is_host(where):
@@ -184,6 +190,14 @@ class PlaceLikeInputs(Codemod):
         new = f"{where}.device"
         says = f"`{facts.short(call)}` is made where `{where}` is: `device={new}`"
         yield Change(call, self.edit(facts, call, says), set_keyword("device", new))
+
+    def _brought_there(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
+        """`torch.from_numpy(a)`, `torch.FloatTensor(n, 10)` that meets the batch before it is moved itself."""
+        where = met_before_move(facts, call)
+        if where is None or facts.in_formatted_string(call):
+            return
+        says = f"`{facts.short(call)}` goes where `{where}` is, which it meets: `.to({where}.device)`"
+        yield Change(call, self.edit(facts, call, says), move_to(f"{where}.device"))
 
     def _where(self, facts: Facts, f: ast.FunctionDef, call: ast.Call) -> str | None:
         """The tensor that one made without a device belongs to: any at hand in forward and steps, else one it meets."""

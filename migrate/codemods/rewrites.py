@@ -193,3 +193,16 @@ def statement_line(new: str) -> Any:
 def take_value(original: Any, updated: Any) -> Any:
     """`x.module` to `x`."""
     return _with_parentheses(updated, updated.value)
+
+
+def move_to(device: str) -> Any:
+    """`x` to `x.to(device)`."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        own = updated.with_changes(lpar=[], rpar=[])
+        call = cst.Call(cst.Attribute(own, cst.Name("to")), [cst.Arg(cst.parse_expression(device))])
+        return call.with_changes(lpar=updated.lpar, rpar=updated.rpar)
+
+    return rewrite

@@ -11,6 +11,7 @@ from ..facts.script import Facts
 from ..facts.tensors import MAKES
 from ..facts.unplaced import given_by_network
 from .chunks import Binder, Chunk, Variable, Variables, bound_before, free_name, surely_bound
+from .loaders import values_of
 from .modes import has_modes, own_modes
 from .monitored import unread
 from .moved_tensors import changed_in_place, moved_tensors
@@ -262,6 +263,8 @@ def _devices(facts: Facts, binder: Binder, variables: Variables, c: Configured) 
     """A device that a step still reads is the module's own."""
     for name in variables.constructor:
         values = facts.devices.assigned(name, binder.trunk_scope)
+        if values is None and len(binder.trunk_scope.stores.get(name, ())) == 1:
+            values = values_of(facts, name, binder.trunk_scope)  # `mean, std = torch.zeros(3), torch.ones(3)`
         if name in binder.trunk_scope.params:
             values = [*(values or []), *(facts.devices.given(binder.trunk_scope, name) or [])]
         if values and all(facts.devices.is_device(v) for v in values):

@@ -64,6 +64,11 @@ def step(*lines):
             ["t = torch.bernoulli(torch.full((4, 2), 0.5)) * y[:, None]", "t = t.to(device)"],
             "torch.full((4, 2), 0.5, device=y.device)",
         ),
+        (
+            ["t = torch.FloatTensor(4, 2).zero_()", "t.scatter_(1, y[:, None], 1)", "t = t.cuda()"],
+            "torch.FloatTensor(4, 2).to(y.device).zero_()",
+        ),
+        (["t = (torch.from_numpy(weights) * y[:, None]).to(device)"], "torch.from_numpy(weights).to(y.device) * y"),
         (["t = torch.full((4,), 0.1)", "t[y > 0] = 1", "t = t.cuda()"], "t = torch.full((4,), 0.1, device=y.device)"),
     ],
 )
@@ -89,12 +94,15 @@ def test_it_is_made_where_the_batch_is(before, after):
         ["t = torch.randn(4, 2).to(device) + y.to(device)[:, None]"],
         ["t = torch.cat([torch.randn(2, 2), torch.ones(2, 2)]).to(device)"],
         ["for _ in range(2):", "    t = torch.eye(2)[y]", "    y = y.numpy()", "t = t.to(device)"],
+        ["t = torch.FloatTensor(4, 2)", "t = t.to(device) * y.to(device)[:, None]"],
+        ["t = torch.from_numpy(weights).to(device) * y.to(device)[:, None]"],
         ["y = y.tolist()", "t = torch.eye(2)[y].to(device)"],
         ["y = y.numpy()", "t = torch.zeros(4)", "t[y] = 1", "t = t.to(device)"],
     ],
 )
 def test_what_meets_nothing_of_the_batch_is_made_as_it_was(lines):
-    assert "device=y.device" not in migrate_text(step(*lines)).text
+    text = migrate_text(step(*lines)).text
+    assert "device=y.device" not in text and ".to(y.device)" not in text
 
 
 def test_a_step_and_a_helper_that_it_calls():

@@ -257,3 +257,19 @@ def test_what_a_network_gave_above_the_loop_goes_with_it(given, goes):
     assert ("self.start = self.start.to(self.device)" in migrate_text(text).text) == goes
     if goes:
         check_same(text, "module")
+
+
+UNPACKED = TEXT.replace("SEEN", "xs").replace(
+    "noise = torch.randn(3, 4).to(device)", "noise, shift = torch.randn(3, 4), torch.zeros(4)"
+)
+
+
+def test_tensors_that_are_given_their_names_together_are_each_a_buffer():
+    result = check_same(UNPACKED.replace("x = x.to(device)", "x = (x - shift).to(device)"), "module")
+    assert 'self.register_buffer("shift", shift, persistent=False)' in result
+
+
+def test_what_a_function_that_is_not_known_gives_is_none():
+    text = UNPACKED.replace("x = x.to(device)", "x = (x - shift).to(device)")
+    text = text.replace("torch.randn(3, 4), torch.zeros(4)", "sorted([torch.randn(3, 4), 0.0], key=lambda v: v is 0.0)")
+    assert "register_buffer" not in migrate_text(text).text

@@ -62,6 +62,7 @@ APART = [
     "x.type_as(y) + y",
     f"y + {MADE}",
     "torch.as_tensor(x) + x",
+    "torch.nn.functional.one_hot(y.long(), 2) + y[0]",
 ]
 
 

@@ -32,6 +32,7 @@ OF_THE_FIRST = {"copy_", *INDEXES}  # the result is where the first argument is
 DOES_NOTHING = ["set_device", "synchronize", "empty_cache", "manual_seed", "manual_seed_all", "ipc_collect", "init"]
 OF_THE_CARD = {"name": "simulated", "total_memory": 2**34, "major": 8, "minor": 0, "multi_processor_count": 1}
 COUNTS = ["memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"]
+NEW = ["new_zeros", "new_ones", "new_empty", "new_full"]
 _there: dict[int, torch.UntypedStorage] = {}  # the storages on the card; kept, so that no address is given twice
 # what autograd makes of nothing, where it takes its tensors to be, which is the CPU: it is where what it meets is
 _anywhere: dict[int, torch.UntypedStorage] = {}
@@ -76,10 +77,11 @@ class Card(TorchDispatchMode):
         places = [is_there(t) for t in given]
         self._check(name, given, places)
         made = func(*args, **kwargs)
-        if all(_key(t) in _anywhere for t in given) and torch._C._current_graph_task_id() != -1:
+        in_backward = torch._C._current_graph_task_id() != -1
+        if in_backward and all(_key(t) in _anywhere for t in given):
             _anywhere.update(_storages(made))
-        if name.startswith("new_") and places[:1] == [True]:
-            asked = None  # torch itself fills in the device of the tensor, as it sees it
+        if in_backward and name.startswith("new_") and places[:1] == [True]:
+            asked = None  # autograd fills in the device of the tensor, as it sees it
         to_card = (
             _names_card(asked) if asked is not None else places[:1] == [True] if name in OF_THE_FIRST else any(places)
         )
@@ -189,6 +191,14 @@ def _tensors() -> None:
 
         return asked
 
+    def new(method: Any) -> Any:
+        def made(self: torch.Tensor, *args: Any, device: Any = None, **options: Any) -> torch.Tensor:
+            return moved(method(self, *args, **options), self.device if device is None else device)
+
+        return made
+
+    for name in NEW:
+        setattr(kind, name, new(getattr(kind, name)))
     kind.device = property(lambda self: CARD if is_there(self) else device.__get__(self))  # type: ignore[assignment]
     kind.is_cuda = property(is_there)  # type: ignore[assignment]
     kind.get_device = lambda self: 0 if is_there(self) else -1  # type: ignore[method-assign]

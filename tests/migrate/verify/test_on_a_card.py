@@ -46,15 +46,21 @@ def test_the_same_on_a_card(tmp_path, name):
 
 
 MADE = "torch.tensor([1.0, 2.0], device=y.device)"
+NEW = ["new_zeros(2)", "new_ones(2)", "new_empty(2)", "new_full((2,), 1.0)", "new_tensor([1.0, 2.0])"]
 MIXED = [
     "x + y",
     "y.numpy()",
     "x[torch.tensor([0]).cuda()]",
     "torch.nn.Linear(2, 1)(y)",
     f"x + {MADE}",
-    "x + y.new_tensor(0)",
+    *(f"x + y.{made}" for made in NEW),
+    "y + y.new_zeros(2, device='cpu')",
+    "y + x.new_ones(2)",
 ]
 APART = [
+    *(f"y + y.{made}; x + x.{made}" for made in NEW),
+    "x + y.new_zeros(2, device='cpu')",
+    "y + x.new_zeros(2, device='cuda')",
     "x + y.cpu()",
     "y + 1.0",
     "y + torch.tensor(1.0)",

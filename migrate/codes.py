@@ -48,6 +48,7 @@ CODES = {
     "PTM603": ("mend-async", "`async=` is non_blocking= or async_op="),
     "PTM604": ("data-zero", "`loss.data[0]` is `loss.item()`"),
     "PTM605": ("precision", "autocast in a step is the Trainer's precision=; elsewhere told of"),
+    "PTM610": ("next-of-iterators", "`batches.next()` of what `iter(loader)` gave is `next(batches)`"),
     "PTM690": ("unread-imports", "what only removed lines read is imported no more"),
     "PTM700": ("lift-loop", "the training loop becomes a Module and a Trainer"),
     "PTM701": ("kept-loop", "the loop is not shown to be liftable, and is kept"),

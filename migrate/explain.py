@@ -57,6 +57,7 @@ EXAMPLES = {
     "PTM602": "import torch\nloss = torch.nn.MSELoss(size_average=False)\n",
     "PTM603": "import torch\nfor x, y in loader:\n    x = x.cuda(async=True)\n",
     "PTM604": "import torch\nprint(loss.data[0])\n",
+    "PTM610": "import torch\nbatches = iter(loader)\nx, y = batches.next()\n",
     "PTM605": MODULE + "    def training_step(self, batch, batch_idx):\n        with torch.autocast('cuda'):\n"
     "            return self(batch).mean()\npl.Trainer()\n",
     "PTM702": LOOP,

@@ -13,6 +13,7 @@ from .codemods.every import BY_CODE, outermost, plan_all, seen
 from .codemods.inline_movers import InlineMovers
 from .codemods.keep_loop import KeepLoop
 from .codemods.mend_async import mend
+from .codemods.next_of_iterators import NextOfIterators
 from .codemods.old_idioms import DataZero
 from .codemods.once import NAMES, Once, names_read
 from .codemods.plain_branches import PlainBranches
@@ -50,7 +51,11 @@ from .unread_parameters import without_unread_parameters
 from .unread_starts import without_unread_starts
 
 # what others do with `.item()` they do with `.data[0]`, and with a sampler of two what they do with one
-FIRST: tuple[tuple[type[Codemod], str], ...] = (DataZero, "data"), (SamplerPairs, "DistributedSampler")
+FIRST: tuple[tuple[type[Codemod], str], ...] = (
+    (DataZero, "data"),
+    (NextOfIterators, ".next()"),
+    (SamplerPairs, "DistributedSampler"),
+)
 
 
 def migrate_text(

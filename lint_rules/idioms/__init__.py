@@ -10,4 +10,5 @@ RULES = (
     "renamed_in_place",
     "implicit_softmax_dimension",
     "local_rank_argument",
+    "next_of_iterator",
 )

@@ -18,6 +18,7 @@ from .keep_loop import KeepLoop
 from .load_on_cpu import LoadOnCpu
 from .name_lambdas import NameLambdas
 from .name_local_functions import NameLocalFunctions
+from .next_of_iterators import NextOfIterators
 from .old_idioms import DataZero, OldIdioms, RemoveVariables
 from .once import Once
 from .place_like_inputs import PlaceLikeInputs
@@ -63,7 +64,16 @@ ALWAYS: tuple[type[Codemod], ...] = (
 
 # what takes a place away, or gives it to the module: nothing is left to tell of it
 PLACES = {RemoveDeviceCalls.code, RegisterBuffers.code}
-NAMED: tuple[type[Codemod], ...] = (DataZero, *FIRST_LIFTED, *ALWAYS, *ONLY_LIFTED, RemoveUnusedDevices, KeepLoop, Once)
+NAMED: tuple[type[Codemod], ...] = (
+    DataZero,
+    NextOfIterators,
+    *FIRST_LIFTED,
+    *ALWAYS,
+    *ONLY_LIFTED,
+    RemoveUnusedDevices,
+    KeepLoop,
+    Once,
+)
 BY_CODE = {kind.code: kind for kind in NAMED}
 
 

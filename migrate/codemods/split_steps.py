@@ -39,7 +39,7 @@ class SplitSteps(Codemod):
         self.left: list[Note] = []
         if not facts.classes.run_by_trainer:
             return
-        asked = _mode(facts)
+        asked = asked_mode(facts)
         if asked is not None and asked not in PARTS:
             return
         for c in facts.classes.run_by_trainer:
@@ -88,7 +88,7 @@ class SplitSteps(Codemod):
         if f.name in EVALUATIONS:
             flow.mixes += [n for v in flow.logged for n in v.all_bent()]
         at = flow.first(f.body)
-        if at is None and f.name == f"{KINDS[0]}_step" and _mode(facts) in PARTS:
+        if at is None and f.name == f"{KINDS[0]}_step" and asked_mode(facts) in PARTS:
             for node in (n for v in flow.logged for n in v.all_bent()):
                 says = (
                     f"`{facts.short(node)}` in {f.name} is logged for each device's part: its mean is not that of all"
@@ -250,7 +250,7 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
 
 
-def _mode(facts: Facts) -> str | None:
+def asked_mode(facts: Facts) -> str | None:
     """The strategy that a Trainer of the file is given by name."""
     for call in facts.walk(ast.Call):
         last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

@@ -15,8 +15,10 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.stages import only_in_training
 from ..report import Note
+from ._own_values import OwnValues
 from .argument_rewrites import set_keyword
 from .base import Change, Codemod
+from .split_steps import PARTS, asked_mode
 
 EVALUATION = {
     f"{prefix}{kind}_{what}"
@@ -33,6 +35,8 @@ TRAINING = {
     "forward",
 }
 LOGS = ("log", "log_dict")
+ALONE = ("single_device", "single_xla")
+UNSEEN = "whether it has sync_dist does not show"
 PARTIAL = ("functools.partial", "functools.partialmethod")
 
 
@@ -47,33 +51,56 @@ class SyncLogging(Codemod):
         for c in dict.fromkeys(near for own in run for near in facts.classes.kin(own)):
             metrics = self._metrics(facts, c)
             self._others = {name for near in facts.classes.kin(c) for name in self._other_names(facts, near)}
+            own = OwnValues(facts, c, metrics)
             for name, method in facts.classes.methods(c).items():
                 when = self._when(facts, c, name)
                 if when is None:
                     continue
+                self._tell_curved(facts, own, method)
                 for call in walk(method):
                     if self._is_handed_on(facts, c, call):
-                        self._tell(facts, call, f"`{facts.short(call)}` in {name} is handed on")
+                        self._tell(facts, call, f"`{facts.short(call)}` in {name} is handed on: {UNSEEN}")
                     if not (isinstance(call, ast.Call) and self._is_log(facts, c, call)):
                         continue
                     if when != "True" and only_in_training(call, facts.scopes.ancestors(call)):
                         continue
                     if self._is_metric(facts, call, metrics) or facts.alone.reached_by(call) != {False}:
                         continue  # where rank 0 comes alone nobody answers it
+                    if own.of_process(method, call) and not self._asks_for_its_own(call):
+                        says = "is the mean of the processes' own values, however many batches each had: log it in the"
+                        self._tell(
+                            facts, call, f"`{facts.short(call)}` in {name} {says} step, where batches are weighed"
+                        )
                     starred = any(isinstance(a, ast.Starred) for a in call.args)
                     if (starred or _spread(facts, call) is None) and not any(
                         k.arg == "sync_dist" for k in call.keywords
                     ):
-                        self._tell(facts, call, f"`{facts.short(call)}` in {name}")
+                        self._tell(facts, call, f"`{facts.short(call)}` in {name}: {UNSEEN}")
                     if self._logs(facts, call):
                         says = f"`{facts.short(call.func)}` in {name}: sync_dist={when}"
                         yield Change(call, self.edit(facts, call, says), set_keyword("sync_dist", when))
         yield from self._of_callbacks(facts)
         yield from self._of_helpers(facts)
 
-    def _tell(self, facts: Facts, node: ast.AST, what: str) -> None:
+    def _tell(self, facts: Facts, node: ast.AST, says: str) -> None:
         line, column, _, _ = facts.text.key(node)
-        self.left.append(Note(line, column + 1, self.code, f"{what}: whether it has sync_dist does not show"))
+        self.left.append(Note(line, column + 1, self.code, says))
+
+    def _tell_curved(self, facts: Facts, own: OwnValues, method: ast.FunctionDef) -> None:
+        """`self.log("ppl", torch.exp(loss))`, where no step is cut for it."""
+        mode = asked_mode(facts)
+        if mode is None or mode in PARTS or mode in ALONE:
+            return
+        for node in own.of_batches(method):
+            says = (
+                f"`{facts.short(node)}` in {method.name} is logged as its mean over the batches of all processes, which"
+            )
+            self._tell(facts, node, f"{says} is not that of the mean: log what it is made of, and take it of its mean")
+
+    def _asks_for_its_own(self, call: ast.Call) -> bool:
+        """`sync_dist=False`, or what rank 0 logs alone."""
+        given = {k.arg: getattr(k.value, "value", None) for k in call.keywords}
+        return given.get("sync_dist") is False or given.get("rank_zero_only") is True
 
     def _of_helpers(self, facts: Facts) -> Iterator[Change]:
         """`module.log(...)` in a function that steps or hooks hand the module to."""
@@ -139,7 +166,7 @@ class SyncLogging(Codemod):
                 for call in (n for n in walk(method) if isinstance(n, ast.Call)):
                     f = call.func
                     if _log_by_text(call) and ast.unparse(call.args[0]) in modules:
-                        self._tell(facts, call, f"`{facts.short(call)}` in {name} is handed on")
+                        self._tell(facts, call, f"`{facts.short(call)}` in {name} is handed on: {UNSEEN}")
                     if not (isinstance(f, ast.Attribute) and f.attr in LOGS):
                         continue
                     called = self._another_name(facts, f.value) if isinstance(f.value, ast.Name) else f.value

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..facts.batch_values import BATCH
-from ..facts.nodes import walk
+from ..facts.nodes import Function, walk
 from ..facts.script import Facts
 
 ENDS = {f"{on}{kind}_epoch_end" for on in ("", "on_") for kind in ("validation", "test")}
@@ -30,7 +30,7 @@ class OwnValues:
         steps = [methods[name] for name in IN_STEPS if name in methods]
         self.kept = {a for f in steps for a in _filled(facts, f)} - metrics
 
-    def of_process(self, hook: ast.FunctionDef, call: ast.Call) -> bool:
+    def of_process(self, hook: Function, call: ast.Call) -> bool:
         """Whether a hook at the end of an epoch logs there what is made of the batches of its process."""
         if hook.name not in ENDS or any(_brings_together(n) for n in walk(hook)):
             return False
@@ -52,7 +52,7 @@ class OwnValues:
                 return True
         return False
 
-    def of_batches(self, step: ast.FunctionDef) -> Iterator[ast.AST]:
+    def of_batches(self, step: Function) -> Iterator[ast.AST]:
         """What a step logs that is no mean over its batch, but was made of one: its root, its exponential."""
         parameters = [a.arg for a in (*step.args.posonlyargs, *step.args.args)][1:]
         if step.name in STEPS and parameters:

@@ -9,7 +9,6 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from ..facts.nodes import FUNCTIONS
 from ..facts.old_draws import is_draw, old_draws
 from ..facts.script import Facts
 from ..report import Note
@@ -23,7 +22,7 @@ class NextOfIterators(Codemod):
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
         drawn = {*old_draws(facts.names.nodes)}
-        defines = any(f.name == "next" for kind in FUNCTIONS for f in facts.walk(kind))
+        defines = any(f.name == "next" for f in facts.names.nodes.functions)
         for call in facts.calls_of("next"):
             if call in drawn and self._can(facts, call):
                 says = (

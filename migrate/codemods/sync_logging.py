@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ..facts.arguments import argument
 from ..facts.classes import STEPS
 from ..facts.logged_metrics import LoggedMetrics, is_metric
-from ..facts.nodes import walk
+from ..facts.nodes import Function, walk
 from ..facts.script import Facts
 from ..facts.stages import only_in_training
 from ..report import Note
@@ -86,7 +86,7 @@ class SyncLogging(Codemod):
         line, column, _, _ = facts.text.key(node)
         self.left.append(Note(line, column + 1, self.code, says))
 
-    def _tell_curved(self, facts: Facts, own: OwnValues, method: ast.FunctionDef) -> None:
+    def _tell_curved(self, facts: Facts, own: OwnValues, method: Function) -> None:
         """`self.log("ppl", torch.exp(loss))`, where no step is cut for it."""
         mode = asked_mode(facts)
         if mode is None or mode in PARTS or mode in ALONE:

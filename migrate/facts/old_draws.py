@@ -76,8 +76,11 @@ def _value(nodes: Nodes, target: ast.AST) -> ast.expr | None:
     up = nodes.parents.get(target)
     if isinstance(up, ast.Assign) or (isinstance(up, ast.NamedExpr) and up.target is target):
         return up.value
-    s = nodes.parents.get(up) if isinstance(up, ast.Tuple | ast.List) else None
-    if isinstance(s, ast.Assign) and isinstance(s.value, ast.Tuple | ast.List) and up in s.targets:
-        pairs = dict(zip(up.elts, s.value.elts, strict=False))  # type: ignore[union-attr]
-        return pairs.get(target) if len(s.value.elts) == len(up.elts) else None  # type: ignore[union-attr,call-overload,no-any-return]
-    return None
+    if not isinstance(up, ast.Tuple | ast.List):
+        return None
+    s = nodes.parents.get(up)
+    if not (
+        isinstance(s, ast.Assign) and isinstance(s.value, ast.Tuple | ast.List) and len(up.elts) == len(s.value.elts)
+    ):
+        return None
+    return next((v for t, v in zip(up.elts, s.value.elts, strict=True) if t is target), None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
@@ -35,6 +35,7 @@ class Counter:
     by_share: bool  # what is added is a mean over the batch: weighted by this rank's share
     weighed: frozenset[ast.AST] = frozenset()  # of sums in elements, the values that are such means
     where: Where = Where.LOCAL  # it is brought together, if it is
+    shown: bool = field(default=True, compare=False)  # that it is such a mean, or a sum over samples
 
 
 Counters = list[tuple[Variable, Counter]]  # a variable may be one of both passes
@@ -68,6 +69,7 @@ def counters_of(
             if training:
                 recipe.whole = why
                 found.clear()
+                recipe.taken_for.clear()
             else:
                 recipe.whole_evaluation, recipe.in_order = why, set()
     return found
@@ -99,6 +101,8 @@ def _of_pass(
                         raise CannotLift(n, f"`{n.target.id}` adds up different kinds of values")
                     if counter.by_share and s is not n:
                         raise CannotLift(n, f"`{n.target.id}` is added to under a condition")
+                    if not counter.shown:
+                        recipe.taken_for[n] = "mean" if counter.by_share else "sum"
                     found[var] = counter
     if not training:
         _check_collections(facts, binder, chunk, variables, found, recipe.in_order)
@@ -196,8 +200,8 @@ def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, sums: Sums | Non
     if sums.means.is_of_places(n.value):
         raise CannotLift(n, f"`{facts.short(n)}` adds up samples by their place in the batch")
     if any(_per_sample(x) for x in walk(n.value)):
-        return Counter(passing, True, False)
-    return Counter(passing, True, sums.reduction == "mean")
+        return Counter(passing, True, False, shown=False)
+    return Counter(passing, True, sums.reduction == "mean", shown=False)
 
 
 def _begins_in_step(sums: Sums, name: str) -> bool:

@@ -66,6 +66,10 @@ def _of_shares(facts: Facts, recipe: Recipe, collected: Collected) -> list[tuple
     for name, call in collected.shown.items():
         where = CannotLift(call, "on several processes that is its share of each batch")
         told.append((where, f"`{name}` holds what the process sees"))
+    for added, kind in recipe.taken_for.items():
+        where = CannotLift(added, "that is not shown")
+        says = f"`{facts.short(added)}` is brought together as a {kind} over the samples of the batch"
+        told.append((where, says))
     norm = _batch_norm(facts) if facts.sync_batchnorm != "True" else None
     if norm is not None:
         where = CannotLift(norm, "on several processes without --global-batch that is not one process's")

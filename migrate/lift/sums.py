@@ -18,6 +18,8 @@ from .recipe import DataPass, Recipe
 FUNCTIONS = "torch.nn.functional."
 OF_WHOLE = ("mean", "std", "var", "median", "norm")
 OPERATIONS: dict[str, ast.operator] = {"mul": ast.Mult(), "div": ast.Div(), "add": ast.Add(), "sub": ast.Sub()}
+OF_ALL = ("max", "min", "amax", "amin", "std", "var", "median", "norm", "prod")
+COUNTS = ("num_nodes", "num_edges")
 AS_NUMBER = ("item", "detach", "cpu", "float", "double", "clone")
 
 
@@ -66,7 +68,7 @@ class Sums:
         value = _as_operation(value)
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
             kinds = [self.kind(value.left), self.kind(value.right)]
-            sized = self.is_size(value.left) or self.is_size(value.right)
+            sized = any(self.is_size(e) or self._is_count(e) for e in (value.left, value.right))
             if "mean" in kinds and sized:
                 return "sum"
             if "sum" in kinds and any(self._is_per_sample(e) for e in (value.left, value.right)):
@@ -80,7 +82,7 @@ class Sums:
             return self._of_terms([value.left, value.right])
         if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
             return self.kind(value.operand)
-        if self.is_size(value) or self._adds_up(value):
+        if self.is_size(value) or self._is_count(value) or self._adds_up(value):
             return "sum"
         averaged = self._averaged(value)
         if averaged is not None:
@@ -100,6 +102,8 @@ class Sums:
         """Whether a mean or a sum over the samples goes through what is not straight: `math.exp(loss.item())`."""
         value = self._through(value)
         bent: list[ast.expr] = []
+        if self._is_of_all(value):
+            return True
         if isinstance(value, ast.Call):
             full = self.facts.names.resolve(value.func)
             own = isinstance(value.func, ast.Name) and value.func.id in BENT
@@ -117,6 +121,18 @@ class Sums:
             return True
         parts = (n for n in ast.iter_child_nodes(value) if isinstance(n, ast.expr))
         return deep < 8 and any(self.bends(n, deep + 1) for n in parts)
+
+    def _is_of_all(self, value: ast.expr) -> bool:
+        """`out.max()`, `torch.std(out)`, `out.norm(2)`: one number of all samples, which is no mean of the shares'."""
+        if not isinstance(value, ast.Call) or value.keywords or not self.of_the_samples(value):
+            return False
+        full = self.facts.names.resolve(value.func)
+        last = (full or ast.unparse(value.func)).rpartition(".")[2]
+        method = full is None and isinstance(value.func, ast.Attribute)
+        if last not in OF_ALL or not (method or (full or "").startswith(("torch.", "numpy."))):
+            return False
+        given = len(value.args) + method
+        return given == 1 or (last == "norm" and given == 2 and isinstance(value.args[-1], ast.Constant))
 
     def _averaged(self, value: ast.expr) -> ast.expr | None:
         """The x of `x.mean()` and `torch.mean(x)`."""
@@ -180,14 +196,17 @@ class Sums:
 
     def enter(self, call: ast.Call) -> tuple[Sums, ast.expr] | None:
         """What a function of this file returns, in the one place where it does, and what is known there."""
+        inner, returned = self._into(call)
+        if inner is None or len(returned) != 1 or returned[0] is not inner.body[-1] or returned[0].value is None:
+            return None
+        return inner, returned[0].value
+
+    def _into(self, call: ast.Call) -> tuple[Sums | None, list[ast.Return]]:
+        """What is known within a function of this file that is called, and where it returns."""
         f = local_function(self.facts, call.func) if isinstance(call.func, ast.Name) else None
-        returned = [n for n in walk_here(f) if isinstance(n, ast.Return)] if f is not None else []
-        if f is None or f in self.inside or len(returned) != 1 or returned[0] is not _one_block(f.body)[-1]:
-            return None
         spread = any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords)
-        value = returned[0].value
-        if spread or f.args.vararg or f.args.kwarg or value is None:
-            return None
+        if f is None or f in self.inside or spread or f.args.vararg or f.args.kwarg:
+            return None, []
         names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
         given = {**dict(zip(names, call.args, strict=False)), **{k.arg: k.value for k in call.keywords if k.arg}}
         inner = copy(self)
@@ -197,7 +216,16 @@ class Sums:
         inner.given = _given(inner.body)
         values = {name: self.means.value(e)[0] for name, e in given.items()}
         inner.follow = lambda: self.facts.mixing.flow(f, values, None)
-        return inner, value
+        return inner, [n for n in walk_here(f) if isinstance(n, ast.Return)]
+
+    def _gives_size(self, call: ast.Call) -> bool:
+        """`def count(data): return data.num_graphs if hasattr(data, "num_graphs") else data.x.size(0)`, in any form."""
+        inner, returned = self._into(call)
+        if inner is None or not returned or any(r.value is None for r in returned):
+            return False
+        given = [r.value for r in returned]
+        parts = [x for v in given for x in ([v.body, v.orelse] if isinstance(v, ast.IfExp) else [v])]
+        return all(inner.is_size(x) for x in parts if x is not None)
 
     def _of_loss(self, value: ast.expr) -> str | None:
         """The value of a loss function, whether or not it is what the step differentiates."""
@@ -272,22 +300,28 @@ class Sums:
         return [s for s in made if self.body.index(s) < at]
 
     def is_size(self, value: ast.expr) -> bool:
-        """`len(x)`, `x.size(0)`, `x.shape[0]`, `x.numel()`, `x.num_graphs` of something of the step."""
+        """`len(x)`, `x.size(0)`, `x.shape[0]`, `x.size()[0]`, `x.numel()`, `x.num_graphs` of something of the step."""
         value = self._through(value)
         if not self.of_the_samples(value):
             return False
         if isinstance(value, ast.Attribute):
             return value.attr == "num_graphs"  # torch_geometric.data.Batch
         if isinstance(value, ast.Subscript):
-            return isinstance(value.value, ast.Attribute) and value.value.attr == "shape" and _is_zero(value.slice)
+            of, sized = value.value, is_call_of(value.value, "size") and not value.value.args  # type: ignore[attr-defined]
+            return (sized or (isinstance(of, ast.Attribute) and of.attr == "shape")) and _is_zero(value.slice)
         if not isinstance(value, ast.Call):
             return False
         if isinstance(value.func, ast.Name):
-            return value.func.id == "len"
+            return value.func.id == "len" or self._gives_size(value)
         if not isinstance(value.func, ast.Attribute):
             return False
         first = value.func.attr == "size" and len(value.args) == 1 and _is_zero(value.args[0])
         return first or (value.func.attr in ("numel", "nelement") and not value.args)
+
+    def _is_count(self, value: ast.expr) -> bool:
+        """`data.num_nodes` of torch_geometric: how much the samples have in them, all together."""
+        value = self._through(value)
+        return isinstance(value, ast.Attribute) and value.attr in COUNTS and self.of_the_samples(value)
 
     def _adds_up(self, value: ast.expr) -> bool:
         """`(...).sum()`, and a loss function that is told to sum."""

@@ -87,3 +87,55 @@ def test_the_number_of_graphs_of_a_batch_is_its_size(sums):
     """torch_geometric.data.Batch: of a share it is the share's, and was weighed by the share once more."""
     result = migrate_text(TEXT.format(start="0.0", sums=sums))
     assert f"self.{sums}\n" in result.text and "self.share" not in result.text
+
+
+COUNT = "def count(data):\n    return data.num_graphs if hasattr(data, 'num_graphs') else data.size(0)\n"
+
+
+@pytest.mark.parametrize(
+    "sums",
+    [
+        "total += x.num_nodes",
+        "total += loss.item() * x.num_edges",
+        "total += count(x)",
+        "total += count(x) * loss.item()",
+    ],
+)
+def test_counts_are_sums_over_the_samples(sums):
+    result = migrate_text(COUNT + TEXT.format(start="0.0", sums=sums))
+    assert f"self.{sums}\n" in result.text and "self.share" not in result.text
+    assert not any("that is not shown" in n.message for n in result.attention)
+
+
+@pytest.mark.parametrize("size", ["y.size()[0]", "int(y.size()[0])", "y.shape[0]", "len(x)"])
+def test_sizes_of_the_batch(size):
+    result = migrate_text(TEXT.format(start="0.0", sums=f"total += loss.item() * {size}"))
+    assert f"self.total += loss.item() * {size}\n" in result.text and not result.attention
+
+
+@pytest.mark.parametrize(
+    "sums", ["total += out.max().item()", "total += torch.std(out).item()", "total += out.norm(2).item() / 2"]
+)
+def test_one_number_of_all_samples_is_added_up_over_whole_batches(sums):
+    assert "divide_batches = False" in check_same(TEXT.format(start="0.0", sums=sums), "module")
+
+
+@pytest.mark.parametrize(
+    ("sums", "kind"),
+    [
+        ("total += loss.item() * data.foo", "mean"),
+        ("total += x.foo", "mean"),
+        ("total += scores(out, y)", "mean"),
+        ("total += (out.argmax(1) == y).sum().item() / x.num_nodes", "sum"),
+        ("total += sum(a == b for a, b in zip(out, y))", "sum"),
+    ],
+)
+def test_what_is_neither_shown_to_be_a_mean_nor_a_sum_is_told(sums, kind):
+    result = migrate_text(TEXT.format(start="0.0", sums=sums.replace("data", "x")))
+    (said,) = (n.message for n in result.attention if "that is not shown" in n.message)
+    assert f"as a {kind} over the samples" in said
+
+
+@pytest.mark.parametrize("sums", ["total += loss.item()", "total += 1", "total += out.max(1)[0].mean().item()"])
+def test_what_is_shown_is_not_told(sums):
+    assert not migrate_text(TEXT.format(start="0.0", sums=sums)).attention

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..facts.always_before import last_of
 from ..facts.arguments import argument
+from ..facts.drawn import draw_of
 from ..facts.gone_through import elements_of, gone_through
 from ..facts.hosts import names_no_device
 from ..facts.loops import LOOPS
@@ -21,6 +22,7 @@ from ..facts.script import Facts
 from ..facts.tensor_methods import METHODS as TENSOR_METHODS
 from ..facts.tensor_methods import VIEWS
 from ..report import Note
+from ._left_beyond import left_beyond, moves_itself
 from .base import Change, Codemod
 
 # of a tensor: another one on the same device
@@ -57,6 +59,8 @@ class BackOnCpu(Codemod):
             kept = _left_in_list(facts, a)
             if kept is not None:
                 yield from self._changed(facts, kept, taken, f"`{facts.short(a.value)}` keeps it there")
+        for kept, name in left_beyond(facts, _is_left):
+            yield from self._changed(facts, kept, taken, f"`{name}` keeps it there")
         for node in _meetings(facts):
             together = _left_together(facts, node)
             for read in together:
@@ -92,10 +96,8 @@ def _left_in_list(facts: Facts, append: ast.Attribute) -> ast.expr | None:
     if not (isinstance(call, ast.Call) and call.func is append and len(call.args) == 1):
         return None
     hot = facts.loops.hot(call)
-    if hot is None or not _is_left(facts, call.args[0]):
-        return None
-    moves = (n for n in walk(hot.loop) if isinstance(n, ast.Call) and facts.devices.moved(n) is not None)
-    return call.args[0] if any(True for _ in moves) else None
+    kept = hot is not None and _is_left(facts, call.args[0]) and moves_itself(facts, hot.loop)
+    return call.args[0] if kept else None
 
 
 def _is_collected(facts: Facts, node: ast.expr) -> bool:
@@ -233,6 +235,8 @@ def _is_left(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     if depth > DEPTH:
         return False
     if isinstance(node, ast.Call):
+        if draw_of(node) is not None:
+            return facts.placed.by_runtime(node)
         f = node.func
         if facts.names.resolve(f) == VARIABLE and node.args:
             return _is_left(facts, node.args[0], depth + 1)

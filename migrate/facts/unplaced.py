@@ -97,7 +97,7 @@ def made_in_training(facts: Facts, made: ast.expr) -> bool:
         made = values[0] if values is not None and len(values) == 1 else made
     if isinstance(made, ast.Call) and given_back:
         return facts.placed.is_module(made)
-    if not (isinstance(made, ast.Call) and any(up in loops for up in facts.scopes.ancestors(made))):
+    if not (isinstance(made, ast.Call) and _runs_in(facts, made, loops)):
         return False
     s = facts.scopes.statement_of(made)
     named = isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and _is_network(facts, t) for t in s.targets)
@@ -116,6 +116,25 @@ def _is_given_back(facts: Facts, made: ast.expr) -> bool:
     s = facts.scopes.statement_of(made)
     named = {ast.unparse(t) for t in s.targets} if isinstance(s, ast.Assign) else set()
     return any(ast.unparse(r) in named or made in walk(r) for r in returned)
+
+
+def _runs_in(facts: Facts, node: ast.AST, loops: set[ast.AST]) -> bool:
+    """Whether a node stands in one of the loops, or in a function that is called once, there."""
+    seen: set[ast.AST] = set()
+    while loops:
+        for up in facts.scopes.ancestors(node):
+            if up in loops:
+                return True
+            if isinstance(up, ast.FunctionDef):
+                uses = facts.devices.uses_of_function(up)
+                if up in seen or len(uses) != 1:
+                    return False
+                seen.add(up)
+                node = uses[0]
+                break
+        else:
+            return False
+    return False
 
 
 def _training_loops(facts: Facts) -> set[ast.AST]:

@@ -187,3 +187,58 @@ def test_a_script_that_trains_on_what_it_made(parts):
     result = migrate_text(EPOCHS.format(*parts))
     assert "best.data.cpu().numpy()" in result.text
     assert [e.code for e in result.edits].count("PTM114") == (parts[-1] == "")
+
+
+KEPT = (
+    HEAD + "for i, batch in enumerate(test_loader):\n    x, y = batch[0].cuda(), batch[1]\n    out = model(x).cpu()\n"
+)
+KEPT += "    {}\nprint((outs == labels).sum())\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("labels = torch.cat((labels, y))", "labels = torch.cat((labels, y.cpu()))"),
+        ("labels = torch.cat([labels, y.float()], 0)", "labels = torch.cat([labels, y.float().cpu()], 0)"),
+        ("labels = y if i == 0 else torch.cat((labels, y))", None),
+        ("labels = y", "labels = y.cpu()"),
+        ("labels += [y]", "labels += [y.cpu()]"),
+        ("labels = labels + [y.view(-1)]", "labels = labels + [y.view(-1).cpu()]"),
+        ("labels = torch.cat(tensors=(labels, y))", "labels = torch.cat(tensors=(labels, y.cpu()))"),
+    ],
+)
+def test_what_is_kept_for_below_the_loop(before, after):
+    after = after or "labels = y.cpu() if i == 0 else torch.cat((labels, y.cpu()))"
+    result = migrate_text(KEPT.format(before), is_script=False)
+    assert result.text == KEPT.format(after).replace("batch[0].cuda()", "batch[0]")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "labels = torch.cat((labels, y.cuda()))",  # both where the model is
+        "labels = torch.cat((labels, y.cpu()))",
+        "labels = labels + y",  # a sum of numbers
+        "labels = 3",
+        "kept = y",  # which nothing below reads
+    ],
+)
+def test_what_is_kept_and_was_not_left_there(line):
+    result = migrate_text(KEPT.format(line), is_script=False)
+    assert ".cpu()" in result.text and "y.cpu()" not in result.text.replace(line, "")
+
+
+def test_where_the_loop_moves_nothing_or_what_is_kept_moves_below():
+    for text in (
+        KEPT.replace(".cuda()", "").format("labels = y"),
+        KEPT.replace("== labels", "== labels.cuda()").format("labels = y"),
+    ):
+        assert "y.cpu()" not in migrate_text(text, is_script=False).text
+
+
+def test_labels_that_are_drawn_by_hand():
+    text = (
+        HEAD + "it = iter(test_loader)\nmodel.eval()\nwith torch.no_grad():\n  for i in range(len(test_loader)):\n    x, y = next(it)\n"
+        "    out = model(x.cuda()).cpu()\n    n += (out == y).sum()\n"
+    )
+    assert "(out == y.cpu()).sum()" in migrate_text(text, is_script=False).text

@@ -1,6 +1,7 @@
 """A network made anew in every epoch goes where the Module is itself: the Trainer has placed its own by then."""
 
 import pytest
+from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.running import check_same
 
@@ -51,3 +52,41 @@ def test_one_for_a_training_that_follows_is_the_trainers():
     text = before + "    " + ("    optimizer" + after).replace("\n    ", "\n        ").replace("critic(x)", "x.sum()")
     result = check_same(text, "module")
     assert "net = nn.Linear(4, 2)\n" in result and "nn.Linear(4, 2).to(" not in result
+
+
+IN_A_FUNCTION = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+
+def kept(optimizer):
+    return optimizer
+
+loader = torch.utils.data.DataLoader(torch.randn(8, 4), batch_size=4)
+
+def train(name):
+    if name:
+        net = nn.Linear(4, 2).cuda()
+    else:
+        net = nn.Linear(4, 3).cuda()
+    optimizer = torch.optim.SGD([{'params': p} for _, p in net.named_parameters()], lr=0.1)
+    optimizer = kept(optimizer)
+    for x in loader:
+        x = x.cuda()
+        loss = net(x).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    torch.save(net.state_dict(), name)
+
+names = ['a', 'b']
+for i in range(len(names)):
+    train(names[i])
+"""
+
+
+def test_one_that_the_function_of_the_epoch_makes():
+    """It was left on the CPU, where the batches were on the card."""
+    result = migrate_text(IN_A_FUNCTION)
+    assert result.plan == "manual" and "self.net = nn.Linear(4, 2).to(self.device)" in result.text
+    assert "x.to(" not in result.text

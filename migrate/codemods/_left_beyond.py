@@ -1,0 +1,62 @@
+"""Parts of batches that a loop left on the CPU, and what is read below it keeps: `labels = torch.cat((labels, y))`.
+
+The loop moves the other parts of its batches itself: what it keeps of these was on the CPU for whatever reads it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from ..facts.nodes import walk
+from ..facts.script import Facts
+
+JOINS = {f"torch.{name}" for name in ("cat", "concat", "concatenate", "stack", "hstack", "vstack")}
+
+
+def left_beyond(facts: Facts, is_left: Callable[[Facts, ast.expr], bool]) -> Iterator[tuple[ast.expr, str]]:
+    """What is kept, and the name that keeps it."""
+    kinds: tuple[type[ast.Assign] | type[ast.AugAssign], ...] = (ast.Assign, ast.AugAssign)
+    for s in (s for kind in kinds for s in facts.walk(kind)):
+        target = s.target if isinstance(s, ast.AugAssign) else s.targets[0] if len(s.targets) == 1 else None
+        hot = facts.loops.hot(s) if isinstance(target, ast.Name) else None
+        if hot is None or not isinstance(target, ast.Name) or not moves_itself(facts, hot.loop):
+            continue
+        found = [e for e in _kept(facts, s.value, target.id, isinstance(s, ast.AugAssign)) if is_left(facts, e)]
+        if found and _is_read_below(facts, target, hot.loop):
+            yield from ((e, target.id) for e in found)
+
+
+def moves_itself(facts: Facts, loop: ast.AST) -> bool:
+    """Whether a loop moves what it works on itself."""
+    return any(isinstance(n, ast.Call) and facts.devices.moved(n) is not None for n in walk(loop))
+
+
+def _kept(facts: Facts, value: ast.expr, name: str, added: bool) -> list[ast.expr]:
+    """The y of `all = y`, `all = torch.cat((all, y))`, `all += [y]` and `all = all + [y]`."""
+    if isinstance(value, ast.IfExp) and not added:
+        return [e for way in (value.body, value.orelse) for e in _kept(facts, way, name, added)]
+    if isinstance(value, ast.BinOp) and _is_name(value.left, name):
+        value, added = value.right, True
+    if added:
+        return value.elts if isinstance(value, ast.List | ast.Tuple) else []
+    if isinstance(value, ast.Call) and facts.names.resolve(value.func) in JOINS:
+        of = value.args[0] if value.args else next((k.value for k in value.keywords if k.arg == "tensors"), None)
+        parts = of.elts if isinstance(of, ast.List | ast.Tuple) else []
+        return parts if any(_is_name(p, name) for p in parts) else []
+    return [value]
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_read_below(facts: Facts, target: ast.Name, loop: ast.AST) -> bool:
+    """Whether anything below the loop reads the name, and nothing moves what it holds."""
+    scope = facts.scopes.scope_of(target).lookup(target.id)
+    reads = list(facts.scopes.reads(target.id, scope)) if scope is not None else []
+    inside = set(walk(loop))
+    moved = (
+        p for n in reads if isinstance(p := facts.scopes.parents.get(n), ast.Attribute) and p.attr in ("to", "cuda")
+    )
+    return any(n not in inside and n.lineno > target.lineno for n in reads) and not any(True for _ in moved)

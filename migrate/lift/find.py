@@ -25,6 +25,7 @@ from .passes import evaluation, pass_in_place, pass_of_function
 from .recipe import CannotLift, DataPass, Optimization, Recipe
 from .step import epoch_schedulers, loose_tensors, optimization, whole_batches
 from .texts import check_texts
+from .unset import check_unset
 
 COUNTS = ("range", "len", "int", "min", "max", "enumerate", "size", "count")
 # what gives the same, made again, where it is given the same
@@ -77,6 +78,7 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
     if train.function is None:
         train.after, between = between, []
     check_networks(facts, train)
+    check_unset(facts, train)
     step = optimization(facts, train, backwards, automatic)
     schedulers: list[tuple[str, ast.Call]] = []
     if not step.manual and (made := _made_in_the_loop(epoch_loop, step)) is not None:

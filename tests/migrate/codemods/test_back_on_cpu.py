@@ -238,7 +238,7 @@ def test_where_the_loop_moves_nothing_or_what_is_kept_moves_below():
 
 def test_labels_that_are_drawn_by_hand():
     text = (
-        HEAD + "it = iter(test_loader)\nmodel.eval()\nwith torch.no_grad():\n  for i in range(len(test_loader)):\n    x, y = next(it)\n"
-        "    out = model(x.cuda()).cpu()\n    n += (out == y).sum()\n"
+        HEAD + "it = iter(test_loader)\nwith torch.no_grad():\n  for i in range(len(test_loader)):\n"
+        "    x, y = next(it)\n    out = model(x.cuda()).cpu()\n    n += (out == y).sum()\n"
     )
     assert "(out == y.cpu()).sum()" in migrate_text(text, is_script=False).text

@@ -201,7 +201,23 @@ def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, sums: Sums | Non
         raise CannotLift(n, f"`{facts.short(n)}` adds up samples by their place in the batch")
     if any(_per_sample(x) for x in walk(n.value)):
         return Counter(passing, True, False, shown=False)
-    return Counter(passing, True, sums.reduction == "mean", shown=False)
+    return Counter(passing, True, sums.reduction == "mean", shown=_is_time(facts, sums, n.value))
+
+
+def _is_time(facts: Facts, sums: Sums, value: ast.expr) -> bool:
+    """`time.time() - start`, of a start that clocks alone give: each process has its own, and none is to be told of."""
+    asks = [c for c in walk(value) if isinstance(c, ast.Call)]
+    read = [n for n in walk(value) if isinstance(n, ast.Name) and not any(n in walk(c.func) for c in asks)]
+    made = [s.value for n in read for s in sums.given.get(n.id, []) if isinstance(s, ast.Assign)]
+    known = all(isinstance(s, ast.Assign) for n in read for s in sums.given.get(n.id, []))
+    clocks = asks + [m for v in made for m in walk(v) if isinstance(m, ast.Call)]
+    plain = all(isinstance(v, ast.Call) for v in made)
+    return (
+        known
+        and plain
+        and bool(clocks)
+        and all((facts.names.resolve(c.func) or "").startswith("time.") for c in clocks)
+    )
 
 
 def _begins_in_step(sums: Sums, name: str) -> bool:

@@ -139,3 +139,9 @@ def test_what_is_neither_shown_to_be_a_mean_nor_a_sum_is_told(sums, kind):
 @pytest.mark.parametrize("sums", ["total += loss.item()", "total += 1", "total += out.max(1)[0].mean().item()"])
 def test_what_is_shown_is_not_told(sums):
     assert not migrate_text(TEXT.format(start="0.0", sums=sums)).attention
+
+
+@pytest.mark.parametrize("sums", ["total += time.time() - t", "t2 = time.time()\n        total += t2 - t"])
+def test_clocks_are_not_told(sums):
+    text = "import time\n" + TEXT.format(start="0.0", sums="t = time.time()\n        print()\n        " + sums)
+    assert not any("not shown" in n.message for n in migrate_text(text).attention)

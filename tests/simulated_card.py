@@ -153,13 +153,7 @@ TYPES = [f"{kind}Tensor" for kind in ("Float", "Double", "Half", "Long", "Int", 
 
 
 def _tensors() -> None:
-    kind, to, numpy, array, type_as = (
-        torch.Tensor,
-        torch.Tensor.to,
-        torch.Tensor.numpy,
-        torch.Tensor.__array__,
-        torch.Tensor.type_as,
-    )
+    kind, to, numpy, array = torch.Tensor, torch.Tensor.to, torch.Tensor.numpy, torch.Tensor.__array__
     device, of_type = torch._C.TensorBase.device, torch.Tensor.type
 
     def moved_to(self: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
@@ -205,7 +199,7 @@ def _tensors() -> None:
     kind.to = moved_to  # type: ignore[method-assign]
     kind.cuda = lambda self, *_, **__: moved(self, CARD)  # type: ignore[method-assign]
     kind.cpu = lambda self, *_, **__: moved(self, CPU)  # type: ignore[method-assign]
-    kind.type_as = lambda self, other: type_as(moved(self, other.device), other)  # type: ignore[method-assign]
+    kind.type_as = lambda self, other: to(moved(self, other.device), other.dtype)  # type: ignore[method-assign]
     kind.numpy, kind.__array__ = on_host(numpy), on_host(array)  # type: ignore[method-assign]
     kind.type = typed  # type: ignore[method-assign,assignment]
     kind.pin_memory = lambda self, *_, **__: self  # type: ignore[method-assign]

@@ -23,6 +23,7 @@ from ..facts.unplaced import made_in_training, meets_unplaced
 from ..facts.uses import uses
 from ..report import Note
 from ._at_hand import decides, given_module, is_helper, met, of_parameters, root
+from ._autograd_inputs import autograd_input
 from ._given_to import network_given
 from ._partials import gives_device
 from ._same_anywhere import choices
@@ -258,6 +259,8 @@ class PlaceLikeInputs(Codemod):
         for name in [*parameters, *(a.arg for a in f.args.kwonlyargs)]:
             if is_tensor(facts, f, name, call):
                 return name
+        if (given := autograd_input(facts, f)) is not None:
+            return given
         alone = f.name == "forward" and len(parameters) == 1 and not f.args.defaults
         alone = alone and holder in facts.classes.modules and not uses(f).as_container(parameters[0])
         alone = alone and not is_made_tensor_of(facts, f, parameters[0])

@@ -700,3 +700,28 @@ def load(path, cuda):
 def test_a_condition_that_says_whether_there_is_one_stays(before, after):
     draw = "    def draw(self, n):\n        if n % 2:\n            return None\n        return torch.ones(n)\n"
     check(net(*before.splitlines()) + draw, net(*after.splitlines()) + draw, select="PTM104")
+
+
+OF_AUTOGRAD = """
+import torch
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x{more}):
+        return x * torch.full((3,), 2.){forward}
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * torch.full((3,), 2.){backward}
+"""
+
+
+def test_functions_of_autograd_are_given_tensors():
+    check(
+        OF_AUTOGRAD.format(more="", forward=".cuda()", backward=".to('cuda')"),
+        OF_AUTOGRAD.format(more="", forward=".to(x.device)", backward=".to(grad.device)"),
+        select="PTM104",
+    )
+
+
+def test_which_of_several_inputs_is_a_tensor_does_not_show():
+    code = OF_AUTOGRAD.format(more=", y", forward=".cuda()", backward="")
+    check_unchanged(code, attention=["PTM104 line 5"], select="PTM104")

@@ -66,6 +66,7 @@ APART = [
     "y + torch.tensor(1.0)",
     "y[torch.tensor([0])]",
     "x.type_as(y) + y",
+    "x.type_as(y.double()) + y",
     f"y + {MADE}",
     "torch.as_tensor(x) + x",
     "torch.nn.functional.one_hot(y.long(), 2) + y[0]",

@@ -50,14 +50,24 @@ class Classes:
         return [c for c in self.facts.walk(ast.ClassDef) if _ends(c.bases, names)]
 
     def is_self(self, node: ast.expr) -> bool:
-        """`self`, `super()`, or a name that is only ever given `self`."""
+        """`self`, `super()`, or a name that is only ever given `self`; the first parameter of a method by any name."""
         if isinstance(node, ast.Call):
             return isinstance(node.func, ast.Name) and node.func.id == "super"
         if not isinstance(node, ast.Name) or node.id == "self":
             return isinstance(node, ast.Name)
         scope = self.facts.scopes.scope_of(node).lookup(node.id)
-        given = self.facts.devices.assigned(node.id, scope) if scope is not None and node.id not in scope.params else ()
+        if scope is not None and node.id in scope.params:
+            return self._is_first(scope.node, node.id)
+        given = self.facts.devices.assigned(node.id, scope) if scope is not None else ()
         return bool(given) and all(isinstance(v, ast.Name) and v.id == "self" for v in given or ())
+
+    def _is_first(self, f: ast.AST, name: str) -> bool:
+        """The `this` of `def training_step(this, batch, batch_idx)`."""
+        if not isinstance(f, Function) or self.holder(f) is None or name in self.facts.scopes.by_node[f].stores:
+            return False
+        marks = {d.id for d in f.decorator_list if isinstance(d, ast.Name)}
+        first = [a.arg for a in (*f.args.posonlyargs, *f.args.args)][:1]
+        return first == [name] and not marks & {"staticmethod", "classmethod"}
 
     def _kind(self, c: ast.ClassDef, depth: int) -> str | None:
         for base in c.bases:

@@ -338,3 +338,14 @@ def test_metrics_of_a_loop_over_several():
         check_unchanged(source, [])
     other = method("validation_step", "for n, m in zip(self.accs, batch):", "    self.log('a', m)") + metrics
     check(other, other.replace("'a', m)", "'a', m, sync_dist=True)"))
+
+
+def test_a_module_by_another_name():
+    text = method("validation_step", "{}").replace("(self,", "(this,")
+    check(text.format('this.log("a", 1)'), text.format('this.log("a", 1, sync_dist=True)'), select=CODE)
+
+
+@pytest.mark.parametrize("mark", ["staticmethod", "classmethod"])
+def test_the_first_parameter_of_what_is_no_method(mark):
+    text = method("validation_step", 'this.log("a", 1)').replace("(self,", "(this,")
+    check_unchanged(text.replace("    def validation", f"    @{mark}\n    def validation"))

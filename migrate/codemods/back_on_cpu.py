@@ -50,7 +50,7 @@ class BackOnCpu(Codemod):
             if not isinstance(call, ast.Call) or call.func is not a or call.args or call.keywords:
                 continue
             read = a.value
-            if _brought(facts, read):
+            if brought(facts, read):
                 continue
             step = facts.loops.hot(call) is not None and facts.placed.by_runtime(read)
             if step or (bare and _is_in_training(facts, call)) or _is_collected(facts, read):
@@ -111,7 +111,7 @@ def _is_collected(facts: Facts, node: ast.expr) -> bool:
         call = facts.scopes.parents.get(a)
         if isinstance(call, ast.Call) and len(call.args) == 1 and facts.loops.hot(call):
             given = call.args[0]
-            placed = facts.placed.by_runtime(given) and not _brought(facts, given)
+            placed = facts.placed.by_runtime(given) and not brought(facts, given)
             return placed and not _is_number(given) and _left_in_list(facts, a) is None
     return False
 
@@ -158,16 +158,16 @@ def _with_names(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
 
 def _left_there(facts: Facts, node: ast.expr) -> list[ast.expr]:
     """The parts of batches that nothing moves, among what meets there, beside something that was brought to the CPU."""
-    parts = _parts(node)
-    return [p for p in parts if _is_left(facts, p)] if any(_brought(facts, p) for p in parts) else []
+    found = parts(node)
+    return [p for p in found if _is_left(facts, p)] if any(brought(facts, p) for p in found) else []
 
 
 def _left_together(facts: Facts, node: ast.expr) -> list[ast.expr]:
     """Those of a call that gets several tensors together, `update(outputs, targets)`: they may be several, too."""
-    brought = [p for p in _parts(node) if _brought(facts, p)] if isinstance(node, ast.Call) else []
-    if not brought or not all(_holds_several(facts, p) for p in brought) or _goes_through(node):
+    there = [p for p in parts(node) if brought(facts, p)] if isinstance(node, ast.Call) else []
+    if not there or not all(_holds_several(facts, p) for p in there) or _goes_through(node):
         return []
-    return [p for p in _parts(node) if _is_left(facts, p)]
+    return [p for p in parts(node) if _is_left(facts, p)]
 
 
 def _goes_through(call: ast.expr) -> bool:
@@ -175,7 +175,7 @@ def _goes_through(call: ast.expr) -> bool:
     return isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("zip", "enumerate", "list", "tuple", "len")
 
 
-def _parts(node: ast.expr) -> list[ast.expr]:
+def parts(node: ast.expr) -> list[ast.expr]:
     """What is compared, computed with, or handed on to a call."""
     if isinstance(node, ast.Compare):
         return [node.left, *node.comparators]
@@ -196,7 +196,7 @@ def _goes_there(facts: Facts, node: ast.expr) -> bool:
     return f.attr in ("cpu", "numpy")
 
 
-def _brought(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
+def brought(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     """Whether a value was brought to the CPU, or is made of one that was."""
     if depth > DEPTH:
         return False
@@ -204,21 +204,21 @@ def _brought(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         if _goes_there(facts, node) or facts.devices.moved(node) is not None:
             return _goes_there(facts, node)
         if facts.names.resolve(node.func) is None and isinstance(node.func, ast.Attribute):
-            return _brought(facts, node.func.value, depth + 1)
-        return any(_brought(facts, a, depth + 1) for a in node.args)
+            return brought(facts, node.func.value, depth + 1)
+        return any(brought(facts, a, depth + 1) for a in node.args)
     if isinstance(node, ast.Attribute | ast.Subscript):
-        return _brought(facts, node.value, depth + 1)
+        return brought(facts, node.value, depth + 1)
     if isinstance(node, ast.UnaryOp):
-        return _brought(facts, node.operand, depth + 1)
+        return brought(facts, node.operand, depth + 1)
     if isinstance(node, ast.BinOp):
-        return any(_brought(facts, p, depth + 1) for p in (node.left, node.right))
+        return any(brought(facts, p, depth + 1) for p in (node.left, node.right))
     if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp):
-        return _brought(facts, node.value if isinstance(node, ast.DictComp) else node.elt, depth + 1)
+        return brought(facts, node.value if isinstance(node, ast.DictComp) else node.elt, depth + 1)
     if not isinstance(node, ast.Name):
         return False
     over = gone_through(facts, node)
     values = [over] if over is not None else [*_values(facts, node), *_given(facts, node)]
-    return bool(values) and all(v is not None and _brought(facts, v, depth + 1) for v in values)
+    return bool(values) and all(v is not None and brought(facts, v, depth + 1) for v in values)
 
 
 def _holds_several(facts: Facts, node: ast.expr) -> bool:

@@ -41,9 +41,11 @@ class There(NamedTuple):
 
 def name_there(facts: Facts, func: ast.expr) -> str | None:
     """The name that another file has for it, where an import gives it: a relative one or a star, too."""
-    full, root, attributes = facts.names.resolve(func), func, ""
+    full = facts.names.resolve(func)
+    root, attributes = func, ""
     while full is None and isinstance(root, ast.Attribute):
-        root, attributes = root.value, f".{root.attr}{attributes}"
+        attributes = f".{root.attr}{attributes}"
+        root = root.value
     if full is not None or not isinstance(root, ast.Name):
         return full
     home = facts.scopes.scope_of(root).lookup(root.id)

@@ -11,6 +11,7 @@ from ..facts.script import Facts
 from ..facts.tensors import MAKES
 from ..facts.unplaced import given_by_network
 from .chunks import Binder, Chunk, Variable, Variables, bound_before, free_name, surely_bound
+from .left_on_cpu import left_on_cpu
 from .loaders import values_of
 from .modes import has_modes, own_modes
 from .monitored import unread
@@ -275,7 +276,8 @@ def _devices(facts: Facts, binder: Binder, variables: Variables, c: Configured) 
                 c.texts[name] = f"str({OWN})" if any(":" in t for t in texts) else f"{OWN}.type"
             variables.attributes.pop(Variable("", name), None)
         elif values and name not in facts.tensors.learned and all(_is_tensor(facts, v) for v in values):
-            c.tensors.add(name)
+            if not left_on_cpu(facts, binder, name):
+                c.tensors.add(name)
         elif values and all(given_by_network(facts, v) for v in values):
             c.placed.add(name)
 

@@ -99,32 +99,33 @@ def _fills(facts: Facts, s: ast.stmt, name: str) -> str | None:
     return next(filter(None, (_along(facts, n)[1] for n in reads if isinstance(n.ctx, ast.Load))), None)
 
 
-def _of_batch(facts: Facts, node: ast.expr) -> str | None:
-    """The name of a tensor that the runtime places, of which `node` is made there."""
-    if isinstance(node, ast.Name):
-        given = facts.scopes.scope_of(node).lookup(node.id)
-        if given is None or _is_batch(facts, node):
-            return node.id if given is not None else None
-        values = facts.devices.assigned(node.id, given)
-        return _of_batch(facts, values[0]) if values is not None and len(values) == 1 else None
+def _of_batch(facts: Facts, node: ast.expr, names: int = 6) -> str | None:
+    """The name of a tensor that the runtime places, of which `node` is made there; `names`: those to look through."""
+    if not isinstance(node, ast.Name):
+        return next(filter(None, (_of_batch(facts, n, names) for n in _made_of(facts, node))), None)
+    given = facts.scopes.scope_of(node).lookup(node.id)
+    if given is None or _is_batch(facts, node):
+        return node.id if given is not None else None
+    values = facts.devices.assigned(node.id, given)
+    return _of_batch(facts, values[0], names - 1) if names and values is not None and len(values) == 1 else None
+
+
+def _made_of(facts: Facts, node: ast.expr) -> list[ast.expr]:
+    """The tensors beside which what an expression makes is."""
     if isinstance(node, ast.Call):
         if (moved := facts.devices.moved(node)) is not None:
-            return _of_batch(facts, moved)
+            return [moved]
         f = node.func
-        return _of_batch(facts, f.value) if isinstance(f, ast.Attribute) and f.attr in METHODS - LEAVES else None
-    if isinstance(node, ast.Subscript):
-        return _of_batch(facts, node.value)
-    if isinstance(node, ast.Attribute):
-        return _of_batch(facts, node.value) if node.attr in VIEWS else None
+        return [f.value] if isinstance(f, ast.Attribute) and f.attr in METHODS - LEAVES else []
+    if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in VIEWS):
+        return [node.value]
     if isinstance(node, ast.Compare):
-        return next(filter(None, (_of_batch(facts, n) for n in (node.left, *node.comparators))), None)
+        return [node.left, *node.comparators]
     if isinstance(node, ast.BinOp):
-        return _of_batch(facts, node.left) or _of_batch(facts, node.right)
+        return [node.left, node.right]
     if isinstance(node, ast.UnaryOp):
-        return _of_batch(facts, node.operand)
-    if isinstance(node, ast.Tuple):
-        return next(filter(None, (_of_batch(facts, e) for e in node.elts)), None)
-    return None
+        return [node.operand]
+    return node.elts if isinstance(node, ast.Tuple) else []
 
 
 def _is_batch(facts: Facts, name: ast.Name) -> bool:

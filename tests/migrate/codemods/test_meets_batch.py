@@ -126,3 +126,7 @@ class Net(pl.LightningModule):
 
 def test_outside_of_steps_nothing_is_placed():
     check_unchanged("import torch\ndef encode(y):\n    return torch.eye(2)[y]\n")
+
+
+def test_a_name_that_is_made_of_itself_ends_the_search():
+    check_unchanged(step("s = s + 1", "t = torch.eye(2)[s]").replace("    x = x.to(device)\n", ""), select="PTM104")

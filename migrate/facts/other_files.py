@@ -51,7 +51,7 @@ def name_there(facts: Facts, func: ast.expr) -> str | None:
     home = facts.scopes.scope_of(root).lookup(root.id)
     if home is None:
         return f"{root.id}{attributes}" if _has_star(facts) else None
-    stores = home.stores.get(root.id, ())
+    stores = home.stores.get(root.id, [])
     of = facts.scopes.parents.get(stores[0]) if len(stores) == 1 else None
     if not isinstance(of, ast.ImportFrom) or not isinstance(stores[0], ast.alias):
         return None

@@ -22,6 +22,7 @@ from ..facts.script import Facts
 from ..facts.world import PLAIN, Known
 from ..facts.worlds import Worlds
 from ..report import Note
+from ._changed_alone import changed_alone
 from ._prepared import prepares_files
 from ._set_off import branch_of
 from ._unread_branches import WHY, UnreadBranches
@@ -240,7 +241,7 @@ class PlainBranches(UnreadBranches):
         if isinstance(outer, ast.keyword) and outer.arg == "shuffle" and self._names_sampler(facts, node, outer):
             return
         sent = sent_to_all(facts, up) if isinstance(up, ast.If) and tests else None
-        once = isinstance(up, ast.If) and tests and done_once(facts, up) and there_for_all(facts, up, self._is_zero)
+        once = isinstance(up, ast.If) and tests and done_once(facts, up) and self._known_to_all(facts, up)
         if isinstance(up, ast.If) and tests and (once or sent or loads_state(facts, up)):
             left = self._without_guard(facts, node)
             if left is not None and not (left and up.orelse):
@@ -263,6 +264,10 @@ class PlainBranches(UnreadBranches):
         number = isinstance(up, ast.Call) and ast.unparse(up) == f"bool({ast.unparse(node)})"
         whole: ast.AST = up if number and up is not None and new in ("True", "False") else node
         yield Change(whole, self.edit(facts, node, says), source(new), gone)
+
+    def _known_to_all(self, facts: Facts, branch: ast.If) -> bool:
+        """Whether a guarded block reads nothing that rank 0 alone has, or has another value of."""
+        return there_for_all(facts, branch, self._is_zero) and not changed_alone(facts, branch, self._is_zero)
 
     def _is_zero(self, test: ast.expr) -> bool:
         return self.worlds.by_rank(test) is True

@@ -52,18 +52,27 @@ class Alone:
                 if (
                     isinstance(block, list)
                     and child in block
-                    and any(_lets_go(self.facts, s) for s in block[: block.index(child)])
+                    and any(self.lets_go(s) for s in block[: block.index(child)])
                 ):
                     found.add(True)
                     return None
             if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
-                if any(ALONE.search(ast.unparse(d)) for d in up.decorator_list):
+                if self.is_for_one(up):
                     found.add(True)
                     return None
                 return up
             child = up
         found.add(False)
         return None
+
+    def is_for_one(self, f: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        """`@rank_zero_only`"""
+        return any(ALONE.search(ast.unparse(d)) for d in f.decorator_list)
+
+    def lets_go(self, s: ast.stmt) -> bool:
+        """`if rank != 0: return`"""
+        ends = isinstance(s, ast.If) and not s.orelse and isinstance(s.body[-1], WAYS_OUT)
+        return ends and isinstance(s, ast.If) and _asks(self.facts, s.test)
 
     def _from_elsewhere(self, name: str, found: set[bool]) -> None:
         """What a library defines and what nobody calls here is called by other files, some of it on rank 0 alone."""
@@ -139,11 +148,6 @@ def always_true(facts: Facts, node: ast.AST) -> bool:
             return all(isinstance(s, ast.FunctionDef) for s in stores)
     there = defined_there(facts, node)
     return there is not None and there.holder is None
-
-
-def _lets_go(facts: Facts, s: ast.stmt) -> bool:
-    """`if rank != 0: return`"""
-    return isinstance(s, ast.If) and not s.orelse and isinstance(s.body[-1], WAYS_OUT) and _asks(facts, s.test)
 
 
 def askers_of(facts: Facts) -> frozenset[str]:

@@ -125,3 +125,49 @@ def test_what_rank_0_alone_is_given(body, others, kept):
     calls = f"if rank == 0:\n    work([loader, loader])\nelse:\n    work({others})\n"
     text = migrated(HEAD + f + calls, select="PTM420").text
     assert (f"    if is_global_zero():\n        {body}\n" in text) is kept
+
+
+ALONE = """\
+seen, last, best, log = [], {}, None, open('log', 'w')
+
+
+def kept(x):
+    seen.append(x)
+
+
+"""
+LEFT = "def left(x):\n    if rank != 0:\n        return\n    seen.append(x)\n\n\nleft(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("fills", "reads"),
+    [
+        ("if rank == 0:\n    seen.append(1)\n", "print(seen[-1])"),
+        ("if rank == 0:\n    last['x'] = 1\n    log.write('1')\n", "print(last['x'])"),
+        ("if rank == 0:\n    best = 1\n    log.write('1')\n", "print('{:.2f}'.format(best))"),
+        ("if rank == 0:\n    kept(1)\n", "print(seen[-1])"),
+        (LEFT, "print(seen[-1])"),
+        ("if rank == 0:\n    args.seen.append(1)\n", "print(args.seen[-1])"),
+        ("if rank == 0:\n    seen.append(1)\nif rank == 0:\n    best = seen[-1]\n", "print(f'{best:.2f}')"),
+    ],
+)
+def test_what_rank_0_alone_changes_is_read_by_rank_0_alone(fills, reads):
+    """The others ended there: their list was empty, and None has no format."""
+    text = migrated(HEAD + ALONE + fills + f"if rank == 0:\n    {reads}\n", select="PTM420").text
+    assert text.endswith(f"if is_global_zero():\n    {reads}\n")
+
+
+@pytest.mark.parametrize(
+    ("fills", "reads"),
+    [
+        ("seen.append(1)\nif rank == 0:\n    log.write('1')\n", "print(seen[-1])"),  # every rank does
+        ("kept(1)\nif rank == 0:\n    kept(2)\n    log.write('1')\nseen = [3]\n", "print(best)"),
+        ("if rank == 0:\n    best = 1\n", "print(best)"),  # its guard goes, too
+        ("if rank == 0:\n    best = 1\n    log.write('1')\nbest = 2\n", "print(best)"),
+        ("def f():\n    if rank == 0:\n        best = 1\n        log.write('1')\n\n\n", "print(best)"),  # another one
+        ("if rank == 0:\n    seen.append(1)\n", "best = 3\n    print(best)"),
+    ],
+)
+def test_what_every_rank_has_is_read_by_all(fills, reads):
+    text = migrated(HEAD + ALONE + fills + f"if rank == 0:\n    {reads}\n", select="PTM420").text
+    assert not text.endswith(f"if is_global_zero():\n    {reads}\n")

@@ -129,4 +129,12 @@ def test_outside_of_steps_nothing_is_placed():
 
 
 def test_a_name_that_is_made_of_itself_ends_the_search():
-    check_unchanged(step("s = s + 1", "t = torch.eye(2)[s]").replace("    x = x.to(device)\n", ""), select="PTM104")
+    noisy = """
+import torch
+class Noisy(torch.nn.Module):
+    def forward(self, x):
+        noise = torch.zeros(3)
+        x = x + noise
+        return x
+"""
+    assert "noise = torch.zeros(3, device=x.device)" in migrate_text(noisy).text

@@ -41,6 +41,16 @@ def binding(whole: Comprehension, name: str, child: ast.AST, part: ast.AST | Non
     return None
 
 
+class Stores(dict[str, list[ast.AST]]):
+    """The nodes that bind each name; asking for a name that is not there leaves none behind."""
+
+    def __missing__(self, name: str) -> list[ast.AST]:
+        return []
+
+    def add(self, name: str, node: ast.AST) -> None:
+        self.setdefault(name, []).append(node)
+
+
 class Scope:
     """The names of one scope: `loads` and `stores` hold the nodes, in the order of the text."""
 
@@ -48,7 +58,7 @@ class Scope:
         self.node = node
         self.parent = parent
         self.loads: dict[str, list[ast.Name]] = defaultdict(list)
-        self.stores: dict[str, list[ast.AST]] = defaultdict(list)
+        self.stores = Stores()
         self.params: dict[str, ast.arg] = {}
         self.globals: set[str] = set()  # nonlocal names among them
         self.nonlocals: set[str] = set()
@@ -116,7 +126,7 @@ class Scopes:
                     loads[name].append(node)
                 else:
                     home = scope if name not in scope.globals else self._home(name, scope)
-                    home.stores[name].append(node)
+                    home.stores.add(name, node)
                 continue
             if kind is ast.Constant:
                 continue
@@ -140,7 +150,7 @@ class Scopes:
     def _fill_special(self, node: ast.AST, scope: Scope, hidden: frozenset[str], stack: list[ast.AST]) -> bool:
         """Reads a node that has a scope, or names, of its own; whether that is all of it."""
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            scope.stores[node.name].append(node)
+            scope.stores.add(node.name, node)
             outer = self._outer_parts(node)
             self._fill([*reversed(node.body)], self._scope(node, scope))
             stack += reversed(outer)
@@ -182,11 +192,11 @@ class Scopes:
             if isinstance(node, ast.Nonlocal):
                 scope.nonlocals.update(node.names)
         elif isinstance(node, ast.alias):
-            scope.stores[(node.asname or node.name).split(".")[0]].append(node)
+            scope.stores.add((node.asname or node.name).split(".")[0], node)
         elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-            scope.stores[node.name].append(node)
+            scope.stores.add(node.name, node)
         elif isinstance(node, ast.MatchMapping) and node.rest:
-            scope.stores[node.rest].append(node)
+            scope.stores.add(node.rest, node)
 
     def _adopt(self, node: ast.AST) -> list[ast.AST]:
         adopted = children(node)

@@ -6,6 +6,7 @@ What a step changes is changed for them too, though their calls do not name it.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from ..facts.arguments import given_to
 from ..facts.nodes import walk
@@ -14,10 +15,16 @@ from ..facts.script import Facts, once_a_file
 OF_MODULES = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict", "load_state_dict"}
 
 
-def reaches_modules(facts: Facts, call: ast.Call, changed: set[str]) -> bool:
-    """Whether a method call may read what is trained: by the object that has it, or in its body in this file."""
+Asks = Callable[[ast.AST], bool]
+
+
+def reaches_modules(facts: Facts, call: ast.Call, changed: set[str], holds: Asks = lambda n: False) -> bool:
+    """Whether a method call may read what is trained: by the object that has it, or in its body in this file.
+
+    `holds`: whether a node reads what holds a part of it.
+    """
     assert isinstance(call.func, ast.Attribute)
-    modules = _module_attributes(facts)
+    modules = module_attributes(facts)
     root = call.func.value
     while isinstance(root, ast.Attribute | ast.Subscript):
         if isinstance(root, ast.Attribute) and _made_with(_attribute_values(facts, root.attr), changed, modules):
@@ -28,7 +35,7 @@ def reaches_modules(facts: Facts, call: ast.Call, changed: set[str]) -> bool:
         made = [facts.scopes.parents.get(s) for s in scope.stores.get(root.id, ())] if scope is not None else []
         if _made_with([m.value for m in made if isinstance(m, ast.Assign)], changed, modules):
             return True
-    return _reads_modules(facts, call.func.attr, modules, set())
+    return _reads_modules(facts, call.func.attr, modules, holds, set())
 
 
 def _made_with(values: list[ast.expr], changed: set[str], modules: set[str]) -> bool:
@@ -59,7 +66,7 @@ def methods_of(facts: Facts, name: str) -> list[ast.FunctionDef]:
     return [f for f in facts.walk(ast.FunctionDef) if f.name == name and facts.scopes.scope_of(f).is_class]
 
 
-def _reads_modules(facts: Facts, method: str, modules: set[str], seen: set[str]) -> bool:
+def _reads_modules(facts: Facts, method: str, modules: set[str], holds: Asks, seen: set[str]) -> bool:
     """Whether a method of that name, in a class of this file, or one that it calls, reads a module's attribute."""
     if method in seen:
         return False
@@ -68,12 +75,14 @@ def _reads_modules(facts: Facts, method: str, modules: set[str], seen: set[str])
         for n in walk(f):
             if not isinstance(n, ast.Attribute):
                 continue
-            if n.attr in modules or n.attr in OF_MODULES or _reads_modules(facts, n.attr, modules, seen):
+            if n.attr in modules or n.attr in OF_MODULES or holds(n):
+                return True
+            if _reads_modules(facts, n.attr, modules, holds, seen):
                 return True
     return False
 
 
-def _module_attributes(facts: Facts) -> set[str]:
+def module_attributes(facts: Facts) -> set[str]:
     """The attributes that are called, or asked for what only modules have: `self.net(x)`, `self.net.parameters()`."""
     found: set[str] = set()
     for n in facts.walk(ast.Attribute):

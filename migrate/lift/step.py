@@ -15,6 +15,7 @@ from .loaders import batch_sizes
 from .manual import made_in_step, manual_optimization, stepped_name
 from .nodes import is_call_of, local_function, method_call, names_below, walk_here
 from .optimizers import clips_all, is_optimizer, is_scheduler, trains_loose_tensors
+from .other_names import Held
 from .rates import rates_read
 from .reads import stored
 from .recipe import CannotLift, DataPass, Optimization
@@ -180,12 +181,12 @@ def _check_order(facts: Facts, train: DataPass, o: Optimization) -> None:
         | {*o.optimizers, o.batch_scheduler or o.optimizers[0]}
     )
     at = train.body.index(o.backward)
-    scheduled = False
+    scheduled, held = False, Held(facts, changed, train.loop)
     for s in train.body[at + 1 :]:
         stepped = method_call(s, "step")
         scheduled = scheduled or (stepped is not None and stepped[0] == o.batch_scheduler)
         if s not in o.dropped:
-            _check_statement_after(facts, s, o, changed, rates_read(facts, s, o, scheduled))
+            _check_statement_after(facts, s, o, held, rates_read(facts, s, o, scheduled))
     for s in train.body[:at]:
         for leaving in walk_here(s):
             if isinstance(leaving, ast.Return) or (
@@ -194,11 +195,14 @@ def _check_order(facts: Facts, train: DataPass, o: Optimization) -> None:
                 raise CannotLift(leaving, "a batch is skipped or the loop left before backward()")
 
 
-def _check_statement_after(facts: Facts, s: ast.stmt, o: Optimization, changed: set[str], same: set[ast.AST]) -> None:
+def _check_statement_after(facts: Facts, s: ast.stmt, o: Optimization, held: Held, same: set[ast.AST]) -> None:
     """`same`: nodes that read what the step leaves alone."""
+    changed = held.changed
     for n in walk(s):
         if n in same:
             continue
+        if held.holds(n):
+            raise CannotLift(s, f"`{facts.short(s)}` reads `{facts.short(n)}` after the step, of what is trained")
         if isinstance(n, ast.Name) and n.id in changed:
             raise CannotLift(s, f"`{facts.short(s)}` reads `{n.id}` after the step")
         if isinstance(n, ast.Attribute) and n.attr == "grad":
@@ -207,7 +211,11 @@ def _check_statement_after(facts: Facts, s: ast.stmt, o: Optimization, changed: 
             seen = names_below(facts, f) & changed
             if seen:
                 raise CannotLift(s, f"`{facts.short(s)}` reads `{sorted(seen)[0]}` after the step, in {f.name}()")
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and reaches_modules(facts, n, changed):
+        if (
+            isinstance(n, ast.Call)
+            and isinstance(n.func, ast.Attribute)
+            and reaches_modules(facts, n, changed, held.holds)
+        ):
             raise CannotLift(s, f"`{facts.short(s)}` may read what the step changes")
         if isinstance(n, ast.AugAssign) and ast.unparse(n.target) == ast.unparse(o.losses[0]):
             raise CannotLift(s, f"`{facts.short(s)}` changes the loss after backward()")

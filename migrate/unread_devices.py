@@ -30,6 +30,7 @@ def without_unread_devices(before: Facts, after: Facts) -> tuple[Facts, list[Edi
 def _without(before: Facts, after: Facts) -> tuple[Facts, list[Edit]]:
     cuts: list[tuple[int, int, str]] = []
     edits = []
+    gone: set[ast.stmt] = set()
     for s, names in _unread(after):
         going = {name: at for name, value in names.items() if (at := _asked_at(before, after, name, value)) is not None}
         start, stop = after.text.span(s)
@@ -38,7 +39,7 @@ def _without(before: Facts, after: Facts) -> tuple[Facts, list[Edit]]:
         if not going or after.text.text[first:start].strip() or (rest and not rest.startswith("#")):
             continue  # another statement on the line
         left = _left(after, s, going)
-        if not left and _alone(after, s):
+        if not left and _last_of_block(after, s, gone):
             continue
         says = f"`{after.short(s)}` removed: nothing reads it any more"
         if left:
@@ -46,6 +47,7 @@ def _without(before: Facts, after: Facts) -> tuple[Facts, list[Edit]]:
         at = next(iter(going.values()))
         edits.append(Edit(at.lineno, at.col_offset + 1, CODE, says))
         cuts.append((start, stop, left) if left else (_above(after, s), last, ""))
+        gone |= set() if left else {s}
     text = after.text.text
     for first, last, left in sorted(cuts, reverse=True):
         text = text[:first] + left + text[last:]
@@ -148,7 +150,8 @@ def _unread(facts: Facts) -> Iterator[tuple[ast.Assign, dict[str, ast.expr]]]:
     yield from found.items()
 
 
-def _alone(facts: Facts, s: ast.Assign) -> bool:
-    """The only statement of its block, which cannot be left empty."""
+def _last_of_block(facts: Facts, s: ast.Assign, gone: set[ast.stmt]) -> bool:
+    """The only statement of its block that does not go: a block cannot be left empty."""
     up = facts.scopes.parents.get(s)
-    return any(getattr(up, field, None) == [s] for field in ("body", "orelse", "finalbody"))
+    blocks = (getattr(up, field, None) for field in ("body", "orelse", "finalbody"))
+    return any(isinstance(b, list) and [other for other in b if other not in gone] == [s] for b in blocks)

@@ -22,6 +22,7 @@ from .monitored import monitored
 from .networks import check_networks
 from .nodes import is_call_of, local_function
 from .passes import evaluation, pass_in_place, pass_of_function
+from .private import by_sample
 from .recipe import CannotLift, DataPass, Optimization, Recipe
 from .step import epoch_schedulers, loose_tensors, optimization, whole_batches
 from .texts import check_texts
@@ -325,6 +326,7 @@ def _whole(facts: Facts, train: DataPass, step: Optimization) -> CannotLift | No
         or whole_batches(facts, train)
         or fixed_size(facts, train)
         or given_gradient(facts, train)
+        or by_sample(facts)
         or loose_tensors(facts, train, step)
         or mixes_samples(facts, train)
     )

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator, Set
 from typing import TYPE_CHECKING
 
+from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.placed import MAKES_TENSORS
 from ..facts.scopes import Scope
@@ -17,8 +18,8 @@ from ..facts.script import Facts
 from .chunks import Chunk, given_arguments
 from .loaders import is_loader
 from .modes import after_the_loop
-from .nodes import local_function, names_below
-from .own_device import OwnDevice
+from .nodes import local_function, names_below, names_of
+from .own_device import STEPS, OwnDevice
 from .reached import made_network
 
 if TYPE_CHECKING:
@@ -40,12 +41,12 @@ def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
     read = [(n, homes[0]) for n in r.variables.constructor if n not in moved]
     called = [(n, home) for n in _read_with_batches(facts, r.chunks) for home in homes]
     around = [(n, homes[1]) for n in _read_of_script(facts, r.chunks)] if homes[0] is not homes[1] else []
-    kept = kept_tensor(facts, [*read, *called, *around])
+    kept = kept_tensor(facts, [*read, *called, *around]) or tensor_of_object(facts, r.chunks)
     if kept is not None:
         return kept, "this tensor, which the loop reads"
     attributes = {v.name for v in r.variables.attributes if not v.owner}
     networks = {n for n in attributes if any(made_network(facts, n, home) is not None for home in homes)}
-    below = worked_with_below(facts, after_the_loop(facts, recipe), networks)
+    below = worked_with_below(facts, [*_between_epochs(r), *after_the_loop(facts, recipe)], networks)
     return None if below is None else (below, "what the model gets there")
 
 
@@ -74,6 +75,51 @@ def kept_tensor(facts: Facts, names: Iterable[tuple[str, Scope]]) -> ast.expr | 
                 if facts.tensors.is_tensor(value) or facts.tensors.is_leaf(value):
                     return value
     return None
+
+
+def tensor_of_object(facts: Facts, chunks: list[Chunk]) -> ast.expr | None:
+    """What makes a tensor that an object of the script keeps and reads in a method that the loop gives something."""
+    for call in (c for chunk in chunks for s in chunk.statements for c in walk(s) if isinstance(c, ast.Call)):
+        method = call.func
+        if not (isinstance(method, ast.Attribute) and isinstance(method.value, ast.Name)) or not given_to(call):
+            continue
+        owner = method.value
+        home = facts.scopes.scope_of(owner).lookup(owner.id)
+        for made in (facts.devices.assigned(owner.id, home) or []) if home is not None else []:
+            name = made.func.id if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) else None
+            c = next((c for c in facts.walk(ast.ClassDef) if c.name == name), None)
+            if c is not None and c not in facts.classes.modules:
+                tensor = _kept_by(facts, c, method.attr)
+                if tensor is not None:
+                    return tensor
+    return None
+
+
+def _kept_by(facts: Facts, c: ast.ClassDef, method: str) -> ast.expr | None:
+    """A tensor that the methods of a class set, of those that one of them and what it calls read."""
+    methods, reached = facts.classes.methods(c), {method}
+    read: set[str] = set()
+    while more := reached - read:
+        read |= more
+        own = (a for m in more if m in methods for a in walk(methods[m]) if isinstance(a, ast.Attribute))
+        reached |= {a.attr for a in own if isinstance(a.ctx, ast.Load) and facts.classes.is_self(a.value)}
+    for store in (a for name in sorted(read) for a in facts.stores_of(name)):
+        s = facts.scopes.parents.get(store)
+        own_class = c in facts.scopes.ancestors(store)
+        if own_class and isinstance(s, ast.Assign | ast.AnnAssign) and facts.tensors.is_tensor(s.value):
+            return s.value
+    return None
+
+
+def _between_epochs(r: Rewriter) -> Iterator[ast.stmt]:
+    """The statements before and after the batches of an epoch, but for those that read a batch or what a step made."""
+    steps = (s for chunk in r.chunks if chunk.hook in STEPS for s in chunk.statements)
+    passes = [p for p in (r.recipe.train, r.recipe.evaluate) if p is not None]
+    made = {n.id for s in steps for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    made |= {n.id for p in passes for n in names_of(p.target)}
+    for s in (s for chunk in r.chunks if chunk.hook not in STEPS for s in chunk.statements):
+        if not any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in made for n in walk(s)):
+            yield s
 
 
 def _read_of_script(facts: Facts, chunks: list[Chunk]) -> Iterator[str]:

@@ -231,3 +231,72 @@ def test_a_script_that_names_the_cpu_alone(device):
 def test_one_that_may_name_another(device):
     text = migrate_text(ON_THE_CPU.format(device=device)).text
     assert 'accelerator="cpu")' not in text
+
+
+OBJECT = LOADED.replace(
+    "def scaled(x):",
+    """class Noise:
+    def __init__(self, n=3):
+        self.n = n
+        self.scales = torch.linspace(0.1, 0.9, n)
+        self.squares = self.scales ** 2
+
+    def add(self, x):
+        return self._scaled(x)
+
+    def _scaled(self, x):
+        return x * self.squares
+
+    def size(self, x):
+        return x * self.n
+
+
+noise = Noise()
+
+
+def scaled(x):""",
+)
+
+
+def test_an_object_of_the_script_that_keeps_tensors():
+    source = OBJECT.format(given="noise.add(x)", below="")
+    assert 'accelerator="cpu"' in check_same(source, "module")
+    messages = [n.message for n in migrate_text(source).attention if "names no device" in n.message]
+    assert len(messages) == 1 and messages[0].startswith("`self.scales ** 2`")
+
+
+MODULE = "class Noise(nn.Module):\n    def __init__(self, n=3):\n        super().__init__()\n"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("", ""),  # what the loop calls reads no tensor
+        ("class Noise:\n    def __init__(self, n=3):\n", MODULE),
+        ("net = nn", "device = 'cuda:0'\nnet = nn"),
+        ("noise = Noise()", "noise = open('/dev/null')"),
+    ],
+)
+def test_an_object_that_reads_none_of_its_tensors_for_the_loop_moves_with_the_model_or_is_not_seen(change):
+    given = "noise.size(x)" if not change[0] else "noise.add(x)"
+    result = migrate_text(OBJECT.replace(*change).format(given=given, below=""))
+    assert result.plan == "module" and "accelerator" not in result.text
+
+
+BETWEEN = LOADED.replace("    print(loss.item())\n", "    print(loss.item())\n    {}\n", 1)
+
+
+@pytest.mark.parametrize(
+    ("between", "stays"),
+    [
+        ("shown = torch.ones(2, 3)\n    print(net(shown).sum().item())", True),
+        ("print(predict(net, torch.ones(2, 3)).sum().item())", True),
+        ("for i in range(2):\n        print(net(data[i]).item())", True),
+        ("for b in loader:\n        print(net(b).sum().item())", False),
+        ("print(net(x).sum().item())", False),  # the last batch, which the Trainer moved
+        ("print(sum(p.sum().item() for p in net.parameters()))", False),
+    ],
+)
+def test_what_the_model_gets_between_epochs(between, stays):
+    source = BETWEEN.replace("    {}\n", f"    {between}\n").format(given="x", below="")
+    assert ('accelerator="cpu"' in check_same(source, "module")) is stays

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from ..facts.arguments import argument
 from ..facts.nodes import walk
+from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..facts.tensor_methods import FUNCTIONS, METHODS, VIEWS
 from ..facts.uses import uses
@@ -33,14 +34,35 @@ def met(facts: Facts, f: ast.FunctionDef, call: ast.Call, is_tensor: Callable[[s
             return name
     s = facts.scopes.parents.get(beside[-1][0] if beside else call)
     target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
-    if not isinstance(target, ast.Name) or len(own.stores.get(target.id, ())) != 1:
+    if not isinstance(s, ast.Assign) or not isinstance(target, ast.Name):
         return None
-    for read in facts.scopes.reads(target.id, own):
+    for read in _reached(facts, s, target.id, own):
         for _, others in _meetings(facts, read):
             for name in filter(None, map(root, others)):
                 if name in own.params and (is_tensor(name) or (name not in own.stores and _shown(f, name, is_tensor))):
                     return name
     return None
+
+
+def _reached(facts: Facts, s: ast.Assign, name: str, own: Scope) -> Iterator[ast.Name]:
+    """Where the name that a statement gives a value is read with that: below it, until it is given another."""
+    reads = list(facts.scopes.reads(name, own))
+    if len(own.stores.get(name, ())) == 1:
+        yield from reads
+        return
+    around = {read: {read, *facts.scopes.ancestors(read)} for read in reads}
+    at: ast.stmt = s
+    while block := facts.scopes.block_of(at):
+        for below in block[block.index(at) + 1 :]:
+            again = any(below in facts.scopes.ancestors(n) for n in own.stores[name])
+            if not again or isinstance(below, ast.Assign):
+                yield from (read for read in reads if below in around[read])
+            if again:
+                return
+        up = facts.scopes.parents.get(at)
+        if not isinstance(up, ast.If | ast.With):
+            return
+        at = up
 
 
 def given_module(facts: Facts, call: ast.Call) -> str | None:
@@ -151,11 +173,22 @@ def is_helper(facts: Facts, f: ast.FunctionDef) -> bool:
     return facts.helpers[f]
 
 
+def is_called_in_steps(facts: Facts, f: ast.FunctionDef) -> bool:
+    """A method of another class that the step of a loop calls, by its name: `self.process(x, y)`."""
+    holder = facts.classes.holder(f)
+    if holder is None or holder in facts.classes.modules:
+        return False
+    if f not in facts.helpers:
+        facts.helpers[f] = False
+        facts.helpers[f] = any(_in_step(facts, c) for c in facts.calls_of(f.name))
+    return facts.helpers[f]
+
+
 def _in_step(facts: Facts, call: ast.Call) -> bool:
     if facts.loops.hot(call) is not None:
         return True
     f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef)), None)
-    return f is not None and is_helper(facts, f)
+    return f is not None and (is_helper(facts, f) or is_called_in_steps(facts, f))
 
 
 def decides(facts: Facts, call: ast.Call) -> bool:

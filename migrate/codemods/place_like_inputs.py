@@ -22,7 +22,7 @@ from ..facts.script import Facts, once_a_file
 from ..facts.unplaced import made_in_training, meets_unplaced
 from ..facts.uses import uses
 from ..report import Note
-from ._at_hand import decides, given_module, is_helper, met, of_parameters, root
+from ._at_hand import decides, given_module, is_called_in_steps, is_helper, met, of_parameters, root
 from ._autograd_inputs import autograd_input
 from ._given_to import network_given
 from ._partials import gives_device
@@ -204,7 +204,7 @@ class PlaceLikeInputs(Codemod):
         """The tensor that one made without a device belongs to: any at hand in forward and steps, else one it meets."""
         in_module = facts.classes.holder(f) in facts.classes.modules
         step = in_module and (f.name == "forward" or f.name in STEPS)
-        if not step and not is_helper(facts, f):
+        if not step and not is_helper(facts, f) and not is_called_in_steps(facts, f):
             return None
         compared = leaves(facts, call) or self._is_placed_later(facts, f, call)
         if not compared and step:

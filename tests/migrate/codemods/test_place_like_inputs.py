@@ -725,3 +725,64 @@ def test_functions_of_autograd_are_given_tensors():
 def test_which_of_several_inputs_is_a_tensor_does_not_show():
     code = OF_AUTOGRAD.format(more=", y", forward=".cuda()", backward="")
     check_unchanged(code, attention=["PTM104 line 5"], select="PTM104")
+
+
+STEPPED = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+device = torch.device('cuda')
+net = nn.Linear(4, 4).to(device)
+
+class Exp:
+    def run(self, loader, opt):
+        for x, y in loader:
+            loss = self.process(x, y)
+            loss.backward()
+            opt.step()
+
+    def process(self, x, y):
+        x = x.float().to(device)
+        y = y.float()
+{}
+        z = torch.cat([y[:, :3], z], dim=1).to(device)
+        return (net(x) - net(z)).sum()
+
+    def other(self, y):
+        z = torch.zeros(2, 3)
+        z = torch.cat([y[:, :3], z], dim=1)
+        return z.sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "placed"),
+    [
+        ("z = torch.zeros(y.shape[0], 3)", "z = torch.zeros(y.shape[0], 3, device=y.device)"),
+        ("z = torch.zeros([y.shape[0], 3]).float()", "z = torch.zeros([y.shape[0], 3], device=y.device).float()"),
+        (
+            "if net:\n    z = torch.zeros(2, 3)\nelif device:\n    z = torch.ones(2, 3)",
+            "if net:\n    z = torch.zeros(2, 3, device=y.device)\nelif device:\n    z = torch.ones(2, 3, device=y.device)",
+        ),
+    ],
+)
+def test_what_meets_the_batch_in_a_method_before_it_moves(made, placed):
+    before = STEPPED.format(textwrap.indent(made, " " * 8))
+    result = migrate_text(before).text
+    assert textwrap.indent(placed, " " * 8) + "\n        z = torch.cat([y[:, :3], z], dim=1).to(x.device)" in result
+    assert "z = torch.zeros(2, 3)\n        z = torch.cat" in result  # no step calls other()
+    head, functions = before.split("class Exp:\n")
+    functions = textwrap.dedent(functions).replace("self.process", "process").replace("self, ", "")
+    assert textwrap.indent(placed, "    ") in migrate_text(head + functions).text
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "z = torch.zeros(2, 3)\nz = torch.ones(2, 3).to(device)",  # another by then
+        "z = torch.zeros(2, 3).to(device)",
+        "z = torch.zeros(2, 3)\nfor i in x:\n    z = i",
+    ],
+)
+def test_what_does_not_meet_it_in_a_method(made):
+    assert "device=y.device" not in migrate_text(STEPPED.format(textwrap.indent(made, " " * 8))).text

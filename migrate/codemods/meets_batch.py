@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ..facts.arguments import given_to
 from ..facts.classes import STEPS
+from ..facts.drawn import draw_of, makers
 from ..facts.loops import unwrapped
 from ..facts.nodes import walk
 from ..facts.script import Facts
@@ -130,6 +131,8 @@ def _made_of(facts: Facts, node: ast.expr) -> list[ast.expr]:
 
 def _is_batch(facts: Facts, name: ast.Name) -> bool:
     """Whether a name is a tensor of what a loop over a loader gives, or of what a step or its helper is given."""
+    if _is_drawn(facts, name):
+        return True
     for up in facts.scopes.ancestors(name):
         if isinstance(up, ast.For) and facts.loops.is_loader(unwrapped(up.iter)):
             given = any(n.id == name.id for n in _names([up.target])) and not uses(up).as_container(name.id)
@@ -137,6 +140,22 @@ def _is_batch(facts: Facts, name: ast.Name) -> bool:
         if isinstance(up, ast.FunctionDef | ast.Lambda):
             return isinstance(up, ast.FunctionDef) and _is_given(facts, up, name)
     return False
+
+
+def _is_drawn(facts: Facts, name: ast.Name) -> bool:
+    """Whether all that stands above a read gives the name a part of `next(it)`, or another view of that."""
+    scope, here = facts.scopes.scope_of(name).lookup(name.id), facts.scopes.statement_of(name)
+    if scope is None or name.id in scope.params:
+        return False
+    above = [s for n in scope.stores.get(name.id, ()) if (s := facts.scopes.statement_of(n)).lineno < here.lineno]
+    drawn = [s for s in above if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call) and _draws(facts, s.value)]
+    views = (isinstance(s, ast.Assign) and _reads_itself(facts, s, name.id) for s in above if s not in drawn)
+    return bool(drawn) and all(views)
+
+
+def _draws(facts: Facts, call: ast.Call) -> bool:
+    it = draw_of(call)
+    return it is not None and any(facts.loops.is_loader(m.args[0]) for m in makers(facts, it))
 
 
 def _stays_there(facts: Facts, loop: ast.For, name: ast.Name) -> bool:

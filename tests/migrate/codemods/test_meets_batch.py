@@ -138,3 +138,53 @@ class Noisy(torch.nn.Module):
         return x
 """
     assert "noise = torch.zeros(3, device=x.device)" in migrate_text(noisy).text
+
+
+DRAWN = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+use_cuda = torch.cuda.is_available()
+loader = DataLoader(range(8), batch_size=4)
+net = nn.Linear(1, 4)
+net = net.cuda() if use_cuda else net
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+it = iter(loader)
+for i in range(4):
+{}
+    if use_cuda:
+        x, y = x.cuda(), y.cuda()
+    loss = (net(x) - y).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+DRAWS = """\
+    try:
+        x, y = next(it)
+    except StopIteration:
+        it = iter(loader)
+        x, y = next(it)
+"""
+
+
+@pytest.mark.parametrize("draws", [DRAWS, "    x, y = next(it)\n", "    x, y = it.next()\n    y = y.long()\n"])
+def test_a_batch_that_is_drawn_by_hand(draws):
+    made = "    y = torch.zeros(x.size(0), 4).scatter_(1, y.view(-1, 1), 1)"
+    result = migrate_text(DRAWN.format(draws + made))
+    assert result.plan in ("module", "manual")
+    assert "torch.zeros(x.size(0), 4, device=y.device).scatter_(1, y.view(-1, 1), 1)" in result.text
+
+
+@pytest.mark.parametrize(
+    "draws",
+    [
+        "    x, y = next(it)\n    y = torch.tensor(y.tolist())\n",
+        "    x, y = next(open('/dev/null'))\n",
+        "    x, y = next(it)\n    y = places[i]\n",
+    ],
+)
+def test_what_is_no_batch_any_more_or_comes_from_elsewhere(draws):
+    made = "    y = torch.zeros(x.size(0), 4).scatter_(1, y.view(-1, 1), 1)"
+    assert "device=y.device" not in migrate_text(DRAWN.format(draws + made)).text

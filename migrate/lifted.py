@@ -19,6 +19,7 @@ from .facts.copies import copies_of_weights
 from .facts.kept_copies import kept_copies
 from .facts.runtime_names import RUNTIME, as_import, imported_as
 from .facts.script import Facts, facts_of
+from .facts.views import views_of_weights
 from .lift.imports import before_its_uses, import_edit, import_line
 from .lift.lightning import to_lightning
 from .lift.recipe import CannotLift
@@ -74,6 +75,10 @@ def _copies(facts: Facts, lifted: str) -> list[Note]:
         line, column, _, _ = facts.text.key(copy)
         says = f"`{facts.short(copy)}`: a copy of weights that the Trainer has not placed yet stays on the CPU"
         notes.append(Note(line, column + 1, "PTM105", f"{says}: on a GPU, make it, or move it, when training begins"))
+    for view in views_of_weights(facts):
+        line, column, _, _ = facts.text.key(view)
+        says = f"`{facts.short(view)}`: on a GPU these are the model's weights only until the Trainer places it"
+        notes.append(Note(line, column + 1, "PTM105", f"{says}: ask for them when training begins"))
     return notes
 
 

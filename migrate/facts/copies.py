@@ -18,7 +18,7 @@ def copies_of_weights(facts: Facts) -> Iterator[ast.expr]:
     """The expressions that copy weights, one after another, to be kept, where they run before the training loop."""
     for loop in facts.walk(ast.For):
         if _of_weights(loop.iter):
-            yield from (c for c in _copied(facts, loop) if _is_kept(facts, c) and _before_training(facts, loop, 0))
+            yield from (c for c in _copied(facts, loop) if _is_kept(facts, c) and before_training(facts, loop))
     lists, sets, dicts = facts.walk(ast.ListComp), facts.walk(ast.SetComp), facts.walk(ast.DictComp)
     generated: list[tuple[ast.expr, ast.expr, list[ast.comprehension]]] = [
         *((a, a.elt, a.generators) for a in lists),
@@ -28,26 +28,26 @@ def copies_of_weights(facts: Facts) -> Iterator[ast.expr]:
     for made, element, generators in generated:
         if any(_of_weights(g.iter) for g in generators):
             copied = _copied(facts, element)
-            if copied and not _only_loaded(facts, made) and _before_training(facts, made, 0):
+            if copied and not _only_loaded(facts, made) and before_training(facts, made):
                 yield made
 
 
 def _of_weights(node: ast.expr) -> bool:
-    return any(isinstance(n, ast.Call) and _last(n.func) in OF_MODULES for n in walk(node))
+    return any(isinstance(n, ast.Call) and last_name(n.func) in OF_MODULES for n in walk(node))
 
 
 def _copied(facts: Facts, node: ast.AST) -> list[ast.Call]:
     """`p.data.clone()`, where nothing says that it goes to the CPU, or anywhere; the runtime's own moves go."""
     calls = [n for n in walk(node) if isinstance(n, ast.Call)]
-    moves = [c for c in calls if _last(c.func) in ("cpu", "to")]
+    moves = [c for c in calls if last_name(c.func) in ("cpu", "to")]
     stays = any((moved := facts.devices.moved(c)) is None or not facts.placed.by_runtime(moved) for c in moves)
-    return [c for c in calls if _last(c.func) == "clone"] if not stays else []
+    return [c for c in calls if last_name(c.func) == "clone"] if not stays else []
 
 
 def _is_kept(facts: Facts, call: ast.Call) -> bool:
     """`self.shadow[name] = p.clone()`, `kept.append(p.clone())`"""
     for up in facts.scopes.ancestors(call):
-        if isinstance(up, ast.Call) and _last(up.func) == "append":
+        if isinstance(up, ast.Call) and last_name(up.func) == "append":
             return True
         if isinstance(up, ast.stmt):
             return isinstance(up, ast.Assign) and any(isinstance(t, ast.Subscript) for t in up.targets)
@@ -62,10 +62,10 @@ def _only_loaded(facts: Facts, made: ast.expr) -> bool:
     if scope is None or not isinstance(target, ast.Name):
         return isinstance(up, ast.Return | ast.Call)
     users = [facts.scopes.parents.get(r) for r in facts.scopes.reads(target.id, scope)]
-    return all(isinstance(u, ast.Call) and _last(u.func) == "load_state_dict" for u in users)
+    return all(isinstance(u, ast.Call) and last_name(u.func) == "load_state_dict" for u in users)
 
 
-def _before_training(facts: Facts, node: ast.AST, depth: int) -> bool:
+def before_training(facts: Facts, node: ast.AST, depth: int = 0) -> bool:
     """Whether it runs above a training loop: there, or in a function that is called there."""
     above = list(facts.scopes.ancestors(node))
     f = next((u for u in above if isinstance(u, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)), None)
@@ -80,8 +80,8 @@ def _before_training(facts: Facts, node: ast.AST, depth: int) -> bool:
         return False
     holder = facts.classes.holder(f)
     name = holder.name if holder is not None and f.name == "__init__" else f.name
-    return any(_before_training(facts, c, depth + 1) for c in facts.walk(ast.Call) if _last(c.func) == name)
+    return any(before_training(facts, c, depth + 1) for c in facts.walk(ast.Call) if last_name(c.func) == name)
 
 
-def _last(func: ast.expr) -> str:
+def last_name(func: ast.expr) -> str:
     return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")

@@ -15,6 +15,7 @@ from ..facts.operands import FACTOR, closed
 from ..facts.runtime_names import imported_as
 from ..facts.script import Facts
 from ..report import Edit, Note
+from .between import check_between
 from .chunk_lines import ChunkLines, names_in
 from .chunks import Chunk, Variable
 from .configure import Configured
@@ -94,6 +95,7 @@ class ModuleBuilder(ChunkLines):
             )
         unbound = self.variables.unbound
         self._stays_on_cpu()
+        check_between(self)
         trunk = Trunk(self, self.name, self.accelerator).lines()
         return Lifted(lines, trunk, self.configured, removed, unbound, self.edits, self.attention)
 

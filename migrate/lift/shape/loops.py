@@ -197,7 +197,7 @@ def _changes_in(facts: Facts, first: ast.expr, loop: ast.For) -> bool:
             stores = [*facts.stores_of(n.attr)]
         else:
             continue
-        run = {loop, *called_below(facts, loop)} if stores else set()
+        run = {loop, *called_below(facts, loop)} - {*facts.scopes.ancestors(loop)} if stores else set()
         if any(up in run for s in stores for up in facts.scopes.ancestors(s)):
             return True
     return False

@@ -135,3 +135,32 @@ def test_an_attribute_that_the_epochs_set_is_where_they_began():
 def test_an_attribute_that_they_leave_alone_is_asked_as_it_is():
     text = OF_A_CLASS.replace("            self.epoch = epoch\n", "            self.last = epoch\n")
     assert "first_epoch" not in check_same(text, "module")
+
+
+IN_TRAIN = (
+    HEAD
+    + """
+def train(args, last):
+    last = last - 1
+    for epoch in range(max(0, last), 3):
+        model.train()
+        for x, y in train_loader:
+            optimizer.zero_grad()
+            loss = criterion(model(x), y)
+            loss.backward()
+            optimizer.step()
+        print(epoch, loss.item())
+
+
+train(args, 2)
+"""
+)
+
+
+def test_a_start_that_only_the_function_around_sets_is_the_same_in_every_epoch():
+    """`model.train()` is no call of the script's own train(), which sets `last`: the start got a name twenty times."""
+    assert "first_epoch" not in check_same(IN_TRAIN, "module")
+    text = check_same(
+        IN_TRAIN.replace("        model.train()\n", "        model.train()\n        last = epoch\n"), "module"
+    )
+    assert text.count("first_epoch = max(0, last)") == 1 and "first_epoch_" not in text

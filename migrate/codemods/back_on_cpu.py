@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..facts.always_before import last_of
-from ..facts.arguments import argument
+from ..facts.arguments import argument, given_to
 from ..facts.drawn import draw_of
 from ..facts.gone_through import elements_of, gone_through
 from ..facts.hosts import names_no_device
@@ -27,6 +27,7 @@ from .base import Change, Codemod
 
 # of a tensor: another one on the same device
 METHODS = TENSOR_METHODS - {"cpu", "cuda", "to", "type", "type_as"}
+OF_TORCH = ("torch", "torchvision", "torchaudio", "torchmetrics", "tqdm")
 DEPTH = 6  # of names that are made of names
 
 
@@ -69,6 +70,8 @@ class BackOnCpu(Codemod):
                 self.left.append(Note(line, column + 1, self.code, f"{says} on the CPU"))
             for read in _left_there(facts, node) if not together else ():
                 yield from self._changed(facts, read, taken, f"what it meets in `{facts.short(node)}` is there")
+        for call, read in _handed_out(facts):
+            yield from self._changed(facts, read, taken, f"`{facts.short(call.func)}` got it there")
 
     def _changed(self, facts: Facts, read: ast.expr, taken: set[ast.AST], why: str) -> Iterator[Change]:
         if read in taken or facts.in_formatted_string(read):
@@ -82,6 +85,39 @@ def _on_cpu(original: Any, updated: Any) -> Any:
     import libcst as cst
 
     return cst.Call(cst.Attribute(updated, cst.Name("cpu")))
+
+
+def _handed_out(facts: Facts) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """The x of `imshow(x[0])` in a loop that only moves it for the model, `net(x.to(device))`, and the call.
+
+    Only what is imported, and not torch's: that may be drawn or counted by what knows of no device.
+    """
+    moved: dict[ast.AST, set[str]] = {}
+    for call in facts.walk(ast.Call):
+        receiver = facts.devices.moved(call)
+        if isinstance(receiver, ast.Name) and (loop := _loop_of(facts, call)) is not None:
+            moved.setdefault(loop, set()).add(receiver.id)
+    for loop, names in moved.items():
+        for call in (n for n in walk(loop) if isinstance(n, ast.Call)):
+            full = facts.names.resolve(call.func) or ""
+            if "." in full and full.partition(".")[0] not in OF_TORCH and _only_shows(facts, call):
+                for given in given_to(call):
+                    if {n.id for n in walk(given) if isinstance(n, ast.Name)} & names and _is_left(facts, given):
+                        yield call, given
+
+
+def _only_shows(facts: Facts, call: ast.Call) -> bool:
+    """`plt.imshow(x)`, `writer.add_figure("x", drawn(x))`: nothing of it comes back to what is computed."""
+    for up in facts.scopes.ancestors(call):
+        if isinstance(up, ast.stmt):
+            return isinstance(up, ast.Expr)
+        if not isinstance(up, ast.Call | ast.keyword) or (isinstance(up, ast.Call) and facts.devices.moved(up)):
+            return False
+    return False
+
+
+def _loop_of(facts: Facts, node: ast.AST) -> ast.AST | None:
+    return next((up for up in facts.scopes.ancestors(node) if up in facts.loops.hot_loops), None)
 
 
 def _is_in_training(facts: Facts, node: ast.AST) -> bool:

@@ -242,3 +242,49 @@ def test_labels_that_are_drawn_by_hand():
         "    x, y = next(it)\n    out = model(x.cuda()).cpu()\n    n += (out == y).sum()\n"
     )
     assert "(out == y.cpu()).sum()" in migrate_text(text, is_script=False).text
+
+
+SHOWN = """\
+import torch
+import matplotlib.pyplot as plt
+from torchvision.utils import save_image
+from utils import drawn
+device = torch.device('cuda')
+for x, y in test_loader:
+    out = model({})
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("plt.imshow(x[0])", "plt.imshow(x[0].cpu())"),
+        ("drawn(x, scale=2)", "drawn(x.cpu(), scale=2)"),
+        ("if n % 10 == 0:\n        writer.add_figure('x', drawn(x[0]))",
+         "if n % 10 == 0:\n        writer.add_figure('x', drawn(x[0].cpu()))"),
+    ],
+)  # fmt: skip
+def test_what_is_drawn_of_a_batch_that_moves_for_the_model_alone(before, after):
+    result = migrate_text(SHOWN.format("x.to(device)", before)).text
+    assert "    out = model(x)\n" in result and f"    {after}\n" in result
+
+
+@pytest.mark.parametrize(
+    "shows",
+    [
+        "save_image(x, 'x.png')",  # of torchvision, which knows of devices
+        "plt.imshow(y[0])",  # which may be no tensor
+        "writer.add_image('x', x[0])",
+        "print(x.shape)",
+        "out = model(drawn(x).to(device))",  # which is moved afterwards
+        "other = drawn(x)",
+    ],
+)
+def test_what_is_shown_where_it_is(shows):
+    assert ".cpu()" not in migrate_text(SHOWN.format("x.to(device)", shows)).text
+
+
+def test_what_is_drawn_of_a_batch_that_was_moved():
+    text = SHOWN.format("x", "plt.imshow(x[0])").replace("    out", "    x = x.to(device)\n    out")
+    assert ".cpu()" not in migrate_text(text).text

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .nodes import walk
-from .script import Facts
+from .nodes import FUNCTIONS, walk
+from .script import Facts, once_a_file
 
 OF_MODULES = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
 
@@ -71,16 +71,45 @@ def before_training(facts: Facts, node: ast.AST, depth: int = 0) -> bool:
     f = next((u for u in above if isinstance(u, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)), None)
     if any(isinstance(u, ast.For | ast.While) and not (isinstance(u, ast.For) and _of_weights(u.iter)) for u in above):
         return False
-    trained = [loop for loop in facts.loops.hot_loops if f is None or f in facts.scopes.ancestors(loop)]
-    if trained:
-        return node.lineno < min(loop.lineno for loop in trained)  # type: ignore[attr-defined]
+    if _trains_below(facts, node, f):
+        return True
     if f is None:
-        return bool(facts.loops.hot_loops)
+        return False
     if depth > 3 or isinstance(f, ast.Lambda):
         return False
     holder = facts.classes.holder(f)
     name = holder.name if holder is not None and f.name == "__init__" else f.name
     return any(before_training(facts, c, depth + 1) for c in facts.walk(ast.Call) if last_name(c.func) == name)
+
+
+def _trains_below(facts: Facts, node: ast.AST, f: ast.AST | None) -> bool:
+    """Whether a training loop of the same function stands below, or a call of what has one."""
+    for loop in facts.loops.hot_loops:
+        within = next((u for u in facts.scopes.ancestors(loop) if isinstance(u, FUNCTIONS)), None)
+        if within is f and node.lineno < loop.lineno:  # type: ignore[attr-defined]
+            return True
+    names = _training(facts)
+    for call in (c for c in (walk(f) if f is not None else facts.walk(ast.Call)) if isinstance(c, ast.Call)):
+        within = next((u for u in facts.scopes.ancestors(call) if isinstance(u, FUNCTIONS)), None)
+        if within is f and node.lineno < call.lineno and _called(call) in names:  # type: ignore[attr-defined]
+            return True
+    return False
+
+
+@once_a_file
+def _training(facts: Facts) -> set[tuple[str, bool]]:
+    """The functions and methods that have a training loop, or call such."""
+    functions = {(f.name, facts.classes.holder(f) is not None): f for f in facts.walk(ast.FunctionDef)}
+    has = {key for key, f in functions.items() if any(f in facts.scopes.ancestors(x) for x in facts.loops.hot_loops)}
+    while more := {k for k, f in functions.items() if k not in has and any(_called(c) in has for c in walk(f))}:
+        has |= more
+    return has
+
+
+def _called(call: ast.AST) -> tuple[str, bool]:
+    """The name that a call has for what it calls, and whether that is a method."""
+    f = call.func if isinstance(call, ast.Call) else None
+    return (last_name(f), isinstance(f, ast.Attribute)) if f is not None else ("", False)
 
 
 def last_name(func: ast.expr) -> str:

@@ -3,7 +3,7 @@
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
-from tests.migrate.lift.test_same_run import NESTED
+from tests.migrate.lift.test_same_run import HEAD, NESTED
 from tests.migrate.running import check_same
 
 BEGUN = "\nfor epoch in range(args.epochs):"
@@ -68,3 +68,44 @@ def test_while_it_trains():
 
 def test_the_run_is_the_same():
     check_same(within(CLASS, "average.step()"), "manual")
+
+
+IN_FUNCTIONS = (
+    HEAD
+    + CLASS.replace("average = Average(model)\n", "")
+    + """
+def train(average):
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        average.step()
+    print(loss.item())
+
+
+def main():
+    BEFORE
+    for epoch in range(args.epochs):
+        train(average)
+    AFTER
+
+
+average = None
+main()
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "count"),
+    [
+        ("average = Average(model)", "pass", 1),
+        ("average = make()", "pass", 1),
+        ("average = Other()", "average = Average(model)", 0),
+    ],
+)
+def test_before_a_function_that_trains_is_called(before, after, count):
+    made = "def make():\n    return Average(model)\n\n\ndef main" if "make" in before else "def main"
+    text = IN_FUNCTIONS.replace("def main", made).replace("BEFORE", before).replace("AFTER", after)
+    assert len(told(text)) == count

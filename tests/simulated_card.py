@@ -101,13 +101,17 @@ class Card(TorchDispatchMode):
                 raise RuntimeError(
                     f"indices should be either on cpu or on the same device as the indexed tensor: {name}"
                 )
-        elif (
-            name not in MIXES and any(places) and any(t.dim() > 0 and not p for t, p in zip(given, places, strict=True))
-        ):
+        elif name not in MIXES and any(places) and Card._apart(name, given, places):
             shapes = [(*t.shape, "cuda" if p else "cpu") for t, p in zip(given, places, strict=True)]
             raise RuntimeError(
                 f"Expected all tensors to be on the same device, but found cuda:0 and cpu: {name} {shapes}"
             )
+
+    @staticmethod
+    def _apart(name: str, given: list[torch.Tensor], places: list[bool]) -> bool:
+        """Whether one is no number on the CPU, or is to take in what is on the card: `number += tensor`."""
+        written = name.endswith("_") and not name.startswith("_foreach") and not places[0]
+        return written or any(t.dim() > 0 and not p for t, p in zip(given, places, strict=True))
 
 
 class _Move(torch.autograd.Function):

@@ -16,6 +16,7 @@ from ..facts.placed import MAKES_TENSORS
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .chunks import Chunk, given_arguments
+from .filled import filled_in_loops
 from .loaders import is_loader
 from .modes import after_the_loop
 from .nodes import local_function, names_below, names_of
@@ -44,6 +45,9 @@ def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
     kept = kept_tensor(facts, [*read, *called, *around]) or tensor_of_object(facts, r.chunks)
     if kept is not None:
         return kept, "this tensor, which the loop reads"
+    held = next((c for c in filled_in_loops(facts) if c not in r.own_device.calls), None)
+    if held is not None:
+        return held, "this tensor, which a loop over batches fills"
     attributes = {v.name for v in r.variables.attributes if not v.owner}
     networks = {n for n in attributes if any(made_network(facts, n, home) is not None for home in homes)}
     below = worked_with_below(facts, [*_between_epochs(r), *after_the_loop(facts, recipe)], networks)

@@ -18,10 +18,12 @@ from ..facts.scalers import SCALER
 from ..facts.script import Facts
 from ..report import Edit, Note
 from .chunks import Chunk
+from .filled import calls_model, filled, read_by_torch
 
 CODE = PlaceLikeInputs.code
 OWN = "self.device"
 STEPS = ("training_step", "validation_step")
+FILLED_BY = {"on_train_epoch_start": "training_step", "on_validation_epoch_start": "validation_step"}
 SHOWS = {"print", "str", "format", "len"}
 
 
@@ -52,7 +54,8 @@ def own_device(facts: Facts, chunks: list[Chunk], accelerator: str | None = None
                 if not isinstance(call, ast.Call) or facts.in_formatted_string(call) or _in_class(facts, call, s):
                     continue
                 change = _moved(facts, call) or _made_there(facts, call)
-                if change is None and chunk.hook in STEPS and _made_anywhere(facts, chunk, call, s):
+                anywhere = chunk.hook in STEPS and _made_anywhere(facts, chunk, call, s)
+                if change is None and (anywhere or _filled(facts, chunks, chunk, call)):
                     change = _given(facts, call)
                 if change is not None:
                     span, new, parts = change
@@ -151,8 +154,14 @@ def _made_anywhere(facts: Facts, chunk: Chunk, call: ast.Call, s: ast.AST) -> bo
             return False
         if up is s or isinstance(up, ast.stmt):
             break
-    models = (c for s in chunk.statements for c in walk(s) if isinstance(c, ast.Call))
-    return any(facts.loops.is_model_call(c) for c in models) and not stays_on_cpu(facts, call)
+    return calls_model(facts, chunk.statements) and not stays_on_cpu(facts, call)
+
+
+def _filled(facts: Facts, chunks: list[Chunk], chunk: Chunk, call: ast.Call) -> bool:
+    """`total = torch.zeros(1)` where an epoch begins, for a step that adds to it what the model gave."""
+    step = FILLED_BY.get(chunk.hook, chunk.hook)
+    body = [s for c in chunks if c.hook == step for s in c.statements] if step in STEPS else []
+    return filled(facts, call, body) and read_by_torch(facts, call)
 
 
 def _given(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, list[ast.AST]]:

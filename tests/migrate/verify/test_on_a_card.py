@@ -56,6 +56,7 @@ MIXED = [
     *(f"x + y.{made}" for made in NEW),
     "y + y.new_zeros(2, device='cpu')",
     "y + x.new_ones(2)",
+    "torch.tensor(0.0).add_(y.sum())",
 ]
 APART = [
     *(f"y + y.{made}; x + x.{made}" for made in NEW),

@@ -13,6 +13,7 @@ from ..facts.arguments import argument
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .fixed_sizes import fixed_size
+from .gradient_hooks import changed_gradients
 from .hopeless import outside
 from .loaders import counts_with_bar, is_loader, is_progress, iterates_loader
 from .manual import given_gradient, manual_optimization
@@ -327,6 +328,7 @@ def _whole(facts: Facts, train: DataPass, step: Optimization) -> CannotLift | No
         or fixed_size(facts, train)
         or given_gradient(facts, train)
         or by_sample(facts)
+        or changed_gradients(facts)
         or loose_tensors(facts, train, step)
         or mixes_samples(facts, train)
     )

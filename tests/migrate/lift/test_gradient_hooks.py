@@ -1,0 +1,78 @@
+"""A hook that bends gradients sees those of whole batches; a straight one may see a share's."""
+
+import pytest
+
+from tests.migrate.lift.test_same_run import HEAD
+from tests.migrate.running import check_same
+
+STEP = """
+mask, norms = torch.ones(1), []
+def scaled(g):
+    return mask * g / 2
+def kept(g):
+    norms.append(g.norm().item())
+def limited(g):
+    g = g.clamp(-0.01, 0.01)
+    return g
+def halved(g):
+    g *= 0.5
+    return g
+def cut(g):
+    g = g.clone()
+    g.clamp_(-0.01, 0.01)
+    return g
+def step(p):
+    p.grad = p.grad.clamp(-0.01, 0.01)
+for p in model.parameters():
+    p.register_hook(HOOK)
+for epoch in range(2):
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+    print(epoch, loss.item())
+"""
+
+
+def divided(hook):
+    return "divide_batches = False" not in check_same(HEAD + STEP.replace("HOOK", hook), "module")
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "lambda g: g.clamp(-0.01, 0.01)",
+        "lambda g: torch.clamp(g, -0.01, 0.01)",
+        "lambda grad: grad / (grad.norm() + 1e-6)",
+        "lambda g: g * g.abs()",
+        "lambda g: torch.sign(g)",
+        "limited",
+        "cut",
+    ],
+)
+def test_what_bends_takes_whole_batches(hook):
+    assert not divided(hook)
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "lambda g: g * mask",
+        "lambda g: -0.5 * g",
+        "lambda g: g.mul(mask).clone()",
+        "lambda g: g - g / 2",
+        "lambda g: torch.zeros_like(g)",
+        "lambda g: norms.append(g.norm().item())",
+        "scaled",
+        "halved",
+        "kept",
+    ],
+)
+def test_what_is_straight_divides(hook):
+    assert divided(hook)
+
+
+def test_a_step_of_its_own_as_gradients_come_takes_whole_batches():
+    text = STEP.replace("p.register_hook(HOOK)", "p.register_post_accumulate_grad_hook(step)")
+    assert "divide_batches = False" in check_same(HEAD + text, "module")

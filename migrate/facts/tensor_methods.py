@@ -26,6 +26,13 @@ FUNCTIONS = METHODS | set(
 """.split()
 )
 VIEWS = {"T", "mT", "H", "data", "real", "imag"}
+# methods whose result may be the tensor itself, or shares its memory
+VIEW_METHODS = set(
+    """
+    detach view view_as reshape flatten unflatten squeeze unsqueeze t transpose permute swapaxes expand expand_as
+    contiguous narrow select unbind chunk split float double half to type type_as cpu cuda requires_grad_
+""".split()
+)
 # methods of a tensor that give several, or whose result another is to decide
 OTHERS = {
     "chunk",

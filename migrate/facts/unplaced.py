@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import given_to
 from .nodes import FUNCTIONS, LOOPS, Loop, walk
-from .tensor_methods import METHODS
+from .tensor_methods import METHODS, VIEW_METHODS, VIEWS
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -178,15 +178,40 @@ def _given_to_network(facts: Facts, node: ast.AST) -> bool:
 
 
 def given_by_network(facts: Facts, node: ast.expr) -> bool:
-    """`net(x).detach()`, `net.encode(x)[0].clone()`: one tensor, which is where the network was when it was called."""
+    """`net(x).detach()`, `net.encode(x)[0].clone()`, `torch.rand_like(net.fc.weight) > 0.3`: one tensor of its own.
+
+    It is where the network was when it was made.
+    """
+    if isinstance(node, ast.Compare | ast.BinOp):
+        parts = [node.left, *(node.comparators if isinstance(node, ast.Compare) else [node.right])]
+        return any(given_by_network(facts, p) or _is_weight(facts, p) for p in parts)
+    if isinstance(node, ast.Call) and node.args and (facts.names.resolve(node.func) or "").startswith("torch."):
+        like = (facts.names.resolve(node.func) or "").endswith("_like")
+        return like and (_is_weight(facts, node.args[0]) or given_by_network(facts, node.args[0]))
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS):
         return False
     made = node.func.value
+    if node.func.attr not in VIEW_METHODS and _is_weight(facts, made):
+        return True
     while isinstance(made, ast.Subscript):
         made = made.value
     f = made.func if isinstance(made, ast.Call) else made
     called = isinstance(made, ast.Call) and any(_is_network(facts, n) for n in (f, getattr(f, "value", f)))
     return called or given_by_network(facts, made)
+
+
+def _is_weight(facts: Facts, node: ast.expr) -> bool:
+    """`net.fc.weight`, `net[0].bias.data`, and views of one."""
+    named = False
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in VIEW_METHODS:
+            node = node.func.value
+        elif isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Attribute) and not _is_network(facts, node):
+            named, node = named or node.attr not in VIEWS, node.value
+        else:
+            return named and _is_network(facts, node)
 
 
 def _is_network(facts: Facts, node: ast.expr) -> bool:

@@ -39,7 +39,7 @@ def drawn(facts: Facts, train: DataPass) -> list[Note]:
     """
     notes = []
     for call in dict.fromkeys(_calls(facts, train.body, set())):
-        if _draws(facts, call) and not _whole(facts, call, train):
+        if draws(facts, call) and not _whole(facts, call, train):
             says = "draws for this process's part of the batch: on several processes other numbers than one draws"
             notes.append(_note(facts, call, says))
     return [*notes, *_in_workers(facts)] if _with_workers(facts) else notes
@@ -53,7 +53,7 @@ def drawn_for_others(facts: Facts) -> list[Note]:
 
 def _in_workers(facts: Facts) -> Iterator[Note]:
     items = [f for f in facts.walk(ast.FunctionDef) if f.name == "__getitem__"]
-    calls = [call for call in _calls(facts, list(items), set()) if _draws(facts, call)]
+    calls = [call for call in _calls(facts, list(items), set()) if draws(facts, call)]
     calls += [call for call in facts.walk(ast.Call) if _augments(facts, call)]
     for call in dict.fromkeys(calls):
         says = "draws in a loader's workers: on several processes other numbers than in one; without workers the same"
@@ -68,7 +68,7 @@ def draws_in_evaluation(facts: Facts, evaluate: DataPass) -> ast.Call | None:
     bodies: list[ast.stmt] = list(evaluate.body)
     for c in facts.classes.modules:
         bodies += [f for name, f in facts.classes.methods(c).items() if not name.startswith(NOT_IN_USE)]
-    found = (call for call in _calls(facts, bodies, set()) if _draws(facts, call))
+    found = (call for call in _calls(facts, bodies, set()) if draws(facts, call))
     return next((call for call in found if not _in_training(facts, call)), None)
 
 
@@ -77,7 +77,7 @@ def _note(facts: Facts, call: ast.Call, says: str) -> Note:
     return Note(line, column + 1, CODE, f"`{facts.short(call)}` {says}")
 
 
-def _draws(facts: Facts, call: ast.Call) -> bool:
+def draws(facts: Facts, call: ast.Call) -> bool:
     full = facts.names.resolve(call.func) or ""
     if full in TORCH:
         return not any(k.arg == "generator" for k in call.keywords)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from .holders import methods_of
 from .nodes import local_function, returned
 from .recipe import CannotLift
 
@@ -31,6 +32,24 @@ def changed_gradients(facts: Facts) -> CannotLift | None:
             if isinstance(call, ast.Call) and call.func is a and call.args and _bends(facts, call.args[0], name):
                 return CannotLift(call, f"`{facts.short(call)}` changes gradients before the ranks take the mean")
     return None
+
+
+def filled_by_hooks(facts: Facts) -> set[str]:
+    """The names of the script, and the attributes of `self`, that hooks on gradients read or fill in backward()."""
+    found: set[str] = set()
+    for a in (a for name in (OF_TENSORS, *OF_OTHERS) for a in facts.attributes.get(name, ())):
+        call = facts.scopes.parents.get(a)
+        for hook in call.args[:1] if isinstance(call, ast.Call) and call.func is a else ():
+            if isinstance(hook, ast.Attribute):  # `self.save_gradient`
+                of = (n for f in methods_of(facts, hook.attr) for n in walk(f) if isinstance(n, ast.Attribute))
+                found |= {n.attr for n in of if isinstance(n.value, ast.Name) and n.value.id == "self"}
+                continue
+            f = local_function(facts, hook) if isinstance(hook, ast.Name) else hook
+            if isinstance(f, ast.Lambda | ast.FunctionDef):
+                own = facts.scopes.by_node[f]
+                outer = (n for n in walk(f) if isinstance(n, ast.Name) and facts.names.resolve(n) is None)
+                found |= {n.id for n in outer if facts.scopes.scope_of(n).lookup(n.id) not in (None, own)}
+    return found
 
 
 def _bends(facts: Facts, hook: ast.expr, registered: str) -> bool:

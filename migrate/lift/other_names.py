@@ -9,13 +9,13 @@ What reads them below `backward()` sees gradients, and below `step()` other weig
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
-from ..facts.tensor_methods import VIEWS
+from ..facts.tensor_methods import VIEW_METHODS, VIEWS
 from .holders import OF_MODULES, module_attributes
 from .nodes import local_function, returned
 from .optimizers import is_scheduler
@@ -24,7 +24,12 @@ GROWS = {"append", "extend", "insert", "setdefault", "appendleft"}
 OF_BUILTINS = {"add", "update"}  # of sets and dictionaries; meters have them, too
 SETTINGS = {"lr", "initial_lr", "weight_decay", "momentum"}  # numbers of an optimizer's groups
 # of a network, a tensor or a container: the same, a part of it, or what looks at it
-PARTS = OF_MODULES | VIEWS | set("modules named_modules children named_children get_parameter get_submodule".split())
+PARTS = (
+    OF_MODULES
+    | VIEWS
+    | VIEW_METHODS
+    | set("modules named_modules children named_children get_parameter get_submodule".split())
+)
 PARTS |= set(
     "train eval to cuda cpu float double half requires_grad_ detach items values keys get copy pop data".split()
 )
@@ -34,7 +39,7 @@ NUMBERS = set(
     "len sum str repr print isinstance issubclass type int float bool hasattr id round any all format".split()
 )
 COLLECTS = set("list tuple dict set zip filter map enumerate iter next reversed sorted getattr".split())
-WRAPS = {"compile", "as_tensor", "asarray"} | VIEWS  # functions of torch that give no new tensor
+WRAPS = {"compile", "as_tensor", "asarray"} | VIEW_METHODS  # functions of torch that give no new tensor
 Found = Iterator[ast.Name | ast.Attribute]
 
 
@@ -45,8 +50,9 @@ class Held:
     gives may be anything of what it was given.
     """
 
-    def __init__(self, facts: Facts, changed: set[str], loop: ast.AST) -> None:
-        self.facts = facts
+    def __init__(self, facts: Facts, changed: set[str], loop: ast.AST, filled: Set[str] = frozenset()) -> None:
+        """`filled`: attributes that hold what backward() leaves there."""
+        self.facts, self.filled = facts, filled
         self.changed = changed
         self.modules = module_attributes(facts)
         self._inside = set(walk(loop))
@@ -59,6 +65,8 @@ class Held:
             if scope is None or is_scheduler(self.facts, node, node.id):
                 return False
             return self._asked((scope, node.id), self._values(scope, node.id))
+        if isinstance(node, ast.Attribute) and node.attr in self.filled:
+            return True
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
             stores = (a for a in self.facts.attributes.get(node.attr, ()) if isinstance(a.ctx, ast.Store))
             return self._asked(node.attr, (v for a in stores for v in _given(self.facts, a)))
@@ -77,7 +85,9 @@ class Held:
     def _values(self, scope: Scope, name: str) -> Iterator[ast.expr]:
         """What the name is given, is filled with, and what the calls of its function hand over."""
         parents = self.facts.scopes.parents
-        stores = [s for s in scope.stores[name] if s in self._inside] or scope.stores[name]
+        inside = [s for s in scope.stores[name] if s in self._inside]  # `w *= 0.9` changes what it had from above
+        again = all(not isinstance(parents.get(s), ast.AugAssign) for s in inside)
+        stores = inside if inside and again else scope.stores[name]
         given = [v for s in stores for v in _given(self.facts, s)]
         yield from given
         grows = GROWS | OF_BUILTINS if any(map(_is_collection, given)) else GROWS

@@ -9,12 +9,14 @@ from ..facts.arguments import argument_at
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .constant import check_constant
+from .draws import draws
 from .fixed_sizes import BATCH_SIZE, is_fixed_number
+from .gradient_hooks import filled_by_hooks
 from .holders import reaches_modules
 from .loaders import batch_sizes
 from .manual import made_in_step, manual_optimization, stepped_name
 from .nodes import is_call_of, local_function, method_call, names_below, walk_here
-from .optimizers import clips_all, is_optimizer, is_scheduler, trains_loose_tensors
+from .optimizers import clips_all, is_optimizer, is_scheduler, is_torch_optimizer, trains_loose_tensors
 from .other_names import Held
 from .rates import rates_read
 from .reads import stored
@@ -180,8 +182,10 @@ def _check_order(facts: Facts, train: DataPass, o: Optimization) -> None:
         | _trained_names(facts, o)
         | {*o.optimizers, o.batch_scheduler or o.optimizers[0]}
     )
+    filled = filled_by_hooks(facts)
     at = train.body.index(o.backward)
-    scheduled, held = False, Held(facts, changed, train.loop)
+    scheduled, held = False, Held(facts, changed | filled, train.loop, filled)
+    _check_draws(facts, train.body[at + 1 :], o)
     for s in train.body[at + 1 :]:
         stepped = method_call(s, "step")
         scheduled = scheduled or (stepped is not None and stepped[0] == o.batch_scheduler)
@@ -193,6 +197,16 @@ def _check_order(facts: Facts, train: DataPass, o: Optimization) -> None:
                 isinstance(leaving, ast.Continue | ast.Break) and not _in_inner_loop(facts, leaving, train.loop)
             ):
                 raise CannotLift(leaving, "a batch is skipped or the loop left before backward()")
+
+
+def _check_draws(facts: Facts, below: list[ast.stmt], o: Optimization) -> None:
+    """Raise where an optimizer of the script's own, whose step may draw, stands above what draws."""
+    if is_torch_optimizer(facts, o.step or below[0], o.optimizers[0]):
+        return
+    for s in below:
+        for n in walk(s):
+            if isinstance(n, ast.Call) and draws(facts, n):
+                raise CannotLift(s, f"`{facts.short(s)}` draws after the step of `{o.optimizers[0]}`, which may draw")
 
 
 def _check_statement_after(facts: Facts, s: ast.stmt, o: Optimization, held: Held, same: set[ast.AST]) -> None:

@@ -246,6 +246,13 @@ print('%.5f' % sum(p.sum() for p in net.parameters()), shift)
         ("net.forward(xs).detach()", True),
         ("net(xs)", False),
         ("list(net(xs))", False),
+        ("(torch.rand_like(net.weight.data) > 0.3).float()", True),
+        ("net.weight.detach().clone()", True),
+        ("torch.zeros_like(net.bias).expand(1, 4)", True),
+        ("net.weight.detach().abs() * 0.5", True),
+        ("net.weight.detach()", False),
+        ("net.weight.data", False),
+        ("torch.zeros(1, 4) + len(list(net.parameters()))", False),
     ],
 )
 def test_what_a_network_gave_above_the_loop_goes_with_it(given, goes):

@@ -76,3 +76,61 @@ def test_what_is_straight_divides(hook):
 def test_a_step_of_its_own_as_gradients_come_takes_whole_batches():
     text = STEP.replace("p.register_hook(HOOK)", "p.register_post_accumulate_grad_hook(step)")
     assert "divide_batches = False" in check_same(HEAD + text, "module")
+
+
+FILLS = """
+counts, saved = [0], {}
+def count(p):
+    counts[0] += 1
+def save(module, grad_input, grad_output):
+    saved['last'] = grad_output[0].abs().sum().item()
+class Watch:
+    def __init__(self, of):
+        self.size = 0.0
+        of.register_full_backward_hook(self.look)
+    def look(self, module, grad_input, grad_output):
+        self.size = grad_output[0].abs().sum().item()
+watch = Watch(model[0])
+REGISTER
+for epoch in range(2):
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        seen = READ
+    print(epoch, loss.item(), seen)
+"""
+
+
+@pytest.mark.parametrize(
+    ("register", "read"),
+    [
+        ("model[0].weight.register_hook(count)", "counts[0]"),
+        ("model[0].weight.register_hook(lambda g: counts.append(g.norm().item()))", "counts[-1]"),
+        ("model[0].register_full_backward_hook(save)", "saved['last']"),
+        ("", "watch.size"),
+    ],
+)
+def test_what_a_hook_leaves_is_read_when_it_is_there(register, read):
+    text = HEAD + FILLS.replace("REGISTER", register).replace("READ", read)
+    assert "manual_backward" in check_same(text, "manual")
+
+
+def test_what_no_hook_fills_leaves_the_step_to_the_trainer():
+    text = HEAD + FILLS.replace("REGISTER", "model[0].weight.register_hook(count)").replace("READ", "loss.item()")
+    assert "manual_backward" not in check_same(text, "module")
+
+
+@pytest.mark.parametrize(("optimizer", "plan"), [("Noisy", "manual"), ("torch.optim.SGD", "module")])
+def test_what_is_drawn_below_a_step_that_may_draw_is_drawn_there(optimizer, plan):
+    text = FILLS.replace("REGISTER", f"optimizer = {optimizer}(model.parameters(), lr=0.1)")
+    noisy = """
+class Noisy(torch.optim.SGD):
+    @torch.no_grad()
+    def step(self):
+        for p in self.param_groups[0]['params']:
+            p.add_(torch.randn_like(p), alpha=0.001)
+        super().step()
+"""
+    check_same(HEAD + noisy + text.replace("READ", "torch.rand(1).item()"), plan)

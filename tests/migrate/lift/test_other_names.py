@@ -56,6 +56,7 @@ def text(above, below_backward, below_step="pass"):
         (PARAMS, "pass", "for p in params: p.data.clamp_(-0.01, 0.01)"),
         (FIRST + "weight = first.weight\n", "pass", "weight.data.mul_(0.9)"),
         (FIRST, "pass", "first.weight.data.mul_(0.9)"),
+        (FIRST + "weight = first.weight.data\n", "pass", "weight *= 0.9"),
         (FIRST + "weight, bias = first.weight, first.bias\n", "pass", "print(bias.sum().item())"),
         ("named = dict(model.named_parameters())\n", "pass", "print(len([p for p in named.values() if p.sum() > 0]))"),
     ],

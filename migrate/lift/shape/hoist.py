@@ -16,7 +16,7 @@ from .edits import Edits
 
 def hoist_passes(facts: Facts) -> str | None:
     """The text with one call taken out of its expression; None where there is none."""
-    passes = _passes(facts)
+    passes = passes_of(facts)
     for f in facts.walk(ast.FunctionDef):
         if f not in passes:
             continue
@@ -35,7 +35,7 @@ def hoist_passes(facts: Facts) -> str | None:
     return None
 
 
-def _passes(facts: Facts) -> set[ast.AST]:
+def passes_of(facts: Facts) -> set[ast.AST]:
     """The functions that make a training step, or pass over data in a loop that calls a model without gradients."""
     calls = facts.walk(ast.Call)
     trains = [n for n in calls if isinstance(n.func, ast.Attribute) and n.func.attr == "backward"]

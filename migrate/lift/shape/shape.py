@@ -12,6 +12,7 @@ from .branches import call_in_one_place
 from .evaluations import inline_evaluation
 from .flags import write_out_flags
 from .hoist import hoist_passes
+from .imported import import_above
 from .inline import inline_step
 from .iterators import draw_in_a_loop
 from .loops import around_lone_loop, count_whiles, end_whiles, name_the_epoch, name_the_first
@@ -37,6 +38,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     append_in_place,
     begin_apart,
     name_before,
+    import_above,
     call_in_one_place,
     write_out_flags,
     write_out_phases,

@@ -80,8 +80,10 @@ class Card(TorchDispatchMode):
         in_backward = torch._C._current_graph_task_id() != -1
         if in_backward and all(_key(t) in _anywhere for t in given):
             _anywhere.update(_storages(made))
-        if in_backward and name.startswith("new_") and places[:1] == [True]:
-            asked = None  # autograd fills in the device of the tensor, as it sees it
+        if name.startswith("new_") and places[:1] == [True]:
+            asked = (
+                None  # torch itself fills in the device of the tensor, as it sees it; what a script asks for is below
+            )
         to_card = (
             _names_card(asked) if asked is not None else places[:1] == [True] if name in OF_THE_FIRST else any(places)
         )

@@ -71,6 +71,7 @@ APART = [
     f"y + {MADE}",
     "torch.as_tensor(x) + x",
     "torch.nn.functional.one_hot(y.long(), 2) + y[0]",
+    "torch.nn.functional.pad(y.view(1, 1, 2), (1, 1), mode='circular') + y[0]",  # torch itself makes a new one
 ]
 
 

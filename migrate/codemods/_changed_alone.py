@@ -13,17 +13,16 @@ from ..facts.always_before import last_of
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts, once_a_file
-from .rank_guards import done_once, loads_state, sent_to_all
+from .rank_guards import CHANGES, done_once, loads_state, needed_to_send, sent_to_all
 
-# methods that change what they are called of
-CHANGES = set("append extend insert update add setdefault pop popitem remove clear appendleft sort reverse".split())
 Place = tuple[Scope | None, str]  # the home of a name; none for `self.history`, which any function may read
 
 
 def changed_alone(facts: Facts, branch: ast.If, of_rank_zero: Callable[[ast.expr], bool]) -> bool:
     """Whether a guarded block reads what another guard, which stays, lets rank 0 alone change."""
     guards = [g for g in facts.walk(ast.If) if _is_guard(g, of_rank_zero)]
-    return branch in _dependent(facts, tuple(guards))
+    for_all = [g for g in guards if not g.orelse and needed_to_send(facts, g, of_rank_zero) is not None]
+    return branch in _dependent(facts, tuple(guards), tuple(for_all))
 
 
 def _is_guard(branch: ast.If, of_rank_zero: Callable[[ast.expr], bool]) -> bool:
@@ -33,10 +32,11 @@ def _is_guard(branch: ast.If, of_rank_zero: Callable[[ast.expr], bool]) -> bool:
 
 
 @once_a_file
-def _dependent(facts: Facts, guards: tuple[ast.If, ...]) -> set[ast.If]:
-    """The guards that read what those that stay change, and what these change in turn."""
+def _dependent(facts: Facts, guards: tuple[ast.If, ...], for_all: tuple[ast.If, ...]) -> set[ast.If]:
+    """The guards that read what those that stay change, and what these change in turn; `for_all` go."""
     found: set[ast.If] = set()
-    stay = [g for g in guards if not (done_once(facts, g) or sent_to_all(facts, g) or loads_state(facts, g))]
+    goes = {*for_all, *(g for g in guards if done_once(facts, g) or sent_to_all(facts, g) or loads_state(facts, g))}
+    stay = [g for g in guards if g not in goes]
     rest = [g for g in guards if g not in stay]
     changed = [change for f in _left_to_one(facts) for change in _beyond(facts, f)]
     while True:

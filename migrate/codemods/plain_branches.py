@@ -30,7 +30,15 @@ from .base import Change
 from .branch_rewrites import body_only, first_gone, take_elif
 from .once import ASKS, FIRST, ON_NODE
 from .plain_numbers import PlainNumbers
-from .rank_guards import chosen_and_sent, done_once, evaluates, loads_state, sent_to_all, there_for_all
+from .rank_guards import (
+    chosen_and_sent,
+    done_once,
+    evaluates,
+    loads_state,
+    needed_to_send,
+    sent_to_all,
+    there_for_all,
+)
 from .rewrites import source, take_branch, without_condition
 
 CONDITIONS = (ast.Compare, ast.BoolOp, ast.UnaryOp)
@@ -201,12 +209,16 @@ class PlainBranches(UnreadBranches):
                 yield from changes
 
     def _sent_choice(self, facts: Facts, node: ast.IfExp) -> Change | None:
-        """`names = [x] if rank == 0 else [None]`, which rank 0 sent the others."""
+        """`names = [x] if rank == 0 else [None]`, which rank 0 sent the others, or what it was computed from."""
         zero = self.worlds.by_rank(node.test)
         sent = chosen_and_sent(facts, node) if zero is not None else None
+        field, other = ("body", node.orelse) if zero else ("orelse", node.body)
+        if sent is None and zero is not None and isinstance(other, ast.Constant) and other.value is None:
+            holder = facts.scopes.parents.get(node)
+            of = holder if isinstance(holder, ast.Assign) and holder.value is node else None
+            sent = needed_to_send(facts, of, self._is_zero) if of is not None else None
         if sent is None:
             return None
-        field, other = ("body", node.orelse) if zero else ("orelse", node.body)
         says = f"every process computes `{sent}`, which rank 0 sent the others"
         self._tell(facts, node, f"`if {facts.short(node.test)}` removed: {says}")
         edit = self.edit(facts, node, f"`{facts.short(node.test)}` removed: nothing is sent to others any more")
@@ -240,13 +252,15 @@ class PlainBranches(UnreadBranches):
             outer = facts.scopes.parents.get(outer)
         if isinstance(outer, ast.keyword) and outer.arg == "shuffle" and self._names_sampler(facts, node, outer):
             return
-        sent = sent_to_all(facts, up) if isinstance(up, ast.If) and tests else None
+        sent = self._sent_from(facts, up) if isinstance(up, ast.If) and tests else None
         once = isinstance(up, ast.If) and tests and done_once(facts, up) and self._known_to_all(facts, up)
         if isinstance(up, ast.If) and tests and (once or sent or loads_state(facts, up)):
             left = self._without_guard(facts, node)
             if left is not None and not (left and up.orelse):
                 if sent is not None and not once:
                     says = f"every process computes `{sent}`, which rank 0 sent the others, and does all else there"
+                    alone = changed_alone(facts, up, self._is_zero)
+                    says += "; it reads what rank 0 alone fills, and the others compute another value" if alone else ""
                     self._tell(facts, up, f"`if {facts.short(node)}:` removed: {says}")
                 why = "what only one process may do is done once by the runtime"
                 says = f"`if {facts.short(node)}:` removed: {why if once else 'nothing is sent to others any more'}"
@@ -264,6 +278,11 @@ class PlainBranches(UnreadBranches):
         number = isinstance(up, ast.Call) and ast.unparse(up) == f"bool({ast.unparse(node)})"
         whole: ast.AST = up if number and up is not None and new in ("True", "False") else node
         yield Change(whole, self.edit(facts, node, says), source(new), gone)
+
+    def _sent_from(self, facts: Facts, branch: ast.If) -> str | None:
+        """What a guarded block gives a value that rank 0 sent the others, or what that was computed from."""
+        sent = sent_to_all(facts, branch)
+        return sent if sent is not None or branch.orelse else needed_to_send(facts, branch, self._is_zero)
 
     def _known_to_all(self, facts: Facts, branch: ast.If) -> bool:
         """Whether a guarded block reads nothing that rank 0 alone has, or has another value of."""

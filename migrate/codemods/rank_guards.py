@@ -23,6 +23,8 @@ PURE = set(
     "upper lower replace split vars get sqrt exp log abs global_avg __dict__".split()
 )
 
+# methods that change what they are called of
+CHANGES = set("append extend insert update add setdefault pop popitem remove clear appendleft sort reverse".split())
 NO_GRAD = {"no_grad", "inference_mode", "set_grad_enabled"}
 # what an evaluation calls: these give values, but for those that talk to others or write
 COMPUTE = ("torch.", "os.path.", "numpy.", "math.", "time.", "tqdm.", "sklearn.metrics.", "collections.", "random.")
@@ -155,6 +157,43 @@ def _sent_below(facts: Facts, above: ast.stmt, given: set[str]) -> str | None:
         if found := sorted(given & names):
             return found[0]
     return None
+
+
+def needed_to_send(facts: Facts, s: ast.stmt, of_rank_zero: Callable[[ast.expr], bool]) -> str | None:
+    """What rank 0 sent the others of that which it computes from a value given here: `losses.append(x)`.
+
+    All compute that now, and all need the value.
+    """
+    body = s.body if isinstance(s, ast.If) else [s]
+    if not all(isinstance(x, ast.Assign | ast.AugAssign) or _filled(x) or _harmless(facts, x) for x in body):
+        return None
+    stored = [n for x in body for n in walk(x) if isinstance(n, ast.Name | ast.Attribute | ast.Subscript)]
+    places = [n for n in stored if isinstance(n.ctx, ast.Store)] + [f for x in body if (f := _filled(x)) is not None]
+    given = {ast.unparse(whole): facts.scopes.scope_of(n) for n in places for whole in [_whole(n)]}
+    for guard in facts.walk(ast.If):
+        test = guard.test
+        parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+        if guard is s or not any(map(of_rank_zero, parts)) or (sent := sent_to_all(facts, guard)) is None:
+            continue
+        for n in (n for x in guard.body for n in walk(x) if isinstance(n, ast.Name | ast.Attribute)):
+            here = given.get(ast.unparse(n))
+            own = here is not None and (isinstance(n, ast.Attribute) or facts.scopes.scope_of(n).lookup(n.id) is here)
+            if own and isinstance(n.ctx, ast.Load):
+                return sent
+    return None
+
+
+def _filled(s: ast.stmt) -> ast.expr | None:
+    """`losses` of the statement `losses.append(x)`."""
+    call = s.value if isinstance(s, ast.Expr) else None
+    f = call.func if isinstance(call, ast.Call) else None
+    return f.value if isinstance(f, ast.Attribute) and f.attr in CHANGES else None
+
+
+def _whole(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
 
 
 def _changed(n: ast.AST) -> str | None:

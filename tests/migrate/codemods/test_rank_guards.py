@@ -171,3 +171,59 @@ def test_what_rank_0_alone_changes_is_read_by_rank_0_alone(fills, reads):
 def test_what_every_rank_has_is_read_by_all(fills, reads):
     text = migrated(HEAD + ALONE + fills + f"if rank == 0:\n    {reads}\n", select="PTM420").text
     assert not text.endswith(f"if is_global_zero():\n    {reads}\n")
+
+
+SENT = """\
+def decided(loader):
+    return len(loader) > 2
+
+
+stop = torch.zeros(1)
+val, seen = None, []
+{given}
+if rank == 0:
+    {decides}
+    log.write('1')
+dist.broadcast(stop, 0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "decides", "left"),
+    [
+        ("val = load() if rank == 0 else None", "stop += decided(val)", "\nval = load()\n"),
+        ("val = None if rank != 0 else load()", "stop += decided(val)", "\nval = load()\n"),
+        ("if rank == 0:\n    val = load()", "stop += decided(val)", "\nval = load()\n"),
+        ("if rank == 0:\n    seen.append(load())", "stop += len(seen)", "\nseen.append(load())\n"),
+        (
+            "if rank == 0:\n    args.val = load()\n    print(1)",
+            "stop += decided(args.val)",
+            "\nargs.val = load()\nprint(",
+        ),
+    ],
+)
+def test_what_rank_0_sent_is_computed_from_what_all_have(given, decides, left):
+    """The others ended there: `val` was None."""
+    result = migrated(HEAD + ALONE + SENT.format(given=given, decides=decides), select="PTM420")
+    assert left in result.text and f"\n{decides}\nlog.write('1')\n" in result.text
+    told = [n.message for n in result.attention if "which rank 0 sent the others" in n.message]
+    assert len(told) == 2 and not any("another value" in says for says in told)
+
+
+@pytest.mark.parametrize(
+    ("given", "decides"),
+    [
+        ("val = load() if rank == 0 else None", "stop += 1"),  # nothing that is sent needs it
+        ("val = load() if rank == 0 else 3", "stop += decided(val)"),  # the others have one of their own
+        ("if rank == 0:\n    val = load()\n    send(val)", "stop += 1"),
+    ],
+)
+def test_what_nothing_that_is_sent_needs_stays_rank_0_s(given, decides):
+    text = migrated(HEAD + ALONE + SENT.format(given=given, decides=decides), select="PTM420").text
+    assert given.replace("rank == 0", "is_global_zero()") in text
+
+
+def test_what_is_sent_and_made_of_what_rank_0_alone_has_is_told():
+    given = "if rank == 0:\n    val = load()\n    send(val)"
+    result = migrated(HEAD + ALONE + SENT.format(given=given, decides="stop += decided(val)"), select="PTM420")
+    assert any("it reads what rank 0 alone fills" in n.message for n in result.attention)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..facts.arguments import argument_at
 from ..facts.nodes import walk
-from ..facts.own_files import is_own, saves_its_own
+from ..facts.own_files import CLOCKS, clocks_in_loaded_paths, is_own, saves_its_own
 from ..facts.runtime_names import as_import, imported_as, runtime_name, without_prefix
 from ..facts.script import Facts
 from ..report import Note
@@ -88,6 +88,9 @@ class Once(Codemod):
                 says = f"`{facts.short(call)}`: rank 0 answers for all, before any of them makes what is asked for"
                 yield Change(call, self.edit(facts, call, says), _answered(imported_as(facts, ANSWER)))
             gone.update(removed_by(facts, branch) if asked else ())
+        for clock in clocks_in_loaded_paths(facts) if self.writers and self.waits else ():
+            says = f"`{facts.short(clock)}`: rank 0's time for all, as it names a file that they load"
+            yield Change(clock, self.edit(facts, clock, says), _answered(imported_as(facts, ANSWER)))
         for call in facts.walk(ast.Call):
             new = self._replacement(facts, call) if call not in files else None
             if call in gone and new is not None:
@@ -196,7 +199,7 @@ def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] |
             return None
         start, stop = facts.text.span(c.node.func)
         full = facts.names.resolve(c.node.func)
-        if path_asked(facts, c.node) is not None:
+        if path_asked(facts, c.node) is not None or full in CLOCKS:
             return None
         old = facts.text.text[start:stop]
         held = facts.alone.reached_by(c.node) == {False}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .arguments import argument
+from .arguments import argument, argument_at
 from .nodes import walk
 
 if TYPE_CHECKING:
@@ -13,6 +14,14 @@ if TYPE_CHECKING:
 
 MEMORY = ("io.BytesIO", "io.StringIO")
 OWN = ("uuid.", "tempfile.", "os.getpid")
+CLOCKS = {
+    *(f"time.{n}" for n in "time time_ns strftime localtime gmtime ctime asctime".split()),
+    *(f"datetime.datetime.{n}" for n in "now utcnow today".split()),
+    "datetime.date.today",
+}
+LOADS = {"torch.load", "numpy.load", "open", "io.open"}
+# not every rank comes to what stands below, or not as often
+DECIDES = ast.For | ast.While | ast.If | ast.IfExp | ast.Lambda | ast.Try | ast.ExceptHandler
 SHARED = ("tempfile.gettempdir", "tempfile.gettempprefix")  # one folder for all processes
 
 
@@ -32,6 +41,33 @@ def is_own(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         if made and all(is_own(facts, v, depth + 1) for v in made):
             return True
     return False
+
+
+def clocks_in_loaded_paths(facts: Facts) -> Iterator[ast.Call]:
+    """The clocks whose times name a file that a script loads: each rank would look for one of its own."""
+    found: dict[ast.Call, None] = {}
+    for call in facts.walk(ast.Call):
+        full = facts.names.resolve(call.func) or (call.func.id if isinstance(call.func, ast.Name) else "")
+        if full in LOADS and call.args and not _writes(call):
+            found.update(dict.fromkeys(_clocks(facts, call.args[0])))
+    for clock in found:
+        up = facts.scopes.parents.get(clock)
+        answered = isinstance(up, ast.Call) and (facts.names.resolve(up.func) or "").endswith(".rank_zero_value")
+        if not answered and not any(isinstance(up, DECIDES) for up in facts.scopes.ancestors(clock)):
+            yield clock
+
+
+def _writes(call: ast.Call) -> bool:
+    mode = argument_at(call, "mode", 1)
+    return isinstance(mode, ast.Constant) and isinstance(mode.value, str) and any(m in mode.value for m in "wax")
+
+
+def _clocks(facts: Facts, node: ast.expr, depth: int = 0) -> Iterator[ast.Call]:
+    for n in walk(node):
+        if isinstance(n, ast.Call) and facts.names.resolve(n.func) in CLOCKS:
+            yield n
+        for made in _made(facts, n) or [] if depth < 6 else []:
+            yield from _clocks(facts, made, depth + 1)
 
 
 def _made(facts: Facts, n: ast.AST) -> list[ast.expr] | None:

@@ -7,6 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .arguments import argument, argument_at, default_of
+from .environment import is_environment
+from .nodes import walk
 from .options import Option
 from .options import options as options_of
 from .process_names import FLAG_NAME, OF_A_NODE, RANK_NAME, WORLD_NAME, D
@@ -37,23 +39,49 @@ class GivenValues:
             if isinstance(scope.node, ast.Lambda):
                 return False
             given = self._given(scope, name, world) or ()
-            if any(isinstance(v, ast.expr) and self._counts(v) for v in given):
+            if any(isinstance(v, ast.expr) and not self.may_be_asked(v) for v in given):
+                return False
+            if not given and self._of_a_layer(scope.node):
                 return False
         return not self.sizes_something(name, scope)
 
-    def may_be_asked(self, value: ast.expr) -> bool:
-        """Not for what shows another meaning: `rank = torch.linalg.matrix_rank(a)`, `rank = 8`, `rank = len(a)`."""
+    def _of_a_layer(self, f: ast.AST) -> bool:
+        """`def __init__(self, rank)` of a module that is told of no world: the rank of a matrix."""
+        holder = self.facts.classes.holder(f) if isinstance(f, ast.FunctionDef) else None
+        given = [a.arg for a in ast.walk(f) if isinstance(a, ast.arg)]
+        return holder is not None and holder in self.facts.classes.modules and not any(map(WORLD_NAME.match, given))
+
+    def may_be_asked(self, value: ast.expr, depth: int = 0) -> bool:
+        """Not for what shows another meaning: `rank = torch.linalg.matrix_rank(a)`, `rank = i + 1`, `rank = len(a)`."""
         if isinstance(value, ast.Constant):
             return value.value in (None, -1, 0, 1, True, False)
+        if isinstance(value, ast.BinOp):
+            parts = [p for p in (value.left, value.right) if not isinstance(p, ast.Constant)]
+            names = (getattr(n, "attr", getattr(n, "id", "")) for n in walk(value))
+            return any(map(RANK_NAME.match, names)) or all(self.may_be_asked(p, depth) for p in parts)
+        if isinstance(value, ast.Subscript):  # ranks[j]
+            return isinstance(value.slice, ast.Constant) or is_environment(self.facts, value.value)
+        if isinstance(value, ast.Name):
+            return not self._counts(value) and self._is_given_such(value, depth)
         if isinstance(value, ast.Call):
-            if not isinstance(value.func, ast.Name):
-                full = self.facts.names.resolve(value.func) or ""
-                return full.startswith((D, "os.", "torch.cuda."))
-            if self.facts.scopes.scope_of(value).lookup(value.func.id) is None:
-                if value.func.id in CONVERSIONS:
-                    return any(self.may_be_asked(a) for a in value.args)
-                return value.func.id not in COUNTS
+            return self._may_be_called(value, depth)
         return True
+
+    def _may_be_called(self, call: ast.Call, depth: int) -> bool:
+        if not isinstance(call.func, ast.Name):
+            full = self.facts.names.resolve(call.func) or ""
+            return full.startswith((D, "os.", "torch.cuda."))
+        if self.facts.scopes.scope_of(call).lookup(call.func.id) is None:
+            if call.func.id in CONVERSIONS:
+                return any(self.may_be_asked(a, depth) for a in call.args)
+            return call.func.id not in COUNTS
+        return True
+
+    def _is_given_such(self, name: ast.Name, depth: int) -> bool:
+        """Whether none of the values that plain assignments give a name shows another meaning."""
+        home = self.facts.scopes.scope_of(name).lookup(name.id)
+        made = (self.facts.devices.assigned(name.id, home) if home is not None and depth < 4 else None) or []
+        return all(isinstance(v, ast.Constant) or self.may_be_asked(v, depth + 1) for v in made)
 
     def _counts(self, value: ast.expr) -> bool:
         """The variable of a loop: what it counts is not this process."""
@@ -71,6 +99,8 @@ class GivenValues:
         """A name that is given to layers or tensors as a size: the rank of a matrix."""
         for read in self.facts.scopes.reads(name, scope):
             up = self.facts.scopes.parents.get(read)
+            if self._divides(read):
+                return True
             if isinstance(up, ast.Call) and read in up.args:
                 full = self.facts.names.resolve(up.func) or ""
                 if full.startswith("torch.nn.") and "parallel" not in full.lower():
@@ -78,6 +108,13 @@ class GivenValues:
                 if full.rpartition(".")[2] in ("zeros", "ones", "randn", "rand", "empty", "eye", "full"):
                     return True
         return False
+
+    def _divides(self, read: ast.Name) -> bool:
+        """`1 / rank`, `1 / (rank + 1)`: a place in a list."""
+        up, node = self.facts.scopes.parents.get(read), read
+        while isinstance(up, ast.BinOp) and isinstance(up.op, ast.Add):
+            up, node = self.facts.scopes.parents.get(up), up  # type: ignore[assignment]
+        return isinstance(up, ast.BinOp) and isinstance(up.op, ast.Div) and up.right is node
 
     def of_name(self, name: str, scope: Any, world: World) -> list[ast.expr | Known] | None:
         values: list[ast.expr | Known] = []

@@ -98,12 +98,16 @@ class WholeDraws(TorchFunctionMode):
         return super().__enter__()
 
     def of_parameters(self, name: str, args: Sequence) -> bool:
-        """Noise for weights, not for samples: a parameter, or its like where nothing is differentiated."""
+        """Noise for weights, not samples: a parameter, its gradient, or its like where nothing is differentiated."""
         first = args[0] if args and isinstance(args[0], torch.Tensor) else None
         if first is None:
             return False
         if isinstance(first, torch.nn.Parameter):
             return True
+        if not first.is_nested and first.shape in self.fixed:
+            gradients = (p.grad for p in self.parameters if p.grad is not None)
+            if any(first.data_ptr() == gradient.data_ptr() for gradient in gradients):
+                return True
         if torch.is_grad_enabled() or name in LAYERS or first.shape not in self.fixed:
             return False
         if any(first.shape == leaf.shape for leaf in leaves(self.batch) if isinstance(leaf, torch.Tensor)):

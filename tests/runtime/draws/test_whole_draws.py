@@ -158,6 +158,21 @@ def test_noise_for_weights_is_drawn_alike():
         assert torch.equal(torch.randn_like(weight), alone)
 
 
+def test_noise_for_gradients_is_drawn_alike():
+    """Though it has as many rows as this rank has samples, and gradients are on."""
+    weight = nn.Parameter(torch.zeros(4, 9))
+    weight.grad = torch.ones(4, 9)
+    rows = Rows()
+    rows.set(0, 4, SAMPLES)
+    torch.manual_seed(0)
+    alone = torch.randn_like(weight.grad)
+    torch.manual_seed(0)
+    with WholeDraws(rows, 0, [weight]):
+        assert torch.equal(torch.randn_like(weight.grad), alone)
+        torch.randn_like(torch.ones(4, 9))
+    assert rows.found, "what is no gradient is a batch's"
+
+
 @pytest.mark.parametrize("draw", [lambda x: torch.poisson(x.abs() + 9), lambda x: F.rrelu(-x.abs(), training=True)])
 def test_what_cannot_be_drawn_whole_differs_by_rank(draw):
     first, second = several(draw, torch.ones(SAMPLES, 50), 2)[0]

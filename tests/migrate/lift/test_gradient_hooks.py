@@ -14,6 +14,26 @@ def kept(g):
 def limited(g):
     g = g.clamp(-0.01, 0.01)
     return g
+def named(g):
+    h = g.clamp(-0.01, 0.01)
+    return h
+def decided(g):
+    if g.norm() > 0.01:
+        g = g / 2
+    return g
+def in_place(g):
+    g.clamp_(-0.01, 0.01)
+def asked(g):
+    if g is None:
+        return g
+    half = g / 2
+    return half * mask
+class Limits:
+    def cut(self, g):
+        return g.clamp(-0.01, 0.01)
+    def keep(self, g):
+        norms.append(g.norm().item())
+limits = Limits()
 def halved(g):
     g *= 0.5
     return g
@@ -49,6 +69,10 @@ def divided(hook):
         "lambda g: torch.sign(g)",
         "limited",
         "cut",
+        "named",
+        "decided",
+        "in_place",
+        "limits.cut",
     ],
 )
 def test_what_bends_takes_whole_batches(hook):
@@ -66,6 +90,8 @@ def test_what_bends_takes_whole_batches(hook):
         "lambda g: norms.append(g.norm().item())",
         "scaled",
         "halved",
+        "asked",
+        "limits.keep",
         "kept",
     ],
 )

@@ -20,8 +20,8 @@ CLOCKS = {
     "datetime.date.today",
 }
 LOADS = {"torch.load", "numpy.load", "open", "io.open"}
-# not every rank comes to what stands below, or not as often
-DECIDES = ast.For | ast.While | ast.If | ast.IfExp | ast.Lambda | ast.Try | ast.ExceptHandler
+# ranks may come to what stands below as often as each likes
+REPEATS = ast.For | ast.While | ast.Lambda | ast.ExceptHandler
 SHARED = ("tempfile.gettempdir", "tempfile.gettempprefix")  # one folder for all processes
 
 
@@ -53,7 +53,8 @@ def clocks_in_loaded_paths(facts: Facts) -> Iterator[ast.Call]:
     for clock in found:
         up = facts.scopes.parents.get(clock)
         answered = isinstance(up, ast.Call) and (facts.names.resolve(up.func) or "").endswith(".rank_zero_value")
-        if not answered and not any(isinstance(up, DECIDES) for up in facts.scopes.ancestors(clock)):
+        once = not any(isinstance(up, REPEATS) for up in facts.scopes.ancestors(clock))
+        if once and not answered and facts.alone.reached_by(clock) == {False}:
             yield clock
 
 

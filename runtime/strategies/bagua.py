@@ -22,6 +22,8 @@ from .needs import installed
 from .registry import register
 
 if TYPE_CHECKING:
+    from torch.nn.parallel import DistributedDataParallel
+
     from ..handle import Runtime
     from ..module import Module
 
@@ -81,10 +83,11 @@ class BaguaStrategy(DDPStrategy):
             used = self.trainer.optimizers if self.trainer is not None else []
             self._package = bagua.wrapped(forward, used, self.algorithm_name, self.algorithm_options, self.flatten)
             return self._package
-        step = super().wrap(module)
-        assert self._wrapped is not None
-        self._wrapped.register_comm_hook(self.algorithm, reduce_bucket)
-        return step
+        return super().wrap(module)
+
+    def _with_hook(self, wrapped: DistributedDataParallel) -> DistributedDataParallel:
+        wrapped.register_comm_hook(self.algorithm, reduce_bucket)
+        return wrapped
 
     # -- every step -----------------------------------------------------------------------------------------------
 

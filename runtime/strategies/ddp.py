@@ -181,7 +181,7 @@ class DDPStrategy(Strategy):
         if self.hook is not None:
             state, function = comm_hooks.resolve(self.hook, self.hook_state, self.hook_wrapper, self.hook_options)
             wrapped.register_comm_hook(state, function)
-        elif self.trainer is not None and self.trainer.whole and type(self).wrap is DDPStrategy.wrap:
+        elif self.trainer is not None and self.trainer.whole:
             hook = lambda group, bucket: comm_hooks.rank_zeros(group, bucket.buffer())  # noqa: E731  torch reads types
             wrapped.register_comm_hook(dist.group.WORLD, hook)
         return wrapped

@@ -67,8 +67,9 @@ def _along(facts: Facts, node: ast.expr) -> tuple[ast.expr, str | None]:
 def _joined(facts: Facts, several: ast.List | ast.Tuple) -> ast.Call | None:
     """`torch.cat([x, torch.ones(n, 1)], 1)` of what it joins."""
     call = facts.scopes.parents.get(several)
-    joins = isinstance(call, ast.Call) and several in call.args and facts.names.resolve(call.func) in JOINS
-    return call if isinstance(call, ast.Call) and joins else None
+    if not isinstance(call, ast.Call) or several not in call.args:
+        return None
+    return call if facts.names.resolve(call.func) in JOINS else None
 
 
 def _arguments(call: ast.Call, method: str) -> list[ast.expr]:

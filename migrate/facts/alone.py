@@ -71,8 +71,9 @@ class Alone:
 
     def lets_go(self, s: ast.stmt) -> bool:
         """`if rank != 0: return`"""
-        ends = isinstance(s, ast.If) and not s.orelse and isinstance(s.body[-1], WAYS_OUT)
-        return ends and isinstance(s, ast.If) and _asks(self.facts, s.test)
+        if not isinstance(s, ast.If) or s.orelse or not isinstance(s.body[-1], WAYS_OUT):
+            return False
+        return _asks(self.facts, s.test)
 
     def _from_elsewhere(self, name: str, found: set[bool]) -> None:
         """What a library defines and what nobody calls here is called by other files, some of it on rank 0 alone."""

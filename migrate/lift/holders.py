@@ -13,8 +13,6 @@ from ..facts.nodes import walk
 from ..facts.script import Facts, once_a_file
 
 OF_MODULES = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict", "load_state_dict"}
-
-
 Asks = Callable[[ast.AST], bool]
 
 

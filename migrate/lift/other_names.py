@@ -24,20 +24,12 @@ GROWS = {"append", "extend", "insert", "setdefault", "appendleft"}
 OF_BUILTINS = {"add", "update"}  # of sets and dictionaries; meters have them, too
 SETTINGS = {"lr", "initial_lr", "weight_decay", "momentum"}  # numbers of an optimizer's groups
 # of a network, a tensor or a container: the same, a part of it, or what looks at it
-PARTS = (
-    OF_MODULES
-    | VIEWS
-    | VIEW_METHODS
-    | set("modules named_modules children named_children get_parameter get_submodule".split())
-)
-PARTS |= set(
-    "train eval to cuda cpu float double half requires_grad_ detach items values keys get copy pop data".split()
-)
+PARTS = OF_MODULES | VIEWS | VIEW_METHODS
+PARTS |= set("modules named_modules children named_children get_parameter get_submodule".split())
+PARTS |= set("train eval items values keys get copy pop".split())
 ASKS = {"device", "dtype", "shape", "ndim", "training", "requires_grad", "is_cuda"}
 COPIES = set("item tolist numel nelement size dim clone sum mean norm std var abs max min any all type".split())
-NUMBERS = set(
-    "len sum str repr print isinstance issubclass type int float bool hasattr id round any all format".split()
-)
+NUMBERS = set("len sum str repr print isinstance issubclass type int float bool hasattr id round any all".split())
 COLLECTS = set("list tuple dict set zip filter map enumerate iter next reversed sorted getattr".split())
 WRAPS = {"compile", "as_tensor", "asarray"} | VIEW_METHODS  # functions of torch that give no new tensor
 Found = Iterator[ast.Name | ast.Attribute]
@@ -169,6 +161,9 @@ def _given(facts: Facts, store: ast.AST) -> Iterator[ast.expr]:
     elif isinstance(up, ast.withitem):
         yield up.context_expr
     elif isinstance(up, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and up.value is not None:
-        several = isinstance(node, ast.Tuple) and isinstance(up.value, ast.Tuple) and store in node.elts
-        same = several and len(node.elts) == len(up.value.elts)  # type: ignore[attr-defined]
-        yield up.value.elts[node.elts.index(store)] if same else up.value  # type: ignore[attr-defined]
+        shown = (
+            facts.devices.elements(node, store, up.value)
+            if isinstance(node, ast.Tuple) and store in node.elts
+            else None
+        )
+        yield from [up.value] if shown is None else shown

@@ -97,8 +97,6 @@ class Recipe:
     whole_evaluation: CannotLift | None = None
     in_order: set[ast.stmt] = field(default_factory=set)  # of the evaluation's step: fillings that every rank makes
     reloads: bool = False  # what the batch loop goes over is made anew in every epoch
-    taken_for: dict[ast.AugAssign, str] = field(
-        default_factory=dict
-    )  # sums of what does not show, and what it is taken for
+    taken_for: dict[ast.AugAssign, str] = field(default_factory=dict)  # sums of what does not show, and as what
     unlifted: CannotLift | None = None  # why the evaluation stays as the script wrote it
     own_modes: bool = False  # whether the script switches modes as no Trainer does

@@ -19,6 +19,7 @@ from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.plain import VARIABLE
 from ..facts.plain_lists import in_plain_list
 from ..facts.script import Facts, once_a_file
+from ..facts.tensor_makers import FLOATS, OF_THE_CPU, is_open
 from ..facts.unplaced import made_in_training, meets_unplaced
 from ..facts.uses import uses
 from ..report import Note
@@ -34,21 +35,8 @@ from .host_reads import is_number, leaves, read_on_host
 from .meets_batch import met_before_move
 from .rewrites import move_to, unwrap
 
-FLOATS = {
-    f"torch.{n}"
-    for n in ("zeros", "ones", "rand", "randn", "eye", "linspace", "empty", "Tensor", "FloatTensor", "normal")
-}
 CASTS = {"long", "int", "bool", "byte", "half", "double", "type", "type_as", "to", "short"}
-TAKES_DEVICE = {
-    f"torch.{n}"
-    for n in "zeros ones full empty rand randn randint randperm arange linspace logspace eye tensor".split()
-}
-OF_THE_CPU = {
-    f"torch.{n}"
-    for n in "from_numpy Tensor FloatTensor DoubleTensor IntTensor LongTensor ByteTensor BoolTensor".split()
-}  # whatever their arguments are
 HALF = re.compile(r"autocast|\bapex\b|\.half\(|bfloat16|float16|\bprecision\s*=\s*[\"']?(bf)?16")
-SAYS_WHERE = ("device", "out", "generator", "pin_memory", None)
 
 
 class PlaceLikeInputs(Codemod):
@@ -75,7 +63,7 @@ class PlaceLikeInputs(Codemod):
                 yield from self._moved(facts, call, receiver)
             elif full in MAKES_TENSORS | LIKE:
                 yield from self._made_there(facts, call)
-                if full in TAKES_DEVICE:
+                if is_open(facts, call):
                     yield from self._made_anywhere(facts, call)
                 elif full in OF_THE_CPU:
                     yield from self._brought_there(facts, call)
@@ -177,10 +165,7 @@ class PlaceLikeInputs(Codemod):
 
     def _made_anywhere(self, facts: Facts, call: ast.Call) -> Iterator[Change]:
         """`torch.zeros(2, 3)` in forward is on the CPU, wherever the module is."""
-        says_where = any(k.arg in SAYS_WHERE for k in call.keywords)
-        if says_where or any(isinstance(a, ast.Starred) for a in call.args) or is_number(call):
-            return
-        if facts.in_formatted_string(call):
+        if is_number(call) or facts.in_formatted_string(call):
             return
         f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)), None)
         where = met_before_move(facts, call)

@@ -13,6 +13,7 @@ from typing import Any
 from ..facts.always_before import always_before
 from ..facts.nodes import children, walk
 from ..facts.script import Facts
+from ..facts.tensor_makers import is_open
 from ..facts.tensor_methods import METHODS
 from ..report import Note
 from ._buffer_pairs import is_parameter, registered, registered_each, tensors_of
@@ -21,7 +22,6 @@ from ._tensor_holders import filled, holds
 from .argument_rewrites import DropArgument, keep_arguments, set_keyword
 from .base import Change, Codemod
 from .buffers_by_name import buffers_by_name
-from .place_like_inputs import TAKES_DEVICE
 from .rewrites import unwrap
 
 # what a module has already: a buffer of such a name is refused (KeyError: attribute already exists)
@@ -268,9 +268,7 @@ class RegisterBuffers(Codemod):
 
     def _later(self, facts: Facts, call: ast.Call, name: str) -> Iterator[Change]:
         """`self.total = torch.zeros(3)` in another method: where the buffer is."""
-        says_where = any(k.arg in ("device", "out", "generator", None) for k in call.keywords)
-        starred = any(isinstance(a, ast.Starred) for a in call.args)
-        if facts.names.resolve(call.func) in TAKES_DEVICE and not says_where and not starred:
+        if is_open(facts, call):
             says = f"`{facts.short(call)}` is made where the buffer is: `device=self.{name}.device`"
             yield Change(call, self.edit(facts, call, says), set_keyword("device", f"self.{name}.device"))
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from ..codemods.place_like_inputs import SAYS_WHERE, TAKES_DEVICE
 from ..facts.nodes import LOOPS, walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
+from ..facts.tensor_makers import TAKES_DEVICE, is_open
 
 # what is a number already, or on the CPU
 NUMBERS = {"item", "tolist", "size", "numel", "nelement", "dim", "cpu", "numpy"}
@@ -21,9 +21,7 @@ BUILTINS = {"print", "float", "int", "len", "str", "round", "bool", "list", "tup
 
 def filled(facts: Facts, made: ast.Call, body: Iterable[ast.stmt]) -> bool:
     """Whether a tensor, made of no other and on no device that is named, takes in others in these statements."""
-    if facts.names.resolve(made.func) not in TAKES_DEVICE or not made.args or facts.devices.hosts.names_others:
-        return False
-    if any(isinstance(a, ast.Starred) for a in made.args) or any(k.arg in SAYS_WHERE for k in made.keywords):
+    if not made.args or not is_open(facts, made) or facts.devices.hosts.names_others:
         return False
     target = _target(facts, made)
     home = facts.scopes.scope_of(target).lookup(target.id) if target is not None else None

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 
 from ..codemods.amp_in_modules import AUTOCAST
 from ..codemods.host_reads import stays_on_cpu
-from ..codemods.place_like_inputs import SAYS_WHERE, TAKES_DEVICE, PlaceLikeInputs
+from ..codemods.place_like_inputs import PlaceLikeInputs
 from ..facts.choice import asks_for_card
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.scalers import SCALER
 from ..facts.script import Facts
+from ..facts.tensor_makers import is_open
 from ..report import Edit, Note
 from .chunks import Chunk
 from .filled import calls_model, filled, read_by_torch
@@ -145,9 +146,7 @@ def _made_anywhere(facts: Facts, chunk: Chunk, call: ast.Call, s: ast.AST) -> bo
 
     Not where the script brings its values together on the CPU: places in what it keeps, numbers, arrays.
     """
-    if facts.names.resolve(call.func) not in TAKES_DEVICE or not call.args or facts.devices.hosts.names_others:
-        return False
-    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg in SAYS_WHERE for k in call.keywords):
+    if not call.args or not is_open(facts, call) or facts.devices.hosts.names_others:
         return False
     for up in facts.scopes.ancestors(call):
         if isinstance(up, ast.FunctionDef | ast.Lambda | ast.Subscript | ast.Compare | ast.If | ast.While):

@@ -2,31 +2,28 @@
 
 import pytest
 
+from tests.migrate.lift.test_same_run import HEAD
 from tests.migrate.running import check_same
 
-TEXT = """
-import torch
-from torch import nn
-
-torch.manual_seed(0)
-device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
-loader = torch.utils.data.DataLoader(torch.randn(16, 4), batch_size=4)
-seen, wanted = torch.randn(6, 4), torch.randint(0, 4, (6,))
-net = nn.Linear(4, 4).to(device)
-optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-
+TEXT = (
+    HEAD
+    + """
+seen, wanted = torch.randn(6, 5), torch.randint(0, 3, (6,))
 for epoch in range(2):
-    for x in loader:
-        x = x.to(device)
-        loss = (net(x) - x).pow(2).mean()
+    for x, y in train_loader:
+        x, y = x.to(device), y.to(device)
+        loss = criterion(model(x), y)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+    model.eval()
     with torch.no_grad():
-        out = net(seen.to(device))
+        out = model(seen.to(device))
         READ
+    model.train()
     print(right)
 """
+)
 BUFFER = 'self.register_buffer("wanted", wanted, persistent=False)'
 
 
@@ -60,7 +57,7 @@ def test_what_meets_the_model_goes_with_it(read):
 
 def test_a_batch_that_it_meets_decides():
     read = "right = (out.cpu().argmax(1) == wanted).sum().item()"
-    met = TEXT.replace("READ", read).replace("x = x.to(device)", "x = (x + wanted[0]).to(device)")
+    met = TEXT.replace("READ", read).replace("x, y = x.to(device), y", "x, y = (x + wanted[0]).to(device), y")
     assert BUFFER in check_same(met, "module")
 
 

@@ -45,8 +45,6 @@ def _meets(facts: Facts, read: ast.expr) -> Iterator[ast.expr | None]:
             full = facts.names.resolve(up.func) or ""
             if full.startswith(ARRAYS):
                 yield None
-            if facts.devices.moved(up) is not None:
-                return
             if up.func is not node and full != VARIABLE:
                 yield from (p for p in parts(up) if p is not node)
                 return

@@ -18,7 +18,6 @@ from ..facts.script import Facts
 from ..facts.tensor_methods import VIEW_METHODS, VIEWS
 from .holders import OF_MODULES, module_attributes
 from .nodes import local_function, returned
-from .optimizers import is_scheduler
 
 GROWS = {"append", "extend", "insert", "setdefault", "appendleft"}
 OF_BUILTINS = {"add", "update"}  # of sets and dictionaries; meters have them, too
@@ -54,7 +53,7 @@ class Held:
         """Whether a read of a name, or of an attribute of `self`, may give a part of it."""
         if isinstance(node, ast.Name):
             scope = self.facts.scopes.scope_of(node).lookup(node.id)
-            if scope is None or is_scheduler(self.facts, node, node.id):
+            if scope is None:
                 return False
             return self._asked((scope, node.id), self._values(scope, node.id))
         if isinstance(node, ast.Attribute) and node.attr in self.filled:
@@ -126,8 +125,6 @@ class Held:
         name = f.id if isinstance(f, ast.Name) else f.attr if isinstance(f, ast.Attribute) else ""
         if (full is None and name in (NUMBERS if isinstance(f, ast.Name) else COPIES)) or _is_new(full or ""):
             return
-        if isinstance(f, ast.Name) and name in self.changed:  # what a network gives
-            return
         inner = local_function(self.facts, f) if isinstance(f, ast.Name) else None
         if inner is not None:
             for value in returned(inner):
@@ -158,8 +155,6 @@ def _given(facts: Facts, store: ast.AST) -> Iterator[ast.expr]:
         node, up = up, facts.scopes.parents.get(up)
     if isinstance(up, ast.For | ast.AsyncFor):
         yield up.iter
-    elif isinstance(up, ast.withitem):
-        yield up.context_expr
     elif isinstance(up, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and up.value is not None:
         shown = (
             facts.devices.elements(node, store, up.value)

@@ -52,6 +52,8 @@ def text(above, below_backward, below_step="pass"):
         ("params = []\nfor p in model.parameters():\n    params.append(p)\n", CLIP, "pass"),
         ("params = []\nparams += list(model.parameters())\n", CLIP, "pass"),
         ("params = {}\nfor n, p in model.named_parameters():\n    params[n] = p\n", CLIP_ALL, "pass"),
+        ("params = {}\nparams.update(model.named_parameters())\n", CLIP_ALL, "pass"),
+        (PARAMS + "sums = {'all': lambda: sum(p.sum().item() for p in params)}\n", "pass", "print(sums['all']())"),
         ("def trained(of):\n    return [p for p in of.parameters()]\nparams = trained(model)\n", CLIP, "pass"),
         (PARAMS, "pass", "for p in params: p.data.clamp_(-0.01, 0.01)"),
         (FIRST + "weight = first.weight\n", "pass", "weight.data.mul_(0.9)"),
@@ -78,10 +80,24 @@ def test_it_is_done_by_hand(above, below_backward, below_step):
         ("rates = []\nfor g in optimizer.param_groups:\n    rates += [g['lr']]\n", "print(rates)"),
         (METER + FIRST + "meter = Meter()\nmeter.update(first.in_features)\n", "print(meter.total)"),
         ("last = {}\n", "last['loss'] = loss.item(); print(last)"),
+        (FIRST + "start = torch.norm(first.weight.detach())\n", "print(start.item())"),
+        (FIRST + "size, weight = 3, first.weight\n", "print(size)"),
+        (FIRST + "norm = first.weight\nprint(norm.sum().item())\n", "norm = loss.item(); print(norm)"),
     ],
 )  # fmt: skip
 def test_numbers_and_copies_hold_nothing(above, below_step):
     assert "manual_backward" not in check_same(text(above, "pass", below_step), "module")
+
+
+def test_what_a_step_computes_of_a_weight_is_new():
+    below = text(FIRST, "pass", "print(scaled.sum().item())")
+    scaled = below.replace("loss.backward()", "scaled = 2 * first.weight\n        loss.backward()")
+    assert "manual_backward" not in check_same(scaled, "module")
+
+
+def test_what_the_calls_of_a_function_hand_over_is_followed():
+    fit = "def fit(params):" + STEP.format(below_backward=CLIP, below_step="pass").replace("\n", "\n    ")
+    assert "manual_backward" in check_same(HEAD + fit + "\nfit(list(model.parameters()))\n", "manual")
 
 
 @pytest.mark.parametrize(

@@ -51,10 +51,8 @@ def clocks_in_loaded_paths(facts: Facts) -> Iterator[ast.Call]:
         if full in LOADS and call.args and not _writes(call):
             found.update(dict.fromkeys(_clocks(facts, call.args[0])))
     for clock in found:
-        up = facts.scopes.parents.get(clock)
-        answered = isinstance(up, ast.Call) and (facts.names.resolve(up.func) or "").endswith(".rank_zero_value")
         once = not any(isinstance(up, REPEATS) for up in facts.scopes.ancestors(clock))
-        if once and not answered and facts.alone.reached_by(clock) == {False}:
+        if once and facts.alone.reached_by(clock) == {False}:
             yield clock
 
 

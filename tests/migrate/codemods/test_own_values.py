@@ -74,6 +74,11 @@ def test_what_all_processes_have_is_not_told(end):
     assert not told(end=end)
 
 
+def test_a_metric_that_the_steps_update_is_of_all_processes():
+    end = 'acc = self.acc.compute() * 100; self.log("acc", acc, sync_dist=True)'
+    assert not told("self.acc.update(out, y)", end)
+
+
 def test_the_end_of_a_training_epoch_is_another_matter():
     assert not told(end='self.log("hits", self.hits)', hook="on_train_epoch_end")
 

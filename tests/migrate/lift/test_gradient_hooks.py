@@ -34,6 +34,12 @@ class Limits:
     def keep(self, g):
         norms.append(g.norm().item())
 limits = Limits()
+def squared(g):
+    g *= g
+    return g
+def shown(g):
+    if g.norm() > 0.01:
+        print('large')
 def halved(g):
     g *= 0.5
     return g
@@ -72,6 +78,7 @@ def divided(hook):
         "named",
         "decided",
         "in_place",
+        "squared",
         "limits.cut",
     ],
 )
@@ -90,6 +97,7 @@ def test_what_bends_takes_whole_batches(hook):
         "lambda g: norms.append(g.norm().item())",
         "scaled",
         "halved",
+        "shown",
         "asked",
         "limits.keep",
         "kept",

@@ -45,7 +45,8 @@ def _calls_above(facts: Facts, recipe: Recipe, names: Iterable[str], homes: tupl
             }
             for call in (c for s in above for c in walk(s) if isinstance(c, ast.Call) and given_to(c)):
                 name = _network(call)
-                if name in networks - made_here and not _of_loader(facts, call):
+                # once a Trainer has placed one, loaders give what is there, and what is made anew is not
+                if name in networks and (name in made_here or not _of_loader(facts, call)):
                     yield call
         at = up
 

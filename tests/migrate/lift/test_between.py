@@ -76,9 +76,21 @@ def test_where_a_trainer_is_in_time(before, after):
     assert not any(KEPT in n.message for n in result.attention)
 
 
-def test_a_model_that_is_made_anew_for_each_training():
-    made = "agent = Agent().to(device)\n    opt = torch.optim.SGD(agent.parameters(), lr=0.1)\n    print(agent(seen))"
-    assert not any(KEPT in n.message for n in migrate_text(text_of(made)).attention)
+MADE = "agent = Agent().to(device)\n    opt = torch.optim.SGD(agent.parameters(), lr=0.1)\n    "
+ABOVE = "agent = Agent().to(device)\nopt = torch.optim.SGD(agent.parameters(), lr=0.1)\n"
+
+
+@pytest.mark.parametrize(
+    ("works", "plan"),
+    [
+        ("pass", "module"),
+        ("print(sum(p.sum().item() for p in agent.parameters()))", "module"),
+        ("print(agent(seen).sum().item())", "loop"),
+        ("for x in loader:\n        print(agent(x.to(device)).sum().item())", "loop"),
+    ],
+)
+def test_a_model_that_is_made_anew_for_each_training(works, plan):
+    check_same(text_of(MADE + works).replace(ABOVE, ""), plan)
 
 
 def test_a_script_without_devices_stays_on_the_cpu():

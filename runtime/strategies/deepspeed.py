@@ -45,7 +45,7 @@ class DeepSpeedStrategy(Strategy):
     works_alone = True
     keeps_gradients = False
     divides_states = replaces_optimizers = True
-    needs_processes = True
+    needs_processes = draws_alike = True
     packages = (Package("deepspeed", INSTALL),)
     refuses: ClassVar[Mapping[str, str]] = {
         "optimizers": "its engine takes one; use 'ddp_sharded'",

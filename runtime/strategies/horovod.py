@@ -34,7 +34,6 @@ class HorovodStrategy(DDPStrategy):
     """
 
     replaces_optimizers = True
-    draws_alike = False
     packages = (
         Package("horovod", "pip alone cannot build it; run: python -m ptmigrate.runtime.engines.build_horovod"),
     )

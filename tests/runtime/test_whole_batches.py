@@ -49,6 +49,7 @@ Trainer(max_epochs=3, reload_dataloaders_every_n_epochs=1).fit(Carries())
 """
 MAIN = SCRIPT.replace("\nTrainer(", '\nif __name__ == "__main__":\n    Trainer(')
 INDEX = {"loader": "range(self.current_epoch, 20, 5)", "batch": "X[i : i + 5], Y[i : i + 5]"}
+OF_PACKAGES = {"ddp_sharded": "fairscale", "deepspeed": "deepspeed", "horovod": "horovod"}
 LOADER = {"loader": "DataLoader(TensorDataset(X, Y), batch_size=6, shuffle=True)", "batch": "i"}
 
 
@@ -84,11 +85,11 @@ def test_every_process_runs_what_one_process_runs(tmp_path, rule, batches, autom
 
 @pytest.mark.slow
 @pytest.mark.parametrize("automatic", [True, False], ids=["automatic", "by hand"])
-@pytest.mark.parametrize("strategy", ["ddp_spawn", "ddp_fork", "ddp_sharded", "bagua", "fsdp"])
+@pytest.mark.parametrize("strategy", ["ddp_spawn", "ddp_fork", "bagua", "fsdp", "ddp_sharded", "deepspeed", "horovod"])
 def test_so_do_the_processes_of_other_engines(tmp_path, strategy, automatic):
     """On two, where the mean of two equal gradients is exact."""
-    if strategy == "ddp_sharded":
-        pytest.importorskip("fairscale")
+    if strategy in OF_PACKAGES:
+        pytest.importorskip(OF_PACKAGES[strategy])
     script = tmp_path / "script.py"
     script.write_text(MAIN.format(rule="False", automatic=automatic, **LOADER))
     one, two = on(1, script), on(2, script, "--strategy", strategy)

@@ -1,0 +1,48 @@
+"""Every plain script of fixtures/plain on a GPU: the result prints what the original prints, on one process and on two
+that share the GPU.
+"""
+
+import re
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from tests.gpus import needs_gpu, on_two_nodes, run
+from tests.migrate.verify.test_fixtures import FIXTURES, RUNGS, SCRIPTS
+
+NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
+OWN = ("ptmigrate:", "ddp on ")  # lines of the runtime's
+
+
+def numbers(text):
+    lines = [line for line in text.splitlines() if not line.startswith(OWN)]
+    return [float(number) for line in lines for number in re.findall(NUMBER, line)]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@needs_gpu
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if "/" not in name and not name.startswith("ddp_")])
+def test_the_same_on_a_gpu(tmp_path, name):
+    command = [sys.executable, "-m", "ptmigrate.migrate.cli", "--output", str(tmp_path / "new"), str(FIXTURES / name)]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60).returncode in (0, 1)
+    (result,) = (tmp_path / "new").rglob(name)
+    folders = [tmp_path / folder for folder in ("original", "one", "two")]
+    for folder in folders:
+        folder.mkdir()
+    original, one = run(folders[0], FIXTURES / name), run(folders[1], result)
+    assert original.returncode == 0, original.stderr
+    assert one.returncode == 0, one.stderr
+    assert [line for line in one.stdout.splitlines() if not line.startswith(OWN)] == original.stdout.splitlines()
+    if RUNGS[-1] not in SCRIPTS[name][1]:
+        two = on_two_nodes(folders[2], free_port(), result)
+        assert two.returncode == 0, two.stderr
+        assert numbers(two.stdout) == pytest.approx(numbers(original.stdout), rel=2e-3, abs=1e-3)

@@ -136,7 +136,7 @@ class Root(torch.nn.Module):
 
     def _groups(self) -> list[Any]:
         states = [part._get_fsdp_state() for part in (self, *self._blocks)]  # type: ignore[operator]
-        return [group for state in states for group in state._fsdp_param_groups]
+        return [group for state in states for group in _groups_of(state)]
 
     def note_calls(self) -> None:
         """Once blocks are divided: before a call gathers their parameters."""
@@ -204,3 +204,9 @@ def is_divided(value: Any) -> bool:
     from torch.distributed.tensor import DTensor
 
     return isinstance(value, DTensor)
+
+
+def _groups_of(state: Any) -> list[Any]:
+    """Torch before 2.12 has one group a module, or none."""
+    several = getattr(state, "_fsdp_param_groups", None)
+    return [g for g in (state._fsdp_param_group,) if g is not None] if several is None else several

@@ -43,7 +43,7 @@ def collect(trainer: Trainer, weights_only: bool = False) -> dict[str, Any]:
         checkpoint["callbacks"] = {key: callback.state_dict() for key, callback in named(trainer.callbacks)}
         checkpoint["progress"] = _progress(trainer)
         if trainer.runtime.precision.scaler is not None:
-            checkpoint["scaler"] = trainer.runtime.precision.scaler.state_dict()
+            checkpoint["scaler"] = trainer.runtime.precision.scaler_state()
         trainer.call("on_save_checkpoint", checkpoint)
     else:
         module.on_save_checkpoint(checkpoint)
@@ -149,7 +149,7 @@ def resume(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
     for config, state in zip(trainer.lr_scheduler_configs, checkpoint.get("lr_schedulers", ()), strict=True):
         config.scheduler.load_state_dict(state)
     if "scaler" in checkpoint and trainer.runtime.precision.scaler is not None:
-        trainer.runtime.precision.scaler.load_state_dict(checkpoint["scaler"])
+        trainer.runtime.precision.load_scaler_state(checkpoint["scaler"])
     trainer.fit_loop.global_step = checkpoint["global_step"]
     trainer.fit_loop.logged_steps = progress.get("logged_steps", checkpoint["global_step"])
     trainer.fit_loop.before_epoch, trainer.fit_loop.batch_idx = progress.get("before_epoch", 0), -1

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from ..errors import unknown_name
+from .overflow import CutScaler
 
 NAMES = {
     "32": "32-true",
@@ -40,11 +41,39 @@ class Precision:
         self.autocast_dtype = MIXED.get(name)
         self.dtype = TRUE.get(name)
         self.scaler = torch.amp.GradScaler(device_type) if name == "16-mixed" else None
+        self.parts = 1  # into which each batch is cut
 
     @property
     def plain(self) -> bool:
         """Nothing to do at a step."""
         return self.name == "32-true"
+
+    def cut(self, parts: int) -> None:
+        """Each batch is cut into so many parts."""
+        if self.scaler is not None and parts != self.parts:
+            scale = self.scaler.get_scale() * self.parts
+            self.scaler, self.parts = CutScaler(self.device_type, scale, parts), parts
+
+    def share(self, group: Any) -> None:
+        """A gradient that overflowed on the rank that has it makes every rank skip the step."""
+        if self.scaler is not None:
+            from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+
+            class SharedScaler(CutScaler, ShardedGradScaler):
+                pass
+
+            scale = self.scaler.get_scale() * self.parts
+            self.scaler = SharedScaler(self.device_type, scale, self.parts, process_group=group)
+
+    def scaler_state(self) -> dict[str, Any]:
+        """As one process would have it."""
+        assert self.scaler is not None
+        state = self.scaler.state_dict()
+        return {**state, "scale": state["scale"] * self.parts}
+
+    def load_scaler_state(self, state: dict[str, Any]) -> None:
+        assert self.scaler is not None
+        self.scaler.load_state_dict({**state, "scale": state["scale"] / self.parts})
 
     def convert_module(self, module: torch.nn.Module) -> None:
         if self.dtype is not None:

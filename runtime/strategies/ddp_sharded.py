@@ -60,7 +60,7 @@ class DDPShardedStrategy(DDPStrategy):
 
         step = TrainingStep(module, self.step(module, "training_step"), may_skip=True)
         self._sharded = fairscale.OrderedShardedDataParallel(step, self._optimizers, self.runtime.group)
-        share_scaler(self.runtime)
+        self.runtime.precision.share(self.runtime.group)
         return self._sharded
 
     def before_backward(self, loss: torch.Tensor) -> None:
@@ -112,11 +112,3 @@ class DDPShardedStrategy(DDPStrategy):
                 handle.remove()
             self._sharded = None
         self._optimizers = []
-
-
-def share_scaler(runtime: Any) -> None:
-    """Precision 16: a gradient that overflowed on its owner makes every rank skip the step."""
-    if runtime.precision.scaler is not None:
-        from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
-
-        runtime.precision.scaler = ShardedGradScaler(device=runtime.device.type, process_group=runtime.group)

@@ -19,7 +19,6 @@ from ..collectives import broadcast_tensors, map_leaves
 from ..errors import ConfigurationError
 from .averaging import GradientAverager
 from .base import Strategy
-from .ddp_sharded import share_scaler
 from .fsdp_manual import WholeSteps
 from .fsdp_root import Root, divided_as, is_divided
 from .parts import Parts, make_contiguous
@@ -138,7 +137,7 @@ class FSDPStrategy(Strategy):
             optimizer.state.clear()
             for parameter, state in states.items():
                 optimizer.state[self._divided.get(parameter, parameter)] = self._parts_like(parameter, state)
-        share_scaler(self.runtime)
+        self.runtime.precision.share(self.runtime.group)
         if not module.automatic_optimization:
             self._manual = WholeSteps(self._root, module, self.runtime, optimizers)
         return optimizers

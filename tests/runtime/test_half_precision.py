@@ -5,6 +5,7 @@ Lightning takes bf16 on a CPU, so this is checked against a fit whose step is th
 
 import pytest
 import torch
+from launching import MANY, answers
 from ptmigrate.runtime import Module, Trainer
 from ptmigrate.runtime.errors import ConfigurationError
 from torch.optim import LBFGS, SGD
@@ -57,3 +58,18 @@ def test_own_steps(kind, clip):
 def test_closures_that_are_evaluated_again_are_refused():
     with pytest.raises(ConfigurationError, match="precision 16 scales the loss"):
         trained(Net(LBFGS), None)
+
+
+@pytest.mark.parametrize("processes", [2, *MANY])
+def test_batches_that_are_cut_leave_the_same_steps_out(processes):
+    """Each process has gradients that are as many times as large as one process's, but sums them in float32."""
+    one, several = answers("half.py", 1), answers("half.py", processes)
+    assert one["scale"] < 2**16  # some steps were left out
+    assert len(set(map(str, one["weights"]))) > 2  # others were not
+    assert flat(several["weights"]) == pytest.approx(flat(one["weights"]), abs=1e-3)
+    assert several["scale"] == pytest.approx(one["scale"] / processes)
+    assert several["saved"] == pytest.approx(one["saved"])  # one process may go on from it
+
+
+def flat(value):
+    return [x for each in value for x in flat(each)] if isinstance(value, list) else [value]

@@ -132,8 +132,8 @@ class FitLoop(FitNames):
     def set_up(self, module: Module) -> None:
         """The optimizers and schedulers, as the strategy wants them."""
         trainer, strategy = self.trainer, self.trainer.runtime.strategy
-        if trainer.cuts_batches:
-            trainer.runtime.precision.cut(strategy.data_place()[1])
+        parts = strategy.data_place()[1] if trainer.cuts_batches else 1
+        trainer.runtime.precision.cut(parts, trainer.runtime.group)
         held = set(module.parameters())  # also what a strategy puts others in the place of
         strategy.setup_module(module)
         self.norms = JoinedNorms(trainer.runtime, module if self.joins_norms() else None)

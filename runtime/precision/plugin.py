@@ -12,7 +12,6 @@ from typing import Any
 import torch
 
 from ..errors import unknown_name
-from .overflow import CutScaler
 
 NAMES = {
     "32": "32-true",
@@ -48,22 +47,22 @@ class Precision:
         """Nothing to do at a step."""
         return self.name == "32-true"
 
-    def cut(self, parts: int) -> None:
-        """Each batch is cut into so many parts."""
-        if self.scaler is not None and parts != self.parts:
-            scale = self.scaler.get_scale() * self.parts
-            self.scaler, self.parts = CutScaler(self.device_type, scale, parts), parts
+    def cut(self, parts: int, group: Any) -> None:
+        """Each batch is cut into so many parts, which the ranks of the group have."""
+        if parts != self.parts:
+            self._share(parts, group)
 
     def share(self, group: Any) -> None:
         """A gradient that overflowed on the rank that has it makes every rank skip the step."""
+        if type(self.scaler) is torch.amp.GradScaler:
+            self._share(self.parts, group)
+
+    def _share(self, parts: int, group: Any) -> None:
         if self.scaler is not None:
-            from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+            from .overflow import SharedScaler
 
-            class SharedScaler(CutScaler, ShardedGradScaler):
-                pass
-
-            scale = self.scaler.get_scale() * self.parts
-            self.scaler = SharedScaler(self.device_type, scale, self.parts, process_group=group)
+            self.scaler = SharedScaler(self.device_type, self.scaler.get_scale() * self.parts, parts, group)
+            self.parts = parts
 
     def scaler_state(self) -> dict[str, Any]:
         """As one process would have it."""

@@ -8,6 +8,8 @@ import torch
 from launching import MANY, answers
 from ptmigrate.runtime import Module, Trainer
 from ptmigrate.runtime.errors import ConfigurationError
+from ptmigrate.runtime.precision.overflow import SharedScaler
+from ptmigrate.runtime.precision.plugin import choose_precision
 from torch.optim import LBFGS, SGD
 
 
@@ -61,9 +63,9 @@ def test_closures_that_are_evaluated_again_are_refused():
 
 
 @pytest.mark.parametrize("processes", [2, *MANY])
-def test_batches_that_are_cut_leave_the_same_steps_out(processes):
+def test_batches_that_are_cut_leave_the_same_steps_out(tmp_path, processes):
     """Each process has gradients that are as many times as large as one process's, but sums them in float32."""
-    one, several = answers("half.py", 1), answers("half.py", processes)
+    one, several = (answers("half.py", n, str(tmp_path / f"{n}.ckpt")) for n in (1, processes))
     assert one["scale"] < 2**16  # some steps were left out
     assert len(set(map(str, one["weights"]))) > 2  # others were not
     assert flat(several["weights"]) == pytest.approx(flat(one["weights"]), abs=1e-3)
@@ -73,3 +75,28 @@ def test_batches_that_are_cut_leave_the_same_steps_out(processes):
 
 def flat(value):
     return [x for each in value for x in flat(each)] if isinstance(value, list) else [value]
+
+
+def test_a_loss_in_half_precision_is_scaled_in_float32():
+    loss = torch.full((), 3.0, dtype=torch.float16)
+    assert SharedScaler("cpu", 2.0**16, 1, None).scale(loss).item() == 3 * 2**16
+
+
+def test_a_scale_is_shared_by_all_that_have_parts():
+    precision = choose_precision(16, "cpu")
+    precision.cut(1, None)
+    assert type(precision.scaler) is torch.amp.GradScaler
+    for parts in (4, 4, 2, 1):
+        precision.cut(parts, None)
+        assert isinstance(precision.scaler, SharedScaler) and precision.scaler.get_scale() == 2**16 / parts
+
+
+def test_what_one_process_has_saved_others_share():
+    one, several = choose_precision(16, "cpu"), choose_precision(16, "cpu")
+    one.scaler.scale(torch.ones(()))
+    one.scaler.update(2.0**10)
+    several.share(None)
+    assert isinstance(several.scaler, SharedScaler) and several.scaler.get_scale() == 2**16
+    several.cut(4, None)
+    several.load_scaler_state(one.scaler_state())
+    assert several.scaler.get_scale() == 2**8 and several.scaler_state()["scale"] == 2**10

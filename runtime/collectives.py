@@ -239,11 +239,11 @@ def gather_objects(value: Any, group: dist.ProcessGroup, world: int, what: str) 
     return [each for _, each in gathered]
 
 
-def broadcast_tensors(tensors: list[torch.Tensor], source: int = 0) -> None:
-    """Overwrite `tensors` with those of rank `source`."""
+def broadcast_tensors(tensors: list[torch.Tensor], source: int = 0, host: dist.ProcessGroup | None = None) -> None:
+    """Overwrite `tensors` with those of rank `source`. `host`: the group for those on the CPU; NCCL takes none."""
     with torch.no_grad():
         for tensor in tensors:
             whole = sent(tensor.contiguous())
-            dist.broadcast(whole, source)
+            dist.broadcast(whole, source, group=host if whole.device.type == "cpu" else None)
             if whole is not tensor:
                 tensor.copy_(whole)

@@ -268,7 +268,8 @@ class Runtime:
     def sync_buffers(self) -> None:
         """Give every rank rank 0's buffers (running statistics), so that all evaluate the same model."""
         if self.world_size > 1:
-            collectives.broadcast_tensors([buffer for model in self._models for buffer in model.buffers()])
+            buffers = [buffer for model in self._models for buffer in model.buffers()]
+            collectives.broadcast_tensors(buffers, host=self.group)
 
     def follow_buffers(self, model: torch.nn.Module) -> None:
         """Count `model` among those that `sync_buffers` evens out."""

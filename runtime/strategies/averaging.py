@@ -38,8 +38,8 @@ class GradientAverager:
         self.batch = 0  # the number of the training batch that is worked on, where somebody counts
 
     def follow(self, module: torch.nn.Module) -> None:
-        """Start from rank 0's parameters and buffers, and watch the parameters."""
-        broadcast_tensors([*module.parameters(), *module.buffers()])
+        """Start from rank 0's parameters and buffers, wherever they are by now, and watch the parameters."""
+        broadcast_tensors([*module.parameters(), *module.buffers()], host=self.group)
         self.watch(module.parameters())
 
     def watch(self, parameters: Iterable[torch.nn.Parameter]) -> None:

@@ -6,16 +6,16 @@ the name that it is told.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.runtime import launching
 
 LIMIT = 300
 
@@ -37,20 +37,13 @@ needs_gpu = pytest.mark.skipif(count() == 0, reason="no GPU")
 
 def run(folder: Path, *command: Any, **environment: str) -> subprocess.CompletedProcess:
     """`python COMMAND` with the GPUs."""
-    return subprocess.run(
-        [sys.executable, *map(str, command)],
-        cwd=folder,
-        env={**os.environ, **VISIBLE, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1", **environment},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-    )
+    return launching.run(*map(str, command), cwd=folder, limit=LIMIT, **VISIBLE, **environment)
 
 
-def on_two_nodes(folder: Path, port: int, *arguments: Any) -> subprocess.CompletedProcess:
+def on_two_nodes(folder: Path, *arguments: Any) -> subprocess.CompletedProcess:
     """`ptrun ARGUMENTS` on two nodes with one GPU, the same. What rank 0 prints, and what both say of errors."""
-    command = ["-m", "ptmigrate.runtime.cli", "--accelerator", "gpu", "--devices", "1", "--global-batch"]
-    command += ["--nodes", "2", "--rdzv", f"127.0.0.1:{port}", "--node-rank"]
+    command = ["-m", "ptmigrate.runtime.cli", "--devices", "1", "--global-batch"]
+    command += ["--nodes", "2", "--rdzv", f"127.0.0.1:{launching.free_port()}", "--node-rank"]
 
     def node(rank: int) -> subprocess.CompletedProcess:
         return run(folder, *command, rank, *arguments, NCCL_HOSTID=f"host{rank}", NCCL_SOCKET_IFNAME="lo")

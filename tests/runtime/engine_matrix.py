@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
+import pytest
 from launching import SCRIPTS, free_port, run
 from ptmigrate.runtime.strategies.needs import installed
 from ptmigrate.runtime.strategies.registry import made
@@ -58,6 +59,12 @@ OPTIONS = {"PTMIGRATE_DEVICES": "2", "PTMIGRATE_GLOBAL_BATCH": "1", "PTMIGRATE_A
 def missing(engine: str) -> str | None:
     """What is not installed for it, and how to."""
     return next((package.install for package in made(engine).packages if not installed(package.module)), None)
+
+
+def skip_without(engine: str) -> None:
+    what = None if engine == "single" else missing(engine)
+    if what is not None:
+        pytest.skip(f"{engine}: {what}")
 
 
 @cache

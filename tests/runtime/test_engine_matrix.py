@@ -1,7 +1,7 @@
 """docs/engines.md says what is so: every engine that is installed, every kind of run."""
 
 import pytest
-from engine_matrix import CELLS, ENGINES, PAGE, missing, page, read_page, run_row
+from engine_matrix import CELLS, ENGINES, PAGE, page, read_page, run_row, skip_without
 from ptmigrate.runtime.strategies.registry import HOMES
 
 
@@ -10,9 +10,7 @@ from ptmigrate.runtime.strategies.registry import HOMES
 @pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine in HOMES])
 def test_row(engine):
     """Each cell works, with the numbers of one process, or is refused with a reason before training starts."""
-    what = missing(engine)
-    if what is not None:
-        pytest.skip(f"{engine}: {what}")
+    skip_without(engine)
     assert read_page().get(engine) == run_row(engine), f"write it: python tests/runtime/engine_matrix.py {engine}"
 
 

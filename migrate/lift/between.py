@@ -14,7 +14,7 @@ from ..facts.arguments import given_to
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
-from .reached import made_network
+from .networks import made_network
 from .recipe import CannotLift, Recipe
 
 if TYPE_CHECKING:

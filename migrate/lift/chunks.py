@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
+from .adopted import worked_with
 from .late import apart
 from .nodes import names_of
 from .reads import chosen_once, exposed, names_in, stored, sure_of, sure_stores, surely_read
 from .recipe import DataPass, Recipe
 from .shape.known import LEAVES
 
-WORKED_WITH = ("train", "eval", "parameters", "state_dict", "step", "zero_grad")
 # attributes of a Module that a user's name must not hide
 RESERVED = frozenset(
     """
@@ -104,26 +104,13 @@ class Binder:
         for p in (recipe.train, recipe.evaluate):
             if p is not None and p.function is not None and p.call is not None:
                 self._given[p.function.name] = given_arguments(p.function, p.call)
-        self.adopted = self._globals_worked_with() if self.trunk_scope.node is not facts.tree else set()
+        self.adopted = self._adopted() if self.trunk_scope.node is not facts.tree else set()
 
-    def _globals_worked_with(self) -> set[str]:
-        """Models, optimizers and schedules of the module level, held by the Module where the trunk is a function."""
-        module, written = self.facts.scopes.module, set()
-        found = {name for name, _ in self.recipe.schedulers}  # their steps are in no chunk any more
-        for chunk in chunks_of(self.facts, self.recipe):
-            for s in chunk.statements:
-                for n in walk(s):
-                    name: ast.expr | None = None
-                    if isinstance(n, ast.Call):
-                        called = n.func
-                        known = isinstance(called, ast.Attribute) and called.attr in WORKED_WITH
-                        name = called.value if isinstance(called, ast.Attribute) and known else called
-                    elif isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
-                        written.add(n.id)
-                    if isinstance(name, ast.Name):
-                        name = self._given_name(name)
-                        found |= {name.id} if self.facts.scopes.scope_of(name).lookup(name.id) is module else set()
-        found -= {*self.trunk_scope.stores, *self.trunk_scope.params, *written}
+    def _adopted(self) -> set[str]:
+        module, chunks = self.facts.scopes.module, chunks_of(self.facts, self.recipe)
+        found = worked_with(self.facts, (s for chunk in chunks for s in chunk.statements), self._given_name)
+        found |= {name for name, _ in self.recipe.schedulers}  # their steps are in no chunk any more
+        found -= {*self.trunk_scope.stores, *self.trunk_scope.params}
         return {n for n in found if module.stores.get(n) and self._is_variable(module, n)}
 
     def _given_name(self, name: ast.Name) -> ast.Name:

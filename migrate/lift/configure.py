@@ -16,9 +16,10 @@ from .loaders import values_of
 from .modes import has_modes, own_modes
 from .monitored import unread
 from .moved_tensors import changed_in_place, moved_tensors
+from .networks import made_network
 from .optimizers import is_scheduler
 from .own_device import OWN
-from .reached import made_network, reached_networks
+from .reached import reached_networks
 from .reads import names_in
 from .recipe import CannotLift, Recipe
 from .splice import Splice

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator
 
 from ..facts.scopes import Scope
 from ..facts.script import Facts
+from .networks import made_network
 from .nodes import local_function, returned
-from .reached import made_network
 
 NETWORKS = ("torch.nn.", "torchvision.models.", "timm.", "transformers.", "segmentation_models_pytorch.")
 DEPTH = 4

@@ -19,9 +19,9 @@ from .chunks import Chunk, given_arguments
 from .filled import filled_in_loops
 from .loaders import is_loader
 from .modes import after_the_loop
+from .networks import made_network
 from .nodes import local_function, names_below, names_of
 from .own_device import STEPS, OwnDevice
-from .reached import made_network
 
 if TYPE_CHECKING:
     from .rewriting import Rewriter

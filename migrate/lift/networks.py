@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ..facts.nodes import walk
+from ..facts.scopes import Scope
 from ..facts.script import Facts, once_a_file
 from .recipe import CannotLift, DataPass
 
+PARAMETERS = ("parameters", "named_parameters")
+OF_NETWORKS = (*PARAMETERS, "train", "eval", "forward", "modules", "requires_grad_")
+OF_TORCH = ("torch.nn.", "torchvision.models.")
 OF_A_NETWORK = ("parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval")
 
 
@@ -54,3 +58,26 @@ def is_network(facts: Facts, name: str) -> bool:
         return False
     methods = (n for method in OF_A_NETWORK for n in facts.attributes.get(method, ()))
     return any(isinstance(n.value, ast.Attribute) and n.value.attr == name for n in methods)
+
+
+def asks(facts: Facts, read: ast.Name, methods: Collection[str]) -> bool:
+    """`net` in `net.parameters()`."""
+    up = facts.scopes.parents.get(read)
+    call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) and up.attr in methods else None
+    return isinstance(call, ast.Call) and call.func is up
+
+
+def made_network(facts: Facts, name: str, scope: Scope) -> ast.Call | None:
+    """The one call that gives a name its value, where that is a network: by its class, or by what it is asked for."""
+    values = facts.devices.assigned(name, scope)
+    made = values[0] if values is not None and len(values) == 1 else None
+    while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and isinstance(made.func.value, ast.Call):
+        made = made.func.value  # `Net().eval()`
+    if not isinstance(made, ast.Call):
+        return None
+    if (facts.names.resolve(made.func) or "").startswith(OF_TORCH):
+        return made if facts.placed.is_module(made) else None
+    if isinstance(made.func, ast.Name) and any(c.name == made.func.id for c in facts.classes.modules):
+        return made
+    asked = any(asks(facts, read, OF_NETWORKS) for read in facts.scopes.reads(name, scope))
+    return made if asked else None

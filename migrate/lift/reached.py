@@ -6,19 +6,17 @@ another name.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables, bound_before, surely_bound
+from .networks import PARAMETERS, asks, made_network
 from .nodes import local_function
 from .recipe import Recipe
 
-PARAMETERS = ("parameters", "named_parameters")
-OF_NETWORKS = (*PARAMETERS, "train", "eval", "forward", "modules", "requires_grad_")
 ADDS = ("append", "extend", "insert", "update")
-OF_TORCH = ("torch.nn.", "torchvision.models.")
 
 
 def reached_networks(
@@ -73,7 +71,7 @@ def _stepped(facts: Facts, scope: Scope, optimizers: list[str]) -> Iterator[tupl
             if not isinstance(n, ast.Name) or n.id in seen:
                 continue
             seen.add(n.id)
-            asked = any(_asks(facts, read, PARAMETERS) for read in facts.scopes.reads(n.id, scope))
+            asked = any(asks(facts, read, PARAMETERS) for read in facts.scopes.reads(n.id, scope))
             asked = asked or (holds and isinstance(node, ast.Name | ast.List | ast.Tuple))
             ahead += [(value, asked) for value in _values(facts, scope, n.id)]
             if asked:
@@ -93,26 +91,3 @@ def _values(facts: Facts, scope: Scope, name: str) -> Iterator[ast.expr]:
         call = facts.scopes.parents.get(method) if isinstance(method, ast.Attribute) and method.attr in ADDS else None
         if isinstance(call, ast.Call) and call.func is method:
             yield from call.args
-
-
-def _asks(facts: Facts, read: ast.Name, methods: Collection[str]) -> bool:
-    """`net` in `net.parameters()`."""
-    up = facts.scopes.parents.get(read)
-    call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) and up.attr in methods else None
-    return isinstance(call, ast.Call) and call.func is up
-
-
-def made_network(facts: Facts, name: str, scope: Scope) -> ast.Call | None:
-    """The one call that gives a name its value, where that is a network: by its class, or by what it is asked for."""
-    values = facts.devices.assigned(name, scope)
-    made = values[0] if values is not None and len(values) == 1 else None
-    while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and isinstance(made.func.value, ast.Call):
-        made = made.func.value  # `Net().eval()`
-    if not isinstance(made, ast.Call):
-        return None
-    if (facts.names.resolve(made.func) or "").startswith(OF_TORCH):
-        return made if facts.placed.is_module(made) else None
-    if isinstance(made.func, ast.Name) and any(c.name == made.func.id for c in facts.classes.modules):
-        return made
-    asked = any(_asks(facts, read, OF_NETWORKS) for read in facts.scopes.reads(name, scope))
-    return made if asked else None

@@ -51,6 +51,9 @@ class _Cut:
         """How many of the places are in statements that follow each other."""
         if not statements:
             return 0
+        at = bisect_left(self.starts, (_first_line(statements[0]),))
+        if at == len(self.starts) or self.starts[at][0] > (statements[-1].end_lineno or 0):
+            return 0
         first, last = self.facts.text.key(statements[0]), self.facts.text.key(statements[-1])
         start = (_first_line(statements[0]), 0) if getattr(statements[0], "decorator_list", ()) else first[:2]
         return bisect_left(self.starts, last[2:]) - bisect_left(self.starts, start)

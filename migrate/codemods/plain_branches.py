@@ -42,6 +42,8 @@ from .rank_guards import (
 from .rewrites import source, take_branch, without_condition
 
 CONDITIONS = (ast.Compare, ast.BoolOp, ast.UnaryOp)
+CHOOSING = (*CONDITIONS, ast.IfExp)
+HOLDERS = (ast.comprehension, ast.keyword)  # of conditions of any kind
 
 
 class PlainBranches(UnreadBranches):
@@ -175,12 +177,14 @@ class PlainBranches(UnreadBranches):
         ]  # fmt: skip
         tests: set[ast.AST] = {n.test for n in roots}
         inside: set[ast.AST] = set()
-        for node in facts.scopes.parents:
+        for node, up in facts.scopes.parents.items():
+            if not (isinstance(up, HOLDERS) or isinstance(node, CHOOSING) or node in tests):
+                continue
             if not isinstance(node, ast.expr) or node in self.gone or node in inside:
                 continue
             if facts.in_formatted_string(node):
                 continue
-            if isinstance(up := facts.scopes.parents.get(node), ast.comprehension):
+            if isinstance(up, ast.comprehension):
                 holder = facts.scopes.parents[up]
                 if node in up.ifs and not isinstance(holder, ast.GeneratorExp) and self._is_share(node):
                     inside.update(walk(node))

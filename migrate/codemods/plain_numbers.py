@@ -22,6 +22,9 @@ COUNTS = re.compile(r"batch|worker|bs\b|num_|len\(|steps|samples|size", re.IGNOR
 RATE = re.compile(r"\b(\w*_)?lr\b|learning_rate", re.IGNORECASE)
 WORLD_KEY = re.compile(r"world(_?size)?$|n_?gpus?|num_?gpus|num_replicas|nprocs", re.IGNORECASE)
 DIVIDES = (ast.Div, ast.FloorDiv)
+# in a plain script, and in each of several processes
+RANKS = [0, *(w.rank for w in PEERS)]
+WORLDS = [1, *(w.size for w in PEERS)]
 
 
 class PlainNumbers(Codemod):
@@ -72,9 +75,7 @@ class PlainNumbers(Codemod):
             part = node.slice
             if node in self.gone or not isinstance(part, ast.Slice) or part.lower is None or part.step is None:
                 continue
-            first, step = ([facts.worlds.value(v, w) for w in (PLAIN, *PEERS)] for v in (part.lower, part.step))
-            ranks, worlds = ([v.value for v in vs if v is not None and v.asked] for vs in (first, step))
-            if ranks != [0, *(w.rank for w in PEERS)] or worlds != [1, *(w.size for w in PEERS)]:
+            if numbers_of(facts, part.lower) != RANKS or numbers_of(facts, part.step) != WORLDS:
                 continue
             if not facts.in_formatted_string(node):
                 says = f"`{facts.short(node)}` is all of it in a plain script: {WHY}"
@@ -107,12 +108,10 @@ class PlainNumbers(Codemod):
                 return other
             if not isinstance(side, ast.Name | ast.Attribute | ast.Call | ast.IfExp):
                 continue
-            values = [facts.worlds.value(side, w) for w in (PLAIN, *PEERS)]
-            if any(v is None or not v.asked or type(v.value) is not int for v in values):
+            found = numbers_of(facts, side)
+            if found is None:
                 continue
-            plain, *peers = (v.value for v in values)  # type: ignore[union-attr]
-            world = plain == 1 and all(p == PEERS[0].size for p in peers)
-            rank = plain == 0 and peers == [w.rank for w in PEERS]
+            world, rank = found == WORLDS, found == RANKS
             if rank and isinstance(node.op, ast.Sub) and side is node.right:
                 return other
             if world and (isinstance(node.op, ast.Mult) or (side is node.right and isinstance(node.op, DIVIDES))):
@@ -132,12 +131,20 @@ class PlainNumbers(Codemod):
         """`rank * 1000`, which is nothing on the one process."""
         if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)):
             return False
-        parts = [[facts.worlds.value(side, w) for w in (PLAIN, *PEERS)] for side in (node.left, node.right)]
-        ranks = [0, *(w.rank for w in PEERS)]
-        known = [[v.value for v in p if v is not None and v.asked and type(v.value) is int] for p in parts]
-        others = (node.right, node.left)
-        plain = (isinstance(o, ast.Constant | ast.Name | ast.Attribute) for o in others)
-        return any(k == ranks and ok for k, ok in zip(known, plain, strict=True))
+        sides = ((node.left, node.right), (node.right, node.left))
+        plain = [side for side, other in sides if isinstance(other, ast.Constant | ast.Name | ast.Attribute)]
+        return any(numbers_of(facts, side) == RANKS for side in plain)
+
+
+def numbers_of(facts: Facts, node: ast.expr) -> list[int] | None:
+    """What a whole number that asks for its process is in a plain script, and in each of several processes."""
+    found: list[int] = []
+    for world in (PLAIN, *PEERS):
+        known = facts.worlds.value(node, world)
+        if known is None or not known.asked or type(known.value) is not int:
+            return None
+        found.append(known.value)
+    return found
 
 
 def _is_whole(node: ast.expr) -> bool:

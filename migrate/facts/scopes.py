@@ -103,6 +103,7 @@ class Scopes:
         self.by_node: dict[ast.AST, Scope] = {}
         self.of_name: dict[ast.Name, Scope] = {}
         self.hidden: set[ast.Name] = set()  # names that a comprehension binds for itself, there
+        self._of_generators: set[str] = set()  # what any comprehension binds
         self.module = Scope(tree, None)
         self.by_node[tree] = self.module
         self._fill(self._adopt(tree)[::-1], self.module)
@@ -170,7 +171,9 @@ class Scopes:
     def _parts_of(self, node: Comprehension, hidden: frozenset[str]) -> list[Part]:
         """The parts of a comprehension, last first. What it goes through first is read outside: `[f(x) for x in x]`."""
         parents, first = self.parents, node.generators[0].iter
-        own = hidden | {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
+        bound = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
+        self._of_generators |= bound
+        own = hidden | bound
         parts: list[Part] = []
         for g in reversed(node.generators):
             parents[g] = node
@@ -241,6 +244,8 @@ class Scopes:
 
     def generator_of(self, node: ast.Name) -> ast.comprehension | None:
         """The `for` of a comprehension that binds the name where it is read."""
+        if node.id not in self._of_generators:
+            return None
         part: ast.AST | None = None
         child: ast.AST = node
         for up in self.ancestors(node):

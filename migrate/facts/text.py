@@ -9,10 +9,17 @@ import tokenize
 from bisect import bisect_right
 from functools import cached_property
 from itertools import accumulate
+from typing import Any
 
 # ast ends lines at these alone; str.splitlines also splits at form feeds and separators, which strings may hold
 LINE_END = re.compile(r"\r\n?|\n")
-BLOCKS = ("finalbody", "orelse", "handlers", "body", "cases")  # the last one first
+BLOCKS = ("finalbody", "orelse", "handlers", "body", "cases")
+# the blocks of each kind of statement, handler and case, the last one first
+OF_KINDS: dict[type, list[str]] = {
+    kind: [name for name in BLOCKS if name in kind._fields]
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.stmt | ast.ExceptHandler | ast.match_case)
+}
 
 
 def lines_of(text: str) -> list[str]:
@@ -100,14 +107,12 @@ class Text:
 
     def key(self, node: ast.AST) -> tuple[int, int, int, int]:
         """(line, column, end line, end column) in characters, as libcst's PositionProvider tells them."""
-        line, last = node.lineno, _last_of(node)  # type: ignore[attr-defined]
-        end = last.end_lineno  # type: ignore[attr-defined]
-        return (
-            line,
-            self.column(line, node.col_offset),  # type: ignore[attr-defined]
-            end,
-            self.column(end, last.end_col_offset),  # type: ignore[attr-defined]
-        )
+        line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
+        last: Any = _last_of(node)
+        end, end_column = last.end_lineno, last.end_col_offset
+        if self._ascii:
+            return line, column, end, end_column
+        return line, self.column(line, column), end, self.column(end, end_column)
 
     def is_elif(self, branch: ast.If) -> bool:
         """Whether a condition is written as the `elif` of another."""
@@ -130,9 +135,6 @@ class Text:
 
 def _last_of(node: ast.AST) -> ast.AST:
     """The statement that ends a block: the block's own end counts the semicolon after it, if there is one."""
-    block: object = not isinstance(node, ast.expr)
-    while block:
-        blocks = (getattr(node, name, None) for name in BLOCKS)
-        block = next((b for b in blocks if b and isinstance(b, list)), None)
-        node = block[-1] if block else node
+    while blocks := OF_KINDS.get(node.__class__):
+        node = next(block for name in blocks if (block := getattr(node, name)))[-1]
     return node

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from ..facts.arguments import argument_at
 from ..facts.devices import OPTIONS
@@ -10,6 +11,7 @@ from ..facts.loops import MODEL_NAME
 from ..facts.nodes import walk
 from ..facts.plain import VARIABLE
 from ..facts.script import Facts
+from ..facts.tensor_makers import TAKES_DEVICE
 from ..facts.uses import Uses, uses
 
 TENSOR_USE = {
@@ -27,6 +29,10 @@ OF_MODULES = {"to", "cuda", "float", "type", "device", "dtype", "norm"}  # attri
 # what makes a tensor of numbers that are none yet
 FROM_NUMBERS = {"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.Tensor"}
 FROM_NUMBERS |= {f"torch.{kind}Tensor" for kind in "Long Float Double Int Short Byte Bool Half".split()}
+
+OF_ONE = {"torch.tensor"}  # a number that it is given is its value, not its size
+COUNTS = {"range", "torch.manual_seed", "torch.cuda.manual_seed"}
+NO_TENSORS = {"int", "float", "bool", "str", "list", "tuple", "dict", "List", "Tuple", "Dict", "Sequence", "ndarray"}
 
 Function = ast.FunctionDef | ast.Lambda
 
@@ -72,8 +78,51 @@ def _still_tensor(facts: Facts, store: ast.AST, name: str) -> bool:
 
 def is_made_tensor_of(facts: Facts, f: Function, name: str) -> bool:
     """`torch.LongTensor(name)`, `numpy.tile(name, 2)`: an array or a list, which is on no device."""
-    made = (facts.names.resolve(call.func) or "" for call in uses(f).given_to.get(name, ()))
+    made = (full for call in uses(f).given_to.get(name, ()) for full in _called(facts, call.func))
     return any(full.startswith("numpy.") or full in FROM_NUMBERS for full in made)
+
+
+def _called(facts: Facts, f: ast.expr) -> Iterator[str]:
+    """The full name of a function, or of the types of tensors that a name is for: `Tensor = torch.cuda.FloatTensor`."""
+    if (full := facts.names.resolve(f)) is not None:
+        yield full.replace("torch.cuda.", "torch.")
+    elif isinstance(f, ast.Name) and (home := facts.scopes.scope_of(f).lookup(f.id)) is not None:
+        given = (n for v in facts.devices.assigned(f.id, home) or () for n in walk(v))
+        kinds = ((facts.names.resolve(n) or "").replace("torch.cuda.", "torch.") for n in given)
+        yield from (kind for kind in kinds if kind in FROM_NUMBERS)
+
+
+def may_be_tensor(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
+    """Whether nothing that a function does with its one parameter says that this is no tensor."""
+    if uses(f).as_container(name) or name in uses(f).gone_through:  # a list, or a tensor
+        return False
+    return not is_made_tensor_of(facts, f, name) and not _is_number_or_list(facts, f, name)
+
+
+def _is_number_or_list(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
+    """Whether a parameter is written down as none of a tensor, or says how many or how large: `torch.randn(n, 8)`."""
+    written = next((a.annotation for a in (*f.args.posonlyargs, *f.args.args) if a.arg == name), None)
+    kind = written.value if isinstance(written, ast.Subscript) else written
+    if (kind.attr if isinstance(kind, ast.Attribute) else getattr(kind, "id", None)) in NO_TENSORS:
+        return True
+    for n in walk(f):
+        if isinstance(n, ast.Slice) and any(is_named(b, name) for b in (n.lower, n.upper, n.step)):
+            return True
+        if isinstance(n, ast.Call) and any(is_named(s, name) for s in _sizes(facts, n)):
+            return True
+    return False
+
+
+def _sizes(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
+    """What says how often, or how large a tensor is made."""
+    full = facts.names.resolve(call.func) or (call.func.id if isinstance(call.func, ast.Name) else None)
+    if full in COUNTS | TAKES_DEVICE - OF_ONE:
+        for a in (*call.args, *(k.value for k in call.keywords if k.arg == "size")):
+            yield from a.elts if isinstance(a, ast.Tuple | ast.List) else [a]
+
+
+def is_named(node: ast.AST | None, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _is_none_by_default(f: Function, name: str) -> bool:

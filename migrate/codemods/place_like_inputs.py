@@ -28,7 +28,7 @@ from ._autograd_inputs import autograd_input
 from ._given_to import network_given
 from ._partials import gives_device
 from ._same_anywhere import choices
-from ._tensor_names import NO_ARRAY_USE, TENSOR_USE, is_made_tensor_of, is_tensor, of_comprehension, used
+from ._tensor_names import NO_ARRAY_USE, TENSOR_USE, is_named, is_tensor, may_be_tensor, of_comprehension, used
 from .argument_rewrites import DropArgument, change_argument, change_call, change_method, set_keyword
 from .base import Change, Codemod
 from .host_reads import is_number, leaves, read_on_host
@@ -239,7 +239,7 @@ class PlaceLikeInputs(Codemod):
             return None  # nothing is placed yet
         parameters = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
         own = parameters[:1] == ["self"] and holder is not None
-        if holder is not None and not any(_named(d, "staticmethod") for d in f.decorator_list):
+        if holder is not None and not any(is_named(d, "staticmethod") for d in f.decorator_list):
             parameters = parameters[1:]
         for name in [*parameters, *(a.arg for a in f.args.kwonlyargs)]:
             if is_tensor(facts, f, name, call):
@@ -247,9 +247,7 @@ class PlaceLikeInputs(Codemod):
         if (given := autograd_input(facts, f)) is not None:
             return given
         alone = f.name == "forward" and len(parameters) == 1 and not f.args.defaults
-        alone = alone and holder in facts.classes.modules and not uses(f).as_container(parameters[0])
-        alone = alone and not is_made_tensor_of(facts, f, parameters[0])
-        alone = alone and parameters[0] not in uses(f).gone_through  # a list, or a tensor
+        alone = alone and holder in facts.classes.modules and may_be_tensor(facts, f, parameters[0])
         if alone and not any(isinstance(i, ast.Constant) for i in uses(f).indices.get(parameters[0], ())):
             return parameters[0]  # `batch[0]` is of a tuple, or of a tensor
         if own and self._has_device(facts, holder):
@@ -272,7 +270,7 @@ class PlaceLikeInputs(Codemod):
             return c is not None
         own = facts.classes.methods(c).get("device")
         if own is not None:
-            return any(_named(d, "property") for d in own.decorator_list) and "parameters()" in ast.unparse(own)
+            return any(is_named(d, "property") for d in own.decorator_list) and "parameters()" in ast.unparse(own)
         bases = {b.id for b in c.bases if isinstance(b, ast.Name)}
         return any(self._has_device(facts, d) for d in facts.classes.modules if d.name in bases and d is not c)
 
@@ -323,7 +321,7 @@ class PlaceLikeInputs(Codemod):
         if isinstance(value, ast.Name):
             scope = facts.scopes.scope_of(value).lookup(value.id)
             given = facts.devices.assigned(value.id, scope) if scope is not None else None
-            made = [v for v in given or [] if not any(_named(n, value.id) for n in walk(v))]
+            made = [v for v in given or [] if not any(is_named(n, value.id) for n in walk(v))]
             return bool(made) and all(self._is_float(facts, v) for v in made)
         if not isinstance(value, ast.Call):
             return False
@@ -393,10 +391,6 @@ def _moves_with(facts: Facts, call: ast.Call) -> bool:
                 return True
         below = up
     return False
-
-
-def _named(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def _is_itself(facts: Facts, node: ast.expr, name: str) -> bool:

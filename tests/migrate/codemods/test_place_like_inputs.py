@@ -203,6 +203,59 @@ def test_an_array_that_comes_in_is_on_no_device(made):
     check(head + method.format(made, "'cuda'"), head + method.format(made, "self.a.weight.device"), select="PTM104")
 
 
+ALONE = """import torch
+import torch.nn as nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 2)
+    def forward(self, {given}):
+        {line}
+        return self.a(z)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ("n", "z = torch.ones(n, 4){}"),
+        ("n", "z = torch.randn((n, 4)){}"),
+        ("n", "z = torch.rand(size=[n, 4]){}"),
+        ("n", "z = torch.stack([torch.ones(4) for _ in range(n)]){}"),
+        ("n", "z = torch.zeros(4){}; z[:n] = 1"),
+        ("seed", "torch.manual_seed(seed); z = torch.randn(3, 4){}"),
+        ("n: int", "z = torch.ones(3, 4){} * n"),
+        ("scales: list[float]", "z = torch.ones(3, 4){} * scales[-1]"),
+        ("scales: np.ndarray", "z = torch.ones(3, 4){} * scales.max()"),
+    ],
+)
+def test_a_number_or_a_list_that_comes_in_alone_is_on_no_device(given, line):
+    before, after = (ALONE.format(given=given, line=line.format(to)) for to in (".cuda()", ".to(self.a.weight.device)"))
+    check(before, after, select="PTM104")
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ("t", "z = torch.ones(4){} * t"),
+        ("t", "z = torch.tensor([1., 2., 3., 4.]){} + torch.sin(t)"),
+        ("t: torch.Tensor", "z = torch.ones(4){} * t"),
+    ],
+)
+def test_what_comes_in_alone_and_may_be_a_tensor_says_where(given, line):
+    before, after = (ALONE.format(given=given, line=line.format(to)) for to in (".cuda()", ".to(t.device)"))
+    check(before, after, select="PTM104")
+
+
+def test_what_a_type_by_a_name_makes_a_tensor_of_is_a_list():
+    head = "import torch\nLong = torch.cuda.LongTensor if torch.cuda.is_available() else torch.LongTensor\n"
+    lines = "a = Long(a)\n        z = torch.ones(3, 4){} * a.unsqueeze(1)"
+    before, after = (
+        head + ALONE.format(given="a, b", line=lines.format(to)) for to in (".cuda()", ".to(self.a.weight.device)")
+    )
+    check(before, after, select="PTM104")
+
+
 def test_in_a_step():
     step = {"method": "def training_step(self, batch, i):", "base": "pl.LightningModule"}
     before = ["x, y = batch", "z = torch.zeros(2).cuda()", "m = torch.ones(1, device='cuda')"]

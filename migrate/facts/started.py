@@ -81,14 +81,21 @@ def _read(f: ast.FunctionDef) -> set[str]:
 def functions_from(
     facts: Facts, name: str, names: Callable[[ast.FunctionDef], Iterable[str]]
 ) -> Iterator[ast.FunctionDef]:
-    """The function of this file that has a name, those that it names, and so on; `names`: what one names."""
+    """The function of this file that has a name, those that it names, and so on; `names`: what one names.
+
+    Who names a class may come to any of its methods.
+    """
     functions = {f.name: f for f in facts.walk(ast.FunctionDef)}
-    seen: set[str] = set()
-    queue = [name]
+    classes = {c.name: c for c in facts.walk(ast.ClassDef)}
+    seen: set[ast.FunctionDef] = set()
+    queue: list[str | ast.FunctionDef] = [name]
     while queue:
-        f = functions.get(queue.pop())
-        if f is not None and f.name not in seen:
-            seen.add(f.name)
+        named = queue.pop()
+        if named in classes:
+            queue += [f for f in classes.pop(str(named)).body if isinstance(f, ast.FunctionDef)]
+        f = functions.get(named) if isinstance(named, str) else named
+        if f is not None and f not in seen:
+            seen.add(f)
             yield f
             queue += names(f)
 

@@ -78,6 +78,12 @@ NOT_REFUSED = {
         "import torch\nimport multiprocessing as mp\ndef fill(q, n):\n    q.put(n)\n\n"
         "mp.Process(target=fill, args=(q, size)).start()\n" + LOOP
     ),
+    "processes that make what trains not": (
+        "import torch\nimport multiprocessing as mp\n"
+        "class Queue:\n    def put(self, n):\n        return n\ndef fill(n):\n    Queue().put(n)\n\n"
+        + TRAIN
+        + "mp.Process(target=fill, args=(2,)).start()\n"
+    ),
     "a function of that name": "import torch\ndef Process(target): ...\nProcess(None)\n" + LOOP,
 }
 

@@ -65,6 +65,42 @@ def test_beside_the_call_all_keeps_its_bytes():
     check(HEAD + start + loop, HEAD + after, select="PTM420")
 
 
+RUNNER = """\
+class Log:
+    def __init__(self, path):
+        self.path = path
+
+class Runner:
+    def __init__(self, rank, size):
+        {}
+        self.train()
+
+    def train(self):
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x in torch.utils.data.DataLoader(torch.ones(8, 2), 4):
+            opt.zero_grad()
+            model(x).sum().backward()
+            opt.step()
+
+class Last:
+    def __init__(self):
+        self.rows = []
+
+def work(rank, world_size):
+    Runner(rank, world_size)
+
+"""
+
+
+def test_a_class_connects_and_trains():
+    """Who names a class comes to its methods, to its own `__init__`, too."""
+    loop = LOOP.format("mp.Process(target=work, args=(rank, 2))")
+    result = migrate_text(HEAD + RUNNER.format(INIT.strip()) + loop)
+    assert result.plan not in ("refused", "none") and "# one a card\nwork(1)\n" in result.text
+    assert migrate_text(HEAD + RUNNER.format("self.rank = rank") + loop).plan == "refused"
+
+
 @pytest.mark.parametrize(
     "loop",
     [

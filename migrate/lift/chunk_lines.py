@@ -30,7 +30,7 @@ class ChunkLines(Rewriter):
         lines += self._optimizer_lines(chunk)
         returned: str | None = None
         for s in chunk.statements:
-            if isinstance(s, ast.Delete | ast.Global):  # the method declares what it writes itself
+            if isinstance(s, ast.Global) or _deletes_names(s):  # the method declares what it writes itself
                 continue
             if s is self.recipe.optimization.backward:
                 returned = self._expression(self.recipe.optimization.losses[0], chunk)
@@ -138,3 +138,8 @@ def names_in(statements: list[ast.stmt]) -> list[ast.Name]:
 
 def _comments(lines: list[str]) -> list[str]:
     return [line for line in lines if line.lstrip().startswith("#")]
+
+
+def _deletes_names(s: ast.stmt) -> bool:
+    """`del loss, output`, which a method does at its end; `del saved[:]` empties a list."""
+    return isinstance(s, ast.Delete) and not any(isinstance(n, ast.Attribute | ast.Subscript) for n in walk(s))

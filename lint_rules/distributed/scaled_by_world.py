@@ -49,7 +49,10 @@ class ScaledByWorld(Rule):
             return  # told of as a whole
         over, under = _factors(node)
         rated = _names_rate(node, file)
-        divided = any(_is_scaled(n) for n in over) and any(_is_world(n, file) for n in under)
+        scaled = any(_is_scaled(n) for n in over) or (
+            not any(_is_world(n, file) for n in over) and _is_batch(node, file)
+        )
+        divided = scaled and any(_is_world(n, file) for n in under)
         multiplied = any(_is_world(n, file) for n in over) and (
             any(_is_rate(n) for n in over) or (rated and not any(_is_scaled(n) for n in under))
         )
@@ -94,12 +97,20 @@ def _given_to(node: ast.BinOp, file: File) -> str:
     return (last_part(parent.targets[0]) or "") if isinstance(parent, ast.Assign) else ""
 
 
+def _name(node: ast.expr) -> str | None:
+    """`lr` of `args.lr`, and of `config["lr"]`."""
+    if isinstance(node, ast.Subscript):
+        key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        return key if isinstance(key, str) else None
+    return last_part(node)
+
+
 def _is_rate(node: ast.expr) -> bool:
-    return RATE.search(last_part(node) or "") is not None
+    return RATE.search(_name(node) or "") is not None
 
 
 def _is_scaled(node: ast.expr) -> bool:
-    name = last_part(node)
+    name = _name(node)
     return name is not None and bool(SCALED.search(name))
 
 
@@ -111,9 +122,7 @@ def _is_world(node: ast.expr, file: File, depth: int = 0) -> bool:
         if last_part(node.func) in ("get", "getenv"):
             return any(isinstance(a, ast.Constant) and a.value == "WORLD_SIZE" for a in node.args)
         return last_part(node.func) in WORLD_CALLS or file.resolve(node.func) == "horovod.torch.size"
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.slice, ast.Constant) and node.slice.value == "WORLD_SIZE"
-    name = last_part(node)
+    name = _name(node)
     if name is not None and WORLD.search(name):
         return True
     if not isinstance(node, ast.Name) or depth > 1:

@@ -42,6 +42,7 @@ def check(code, source, prelude="import torch\n"):
         ("PTM403", "environment['MASTER_PORT'] = '1'\n"),
         ("PTM418", "steps = len(data) // (batch_size * world_size)\n"),
         ("PTM418", "total = batch_size * world_size\n"),
+        ("PTM418", "share = sizes['train'] // cards['world_size']\nmean = loss / cfg[0] * lr[rank]\n"),
     ],
 )
 def test_quiet(code, source):
@@ -58,6 +59,11 @@ def test_quiet(code, source):
         ("PTM403", "import os\nos.environ['MASTER_ADDR'] = '127.0.0.1'\n", [3]),
         ("PTM418", "args.workers = 1\nargs.lr = args.lr * float(hvd.size())\nlr = base_lr * world_size\n", [4]),
         ("PTM418", "load(data, batch_size=4 * torch.cuda.device_count())\nseen = 4 * torch.cuda.device_count()\n", [2]),
+        (
+            "PTM418",
+            "lr = cfg['lr'] * cfg['nprocs']\nload(batch_size=cfg['train']['batch'] // dc['world_size'])\n",
+            [2, 3],
+        ),
         ("PTM418", "lr = args.lr * args.world_size\nbatch = args.batch_size // torch.cuda.device_count()\n", [2, 3]),
     ],
 )

@@ -96,11 +96,11 @@ def may_be_tensor(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
     """Whether nothing that a function does with its one parameter says that this is no tensor."""
     if uses(f).as_container(name) or name in uses(f).gone_through:  # a list, or a tensor
         return False
-    return not is_made_tensor_of(facts, f, name) and not _is_number_or_list(facts, f, name)
+    return not is_made_tensor_of(facts, f, name) and not is_number_or_list(facts, f, name)
 
 
-def _is_number_or_list(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
-    """Whether a parameter is written down as none of a tensor, or says how many or how large: `torch.randn(n, 8)`."""
+def is_number_or_list(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
+    """Whether a name is written down as none of a tensor, or says how many or how large: `torch.randn(n, 8)`."""
     written = next((a.annotation for a in (*f.args.posonlyargs, *f.args.args) if a.arg == name), None)
     kind = written.value if isinstance(written, ast.Subscript) else written
     if (kind.attr if isinstance(kind, ast.Attribute) else getattr(kind, "id", None)) in NO_TENSORS:

@@ -15,10 +15,11 @@ from ..facts.drawn import draw_of, makers
 from ..facts.loops import unwrapped
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..facts.sizes import is_size
 from ..facts.tensor_methods import METHODS, VIEWS
 from ..facts.uses import uses
 from ._at_hand import is_helper
-from ._tensor_names import is_tensor
+from ._tensor_names import is_number_or_list, is_tensor
 
 FILLS = {"scatter", "scatter_", "scatter_add", "scatter_add_", "index_fill_", "index_add_", "index_copy_", "index_put_",
          "index_add", "index_fill", "index_copy", "masked_fill", "masked_fill_", "masked_scatter_", "masked_scatter",
@@ -193,4 +194,16 @@ def _is_given(facts: Facts, f: ast.FunctionDef, name: ast.Name) -> bool:
         return False
     if name.id in own.params:
         return name.id not in own.stores and is_tensor(facts, f, name.id, name)
-    return steps and not uses(f).as_container(name.id) and facts.placed.by_runtime(name)
+    if not steps or uses(f).as_container(name.id) or is_number_or_list(facts, f, name.id):
+        return False
+    values = facts.devices.assigned(name.id, own) or ()
+    known = is_tensor(facts, f, name.id, name) or not any(_is_own_or_counted(v) for v in values)
+    return known and facts.placed.by_runtime(name)
+
+
+def _is_own_or_counted(node: ast.expr) -> bool:
+    """`2 * self.width`, `x.size(0) * self.heads`: a number as well as a tensor, by itself."""
+    if isinstance(node, ast.BinOp):
+        return _is_own_or_counted(node.left) and _is_own_or_counted(node.right)
+    own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+    return own or isinstance(node, ast.Constant) or is_size(node)

@@ -188,3 +188,26 @@ def test_a_batch_that_is_drawn_by_hand(draws):
 def test_what_is_no_batch_any_more_or_comes_from_elsewhere(draws):
     made = "    y = torch.zeros(x.size(0), 4).scatter_(1, y.view(-1, 1), 1)"
     assert "device=y.device" not in migrate_text(DRAWN.format(draws + made)).text
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["2 * self.size * self.k", "x.size(0) * self.k", "self.size", "self.scale * 2"],
+)
+def test_a_number_that_a_tensor_is_counted_with_is_on_no_device(number):
+    """It is made where the input is, and not where the number is, which is nowhere."""
+    source = (
+        "import torch\n\nclass Net(torch.nn.Module):\n    def __init__(self, size, k):\n        super().__init__()\n"
+        "        self.size, self.k = size, k\n        self.scale = 0.5\n\n    def forward(self, x):\n"
+        f"        n = {number}\n        target = torch.arange(4) % n\n        return x.view(-1) + target\n"
+    )
+    after = source.replace("arange(4)", "arange(4, device=x.device)")
+    assert migrate_text(source).text == after
+
+
+def test_what_of_the_module_is_used_as_a_tensor_is_met():
+    source = (
+        "import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        w = 2 * self.weight\n"
+        "        return torch.zeros(4) * w + w.sum()\n"
+    )
+    assert "torch.zeros(4, device=w.device) * w" in migrate_text(source).text

@@ -50,6 +50,7 @@ OF_WRAPPERS = dict.fromkeys(
     OF_A_WRAPPER,
 ) | {"register_comm_hook": "gradients are sent as they are now; DDPStrategy(ddp_comm_hook=...) has a hook again"}
 CUTS = re.compile(r"""["']module\.["']""")
+LOADS = re.compile(r"\b(?!module\b|\w*(?:opt|sched|scaler))\w+\.load_state_dict\(", re.IGNORECASE)
 
 
 class PlainProcess(Codemod):
@@ -154,8 +155,11 @@ class PlainProcess(Codemod):
 
     def _keys(self, facts: Facts, found: Distribution) -> None:
         """A file that the script saved before has other keys than its model, unless the script itself cuts them."""
-        loads = found.states("load_state_dict") if "torch.load" in found.full.values() else []
-        if loads and not CUTS.search(facts.text.text):
+        loads: list[ast.Call] = found.states("load_state_dict") if "torch.load" in found.full.values() else []
+        others = [o.text for o in facts.others]
+        if not loads and "load_state_dict" not in facts.attributes:  # the file that gives the model to others
+            loads = [c for c in found.wrapped if any("torch.load" in o and LOADS.search(o) for o in others)][:1]
+        if loads and not any(CUTS.search(text) for text in (facts.text.text, *others)):
             says = "nothing wraps the model: the keys of a file that was saved of the wrapped one begin with `module.`"
             self._tell(facts, loads[0], f"`{facts.short(loads[0])}`: {says}")
 

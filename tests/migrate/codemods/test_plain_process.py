@@ -1,6 +1,8 @@
 # ruff: noqa: E501
 import pytest
 from helpers import check, check_unchanged, migrated
+from ptmigrate.migrate.elsewhere import Elsewhere
+from ptmigrate.migrate.facts.other_files import OtherFile
 from ptmigrate.migrate.migrate import migrate_text
 
 HEAD = """\
@@ -394,6 +396,26 @@ def test_a_file_saved_of_a_wrapped_model_has_other_keys():
 )
 def test_keys_that_are_as_before(script):
     assert not told_of_keys(script)
+
+
+GIVES = "def make():\n    return nn.DataParallel(Net())\n"
+TAKES = "import torch\nfrom nets import make\nnet = make()\nstate = torch.load('x.pt')\nnet.load_state_dict(state)\n"
+
+
+@pytest.mark.parametrize(
+    ("taking", "told"),
+    [
+        (TAKES, 1),
+        (TAKES.replace("net.load", "net.module.load"), 0),
+        (TAKES.replace("net.load", "optimizer.load"), 0),
+        (TAKES.replace("torch.load('x.pt')", "copy.deepcopy(net.state_dict())"), 0),
+        (TAKES.replace("(state)", "({k.replace('module.', ''): v for k, v in state.items()})"), 0),
+    ],
+)
+def test_keys_in_the_file_that_gets_a_wrapped_model(taking, told):
+    others = Elsewhere(others=(OtherFile("train", taking),))
+    notes = migrate_text(HEAD + GIVES, is_script=False, elsewhere=others).attention
+    assert sum("begin with `module.`" in n.message for n in notes) == told
 
 
 BELOW = "class T:\n    def __init__(self, model, device):\n        self.model = {}\n{}        self.model = DDP(model)\n"

@@ -159,7 +159,8 @@ class Scopes:
         if isinstance(node, ast.Lambda):
             stack += (c for c in self._adopt(node.args) if not isinstance(c, ast.arg))
             self.parents[node.args] = self.parents[node.body] = node
-            self._fill([node.body], self._scope(node, scope))
+            inner = self._scope(node, scope)
+            self._fill([node.body], inner, hidden.difference(inner.params))
             return True
         if isinstance(node, Comprehension):
             for part, own in reversed(self._parts_of(node, hidden)):

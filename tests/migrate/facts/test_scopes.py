@@ -17,6 +17,10 @@ from ptmigrate.migrate.lift.nodes import names_of
         ("[x for x in [x for x in x]]", 1),
         ("[x for x in range(3)]", 0),
         ("[y for y in z if x]", 1),
+        ("[(lambda: x) for x in z]", 0),
+        ("[(lambda y: x + y) for y in z]", 1),
+        ("[(lambda y=x: y) for x in z]", 0),
+        ("[(lambda x: [x for y in z]) for y in z]", 0),
     ],
 )
 def test_reads_from_outside_of_a_comprehension(source, outer):

@@ -20,6 +20,7 @@ OLD_TYPES = {
 UNBOUND = {"torch.Tensor.to", "torch.nn.Module.to"}
 # what takes the name of a device without placing anything; `to` is told of as a call
 ASKS = re.compile(r"(to|add_argument)\Z|_?(check|is|has|assert|skip|supports?|requires?|can)_")
+OWN = "own_device"  # of the runtime, which makes a process's own card of it
 OLD_TYPE = re.compile(r"torch\.cuda\.(\w+Tensor)\Z")
 # methods whose own job is to move: `def cuda(self): return self._apply(lambda t: t.cuda())`
 MOVING_METHODS = {"cuda", "to", "xpu", "_apply", "to_device", "move_to", "move_to_device", "to_cuda", "pin_memory"}
@@ -112,6 +113,12 @@ class HardCodedDevice(Rule):
             print("one of two")
         known = {"cuda:0": 1, "cuda:1": 2}
         """,
+        """
+        import torch
+        from ptmigrate.runtime import Runtime
+        runtime = Runtime()
+        device = runtime.own_device(torch.device("cuda:0" if torch.cuda.is_available() else "cpu"))
+        """,
     )
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
@@ -152,7 +159,10 @@ class HardCodedDevice(Rule):
 
     def _made(self, call: ast.Call, file: File) -> Iterator[Finding]:
         """`torch.device("cuda")` is fine where a condition chose it, `torch.device("cuda:0")` never is."""
-        if isinstance(file.nodes.parents.get(call), ast.Compare) or in_decorator(call, file):
+        parent = file.nodes.parents.get(call)
+        if isinstance(parent, ast.Compare) or in_decorator(call, file):
+            return
+        if isinstance(parent, ast.Call) and last_part(parent.func) == OWN:
             return
         value = argument(call, 0, "type") or argument(call, 0, "device")
         if value is None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from .facts.nodes import walk
 from .facts.script import Facts
 from .facts.source import Source, SourceError
-from .facts.text import lines_of
 from .report import Note
 
 if TYPE_CHECKING:
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 # device, pickling, distribution; tensors copied to the host at every step, which no edit takes away
 THEMES = ("PTM1", "PTM2", "PTM4", "PTM304", "PTM305")
-# what a kept loop asks the runtime for is this rank's own, whatever the script called it
-ASKED = re.compile(r"\.own_device\(|rank_zero_")
 LINES = re.compile(r"(?<=\bon )line (\d+)|(?<=\()line (\d+)(?=\))")  # of the result, in what a rule says
 NUMBERED = re.compile(r"cuda:\d")  # that a device stays says nothing of which one it is
 NOT_READ = "PTM707"
@@ -42,13 +39,12 @@ def left_over(facts: Facts, told: list[Note], line: Callable[[int], int], wants:
     known = {(n.line, n.code[:4]) for n in told}
     same = {(n.line, n.code) for n in told}
     alone = {n.line for n in told if n.code in ALONE}
-    lines = lines_of(text)
     notes = []
     for f in findings:
         at = line(f.line)
         by_number = NUMBERED.search(f.message) is not None and (at, f.code) not in same
         says_enough = ((at, f.code[:4]) in known and not by_number) or at in alone
-        if says_enough or not wants(f.code) or ASKED.search(lines[f.line - 1] if f.line <= len(lines) else ""):
+        if says_enough or not wants(f.code):
             continue
         says = LINES.sub(lambda m: f"line {line(int(m.group(1) or m.group(2)))}", f.message)
         notes.append(Note(at, f.column, f.code, says))

@@ -160,9 +160,8 @@ class HardCodedDevice(Rule):
     def _made(self, call: ast.Call, file: File) -> Iterator[Finding]:
         """`torch.device("cuda")` is fine where a condition chose it, `torch.device("cuda:0")` never is."""
         parent = file.nodes.parents.get(call)
-        if isinstance(parent, ast.Compare) or in_decorator(call, file):
-            return
-        if isinstance(parent, ast.Call) and last_part(parent.func) == OWN:
+        own = isinstance(parent, ast.Call) and last_part(parent.func) == OWN
+        if own or isinstance(parent, ast.Compare) or in_decorator(call, file):
             return
         value = argument(call, 0, "type") or argument(call, 0, "device")
         if value is None:

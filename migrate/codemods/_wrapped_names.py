@@ -6,11 +6,15 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..facts.distribution import Distribution
 from ..facts.script import Facts
 
 NAMED = ("named_parameters", "named_modules", "named_buffers", "named_children", "state_dict")
 OF_WRAPPED = re.compile(r"module(\.\w+)+\.?\Z")
 LENGTHS = ("7", "len('module.')")
+CUTS = re.compile(r"""["']module\.["']""")
+LOADS = re.compile(r"\b(?!module\b|\w*(?:opt|sched|scaler))\w+\.load_state_dict\(", re.IGNORECASE)
+OLD_KEYS = "nothing wraps the model: the keys of a file that was saved of the wrapped one begin with `module.`"
 WHY = "nothing wraps the model, and the names of its parameters begin with no `module.`"
 
 
@@ -30,6 +34,18 @@ def wrapped_names(facts: Facts) -> Iterator[tuple[ast.expr, str]]:
     for cut in facts.walk(ast.Subscript):
         if isinstance(cut.value, ast.Name) and isinstance(cut.ctx, ast.Load) and _cuts(cut.slice):
             yield cut, f"`{facts.short(cut)}`: {WHY}"
+
+
+def loads_old_keys(facts: Facts, found: Distribution) -> ast.Call | None:
+    """What loads a file that was saved of the wrapped model, unless the script cuts its keys; or the wrapper, where
+    another file loads what this one gives it.
+    """
+    loads = found.states("load_state_dict") if "torch.load" in found.full.values() else []
+    others = [o.text for o in facts.others]
+    if not loads and "load_state_dict" not in facts.attributes:
+        loads = found.wrapped if any("torch.load" in o and LOADS.search(o) for o in others) else []
+    cut = any(CUTS.search(text) for text in (facts.text.text, *others))
+    return next(iter(loads), None) if not cut else None
 
 
 def _is_measured(facts: Facts, c: ast.Constant) -> bool:

@@ -33,7 +33,7 @@ from ..facts.wrapped import CONVERTERS, WRAPPERS
 from ..report import Note
 from ._addresses import demanded, only_for_addresses
 from ._set_off import branch_of
-from ._wrapped_names import wrapped_names
+from ._wrapped_names import OLD_KEYS, loads_old_keys, wrapped_names
 from .base import Change, Codemod, assigns_itself
 from .branch_rewrites import body_only
 from .empty_functions import WHY, empty_blocks, empty_functions
@@ -49,8 +49,6 @@ OF_WRAPPERS = dict.fromkeys(
     "require_forward_param_sync find_unused_parameters device_ids output_device reducer".split(),
     OF_A_WRAPPER,
 ) | {"register_comm_hook": "gradients are sent as they are now; DDPStrategy(ddp_comm_hook=...) has a hook again"}
-CUTS = re.compile(r"""["']module\.["']""")
-LOADS = re.compile(r"\b(?!module\b|\w*(?:opt|sched|scaler))\w+\.load_state_dict\(", re.IGNORECASE)
 
 
 class PlainProcess(Codemod):
@@ -120,7 +118,8 @@ class PlainProcess(Codemod):
         attributes = [a for a in found.module_attributes() if not facts.in_formatted_string(a)]
         facts.unwrapped |= {a: a.value for a in attributes}
         facts.unwrapped |= {choice: getattr(choice, field) for choice, field in found.unwrapping_choices()}
-        self._keys(facts, found)
+        if (loads := loads_old_keys(facts, found)) is not None:
+            self._tell(facts, loads, f"`{facts.short(loads)}`: {OLD_KEYS}")
         for node, says in wrapped_names(facts) if found.wrapped else ():
             self._tell(facts, node, says)
         yield from self._of_wrappers(facts, found)
@@ -152,16 +151,6 @@ class PlainProcess(Codemod):
                 yield Change(s, self.edit(facts, s, says), None, (s,))
             if not alone or a.attr == "register_comm_hook":
                 self._tell(facts, a, f"`{facts.short(up if alone and up else a)}`: {OF_WRAPPERS[a.attr]}")
-
-    def _keys(self, facts: Facts, found: Distribution) -> None:
-        """A file that the script saved before has other keys than its model, unless the script itself cuts them."""
-        loads: list[ast.Call] = found.states("load_state_dict") if "torch.load" in found.full.values() else []
-        others = [o.text for o in facts.others]
-        if not loads and "load_state_dict" not in facts.attributes:  # the file that gives the model to others
-            loads = [c for c in found.wrapped if any("torch.load" in o and LOADS.search(o) for o in others)][:1]
-        if loads and not any(CUTS.search(text) for text in (facts.text.text, *others)):
-            says = "nothing wraps the model: the keys of a file that was saved of the wrapped one begin with `module.`"
-            self._tell(facts, loads[0], f"`{facts.short(loads[0])}`: {says}")
 
     def _to_themselves(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         """What would be `model = model`, or `model if many else model`, and what asks whether it is wrapped."""

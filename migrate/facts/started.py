@@ -85,19 +85,16 @@ def functions_from(
 
     Who names a class may come to any of its methods.
     """
-    functions = {f.name: f for f in facts.walk(ast.FunctionDef)}
-    classes = {c.name: c for c in facts.walk(ast.ClassDef)}
+    named = {f.name: [f] for f in facts.walk(ast.FunctionDef)}
+    named |= {c.name: [f for f in c.body if isinstance(f, ast.FunctionDef)] for c in facts.walk(ast.ClassDef)}
     seen: set[ast.FunctionDef] = set()
-    queue: list[str | ast.FunctionDef] = [name]
+    queue = [*named.get(name, ())]
     while queue:
-        named = queue.pop()
-        if named in classes:
-            queue += [f for f in classes.pop(str(named)).body if isinstance(f, ast.FunctionDef)]
-        f = functions.get(named) if isinstance(named, str) else named
-        if f is not None and f not in seen:
+        f = queue.pop()
+        if f not in seen:
             seen.add(f)
             yield f
-            queue += names(f)
+            queue += (g for n in names(f) for g in named.get(n, ()))
 
 
 def names_read(node: ast.AST) -> Iterator[str]:

@@ -39,6 +39,6 @@ def _is_learned(facts: Facts, name: ast.Name) -> bool:
     if facts.scopes.scope_of(name).lookup(name.id) is not module:
         return False
     made = facts.devices.assigned(name.id, module) or []
-    calls = [facts.names.resolve(v.func) or "" for v in made if isinstance(v, ast.Call)]
-    parameters = bool(calls) and len(calls) == len(made) and all(c.startswith("torch.nn.Parameter") for c in calls)
+    full = [facts.names.resolve(v.func) or "" if isinstance(v, ast.Call) else "" for v in made]
+    parameters = bool(full) and all(f.startswith("torch.nn.Parameter") for f in full)  # of a branch each, too
     return parameters or made_network(facts, name.id, module) is not None

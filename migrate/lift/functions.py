@@ -59,7 +59,7 @@ def _check(
         return read
     seen.add(f)
     for n in walk(f):
-        if not isinstance(n, ast.Name) or n in facts.scopes.hidden or facts.scopes.generator_of(n) is not None:
+        if not isinstance(n, ast.Name) or n in facts.scopes.hidden:
             continue  # a comprehension's own name is not the trunk's
         if facts.scopes.scope_of(n).lookup(n.id) is binder.trunk_scope:
             read |= {n.id} if isinstance(n.ctx, ast.Load) else set()

@@ -13,7 +13,7 @@ from .recipe import CannotLift, DataPass
 PARAMETERS = ("parameters", "named_parameters")
 OF_NETWORKS = (*PARAMETERS, "train", "eval", "forward", "modules", "requires_grad_")
 OF_TORCH = ("torch.nn.", "torchvision.models.")
-OF_A_NETWORK = ("parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval")
+OF_A_NETWORK = (*PARAMETERS, "state_dict", "load_state_dict", "train", "eval")
 
 
 def check_networks(facts: Facts, train: DataPass) -> None:

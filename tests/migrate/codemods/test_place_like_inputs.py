@@ -215,44 +215,35 @@ class Net(nn.Module):
 """
 
 
-@pytest.mark.parametrize(
-    ("given", "line"),
-    [
-        ("n", "z = torch.ones(n, 4){}"),
-        ("n", "z = torch.randn((n, 4)){}"),
-        ("n", "z = torch.rand(size=[n, 4]){}"),
-        ("n", "z = torch.stack([torch.ones(4) for _ in range(n)]){}"),
-        ("n", "z = torch.zeros(4){}; z[:n] = 1"),
-        ("seed", "torch.manual_seed(seed); z = torch.randn(3, 4){}"),
-        ("n: int", "z = torch.ones(3, 4){} * n"),
-        ("scales: list[float]", "z = torch.ones(3, 4){} * scales[-1]"),
-        ("scales: np.ndarray", "z = torch.ones(3, 4){} * scales.max()"),
-    ],
-)
-def test_a_number_or_a_list_that_comes_in_alone_is_on_no_device(given, line):
-    before, after = (ALONE.format(given=given, line=line.format(to)) for to in (".cuda()", ".to(self.a.weight.device)"))
-    check(before, after, select="PTM104")
+OF_NET = "self.a.weight.device"
 
 
 @pytest.mark.parametrize(
-    ("given", "line"),
+    ("given", "line", "device"),
     [
-        ("t", "z = torch.ones(4){} * t"),
-        ("t", "z = torch.tensor([1., 2., 3., 4.]){} + torch.sin(t)"),
-        ("t: torch.Tensor", "z = torch.ones(4){} * t"),
+        ("n", "z = torch.ones(n, 4){}", OF_NET),
+        ("n", "z = torch.randn((n, 4)){}", OF_NET),
+        ("n", "z = torch.rand(size=[n, 4]){}", OF_NET),
+        ("n", "z = torch.stack([torch.ones(4) for _ in range(n)]){}", OF_NET),
+        ("n", "z = torch.zeros(4){}; z[:n] = 1", OF_NET),
+        ("seed", "torch.manual_seed(seed); z = torch.randn(3, 4){}", OF_NET),
+        ("n: int", "z = torch.ones(3, 4){} * n", OF_NET),
+        ("scales: list[float]", "z = torch.ones(3, 4){} * scales[-1]", OF_NET),
+        ("scales: np.ndarray", "z = torch.ones(3, 4){} * scales.max()", OF_NET),
+        ("t", "z = torch.ones(4){} * t", "t.device"),
+        ("t", "z = torch.tensor([1., 2., 3., 4.]){} + torch.sin(t)", "t.device"),
+        ("t: torch.Tensor", "z = torch.ones(4){} * t", "t.device"),
     ],
 )
-def test_what_comes_in_alone_and_may_be_a_tensor_says_where(given, line):
-    before, after = (ALONE.format(given=given, line=line.format(to)) for to in (".cuda()", ".to(t.device)"))
+def test_what_comes_in_alone_says_where_unless_it_is_a_number_or_a_list(given, line, device):
+    before, after = (ALONE.format(given=given, line=line.format(to)) for to in (".cuda()", f".to({device})"))
     check(before, after, select="PTM104")
 
 
 def test_what_a_type_by_a_name_makes_a_tensor_of_is_a_list():
     head = "import torch\nLong = torch.cuda.LongTensor if torch.cuda.is_available() else torch.LongTensor\n"
     lines = "a = Long(a)\n        z = torch.ones(3, 4){} * a.unsqueeze(1)"
-    before, after = (
-        head + ALONE.format(given="a, b", line=lines.format(to)) for to in (".cuda()", ".to(self.a.weight.device)")
-    )
+    before, after = (head + ALONE.format(given="a, b", line=lines.format(to)) for to in (".cuda()", f".to({OF_NET})"))
     check(before, after, select="PTM104")
 
 

@@ -57,6 +57,11 @@ def test_a_parameter_by_another_name(made):
     assert "self.weight = weight" in check_same(text, "module")
 
 
+def test_a_parameter_that_a_branch_chooses():
+    chosen = "if len(model.weight) > 2:\n    weight = nn.Parameter(torch.ones(1))\nelse:\n    " + MADE
+    assert "self.weight = weight" in check_same(SCRIPT.replace(MADE, chosen), "module")
+
+
 def test_a_list_of_parameters():
     text = SCRIPT.replace(MADE, "weights = nn.ParameterList([nn.Parameter(torch.zeros(1))])")
     text = (

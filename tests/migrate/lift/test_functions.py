@@ -52,3 +52,10 @@ def test_a_name_of_the_functions_own_is_not_the_loops(own):
 def test_one_that_reads_the_loops_name_gets_it_from_the_step(read):
     result = migrate_text(SCRIPT.replace(OWN, read))
     assert [n.message for n in result.attention if "`x`" in n.message]
+
+
+@pytest.mark.parametrize("own", [OWN, "return [y for y in h]", "return [(lambda: y)() for y in h]"])
+def test_one_that_changes_the_loops_name_beside_its_own_keeps_the_loop(own):
+    result = migrate_text(SCRIPT.replace(OWN, f"global y\n    {own.replace('return', 'y =')}\n    return y"))
+    assert result.plan == "loop"
+    assert "shares() changes `y`, which the loop reads" in result.attention[0].message

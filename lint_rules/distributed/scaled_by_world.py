@@ -49,10 +49,7 @@ class ScaledByWorld(Rule):
             return  # told of as a whole
         over, under = _factors(node)
         rated = _names_rate(node, file)
-        scaled = any(_is_scaled(n) for n in over) or (
-            not any(_is_world(n, file) for n in over) and _is_batch(node, file)
-        )
-        divided = scaled and any(_is_world(n, file) for n in under)
+        divided = (any(_is_scaled(n) for n in over) or _is_batch(node, file)) and any(_is_world(n, file) for n in under)
         multiplied = any(_is_world(n, file) for n in over) and (
             any(_is_rate(n) for n in over) or (rated and not any(_is_scaled(n) for n in under))
         )

@@ -30,7 +30,6 @@ OF_MODULES = {"to", "cuda", "float", "type", "device", "dtype", "norm"}  # attri
 FROM_NUMBERS = {"torch.from_numpy", "torch.tensor", "torch.as_tensor", "torch.Tensor"}
 FROM_NUMBERS |= {f"torch.{kind}Tensor" for kind in "Long Float Double Int Short Byte Bool Half".split()}
 
-OF_ONE = {"torch.tensor"}  # a number that it is given is its value, not its size
 COUNTS = {"range", "torch.manual_seed", "torch.cuda.manual_seed"}
 NO_TENSORS = {"int", "float", "bool", "str", "list", "tuple", "dict", "List", "Tuple", "Dict", "Sequence", "ndarray"}
 
@@ -116,7 +115,7 @@ def is_number_or_list(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
 def _sizes(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
     """What says how often, or how large a tensor is made."""
     full = facts.names.resolve(call.func) or (call.func.id if isinstance(call.func, ast.Name) else None)
-    if full in COUNTS | TAKES_DEVICE - OF_ONE:
+    if full in COUNTS | TAKES_DEVICE:
         for a in (*call.args, *(k.value for k in call.keywords if k.arg == "size")):
             yield from a.elts if isinstance(a, ast.Tuple | ast.List) else [a]
 

@@ -43,7 +43,6 @@ from .rewrites import source, take_branch, without_condition
 
 CONDITIONS = (ast.Compare, ast.BoolOp, ast.UnaryOp)
 CHOOSING = (*CONDITIONS, ast.IfExp)
-HOLDERS = (ast.comprehension, ast.keyword)  # of conditions of any kind
 
 
 class PlainBranches(UnreadBranches):
@@ -178,7 +177,7 @@ class PlainBranches(UnreadBranches):
         tests: set[ast.AST] = {n.test for n in roots}
         inside: set[ast.AST] = set()
         for node, up in facts.scopes.parents.items():
-            if not (isinstance(up, HOLDERS) or isinstance(node, CHOOSING) or node in tests):
+            if not (isinstance(node, CHOOSING) or isinstance(up, ast.keyword) or node in tests):
                 continue
             if not isinstance(node, ast.expr) or node in self.gone or node in inside:
                 continue

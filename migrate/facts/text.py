@@ -109,10 +109,8 @@ class Text:
         """(line, column, end line, end column) in characters, as libcst's PositionProvider tells them."""
         line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
         last: Any = _last_of(node)
-        end, end_column = last.end_lineno, last.end_col_offset
-        if self._ascii:
-            return line, column, end, end_column
-        return line, self.column(line, column), end, self.column(end, end_column)
+        end = last.end_lineno
+        return line, self.column(line, column), end, self.column(end, last.end_col_offset)
 
     def is_elif(self, branch: ast.If) -> bool:
         """Whether a condition is written as the `elif` of another."""

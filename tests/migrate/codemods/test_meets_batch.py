@@ -205,6 +205,14 @@ def test_a_number_that_a_tensor_is_counted_with_is_on_no_device(number):
     assert migrate_text(source).text == after
 
 
+def test_nor_is_one_that_says_how_large_a_tensor_is():
+    source = (
+        "import torch\n\nclass Net(torch.nn.Module):\n    def many(self, x):\n        return 4\n\n"
+        "    def forward(self, x):\n        n = self.many(x)\n        t = torch.zeros(n) + n\n        return x + t\n"
+    )
+    assert migrate_text(source).text == source.replace("zeros(n)", "zeros(n, device=x.device)")
+
+
 def test_what_of_the_module_is_used_as_a_tensor_is_met():
     source = (
         "import torch\n\nclass Net(torch.nn.Module):\n    def forward(self, x):\n        w = 2 * self.weight\n"

@@ -30,6 +30,13 @@ def test_reads_from_outside_of_a_comprehension(source, outer):
     assert sum(n.id == "x" for n in names_of(tree.body[1])) == outer
 
 
+def test_a_parameter_of_a_lambda_in_a_comprehension_is_the_lambdas():
+    tree = ast.parse("[(lambda x: x + x)(x) for x in z]")
+    scopes = Scopes(tree)
+    (inner,) = (s for node, s in scopes.by_node.items() if isinstance(node, ast.Lambda))
+    assert len(list(scopes.reads("x", inner))) == 2
+
+
 @pytest.mark.parametrize(
     ("source", "target"),
     [

@@ -79,6 +79,14 @@ def test_a_parameter_that_the_function_is_given():
     assert "self.scale = scale" in result
 
 
+def test_a_parameter_that_the_training_pass_is_given():
+    text = SCRIPT.replace("def main():\n    for epoch in range(3):\n        for", "def train(scale):\n        for")
+    text = text.replace("        print(epoch, loss.item())", "        return loss")
+    text = text.replace("-weight", "-scale").replace("+ weight)", "+ scale)")
+    main = "def main():\n    for epoch in range(3):\n        print(epoch, train(weight).item())\n\n\nmain()\n"
+    assert "self.weight = weight" in check_same(text.replace("main()\n", main), "module")
+
+
 def test_a_network_that_is_asked_by_a_method_of_its_own():
     text = SCRIPT.replace("opt = torch.optim.Adam([*model.parameters(), weight]", OTHERS)
     result = check_same(text.replace("loss = (", "loss = coder.loss(x) + ("), "module")

@@ -46,6 +46,10 @@ def test_a_name_of_the_functions_own_is_not_the_loops(own):
     text = SCRIPT.replace(OWN, own)
     assert "self.loss = " in check_same(text, "module")
     assert not migrate_text(text).attention
+    changed = text.replace("        a, b", "        x = x * 2\n        a, b").replace(
+        "epoch, loss", "len(x), epoch, loss"
+    )
+    assert "self.x" in check_same(changed, "module")
 
 
 @pytest.mark.parametrize("read", ["return [v + 0 * x.sum() for v in h]", "return [z for z in h if len(x)]"])

@@ -184,7 +184,7 @@ class Trainer(Options, Whereabouts):
             self.val_dataloaders = val_dataloaders if val_dataloaders is not None else source.val_dataloader()
         if self.train_dataloader is None:
             raise ConfigurationError("fit needs a loader: pass train_dataloaders or define train_dataloader")
-        self.whole = is_whole(model, self.train_dataloader)
+        self.whole = is_whole(model, self.train_dataloader, self.runtime)
         self.runtime.repeated = self.whole
         draw_alike(self.runtime, self.whole)
         if self.overfit_batches:

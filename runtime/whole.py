@@ -21,13 +21,17 @@ if TYPE_CHECKING:
     from .module import Module
 
 
-def is_whole(module: Module, loader: Any) -> bool:
-    """Does `module` take the batches of this training loader whole? Raises ConfigurationError for an unknown rule."""
+def is_whole(module: Module, loader: Any, runtime: Runtime) -> bool:
+    """Does `module` take the batches of this training loader whole? Raises ConfigurationError for an unknown rule.
+
+    All ranks do where one has to: rank 0 alone may have a bar around its loader.
+    """
     rule = module.divide_batches
     if isinstance(rule, str):
         if rule != "loaders":
             raise unknown_name("divide_batches", rule, ("loaders",))
-        return not isinstance(loader, DataLoader)
+        own = not isinstance(loader, DataLoader)
+        return own if runtime.world_size == 1 else runtime.reduce_alike(int(own)) > 0
     return not rule
 
 

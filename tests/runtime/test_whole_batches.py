@@ -16,6 +16,16 @@ from ptmigrate.runtime import Module, Trainer
 torch.manual_seed(0)
 X, Y = torch.randn(20, 4), torch.randn(20, 1)
 
+class Around:
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __iter__(self):
+        yield from self.inner
+
+    def __len__(self):
+        return len(self.inner)
+
 class Carries(Module):
     divide_batches = {rule}
     automatic_optimization = {automatic}
@@ -51,6 +61,8 @@ MAIN = SCRIPT.replace("\nTrainer(", '\nif __name__ == "__main__":\n    Trainer('
 INDEX = {"loader": "range(self.current_epoch, 20, 5)", "batch": "X[i : i + 5], Y[i : i + 5]"}
 OF_PACKAGES = {"ddp_sharded": "fairscale", "deepspeed": "deepspeed", "horovod": "horovod"}
 LOADER = {"loader": "DataLoader(TensorDataset(X, Y), batch_size=6, shuffle=True)", "batch": "i"}
+# as a progress bar: around the loader, and on rank 0 alone
+BAR = {**LOADER, "loader": f"(lambda given: given if self.global_rank else Around(given))({LOADER['loader']})"}
 
 
 def on(processes, script, *options):
@@ -68,9 +80,10 @@ def said(output, rank):
         ("False", INDEX, True, 2),
         ("False", LOADER, True, 3),
         ('"loaders"', INDEX, True, 2),
+        ('"loaders"', BAR, True, 2),
         ("False", LOADER, False, 3),
     ],
-    ids=["index", "loader", "decided", "by hand"],
+    ids=["index", "loader", "decided", "bar of rank 0", "by hand"],
 )
 def test_every_process_runs_what_one_process_runs(tmp_path, rule, batches, automatic, processes):
     """To the last bit, on three processes, too."""

@@ -24,7 +24,6 @@ PYTHON_2_MESSAGES = (
     "Missing parentheses in call to",
     "multiple exception types must be parenthesized",
     "leading zeros in decimal integer",
-    "invalid decimal literal",  # 10L
 )
 PYTHON_2_LINE = re.compile(
     r"\s*print\s+[^=(\s]|\s*print\s*>>|\s*exec\s+[\"'\w]|\s*raise\s+[\w.]+\s*,|.*\bexcept\s+[\w.]+\s*,\s*\w+\s*:"

@@ -79,7 +79,10 @@ def test_python_2_is_named(text):
         parse(decode(text.encode()))
 
 
-@pytest.mark.parametrize("text", ["def f(:\n", "x = (1,\n", "if x:\npass\n", "x = 1 +\n", "\tx\n  y\n", "x = $\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["def f(:\n", "x = (1,\n", "if x:\npass\n", "x = 1 +\n", "\tx\n  y\n", "x = $\n", "x = 3.cuda()\n", "x = 2d\n"],
+)
 def test_other_syntax_errors_are_not_python_2(text):
     with pytest.raises(SourceError, match=r":\d+:\d+: syntax error") as e:
         parse(decode(text.encode()))

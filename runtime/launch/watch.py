@@ -20,6 +20,7 @@ import torch.distributed as dist
 
 from .. import environment
 from ..errors import ConfigurationError, RanksDiffer
+from . import forking
 
 ExceptHook = Callable[[type[BaseException], BaseException, "TracebackType | None"], object]
 PATIENCE = 15.0  # seconds in which the launcher ends a rank whose peer has gone; then it speaks for itself
@@ -43,6 +44,7 @@ def watch(rank: int, previous: ExceptHook) -> None:
     if environment.option("launcher"):
         die_with_parent()
     let_children_die_too()
+    forking.fork_at_rest()
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if is_lost_peer(error):

@@ -14,6 +14,7 @@ from .mixes import flow_of
 from .nodes import is_call_of, local_function, walk_here
 from .reads import stored
 from .recipe import DataPass, Recipe
+from .tallies import is_tally
 
 FUNCTIONS = "torch.nn.functional."
 OF_WHOLE = ("mean", "std", "var", "median", "norm")
@@ -324,14 +325,14 @@ class Sums:
         return isinstance(value, ast.Attribute) and value.attr in COUNTS and self.of_the_samples(value)
 
     def _adds_up(self, value: ast.expr) -> bool:
-        """`(...).sum()`, and a loss function that is told to sum."""
+        """`(...).sum()`, a loss function that is told to sum, and what counts the samples by their values."""
         if not isinstance(value, ast.Call) or not self.of_the_samples(value):
             return False
         told = any(
             k.arg == "reduction" and isinstance(k.value, ast.Constant) and k.value.value == "sum"
             for k in value.keywords
         )
-        if told:
+        if told or is_tally(self.facts, value):
             return True
         if isinstance(value.func, ast.Attribute) and value.func.attr in ("sum", "count_nonzero"):
             if not self._over_samples(value):

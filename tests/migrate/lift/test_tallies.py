@@ -1,0 +1,77 @@
+"""`seen += torch.bincount(y, minlength=3)`: a sum over the samples, wherever it shows which values there are."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.lift.test_same_run import HEAD
+from tests.migrate.running import check_same
+
+TEXT = (
+    HEAD
+    + """
+import numpy as np
+from sklearn.metrics import confusion_matrix
+
+seen = torch.zeros(3)
+for epoch in range(2):
+    for x, y in train_loader:
+        out = model(x)
+        loss = criterion(out, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        seen += {tally}
+    print(epoch, seen.tolist())
+"""
+)
+TOLD = "that is not shown"
+
+
+@pytest.mark.parametrize(
+    "tally",
+    [
+        "torch.bincount(y, minlength=3)",
+        "torch.bincount(y, None, 3).float()",
+        "y.bincount(minlength=3).cpu()",
+        "torch.bincount(3 * y + out.argmax(1), minlength=9).view(3, 3).sum(0)",
+    ],
+)
+def test_counts_are_added_up(tally):
+    result = check_same(
+        TEXT.replace("from sklearn.metrics import confusion_matrix\n", "").format(tally=tally), "module"
+    )
+    assert f"self.seen += {tally}\n" in result and "seen = self.all_reduce(self.seen)\n" in result
+
+
+@pytest.mark.parametrize(
+    "tally",
+    [
+        "torch.from_numpy(np.bincount(y.cpu().numpy(), minlength=3))",
+        "np.bincount(y.cpu().numpy(), None, 3)",
+        "confusion_matrix(y, out.argmax(1), labels=[0, 1, 2])",
+        "confusion_matrix(y_true=y, y_pred=out.argmax(1), labels=range(3))",
+    ],
+)
+def test_counts_of_other_libraries(tally):
+    result = migrate_text(TEXT.format(tally=tally))
+    assert f"self.seen += {tally}\n" in result.text and not any(TOLD in n.message for n in result.attention)
+
+
+@pytest.mark.parametrize(
+    "tally",
+    [
+        "torch.bincount(y)",
+        "torch.bincount(y, out[:, 0], 3)",
+        "torch.bincount(y, weights=out[:, 0].detach() / len(y), minlength=3)",
+        "np.bincount(y)",
+        "y.bincount()",
+        "confusion_matrix(y, out.argmax(1))",
+        "confusion_matrix(y, out.argmax(1), labels=None)",
+        "confusion_matrix(y, out.argmax(1), labels=[0, 1, 2], normalize='all')",
+        "bincount(y, minlength=3)",
+        "torch.bincount(y, minlength=3).softmax(0)",
+    ],
+)
+def test_what_may_be_no_sum_is_told(tally):
+    result = migrate_text(TEXT.format(tally=tally))
+    assert any(TOLD in n.message for n in result.attention) or "divide_batches = False" in result.text

@@ -19,6 +19,7 @@ from ..facts.script import Facts
 from ..report import Note
 from ._asked_cpu import asked_for_cpu
 from ._handed_on import handed_on
+from ._own_moves import own_moves
 from ._pins import pinned_for
 from ._places_by_name import places_by_name
 from ._set_off import branch_of
@@ -89,6 +90,7 @@ class RemoveDeviceCalls(Codemod):
         yield from places_by_name(facts, self.code)
         yield from another_card(facts, self.code)
         yield from handed_on(facts, self.code)
+        yield from own_moves(facts, self.code)
         yield from asked_for_cpu(facts, self.code)
 
     def _calls_of_helper(self, facts: Facts, f: Mover) -> list[ast.Call]:

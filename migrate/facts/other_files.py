@@ -64,6 +64,18 @@ def _has_star(facts: Facts) -> bool:
 
 def defined_there(facts: Facts, func: ast.expr) -> There | None:
     """What a name of another file stands for: a function, or a class by what its objects run when they are called."""
+    found = found_there(facts, func)
+    if found is None:
+        return None
+    file, there, own = found
+    if isinstance(own, ast.FunctionDef):
+        return There(file, there, own, None)
+    f = there.classes.methods(own).get("forward" if own in there.classes.modules else "__call__")
+    return There(file, there, f, own) if f is not None else None
+
+
+def found_there(facts: Facts, func: ast.expr) -> tuple[OtherFile, Facts, ast.FunctionDef | ast.ClassDef] | None:
+    """The function or the class of another file that a name stands for."""
     full = name_there(facts, func)
     parts = (full or "").split(".")
     if full is None or parts[0] in ("torch", "numpy"):
@@ -76,9 +88,4 @@ def defined_there(facts: Facts, func: ast.expr) -> There | None:
         return None
     there.others = facts.others
     own = [s for s in there.tree.body if isinstance(s, ast.FunctionDef | ast.ClassDef) and s.name == parts[-1]]
-    if len(own) != 1:
-        return None
-    if isinstance(own[0], ast.FunctionDef):
-        return There(found[0], there, own[0], None)
-    f = there.classes.methods(own[0]).get("forward" if own[0] in there.classes.modules else "__call__")
-    return There(found[0], there, f, own[0]) if f is not None else None
+    return (found[0], there, own[0]) if len(own) == 1 else None

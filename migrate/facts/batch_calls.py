@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .arguments import is_false, is_separate, is_static
+from .batch_autograd import function_applied
+from .batch_buffers import keep
 from .batch_builtins import PASSES, groups, pairs_up, passed
-from .batch_choices import applied, around, run_each, with_views
+from .batch_choices import applied, around, one_of_several, run_each, with_views
 from .batch_elsewhere import followed_there
 from .batch_functions import constants, is_own, makers, target_of
 from .batch_layers import layered, normalises_by_batch, reads_as_series
@@ -78,7 +80,7 @@ class BatchCall:
         if isinstance(func, ast.Attribute) and func.attr in ("log", "log_dict") and is_own(func):
             run.flow.logged += everything
         if isinstance(func, ast.Attribute) and func.attr.endswith("_"):
-            run.keep(self.call, func.value, run.joined(everything))  # self.bank.index_copy_(0, y, z)
+            keep(run, self.call, func.value, run.joined(everything))  # self.bank.index_copy_(0, y, z)
         if isinstance(func, ast.Attribute) and self.full is None and not is_own(func):
             owner = run.value(func.value)
             if self.last in ("append", "extend") and groups(run, func.value, everything):
@@ -165,7 +167,7 @@ class BatchCall:
             for bent in found.all_bent():
                 self.run.flow.within[self.call] = inside.within.get(bent, bent)
             return found.bent_by(self.call)
-        there = followed_there(self)
+        there = function_applied(self, of_batch) or followed_there(self) or one_of_several(self.run, self.call)
         if there is not None:
             return there
         made = makers(self.run, func)

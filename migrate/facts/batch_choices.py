@@ -150,6 +150,16 @@ def run_each(run: Run, call: ast.Call) -> Value | None:
     return run.joined(found) if found else None
 
 
+def one_of_several(run: Run, call: ast.Call) -> Value | None:
+    """`bank(z, y)` of a name that is given one object or another, by an option as a rule."""
+    scope = run.facts.scopes.scope_of(call.func).lookup(call.func.id) if isinstance(call.func, ast.Name) else None
+    values = run.facts.devices.assigned(ast.unparse(call.func), scope) if scope is not None else None
+    made = [v for v in values or () if isinstance(v, ast.Call)]
+    if values is None or len(values) < 2 or not made:
+        return None
+    return run.joined([as_if(run, call, ast.Call(v, call.args, call.keywords)) for v in made])
+
+
 def applied(run: Run, call: ast.Call, full: str | None, args: list[Value]) -> Value | None:
     """`map(f, zs)`, `functools.reduce(f, zs)` and `itertools.starmap(f, pairs)` as calls of f; None for any other."""
     times = APPLIES.get(full or ast.unparse(call.func))

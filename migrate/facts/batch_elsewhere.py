@@ -36,14 +36,14 @@ def followed_there(of: BatchCall) -> Value | None:
     found = run.joined(inside.returned) if inside.returned else REDUCED
     if inside.mixes:
         run.flow.mixes.append(call)
-        run.flow.there[call] = _place(there, inside.mixes[0])
+        run.flow.there[call] = place_of(there, inside.mixes[0])
     elif found.all_bent():
-        run.flow.there[call] = _place(there, found.all_bent()[0])
+        run.flow.there[call] = place_of(there, found.all_bent()[0])
     found = found.bent_by(call)
     return replace(found, sorts=found.sorts and call, met=found.met and call)
 
 
-def _place(there: There, node: ast.AST) -> str:
+def place_of(there: There, node: ast.AST) -> str:
     """`torch.mm(z, z.t())` in pairs() of losses.py"""
     ups = [up.name for up in there.facts.scopes.ancestors(node) if isinstance(up, ast.FunctionDef | ast.ClassDef)]
     return f"`{there.facts.short(node)}` in {'.'.join(reversed(ups))}() of {there.file.stem}.py"

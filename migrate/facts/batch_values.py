@@ -37,6 +37,7 @@ class Value:
     root: bool = False  # reduced: a norm, of which the square is a sum again
     sorts: ast.AST | None = None  # the places of a sort along the last dimension, which may be the samples'
     host: bool = False  # no tensor, or made of what is none: `y.tolist()`
+    buffer: bool = False  # plain: a buffer of a module, by whatever name
     loose: bool = False  # what a module or an unknown function gave: a tensor, or several
     items: tuple[tuple[object, Value], ...] = ()  # of what holds several, where they are written out: by key or place
 
@@ -69,6 +70,7 @@ class Value:
 
 
 PLAIN, REDUCED, BATCH = Value(), Value("reduced"), Value("batch")
+BUFFER = Value(buffer=True)
 
 
 @dataclass
@@ -76,6 +78,7 @@ class Flow:
     """A function followed from its batch on: the operations that mix, and what each name is after each statement."""
 
     mixes: list[ast.AST] = field(default_factory=list)
+    kept: list[ast.AST] = field(default_factory=list)  # of those, what gives a buffer values of the samples
     may_mix: list[ast.AST] = field(default_factory=list)  # where the number of dimensions, which does not show, decides
     returned: list[Value] = field(default_factory=list)
     logged: list[Value] = field(default_factory=list)

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .arguments import entry
+from .batch_buffers import is_buffer, keep
 from .batch_builtins import by_places
 from .batch_by_name import with_places
 from .batch_calls import BatchCall
@@ -24,7 +25,7 @@ from .batch_operations import SIZE_ATTRIBUTES
 from .batch_pairs import is_along, spread_apart
 from .batch_places import indexed
 from .batch_shapes import Shapes
-from .batch_values import PLAIN, REDUCED, Flow, Value
+from .batch_values import BUFFER, PLAIN, REDUCED, Flow, Value
 from .batch_views import numbers
 from .classes import Function
 from .nodes import walk
@@ -43,6 +44,7 @@ class Mixing:
         self.facts, self.networks = facts, Networks(facts) if networks else None
         self._running: set[ast.AST] = set()
         self._shapes: dict[ast.AST, Shapes] = {}
+        self._buffers: dict[ast.ClassDef, set[object]] = {}
 
     def flow(
         self,
@@ -72,6 +74,12 @@ class Mixing:
         """What an expression is where these names are known, and whether it mixes samples."""
         flow = Flow()
         return Run(self, flow, None, dict(known)).value(e), bool(flow.mixes)
+
+    def buffers_of(self, holder: ast.ClassDef) -> set[object]:
+        """The names of a module's buffers, those that the plan makes among them."""
+        if holder not in self._buffers:
+            self._buffers[holder] = self.facts.tensors.registered(holder)
+        return self._buffers[holder] | {name for c, name in self.facts.buffers if c is holder}
 
     @cached_property
     def made(self) -> dict[str, list[ast.expr]]:
@@ -123,11 +131,12 @@ class Run:
             value = self.value(s.value)
             for t in s.targets:
                 self.bind(t, value, s.value)
-                self.keep(t, t, value)
+                if not isinstance(t, ast.Name):
+                    keep(self, t, t, value)
         elif isinstance(s, ast.AugAssign):
-            value = self.value(s.value)
-            self.bind(s.target, self.combine(s, self.value(s.target), value, s.op), s.value)
-            self.keep(s.target, s.target, value)
+            value, before = self.value(s.value), self.value(s.target)
+            keep(self, s.target, s.target, value)
+            self.bind(s.target, self.combine(s, before, value, s.op), s.value)
         elif isinstance(s, ast.Return):
             value = self.value(s.value) if s.value is not None else PLAIN
             loss = entry(s.value, "loss") if s.value is not None else None
@@ -196,15 +205,6 @@ class Run:
                 known = self.value(part) if part is not None else value.item(i)
                 self.bind(t, replace(value, holds=False) if known is None else known, part)
 
-    def keep(self, at: ast.AST, kept: ast.expr, value: Value) -> None:
-        """A buffer of the module that is given values of the samples: a device has its own, with those of its part."""
-        while isinstance(kept, ast.Subscript | ast.Call) or (isinstance(kept, ast.Attribute) and not is_own(kept)):
-            kept = kept.func if isinstance(kept, ast.Call) else kept.value
-        if value.kind == "plain" or self.holder is None or not isinstance(kept, ast.Attribute):
-            return
-        if kept.attr in self.facts.tensors.registered(self.holder) or (self.holder, kept.attr) in self.facts.buffers:
-            self.flow.mixes.append(at)
-
     # -- expressions -----------------------------------------------------------------------------------------
 
     def value(self, e: ast.expr) -> Value:
@@ -265,11 +265,14 @@ class Run:
         return replace(found, holds=True, items=items) if found.kind == "batch" else found
 
     def _attribute(self, e: ast.Attribute) -> Value:
-        if is_own(e) and (kept := self.env.get(ast.unparse(e))) is not None:
-            return kept
+        if is_own(e):
+            if (kept := self.env.get(ast.unparse(e))) is not None:
+                return kept
+            if is_buffer(self, e):
+                return BUFFER
         value = self.value(e.value)
         if value.kind != "batch":
-            return PLAIN if e.attr in SIZE_ATTRIBUTES else value
+            return PLAIN if e.attr in SIZE_ATTRIBUTES else value.item(e.attr) or value
         if e.attr in SIZE_ATTRIBUTES:
             return PLAIN
         if e.attr in ("values", "indices"):  # of what `out.max(1)` gives

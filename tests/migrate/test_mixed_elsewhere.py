@@ -104,3 +104,90 @@ def test_relative_imports_are_followed(tmp_path, head, loss):
     m = migrated(tmp_path, head, f"{loss}(out, out * 2)")
     (told,) = [n.message for n in m.report.attention if n.code == "PTM703"]
     assert "torch.mm(z, z.t())" in told
+
+
+BANK = """\
+import torch
+from torch import nn
+from torch.autograd import Function
+
+class Score(Function):
+    @staticmethod
+    def forward(ctx, x, y, memory, rate):
+        ctx.save_for_backward(x, memory, y)
+        ctx.rate = rate
+        return x @ memory.t()
+    @staticmethod
+    def backward(ctx, grad):
+        x, memory, y = ctx.saved_tensors
+        given = grad @ memory
+        new = memory.index_select(0, y).mul_(ctx.rate)
+        new.add_(x * (1 - ctx.rate))
+        memory.index_copy_(0, y, new / new.norm(dim=1, keepdim=True))
+        return given, None, None, None
+
+class Bank(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("memory", torch.rand(3, 3))
+    def forward(self, x, y):
+        return Score.apply(x, y, self.memory, 0.5)
+
+class Other(nn.Module):
+    def forward(self, x, y):
+        return x
+"""
+FILLS = "        memory.index_copy_(0, y, new / new.norm(dim=1, keepdim=True))\n"
+IN_FORWARD = ("        return x @ memory.t()\n", "        memory[y] = x.detach()\n        return x @ memory.t()\n")
+LATE = ("        ctx.rate = rate\n", "        ctx.rate = rate\n        ctx.memory = memory\n")
+OF_CONTEXT = "        for z, i in zip(x, y):\n            ctx.memory[i] = z\n"
+SELF = ("ctx", "self")
+ONE = "from bank import Bank\nbank = Bank()"
+EITHER = "import sys\nfrom bank import Bank, Other\nif len(sys.argv) > 1:\n    bank = Bank()\nelse:\n    bank = Other()"
+
+
+@pytest.mark.parametrize(
+    ("edits", "head"),
+    [
+        ([], ONE),
+        ([], EITHER),
+        ([SELF], ONE),
+        ([IN_FORWARD, (FILLS, "")], ONE),
+        ([LATE, (FILLS, OF_CONTEXT)], ONE),
+        ([("return Score.apply(", "score = Score.apply\n        return score("), SELF], ONE),
+        ([(FILLS, "        memory.data.mul_(0.5).add_(new.mean(0))\n")], ONE),
+    ],
+    ids=["backward", "one of two", "the context is self", "forward", "of the context", "a name for it", "in place"],
+)
+def test_a_function_of_autograd_that_fills_a_buffer(tmp_path, edits, head):
+    """Each process had in its memory what its own part of the batches left there."""
+    text = BANK
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "bank.py").write_text(text)
+    m = migrated(tmp_path, head, "nn.functional.cross_entropy(bank(out, y), y)")
+    assert "divide_batches = False" in m.result.text
+    assert any("Bank.forward() of bank.py" in n.message for n in m.report.attention if n.code == "PTM703")
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [(FILLS, "")],
+        [(FILLS, "        memory.index_copy_(0, torch.arange(3), torch.ones(3, 3))\n")],
+        [(FILLS, "        memory.index_select(0, y).add_(new)\n")],
+        [(FILLS, "        memory = new\n")],
+        [(FILLS, "        weight = grad.t() @ x\n")],
+        [("(Function)", "(object)")],
+    ],
+    ids=["reads it", "of nothing", "a copy", "a name anew", "a sum for the weights", "no Function"],
+)
+def test_a_function_of_autograd_that_fills_none(tmp_path, edits):
+    text = BANK
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "bank.py").write_text(text)
+    m = migrated(tmp_path, ONE, "nn.functional.cross_entropy(bank(out, y), y)")
+    assert "divide_batches" not in m.result.text

@@ -281,9 +281,17 @@ class Tensors:
             own = [v for v in values if holder in self.facts.scopes.ancestors(v)]
             own = [v for v in own if not (isinstance(v, ast.Constant) and v.value is None)]
             moved = [v for v in own if not any(isinstance(n, ast.Attribute) and n.attr == node.attr for n in walk(v))]
+            if not kept and any(self._makes(v) for v in own if v not in moved):
+                return True  # self.x = torch.from_numpy(self.x): of the array that it was
             return bool(moved) and all(self._is(v, kept) for v in moved)
         finally:
             self._asked.discard(key)
+
+    def _makes(self, value: ast.expr) -> bool:
+        """`torch.from_numpy(x).float()`: a tensor, whatever it is made of."""
+        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in METHODS:
+            value = value.func.value
+        return isinstance(value, ast.Call) and self.facts.names.resolve(value.func) in MAKES
 
     def registered(self, holder: ast.ClassDef) -> set[object]:
         """The names of the buffers that a class registers."""

@@ -318,6 +318,25 @@ def test_what_the_script_makes_is_moved_by_it(made):
     assert "noise = noise.to(" in migrated(source).text or ".type_as(x)" in migrated(source).text
 
 
+@pytest.mark.parametrize("turned", ["torch.from_numpy(self.scale).float()", "torch.tensor(self.scale)"])
+def test_an_array_that_becomes_a_tensor_is_moved_by_the_script_alone(turned):
+    """The move went, and nothing moved what the batch meets."""
+    source = (
+        "import numpy as np\nimport torch\nclass Data:\n    def __init__(self):\n        self.scale = np.ones(4)\n"
+        f"        self.scale = {turned}\n        self.scale = self.scale.cuda()\n"
+    )
+    check_unchanged(source, select="PTM101")
+
+
+@pytest.mark.parametrize("before", ["self.out = self.out.float()", "self.out = torch.cat([self.out, x])"])
+def test_what_a_network_gave_is_not(before):
+    source = (
+        "import torch\nclass Run:\n    def step(self, model, x):\n        self.out = model(x)\n"
+        f"        {before}\n        self.out = self.out.cuda()\n"
+    )
+    check(source, source.replace("        self.out = self.out.cuda()\n", ""), select="PTM101")
+
+
 BATCHES = "import torch\n\ndef train(net, train_loader, opt):\n    for step in range(9):\n"
 
 

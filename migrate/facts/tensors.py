@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MAKES = MAKES_TENSORS - {"torch.load"}
 MAKES |= {f"torch.{n}_window" for n in ("hann", "hamming", "blackman", "bartlett", "kaiser")}
 MAKES |= {"torch.tril_indices", "torch.triu_indices", "torch.combinations", "torch.cartesian_prod"}
+# where their values are
+SPARSE = {f"torch.sparse.{kind}Tensor" for kind in ("Float", "Double", "Half", "Long", "Int")}
+SPARSE |= {f"torch.sparse_{kind}_tensor" for kind in ("coo", "csr", "csc", "bsr", "bsc", "compressed")}
 
 
 class Tensors:
@@ -152,6 +155,8 @@ class Tensors:
             return not kept
         if kept and full in LIKE:
             return True
+        if full in SPARSE:  # no buffer: DDP broadcasts dense ones alone
+            return not kept and any(self._is(a, kept) for a in given_to(call))
         *package, name = full.split(".")
         one = name in FUNCTIONS or full in LIKE or name in ("max", "min")
         if package not in (["torch"], ["torch", "nn", "functional"], ["torch", "linalg"], ["torch", "fft"]) or not one:

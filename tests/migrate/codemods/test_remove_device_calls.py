@@ -328,6 +328,30 @@ def test_an_array_that_becomes_a_tensor_is_moved_by_the_script_alone(turned):
     check_unchanged(source, select="PTM101")
 
 
+SPARSE = """import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, adj, device):
+        super().__init__()
+        self.adj = self.convert(adj).to(device)
+    def convert(self, m):
+        i = torch.LongTensor([m.row, m.col])
+        return torch.sparse{made}(i, torch.from_numpy(m.data), m.shape)
+"""
+
+
+@pytest.mark.parametrize("made", [".FloatTensor", "_coo_tensor", "_csr_tensor"])
+def test_a_sparse_tensor_that_the_script_makes_is_moved_by_it(made):
+    """`.to(device)` went, and the network met it on the CPU."""
+    check_unchanged(SPARSE.replace("{made}", made), select="PTM101,PTM105")
+
+
+@pytest.mark.parametrize("made", [".FloatTensor", "_coo_tensor"])
+def test_one_of_what_the_step_is_given_is_where_that_is(made):
+    source = f"import torch\ndef f(i, v, device):\n    a = torch.sparse{made}(i, v, (3, 3)).to(device)\n    return a.t()\n"
+    check(source, source.replace(".to(device)", ""), select="PTM101")
+
+
 @pytest.mark.parametrize("before", ["self.out = self.out.float()", "self.out = torch.cat([self.out, x])"])
 def test_what_a_network_gave_is_not(before):
     source = (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from .nodes import walk
 
 if TYPE_CHECKING:
+    from .scopes import Scope
     from .script import Facts
 
 MOVES = ("cuda", "to", "xpu", "mps")
@@ -43,6 +44,13 @@ def is_back_from_cpu(facts: Facts, node: ast.expr) -> bool:
                 if n.func.attr in MOVES and n is above.value:
                     return False
     return False
+
+
+def is_moved(facts: Facts, name: str, scope: Scope) -> bool:
+    """`batches.cuda()`: no loader has that, whatever it is called."""
+    ups = (facts.scopes.parents.get(read) for read in facts.scopes.reads(name, scope))
+    calls = (facts.scopes.parents.get(up) for up in ups if isinstance(up, ast.Attribute) and up.attr in MOVES)
+    return any(isinstance(c, ast.Call) and facts.devices.moved(c) is not None for c in calls)
 
 
 def _owner(node: ast.expr) -> str:

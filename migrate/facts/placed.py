@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from .arguments import argument
-from .back_from_cpu import MODULE_METHODS, MOVES, goes_to_cpu, is_back_from_cpu
+from .back_from_cpu import MODULE_METHODS, MOVES, goes_to_cpu, is_back_from_cpu, is_moved
 from .drawn import distributions, makers
 from .held import given_back, gives_held, gives_of_sizes, is_data, is_held, is_read
 from .kept_copies import is_kept_copy
@@ -293,7 +293,7 @@ class Placed:
 
     def used_as_module(self, name: str, scope: Scope) -> bool:
         """Whether a name says that it is a module or a loader, or is called."""
-        if MODEL_NAME.search(name) or LOADER_NAME.search(name):
+        if MODEL_NAME.search(name) or (LOADER_NAME.search(name) and not is_moved(self.facts, name, scope)):
             return True
         return self.is_called(name, scope)
 

@@ -361,6 +361,19 @@ def test_what_a_network_gave_is_not(before):
     check(source, source.replace("        self.out = self.out.cuda()\n", ""), select="PTM101")
 
 
+@pytest.mark.parametrize("name", ["batches", "train_iter", "x"])
+def test_a_tensor_that_is_called_as_a_loader_is(name):
+    """`net(batches.cuda())` was `net(batches)`, of what the script itself drew."""
+    source = f"import torch\ndef f(net, draw):\n    {name} = draw.read().next()\n    return net({name}.cuda()), {name}\n"
+    check_unchanged(source, select="PTM101")
+
+
+@pytest.mark.parametrize("batches", ["next(iter(loader))", "loader[0]"])
+def test_one_that_the_runtime_places_is_not(batches):
+    source = f"import torch\ndef f(net, loader):\n    for _ in range(9):\n        batches = {batches}\n        net(batches.cuda())\n"
+    check(source, source.replace("batches.cuda()", "batches"), select="PTM101")
+
+
 BATCHES = "import torch\n\ndef train(net, train_loader, opt):\n    for step in range(9):\n"
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 from ..facts.arguments import argument_at, entry
+from ..facts.by_hand import cut_by_hand
 from ..facts.classes import STEPS
 from ..facts.floats import is_floating
 from ..facts.nodes import walk
@@ -241,8 +242,9 @@ class PlaceLikeInputs(Codemod):
         own = parameters[:1] == ["self"] and holder is not None
         if holder is not None and not any(is_named(d, "staticmethod") for d in f.decorator_list):
             parameters = parameters[1:]
+        cut = cut_by_hand(facts, f)
         for name in [*parameters, *(a.arg for a in f.args.kwonlyargs)]:
-            if is_tensor(facts, f, name, call):
+            if name not in cut and is_tensor(facts, f, name, call):
                 return name
         if (given := autograd_input(facts, f)) is not None:
             return given

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import argument
 from .back_from_cpu import MODULE_METHODS, MOVES, goes_to_cpu, is_back_from_cpu, is_moved
+from .by_hand import is_cut_by_hand
 from .drawn import distributions, makers
 from .held import given_back, gives_held, gives_of_sizes, is_data, is_held, is_read
 from .kept_copies import is_kept_copy
@@ -78,7 +79,7 @@ class Placed:
         if isinstance(node, ast.Call):
             return self._call(node)
         if isinstance(node, ast.Subscript | ast.Attribute | ast.Starred):
-            return not is_held(self.facts, node) and self._part(node)
+            return not is_held(self.facts, node) and not is_cut_by_hand(self.facts, node) and self._part(node)
         if isinstance(node, ast.Name):
             return self._name(node)
         if isinstance(node, ast.NamedExpr):

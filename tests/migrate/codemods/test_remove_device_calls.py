@@ -348,7 +348,9 @@ def test_a_sparse_tensor_that_the_script_makes_is_moved_by_it(made):
 
 @pytest.mark.parametrize("made", [".FloatTensor", "_coo_tensor"])
 def test_one_of_what_the_step_is_given_is_where_that_is(made):
-    source = f"import torch\ndef f(i, v, device):\n    a = torch.sparse{made}(i, v, (3, 3)).to(device)\n    return a.t()\n"
+    source = (
+        f"import torch\ndef f(i, v, device):\n    a = torch.sparse{made}(i, v, (3, 3)).to(device)\n    return a.t()\n"
+    )
     check(source, source.replace(".to(device)", ""), select="PTM101")
 
 
@@ -364,7 +366,9 @@ def test_what_a_network_gave_is_not(before):
 @pytest.mark.parametrize("name", ["batches", "train_iter", "x"])
 def test_a_tensor_that_is_called_as_a_loader_is(name):
     """`net(batches.cuda())` was `net(batches)`, of what the script itself drew."""
-    source = f"import torch\ndef f(net, draw):\n    {name} = draw.read().next()\n    return net({name}.cuda()), {name}\n"
+    source = (
+        f"import torch\ndef f(net, draw):\n    {name} = draw.read().next()\n    return net({name}.cuda()), {name}\n"
+    )
     check_unchanged(source, select="PTM101")
 
 

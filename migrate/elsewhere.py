@@ -90,12 +90,12 @@ def of_projects(paths: list[Path], imports: Imports) -> dict[Path, Elsewhere]:
 
 
 def _of_torch(path: Path) -> str:
-    """A file's text, where it says something of torch."""
+    """A file's text, where it says something of torch, or hands on by a star what another says."""
     try:
         source = read_source(path)
     except SourceError:
         return ""
-    return source.text if mentions_torch(source.raw) else ""
+    return source.text if mentions_torch(source.raw) or " import *" in source.text else ""
 
 
 def _said(path: Path) -> Elsewhere | None:

@@ -106,7 +106,7 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
         raise
     left = seen(facts, changes, options.wants) + (_copies(facts, text) if options.wants("PTM105") else [])
     made = facts_of(text)
-    made.askers_elsewhere = facts.askers_elsewhere
+    made.askers_elsewhere, made.others = facts.askers_elsewhere, facts.others
     left, more = settled(left, [replace(e, line=line(e.line)) for e in more], made)
     edits = [c.edit for c in changes if c.told] + more
     attention = [replace(n, line=line(n.line)) for n in attention]
@@ -181,6 +181,7 @@ def _finished(
     renamed = renames(lifted, once)
     if renamed is None:
         lifted, renamed = Facts(apply(lifted, once)), []
+        lifted.others = original.others
         line = line_map(lifted.text.text, original.text.text)
     edits = Edits(lifted, renamed)
     read = names_read(lifted)

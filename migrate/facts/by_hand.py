@@ -62,4 +62,5 @@ def _is_kept(facts: Facts, node: ast.expr) -> bool:
         return False
     values = [v for v in facts.devices.attribute_values.get(node.attr, ()) if c in facts.scopes.ancestors(v)]
     init = facts.classes.methods(c).get("__init__")
-    return facts.classes.is_self(node.value) and bool(values) and all(init in facts.scopes.ancestors(v) for v in values)
+    made = init is not None and bool(values) and all(init in facts.scopes.ancestors(v) for v in values)
+    return made and facts.classes.is_self(node.value)

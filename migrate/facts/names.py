@@ -7,6 +7,7 @@ same name in a nearer scope (a parameter, a loop variable, a definition) hides i
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from functools import cached_property
 
 from .canonical import canonical
@@ -14,6 +15,7 @@ from .nodes import FUNCTIONS, Nodes
 
 # What binds a name: the full name that an import gives it, an expression that may be an alias, or None for all else.
 Binding = str | ast.expr | None
+Starred = Callable[[ast.ImportFrom], dict[str, str]]
 
 # what `from torch.utils.data import *` gives, of what is ever asked for
 STARS = {
@@ -41,8 +43,10 @@ _SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef, ast.Module, *_COMPREHENSIONS)
 class Names:
     """`resolve(node)` gives the full, canonical name of a Name or Attribute, or None for what no import gave."""
 
-    def __init__(self, tree: ast.Module, nodes: Nodes | None = None) -> None:
+    def __init__(self, tree: ast.Module, nodes: Nodes | None = None, starred: Starred | None = None) -> None:
+        """`starred`: what a star gives of a module of the user's own, where that is known."""
         self.tree = tree
+        self._by_star = starred
         self._given = nodes
         self._simple: dict[str, str | None] = {}
         self._resolving: set[ast.AST] = set()
@@ -147,8 +151,12 @@ class Names:
                 origin = canonical(f"{node_from.module}.{a.name}") if known else None
                 name = a.asname or a.name
                 made.setdefault(name, []).append((self._declared(scope, name), origin, node_from))
-        star = next((s for s in self.nodes.of(ast.ImportFrom) if s.names[0].name == "*"), None)
-        if star is not None:
+        stars = [s for s in self.nodes.of(ast.ImportFrom) if s.names[0].name == "*"]
+        if self._by_star is not None:
+            for star in reversed(stars):  # of two, the last one counts
+                for name, full in self._by_star(star).items():
+                    made.setdefault(name, [(self.tree, full, star)])
+        for star in stars[:1]:
             for name, full in BY_ANY_STAR.items():
                 made.setdefault(name, [(self.tree, full, star)])
         found: dict[str, list[tuple[ast.AST, Binding]]] = {

@@ -6,7 +6,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from .alone import Alone, askers_of
@@ -19,6 +19,7 @@ from .names import Names
 from .nodes import Nodes, walk, with_annotated
 from .placed import Placed
 from .scopes import Scopes
+from .stars import imported_there
 from .tensors import Tensors
 from .text import Text
 from .trees import tree_near
@@ -151,7 +152,8 @@ class Facts:
 
     @cached_property
     def names(self) -> Names:
-        return Names(self.tree, Nodes(self.tree, self.scopes.parents, self._by_type))
+        nodes = Nodes(self.tree, self.scopes.parents, self._by_type)
+        return Names(self.tree, nodes, partial(imported_there, self.others) if self.others else None)
 
     @cached_property
     def scopes(self) -> Scopes:

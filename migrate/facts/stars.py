@@ -1,0 +1,55 @@
+"""What `from utils import *` gives of the imports of a file of the project: `import torch as t` there is known here."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from .canonical import canonical
+from .nodes import walk
+
+if TYPE_CHECKING:
+    from .other_files import OtherFile
+
+
+def imported_there(
+    others: tuple[OtherFile, ...], star: ast.ImportFrom, above: frozenset[str] = frozenset()
+) -> dict[str, str]:
+    """The names that a file imports at its top, with their full names, by stars of its own too."""
+    stem = (star.module or "").split(".")[-1]
+    found = [o for o in others if o.stem == stem]
+    if len(found) != 1 or stem in above or "__all__" in found[0].text:
+        return {}
+    there = found[0].facts()
+    if there is None:
+        return {}
+    given: dict[str, str] = {}
+    for s in there.tree.body:
+        if isinstance(s, ast.ImportFrom) and s.names[0].name == "*":
+            given.update(imported_there(others, s, above | {stem}))
+        elif isinstance(s, ast.Import | ast.ImportFrom):
+            given.update(_names(s))
+        else:
+            for name in _bound(s):
+                given.pop(name, None)
+    return {name: full for name, full in given.items() if not name.startswith("_")}
+
+
+def _names(s: ast.Import | ast.ImportFrom) -> dict[str, str]:
+    if isinstance(s, ast.Import):
+        return {
+            a.asname or a.name.partition(".")[0]: canonical(a.name if a.asname else a.name.partition(".")[0])
+            for a in s.names
+        }
+    if s.level or not s.module:
+        return {}
+    return {a.asname or a.name: canonical(f"{s.module}.{a.name}") for a in s.names}
+
+
+def _bound(s: ast.stmt) -> set[str]:
+    """What another statement at the top of a file may bind."""
+    if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {s.name}
+    names = {n.id for n in walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    inner = (n for n in walk(s) if isinstance(n, ast.Import | ast.ImportFrom))
+    return names | {a.asname or a.name.partition(".")[0] for i in inner for a in i.names}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import warnings
@@ -14,8 +15,8 @@ CPU = torch.device("cpu")
 
 
 def move_to(batch: Any, device: torch.device) -> Any:
-    """`batch` on `device`: tensors, nested containers, data classes' and other objects' own `.to`. On the CPU, the
-    same object.
+    """`batch` on `device`: tensors, nested containers, objects by their own `.to` or with the tensors that they keep.
+    On the CPU, the same object.
     """
     if device == CPU:
         return batch
@@ -39,7 +40,17 @@ def _move(item: Any, device: torch.device) -> Any:
         return type(item)(*(_move(value, device) for value in item))
     if isinstance(item, (list, tuple)):
         return type(item)(_move(value, device) for value in item)
-    return item
+    return _moved_object(item, device)
+
+
+def _moved_object(item: Any, device: torch.device) -> Any:
+    """A copy of a collate function's own object, or of a data class, with its tensors there; others as they are."""
+    held = {name: value for name, value in getattr(item, "__dict__", {}).items() if holds_tensors(value)}
+    if not held or isinstance(item, type):
+        return item
+    moved = copy.copy(item)
+    vars(moved).update({name: _move(value, device) for name, value in held.items()})
+    return moved
 
 
 def batch_size_of(batch: Any) -> int | None:

@@ -1,5 +1,6 @@
 """The arithmetic of dividing, over sizes, batch sizes and worlds; workers, and loaders as users write them."""
 
+import dataclasses
 import itertools
 
 import torch
@@ -71,6 +72,33 @@ def test_sizes_and_slices_of_collated_batches():
 def test_nothing_is_copied_on_the_cpu():
     batch = {"x": [torch.ones(2)]}
     assert move_to(batch, torch.device("cpu")) is batch
+
+
+class Sentences:
+    def __init__(self, src):
+        self.src, self.masks, self.words, self.of = src, [src > 0], ["a", "b"], Sentences
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    x: torch.Tensor
+    name: str = "pair"
+
+
+def test_an_object_that_a_collate_function_makes_goes_with_its_tensors():
+    batch, there = Sentences(torch.ones(2)), torch.device("meta")
+    moved = move_to({"batch": batch, "kind": Sentences}, there)["batch"]
+    assert moved.src.device == moved.masks[0].device == there and batch.src.device.type == "cpu"
+    assert type(moved) is Sentences and moved.words is batch.words and moved.of is Sentences
+    pair = move_to(Pair(torch.ones(2)), there)
+    assert pair.x.device == there and pair.name == "pair"
+
+
+def test_one_without_tensors_is_the_same():
+    empty = Sentences(torch.ones(2))
+    empty.src, empty.masks = None, []
+    batch = [Sentences, range(3), empty]
+    assert all(a is b for a, b in zip(move_to(batch, torch.device("meta")), batch, strict=True))
 
 
 def first(worker):

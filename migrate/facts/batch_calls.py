@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from .arguments import is_false, is_separate, is_static
@@ -11,7 +12,7 @@ from .batch_autograd import function_applied
 from .batch_buffers import keep
 from .batch_builtins import PASSES, groups, pairs_up, passed
 from .batch_choices import applied, around, one_of_several, run_each, with_views
-from .batch_elsewhere import followed_there
+from .batch_elsewhere import followed_there, made_by_functions
 from .batch_functions import constants, is_own, makers, target_of
 from .batch_layers import layered, normalises_by_batch, reads_as_series
 from .batch_losses import by_place, loss_of
@@ -167,9 +168,9 @@ class BatchCall:
             for bent in found.all_bent():
                 self.run.flow.within[self.call] = inside.within.get(bent, bent)
             return found.bent_by(self.call)
-        there = function_applied(self, of_batch) or followed_there(self) or one_of_several(self.run, self.call)
-        if there is not None:
-            return there
+        for follow in (partial(function_applied, of_batch=of_batch), followed_there, one_of_several, made_by_functions):
+            if (there := follow(self)) is not None:
+                return there
         made = makers(self.run, func)
         if made:
             return self._made_module(made[0], of_batch, made)

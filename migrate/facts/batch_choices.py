@@ -16,6 +16,7 @@ from .batch_values import PLAIN, REDUCED, Value
 from .batch_vmap import names_around
 
 if TYPE_CHECKING:
+    from .batch_calls import BatchCall
     from .mixing import Run
 
 LISTS = ("torch.nn.ModuleList", "torch.nn.ModuleDict", "list", "tuple", "set", "reversed", "iter", "sorted", "dict")
@@ -150,8 +151,9 @@ def run_each(run: Run, call: ast.Call) -> Value | None:
     return run.joined(found) if found else None
 
 
-def one_of_several(run: Run, call: ast.Call) -> Value | None:
+def one_of_several(of: BatchCall) -> Value | None:
     """`bank(z, y)` of a name that is given one object or another, by an option as a rule."""
+    run, call = of.run, of.call
     scope = run.facts.scopes.scope_of(call.func).lookup(call.func.id) if isinstance(call.func, ast.Name) else None
     values = run.facts.devices.assigned(ast.unparse(call.func), scope) if scope is not None else None
     made = [v for v in values or () if isinstance(v, ast.Call)]

@@ -7,12 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .arguments import is_static
+from .batch_choices import as_if
 from .batch_functions import constants, is_loss_class, makers
 from .batch_values import REDUCED, Value
-from .other_files import There, defined_there
+from .handed_back import handed_back
+from .other_files import OtherFile, There, defined_there
 
 if TYPE_CHECKING:
     from .batch_calls import BatchCall
+    from .script import Facts
 
 
 def followed_there(of: BatchCall) -> Value | None:
@@ -26,6 +29,34 @@ def followed_there(of: BatchCall) -> Value | None:
         return None
     if there.holder is not None and not is_loss_class(there.facts, there.holder):
         return None
+    return _run_there(of, there)
+
+
+def made_by_functions(of: BatchCall) -> Value | None:
+    """`criterion(out, y)` of `criterion = build(args)`, `net, criterion = build()`: all that the functions may give."""
+    run, call = of.run, of.call
+    found = []
+    for home, e, file in handed_back(run.facts, call.func):
+        if home is run.facts:
+            found.append(as_if(run, call, ast.Call(e, call.args, call.keywords)))
+        elif isinstance(e, ast.Call) and file is not None and (there := _object_there(home, e, file)) is not None:
+            found.append(_run_there(of, there))
+    return run.joined(found) if found else None
+
+
+def _object_there(home: Facts, made: ast.Call, file: OtherFile) -> There | None:
+    """What an object of another file runs when it is called, where a function is followed so."""
+    name = made.func.id if isinstance(made.func, ast.Name) else ""
+    own = [c for c in home.walk(ast.ClassDef) if c.name == name]
+    if len(own) != 1:
+        there = defined_there(home, made.func)
+        return there if there is not None and there.holder and is_loss_class(there.facts, there.holder) else None
+    f = home.classes.methods(own[0]).get("forward" if own[0] in home.classes.modules else "__call__")
+    return There(file, home, f, own[0]) if f is not None and is_loss_class(home, own[0]) else None
+
+
+def _run_there(of: BatchCall, there: There) -> Value:
+    run, call = of.run, of.call
     f = there.f
     names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)]
     names = names[1:] if there.holder is not None and not is_static(f) else names

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..codemods.unread_attributes import calls_of_class
 from ..facts.arguments import argument, default_of
+from ..facts.batch_functions import is_loss_class
+from ..facts.handed_back import handed_back
+from ..facts.other_files import OtherFile, found_there
 from ..facts.script import Facts
 from .nodes import local_function
 
@@ -32,6 +35,8 @@ class Called:
     function: Body | None = None
     bound: bool = False
     maker: ast.Call | None = None
+    there: Facts | None = None  # those of another file, which has it
+    file: str = ""  # and its name
 
 
 def is_loss_of_torch(full: str | None) -> bool:
@@ -67,7 +72,8 @@ class Criteria:
             f = local_function(self.facts, func)
             if f is not None:
                 return [Called(function=f)]
-            return [c for v in self._values(func) for c in self._made(v, depth + 1)]
+            found = [c for v in self._values(func) for c in self._made(v, depth + 1)]
+            return found or self._by_functions(func, depth)
         if isinstance(func, ast.Attribute):
             return self._of_attribute(func, depth)
         if isinstance(func, ast.Subscript):
@@ -94,7 +100,33 @@ class Criteria:
             return self._made(value.func.value, depth + 1)
         own = [c for c in self.facts.classes.modules if isinstance(value.func, ast.Name) and c.name == value.func.id]
         forward = self.facts.classes.methods(own[0]).get("forward") if len(own) == 1 else None
-        return [Called(function=forward, bound=True, maker=value)] if forward is not None else []
+        if forward is not None:
+            return [Called(function=forward, bound=True, maker=value)]
+        return self._by_functions(value, depth) or self.elsewhere(value)
+
+    def _by_functions(self, e: ast.expr, depth: int) -> list[Called]:
+        """`criterion = build(args)`, `net, criterion = build()`: what the functions hand back."""
+        found: list[Called] = []
+        for home, made, file in handed_back(self.facts, e) if depth < 8 else ():
+            if home is self.facts:
+                found += self._made(made, depth + 2)
+            else:
+                given = Criteria(home)._made(made, depth + 2)
+                found += [c if c.there is not None else replace(c, there=home, file=_name(file)) for c in given]
+        return found
+
+    def elsewhere(self, e: ast.expr) -> list[Called]:
+        """A function or a loss of another file: `total`, `losses.total`, `Sum()`."""
+        found = found_there(self.facts, e.func if isinstance(e, ast.Call) else e) if self.facts.others else None
+        if found is None:
+            return []
+        file, there, own = found
+        if isinstance(own, ast.FunctionDef):
+            return [] if isinstance(e, ast.Call) else [Called(function=own, there=there, file=file.stem)]
+        f = there.classes.methods(own).get("forward" if own in there.classes.modules else "__call__")
+        if not isinstance(e, ast.Call) or f is None or not is_loss_class(there, own):
+            return []
+        return [Called(function=f, bound=True, maker=e, there=there, file=file.stem)]
 
     def _values(self, name: ast.Name) -> list[ast.expr]:
         scope = self.facts.scopes.scope_of(name).lookup(name.id)
@@ -217,6 +249,10 @@ class Criteria:
             return bool(left != right) if isinstance(test.ops[0], ast.NotEq | ast.IsNot) else None
         value = self.constant(test)
         return None if value is UNKNOWN else bool(value)
+
+
+def _name(file: OtherFile | None) -> str:
+    return file.stem if file is not None else ""
 
 
 def _is_static(f: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -16,7 +16,7 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..facts.weighed import asked, weighs
 from .counted import Counted, last_name
-from .criteria import Called, Criteria, is_loss_of_torch
+from .criteria import Body, Called, Criteria, is_loss_of_torch
 from .mixes import flow_of
 from .recipe import CannotLift, Recipe
 
@@ -223,7 +223,8 @@ class Reduction(Counted):
         last = full.rpartition(".")[2] if full else last_name(call)
         of_tensor = full is None and isinstance(call.func, ast.Attribute)
         if full is not None and not full.startswith("torch."):
-            return self._passed_on(call)
+            there = self.criteria.elsewhere(call.func)
+            return self._when_called(there[0], call) if there else self._passed_on(call)
         owner = call.func.value if isinstance(call.func, ast.Attribute) and full is None else None
         taken = owner if owner is not None else argument_at(call, "input", 0)
         if (full or of_tensor) and taken is not None and last in (*MEANS, *SUMS):
@@ -335,14 +336,13 @@ class Reduction(Counted):
 
     def _when_called(self, what: Called, call: ast.Call) -> str | None:
         f = what.function
+        if what.there is not None:
+            return self._when_called_there(what, what.there, call)
         if f is None:
             return self._made_by([what.made, call] if what.made is not None else [call], call)
         if self.deep > 8:
             return None
-        names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)][what.bound :]
-        given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
-        defaults = {} if isinstance(f, ast.Lambda) else {n: d for n in names if (d := default_of(f, n)) is not None}
-        known = {n: e for n, e in (defaults | given).items() if isinstance(e, ast.Constant)}
+        given, known = _arguments(f, what.bound, call)
         criteria = self.criteria.within(what, known)
         if isinstance(f, ast.Lambda):
             return self._within([], Flow, given, criteria).kind(f.body)
@@ -350,6 +350,27 @@ class Reduction(Counted):
         holder = self.facts.classes.holder(f)
         inner = self._within(f.body, lambda: self.facts.mixing.flow(f, values, holder), given, criteria)
         return self._either(call, [inner.kind(e) for e in criteria.returned(f)])
+
+    def _when_called_there(self, what: Called, there: Facts, call: ast.Call) -> str | None:
+        """The same of another file's, told where the step calls it."""
+        inner, f = Reduction(there, [], Flow), what.function
+        inner.deep = self.deep + 1
+        try:
+            if f is None:
+                return inner._made_by([what.made], what.made) if what.made is not None else None
+            if self.deep > 8:
+                return None
+            given, known = _arguments(f, what.bound, call)
+            inner.criteria = inner.criteria.within(what, known)
+            inner.given = {n: (self, e) for n, e in given.items()}
+            if isinstance(f, ast.Lambda):
+                return inner.kind(f.body)
+            values = {n: self.value(e) if self.body else BATCH for n, e in given.items()}
+            holder = there.classes.holder(f)
+            inner.body, inner.follow = f.body, lambda: there.mixing.flow(f, values, holder)
+            return inner._either(call, [inner.kind(e) for e in inner.criteria.returned(f)])
+        except CannotLift as why:
+            raise CannotLift(call, f"`{self.facts.short(call)}`: in {what.file}.py {why.reason}") from None
 
     def _within(
         self, body: list[ast.stmt], follow: Callable[[], Flow], given: dict[str, ast.expr], criteria: Criteria
@@ -359,6 +380,14 @@ class Reduction(Counted):
         inner.deep, inner.criteria = self.deep, criteria
         inner.given = {n: (self, e) for n, e in given.items()}
         return inner
+
+
+def _arguments(f: Body, bound: bool, call: ast.Call) -> tuple[dict[str, ast.expr], dict[str, ast.expr]]:
+    """What a call gives the parameters of a function, and those that are constants, by default too."""
+    names = [a.arg for a in (*f.args.posonlyargs, *f.args.args)][bound:]
+    given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
+    defaults = {} if isinstance(f, ast.Lambda) else {n: d for n in names if (d := default_of(f, n)) is not None}
+    return given, {n: e for n, e in (defaults | given).items() if isinstance(e, ast.Constant)}
 
 
 def _is_self(e: ast.expr) -> bool:

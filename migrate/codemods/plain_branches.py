@@ -23,6 +23,7 @@ from ..facts.world import PLAIN, Known
 from ..facts.worlds import Worlds
 from ..report import Note
 from ._changed_alone import changed_alone
+from ._own_draws import own_draws
 from ._prepared import prepares_files
 from ._set_off import branch_of
 from ._unread_branches import WHY, UnreadBranches
@@ -43,6 +44,7 @@ from .rewrites import source, take_branch, without_condition
 
 CONDITIONS = (ast.Compare, ast.BoolOp, ast.UnaryOp)
 CHOOSING = (*CONDITIONS, ast.IfExp)
+DREW = "goes with its branch: one process that is connected draws by it, too, and now as the other branch says"
 
 
 class PlainBranches(UnreadBranches):
@@ -105,6 +107,8 @@ class PlainBranches(UnreadBranches):
             return
         taken, left = (s.body, s.orelse) if known.value else (s.orelse, s.body)
         says = f"`if {facts.short(s.test)}:` is {bool(known.value)} in a plain script: {WHY}"
+        for call in own_draws(facts, s.test, left):
+            self._tell(facts, call, f"`{facts.short(call)}` {DREW}")
         if taken and self.worlds.reached.refuses(taken):  # it wants several processes, which the runtime gives it
             taken, left = left, taken
             says = f"`if {facts.short(s.test)}:` refuses one process: {WHY}"

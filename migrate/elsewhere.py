@@ -71,6 +71,10 @@ def of_projects(paths: list[Path], imports: Imports) -> dict[Path, Elsewhere]:
     if len(paths) < 2:
         return {}
     files = {imports.real(p): OtherFile(p.stem, text) for p in paths if (text := _of_torch(p))}
+    led_to: dict[Path, set[Path]] = {}
+    for path in paths:
+        for real, leads in imports.led_to(path).items():
+            led_to.setdefault(real, set()).update(leads)
     told: dict[Path, dict[Path, None]] = {}  # for each file, the others of its projects that say something
     found: dict[Path, Elsewhere] = {}
     for path in paths:
@@ -79,7 +83,8 @@ def of_projects(paths: list[Path], imports: Imports) -> dict[Path, Elsewhere]:
         speaking = dict.fromkeys(p for p in project if p in spoken)
         for p in project if speaking else ():
             told.setdefault(p, {}).update(speaking)
-        others = tuple(files[r] for p in project if p is not path and (r := imports.real(p)) in files)
+        reach |= led_to.get(imports.real(path), set())
+        others = tuple(files[r] for p in paths if p is not path and (r := imports.real(p)) in reach and r in files)
         if others:
             found[path] = Elsewhere(others=others)
     for path, speakers in told.items():

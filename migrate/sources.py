@@ -85,6 +85,23 @@ class Imports:
         roots = dict.fromkeys((*self._roots(script), *self._roots(path)))
         return {self.real(p) for p in self._local(path, tuple(roots))}
 
+    def led_to(self, script: Path) -> dict[Path, set[Path]]:
+        """What each file of a script's project leads to where that script runs, links followed; none for a module.
+
+        A module's own imports start at the script's folder, which the module by itself does not show.
+        """
+        if not self._of(script).runs:
+            return {}
+        direct = {self.real(p): self.direct(p, script) for p in (script, *self.followed(script))}
+        found = {}
+        for path in direct:
+            found[path], queue = {path}, [path]
+            while queue:
+                new = direct.get(queue.pop(), set()) - found[path]
+                found[path] |= new
+                queue += new
+        return found
+
     def _roots(self, script: Path) -> tuple[Path, ...]:
         """The folders that a script finds modules in, as far as it says so itself."""
         project = project_folders(script) if self._of(script).runs else []

@@ -35,7 +35,7 @@ def _constructor(facts: Facts, func: ast.expr) -> ast.FunctionDef | None:
     home, own = facts, None
     if isinstance(func, ast.Name):
         own = next((c for c in facts.walk(ast.ClassDef) if c.name == func.id), None)
-    if own is None and facts.others and "ampler" in ast.unparse(func):
+    if own is None and facts.others:
         found = found_there(facts, func)
         home, own = (found[1], found[2]) if found is not None and isinstance(found[2], ast.ClassDef) else (facts, None)
     if own is None or not any((home.names.resolve(b) or ast.unparse(b)).endswith("Sampler") for b in own.bases):

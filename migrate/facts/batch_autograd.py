@@ -54,7 +54,7 @@ def _function(run: Run, func: ast.expr) -> tuple[OtherFile | None, Facts, ast.Cl
         func = made
     name, file, facts = func.value, None, run.facts
     home = facts.scopes.scope_of(name).lookup(name.id) if isinstance(name, ast.Name) else None
-    stores: list[ast.AST] = list(home.stores.get(name.id, ())) if home is not None else []  # type: ignore[attr-defined]
+    stores = home.stores[name.id] if home is not None and isinstance(name, ast.Name) else []
     own: ast.AST | None = stores[0] if len(stores) == 1 else None
     if not isinstance(own, ast.ClassDef):
         there = found_there(facts, name) if facts.others else None

@@ -27,8 +27,11 @@ def is_cut_by_hand(facts: Facts, node: ast.expr) -> bool:
 
 def cut_by_hand(facts: Facts, f: ast.AST) -> set[str]:
     """The names of what a function cuts its batches from: those stay where they are."""
-    parts = (n for n in walk(f) if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name))
-    return {n.value.id for n in parts if is_cut_by_hand(facts, n)}  # type: ignore[attr-defined]
+    return {
+        n.value.id
+        for n in walk(f)
+        if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name) and is_cut_by_hand(facts, n)
+    }
 
 
 def _loop(facts: Facts, node: ast.AST) -> ast.AST | None:

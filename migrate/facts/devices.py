@@ -226,7 +226,7 @@ class Devices:
 
     @cached_property
     def attribute_values(self) -> dict[str, list[ast.expr]]:
-        """What the file gives attributes of each name, by assignment."""
+        """What the file gives attributes of each name, by assignment: `self.net, self.x = net, x` too."""
         found: dict[str, list[ast.expr]] = {}
         nodes = self.names.nodes
         pairs = [(t, node.value) for node in nodes.of(ast.Assign) for t in node.targets]
@@ -234,6 +234,10 @@ class Devices:
         for target, value in pairs:
             if isinstance(target, ast.Attribute):
                 found.setdefault(target.attr, []).append(value)
+            elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                parts = (*target.elts, *value.elts)
+                if len(target.elts) == len(value.elts) and not any(isinstance(e, ast.Starred) for e in parts):
+                    pairs += zip(target.elts, value.elts, strict=True)
         return found
 
     def assigned(self, name: str, scope: Scope) -> list[ast.expr] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from .nodes import walk
@@ -32,13 +32,13 @@ def handed_back(facts: Facts, e: ast.expr, file: OtherFile | None = None, depth:
     if not isinstance(e, ast.Name):
         return []
     scope = facts.scopes.scope_of(e).lookup(e.id)
-    values = _given(facts, scope.stores.get(e.id, ())) if scope is not None else []
+    values = _given(facts, scope.stores[e.id]) if scope is not None else []
     return [m for v, at in values for m in _element(facts, v, at, file, depth)]
 
 
-def _given(facts: Facts, stores: object) -> Iterator[tuple[ast.expr, int | None]]:
+def _given(facts: Facts, stores: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, int | None]]:
     """What assignments give a name, and at which place of it."""
-    for store in stores:  # type: ignore[attr-defined]
+    for store in stores:
         up = facts.scopes.parents.get(store)
         of = facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else up
         if not isinstance(of, ast.Assign | ast.AnnAssign) or of.value is None:
@@ -69,7 +69,7 @@ def _followed(facts: Facts, v: ast.expr, file: OtherFile | None, depth: int) -> 
         return [m for side in (v.body, v.orelse) for m in _followed(facts, side, file, depth)]
     if isinstance(v, ast.Name):
         scope = facts.scopes.scope_of(v).lookup(v.id)
-        values = list(_given(facts, scope.stores.get(v.id, ()))) if scope is not None else []
+        values = list(_given(facts, scope.stores[v.id])) if scope is not None else []
         direct = [x for x, at in values if at is None and x is not v]
         found = [m for x in direct for m in _followed(facts, x, file, depth + 1)] if depth < DEPTH else []
         return found + [m for x, at in values if at is not None for m in _element(facts, x, at, file, depth + 1)]
@@ -84,7 +84,7 @@ def _returned(facts: Facts, call: ast.Call, file: OtherFile | None) -> list[tupl
     home = facts
     if isinstance(func, ast.Name):
         scope = facts.scopes.scope_of(func).lookup(func.id)
-        stores = scope.stores.get(func.id, []) if scope is not None else []
+        stores = scope.stores[func.id] if scope is not None else []
         f = stores[0] if len(stores) == 1 else None
     elif isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self":
         c = next((up for up in facts.scopes.ancestors(call) if isinstance(up, ast.ClassDef)), None)

@@ -8,18 +8,18 @@ from ptmigrate.migrate.sources import Imports
 DATA = """\
 import torch.distributed as dist
 from torch.utils.data import BatchSampler, DataLoader
-from lib.sampler import RepeatedSampler
+from lib.sampler import Repeated
 
 def loader_of(data):
     if dist.is_initialized():
-        sampler = RepeatedSampler(data, 40)
+        sampler = Repeated(data, 40)
         return DataLoader(data, batch_sampler=BatchSampler(sampler, 4, True))
     return DataLoader(data, batch_size=4)
 """
 SAMPLER = """\
 from torch.utils.data.sampler import Sampler
 
-class RepeatedSampler(Sampler):
+class Repeated(Sampler):
     def __init__(self, dataset, num_images):
         self.dataset, self.num_images = dataset, num_images
     def __iter__(self):
@@ -61,7 +61,7 @@ def test_no_script_shows_where_they_start(tmp_path):
 
 def test_scripts_that_import_each_other(tmp_path):
     paths = write(tmp_path, TRAIN)
-    (tmp_path / "eval.py").write_text("import train\nfrom lib.sampler import RepeatedSampler\nprint(RepeatedSampler)\n")
+    (tmp_path / "eval.py").write_text("import train\nfrom lib.sampler import Repeated\nprint(Repeated)\n")
     paths[0].write_text(f"{TRAIN}import eval\n")
     found = of_projects([*paths, tmp_path / "eval.py"], Imports())
     assert sorted(o.stem for o in found[paths[1]].others) == ["sampler"]

@@ -146,6 +146,15 @@ ONE = "from bank import Bank\nbank = Bank()"
 EITHER = "import sys\nfrom bank import Bank, Other\nif len(sys.argv) > 1:\n    bank = Bank()\nelse:\n    bank = Other()"
 
 
+def with_bank(folder, edits, head):
+    text = BANK
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "bank.py").write_text(text)
+    return migrated(folder, head, "nn.functional.cross_entropy(bank(out, y), y)")
+
+
 @pytest.mark.parametrize(
     ("edits", "head"),
     [
@@ -161,12 +170,7 @@ EITHER = "import sys\nfrom bank import Bank, Other\nif len(sys.argv) > 1:\n    b
 )
 def test_a_function_of_autograd_that_fills_a_buffer(tmp_path, edits, head):
     """Each process had in its memory what its own part of the batches left there."""
-    text = BANK
-    for old, new in edits:
-        assert old in text
-        text = text.replace(old, new)
-    (tmp_path / "bank.py").write_text(text)
-    m = migrated(tmp_path, head, "nn.functional.cross_entropy(bank(out, y), y)")
+    m = with_bank(tmp_path, edits, head)
     assert "divide_batches = False" in m.result.text
     assert any("Bank.forward() of bank.py" in n.message for n in m.report.attention if n.code == "PTM703")
 
@@ -184,10 +188,5 @@ def test_a_function_of_autograd_that_fills_a_buffer(tmp_path, edits, head):
     ids=["reads it", "of nothing", "a copy", "a name anew", "a sum for the weights", "no Function"],
 )
 def test_a_function_of_autograd_that_fills_none(tmp_path, edits):
-    text = BANK
-    for old, new in edits:
-        assert old in text
-        text = text.replace(old, new)
-    (tmp_path / "bank.py").write_text(text)
-    m = migrated(tmp_path, ONE, "nn.functional.cross_entropy(bank(out, y), y)")
+    m = with_bank(tmp_path, edits, ONE)
     assert "divide_batches" not in m.result.text

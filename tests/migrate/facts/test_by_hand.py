@@ -72,8 +72,12 @@ def test_the_moves_stay(cut):
     assert text.count(".to(self.device)") == 2 and "X.device" not in text
 
 
-def test_of_what_an_object_keeps_too():
-    text = migrated(OF_CLASS)
+ONE_LINE = OF_CLASS.replace("self.net = net\n        self.X = X", "self.net, self.X = net, X")
+
+
+@pytest.mark.parametrize("source", [OF_CLASS, ONE_LINE], ids=["two lines", "one"])
+def test_of_what_an_object_keeps_too(source):
+    text = migrated(source)
     assert "= self.X[i : i + 8].cuda()" in text or ".X[i : i + 8].to(" in text
 
 

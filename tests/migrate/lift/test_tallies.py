@@ -3,28 +3,15 @@
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
-from tests.migrate.lift.test_same_run import HEAD
+from tests.migrate.lift.test_sums import TEXT
 from tests.migrate.running import check_same
 
-TEXT = (
-    HEAD
-    + """
-import numpy as np
-from sklearn.metrics import confusion_matrix
-
-seen = torch.zeros(3)
-for epoch in range(2):
-    for x, y in train_loader:
-        out = model(x)
-        loss = criterion(out, y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        seen += {tally}
-    print(epoch, seen.tolist())
-"""
-)
+LIBRARIES = "import numpy as np\nfrom sklearn.metrics import confusion_matrix\n"
 TOLD = "that is not shown"
+
+
+def counted(tally):
+    return TEXT.format(start="torch.zeros(3)", sums=f"total += {tally}")
 
 
 @pytest.mark.parametrize(
@@ -37,10 +24,8 @@ TOLD = "that is not shown"
     ],
 )
 def test_counts_are_added_up(tally):
-    result = check_same(
-        TEXT.replace("from sklearn.metrics import confusion_matrix\n", "").format(tally=tally), "module"
-    )
-    assert f"self.seen += {tally}\n" in result and "seen = self.all_reduce(self.seen)\n" in result
+    result = check_same(counted(tally), "module")
+    assert f"self.total += {tally}\n" in result and "total = self.all_reduce(self.total)\n" in result
 
 
 @pytest.mark.parametrize(
@@ -53,8 +38,8 @@ def test_counts_are_added_up(tally):
     ],
 )
 def test_counts_of_other_libraries(tally):
-    result = migrate_text(TEXT.format(tally=tally))
-    assert f"self.seen += {tally}\n" in result.text and not any(TOLD in n.message for n in result.attention)
+    result = migrate_text(LIBRARIES + counted(tally))
+    assert f"self.total += {tally}\n" in result.text and not any(TOLD in n.message for n in result.attention)
 
 
 @pytest.mark.parametrize(
@@ -73,5 +58,5 @@ def test_counts_of_other_libraries(tally):
     ],
 )
 def test_what_may_be_no_sum_is_told(tally):
-    result = migrate_text(TEXT.format(tally=tally))
+    result = migrate_text(LIBRARIES + counted(tally))
     assert any(TOLD in n.message for n in result.attention) or "divide_batches = False" in result.text

@@ -55,12 +55,11 @@ def _left(facts: Facts, made: ast.Call, method: str) -> list[str]:
     calls = [n.func for n in walk(own) if isinstance(n, ast.Call)] if own is not None else []
     moved = [f.value for f in calls if isinstance(f, ast.Attribute) and f.attr in MOVERS]
     names = [m.attr for m in moved if is_own(m)]
-    return [f"self.{name}" for name in names if _is_tensor(there, c, own, name)]
+    return [f"self.{name}" for name in names if _is_tensor(there, c, name)]
 
 
-def _is_tensor(there: Facts, c: ast.ClassDef, mover: ast.AST | None, name: str) -> bool:
-    """Whether the class makes a tensor of an attribute anywhere but in the method that moves it."""
-    inside = set(walk(mover)) if mover is not None else set()
+def _is_tensor(there: Facts, c: ast.ClassDef, name: str) -> bool:
+    """Whether the class makes a tensor of an attribute."""
     ups = [there.scopes.parents.get(n) for n in walk(c) if isinstance(n, ast.Attribute) and n.attr == name]
-    values = [up.value for up in ups if isinstance(up, ast.Assign) and up not in inside and up.value is not None]
+    values = [up.value for up in ups if isinstance(up, ast.Assign)]
     return any(there.tensors.made(v) for v in values)

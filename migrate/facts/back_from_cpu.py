@@ -49,8 +49,7 @@ def is_back_from_cpu(facts: Facts, node: ast.expr) -> bool:
 def is_moved(facts: Facts, name: str, scope: Scope) -> bool:
     """`batches.cuda()`: no loader has that, whatever it is called."""
     ups = (facts.scopes.parents.get(read) for read in facts.scopes.reads(name, scope))
-    calls = (facts.scopes.parents.get(up) for up in ups if isinstance(up, ast.Attribute) and up.attr in MOVES)
-    return any(isinstance(c, ast.Call) and facts.devices.moved(c) is not None for c in calls)
+    return any(isinstance(up, ast.Attribute) and up.attr in MOVES for up in ups)
 
 
 def _owner(node: ast.expr) -> str:

@@ -6,7 +6,6 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .arguments import is_static
 from .batch_elsewhere import place_of
 from .batch_functions import held
 from .batch_values import BATCH, Flow, Value
@@ -27,7 +26,7 @@ def function_applied(of: BatchCall, of_batch: Value) -> Value | None:
         return None
     file, facts, c = found
     forward, backward = (facts.classes.methods(c).get(name) for name in ("forward", "backward"))
-    if forward is None or not forward.args.args or not is_static(forward):
+    if forward is None or not forward.args.args:
         return None
     ctx, *names = (a.arg for a in forward.args.args)
     given = {**dict(zip(names, of.args, strict=False)), **{k: v for k, v in of.keywords.items() if k}}

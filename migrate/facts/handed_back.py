@@ -44,9 +44,9 @@ def _given(facts: Facts, stores: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, 
         if not isinstance(of, ast.Assign | ast.AnnAssign) or of.value is None:
             continue
         if isinstance(up, ast.Tuple):
-            before = up.elts[: up.elts.index(store) + 1]
-            if not any(isinstance(x, ast.Starred) for x in before):
-                yield of.value, len(before) - 1
+            at = next(i for i, part in enumerate(up.elts) if part is store)
+            if not any(isinstance(x, ast.Starred) for x in up.elts[:at]):
+                yield of.value, at
         elif isinstance(of, ast.AnnAssign) or store in of.targets:
             yield of.value, None
 

@@ -50,6 +50,14 @@ def test_a_module_is_shown_what_it_imports_where_its_script_runs(tmp_path):
     assert others(tmp_path, TRAIN) == {"train.py": ["data", "sampler"], "data.py": ["sampler"]}
 
 
+def test_what_that_imports_too(tmp_path):
+    paths = [*write(tmp_path, TRAIN), tmp_path / "lib" / "base.py"]
+    paths[2].write_text(f"from lib.base import first\n{SAMPLER}")
+    paths[3].write_text("import torch\ndef first(): ...\n")
+    found = of_projects(paths, Imports())
+    assert sorted(o.stem for o in found[paths[1]].others) == ["base", "sampler"]
+
+
 def test_not_what_only_others_import(tmp_path):
     known = others(tmp_path, f"{TRAIN}import lib.sampler\n")
     assert known["data.py"] == ["sampler"] and "sampler.py" not in known

@@ -164,9 +164,19 @@ def with_bank(folder, edits, head):
         ([IN_FORWARD, (FILLS, "")], ONE),
         ([LATE, (FILLS, OF_CONTEXT)], ONE),
         ([("return Score.apply(", "score = Score.apply\n        return score("), SELF], ONE),
+        ([("return x @ memory", "return (x - x.mean(0)) @ memory"), (FILLS, "")], ONE),
         ([(FILLS, "        memory.data.mul_(0.5).add_(new.mean(0))\n")], ONE),
     ],
-    ids=["backward", "one of two", "the context is self", "forward", "of the context", "a name for it", "in place"],
+    ids=[
+        "backward",
+        "one of two",
+        "the context is self",
+        "forward",
+        "of the context",
+        "a name for it",
+        "of others",
+        "in place",
+    ],
 )
 def test_a_function_of_autograd_that_fills_a_buffer(tmp_path, edits, head):
     """Each process had in its memory what its own part of the batches left there."""

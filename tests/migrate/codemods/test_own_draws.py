@@ -27,7 +27,7 @@ loader = loader_of(list(range(8)))
 
 def told(made, edit=lambda script: script):
     result = migrate_text(edit(SCRIPT.format(made=made)))
-    assert "is_initialized" not in result.text
+    assert "dist." not in result.text
     return [n for n in result.attention if "draws by it" in n.message]
 
 
@@ -43,6 +43,7 @@ def test_it_is_told(made):
         ("Repeated(data, rank=0)", lambda script: script),
         ("Repeated(data, 40)", lambda script: script.replace("(Sampler)", "(object)")),
         ("range(40)", lambda script: script),
+        ("Repeated(data, 40)", lambda script: script.replace("dist.is_initialized()", "dist.get_world_size() > 1")),
     ],
 )
 def test_nothing_to_tell(made, edit):

@@ -64,11 +64,12 @@ def test_it_goes_and_is_told(tmp_path, alias, memory):
         "    def draw(self, n):\n        return [0] * n\n",
         "from torch import nn\nclass Alias:\n    def __init__(self, p):\n        self.net = nn.Linear(2, 3)\n"
         "    def cuda(self):\n        self.net.cuda()\n",
+        ALIAS.replace("(object)", "(torch.nn.Module)"),
         ALIAS.replace("def cuda", "def npu"),
         ALIAS.replace("self.alias.cuda()", "self.alias").replace("self.prob.cuda()", "self.prob"),
         ALIAS.replace("class Alias", "class Other"),
     ],
-    ids=["a module", "of networks", "another method", "moves nothing", "not there"],
+    ids=["a module", "of networks", "a module with its own", "another method", "moves nothing", "not there"],
 )
 def test_nothing_to_tell(tmp_path, alias):
     m = migrated(tmp_path, alias, MEMORY)

@@ -3,6 +3,7 @@
 import ast
 
 import pytest
+from ptmigrate.migrate.facts.by_hand import is_cut_by_hand
 from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.migrate import Options, migrate_text
 
@@ -91,6 +92,44 @@ def test_of_what_an_object_keeps_too(source):
 )
 def test_what_the_loop_does_not_choose_is_as_it_was(cut):
     assert "x.to(" not in migrated(SCRIPT.replace("{cut}", cut)).replace("\n", "")
+
+
+RUN = """\
+import torch
+from torch import nn
+
+
+class Fit:
+    def __init__(self, net, opt, x):
+        self.net, self.opt, self.x = net, opt, x
+
+    def run(self, y, n):
+        for i in range(n):
+            loss = self.net({part}).mean()
+            loss.backward()
+            self.opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "part, edit, cut",
+    [
+        ("y[i]", ("", ""), True),
+        ("self.x[i]", ("", ""), True),
+        ("y[0]", ("", ""), False),
+        ("self.x[n]", ("", ""), False),
+        ("y[i]", ("for i", "y = y.float()\n        for i"), False),
+        ("self.x[i]", ("for i", "self.x = self.net(y)\n        for i"), False),
+        ("self.z[i]", ("", ""), False),
+        ("y[i]", ("Fit:", "Fit(nn.Module):"), False),
+        ("self.x[i]", ("Fit:", "Fit(nn.Module):"), False),
+        ("y[i]", ("            loss.backward()\n            self.opt.step()\n", ""), False),
+    ],
+)
+def test_what_is_cut_by_hand(part, edit, cut):
+    facts = Facts(RUN.replace("{part}", part).replace(*edit))
+    (node,) = (n for n in facts.walk(ast.Subscript) if ast.unparse(n) == part)
+    assert is_cut_by_hand(facts, node) is cut
 
 
 GIVEN = """\

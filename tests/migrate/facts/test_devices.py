@@ -142,3 +142,20 @@ def test_a_device_that_is_made_of_itself(given, is_host):
     facts = Facts(f"import torch\n{given}\ny.cuda()\nx.to(device)\n")
     last = max(facts.walk(ast.Call), key=lambda c: c.lineno)
     assert facts.devices.is_host(last.args[0]) is is_host
+
+
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [
+        ("self.net, self.x = net, x", {"net": ["net"], "x": ["x"]}),
+        ("(self.a, (self.b, c)), self.d = (1, (2, 3)), 4", {"a": ["1"], "b": ["2"], "d": ["4"]}),
+        ("self.a, self.b = self.c = 1, 2", {"c": ["(1, 2)"], "a": ["1"], "b": ["2"]}),
+        ("self.a, self.b = pair", {}),
+        ("self.a, self.b = 1, 2, 3", {}),
+        ("self.a, self.b = *pairs, 2", {}),
+        ("self.a, *self.b = 1, 2", {}),
+    ],
+)
+def test_what_attributes_are_given(given, known):
+    found = Facts(f"class A:\n    def f(self, net, x):\n        {given}\n").devices.attribute_values
+    assert {name: [ast.unparse(v) for v in values] for name, values in found.items()} == known

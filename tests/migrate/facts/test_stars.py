@@ -43,6 +43,7 @@ def test_imports_there_are_known(files, expression, full):
         (STAR, "def f():\n    import torch as t"),
         (STAR, "if fast:\n    import torch as t"),
         (STAR, "from . import t"),
+        (STAR, "from .torch import t"),
         (STAR, "import torch as t\nprint 3"),
         ("import utils\n", "import torch as t"),
         ("from others import *\n", "import torch as t"),
@@ -52,6 +53,10 @@ def test_imports_there_are_known(files, expression, full):
 )
 def test_others_are_not(before, there):
     assert resolved("t.zeros", before, utils=there) in (None, "numpy.zeros")
+
+
+def test_names_that_begin_with_an_underscore_stay_there():
+    assert resolved("_t.zeros", utils="import torch as _t") is None
 
 
 def test_of_two_stars_the_last_counts():

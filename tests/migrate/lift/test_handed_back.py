@@ -44,6 +44,12 @@ def build(name):
         return Hardest(4)
     return nn.CrossEntropyLoss()
 
+def twice(loss):
+    return 2 * loss
+
+def again(out, y):
+    return again(out, y)
+
 def summed():
     return nn.CrossEntropyLoss(reduction="sum")
 """
@@ -76,6 +82,11 @@ WAYS = {
     "one of several": (OWN.format(SEVERAL), "net, criterion = make()"),
     "a branch": (OWN.format(CHOSEN), NET + "criterion = make('x')"),
     "a choice": (OWN.format("return {} if name else None"), NET + "criterion = make()"),
+    "behind another": (
+        OWN.format("def other():\n        return nn.MSELoss()\n    return {}"),
+        NET + "criterion = make()",
+    ),
+    "after others": (OWN.format("return nn.Linear(5, 3), None, {}"), "net, _, criterion = make()"),
     "of a function": ("def first():\n    return {}\n" + OWN.format("return first()"), NET + "criterion = make()"),
 }
 KINDS = {
@@ -89,6 +100,12 @@ THERE = {
     "a function": ("from losses import total", "pass", "total(net(x), y)", 'loss_reduction = "sum"'),
     "of a module": ("import losses", "pass", "losses.total(net(x), y)", 'loss_reduction = "sum"'),
     "by a name": ("from losses import total", "criterion = total", CALLED, 'loss_reduction = "sum"'),
+    "what it is given": (
+        "from losses import twice",
+        "pass",
+        "twice(nn.functional.cross_entropy(net(x), y, reduction='sum'))",
+        'loss_reduction = "sum"',
+    ),
     "a class": ("from losses import Sum", "criterion = Sum()", CALLED, 'loss_reduction = "sum"'),
     "placed": ("from losses import Sum", "criterion = Sum().cuda()", CALLED, 'loss_reduction = "sum"'),
     "what it hands back": ("from losses import summed", "criterion = summed()", CALLED, 'loss_reduction = "sum"'),
@@ -106,6 +123,14 @@ MEANS = {
         CALLED,
     ),
     "a function that is not there": ("from elsewhere import make", "criterion = make()", CALLED),
+    "itself, there": ("from losses import again", "pass", "again(net(x), y) + nn.functional.cross_entropy(net(x), y)"),
+    "one with a function in it": (
+        OWN.format(
+            "def other():\n        return nn.CrossEntropyLoss(reduction='sum')\n    return nn.CrossEntropyLoss()"
+        ),
+        "criterion = make()",
+        CALLED,
+    ),
     "itself": ("def make():\n    return make()\n", "criterion = make()", CALLED),
 }
 

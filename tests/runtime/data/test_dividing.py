@@ -97,7 +97,8 @@ def test_an_object_that_a_collate_function_makes_goes_with_its_tensors():
 def test_one_without_tensors_is_the_same():
     empty = Sentences(torch.ones(2))
     empty.src, empty.masks = None, []
-    batch = [Sentences, range(3), empty]
+    kind = type("Kind", (), {"mean": torch.ones(1)})
+    batch = [Sentences, kind, range(3), empty]
     assert all(a is b for a, b in zip(move_to(batch, torch.device("meta")), batch, strict=True))
 
 

@@ -13,13 +13,13 @@ WORK = "hashlib.pbkdf2_hmac('sha256', b'', b'', {})"  # without the GIL
 LONG, ENDS, RESTS = WORK.format(10**9), WORK.format(400_000), "time.sleep(60)"
 
 
-def beside(name, work, limit=forking.LIMIT, wait="forking.wait_for_rest()"):
+def beside(name, work, limit=forking.LIMIT, wait="forking.wait_for_rest()", tick=forking.TICK):
     """Has a thread of this name ended its work when the wait is over, and how many seconds did that take?"""
     code = f"""
-        import ctypes, hashlib, json, os, threading, time
+        import ctypes, hashlib, json, os, sys, threading, time
         from ptmigrate.runtime.launch import forking
 
-        forking.LIMIT, started, ended = {limit}, threading.Event(), threading.Event()
+        forking.LIMIT, forking.TICK, started, ended = {limit}, {tick}, threading.Event(), threading.Event()
         def run():
             ctypes.CDLL(None).prctl(15, {name!r}.encode())
             started.set()
@@ -49,6 +49,11 @@ def test_not_for_ever():
     assert seconds >= forking.LIMIT
 
 
+def test_one_that_wakes_again_and_again_does_not_rest():
+    _, seconds = beside("pt_gloo_runloop", "while True: time.sleep(0.001)", tick=0.05)
+    assert seconds >= forking.LIMIT
+
+
 @pytest.mark.parametrize(("name", "work"), [("pt_gloo_runloop", RESTS), ("own", LONG), ("own", RESTS)])
 def test_goes_on_at_once(name, work):
     _, seconds = beside(name, work, limit=60)
@@ -56,8 +61,8 @@ def test_goes_on_at_once(name, work):
 
 
 @pytest.mark.skipif(sys.version_info >= forking.MENDED, reason="this Python makes the lock anew first")
-def test_every_fork_waits():
-    _, seconds = beside(
-        "pt_gloo_runloop", LONG, wait="forking.fork_at_rest(); pid = os.fork() or os._exit(0); os.waitpid(pid, 0)"
-    )
+def test_every_fork_of_a_rank_waits():
+    connected = "from ptmigrate.runtime.launch import watch; watch.watch(0, sys.excepthook)"
+    forks = "begun = time.perf_counter(); pid = os.fork() or os._exit(0); os.waitpid(pid, 0)"
+    _, seconds = beside("pt_gloo_runloop", LONG, wait=f"{connected}; {forks}")
     assert seconds >= forking.LIMIT

@@ -10,7 +10,6 @@ from typing import Any
 
 from ..codemods.unread_attributes import calls_of_class
 from ..facts.arguments import argument, default_of
-from ..facts.batch_functions import is_loss_class
 from ..facts.handed_back import handed_back
 from ..facts.other_files import OtherFile, found_there
 from ..facts.script import Facts
@@ -124,7 +123,7 @@ class Criteria:
         if isinstance(own, ast.FunctionDef):
             return [] if isinstance(e, ast.Call) else [Called(function=own, there=there, file=file.stem)]
         f = there.classes.methods(own).get("forward" if own in there.classes.modules else "__call__")
-        if not isinstance(e, ast.Call) or f is None or not is_loss_class(there, own):
+        if not isinstance(e, ast.Call) or f is None:
             return []
         return [Called(function=f, bound=True, maker=e, there=there, file=file.stem)]
 

@@ -536,3 +536,8 @@ class Table(torch.nn.Module):
 """
     left = '        self.register_buffer("w", w)\n' if tensor else "        self.w = w\n"
     check(text, text.replace("        self.w = w.cuda()\n", left))
+
+
+def test_an_array_that_becomes_a_tensor_has_its_name_already():
+    """register_buffer() raises for an attribute that is there."""
+    check_unchanged(module("self.scale = np.ones(4)\nself.scale = torch.from_numpy(self.scale)"), select="PTM105")

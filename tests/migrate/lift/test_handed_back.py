@@ -29,6 +29,13 @@ class Left(nn.Module):
     def forward(self, out, y):
         return self.loss(out, y)
 
+class Scored(Sum):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+    def forward(self, out, y):
+        return F.cross_entropy(self.layer(out), y, reduction="sum")
+
 class Mean(nn.Module):
     def forward(self, out, y):
         return F.cross_entropy(out, y)
@@ -87,6 +94,11 @@ WAYS = {
         NET + "criterion = make()",
     ),
     "after others": (OWN.format("return nn.Linear(5, 3), None, {}"), "net, _, criterion = make()"),
+    "one function or another": (
+        "def first():\n    return {}\ndef other():\n    raise ValueError\n"
+        + OWN.format("return first() if name else other()"),
+        NET + "criterion = make()",
+    ),
     "of a function": ("def first():\n    return {}\n" + OWN.format("return first()"), NET + "criterion = make()"),
 }
 KINDS = {
@@ -107,6 +119,12 @@ THERE = {
         'loss_reduction = "sum"',
     ),
     "a class": ("from losses import Sum", "criterion = Sum()", CALLED, 'loss_reduction = "sum"'),
+    "with weights of its own": (
+        "from losses import Scored",
+        "criterion = Scored()",
+        CALLED,
+        'loss_reduction = "sum"',
+    ),
     "placed": ("from losses import Sum", "criterion = Sum().cuda()", CALLED, 'loss_reduction = "sum"'),
     "what it hands back": ("from losses import summed", "criterion = summed()", CALLED, 'loss_reduction = "sum"'),
     "that mixes": ("from losses import build", "criterion = build('hard')", CALLED, "divide_batches = False"),
@@ -129,6 +147,11 @@ MEANS = {
             "def other():\n        return nn.CrossEntropyLoss(reduction='sum')\n    return nn.CrossEntropyLoss()"
         ),
         "criterion = make()",
+        CALLED,
+    ),
+    "the last of several": (
+        OWN.format("return 1, nn.CrossEntropyLoss(reduction='sum'), nn.CrossEntropyLoss()"),
+        "*_, criterion = make()",
         CALLED,
     ),
     "itself": ("def make():\n    return make()\n", "criterion = make()", CALLED),
@@ -168,3 +191,10 @@ def test_of_another_file(tmp_path, head, made, loss, says):
 def test_means(tmp_path, head, made, loss):
     m = migrated(tmp_path, head, NET + made, loss)
     assert "loss_reduction" not in m.result.text and "divide_batches" not in m.result.text
+
+
+def test_two_files_that_call_each_other(tmp_path):
+    (tmp_path / "others.py").write_text("import torch\nfrom main import back\ndef there(x):\n    return back(x)\n")
+    head = "from others import there\ndef back(x):\n    return there(x)"
+    m = migrated(tmp_path, head, NET, "there(net(x)) + nn.functional.cross_entropy(net(x), y)")
+    assert "loss_reduction" not in m.result.text

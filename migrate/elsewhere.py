@@ -26,6 +26,7 @@ class Elsewhere:
     wrapped: frozenset[str] = frozenset()  # names of models that are wrapped
     given_wrapped: frozenset[tuple[str, int]] = frozenset()  # (function, place of the argument) that get one
     guarded: frozenset[str] = frozenset()  # functions that are called on rank 0 alone
+    called: frozenset[str] = frozenset()  # functions that are called on every rank
     askers: frozenset[str] = frozenset()  # functions and properties that ask for rank 0
     reads: frozenset[str] = frozenset()  # options that are read where a plain script comes, and names that it imports
     defines: frozenset[str] = frozenset()  # functions whose reads of options are known
@@ -47,6 +48,7 @@ class Elsewhere:
             self.wrapped | other.wrapped,
             self.given_wrapped | other.given_wrapped,
             self.guarded | other.guarded,
+            self.called | other.called,
             self.askers | other.askers,
             self.reads | other.reads,
             self.defines | other.defines,
@@ -64,13 +66,13 @@ class Elsewhere:
 
 def of_projects(paths: list[Path], imports: Imports) -> dict[Path, Elsewhere]:
     """For each file, what the files that it imports, or that import it, say."""
-    spoken = {p: said for p in paths if (said := _said(p)) is not None}
+    files = {imports.real(p): OtherFile(p.stem, text) for p in paths if (text := _of_torch(p))}
+    spoken = {p: said for p in paths if (said := _said(p, tuple(files.values()))) is not None}
     movers = {name: said for own in spoken.values() for name, said in own.movers.items()}
     for path, given in given_made(paths, movers).items() if len(paths) > 1 else ():
         spoken[path] = replace(spoken.get(path, Elsewhere()), given_made=given)
     if len(paths) < 2:
         return {}
-    files = {imports.real(p): OtherFile(p.stem, text) for p in paths if (text := _of_torch(p))}
     led_to: dict[Path, set[Path]] = {}
     for path in paths:
         for real, leads in imports.led_to(path).items():
@@ -103,7 +105,7 @@ def _of_torch(path: Path) -> str:
     return source.text if mentions_torch(source.raw) or " import *" in source.text else ""
 
 
-def _said(path: Path) -> Elsewhere | None:
+def _said(path: Path, others: tuple[OtherFile, ...]) -> Elsewhere | None:
     try:
         source = read_source(path)
         asks = ASKS.search(source.text) is not None and NAMES.search(source.text) is not None
@@ -114,6 +116,7 @@ def _said(path: Path) -> Elsewhere | None:
         if not (speaks or moves or "deepcopy" in source.text):
             return None
         facts = Facts(source.text)
+        facts.others = others
     except (SourceError, SyntaxError, RecursionError):
         return None
     movers = movers_of(facts) if moves else {}
@@ -121,12 +124,12 @@ def _said(path: Path) -> Elsewhere | None:
     if not speaks:
         return Elsewhere(movers=movers, copies=copies) if movers or copies else None
     found = distribution_of(facts)
-    guarded = set()
+    guarded: set[str] = set()
+    called: set[str] = set()
     given: set[tuple[str, int]] = set()
     for call in facts.walk(ast.Call):
         name = _last(call.func)
-        if asks_for_rank_zero(facts, call):
-            guarded.add(name)
+        (guarded if asks_for_rank_zero(facts, call) else called).add(name)
         for i, a in enumerate(call.args):
             last = a.attr if isinstance(a, ast.Attribute) else getattr(a, "id", None)
             if last in found.wrapped_names:
@@ -137,6 +140,7 @@ def _said(path: Path) -> Elsewhere | None:
         frozenset(found.wrapped_names),
         frozenset(given),
         frozenset(guarded),
+        frozenset(called),
         askers_of(facts),
         _reads(facts),
         frozenset(f.name for f in facts.walk(ast.FunctionDef)),

@@ -202,7 +202,8 @@ def _know(facts: Facts, elsewhere: Elsewhere) -> None:
     """What other files of the project say of processes."""
     facts.by_hand, facts.elsewhere = elsewhere.by_hand, elsewhere.values
     facts.samplers_gone, facts.samplers_kept = elsewhere.samplers, elsewhere.samplers_kept
-    facts.guarded_elsewhere, facts.given_wrapped = elsewhere.guarded, elsewhere.given_wrapped
+    facts.guarded_elsewhere, facts.called_elsewhere = elsewhere.guarded, elsewhere.called
+    facts.given_wrapped = elsewhere.given_wrapped
     facts.askers_elsewhere, facts.imported = elsewhere.askers, elsewhere.imported
     facts.given_made_elsewhere = elsewhere.given_made
     facts.movers_elsewhere, facts.copies_elsewhere = elsewhere.movers, elsewhere.copies

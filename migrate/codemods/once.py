@@ -144,26 +144,30 @@ class Once(Codemod):
             shown = where is None or ast.unparse(where) in ("sys.stdout", "sys.stderr")
             return imported_as(facts, PRINT) if shown else None
         if _adds_to_file(facts, call):
-            return f"{imported_as(facts, ONLY)}(open)" if self.writers and self._saves_once(facts, call) else None
+            return f"{imported_as(facts, ONLY)}(open)" if self.writers and self._comes_to_all(facts, call) else None
         if facts.names.resolve(call.func) == "torch.save" and isinstance(facts.scopes.parents.get(call), ast.Expr):
             reached = facts.alone.reached_by(call)
             if saves_its_own(facts, call) or (not self.waits and _into_open_file(facts, call)):
                 return None
-            if self.writers and reached == ({True, False} if self.waits else {False}):
+            if self.writers and False in reached and (True in reached or not self.waits):
                 return f"{imported_as(facts, ONLY)}({facts.text.get(call.func)})"
             return imported_as(facts, SAVE) if self.waits and reached == {False} else None
         full = facts.names.resolve(call.func)
         stands_alone = isinstance(facts.scopes.parents.get(call), ast.Expr)
         handles = full is None and isinstance(call.func, ast.Attribute) and call.func.attr == HANDLES
         writes = full in WRITERS or ((full in WRITES or handles) and stands_alone)
-        if self.writers and writes and self._saves_once(facts, call) and not facts.in_formatted_string(call):
-            name = MOVED if self.alike and full in MOVES else ONLY
+        if self.writers and writes and self._comes_to_all(facts, call) and not facts.in_formatted_string(call):
+            name = MOVED if self.alike and full in MOVES and self._saves_once(facts, call) else ONLY
             return f"{imported_as(facts, name)}({facts.text.get(call.func)})"
         return None
 
     def _saves_once(self, facts: Facts, call: ast.Call) -> bool:
         """Not where a rank guard of the script, or of the lift, stands around it already."""
         return facts.alone.reached_by(call) == {False}
+
+    def _comes_to_all(self, facts: Facts, call: ast.Call) -> bool:
+        """Some of it may come from below a rank guard, where it does no harm to ask once more."""
+        return False in facts.alone.reached_by(call)
 
 
 def _asks_the_user(facts: Facts, call: ast.Call) -> bool:

@@ -77,9 +77,11 @@ class Alone:
 
     def _from_elsewhere(self, name: str, found: set[bool]) -> None:
         """What a library defines and what nobody calls here is called by other files, some of it on rank 0 alone."""
-        if name in self.facts.guarded_elsewhere:
+        guarded = name in self.facts.guarded_elsewhere
+        if guarded:
             found.add(True)
-        elif self.facts.is_library or name not in self._calls:
+        nobody = not guarded and (self.facts.is_library or name not in self._calls)
+        if nobody or name in self.facts.called_elsewhere:
             found.add(False)
 
     @cached_property

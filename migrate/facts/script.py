@@ -43,6 +43,7 @@ CARRIED = (
     "samplers_gone",
     "samplers_kept",
     "guarded_elsewhere",
+    "called_elsewhere",
     "askers_elsewhere",
     "given_wrapped",
     "imported",
@@ -111,6 +112,7 @@ class Facts:
         self.samplers_kept = False  # and whether one stays
         self.elsewhere: dict[str, dict[Any, object]] = {}  # what other files' options and functions are in each world
         self.guarded_elsewhere: frozenset[str] = frozenset()  # functions that other files call on rank 0 alone
+        self.called_elsewhere: frozenset[str] = frozenset()  # and those that they call on every rank
         self.askers_elsewhere: frozenset[str] = frozenset()  # other files' questions for the one process, by any name
         # functions of this file, and places of arguments, that others give what nothing but the script places
         self.given_made_elsewhere: frozenset[tuple[str, int]] = frozenset()

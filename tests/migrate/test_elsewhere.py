@@ -142,3 +142,52 @@ def test_functions_that_move_what_they_get_are_looked_for_in_no_time():
     """Each margin was tried at each of its widths: a folder with such a file was never done."""
     deep = "def place(x, y):\n" + (" " * 60 + "y[0],\n") * 12
     assert MOVER.search(deep * 50) is None and MOVER.search(deep * 50 + "def to_gpu(x):\n    return x.cuda()\n")
+
+
+SAVER = """\
+import os
+import torch
+import torch.distributed as dist
+
+
+def is_main_process():
+    return dist.get_rank() == 0
+
+
+def save_on_master(*args, **kwargs):
+    if is_main_process():
+        torch.save(*args, **kwargs)
+        os.remove('old.pt')
+"""
+
+SAVED = """\
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+from saver import is_main_process, save_on_master
+
+dist.init_process_group('nccl')
+net = DDP(torch.nn.Linear(2, 1).cuda())
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for x in torch.utils.data.DataLoader(torch.ones(8, 2), 2):
+    optimizer.zero_grad()
+    net(x.cuda()).mean().backward()
+    optimizer.step()
+"""
+
+
+def saver_of(folder, below):
+    return migrated(folder, saver=SAVER, main=SAVED + below)["saver"]
+
+
+def test_what_is_called_on_rank_0_here_and_on_all_there_is_done_once(tmp_path):
+    both = "save_on_master(net.state_dict(), 'a')\nif is_main_process():\n    save_on_master(net.state_dict(), 'b')\n"
+    found = saver_of(tmp_path, both)
+    assert "on_rank_zero(torch.save)(*args, **kwargs)" in found and "on_rank_zero(os.remove)('old.pt')" in found
+    # a guard that is the function, and no call of it, lets every process through
+    assert saver_of(tmp_path, "if is_main_process:\n    save_on_master(net.state_dict(), 'b')\n") == found
+
+
+def test_what_is_called_on_rank_0_alone_needs_no_second_guard(tmp_path):
+    found = saver_of(tmp_path, "if is_main_process():\n    save_on_master(net.state_dict(), 'b')\n")
+    assert "    torch.save(*args, **kwargs)" in found

@@ -54,7 +54,8 @@ class Trunk:
             options.append(f"precision={self.facts.precision}")
         norms = self.facts.sync_batchnorm
         if norms is not None and known_in(norms, self.scope, self.facts):
-            options.append(f"sync_batchnorm={norms}")
+            # asked for or not, one process's batches that are divided are measured whole: that is its None
+            options.append(f"sync_batchnorm={norms if norms == 'True' else f'{norms} or None'}")
         if r.reloads:
             options.append("reload_dataloaders_every_n_epochs=1")
         return options

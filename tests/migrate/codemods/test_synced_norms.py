@@ -42,12 +42,12 @@ CONVERT = "net = nn.SyncBatchNorm.convert_sync_batchnorm(net)"
     ("converted", "asked"),
     [
         (CONVERT, "True"),
-        (f"if args.sync_bn:\n        {CONVERT}", "args.sync_bn"),
-        (f"if args.distributed and args.sync_bn:\n        {CONVERT}", "args.sync_bn"),
-        (f"if args.distributed:\n        if args.sync_bn:\n            {CONVERT}", "args.sync_bn"),
+        (f"if args.sync_bn:\n        {CONVERT}", "args.sync_bn or None"),
+        (f"if args.distributed and args.sync_bn:\n        {CONVERT}", "args.sync_bn or None"),
+        (f"if args.distributed:\n        if args.sync_bn:\n            {CONVERT}", "args.sync_bn or None"),
         (f"if dist.get_world_size() > 1:\n        {CONVERT}", "True"),
-        (f"{CONVERT} if args.sync_bn else net", "args.sync_bn"),
-        (f"if not args.sync_bn:\n        pass\n    else:\n        {CONVERT}", "not (not args.sync_bn)"),
+        (f"{CONVERT} if args.sync_bn else net", "args.sync_bn or None"),
+        (f"if not args.sync_bn:\n        pass\n    else:\n        {CONVERT}", "not (not args.sync_bn) or None"),
     ],
 )
 def test_the_trainer_is_given_it(converted, asked, framework):

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ..facts.device_words import number_of_card
 from ..facts.distribution import distribution_of
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
@@ -14,7 +15,7 @@ from ..facts.world import PEERS, PLAIN
 from ..report import Note
 from ._set_off import stands_alone
 from .base import Change, Codemod
-from .rewrites import bare, take_operand, whole_slice
+from .rewrites import bare, source, take_operand, whole_slice
 
 WHY = "the runtime starts and connects the processes"
 # what counts samples, batches or workers, in whole numbers
@@ -39,6 +40,7 @@ class PlainNumbers(Codemod):
         """`batch // world_size` is the batch, `seed + rank` the seed, in a plain script."""
         found = distribution_of(facts)
         yield from self._shares(facts)
+        yield from self._cards(facts)
         for node in facts.walk(ast.BinOp):
             holder = facts.scopes.statement_of(node)
             if node in self.gone or facts.in_formatted_string(node) or holder in self.gone:
@@ -80,6 +82,15 @@ class PlainNumbers(Codemod):
             if not facts.in_formatted_string(node):
                 says = f"`{facts.short(node)}` is all of it in a plain script: {WHY}"
                 yield Change(node, self.edit(facts, node, says), whole_slice, (part.lower, part.step))
+
+    def _cards(self, facts: Facts) -> Iterator[Change]:
+        """`return f"cuda:{rank}"` gives the first card, and where that stays it is told of as every such is."""
+        given = (n for s in facts.walk(ast.Return) if s.value is not None and s not in self.gone for n in walk(s.value))
+        for node in (n for n in given if isinstance(n, ast.expr)):
+            number = number_of_card(node)
+            if number is not None and numbers_of(facts, number) == RANKS:
+                says = f"`{facts.short(node)}` is 'cuda:0' in a plain script: {WHY}"
+                yield Change(node, self.edit(facts, node, says), source('"cuda:0"'), (number,))
 
     def _tell_of_entry(self, facts: Facts, node: ast.BinOp, holder: ast.stmt) -> None:
         """`lr * cfg["world_size"]`, of which nothing shows that it is 1 now."""

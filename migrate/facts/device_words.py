@@ -31,6 +31,22 @@ def formats_device(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "format" and starts_device(call.func.value)
 
 
+def number_of_card(node: ast.expr) -> ast.expr | None:
+    """`gpu` of `f"cuda:{gpu}"`, `"cuda:%d" % gpu`, `"cuda:{}".format(gpu)` and `"cuda:" + str(gpu)`."""
+    if isinstance(node, ast.JoinedStr):
+        text, *rest = node.values
+        value = rest[0] if len(rest) == 1 and isinstance(text, ast.Constant) and text.value == "cuda:" else None
+        return value.value if isinstance(value, ast.FormattedValue) and value.format_spec is None else None
+    if isinstance(node, ast.Call):
+        return node.args[0] if formats_device(node) and len(node.args) == 1 else None
+    if not (isinstance(node, ast.BinOp) and starts_device(node.left)):
+        return None
+    if isinstance(node.op, ast.Add):
+        made = node.right
+        return made.args[0] if isinstance(made, ast.Call) and ast.unparse(made.func) == "str" and made.args else None
+    return node.right if isinstance(node.op, ast.Mod) and not isinstance(node.right, ast.Tuple) else None
+
+
 def is_index(node: ast.expr) -> bool:
     """The first argument of `.to()` as a device's number: a literal, a name that says so, or this process's rank."""
     if isinstance(node, ast.Constant):

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from .arguments import argument, default_of, entry
 from .device_words import first_of, formats_device, is_index, is_none, starts_device
@@ -17,6 +19,9 @@ from .names import Names
 from .nodes import walk
 from .own_movers import MOVERS, OwnMovers, is_super
 from .scopes import Scope, Scopes
+
+if TYPE_CHECKING:
+    from .other_files import Found
 
 DEVICE_MAKERS = {
     "torch.device",
@@ -47,10 +52,13 @@ KEPT = re.compile(r"_?(args?|opts?|options|flags|cfgs?|conf|config|hparams|setti
 
 
 class Devices:
-    def __init__(self, tree: ast.Module, names: Names, scopes: Scopes) -> None:
+    def __init__(
+        self, tree: ast.Module, names: Names, scopes: Scopes, found_there: Callable[[ast.expr], Found | None]
+    ) -> None:
         self.tree = tree
         self.names = names
         self.scopes = scopes
+        self.found_there = found_there  # what another file defines under a name
         self._known: dict[tuple[int, str], bool] = {}
         self._asked: set[int] = set()
         self._returning: set[str] = set()
@@ -127,9 +135,12 @@ class Devices:
         return True
 
     def _returns_device(self, call: ast.Call) -> bool:
-        """`get_device()`, a function of this file whose every return is a device."""
+        """`get_device()`, a function of this file, or of another, whose every return is a device."""
         f = self.function_of(call)
-        return f is not None and self.returns_device(f)
+        if f is not None:
+            return self.returns_device(f)
+        there = self.found_there(call.func)
+        return there is not None and isinstance(there[2], ast.FunctionDef) and there[1].devices.returns_device(there[2])
 
     def returns_device(self, f: ast.FunctionDef) -> bool:
         """Whether every return of a function is a device."""

@@ -11,6 +11,8 @@ from .classes import Function
 if TYPE_CHECKING:
     from .script import Facts
 
+    Found = tuple["OtherFile", Facts, ast.FunctionDef | ast.ClassDef]
+
 _DEFINED = re.compile(r"^(?:async +def|def|class) +(\w+)", re.MULTILINE)
 
 
@@ -74,7 +76,7 @@ def defined_there(facts: Facts, func: ast.expr) -> There | None:
     return There(file, there, f, own) if f is not None else None
 
 
-def found_there(facts: Facts, func: ast.expr) -> tuple[OtherFile, Facts, ast.FunctionDef | ast.ClassDef] | None:
+def found_there(facts: Facts, func: ast.expr) -> Found | None:
     """The function or the class of another file that a name stands for."""
     full = name_there(facts, func)
     parts = (full or "").split(".")

@@ -17,6 +17,7 @@ from .loops import Loops
 from .mixing import Mixing
 from .names import Names
 from .nodes import Nodes, walk, with_annotated
+from .other_files import found_there
 from .placed import Placed
 from .scopes import Scopes
 from .stars import imported_there
@@ -163,7 +164,7 @@ class Facts:
 
     @cached_property
     def devices(self) -> Devices:
-        return Devices(self.tree, self.names, self.scopes)
+        return Devices(self.tree, self.names, self.scopes, partial(found_there, self))
 
     @cached_property
     def classes(self) -> Classes:

@@ -292,6 +292,30 @@ def test_sums_with_a_rank(before, after):
 
 
 @pytest.mark.parametrize(
+    ("given", "after"),
+    [
+        ("torch.device(f'cuda:{rank}')", 'torch.device("cuda:0")'),
+        ("'cuda:%d' % rank", '"cuda:0"'),
+        ("x, 'cuda:{}'.format(rank)", 'x, "cuda:0"'),
+        ("'cuda:' + str(dist.get_rank())", '"cuda:0"'),
+        ("f'cuda:{dist.get_rank()}'", '"cuda:0"'),
+        ("f'cuda:{gpu}'", "f'cuda:{gpu}'"),
+        ("f'cuda:{world}'", "f'cuda:{world}'"),
+        ("f'cuda:{rank:02d}'", "f'cuda:{rank:02d}'"),
+        ("f'log-{rank}.txt'", "f'log-{rank}.txt'"),
+        ("'cuda:%d' % (rank,)", "'cuda:%d' % (rank,)"),
+        ("'log:' + str(rank)", "'log:' + str(rank)"),
+    ],
+)
+def test_a_card_by_the_rank_that_is_given_back_is_the_first(given, after):
+    made = "rank = dist.get_rank()\nworld = dist.get_world_size()\n"
+    result = migrated(HEAD + INIT + made + f"def where(x, gpu):\n    return {given}\nuse(where, rank, world)\n")
+    assert f"    return {after}\n" in result.text
+    if "torch.device" in given:  # where it stays, every process takes it
+        assert any("every process would take 'cuda:0'" in n.message for n in result.attention)
+
+
+@pytest.mark.parametrize(
     "kept",
     [
         "x = rank - base",

@@ -1,6 +1,7 @@
 import ast
 
 import pytest
+from ptmigrate.migrate.facts.other_files import OtherFile
 from ptmigrate.migrate.facts.script import Facts
 
 
@@ -94,6 +95,27 @@ def test_a_device(source):
 )
 def test_something_else(source):
     assert not moved(source)
+
+
+@pytest.mark.parametrize(
+    ("there", "only"),
+    [
+        ("def pick():\n    return torch.device('cuda')\n", True),
+        ("def pick():\n    if torch.cuda.is_available():\n        return 'cuda:1'\n    return 'cpu'\n", True),
+        ("def card():\n    return torch.device('cuda')\ndef pick():\n    return card()\n", True),
+        ("def pick():\n    return torch.half\n", False),
+        ("def pick():\n    return pick()\n", False),
+        ("def pick():\n    if c:\n        return torch.device('cuda')\n    return x\n", False),
+        ("class pick:\n    pass\n", False),
+        ("pick = torch.device\n", False),
+    ],
+)
+@pytest.mark.parametrize(("get", "call"), [("from there import pick", "pick()"), ("import there", "there.pick()")])
+def test_a_function_of_another_file(there, only, get, call):
+    facts = Facts(f"import torch\n{get}\nx.to({call})\n")
+    facts.others = (OtherFile("there", "import torch\n" + there), OtherFile("else", "def other():\n    pass\n"))
+    move = next(c for c in facts.walk(ast.Call) if isinstance(c.func, ast.Attribute) and c.func.attr == "to")
+    assert (facts.devices.moved(move) is not None) is only
 
 
 @pytest.mark.parametrize(

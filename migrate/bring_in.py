@@ -71,7 +71,7 @@ def _modules(path: Path, facts: Facts, imports: Imports) -> list[LocalModule]:
             continue
         for name in asked:
             at = imports.module(path, tuple(name.split(".")))
-            if at is not None and at not in found and b"torch" in read_bytes(at):
+            if at is not None and at not in found and any(w in read_bytes(at) for w in (b"torch", b".backward(")):
                 package = name.split(".") if at.name == "__init__.py" else name.split(".")[:-1]
                 found[at] = LocalModule(at, name, package, _facts(at))
     return list(found.values())

@@ -32,6 +32,7 @@ class Elsewhere:
     defines: frozenset[str] = frozenset()  # functions whose reads of options are known
     handed: frozenset[str] = frozenset()  # functions that are given a launcher's names
     imported: bool = False  # another file imports this one
+    trains: bool = False  # the file trains what others of torch hand it, and says nothing of torch itself
     samplers: bool = False  # a DistributedSampler is made, and goes
     samplers_kept: bool = False  # one stays
     values: dict[str, dict[World, object]] = field(default_factory=dict)  # options and functions that tell of processes
@@ -54,6 +55,7 @@ class Elsewhere:
             self.defines | other.defines,
             self.handed | other.handed,
             self.imported or other.imported,
+            self.trains or other.trains,
             self.samplers or other.samplers,
             self.samplers_kept or other.samplers_kept,
             {**self.values, **other.values},
@@ -66,7 +68,8 @@ class Elsewhere:
 
 def of_projects(paths: list[Path], imports: Imports) -> dict[Path, Elsewhere]:
     """For each file, what the files that it imports, or that import it, say."""
-    files = {imports.real(p): OtherFile(p.stem, text) for p in paths if (text := _of_torch(p))}
+    texts = {imports.real(p): _text(p) for p in paths}
+    files = {imports.real(p): OtherFile(p.stem, texts[imports.real(p)]) for p in paths}
     spoken = {p: said for p in paths if (said := _said(p, tuple(files.values()))) is not None}
     movers = {name: said for own in spoken.values() for name, said in own.movers.items()}
     for path, given in given_made(paths, movers).items() if len(paths) > 1 else ():
@@ -79,16 +82,20 @@ def of_projects(paths: list[Path], imports: Imports) -> dict[Path, Elsewhere]:
             led_to.setdefault(real, set()).update(leads)
     told: dict[Path, dict[Path, None]] = {}  # for each file, the others of its projects that say something
     found: dict[Path, Elsewhere] = {}
+    trained = [p for p in paths if trains_by_others(texts[imports.real(p)])]
     for path in paths:
         reach = imports.project(path)
         project = [p for p in paths if imports.real(p) in reach]
+        for p in trained:
+            if imports.real(p) in reach and any("torch" in texts[imports.real(q)] for q in project):
+                found[p] = replace(found.get(p, Elsewhere()), trains=True)
         speaking = dict.fromkeys(p for p in project if p in spoken)
         for p in project if speaking else ():
             told.setdefault(p, {}).update(speaking)
         reach |= led_to.get(imports.real(path), set())
         others = tuple(files[r] for p in paths if p is not path and (r := imports.real(p)) in reach and r in files)
         if others:
-            found[path] = Elsewhere(others=others)
+            found[path] = replace(found.get(path, Elsewhere()), others=others)
     for path, speakers in told.items():
         for other in speakers:
             if other is not path:
@@ -96,13 +103,16 @@ def of_projects(paths: list[Path], imports: Imports) -> dict[Path, Elsewhere]:
     return found
 
 
-def _of_torch(path: Path) -> str:
-    """A file's text, where it says something of torch, or hands on by a star what another says."""
+def trains_by_others(text: str) -> bool:
+    """Whether a file trains what it is handed, and does not say of which framework that is."""
+    return "torch" not in text and ".backward(" in text
+
+
+def _text(path: Path) -> str:
     try:
-        source = read_source(path)
+        return read_source(path).text
     except SourceError:
         return ""
-    return source.text if mentions_torch(source.raw) or " import *" in source.text else ""
 
 
 def _said(path: Path, others: tuple[OtherFile, ...]) -> Elsewhere | None:
@@ -145,6 +155,7 @@ def _said(path: Path, others: tuple[OtherFile, ...]) -> Elsewhere | None:
         _reads(facts),
         frozenset(f.name for f in facts.walk(ast.FunctionDef)),
         frozenset(_last(c.func) for c in handed_on(facts)),
+        False,
         False,
         *samplers,
         _values(facts) | _constants(facts, path.parent.name if path.stem == "__init__" else path.stem),

@@ -80,7 +80,7 @@ def migrate_text(
 
 def has_work(text: str, options: Options, elsewhere: Elsewhere | None) -> bool:
     """Whether a file is to be parsed at all: for torch's sake, or as it may ask for what a launcher sets."""
-    if "torch" in text or options.of_lifted:
+    if "torch" in text or options.of_lifted or (elsewhere is not None and elsewhere.trains):
         return True
     return elsewhere is not None and elsewhere.by_hand and ASKS.search(text) is not None and parses(text)
 

@@ -329,7 +329,7 @@ def _kept_projects(files: list[tuple[Path, Path, bool]], imports: Imports) -> se
     A file that says nothing of backward() imports, through others, one that does, or did before it was lifted.
     """
     raw = {_key(path): _bytes(path) for path, _, _ in files}
-    trains = {key for key, data in raw.items() if (b".backward(" in data or _is_lifted(data)) and mentions_torch(data)}
+    trains = {key for key, data in raw.items() if b".backward(" in data or _is_lifted(data)}
     kept: set[Path] = set()
     for path, _, is_script in files:
         data = raw[_key(path)]
@@ -337,7 +337,8 @@ def _kept_projects(files: list[tuple[Path, Path, bool]], imports: Imports) -> se
         if not (is_script and trains and named) or _key(path) in trains or _is_lifted(data):
             continue
         project = imports.project(path) - {_key(path)}
-        if project & trains:
+        of_torch = any(mentions_torch(raw[key]) for key in (*project, _key(path)) if key in raw)
+        if project & trains and of_torch:
             kept.update(p for p, _, script in files if p == path or (_key(p) in project and not script))
     return kept
 

@@ -12,6 +12,7 @@ from .ask_for_cuda import AskForCuda
 from .back_on_cpu import BackOnCpu
 from .base import Change, Codemod
 from .checkpoint_activations import CheckpointActivations
+from .counted_peers import CountedPeers
 from .cuda_demands import CudaDemands
 from .detach_totals import CopiedToRead, DetachTotals
 from .keep_loop import KeepLoop
@@ -43,6 +44,7 @@ ALWAYS: tuple[type[Codemod], ...] = (
     NameLambdas,
     NameLocalFunctions,
     PlainProcess,
+    CountedPeers,
     PlainParallel,
     PlainOptimizers,
     RemoveSamplers,

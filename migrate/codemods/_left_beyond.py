@@ -52,9 +52,10 @@ def _is_name(node: ast.expr, name: str) -> bool:
 
 
 def _is_read_below(facts: Facts, target: ast.Name, loop: ast.AST) -> bool:
-    """Whether anything below the loop reads the name, and nothing moves what it holds."""
+    """Whether anything below the loop reads what the name is given here, and nothing moves what it holds."""
     scope = facts.scopes.scope_of(target).lookup(target.id)
     reads = list(facts.scopes.reads(target.id, scope)) if scope is not None else []
+    reads = [n for n in reads if scope is not None and target in facts.placed.reaching(n, scope)]
     inside = set(walk(loop))
     moved = (
         p for n in reads if isinstance(p := facts.scopes.parents.get(n), ast.Attribute) and p.attr in ("to", "cuda")

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..facts.always_before import last_of
 from ..facts.arguments import argument, given_to
+from ..facts.cpu_types import cast_on_cpu
 from ..facts.drawn import draw_of
 from ..facts.gone_through import elements_of, gone_through
 from ..facts.hosts import names_no_device
@@ -60,7 +61,7 @@ class BackOnCpu(Codemod):
             kept = _left_in_list(facts, a)
             if kept is not None:
                 yield from self._changed(facts, kept, taken, f"`{facts.short(a.value)}` keeps it there")
-        for kept, name in left_beyond(facts, _is_left):
+        for kept, name in left_beyond(facts, is_left):
             yield from self._changed(facts, kept, taken, f"`{name}` keeps it there")
         for node in _meetings(facts):
             together = _left_together(facts, node)
@@ -102,7 +103,7 @@ def _handed_out(facts: Facts) -> Iterator[tuple[ast.Call, ast.expr]]:
             full = facts.names.resolve(call.func) or ""
             if "." in full and full.partition(".")[0] not in OF_TORCH and _only_shows(facts, call):
                 for given in given_to(call):
-                    if {n.id for n in walk(given) if isinstance(n, ast.Name)} & names and _is_left(facts, given):
+                    if {n.id for n in walk(given) if isinstance(n, ast.Name)} & names and is_left(facts, given):
                         yield call, given
 
 
@@ -132,7 +133,7 @@ def _left_in_list(facts: Facts, append: ast.Attribute) -> ast.expr | None:
     if not (isinstance(call, ast.Call) and call.func is append and len(call.args) == 1):
         return None
     hot = facts.loops.hot(call)
-    kept = hot is not None and _is_left(facts, call.args[0]) and moves_itself(facts, hot.loop)
+    kept = hot is not None and is_left(facts, call.args[0]) and moves_itself(facts, hot.loop)
     return call.args[0] if kept else None
 
 
@@ -164,7 +165,7 @@ def _is_number(node: ast.expr) -> bool:
 def _meetings(facts: Facts) -> Iterator[ast.expr]:
     """The comparisons, operations and calls that hold something that was brought to the CPU, innermost first."""
     found: set[ast.AST] = set()
-    for name in ("cpu", "numpy", "to"):
+    for name in ("cpu", "numpy", "to", "type"):
         for a in facts.attributes.get(name, ()):
             call = facts.scopes.parents.get(a)
             if not (isinstance(call, ast.Call) and call.func is a and _goes_there(facts, call)):
@@ -195,7 +196,7 @@ def _with_names(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
 def _left_there(facts: Facts, node: ast.expr) -> list[ast.expr]:
     """The parts of batches that nothing moves, among what meets there, beside something that was brought to the CPU."""
     found = parts(node)
-    return [p for p in found if _is_left(facts, p)] if any(brought(facts, p) for p in found) else []
+    return [p for p in found if is_left(facts, p)] if any(brought(facts, p) for p in found) else []
 
 
 def _left_together(facts: Facts, node: ast.expr) -> list[ast.expr]:
@@ -203,7 +204,7 @@ def _left_together(facts: Facts, node: ast.expr) -> list[ast.expr]:
     there = [p for p in parts(node) if brought(facts, p)] if isinstance(node, ast.Call) else []
     if not there or not all(_holds_several(facts, p) for p in there) or _goes_through(node):
         return []
-    return [p for p in parts(node) if _is_left(facts, p)]
+    return [p for p in parts(node) if is_left(facts, p)]
 
 
 def _goes_through(call: ast.expr) -> bool:
@@ -223,12 +224,14 @@ def parts(node: ast.expr) -> list[ast.expr]:
 
 
 def _goes_there(facts: Facts, node: ast.expr) -> bool:
-    """`x.cpu()`, `x.to("cpu")`, `x.numpy()`"""
+    """`x.cpu()`, `x.to("cpu")`, `x.numpy()`, `x.type(torch.FloatTensor)` of what was moved."""
     f = node.func if isinstance(node, ast.Call) else None
     if not (isinstance(node, ast.Call) and isinstance(f, ast.Attribute)):
         return False
     if f.attr == "to":
         return bool(node.args) and facts.devices.is_host(node.args[0])
+    if f.attr == "type":
+        return cast_on_cpu(facts, node) is not None and not is_left(facts, f.value)
     return f.attr in ("cpu", "numpy")
 
 
@@ -266,7 +269,7 @@ def _holds_several(facts: Facts, node: ast.expr) -> bool:
     return isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp)
 
 
-def _is_left(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
+def is_left(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     """Whether a value is a part of a batch as its loader gave it, which nothing moved."""
     if depth > DEPTH:
         return False
@@ -275,20 +278,21 @@ def _is_left(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
             return facts.placed.by_runtime(node)
         f = node.func
         if facts.names.resolve(f) == VARIABLE and node.args:
-            return _is_left(facts, node.args[0], depth + 1)
-        return isinstance(f, ast.Attribute) and f.attr in METHODS and _is_left(facts, f.value, depth + 1)
+            return is_left(facts, node.args[0], depth + 1)
+        same = isinstance(f, ast.Attribute) and (f.attr in METHODS or cast_on_cpu(facts, node) is not None)
+        return isinstance(f, ast.Attribute) and same and is_left(facts, f.value, depth + 1)
     if isinstance(node, ast.Subscript):
-        return _is_left(facts, node.value, depth + 1)
+        return is_left(facts, node.value, depth + 1)
     if isinstance(node, ast.Attribute):
-        return node.attr in VIEWS and _is_left(facts, node.value, depth + 1)
+        return node.attr in VIEWS and is_left(facts, node.value, depth + 1)
     if not isinstance(node, ast.Name):
         return False
     over = gone_through(facts, node)
     if over is not None and isinstance(over, ast.Name) and facts.loops.hot(node):
-        return _is_left(facts, over, depth + 1)
+        return is_left(facts, over, depth + 1)
     values = _values(facts, node)
     drawn = facts.placed.by_runtime(node)
-    return bool(values) and all(drawn if v is None else _is_left(facts, v, depth + 1) for v in values)
+    return bool(values) and all(drawn if v is None else is_left(facts, v, depth + 1) for v in values)
 
 
 def _values(facts: Facts, node: ast.Name) -> list[ast.expr | None]:

@@ -35,10 +35,17 @@ from .steps import EmptyCache, ShardedNeedsZeros, ZeroedByTrainer
 from .sync_logging import SyncLogging
 from .synced_norms import SyncedNorms
 from .tensor_types import TensorTypes
+from .types_of_batches import TypesOfBatches
 
 # in a loop that is kept the script places things itself
 FIRST_LIFTED: tuple[type[Codemod], ...] = (RegisterBuffers,)  # a step that gives a buffer values of its batch is cut
-ONLY_LIFTED: tuple[type[Codemod], ...] = (PlaceLikeInputs, ZeroedByTrainer, RemoveDeviceCalls, BackOnCpu)
+ONLY_LIFTED: tuple[type[Codemod], ...] = (
+    PlaceLikeInputs,
+    ZeroedByTrainer,
+    RemoveDeviceCalls,
+    BackOnCpu,
+    TypesOfBatches,
+)
 ALWAYS: tuple[type[Codemod], ...] = (
     AmpInModules,
     NameLambdas,

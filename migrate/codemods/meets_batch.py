@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ..facts.arguments import given_to
 from ..facts.classes import STEPS
+from ..facts.cpu_types import cast_on_cpu
 from ..facts.drawn import draw_of, makers
 from ..facts.loops import unwrapped
 from ..facts.nodes import walk
@@ -119,7 +120,8 @@ def _made_of(facts: Facts, node: ast.expr) -> list[ast.expr]:
         if (moved := facts.devices.moved(node)) is not None:
             return [moved]
         f = node.func
-        return [f.value] if isinstance(f, ast.Attribute) and f.attr in METHODS - LEAVES else []
+        stays = isinstance(f, ast.Attribute) and (f.attr in METHODS - LEAVES or cast_on_cpu(facts, node) is not None)
+        return [f.value] if isinstance(f, ast.Attribute) and stays else []
     if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in VIEWS):
         return [node.value]
     if isinstance(node, ast.Compare):
@@ -176,7 +178,8 @@ def _reads_itself(facts: Facts, s: ast.Assign, name: str) -> bool:
     """`y = y.long().to(device)`"""
     node = s.value
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if facts.devices.moved(node) is None and node.func.attr not in METHODS - LEAVES:
+        stays = facts.devices.moved(node) is not None or cast_on_cpu(facts, node) is not None
+        if not stays and node.func.attr not in METHODS - LEAVES:
             return False
         node = node.func.value
     return isinstance(node, ast.Name) and node.id == name

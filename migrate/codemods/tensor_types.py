@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from ..facts.cpu_types import DTYPES
 from ..facts.effects import only_asks
 from ..facts.nodes import children, walk
 from ..facts.scopes import Scope
@@ -19,11 +20,6 @@ from .branch_rewrites import body_only, else_only
 from .place_like_inputs import PlaceLikeInputs
 from .rewrites import source
 
-DTYPES = {
-    "FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "LongTensor": "int64",
-    "IntTensor": "int32", "ByteTensor": "uint8", "BoolTensor": "bool", "ShortTensor": "int16", "CharTensor": "int8",
-    "BFloat16Tensor": "bfloat16",
-}  # fmt: skip
 FLOATING = ("FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor")
 
 
@@ -74,7 +70,7 @@ class TensorTypes(Codemod):
         given = call.args[0]
         full = str(given.value if isinstance(given, ast.Constant) else facts.names.resolve(given))
         kind = full.removeprefix("torch.").removeprefix("cuda.")
-        torch = _torch(facts)
+        torch = torch_of(facts)
         if kind not in FLOATING or not full.startswith("torch.") or torch is None:
             self._tell(facts, call, f"`{facts.short(call)}`: use {torch or 'torch'}.set_default_dtype")
             return
@@ -93,7 +89,7 @@ class TensorTypes(Codemod):
 
         `inside` is given what these changes see to.
         """
-        torch, named = _torch(facts), TypeNames(facts)
+        torch, named = torch_of(facts), TypeNames(facts)
         if torch is None:
             return
         for branch in facts.walk(ast.If):
@@ -113,7 +109,7 @@ class TensorTypes(Codemod):
 
     def _kept(self, facts: Facts, inside: set[ast.AST]) -> Iterator[Change]:
         """`self.Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`, and what is made with it."""
-        torch = _torch(facts)
+        torch = torch_of(facts)
         for name, stores in _own_stores(facts).items():
             values = [s.value for s in stores if isinstance(s, ast.Assign)]
             kinds = {kind_of(facts, v) for v in values}
@@ -157,9 +153,9 @@ class TensorTypes(Codemod):
                 self._tell(facts, up, f"`{facts.short(up)}` names a device: nothing here shows which it should be")
                 return
             says = f"`{facts.short(up)}` is placed by `.to({where})`"
-            yield Change(up, self.edit(facts, up, says), _placed(where, kind, _torch(facts)))
-        elif isinstance(up, ast.Call) and read in up.args and _is_type(up) and _torch(facts) is not None:
-            dtype = f"{_torch(facts)}.{DTYPES[kind]}"
+            yield Change(up, self.edit(facts, up, says), _placed(where, kind, torch_of(facts)))
+        elif isinstance(up, ast.Call) and read in up.args and _is_type(up) and torch_of(facts) is not None:
+            dtype = f"{torch_of(facts)}.{DTYPES[kind]}"
             place = self._place(facts, up) if facts.handle is not None or facts.tensors.made(_typed(up)) else ""
             if place is None:
                 self._tell(facts, up, f"`{facts.short(up)}` names a device: nothing here shows which it should be")
@@ -305,7 +301,7 @@ def _cuda_type(facts: Facts, n: ast.AST) -> bool:
     return full is not None and full.startswith("torch.cuda.") and full.rpartition(".")[2] in DTYPES
 
 
-def _torch(facts: Facts) -> str | None:
+def torch_of(facts: Facts) -> str | None:
     """What the file calls torch."""
     for s in facts.walk(ast.Import):
         for a in s.names:

@@ -1,7 +1,7 @@
 """T1: a batch that the script left on the CPU is where the model is now; where it meets the CPU it is brought there.
 
-`(predicted.cpu() == y).sum()` of a y that nothing moved; `.numpy()` of what the runtime places, which raises on a GPU.
-On the CPU `.cpu()` is the tensor itself.
+`(predicted.cpu() == y).sum()` of a y that nothing moved; `.numpy()` of what the runtime places, which raises on a GPU;
+lengths that `pack_padded_sequence` is given. On the CPU `.cpu()` is the tensor itself.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ..facts.tensor_methods import METHODS as TENSOR_METHODS
 from ..facts.tensor_methods import VIEWS
 from ..report import Note
 from ._left_beyond import left_beyond, moves_itself
+from ._lengths import as_on_cpu, in_file, is_tensor, lengths_given
 from .base import Change, Codemod
 
 # of a tensor: another one on the same device
@@ -43,10 +44,11 @@ class BackOnCpu(Codemod):
         return self.left
 
     def plan(self, facts: Facts) -> Iterator[Change]:
+        taken: set[ast.AST] = set()
+        yield from self._of_lengths(facts, taken)
         bare = "backward" in facts.attributes and names_no_device(facts)
         if not (facts.loops.hot_loops or bare) or "tensorflow" in facts.text.text:
             return
-        taken: set[ast.AST] = set()
         for a in facts.attributes.get("numpy", ()):
             call = facts.scopes.parents.get(a)
             if not isinstance(call, ast.Call) or call.func is not a or call.args or call.keywords:
@@ -73,6 +75,15 @@ class BackOnCpu(Codemod):
                 yield from self._changed(facts, read, taken, f"what it meets in `{facts.short(node)}` is there")
         for call, read in _handed_out(facts):
             yield from self._changed(facts, read, taken, f"`{facts.short(call.func)}` got it there")
+
+    def _of_lengths(self, facts: Facts, taken: set[ast.AST]) -> Iterator[Change]:
+        for given in lengths_given(facts):
+            if is_tensor(facts, given):
+                yield from self._changed(facts, given, taken, "packing takes lengths there alone")
+                continue
+            name, needed = in_file(facts)
+            says = f"`{facts.short(given)}` is on the CPU, or a list: packing takes lengths there alone"
+            yield Change(given, self.edit(facts, given, says), as_on_cpu(name), insertion=needed)
 
     def _changed(self, facts: Facts, read: ast.expr, taken: set[ast.AST], why: str) -> Iterator[Change]:
         if read in taken or facts.in_formatted_string(read):

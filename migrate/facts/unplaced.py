@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from .arguments import given_to
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 OF_NETWORKS = ("parameters", "named_parameters", "train", "eval", "state_dict", "load_state_dict")
 ASKS = ("shape", "size", "dim", "ndim", "dtype", "numel")  # where a tensor is makes no difference
+WEIGHT = re.compile(r"(weight|bias)(_|\Z)|running_(mean|var)\Z|grad\Z")
 HOLDS = ast.Tuple | ast.List | ast.Dict | ast.Starred | ast.keyword
 
 
@@ -184,7 +186,7 @@ def given_by_network(facts: Facts, node: ast.expr) -> bool:
     """
     if isinstance(node, ast.Compare | ast.BinOp):
         parts = [node.left, *(node.comparators if isinstance(node, ast.Compare) else [node.right])]
-        return any(given_by_network(facts, p) or _is_weight(facts, p) for p in parts)
+        return any(given_by_network(facts, p) or (_is_weight(facts, p) and _holds_tensor(facts, p)) for p in parts)
     if isinstance(node, ast.Call) and node.args and (facts.names.resolve(node.func) or "").startswith("torch."):
         like = (facts.names.resolve(node.func) or "").endswith("_like")
         return like and (_is_weight(facts, node.args[0]) or given_by_network(facts, node.args[0]))
@@ -212,6 +214,17 @@ def _is_weight(facts: Facts, node: ast.expr) -> bool:
             named, node = named or node.attr not in VIEWS, node.value
         else:
             return named and _is_network(facts, node)
+
+
+def _holds_tensor(facts: Facts, node: ast.expr) -> bool:
+    """Not `net.fc.in_features`, `net.__class__.__name__`: a layer's own weights, or what the file makes a parameter."""
+    while not isinstance(node, ast.Attribute) or node.attr in VIEWS:
+        node = node.func if isinstance(node, ast.Call) else node.value  # type: ignore[attr-defined]
+        if isinstance(node, ast.Attribute) and node.attr in VIEW_METHODS:
+            node = node.value
+    made = facts.devices.attribute_values.get(node.attr, ())
+    own = any(isinstance(v, ast.Call) and facts.names.resolve(v.func) == "torch.nn.Parameter" for v in made)
+    return own or WEIGHT.match(node.attr) is not None
 
 
 def _is_network(facts: Facts, node: ast.expr) -> bool:

@@ -253,6 +253,8 @@ print('%.5f' % sum(p.sum() for p in net.parameters()), shift)
         ("net.weight.detach()", False),
         ("net.weight.data", False),
         ("torch.zeros(1, 4) + len(list(net.parameters()))", False),
+        ("net.bias * 2", True),
+        ("torch.ones(1, 4) + net.weight.data.t()[0]", True),
     ],
 )
 def test_what_a_network_gave_above_the_loop_goes_with_it(given, goes):
@@ -264,6 +266,23 @@ def test_what_a_network_gave_above_the_loop_goes_with_it(given, goes):
     assert ("self.start = self.start.to(self.device)" in migrate_text(text).text) == goes
     if goes:
         check_same(text, "module")
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("'log_' + net.__class__.__name__ + '.txt'", "len(kept)"),
+        ("net.in_features * 2", "kept"),
+        ("2 + net.in_features", "kept"),
+        ("net.training == False", "kept"),
+        ("net.weight.shape[0] * 2", "kept"),
+    ],
+)
+def test_what_a_network_says_of_itself_is_no_tensor(given, read):
+    loop = f"for epoch in range(2):\n    for x in loader:\n        loss = net(x).pow(2).mean() * (1 + {read})\n"
+    step = "        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n    print(loss.item())\n"
+    above = TEXT[: TEXT.index("noise =")] + "optimizer = torch.optim.SGD(net.parameters(), lr=0.01)\n"
+    assert ".to(self.device)" not in check_same(above + f"kept = {given}\n" + loop + step, "module")
 
 
 UNPACKED = TEXT.replace("SEEN", "xs").replace(

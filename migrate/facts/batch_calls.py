@@ -14,6 +14,7 @@ from .batch_builtins import PASSES, groups, pairs_up, passed
 from .batch_choices import applied, around, one_of_several, run_each, with_views
 from .batch_elsewhere import followed_there, made_by_functions
 from .batch_functions import constants, is_own, makers, target_of
+from .batch_handed import handed_on
 from .batch_layers import layered, normalises_by_batch, reads_as_series
 from .batch_losses import by_place, loss_of
 from .batch_operations import (
@@ -168,7 +169,8 @@ class BatchCall:
             for bent in found.all_bent():
                 self.run.flow.within[self.call] = inside.within.get(bent, bent)
             return found.bent_by(self.call)
-        for follow in (partial(function_applied, of_batch=of_batch), followed_there, one_of_several, made_by_functions):
+        follows = (partial(function_applied, of_batch=of_batch), followed_there, one_of_several, handed_on)
+        for follow in (*follows, made_by_functions):
             if (there := follow(self)) is not None:
                 return there
         made = makers(self.run, func)

@@ -43,6 +43,7 @@ class Mixing:
     def __init__(self, facts: Facts, networks: bool = False) -> None:
         self.facts, self.networks = facts, Networks(facts) if networks else None
         self._running: set[ast.AST] = set()
+        self.handing: set[ast.AST] = set()  # what is called of what callers give, while that is followed
         self._shapes: dict[ast.AST, Shapes] = {}
         self._buffers: dict[ast.ClassDef, set[object]] = {}
 

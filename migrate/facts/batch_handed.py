@@ -1,0 +1,69 @@
+"""What a call in a step runs, where callers say it: `criterion(z, y)` of a parameter, or an entry of one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .arguments import entry
+from .batch_choices import as_if
+from .batch_values import Value
+
+if TYPE_CHECKING:
+    from .batch_calls import BatchCall
+    from .script import Facts
+
+DEPTH = 5  # of names for names, and of dictionaries that are handed on
+
+
+def handed_on(of: BatchCall) -> Value | None:
+    """Each of what the callers give, called here instead; None where nothing is handed on."""
+    run, call = of.run, of.call
+    given = list(dict.fromkeys(_given(run.facts, call.func)))
+    if not given or call.func in run.mixing.handing:
+        return None
+    run.mixing.handing.add(call.func)
+    try:
+        return run.joined([as_if(run, call, ast.Call(v, call.args, call.keywords)) for v in given])
+    finally:
+        run.mixing.handing.discard(call.func)
+
+
+def _given(facts: Facts, e: ast.expr, depth: int = 0) -> Iterator[ast.expr]:
+    """What a parameter, an entry or a name for one of them stands for, where it is given; nothing for all else."""
+    if depth > DEPTH:
+        return
+    values: list[ast.expr] = []
+    if isinstance(e, ast.Name):
+        values = _values(facts, e)
+        scope = facts.scopes.scope_of(e).lookup(e.id)
+        if scope is not None and e.id not in scope.params:  # a name of its own is known by what makes it
+            values = values if len(values) == 1 and isinstance(values[0], ast.Name | ast.Subscript | ast.IfExp) else []
+    elif isinstance(e, ast.IfExp):
+        values = [e.body, e.orelse]
+    elif isinstance(e, ast.Subscript) and isinstance(e.slice, ast.Constant) and isinstance(e.slice.value, str):
+        entries = (entry(t, e.slice.value) for t in _tables(facts, e.value, depth + 1))
+        values = [v for v in entries if v is not None]
+    for v in values:
+        further = list(_given(facts, v, depth + 1))
+        yield from further or [v]
+
+
+def _tables(facts: Facts, e: ast.expr, depth: int) -> Iterator[ast.expr]:
+    """The dictionaries that a name may be."""
+    if not isinstance(e, ast.Name):
+        yield e
+    elif depth <= DEPTH:
+        for v in _values(facts, e):
+            yield from _tables(facts, v, depth + 1)
+
+
+def _values(facts: Facts, name: ast.Name) -> list[ast.expr]:
+    """What assignments give a name, or callers a parameter that nothing binds anew."""
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    if scope is None:
+        return []
+    if name.id not in scope.params:
+        return facts.devices.assigned(name.id, scope) or []
+    return (facts.devices.given(scope, name.id) or []) if name.id not in scope.stores else []

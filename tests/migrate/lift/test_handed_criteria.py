@@ -1,0 +1,83 @@
+"""A criterion that a training function is given, or takes out of a dictionary that it is given, is followed."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+SCRIPT = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Pairs(nn.Module):
+    def forward(self, a, b):
+        return ((a @ a.t()) - (b @ b.t())).pow(2).mean()
+
+
+class Apart(nn.Module):
+    def forward(self, a, b):
+        return (a - b).pow(2).mean()
+
+
+def train(loader, nets, optimizer, given):
+    {taken}
+    for x, y in loader:
+        loss = {called}(nets['net'](x), nets['fixed'](x).detach())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def main(mode):
+    torch.manual_seed(0)
+    nets = {{'net': nn.Linear(4, 2), 'fixed': nn.Linear(4, 2)}}
+    {made}
+    optimizer = torch.optim.SGD(nets['net'].parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(torch.randn(32, 4), torch.zeros(32)), batch_size=8)
+    for epoch in range(2):
+        train(loader, nets, optimizer, {handed})
+
+
+main('pairs')
+"""
+CHOSEN = "if mode == 'pairs':\n        made = Pairs()\n    elif mode == 'apart':\n        made = Apart()"
+FORMS = {
+    "a parameter": ("pass", "given", "made = Pairs()", "made"),
+    "what is made where it is handed on": ("pass", "given", "pass", "Pairs()"),
+    "one of several": ("pass", "given", CHOSEN, "made"),
+    "one of two": ("pass", "given", "made = Pairs() if mode == 'pairs' else Apart()", "made"),
+    "an entry": ("pass", "given['kd']", "made = {'kd': Pairs(), 'other': Apart()}", "made"),
+    "an entry of a name": ("pass", "given['kd']", "made = Pairs()\n    held = {'kd': made}", "held"),
+    "a name for an entry": ("kd = given['kd']", "kd", "made = Pairs()\n    held = dict(kd=made)", "held"),
+    "a name for a parameter": ("kd = given", "kd", "made = Pairs()", "made"),
+}
+
+
+def whole(form):
+    taken, called, made, handed = form
+    result = migrate_text(SCRIPT.format(taken=taken, called=called, made=made, handed=handed))
+    told = [n for n in result.attention if "mixes the samples of a batch: `a @ a.t()` in Pairs.forward()" in n.message]
+    assert ("divide_batches = False" in result.text) == bool(told) and result.plan in ("module", "manual")
+    return bool(told)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_one_that_mixes_the_samples_needs_them_whole(form):
+    assert whole(FORMS[form])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_one_that_does_not_is_divided(form):
+    taken, called, made, handed = (text.replace("Pairs()", "Apart()") for text in FORMS[form])
+    assert not whole((taken, called, made, handed))
+
+
+def test_the_entry_that_is_called_alone_counts():
+    assert not whole(("pass", "given['other']", "made = {'kd': Pairs(), 'other': Apart()}", "made"))
+
+
+def test_a_function_that_hands_on_to_itself_ends():
+    text = SCRIPT.format(taken="pass", called="given", made="made = Pairs()", handed="made")
+    again = "def again(f, a, b, n=1):\n    return again(f, a, b, n - 1) if n else f(a, b)\n\n\ndef train("
+    text = text.replace("def train(", again).replace("given(nets['net']", "again(given, nets['net']")
+    assert "divide_batches = False" in migrate_text(text).text

@@ -25,9 +25,17 @@ def registered(
     """
     held = list(_held(facts, name, scope))
     networks = [n for n in held if _is_network(facts, n)]
-    if all(isinstance(n, ast.Name) and n.id in given_too for n in networks):
+    listed = [n for n in held if _lists_networks(facts, n) and not (isinstance(n, ast.Name) and n.id in given_too)]
+    if not listed and all(isinstance(n, ast.Name) and n.id in given_too for n in networks):
         return []
     given = f"{name}.values()" if _is_dictionary(facts, name, scope) else name
+    if listed:
+        return [
+            f"for number, held in enumerate({given}):",
+            f"{unit}for place, network in enumerate(held if isinstance(held, list) else [held]):",
+            f'{unit * 2}if hasattr(network, "named_parameters"):',
+            f'{unit * 3}self.add_module(f"{attribute}_{{number}}_{{place}}", network)',
+        ]
     lines = [f"for number, network in enumerate({given}):"]
     inner = unit
     if len(networks) < len(held):
@@ -47,6 +55,26 @@ def _held(facts: Facts, name: str, scope: Scope) -> Iterator[ast.expr]:
             yield from above.args
         elif isinstance(up, ast.Subscript) and up.value is read and isinstance(above, ast.Assign):
             yield from [above.value] if up in above.targets else []
+
+
+def _lists_networks(facts: Facts, node: ast.expr) -> bool:
+    """`{"kd": losses}`, where losses is a list of networks itself; what another file has a class of may be one."""
+    home = facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
+    parts = _parts(node) if isinstance(node, ast.List | ast.ListComp) else []
+    if home is not None and isinstance(node, ast.Name):
+        lists = (v for v in _containers(facts, node.id, home) if isinstance(v, ast.List | ast.ListComp))
+        parts = list(_held(facts, node.id, home)) if any(True for _ in lists) else []
+    return any(_is_network(facts, p) or _is_of_a_class(facts, p) for p in parts)
+
+
+def _is_of_a_class(facts: Facts, node: ast.expr) -> bool:
+    """`Loss(3)` of a class that another file of the script defines."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id[:1].isupper()):
+        return False
+    home = facts.scopes.scope_of(node.func).lookup(node.func.id)
+    stores = home.stores.get(node.func.id, []) if home is not None else []
+    package = (facts.names.resolve(node.func) or "").partition(".")[0]
+    return all(isinstance(s, ast.alias) for s in stores) and package not in ("torch", "numpy", "torchvision")
 
 
 def _parts(value: ast.expr) -> list[ast.expr]:
@@ -74,6 +102,9 @@ def _containers(facts: Facts, name: str, scope: Scope, depth: int = 0) -> Iterat
 def _displays(facts: Facts, value: ast.expr, depth: int) -> Iterator[ast.expr]:
     if isinstance(value, ast.List | ast.Dict | ast.ListComp | ast.DictComp) or _is_dict(value):
         yield value
+    elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):  # [None] + losses
+        for part in (value.left, value.right):
+            yield from _displays(facts, part, depth + 1)
     elif isinstance(value, ast.Name) and depth < DEPTH:
         home = facts.scopes.scope_of(value).lookup(value.id)
         yield from _containers(facts, value.id, home, depth + 1) if home is not None else ()

@@ -48,9 +48,31 @@ def test_they_become_parts_of_the_module(made, first, second, over):
     assert ("hasattr" in text) == ("'n'" in made)
 
 
+IN_LISTS = [
+    (f"own = [{MADE}, {MADE}]\nnets = {{'a': own, 'n': 2}}\n", "nets['a'][0]", "nets['a'][1]"),
+    (f"own = []\nfor _ in 'ab':\n    own.append({MADE})\nnets = {{'a': own}}\n", "nets['a'][0]", "nets['a'][1]"),
+    (f"own = [None] + [{MADE} for _ in 'ab']\nnets = [own]\n", "nets[0][1]", "nets[0][2]"),
+    (f"nets = {{'a': [{MADE}], 'b': {MADE}}}\n", "nets['a'][0]", "nets['b']"),
+]
+
+
+@pytest.mark.parametrize(("made", "first", "second"), IN_LISTS)
+def test_so_do_those_of_a_list_in_it(made, first, second):
+    """The list is read for the optimizer alone, of which the script makes one or another."""
+    net = f"net = {MADE}\n"
+    chosen = f"if len(nets):\n    {SGD}else:\n    {SGD}"
+    text = check_same(
+        HEAD + net + made + chosen + LOOP.replace("FIRST", f"net(x) * {first}").replace("SECOND", second), "module"
+    )
+    assert "enumerate(held if isinstance(held, list) else [held]):" in text
+    assert 'self.add_module(f"nets_{number}_{place}", network)' in text
+
+
 @pytest.mark.parametrize(
     ("made", "first", "second"),
     [
+        (f"net = {MADE}\nkinds = {{'a': [1.0, 2.0]}}\n{SGD}", "net", "kinds['a'][0] * net"),
+        (f"net = {MADE}\nown = [3.0]\nkinds = {{'a': own}}\n{SGD}", "net", "kinds['a'][0] * net"),
         (f"a, b = {MADE}, {MADE}\nnets = [a, b]\n{ALL.replace('NETS', '(a, b)')}", "nets[0]", "b"),
         (f"net = {MADE}\nscales = [2.0, 3.0]\n{SGD}", "net", "scales[0] * net"),
         (f"nets = nn.ModuleList([{MADE}, {MADE}])\n{ALL.replace('NETS', 'nets')}", "nets[0]", "nets[1]"),

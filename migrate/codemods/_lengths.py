@@ -121,6 +121,6 @@ def as_on_cpu(torch: str) -> Any:
         import libcst as cst
 
         made = cst.parse_expression(f'{torch}.as_tensor(x, device="cpu")')
-        return made.with_changes(args=[made.args[0].with_changes(value=updated), *made.args[1:]])  # type: ignore[union-attr,attr-defined]
+        return made.with_changes(args=[made.args[0].with_changes(value=updated), *made.args[1:]])  # type: ignore[attr-defined]
 
     return rewritten

@@ -73,7 +73,7 @@ def test_scripts_that_import_each_other(tmp_path):
     paths[0].write_text(f"{TRAIN}import eval\n")
     found = of_projects([*paths, tmp_path / "eval.py"], Imports())
     assert sorted(o.stem for o in found[paths[1]].others) == ["sampler"]
-    assert sorted(o.stem for o in found[paths[0]].others) == ["data", "sampler"]
+    assert sorted(o.stem for o in found[paths[0]].others) == ["data", "eval", "sampler"]
 
 
 def test_a_sampler_of_the_project_is_told_of(tmp_path):

@@ -44,6 +44,10 @@ def loads_old_keys(facts: Facts, found: Distribution) -> ast.Call | None:
     others = [o.text for o in facts.others]
     if not loads and "load_state_dict" not in facts.attributes:
         loads = found.wrapped if any("torch.load" in o and LOADS.search(o) for o in others) else []
+        if (
+            not loads and facts.wrapped and any(LOADS.search(o) for o in others)
+        ):  # a function there wraps, another loads
+            loads = [c for c, full in found.full.items() if full == "torch.load"]
     cut = any(CUTS.search(text) for text in (facts.text.text, *others))
     return next(iter(loads), None) if not cut else None
 

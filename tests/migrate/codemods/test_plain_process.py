@@ -420,6 +420,26 @@ def test_keys_in_the_file_that_gets_a_wrapped_model(taking, told):
         assert sum("begin with `module.`" in n.message for n in notes) == count
 
 
+HANDS_ON = "import torch\nfrom nets import make\nfrom utils import load\nload(make(), torch.load('x.pt'))\n"
+
+
+@pytest.mark.parametrize(
+    ("loading", "handing", "told"),
+    [
+        ("net.load_state_dict(state)", HANDS_ON, 1),
+        ("net.module.load_state_dict(state)", HANDS_ON, 0),
+        ("optimizer.load_state_dict(state)", HANDS_ON, 0),
+        ("net.load_state_dict({k.replace('module.', ''): v for k, v in state.items()})", HANDS_ON, 0),
+        ("net.load_state_dict(state)", HANDS_ON.replace("torch.load('x.pt')", "{}"), 0),
+    ],
+)
+def test_keys_where_one_file_wraps_and_another_loads_what_a_third_reads(loading, handing, told):
+    utils = OtherFile("utils", f"def load(net, state):\n    {loading}\n")
+    wrapped = Elsewhere(by_hand=True, wrapped=frozenset({"make()"}), others=(utils,))
+    notes = migrate_text(handing, is_script=False, elsewhere=wrapped).attention
+    assert sum("begin with `module.`" in n.message for n in notes) == told
+
+
 BELOW = "class T:\n    def __init__(self, model, device):\n        self.model = {}\n{}        self.model = DDP(model)\n"
 
 

@@ -1,4 +1,4 @@
-"""Tensors of a model that a script keeps before it trains: what `state_dict()` gives, `p.data`, `buffers()`.
+"""Tensors of a model that a script keeps before it trains: what `state_dict()` gives, `emb.weight[0]`, `buffers()`.
 
 They share the memory of the weights. A Trainer that places the model gives the weights other memory, and what was kept
 is the model's no more: an average would be taken of weights that nothing trains.
@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from .copies import OF_MODULES, before_training, last_name
 from .nodes import walk
 from .script import Facts
+from .tensor_methods import VIEW_METHODS
 
 VIEWS = {"state_dict", "buffers", "named_buffers"}  # parameters themselves stay the model's: only their data is another
 HOLDS = {"list", "tuple", "dict", "OrderedDict"}  # keep what they are given as it is
 DETACHED = {"data"}
+WEIGHTS = {"weight", "bias"}
 
 
 def views_of_weights(facts: Facts) -> Iterator[ast.expr]:
@@ -24,6 +26,11 @@ def views_of_weights(facts: Facts) -> Iterator[ast.expr]:
         for call in facts.calls_of(name):
             if _is_kept(facts, call) and before_training(facts, call):
                 yield call
+    for name in sorted(WEIGHTS & facts.attributes.keys()):
+        for weight in facts.attributes[name]:
+            view = _view_of(facts, weight)
+            if view is not weight and _is_kept(facts, view) and before_training(facts, view):
+                yield view
     comprehensions: list[ast.ListComp | ast.DictComp] = [*facts.walk(ast.ListComp), *facts.walk(ast.DictComp)]
     for made in comprehensions:
         element = made.value if isinstance(made, ast.DictComp) else made.elt
@@ -31,6 +38,22 @@ def views_of_weights(facts: Facts) -> Iterator[ast.expr]:
             continue
         if _is_kept(facts, made) and before_training(facts, made):
             yield made
+
+
+def _view_of(facts: Facts, weight: ast.expr) -> ast.expr:
+    """`net.emb.weight.data[0]` of its `net.emb.weight`, which stays the model's own."""
+    node: ast.AST = weight
+    while True:
+        up = facts.scopes.parents.get(node)
+        called = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) else None
+        if isinstance(up, ast.Attribute) and up.attr in VIEW_METHODS and isinstance(called, ast.Call):
+            node = called
+        elif (isinstance(up, ast.Attribute) and up.attr in DETACHED) or (
+            isinstance(up, ast.Subscript) and up.value is node
+        ):
+            node = up
+        else:
+            return node  # type: ignore[return-value]
 
 
 def _goes_through_weights(generators: list[ast.comprehension]) -> bool:

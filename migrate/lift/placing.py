@@ -15,6 +15,7 @@ from ..facts.script import Facts
 from ..facts.uses import uses
 from ..report import Edit
 from .loaders import looped_over
+from .other_networks import network_of
 from .shape.edits import Edits
 
 CODE, MOVES = "PTM700", "PTM101"
@@ -49,7 +50,7 @@ def place_batches(facts: Facts, edits: Edits, moving: Moving, line: Callable[[in
         source = looped_over(facts, loop)
         if _counts(source) or facts.in_formatted_string(source):
             continue
-        said.append(_placed(facts, edits, source, loop, line))
+        said.append(_placed(facts, edits, source, loop, line, network_of(facts, loop)))
     for call in facts.walk(ast.Call) if moving.drawn else ():
         if gives_batches(call):
             name = _last_name(call.args[0])
@@ -58,12 +59,15 @@ def place_batches(facts: Facts, edits: Edits, moving: Moving, line: Callable[[in
     return said
 
 
-def _placed(facts: Facts, edits: Edits, source: ast.expr, at: ast.AST, line: Callable[[int], int]) -> Edit:
+def _placed(
+    facts: Facts, edits: Edits, source: ast.expr, at: ast.AST, line: Callable[[int], int], network: str | None = None
+) -> Edit:
     start, stop = facts.text.span(source)
     edits.replace(start, start, f"{imported_as(facts, NAME)}(")
-    edits.replace(stop, stop, ")")
+    edits.replace(stop, stop, f", {network})" if network else ")")
     row, column, _, _ = facts.text.key(at)
-    says = f"`{facts.short(source)}`: its batches go where the Trainer placed the model"
+    where = f"`{network}` is" if network else "the Trainer placed the model"
+    says = f"`{facts.short(source)}`: its batches go where {where}"
     return Edit(line(row), column + 1, CODE, says)
 
 

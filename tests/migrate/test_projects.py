@@ -466,7 +466,7 @@ def test_batches_of_an_evaluation_in_a_module_go_where_the_lifted_script_placed_
     assert done["train.py"].report.plan == "module"
     there = done["there.py"]
     assert "from ptmigrate.runtime import on_device\n" in there.result.text and ".cuda" not in there.result.text
-    assert "in enumerate(on_device(loader)):" in there.result.text and "for name in seen:" in there.result.text
+    assert "in enumerate(on_device(loader, model)):" in there.result.text and "for name in seen:" in there.result.text
     assert [e.line for e in there.report.edits if "its batches go where" in e.message] == [6]
     write(tmp_path, **{name: m.result.text for name, m in done.items()})
     assert not any(m.report.changed for m in migrate_all(collect([tmp_path / "train.py"]), Options()))

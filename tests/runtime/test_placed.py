@@ -43,3 +43,24 @@ def test_such_an_iterator_draws_as_the_loaders_own(monkeypatch):
     own = iter(shuffled)
     torch.rand(1)
     assert all(torch.equal(a, b) for a, b in zip(given, own, strict=True))
+
+
+@pytest.mark.parametrize("runtime", [None, META, CPU])
+def test_those_of_a_network_that_no_trainer_knows_are_where_it_is(loader, monkeypatch, runtime):
+    monkeypatch.setattr(placed, "latest", runtime)
+    network = torch.nn.Linear(2, 1)
+    asked = on_device(loader, network)
+    assert [batch.device.type for batch in asked] == ["cpu"] * 3 and len(asked) == 3
+    network.to("meta")
+    assert [batch.device.type for batch in asked] == ["meta"] * 3
+
+
+@pytest.mark.parametrize(("runtime", "there"), [(META, "meta"), (CPU, "cpu"), (None, "cpu")])
+def test_a_network_without_weights_is_where_the_models_are(loader, monkeypatch, runtime, there):
+    monkeypatch.setattr(placed, "latest", runtime)
+    assert [batch.device.type for batch in on_device(loader, torch.nn.ReLU())] == [there] * 3
+
+
+def test_what_is_no_network_says_nothing(loader, monkeypatch):
+    monkeypatch.setattr(placed, "latest", META)
+    assert [batch.device.type for batch in on_device(loader, len)] == ["meta"] * 3

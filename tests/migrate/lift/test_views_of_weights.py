@@ -39,6 +39,9 @@ def within(made, step=""):
         (CLASS.replace("model.state_dict().values()", "model.buffers()"), "average.step()"),
         ("kept = dict(model.state_dict())\n", "for v in kept.values():\n            v.mul_(1)"),
         ("kept = {n: p.detach() for n, p in model.named_parameters()}\n", "kept['0.bias'].mul_(1)"),
+        ("first = model[0].weight.data\n", "first.clamp_(-1, 1)"),
+        ("row = model[0].weight.detach()[0]\n", "row.zero_()"),
+        ("flat = model[0].bias.data.view(-1)\n", "flat.mul_(1)"),
     ],
 )
 def test_what_is_kept_above_the_loop(made, step):
@@ -55,6 +58,10 @@ def test_what_is_kept_above_the_loop(made, step):
         ("first = model.state_dict()\n", "model.load_state_dict(first)"),
         ("names = list(model.state_dict().keys())\n", "print(names[0])"),
         ("model.load_state_dict(model.state_dict())\n", ""),
+        ("own = model[0].weight\n", "own.data.clamp_(-1, 1)"),  # the parameter itself
+        ("norm = model[0].weight.data.norm()\n", "print(norm)"),
+        ("size = model[0].weight.shape[0]\n", "print(size)"),
+        ("first = model[0].weight.data\nprint(first)\n", ""),
         ("kept = model.state_dict()\nprint(len(kept))\n", ""),
     ],
 )

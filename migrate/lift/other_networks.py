@@ -1,0 +1,68 @@
+"""Which network a loop over batches works with, where that may be another than the one that the Trainer has placed.
+
+    best = Net()
+    best.load_state_dict(torch.load("best.pt"))
+    evaluate(best, test_loader)
+
+What the script makes beside the training is where the script left it, and so have its batches to be.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ..facts.loops import LOOPS
+from ..facts.nodes import walk
+from ..facts.scopes import Scope
+from ..facts.script import Facts, once_a_file
+from .networks import OF_A_NETWORK, asks
+
+
+def network_of(facts: Facts, loop: ast.For) -> str | None:
+    """The name of the one network that a loop calls, where it may not be the Trainer's."""
+    calls = [c for s in loop.body for c in walk(s) if isinstance(c, ast.Call) and isinstance(c.func, ast.Name)]
+    called = {c.func.id for c in calls if isinstance(c.func, ast.Name) and c.args and _is_network(facts, c, c.func)}
+    bound = {n.id for n in walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    if len(called) != 1 or called & bound:
+        return None
+    name = called.pop()
+    scope = facts.scopes.scope_of(loop).lookup(name)
+    if scope is None or name not in scope.params:
+        return name if scope is not None and _is_another(facts, name, scope) else None
+    given = facts.devices.given(scope, name)
+    return name if not given or any(_may_be_another(facts, v) for v in given) else None
+
+
+def _is_network(facts: Facts, call: ast.Call, name: ast.Name) -> bool:
+    """By its name, by how it was made, or by what it is asked for."""
+    if facts.loops.is_model_call(call):
+        return True
+    scope = facts.scopes.scope_of(name).lookup(name.id)
+    return scope is not None and any(asks(facts, n, OF_A_NETWORK) for n in facts.scopes.reads(name.id, scope))
+
+
+def _may_be_another(facts: Facts, given: ast.expr) -> bool:
+    if isinstance(given, ast.Attribute) and facts.classes.is_self(given.value):
+        return given.attr not in _trained(facts)
+    scope = facts.scopes.scope_of(given).lookup(given.id) if isinstance(given, ast.Name) else None
+    return not isinstance(given, ast.Name) or scope is None or _is_another(facts, given.id, scope)
+
+
+def _is_another(facts: Facts, name: str, scope: Scope) -> bool:
+    """Whether a name is not the trained network's, or is given one more than once, as each fold has its own."""
+    stores = scope.stores.get(name, [])
+    again = any(isinstance(up, LOOPS) for s in stores for up in facts.scopes.ancestors(s))
+    return name not in _trained(facts) or len(stores) > 1 or again
+
+
+@once_a_file
+def _trained(facts: Facts) -> set[str]:
+    """The names of what a Trainer is given: `trainer.fit(NetModule(net, criterion), loader)`."""
+    found = set()
+    for call in facts.calls_of("fit"):
+        for n in (n for n in walk(call) if isinstance(n, ast.Name)):
+            found.add(n.id)
+            scope = facts.scopes.scope_of(n).lookup(n.id)
+            given = (facts.devices.given(scope, n.id) or ()) if scope is not None and n.id in scope.params else ()
+            found |= {v.id for v in given if isinstance(v, ast.Name)}
+    return found

@@ -14,9 +14,14 @@ LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.Lambda, ast.ListComp, ast.SetComp
 
 
 def check_hopes(facts: Facts) -> None:
-    """Raises CannotLift where a step calls a network that no line of the file sets or asks for its parameters, and
-    where backward() stands in no loop, nor in a function that a loop of the file may call.
+    """Raises CannotLift where a step calls a network that no line of the file sets or asks for its parameters,
+    where backward() stands in no loop, nor in a function that a loop of the file may call, and where the script reads a
+    name of its own that is another one within a class.
     """
+    for name in facts.scopes.module.stores:
+        if name.startswith("__") and not name.endswith("__"):
+            for read in facts.scopes.reads(name, facts.scopes.module):
+                raise CannotLift(read, f"a class takes `{name}` for a name of its own")
     for call in facts.calls_of("backward"):
         if facts.names.resolve(call.func) is not None:
             continue

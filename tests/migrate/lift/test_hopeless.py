@@ -65,3 +65,32 @@ def test_a_backward_that_nothing_repeats():
 )
 def test_what_a_shape_may_mend(text):
     check_hopes(Facts(text))
+
+
+NAMED = """
+import torch
+def {0}(loss):
+    print(loss.item())
+net = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in torch.utils.data.DataLoader(data, batch_size=4):
+        loss = (net(x) - y).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {0}(loss)
+"""
+
+
+def test_names_that_a_class_takes_for_its_own():
+    """Python reads `__report` within `class Net` as `_Net__report`."""
+    result = migrate_text(NAMED.format("__report"))
+    assert result.plan == "loop" and any("takes `__report`" in n.message for n in result.attention)
+    with pytest.raises(CannotLift, match="a name of its own"):
+        check_hopes(Facts(NAMED.format("__report")))
+
+
+@pytest.mark.parametrize("name", ["_report", "__report__", "report"])
+def test_other_names_are_nobody_elses(name):
+    assert migrate_text(NAMED.format(name)).plan == "module"

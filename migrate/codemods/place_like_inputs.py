@@ -258,12 +258,12 @@ class PlaceLikeInputs(Codemod):
         for name in self._locals(facts, f, call):
             if is_tensor(facts, f, name, call) and not (arrays and not used(uses(f), name) & NO_ARRAY_USE):
                 return name
-        if alone:
+        weight = facts.classes.weight(holder) if own and holder in facts.classes.modules else None
+        if alone and weight is None:
             return parameters[0]
         of_batch = self._of_batch(facts, call)
         if of_batch is not None:
             return of_batch
-        weight = facts.classes.weight(holder) if own and holder in facts.classes.modules else None
         return weight or met(facts, f, call, lambda name: is_tensor(facts, f, name, call))
 
     def _has_device(self, facts: Facts, c: ast.ClassDef | None) -> bool:

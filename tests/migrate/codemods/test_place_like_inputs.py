@@ -830,3 +830,22 @@ def test_what_meets_the_batch_in_a_method_before_it_moves(made, placed):
 )
 def test_what_does_not_meet_it_in_a_method(made):
     assert "device=y.device" not in migrate_text(STEPPED.format(textwrap.indent(made, " " * 8))).text
+
+
+PAIR = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self, opt):
+        super().__init__()
+        self.opt = opt
+        self.fc = nn.Linear(4, 3)
+    def forward(self, inputs):
+        x, m = inputs[0], inputs[1]
+        n = torch.tensor([len(m)]).to({})
+        return self.fc(x) / n
+"""
+
+
+def test_what_is_taken_apart_may_be_a_list_and_a_weight_is_none():
+    check(PAIR.format("self.opt.device"), PAIR.format("self.fc.weight.device"), select="PTM104")

@@ -36,6 +36,7 @@ MAY_DRAW = {
     *("lstm", "gru", "rnn_tanh", "rnn_relu", "_transformer_encoder_layer_fwd"),
 }  # fmt: skip
 LAYERS = {"native_dropout", *(name for name in MAY_DRAW if "dropout" in name)}  # what acts on activations
+FUSED_RECURRENT = {"_cudnn_rnn": 11, "miopen_rnn": 9}  # where their dropout stands; whether they train follows
 RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 VIEWS = ("cat", "concat", "concatenate", "repeat")
 MOVES = ("transpose", "permute", "movedim", "swapaxes", "swapdims", "moveaxis")
@@ -244,7 +245,11 @@ def _drops(name: str, args: Sequence, kwargs: Any) -> bool:
     """A fused kernel that draws inside: attention or a recurrent network on a GPU."""
     fused = "dot_product" in name and "attention" in name and not name.endswith("backward")
     given = kwargs.get("dropout_p", args[3] if len(args) > 3 and isinstance(args[3], float) else 0.0)
-    return (fused and bool(given)) or name in ("_cudnn_rnn", "miopen_rnn")
+    if name in FUSED_RECURRENT:
+        at = FUSED_RECURRENT[name]
+        given, train = args[at : at + 2]
+        return bool(given and train)
+    return fused and bool(given)
 
 
 def _widened(own: torch.Tensor, place: Place, fill: bool) -> torch.Tensor:

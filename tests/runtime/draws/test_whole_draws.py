@@ -235,3 +235,13 @@ def test_a_method_that_somebody_watches_is_called_once(monkeypatch):
     with WholeDraws(rows, 0, []):
         F.dropout(x, 0.5).sum().backward(retain_graph=True)
     assert calls == [1] and x.grad is not None
+
+
+@pytest.mark.parametrize(("name", "before"), [("_cudnn_rnn", 11), ("miopen_rnn", 9)])
+def test_a_fused_recurrent_network_draws_only_where_it_drops(name, before):
+    """Without dropout nothing is drawn, and the script's stream, by which loaders shuffle, stays where it is."""
+    schema = [argument.name for argument in getattr(torch.ops.aten, name).default._schema.arguments]
+    assert schema[before : before + 2] == ["dropout", "train"]
+    given = [None] * before
+    assert tensors._drops(name, [*given, 0.2, True], {})
+    assert not tensors._drops(name, [*given, 0.0, True], {}) and not tensors._drops(name, [*given, 0.2, False], {})

@@ -32,7 +32,7 @@ def batch_source(facts: Facts, loop: ast.For) -> tuple[ast.expr, ast.expr, str |
     return source, target, index, start
 
 
-def looped_over(facts: Facts, loop: ast.For) -> ast.expr:
+def looped_over(facts: Facts, loop: ast.For | ast.comprehension) -> ast.expr:
     """What a loop goes over; enumerate() and bars around it are left out."""
     source = loop.iter
     while isinstance(source, ast.Call) and source.args:

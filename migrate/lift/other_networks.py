@@ -18,9 +18,10 @@ from ..facts.script import Facts, once_a_file
 from .networks import OF_A_NETWORK, asks
 
 
-def network_of(facts: Facts, loop: ast.For) -> str | None:
-    """The name of the one network that a loop calls, where it may not be the Trainer's."""
-    calls = [c for s in loop.body for c in walk(s) if isinstance(c, ast.Call) and isinstance(c.func, ast.Name)]
+def network_of(facts: Facts, loop: ast.AST) -> str | None:
+    """The name of the one network that a loop, or a comprehension, calls, where it may not be the Trainer's."""
+    body = loop.body if isinstance(loop, ast.For) else [loop]
+    calls = [c for s in body for c in walk(s) if isinstance(c, ast.Call) and isinstance(c.func, ast.Name)]
     called = {c.func.id for c in calls if isinstance(c.func, ast.Name) and c.args and _is_network(facts, c, c.func)}
     bound = {n.id for n in walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     if len(called) != 1 or called & bound:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ..codemods.base import Change
@@ -20,6 +20,9 @@ from .shape.edits import Edits
 
 CODE, MOVES = "PTM700", "PTM101"
 NAME = "on_device"
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+COMPREHENSIONS: tuple[type[Comprehension], ...] = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+Loop = ast.For | ast.comprehension
 OF_NETWORKS = {"eval", "train", "parameters", "zero_grad", "state_dict", "load_state_dict", "modules", "children",
                "named_parameters", "named_modules", "named_children", "buffers", "named_buffers"}  # fmt: skip
 GIVES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)  # what is written out, as a list of networks, shows itself
@@ -44,19 +47,35 @@ def place_batches(facts: Facts, edits: Edits, moving: Moving, line: Callable[[in
     `line`: of the original, where `moving` is, for one of this text.
     """
     said = []
-    for loop in facts.walk(ast.For):
-        if facts.loops.hot_loops.get(loop) != EVALUATES and (line(loop.lineno), _shown(loop)[1]) not in moving.loops:
+    for loop, around in _loops(facts):
+        row, target = _shown(loop)
+        if (line(row), target) not in moving.loops and not _evaluates(facts, loop, around):
             continue
         source = looped_over(facts, loop)
         if _counts(source) or facts.in_formatted_string(source):
             continue
-        said.append(_placed(facts, edits, source, loop, line, network_of(facts, loop)))
+        said.append(_placed(facts, edits, source, around, line, network_of(facts, around)))
     for call in facts.walk(ast.Call) if moving.drawn else ():
         if gives_batches(call):
             name = _last_name(call.args[0])
             if {(line(call.lineno), name), (_kept(facts, call), name)} & moving.drawn:
                 said.append(_placed(facts, edits, call.args[0], call, line))
     return said
+
+
+def _loops(facts: Facts) -> Iterator[tuple[Loop, ast.For | Comprehension]]:
+    """The loops of a file and those of its comprehensions, each with the node that holds its body."""
+    yield from ((loop, loop) for loop in facts.walk(ast.For))
+    for kind in COMPREHENSIONS:
+        yield from ((loop, around) for around in facts.walk(kind) for loop in around.generators)
+
+
+def _evaluates(facts: Facts, loop: Loop, around: ast.For | Comprehension) -> bool:
+    """Whether a loop gives batches to a network and trains nothing: `[net(x).argmax(1) for x, y in loader]`."""
+    if isinstance(around, ast.For):
+        return facts.loops.hot_loops.get(around) == EVALUATES
+    called = (isinstance(n, ast.Call) and facts.loops.is_model_call(n) for n in walk(around))
+    return facts.loops.is_loader(loop.iter) and any(called)
 
 
 def _placed(
@@ -73,8 +92,7 @@ def _placed(
 
 def draws_batches(facts: Facts) -> bool:
     """Whether a file goes over a loader, or evaluates what it is given."""
-    loops = facts.walk(ast.For)
-    return any(facts.loops.is_loader(f.iter) or facts.loops.hot_loops.get(f) == EVALUATES for f in loops)
+    return any(facts.loops.is_loader(loop.iter) or _evaluates(facts, loop, around) for loop, around in _loops(facts))
 
 
 def moving_batches(facts: Facts, changes: Iterable[Change]) -> Moving:
@@ -88,21 +106,22 @@ def moving_batches(facts: Facts, changes: Iterable[Change]) -> Moving:
             if isinstance(up, ast.For) and facts.loops.is_loader(up.iter):
                 drawn = {n.id for s in (up.target, *up.body) for n in walk(s) if isinstance(n, ast.Name) and _is_set(n)}
                 moving.loops.update({_shown(up)} if read & drawn else ())
-            if isinstance(up, ast.For) and _gives_what_moved(facts, up, read):
-                moving.loops.add(_shown(up))
+            for loop in (up,) if isinstance(up, ast.For) else getattr(up, "generators", ()):
+                if _gives_what_moved(facts, loop, up, read):
+                    moving.loops.add(_shown(loop))
         for m in _draws(facts, change.node, read):
             moving.drawn.update((at, _last_name(m.args[0])) for at in (m.lineno, _kept(facts, m)) if at)
     return moving
 
 
-def _shown(loop: ast.For) -> tuple[int, str]:
-    return loop.lineno, ast.unparse(loop.target)
+def _shown(loop: Loop) -> tuple[int, str]:
+    return loop.target.lineno, ast.unparse(loop.target)
 
 
-def _gives_what_moved(facts: Facts, loop: ast.For, read: set[str]) -> bool:
+def _gives_what_moved(facts: Facts, loop: Loop, around: ast.AST, read: set[str]) -> bool:
     """`for x, y in held_out:`, whose x or y was moved: by that it gives batches, whatever its name is."""
     own = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
-    for s in _assigns(loop):  # `x, y = batch`
+    for s in _assigns(around):  # `x, y = batch`
         parts = isinstance(s.value, ast.Name | ast.Attribute | ast.Subscript | ast.Tuple)
         if parts and own & {n.id for n in walk(s.value) if isinstance(n, ast.Name)}:
             own |= {n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)}
@@ -111,11 +130,11 @@ def _gives_what_moved(facts: Facts, loop: ast.For, read: set[str]) -> bool:
     of = source.func.attr if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) else ""
     if not own or _counts(source) or of in OF_NETWORKS or not isinstance(source, GIVES):
         return False
-    above = [up for up in facts.scopes.ancestors(loop) if isinstance(up, ast.For | ast.While)]
+    above = [up for up in facts.scopes.ancestors(around) if isinstance(up, ast.For | ast.While)]
     if any(up in facts.loops.hot_loops or (isinstance(up, ast.For) and facts.loops.is_loader(up.iter)) for up in above):
         return False  # what is taken from a batch there is placed with it
-    called = {_called(n.func) for n in walk(loop) if isinstance(n, ast.Call)}
-    return not (own & called or any(uses(loop).methods.get(n, set()) & OF_NETWORKS for n in own))
+    called = {_called(n.func) for n in walk(around) if isinstance(n, ast.Call)}
+    return not (own & called or any(uses(around).methods.get(n, set()) & OF_NETWORKS for n in own))
 
 
 def _called(func: ast.expr) -> str:

@@ -103,6 +103,8 @@ class Card(TorchDispatchMode):
                 raise RuntimeError(
                     f"indices should be either on cpu or on the same device as the indexed tensor: {name}"
                 )
+            if "put" in name and given[-1].dim() > 0 and places[-1] != places[0]:
+                raise RuntimeError(f"expected self and value to be on the same device: {name}")
         elif name not in MIXES and any(places) and Card._apart(name, given, places):
             shapes = [(*t.shape, "cuda" if p else "cpu") for t, p in zip(given, places, strict=True)]
             raise RuntimeError(

@@ -1,7 +1,7 @@
 """T1: a batch that the script left on the CPU is where the model is now; where it meets the CPU it is brought there.
 
 `(predicted.cpu() == y).sum()` of a y that nothing moved; `.numpy()` of what the runtime places, which raises on a GPU;
-lengths that `pack_padded_sequence` is given. On the CPU `.cpu()` is the tensor itself.
+lengths that `pack_padded_sequence` is given; what indexes an array. On the CPU `.cpu()` is the tensor itself.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..facts.script import Facts
 from ..facts.tensor_methods import METHODS as TENSOR_METHODS
 from ..facts.tensor_methods import VIEWS
 from ..report import Note
+from ._indexes import indexes_there
 from ._left_beyond import left_beyond, moves_itself
 from ._lengths import as_on_cpu, in_file, is_tensor, lengths_given
 from .base import Change, Codemod
@@ -73,6 +74,8 @@ class BackOnCpu(Codemod):
                 self.left.append(Note(line, column + 1, self.code, f"{says} on the CPU"))
             for read in _left_there(facts, node) if not together else ():
                 yield from self._changed(facts, read, taken, f"what it meets in `{facts.short(node)}` is there")
+        for index, held in indexes_there(facts, is_left, brought):
+            yield from self._changed(facts, index, taken, f"`{held}` is there")
         for call, read in _handed_out(facts):
             yield from self._changed(facts, read, taken, f"`{facts.short(call.func)}` got it there")
 

@@ -11,7 +11,6 @@ import ast
 from collections.abc import Iterator
 
 from ..codemods.back_on_cpu import METHODS, brought, parts
-from ..facts.hosts import names_no_device
 from ..facts.plain import VARIABLE
 from ..facts.script import Facts
 from .chunks import Binder
@@ -21,7 +20,7 @@ ARRAYS = ("numpy.", "matplotlib.", "sklearn.", "scipy.")
 
 def left_on_cpu(facts: Facts, binder: Binder, name: str) -> bool:
     """Whether a tensor that the script made on the CPU is met there, and by no batch."""
-    if names_no_device(facts):
+    if facts.without_devices:
         return False
     met = [m for r in facts.scopes.reads(name, binder.trunk_scope) for m in _meets(facts, r)]
     return any(m is None or brought(facts, m) for m in met) and not any(
@@ -40,6 +39,10 @@ def _meets(facts: Facts, read: ast.expr) -> Iterator[ast.expr | None]:
                 return
         elif isinstance(up, ast.Subscript):
             if up.value is not node:
+                return
+            if isinstance(up.ctx, ast.Store):  # memory[i] = loss.cpu()
+                s = facts.scopes.parents.get(up)
+                yield from (s.value,) if isinstance(s, ast.Assign | ast.AugAssign) else ()
                 return
         elif isinstance(up, ast.Call):
             full = facts.names.resolve(up.func) or ""

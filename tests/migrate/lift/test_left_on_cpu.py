@@ -67,3 +67,31 @@ def test_in_a_script_that_names_no_device_all_go_together(met):
     text = TEXT.replace(".to(device)", "").replace("READ", f"right = ({met} == wanted).sum().item()")
     text = "\n".join(line for line in text.splitlines() if "device" not in line and "cuda" not in line)
     assert BUFFER in check_same(text, "module")
+
+
+MEMORY = (
+    HEAD.replace("TensorDataset(", "TensorDataset(torch.arange(len(xs)), ", 1)
+    + """
+memory = torch.zeros(len(xs))
+for epoch in range(2):
+    for i, x, y in train_loader:
+        x, y = x.to(device), y.to(device)
+        losses = nn.functional.cross_entropy(model(x), y, reduction="none")
+        STEP
+        losses.mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    print(f"{memory.sum().item():.4f}")
+"""
+)
+
+
+@pytest.mark.parametrize("step", ["memory[i] = losses.detach().cpu()", "memory[i] += losses.data.cpu()"])
+def test_what_gets_what_was_brought_there_stays_there(step):
+    result = check_same(MEMORY.replace("STEP", step), "module")
+    assert "self.memory[i.cpu()]" in result and "self.memory.to(" not in result
+
+
+def test_what_gets_what_is_where_the_model_is_goes_with_it():
+    step = "memory = memory.to(device)\n        memory[i.to(device)] = losses.detach()"
+    assert "self.memory[i] = " in check_same(MEMORY.replace("STEP", step), "module")

@@ -1,6 +1,6 @@
 """Parts of batches that index what stays on the CPU: an array of numpy, a tensor that gets what was brought there.
 
-    memory[i] = loss.detach().cpu()
+memory[i] = loss.detach().cpu()
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from ..facts.uses import uses
 from ..report import Note
 from ._at_hand import decides, given_module, is_called_in_steps, is_helper, met, of_parameters, root
 from ._autograd_inputs import autograd_input
+from ._below_training import network_below
 from ._given_to import network_given
 from ._partials import gives_device
 from ._same_anywhere import choices
@@ -220,7 +221,7 @@ class PlaceLikeInputs(Codemod):
             return name
         around = [u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)]
         if not around:
-            return self._of_batch(facts, call)
+            return self._of_batch(facts, call) or network_below(facts, call)
         for i, f in enumerate(around):
             where = self._place_in(facts, call, f)
             if where is not None and i > 0:  # an inner function may run later, and have its own of that name
@@ -229,7 +230,7 @@ class PlaceLikeInputs(Codemod):
                 return None if rebound or any(facts.scopes.by_node[g].binds(name) for g in around[:i]) else where
             if where is not None:
                 return where
-        return network_given(facts, around[0], call)
+        return network_given(facts, around[0], call) or network_below(facts, call)
 
     def _place_in(self, facts: Facts, call: ast.Call, f: ast.FunctionDef | ast.Lambda) -> str | None:
         """The same, of what one of the functions around has at hand."""

@@ -64,6 +64,16 @@ def _before_the_loop(facts: Facts, s: ast.stmt) -> bool:
     return bool(s.lineno < facts.answers[key])
 
 
+def below_training(facts: Facts, s: ast.stmt) -> bool:
+    """Whether a statement runs below the last loop of its function, or of the file, that trains."""
+    around: ast.AST = next((u for u in facts.scopes.ancestors(s) if isinstance(u, FUNCTIONS)), facts.tree)
+    key = (below_training, around)
+    if key not in facts.answers:
+        ends = [n.end_lineno or 0 for n in _loops_of(facts, around) if _trains(facts, n)]
+        facts.answers[key] = max(ends, default=0)
+    return bool(0 < facts.answers[key] < s.lineno)
+
+
 def _loops_of(facts: Facts, around: ast.AST) -> list[Loop]:
     """A function's own loops, or those of the file's own statements, as they stand below one another."""
     loops: list[Loop] = [*facts.walk(ast.For), *facts.walk(ast.AsyncFor), *facts.walk(ast.While)]

@@ -28,10 +28,10 @@ class Around:
 
 class Carries(Module):
     divide_batches = {rule}
-    automatic_optimization = {automatic}
 
-    def __init__(self):
+    def __init__(self, automatic):
         super().__init__()
+        self.automatic_optimization = automatic
         self.net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 1))
         self.smooth = 0.0
 
@@ -55,9 +55,10 @@ class Carries(Module):
         self.smooth += sum(float(p.double().abs().sum()) for p in self.parameters())
         print(f"rank {{self.global_rank}}: {{self.current_epoch}} {{self.smooth:.15f}} {{torch.rand(1).item():.6f}}")
 
-Trainer(max_epochs=3, reload_dataloaders_every_n_epochs=1).fit(Carries())
+if __name__ == "__main__":
+    for automatic in {automatic}:
+        Trainer(max_epochs=3, reload_dataloaders_every_n_epochs=1).fit(Carries(automatic))
 """
-MAIN = SCRIPT.replace("\nTrainer(", '\nif __name__ == "__main__":\n    Trainer(')
 INDEX = {"loader": "range(self.current_epoch, 20, 5)", "batch": "X[i : i + 5], Y[i : i + 5]"}
 OF_PACKAGES = {"ddp_sharded": "fairscale", "deepspeed": "deepspeed", "horovod": "horovod"}
 LOADER = {"loader": "DataLoader(TensorDataset(X, Y), batch_size=6, shuffle=True)", "batch": "i"}
@@ -77,13 +78,12 @@ def said(output, rank):
 @pytest.mark.parametrize(
     ("rule", "batches", "automatic", "processes"),
     [
-        ("False", INDEX, True, 2),
-        ("False", LOADER, True, 3),
-        ('"loaders"', INDEX, True, 2),
-        ('"loaders"', BAR, True, 2),
-        ("False", LOADER, False, 3),
+        ("False", INDEX, (True,), 2),
+        ("False", LOADER, (True, False), 3),
+        ('"loaders"', INDEX, (True,), 2),
+        ('"loaders"', BAR, (True,), 2),
     ],
-    ids=["index", "loader", "decided", "bar of rank 0", "by hand"],
+    ids=["index", "loader, and by hand", "decided", "bar of rank 0"],
 )
 def test_every_process_runs_what_one_process_runs(tmp_path, rule, batches, automatic, processes):
     """To the last bit, on three processes, too."""
@@ -92,23 +92,30 @@ def test_every_process_runs_what_one_process_runs(tmp_path, rule, batches, autom
     one = on(1, script)
     several = on(processes, script)
     assert one.returncode == several.returncode == 0, several.stderr
-    assert len(said(one.stdout, 0)) == 3
+    assert len(said(one.stdout, 0)) == 3 * len(automatic)
     assert all(said(several.stdout, rank) == said(one.stdout, 0) for rank in range(processes))
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A script that trains by itself and by hand, and what it says on one process."""
+    script = tmp_path_factory.mktemp("script") / "script.py"
+    script.write_text(SCRIPT.format(rule="False", automatic=(True, False), **LOADER))
+    one = on(1, script)
+    assert one.returncode == 0 and len(said(one.stdout, 0)) == 6, one.stderr
+    return script, said(one.stdout, 0)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("automatic", [True, False], ids=["automatic", "by hand"])
 @pytest.mark.parametrize("strategy", ["ddp_spawn", "ddp_fork", "bagua", "fsdp", "ddp_sharded", "deepspeed", "horovod"])
-def test_so_do_the_processes_of_other_engines(tmp_path, strategy, automatic):
+def test_so_do_the_processes_of_other_engines(trained, strategy):
     """On two, where the mean of two equal gradients is exact."""
     if strategy in OF_PACKAGES:
         pytest.importorskip(OF_PACKAGES[strategy])
-    script = tmp_path / "script.py"
-    script.write_text(MAIN.format(rule="False", automatic=automatic, **LOADER))
-    one, two = on(1, script), on(2, script, "--strategy", strategy)
-    assert one.returncode == two.returncode == 0, two.stderr
-    assert len(said(one.stdout, 0)) == 3
-    assert said(two.stdout, 0) == said(one.stdout, 0)
+    script, wanted = trained
+    two = on(2, script, "--strategy", strategy)
+    assert two.returncode == 0, two.stderr
+    assert said(two.stdout, 0) == wanted
 
 
 def test_the_loader_of_an_epoch_is_made_anew():

@@ -121,18 +121,23 @@ def test_every_trainer_of_a_script_under_horovodrun_is_horovods(tmp_path):
     assert done.stdout.count("horovod 2") == 4, done.stdout + done.stderr
 
 
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory):
+    """A checkpoint of one process, and what it comes to without a stop."""
+    here = tmp_path_factory.mktemp("straight") / "here.ckpt"
+    return here, run(1, f"save={here}", "accumulate")["accumulate"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", [name for name in ENGINES if name != "pipeline"])
-def test_a_checkpoint_goes_from_engine_to_one_process_and_back(engine, tmp_path):
+def test_a_checkpoint_goes_from_engine_to_one_process_and_back(engine, straight, tmp_path):
     needs(engine)
-    there, here = tmp_path / "there.ckpt", tmp_path / "here.ckpt"
-    run(2, f"save={there}", strategy=engine)
-    straight = run(1, f"save={here}", "accumulate")["accumulate"]
-    back = run(2, f"continue={here}", strategy=engine)[f"continue={here}"]
+    there, (here, wanted) = tmp_path / "there.ckpt", straight
+    back = run(2, f"save={there}", f"continue={here}", strategy=engine)[f"continue={here}"]
     alone = run(1, f"continue={there}")[f"continue={there}"]
     for found in (back, alone):
-        assert found["weights"] == pytest.approx(straight["weights"], abs=1e-6)
-        assert found["losses"] == pytest.approx(straight["losses"][13:], abs=1e-6)
+        assert found["weights"] == pytest.approx(wanted["weights"], abs=1e-6)
+        assert found["losses"] == pytest.approx(wanted["losses"][13:], abs=1e-6)
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ def run(folder, *command, **environment):
     done = subprocess.run(
         [sys.executable, *map(str, command)],
         cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
         capture_output=True,
         text=True,
         timeout=300,

@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from .arguments import argument
-from .back_from_cpu import MOVES, goes_to_cpu, is_back_from_cpu, is_module_method, is_moved
+from .back_from_cpu import MODULE_METHODS, MOVES, goes_to_cpu, is_back_from_cpu, is_moved
 from .by_hand import is_cut_by_hand
 from .drawn import distributions, makers
 from .held import given_back, gives_held, gives_of_sizes, is_data, is_held, is_read
@@ -40,7 +40,6 @@ LIKE = {"torch." + n for n in "zeros_like ones_like rand_like randn_like full_li
 OF_MODULES = {"torch.nn." + n for n in ("Sequential", "DataParallel", "parallel.DataParallel")}
 OF_MODULES |= {"torch.nn.parallel.DistributedDataParallel", "torch.nn.modules.Sequential"}
 OF_LIBRARIES = ("torch.", "torchvision.", "timm.", "transformers.", "numpy.")
-READS = ("torch.load", "pickle.load", "joblib.load", "dill.load")
 MODULE_NAME = ("criterion", "loss_fn", "loss_func", "criterions")
 
 
@@ -102,9 +101,7 @@ class Placed:
     def _part(self, node: ast.Subscript | ast.Attribute | ast.Starred) -> bool:
         """`batch["x"]`, `out.logits`; `self.prior.loc` is what a distribution was made of."""
         made = distributions(self.facts, node.value) if isinstance(node, ast.Attribute) else []
-        if made:
-            return all(self.by_runtime(m) for m in made)
-        return not (isinstance(node, ast.Attribute) and self._is_of_others(node.value)) and self.by_runtime(node.value)
+        return all(self.by_runtime(m) for m in made) if made else self.by_runtime(node.value)
 
     def _is_unplaced(self, node: ast.expr) -> bool:
         """What a move gives to a network that is still where it was made."""
@@ -181,15 +178,12 @@ class Placed:
             self._followed.discard(method)
 
     def _is_of_others(self, node: ast.expr) -> bool:
-        """`corpus = Corpus()`, of a class that another file has, and that nothing here uses as a module; a file may
-        have kept it.
-        """
+        """`corpus = Corpus()`, of a class that another file has, and that nothing here uses as a module."""
         scope = self.facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
         if scope is None or not isinstance(node, ast.Name) or self.used_as_module(node.id, scope):
             return False
         values = self.facts.devices.assigned(node.id, scope) or []
         made = [self.facts.names.resolve(v.func) if isinstance(v, ast.Call) else None for v in values]
-        made = [m for m in made if m not in READS]
         return bool(made) and all(m is not None and not m.startswith(OF_LIBRARIES) for m in made)
 
     def _is_drawn(self, call: ast.Call, iterator: ast.expr) -> bool:
@@ -291,9 +285,7 @@ class Placed:
         return stores
 
     def _hands_on_made(self, node: ast.expr) -> bool:
-        """`move(x.unsqueeze(0))` in a function that is given such an x itself; `move(corpus.train)`."""
-        if isinstance(node, ast.Attribute) and self._is_of_others(node.value):
-            return True
+        """`move(x.unsqueeze(0))` in a function that is given such an x itself."""
         name = root(node)
         scope = self.facts.scopes.scope_of(name).lookup(name.id) if name is not None else None
         if scope is None or name is None or name.id in scope.stores:
@@ -328,7 +320,7 @@ class Placed:
         """What stands around a read of a name: `net.parameters()`, `nn.Sequential(first, net)`."""
         if isinstance(up, ast.Call):
             return self.facts.names.resolve(up.func) in OF_MODULES
-        return is_module_method(self.facts.scopes.parents, up)
+        return isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS
 
     def is_called(self, name: str, scope: Scope) -> bool:
         """Whether a name is used as a module or a function is, and no tensor."""
@@ -336,7 +328,7 @@ class Placed:
             return True
         for read in self.facts.scopes.reads(name, scope):
             up = self.facts.scopes.parents.get(read)
-            if is_module_method(self.facts.scopes.parents, up):
+            if isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS:
                 return True
             if isinstance(up, ast.Call) and up.func is read and not _is_asked_by_words(up):
                 return True

@@ -1,6 +1,6 @@
 """Parts of batches that index what stays on the CPU: an array of numpy, a tensor that gets what was brought there.
 
-memory[i] = loss.detach().cpu()
+`memory[i] = loss.detach().cpu()`
 """
 
 from __future__ import annotations
@@ -9,15 +9,18 @@ import ast
 from collections.abc import Callable, Iterator
 
 from ..facts.arrays import on_host
+from ..facts.gone_through import drawn_from
 from ..facts.script import Facts
+from ..facts.tensor_methods import root
 
 Asks = Callable[[Facts, ast.expr], bool]
+DEPTH = 4  # of names for parts of a batch
 
 
 def indexes_there(facts: Facts, is_left: Asks, brought: Asks) -> Iterator[tuple[ast.expr, str]]:
     """Each such index, and what it is one of."""
     of_batches = [(s, left) for s in facts.walk(ast.Subscript) if (left := _left(facts, s, is_left))]
-    there = {key for s, _ in of_batches if _gets(facts, s, brought) and (key := _key(facts, s.value)) is not None}
+    there = {_key(facts, s.value) for s, _ in of_batches if _gets(facts, s, brought)} - {None}
     for s, left in of_batches:
         if _key(facts, s.value) in there or on_host(facts, s.value):
             yield from ((index, facts.short(s.value)) for index in left)
@@ -26,14 +29,33 @@ def indexes_there(facts: Facts, is_left: Asks, brought: Asks) -> Iterator[tuple[
 def _left(facts: Facts, s: ast.Subscript, is_left: Asks) -> list[ast.expr]:
     parts = s.slice.elts if isinstance(s.slice, ast.Tuple) else [s.slice]
     parts = [p for p in parts if isinstance(p, ast.Name | ast.Attribute | ast.Subscript | ast.Call)]
-    return [p for p in parts if is_left(facts, p)] if parts and facts.loops.hot(s) is not None else []
+    hot = bool(parts) and facts.loops.hot(s) is not None
+    return [p for p in parts if is_left(facts, p) and _is_of_loader(facts, p)] if hot else []
+
+
+def _is_of_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
+    """Whether a loader gives it, whose batches are tensors: not the rows of a list that a loop goes through beside."""
+    name = root(node)
+    scope = facts.scopes.scope_of(name).lookup(name.id) if name is not None else None
+    if name is None or scope is None or depth > DEPTH:
+        return False
+    found = []
+    for store in facts.placed.reaching(name, scope):
+        up = facts.scopes.parents.get(store)
+        while isinstance(up, ast.Tuple | ast.List):
+            up = facts.scopes.parents.get(up)
+        if isinstance(up, ast.For):
+            drawn = drawn_from(facts, up, store)
+            found.append(drawn is not None and facts.loops.is_loader(drawn))
+        else:
+            found.append(isinstance(up, ast.Assign) and _is_of_loader(facts, up.value, depth + 1))
+    return bool(found) and all(found)
 
 
 def _gets(facts: Facts, s: ast.Subscript, brought: Asks) -> bool:
-    """`memory[i] = loss.cpu()`"""
+    """`memory[i] = loss.cpu()`, `memory[i] += loss.cpu()`"""
     up = facts.scopes.parents.get(s)
-    kept = isinstance(up, ast.Assign) and s in up.targets
-    return (kept or (isinstance(up, ast.AugAssign) and up.target is s)) and brought(facts, up.value)  # type: ignore[union-attr]
+    return isinstance(up, ast.Assign | ast.AugAssign) and up.value is not s and brought(facts, up.value)
 
 
 def _key(facts: Facts, held: ast.expr) -> tuple[object, str] | None:

@@ -74,19 +74,31 @@ class BackOnCpu(Codemod):
                 self.left.append(Note(line, column + 1, self.code, f"{says} on the CPU"))
             for read in _left_there(facts, node) if not together else ():
                 yield from self._changed(facts, read, taken, f"what it meets in `{facts.short(node)}` is there")
-        for index, held in indexes_there(facts, is_left, brought):
-            yield from self._changed(facts, index, taken, f"`{held}` is there")
+        yield from self._of_indexes(facts, taken)
         for call, read in _handed_out(facts):
             yield from self._changed(facts, read, taken, f"`{facts.short(call.func)}` got it there")
 
     def _of_lengths(self, facts: Facts, taken: set[ast.AST]) -> Iterator[Change]:
         for given in lengths_given(facts):
+            why = "packing takes lengths there alone"
             if is_tensor(facts, given):
-                yield from self._changed(facts, given, taken, "packing takes lengths there alone")
-                continue
-            name, needed = in_file(facts)
-            says = f"`{facts.short(given)}` is on the CPU, or a list: packing takes lengths there alone"
-            yield Change(given, self.edit(facts, given, says), as_on_cpu(name), insertion=needed)
+                yield from self._changed(facts, given, taken, why)
+            else:
+                yield self._or_list(facts, given, why)
+
+    def _of_indexes(self, facts: Facts, taken: set[ast.AST]) -> Iterator[Change]:
+        collated = "DataLoader" in facts.text.text and "collate_fn" not in facts.text.text
+        for index, held in indexes_there(facts, is_left, brought):
+            why = f"`{held}` is there"
+            if collated or is_tensor(facts, index):
+                yield from self._changed(facts, index, taken, why)
+            elif index not in taken and not facts.in_formatted_string(index):
+                yield self._or_list(facts, index, why)
+
+    def _or_list(self, facts: Facts, given: ast.expr, why: str) -> Change:
+        name, needed = in_file(facts)
+        says = f"`{facts.short(given)}` is on the CPU, or a list: {why}"
+        return Change(given, self.edit(facts, given, says), as_on_cpu(name), insertion=needed)
 
     def _changed(self, facts: Facts, read: ast.expr, taken: set[ast.AST], why: str) -> Iterator[Change]:
         if read in taken or facts.in_formatted_string(read):

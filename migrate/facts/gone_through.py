@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .loops import WRAPPERS, last_part
 from .nodes import walk
 
 if TYPE_CHECKING:
@@ -24,6 +25,38 @@ def gone_through(facts: Facts, name: ast.Name) -> ast.expr | None:
         around = loops[0] if len(stores) == 1 and loops else None
     found = (over for target, over in _pairs(around) if isinstance(target, ast.Name) and target.id == name.id)
     return next(found, None) if around is not None and around not in facts.loops.hot_loops else None
+
+
+def drawn_from(facts: Facts, around: Around, store: ast.AST) -> ast.expr | None:
+    """What a name of a loop is an element of, or a part of one; None for the numbers that enumerate gives.
+
+    Behind bars, copies and names for them: `bar = tqdm(enumerate(loader))`, `for i, (x, y) in bar:`.
+    """
+    target, over = around.target, _behind(facts, around.iter)
+    while isinstance(over, ast.Call) and isinstance(target, ast.Tuple):
+        called = getattr(over.func, "id", "")
+        place = next((i for i, e in enumerate(target.elts) if store in walk(e)), None)
+        if called == "enumerate" and len(target.elts) == 2 and over.args:
+            if place == 0:
+                return None
+            target, over = target.elts[1], _behind(facts, over.args[0])
+        elif called == "zip" and len(target.elts) == len(over.args) and place is not None:
+            target, over = target.elts[place], _behind(facts, over.args[place])
+        else:
+            break
+    return over
+
+
+def _behind(facts: Facts, over: ast.expr, depth: int = 4) -> ast.expr:
+    """`enumerate(loader)` of `tqdm(enumerate(loader), total=9)`, and of the one name for that."""
+    if isinstance(over, ast.Name) and depth:
+        scope = facts.scopes.scope_of(over).lookup(over.id)
+        values = facts.devices.assigned(over.id, scope) if scope is not None and over.id not in scope.params else None
+        if values and len(values) == 1 and isinstance(values[0], ast.Call) and last_part(values[0].func) in WRAPPERS:
+            return _behind(facts, values[0], depth - 1)
+    elif isinstance(over, ast.Call) and over.args and last_part(over.func) in WRAPPERS - {"enumerate", "zip", "trange"}:
+        return _behind(facts, over.args[0], depth)
+    return over
 
 
 def elements_of(facts: Facts, read: ast.Name) -> Iterator[ast.Name]:

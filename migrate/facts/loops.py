@@ -119,17 +119,17 @@ class Loops:
             full = self.names.resolve(node.func)
             if full == LOADER:
                 return True
-            last = _last(node.func)
+            last = last_part(node.func)
             named = last is not None and (bool(LOADER_NAME.search(last)) or last in self._loader_makers)
             return full is None and named
         if isinstance(node, ast.Subscript):
             node = node.value
-        last = _last(node)
+        last = last_part(node)
         return last is not None and (bool(LOADER_NAME.search(last)) or last in self._loader_names)
 
     def is_model_call(self, call: ast.Call) -> bool:
         """Whether a call is `model(x)`: a module called, by how it was made or by its name."""
-        last = _last(call.func)
+        last = last_part(call.func)
         if last is None or not (call.args or call.keywords) or self.names.resolve(call.func):
             return False
         return self._is_model_name(last)
@@ -158,7 +158,7 @@ class Loops:
         A backward alone, for each of some things that are no batches (activation functions to plot), trains nothing.
         """
         direct, around = self._loops_with(self._training_calls)
-        steps, _ = self._loops_with([call for call in self._training_calls if _last(call.func) == "step"])
+        steps, _ = self._loops_with([call for call in self._training_calls if last_part(call.func) == "step"])
         return {loop for loop in direct if loop in steps or self._may_draw_batches(loop)}, around
 
     def _may_draw_batches(self, loop: ast.AST) -> bool:
@@ -166,7 +166,7 @@ class Loops:
         if not isinstance(loop, (ast.For, ast.AsyncFor)):
             return True
         source = unwrapped(loop.iter)
-        counts = isinstance(source, ast.Call) and _last(source.func) in ("range", "trange", "count")
+        counts = isinstance(source, ast.Call) and last_part(source.func) in ("range", "trange", "count")
         plain = isinstance(source, ast.Name) and not re.search(
             r"(by_name|names|fns|functions|models|layers)$", source.id
         )
@@ -217,7 +217,7 @@ class Loops:
         for call in self.nodes.calls.get("step", ()):
             if isinstance(call.func, ast.Attribute):
                 owner = call.func.value
-                last = _last(owner.value if isinstance(owner, ast.Subscript) else owner)  # optimizers["g"].step()
+                last = last_part(owner.value if isinstance(owner, ast.Subscript) else owner)  # optimizers["g"].step()
                 if last is not None and OPTIMIZER_NAME.search(last):
                     calls.append(call)
         return calls
@@ -344,7 +344,7 @@ class Loops:
     def _loader_names(self) -> set[str]:
         """Names and attributes that are given a DataLoader anywhere in the file."""
         return self._assigned_from(
-            lambda call: self.names.resolve(call.func) == LOADER or _last(call.func) in self._loader_makers
+            lambda call: self.names.resolve(call.func) == LOADER or last_part(call.func) in self._loader_makers
         )
 
     @cached_property
@@ -386,7 +386,7 @@ class Loops:
                     if not isinstance(value.func, ast.Attribute):
                         break
                     value = value.func.value
-                last = _last(target) if chain else None
+                last = last_part(target) if chain else None
                 if last is not None:
                     found.append((last, chain))
         return found
@@ -397,12 +397,12 @@ _COMMON_METHODS = {"forward", "step", "update", "train", "eval", "__init__", "__
 
 def unwrapped(node: ast.expr) -> ast.expr:
     """The iterable under `enumerate(tqdm(...))` and its like."""
-    while isinstance(node, ast.Call) and node.args and _last(node.func) in WRAPPERS:
+    while isinstance(node, ast.Call) and node.args and last_part(node.func) in WRAPPERS:
         node = node.args[0]
     return node
 
 
-def _last(node: ast.AST) -> str | None:
+def last_part(node: ast.AST) -> str | None:
     """The last part of a dotted name."""
     if isinstance(node, ast.Attribute):
         return node.attr
@@ -414,7 +414,7 @@ def _draws_batches(loop: Loop) -> bool:
     if isinstance(loop, ast.While):
         return True
     iterable = unwrapped(loop.iter)
-    last = _last(iterable)
+    last = last_part(iterable)
     return not (last is not None and re.search(r"(layers|blocks|modules|models|parameters|heads)$", last))
 
 

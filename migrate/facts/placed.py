@@ -12,6 +12,7 @@ from .arguments import argument
 from .back_from_cpu import MODULE_METHODS, MOVES, goes_to_cpu, is_back_from_cpu, is_moved
 from .by_hand import is_cut_by_hand
 from .drawn import distributions, makers
+from .gone_through import drawn_from
 from .held import given_back, gives_held, gives_of_sizes, is_data, is_held, is_read
 from .kept_copies import is_kept_copy
 from .loops import LOADER_NAME, LOOPS, MODEL_NAME, unwrapped
@@ -343,7 +344,8 @@ class Placed:
         up = parents.get(child)
         if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension):
             batches = self.facts.loops.hot_loops.get(up) or not is_data(self.facts, unwrapped(up.iter))
-            return bool(batches) and not _is_range(up.iter) and not _counts(up, store)
+            drawn = drawn_from(self.facts, up, store)
+            return bool(batches) and drawn is not None and not _is_range(drawn)
         if isinstance(up, ast.Assign):
             if child is store:
                 return _adds_to(up.value, getattr(store, "id", "")) or self.by_runtime(up.value)
@@ -393,13 +395,6 @@ def _adds_to(value: ast.expr, name: str) -> bool:
     if isinstance(value, ast.BinOp):
         return _adds_to(value.left, name) or _adds_to(value.right, name)
     return isinstance(value, ast.Name) and value.id == name
-
-
-def _counts(loop: ast.For | ast.AsyncFor | ast.comprehension, store: ast.AST) -> bool:
-    """`i` of `for i, batch in enumerate(loader):`, a number."""
-    called = loop.iter.func if isinstance(loop.iter, ast.Call) else None
-    numbered = isinstance(called, ast.Name) and called.id == "enumerate" and isinstance(loop.target, ast.Tuple)
-    return numbered and loop.target.elts[0] is store  # type: ignore[attr-defined]
 
 
 def _is_range(node: ast.expr) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
+from ..facts.asked import asks
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts, once_a_file
@@ -58,13 +59,6 @@ def is_network(facts: Facts, name: str) -> bool:
         return False
     methods = (n for method in OF_A_NETWORK for n in facts.attributes.get(method, ()))
     return any(isinstance(n.value, ast.Attribute) and n.value.attr == name for n in methods)
-
-
-def asks(facts: Facts, read: ast.Name, methods: Collection[str]) -> bool:
-    """`net` in `net.parameters()`."""
-    up = facts.scopes.parents.get(read)
-    call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) and up.attr in methods else None
-    return isinstance(call, ast.Call) and call.func is up
 
 
 def made_network(facts: Facts, name: str, scope: Scope) -> ast.Call | None:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.asked import asks
 from ..facts.loops import LOOPS
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts, once_a_file
-from .networks import OF_A_NETWORK, asks
+from .networks import OF_A_NETWORK
 
 
 def network_of(facts: Facts, loop: ast.AST) -> str | None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..facts.asked import asks
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables, bound_before, surely_bound
-from .networks import PARAMETERS, asks, made_network
+from .networks import PARAMETERS, made_network
 from .nodes import local_function
 from .recipe import Recipe
 

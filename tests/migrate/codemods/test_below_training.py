@@ -67,6 +67,10 @@ BELOW = [
         [f"best(X[:2].to({HERE.format('best')}))"],
     ),
     (
+        "out = model(X.to(device))\n    fresh = Net().to(device)\n    print(fresh(X.to(device)).shape, out.shape)",
+        [f"fresh(X.to({HERE.format('fresh')}))"],
+    ),
+    (
         "model = nn.Linear(4, 2)\n    model.to(device)\n    print(model(X.to(device)).shape)",
         [f"model(X.to({HERE.format('model')}))"],
     ),
@@ -83,6 +87,8 @@ KEPT = [
     ("", "print(X.to(device).sum().item())"),
     ("", "print(torch.relu(X.to(device)).sum().item())"),
     ("act = nn.ReLU()", "print(act(X.to(device)).sum().item())"),
+    ("criterion = nn.L1Loss()\ncriterion.load_state_dict({})", "print(criterion(X.to(device), X.to(device)).item())"),
+    ("far = nn.L1Loss()\nprint(len(list(far.parameters())))", "print(far(X.to(device), X.to(device)).item())"),
 ]
 
 
@@ -90,6 +96,19 @@ KEPT = [
 def test_what_meets_no_network_with_weights_does_not_ask_one(above, below):
     result = check_same(TEXT.replace("ABOVE", above).replace("BELOW", below), "module")
     assert "parameters()).device" not in result
+
+
+def test_a_network_of_another_function_is_not_there():
+    """Its name means nothing where the tensor is placed."""
+    above = "def predict(net, x):\n    print(len(list(net.parameters())))\n    return net(x)"
+    below = "x = X.to(device)\n    print(predict(model, x).argmax(1).tolist())"
+    assert "net.parameters()).device" not in check_same(TEXT.replace("ABOVE", above).replace("BELOW", below), "module")
+
+
+def test_a_function_that_gives_back_what_it_gives_itself():
+    above = "def deeper(n):\n    net = deeper(n - 1) if n else model\n    return net"
+    below = "found = deeper(2)\n    print(found(X.to(device)).shape)"
+    check_same(TEXT.replace("ABOVE", above).replace("BELOW", below), "module")
 
 
 def test_what_a_step_reads_is_placed_for_it():

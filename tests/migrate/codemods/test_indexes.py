@@ -3,7 +3,12 @@
 import pytest
 from helpers import check, check_unchanged
 
-HEAD = "import numpy as np\nimport torch\nkept, weights = torch.zeros(9), np.ones(9)\n"
+HEAD = """import numpy as np
+import torch
+from torch.utils.data import DataLoader
+train_loader = DataLoader(data)
+kept, weights = torch.zeros(9), np.ones(9)
+"""
 LOOP = HEAD + "for x, y, i in train_loader:\n    x = x.cuda()\n    loss = model(x)\n"
 
 
@@ -42,6 +47,28 @@ def test_they_are_brought_there(before, after):
 )
 def test_unchanged(step):
     check_unchanged(LOOP + f"    {step}\n", select="PTM114")
+
+
+NUMBERS = [
+    "for i, (x, y) in enumerate(train_loader):",
+    "bar = tqdm(enumerate(train_loader))\nfor i, (x, y) in bar:",
+    "for i, (x, y) in tqdm(enumerate(train_loader), total=3):",
+    "counted = enumerate(train_loader, 1)\nfor i, (x, y) in counted:",
+    "for i, (x, y) in zip(range(9), train_loader):",
+    "for (x, y), i in zip(train_loader, [3, 4]):",
+    "steps = ((k, b) for k, b in enumerate(train_loader))\nfor i, (x, y) in steps:",
+]
+
+
+@pytest.mark.parametrize("loop", NUMBERS)
+def test_unchanged_where_it_is_a_number(loop):
+    step = "\n    x = x.cuda()\n    loss = model(x)\n    weights[i] = 1.0\n    kept[i] = loss.cpu()\n"
+    check_unchanged(HEAD + loop + step, select="PTM114")
+
+
+def test_what_the_script_collates_itself_may_be_a_list():
+    before = LOOP.replace("(data)", "(data, collate_fn=mine)") + "    weights[i] = 1.0\n"
+    check(before, before.replace("[i]", '[torch.as_tensor(i, device="cpu")]'), select="PTM114")
 
 
 def test_unchanged_out_of_loops_over_batches():

@@ -74,9 +74,7 @@ def test_unchanged(step):
         "a = torch.zeros(3).numpy()\n",
         "for i in range(10):\n    a = (x.cpu() == i)\n",
         "def hits(p):\n    return p.numpy()\nfor x, y in test_loader:\n    n += hits(model(x).cpu())\n",
-        # numbers, behind a name or beside the loader
-        "bar = tqdm(enumerate(test_loader))\nfor i, (x, y) in bar:\n    n += (model(x).cpu() == i).sum()\n",
-        "for i, (x, y) in zip(range(9), test_loader):\n    n += (model(x).cpu() == i).sum()\n",
+        "for i, (x, y) in tqdm(enumerate(test_loader)):\n    n += (model(x).cpu() == i).sum()\n",  # a number
     ],
 )
 def test_unchanged_where_no_batch_is_met(source):

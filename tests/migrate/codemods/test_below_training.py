@@ -100,13 +100,13 @@ def test_what_meets_no_network_with_weights_does_not_ask_one(above, below):
 
 def test_a_network_of_another_function_is_not_there():
     """Its name means nothing where the tensor is placed."""
-    above = "def predict(net, x):\n    print(len(list(net.parameters())))\n    return net(x)"
-    below = "x = X.to(device)\n    print(predict(model, x).argmax(1).tolist())"
+    above = "def predict(net):\n    print(len(list(net.parameters())))\n    return net(seen)"
+    below = "seen = X.to(device)\n    print(predict(model).argmax(1).tolist())"
     assert "net.parameters()).device" not in check_same(TEXT.replace("ABOVE", above).replace("BELOW", below), "module")
 
 
 def test_a_function_that_gives_back_what_it_gives_itself():
-    above = "def deeper(n):\n    net = deeper(n - 1) if n else model\n    return net"
+    above = "def deeper(n):\n    if not n:\n        return model\n    net = deeper(n - 1)\n    return net"
     below = "found = deeper(2)\n    print(found(X.to(device)).shape)"
     check_same(TEXT.replace("ABOVE", above).replace("BELOW", below), "module")
 

@@ -86,9 +86,12 @@ for epoch in range(2):
 )
 
 
+@pytest.mark.parametrize("flag", [" and not args.no_cuda", ""], ids=["", "`.cpu()` is all that is left of devices"])
 @pytest.mark.parametrize("step", ["memory[i] = losses.detach().cpu()", "memory[i] += losses.data.cpu()"])
-def test_what_gets_what_was_brought_there_stays_there(step):
-    result = check_same(MEMORY.replace("STEP", step), "module")
+def test_what_gets_what_was_brought_there_stays_there(step, flag):
+    text = MEMORY.replace(" and not args.no_cuda", flag)
+    text = text if flag else text.replace("parser.add_argument('--no-cuda', action='store_true')\n", "")
+    result = check_same(text.replace("STEP", step), "module")
     assert "self.memory[i.cpu()]" in result and "self.memory.to(" not in result
 
 

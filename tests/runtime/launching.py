@@ -15,8 +15,7 @@ import pytest
 
 SCRIPTS = Path(__file__).parent / "scripts"
 LIMIT = 200
-MANY = [pytest.param(3, marks=pytest.mark.slow)]  # parts are uneven there
-FOUR = pytest.param(4, marks=pytest.mark.slow)
+MANY = [pytest.param(processes, marks=pytest.mark.slow) for processes in (3, 4)]
 
 
 def environment() -> dict[str, str]:

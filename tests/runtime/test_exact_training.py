@@ -5,7 +5,7 @@ the sampler.
 import json
 
 import pytest
-from launching import FOUR, MANY, SCRIPTS, ptrun, run
+from launching import MANY, SCRIPTS, ptrun, run
 
 CASES = [
     *(
@@ -28,7 +28,7 @@ def plain():
     return json.loads(run(str(SCRIPTS / "samplers.py"), "plain").stdout)
 
 
-@pytest.fixture(scope="module", params=[1, 2, *MANY, FOUR])
+@pytest.fixture(scope="module", params=[1, 2, *MANY])
 def divided(request):
     options = ["--accelerator", "cpu", "--devices", str(request.param), "--global-batch"]
     done = ptrun(*options, str(SCRIPTS / "samplers.py"))

@@ -14,12 +14,6 @@ from tests.migrate.verify.test_fixtures import FIXTURES, SCRIPTS
 
 CARD = Path(__file__).parents[2] / "simulated_card.py"
 
-# the simulated card is slow: fewer epochs where a script is asked for them
-FEWER = {
-    **dict.fromkeys(("digits.py", "dcgan.py", "wgan_gp.py", "tcn.py", "siamese.py"), ("--epochs", "1")),
-    **dict.fromkeys(("random_lengths.py", "amp_accumulate.py", "resume.py"), ("--epochs", "2")),
-    "warmup.py": ("-epochs", "2"),
-}
 OF_THE_CARD = "there is a GPU here"  # what dcgan.py says where there is one
 
 
@@ -45,9 +39,8 @@ def test_the_same_on_a_card(tmp_path, name):
     (result,) = (tmp_path / "new").rglob(Path(name).name)
     (tmp_path / "cpu").mkdir()
     (tmp_path / "card").mkdir()
-    asked = FEWER.get(name, ())
-    on_cpu = run(tmp_path / "cpu", result, *asked)
-    on_card = run(tmp_path / "card", CARD, result, *asked)
+    on_cpu = run(tmp_path / "cpu", result)
+    on_card = run(tmp_path / "card", CARD, result)
     lines = [line for line in on_card.splitlines() if not line.startswith(OF_THE_CARD)]
     assert [line.replace("cuda:0", "cpu") for line in lines] == on_cpu.splitlines()
 

@@ -133,7 +133,7 @@ def straight(tmp_path_factory):
 def test_a_checkpoint_goes_from_engine_to_one_process_and_back(engine, straight, tmp_path):
     needs(engine)
     there, (here, wanted) = tmp_path / "there.ckpt", straight
-    back = run(2, f"save={there}", f"continue={here}", strategy=engine)[f"continue={here}"]
+    back = run(2, f"continue={here}", f"save={there}", strategy=engine)[f"continue={here}"]
     alone = run(1, f"continue={there}")[f"continue={there}"]
     for found in (back, alone):
         assert found["weights"] == pytest.approx(wanted["weights"], abs=1e-6)

@@ -18,7 +18,7 @@ from ..checkpoint.randomness import untouched
 from ..collectives import broadcast_tensors
 from ..errors import ConfigurationError
 from ..launch.connect import MEETING_LIMIT
-from ..launch.script import free_port
+from ..launch.ports import free_port
 from ..strategies.averaging import GradientAverager
 
 if TYPE_CHECKING:

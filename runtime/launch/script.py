@@ -10,7 +10,6 @@ import atexit
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ from ..errors import ConfigurationError
 from ..printing import keep_lines_whole
 from ..settings import Settings
 from . import interrupts
+from .ports import free_port
 from .threads import thread_variables
 
 GRACE = 3.0  # seconds between asking a process to end and ending it
@@ -96,12 +96,6 @@ def own_command() -> list[str]:
             "strategy 'ddp' starts the script again, so it needs a script in a file; use ptrun or a file"
         )
     return [sys.executable, *original]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _ended(*_: object) -> None:

@@ -37,7 +37,7 @@ engines: .venv/engines
 
 # docs/engines.md, run: every engine that is installed, every kind of run.
 matrix: .venv/engines
-	$(BIN)/python -m pytest -m slow -k "not xla" tests/runtime/test_engine_matrix.py
+	MATRIX=1 $(BIN)/python -m pytest -m slow -k "not xla" tests/runtime/test_engine_matrix.py
 
 # TPU strategies on PJRT's CPU device: torch_xla fits one torch, so it has an environment of its own. torch comes without
 # the GPU libraries that its build for CUDA names; without_gpu puts empty ones in their place.

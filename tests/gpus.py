@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ptmigrate.runtime.launch.ports import free_port
 
 from tests.runtime import launching
 
@@ -43,7 +44,7 @@ def run(folder: Path, *command: Any, **environment: str) -> subprocess.Completed
 def on_two_nodes(folder: Path, *arguments: Any) -> subprocess.CompletedProcess:
     """`ptrun ARGUMENTS` on two nodes with one GPU, the same. What rank 0 prints, and what both say of errors."""
     command = ["-m", "ptmigrate.runtime.cli", "--devices", "1", "--global-batch"]
-    command += ["--nodes", "2", "--rdzv", f"127.0.0.1:{launching.free_port()}", "--node-rank"]
+    command += ["--nodes", "2", "--rdzv", f"127.0.0.1:{free_port()}", "--node-rank"]
 
     def node(rank: int) -> subprocess.CompletedProcess:
         return run(folder, *command, rank, *arguments, NCCL_HOSTID=f"host{rank}", NCCL_SOCKET_IFNAME="lo")

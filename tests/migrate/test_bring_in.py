@@ -180,7 +180,7 @@ RUNS = [
 
 
 @pytest.mark.parametrize("files", RUNS)
-def test_comes_and_is_lifted(tmp_path, files):
+def test_comes_and_is_lifted(tmp_path, forked_runs, files):
     before = written(tmp_path / "before", files)
     done = migrated(before)
     assert done["train.py"].report.plan in ("module", "manual")

@@ -1,11 +1,10 @@
 """T9 over several files: what one file says of processes is known in the others."""
 
-import subprocess
-import sys
-
 from ptmigrate.migrate.elsewhere import MOVER
 from ptmigrate.migrate.migrate import Options
 from ptmigrate.migrate.project import collect, migrate_all
+
+from tests import forked
 
 UTILS = """\
 import os
@@ -97,7 +96,7 @@ def test_a_script_and_its_helpers_become_plain_together(tmp_path):
     assert "    return is_global_zero()\n" in texts["utils"] and "init_process_group" not in texts["utils"]
     assert "    torch.save(net.state_dict(), path)\n" in texts["utils"]  # rank 0 comes alone, and nobody waits for it
     assert "set_epoch" not in texts["utils"]
-    run = subprocess.run([sys.executable, "main.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    run = forked.run("main.py", cwd=tmp_path)
     assert run.returncode == 0 and len(run.stdout.splitlines()) == 2, run.stderr
 
 

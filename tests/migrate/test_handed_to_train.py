@@ -63,7 +63,7 @@ def migrated(folder, **files):
 
 
 @pytest.mark.parametrize("shape", SCRIPTS)
-def test_a_loop_without_the_word_is_lifted(tmp_path, shape):
+def test_a_loop_without_the_word_is_lifted(tmp_path, forked_runs, shape):
     engine, script = SCRIPTS[shape]
     done = migrated(tmp_path, engine=engine, train=script)
     assert done["train"].report.plan == "module" and "backward" not in done["train"].data.decode()

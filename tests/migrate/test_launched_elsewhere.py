@@ -1,11 +1,10 @@
 """T9: a launcher's variables that another file of the project asks for, which need say nothing of torch."""
 
-import subprocess
-import sys
-
 import pytest
 from ptmigrate.migrate.migrate import Options
 from ptmigrate.migrate.project import collect, migrate_all
+
+from tests import forked
 
 SCRIPT = """import os
 import torch
@@ -78,10 +77,7 @@ def test_the_processes_of_ptrun_are_one_for_the_script(tmp_path, case):
     assert done["there"].report.changed and done["main"].report.plan == "module"
     text = done["main"].result.text.replace("trainer.fit(", "print(")  # nobody meets this process
     (tmp_path / "main.py").write_text(text)
-    env = {"RANK": "1", "WORLD_SIZE": "2"}  # as ptrun sets them
-    run = subprocess.run(
-        [sys.executable, "main.py"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300
-    )
+    run = forked.run("main.py", cwd=tmp_path, RANK="1", WORLD_SIZE="2")  # as ptrun sets them
     assert run.returncode == 0, run.stderr
     assert (tmp_path / "seen.txt").read_text() == "[1, 0, 4]"
 

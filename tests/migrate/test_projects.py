@@ -11,6 +11,8 @@ from ptmigrate.migrate.migrate import Options, migrate_text
 from ptmigrate.migrate.project import collect, migrate_all
 from ptmigrate.migrate.verify.runs import python, run
 
+from tests import forked
+
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "plain"
 
 
@@ -121,7 +123,7 @@ RUNS = [
 
 
 @pytest.mark.parametrize("project, script, args", RUNS)
-def test_a_project_runs_as_before(tmp_path, project, script, args):
+def test_a_project_runs_as_before(tmp_path, forked_runs, project, script, args):
     """Copied to a folder of its own, as the output is, with the same losses and output."""
     original = FIXTURES / project / script
     for m in migrate_all(collect([original]), Options()):
@@ -369,8 +371,7 @@ def test_what_modules_of_a_lifted_script_print_and_save_is_of_rank_0(tmp_path, w
     assert "    torch.save(state, buffer)" in texts["saver.py"]
     write(tmp_path, **texts)
     assert not any(m.report.changed for m in migrate_all(collect([tmp_path / "train.py"]), Options()))
-    command = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2"]
-    p = subprocess.run([*command, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    p = forked.ptrun("--accelerator", "cpu", "--devices", "2", "train.py", cwd=tmp_path)
     assert p.returncode == 0, p.stderr
     told = ["20 samples", *["."] * 3, "saving 0.pt", *[".."] * 3, "saving 1.pt"]
     assert p.stdout.splitlines() == told and (tmp_path / "best.pt").exists()

@@ -1,11 +1,10 @@
 """What a script sets for its options and another file of the project reads: a device, and averages placed by it."""
 
-import subprocess
-import sys
-
 import pytest
 from ptmigrate.migrate.migrate import Options
 from ptmigrate.migrate.project import collect, migrate_all
+
+from tests import forked
 
 AVERAGE = """\
 from copy import deepcopy
@@ -63,9 +62,9 @@ def migrated(folder, move):
 
 
 def run(folder):
-    return subprocess.run(
-        [sys.executable, "train.py"], cwd=folder, capture_output=True, text=True, check=True, timeout=120
-    ).stdout.splitlines()
+    done = forked.run("train.py", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 @pytest.mark.parametrize("move", READS.values(), ids=READS)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,18 +45,3 @@ def run(*command: str, cwd: Path | None = None, limit: float = LIMIT, **variable
 
 def ptrun(*arguments: str, **options) -> subprocess.CompletedProcess:
     return run("-m", "ptmigrate.runtime.cli", *arguments, **options)
-
-
-@cache
-def answers(script: str, processes: int, *arguments: str) -> dict:
-    """What a script of tests/runtime/scripts prints as JSON, on so many processes of one machine."""
-    options = ["--accelerator", "cpu", "--devices", str(processes), "--global-batch"]
-    done = ptrun(*options, str(SCRIPTS / script), *arguments)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -5,9 +5,11 @@ import pickle
 
 import pytest
 import torch
-from launching import MANY, SCRIPTS, answers, ptrun
+from launching import MANY, SCRIPTS
 from ptmigrate.runtime import Module, Trainer
 from ptmigrate.runtime.batch_norm import can_join, joined_class
+
+from tests.forked import answers, ptrun
 
 SLOW = [pytest.param(case, marks=pytest.mark.slow) for case in ("few", "accumulated", "manual", "penalty", "asked")]
 

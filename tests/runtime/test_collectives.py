@@ -3,8 +3,9 @@
 import numpy
 import pytest
 import torch
-from launching import answers
 from ptmigrate.runtime.collectives import _as_others, _is_counter, _kind
+
+from tests.forked import answers
 
 
 def of_ranks(*leaves):

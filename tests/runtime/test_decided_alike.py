@@ -4,7 +4,7 @@ import pytest
 import torch
 from ptmigrate.runtime.step import deciding_by_whole
 
-from tests.runtime.launching import ptrun
+from tests.forked import ptrun
 
 SCRIPT = """
 import torch

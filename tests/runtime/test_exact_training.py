@@ -5,7 +5,9 @@ the sampler.
 import json
 
 import pytest
-from launching import MANY, SCRIPTS, ptrun, run
+from launching import MANY, SCRIPTS
+
+from tests.forked import ptrun, run
 
 CASES = [
     *(

@@ -5,12 +5,14 @@ Lightning takes bf16 on a CPU, so this is checked against a fit whose step is th
 
 import pytest
 import torch
-from launching import MANY, answers
+from launching import MANY
 from ptmigrate.runtime import Module, Trainer
 from ptmigrate.runtime.errors import ConfigurationError
 from ptmigrate.runtime.precision.overflow import SharedScaler
 from ptmigrate.runtime.precision.plugin import choose_precision
 from torch.optim import LBFGS, SGD
+
+from tests.forked import answers
 
 
 class Net(Module):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.runtime.launching import ptrun
+from tests.forked import ptrun
 
 SCRIPT = """
 import torch

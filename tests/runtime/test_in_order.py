@@ -3,7 +3,9 @@
 import json
 
 import pytest
-from launching import MANY, SCRIPTS, answers, ptrun
+from launching import MANY, SCRIPTS
+
+from tests.forked import answers, ptrun
 
 
 @pytest.mark.parametrize("processes", [2, *MANY])

@@ -5,7 +5,9 @@ parameters.
 import json
 
 import pytest
-from launching import MANY, SCRIPTS, ptrun, run
+from launching import MANY, SCRIPTS
+
+from tests.forked import ptrun, run
 
 SHAPES = ["two_backwards", "penalty", "accumulation", "bare", "repeated"]
 

@@ -1,7 +1,9 @@
 """Ranks that branch differently end together: a stop that one asks for, a batch that one skips."""
 
 import pytest
-from launching import SCRIPTS, answers, ptrun
+from launching import SCRIPTS
+
+from tests.forked import answers, ptrun
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from ptmigrate.runtime import on_rank_zero
 from ptmigrate.runtime.silent import Silent
 
-from tests.runtime.launching import ptrun
+from tests.forked import ptrun
 
 
 def test_rank_0_has_the_real_thing():

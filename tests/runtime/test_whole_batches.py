@@ -6,7 +6,7 @@ from ptmigrate.runtime import Module, Trainer
 from ptmigrate.runtime.errors import ConfigurationError
 from torch.utils.data import DataLoader
 
-from tests.runtime.launching import ptrun
+from tests.forked import ptrun
 
 SCRIPT = """
 import torch

@@ -1,10 +1,9 @@
 """Ranks that ask whether a path is there, and then make it, get rank 0's answer: one that comes late finds it made."""
 
-import subprocess
-import sys
-
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
+
+from tests import forked
 
 SCRIPT = """
 import os, shutil
@@ -79,7 +78,6 @@ def test_a_rank_that_comes_late_goes_the_same_way(tmp_path, asks, late):
     (tmp_path / "script.py").write_text(migrated(asks, waits))
     if "rmtree" in asks:
         (tmp_path / "run" / "old").mkdir(parents=True)
-    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2", "script.py"]
-    done = subprocess.run(ptrun, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = forked.ptrun("--accelerator", "cpu", "--devices", "2", "script.py", cwd=tmp_path)
     assert done.returncode == 0 and "done" in done.stdout, done.stdout + done.stderr
     assert not (tmp_path / "run" / "old").exists()

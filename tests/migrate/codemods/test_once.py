@@ -1,6 +1,5 @@
-import subprocess
-import sys
 import textwrap
+from functools import partial
 
 import pytest
 from helpers import dedent
@@ -8,6 +7,8 @@ from ptmigrate.migrate.codemods.base import apply
 from ptmigrate.migrate.codemods.once import Once
 from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.migrate import Options, migrate_text
+
+from tests import forked
 
 
 def once(source: str) -> str:
@@ -224,10 +225,10 @@ def test_what_a_lifted_script_logs_is_logged_once(tmp_path):
         result.plan == "module" and "\non_rank_zero(log.addHandler)(on_rank_zero(logging.FileHandler)(" in result.text
     )
     said = []
-    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2", "--global-batch"]
-    for text, command in ((LOGS, [sys.executable]), (result.text, ptrun)):
+    two = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
+    for text, start in ((LOGS, forked.run), (result.text, partial(forked.ptrun, *two))):
         (tmp_path / "train.py").write_text(text)
-        p = subprocess.run([*command, "train.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        p = start("train.py", cwd=tmp_path)
         assert p.returncode == 0, p.stderr
         lines = [line for line in p.stderr.splitlines() if line.startswith("epoch ")]
         said.append((lines, (tmp_path / "own.log").read_text(), (tmp_path / "epochs.csv").read_text()))

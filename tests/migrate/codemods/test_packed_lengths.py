@@ -1,13 +1,12 @@
 """T1: lengths stay on the CPU, where `pack_padded_sequence` takes them, though the batch is placed whole."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from helpers import check, check_unchanged
 from ptmigrate.migrate.migrate import migrate_text
+
+from tests import forked
 
 CARD = Path(__file__).parents[2] / "simulated_card.py"
 NET = """\
@@ -145,14 +144,6 @@ def test_on_a_card(tmp_path, lengths):
 
 
 def _run(folder, *command):
-    path = os.pathsep.join(sys.path)
-    done = subprocess.run(
-        [sys.executable, *map(str, command)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = forked.run(*command, cwd=folder)
     assert done.returncode == 0, done.stderr
     return [line for line in done.stdout.splitlines() if not line.startswith("ptmigrate")]

@@ -1,13 +1,12 @@
 """T1: `x.type(torch.FloatTensor)` names the CPU; a batch that the script left there is where the model is now."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from helpers import check, check_unchanged
 from ptmigrate.migrate.migrate import migrate_text
+
+from tests import forked
 
 CARD = Path(__file__).parents[2] / "simulated_card.py"
 LOOP = "import torch\nfor x, y in test_loader:\n    {}\n    n += f(model(x), y)\n"
@@ -94,10 +93,6 @@ def test_the_same_on_a_card(tmp_path, device, move):
     script = SCRIPT.format(device, move)
     (tmp_path / "before.py").write_text(script)
     (tmp_path / "after.py").write_text(migrate_text(script).text)
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    runs = [
-        subprocess.run([sys.executable, *map(str, given)], cwd=tmp_path, env=env, capture_output=True, text=True)
-        for given in ([CARD, "before.py"], [CARD, "after.py"], ["after.py"])
-    ]
+    runs = [forked.run(*given, cwd=tmp_path) for given in ([CARD, "before.py"], [CARD, "after.py"], ["after.py"])]
     assert [r.returncode for r in runs] == [0, 0, 0], runs
     assert runs[0].stdout == runs[1].stdout == runs[2].stdout != ""

@@ -1,12 +1,11 @@
 """Tensors that a script makes above its loop and moves to a device: buffers of the Module, which move with it."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 from ptmigrate.migrate.migrate import Options, migrate_text
 
+from tests import forked
 from tests.migrate.running import check_same
 
 TEXT = """
@@ -197,8 +196,8 @@ def test_a_filled_tensor_on_two_processes(tmp_path):
     """The processes' shares of a batch of three differ in size."""
     text = moved(step="weights.resize_(x.size(0), 4).copy_(x)").replace("more = weights * 2", "more = 2")
     (tmp_path / "train.py").write_text(migrate_text(text.replace("parser =", "torch.manual_seed(0)\nparser =")).text)
-    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--global-batch", "--devices"]
-    ran = [subprocess.run([*ptrun, n, tmp_path / "train.py"], capture_output=True, text=True) for n in "12"]
+    options = ("--accelerator", "cpu", "--global-batch", "--devices")
+    ran = [forked.ptrun(*options, n, tmp_path / "train.py") for n in "12"]
     one, two = ([float(line) for line in r.stdout.splitlines() if re.match(r"-?\d", line)] for r in ran)
     assert len(one) == 2 and two == pytest.approx(one, abs=1e-5), ran[1].stderr
 

@@ -1,12 +1,12 @@
 """Steps that leave the batches, or skip one, by what is in a batch: run before and after, and on two processes."""
 
 import re
-import subprocess
-import sys
+from functools import partial
 
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
+from tests import forked
 from tests.migrate.running import run
 
 TEXT = """
@@ -96,10 +96,10 @@ def test_two_processes_do_what_one_does(tmp_path):
         (tmp_path / f"old_{i}.py").write_text(script(*case))
         (tmp_path / f"new_{i}.py").write_text(migrate_text(script(*case)).text)
     (tmp_path / "all.py").write_text(ALL.replace("COUNT", str(len(cases))))
-    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2", "--global-batch"]
+    two = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
     said = []
-    for command in ([sys.executable, "all.py", "old"], [*ptrun, "all.py", "new"]):
-        p = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    for start, which in ((forked.run, "old"), (partial(forked.ptrun, *two), "new")):
+        p = start("all.py", which, cwd=tmp_path)
         assert p.returncode == 0, p.stderr[-3000:]
         said.append([re.findall(r"\d+\.\d+", part) for part in p.stdout.split("@ ")[1:]])
     for case, *numbers in zip(cases, *said, strict=True):

@@ -1,13 +1,13 @@
 """Lists and meters that an evaluation fills and reads whole: divided where its step does nothing else with them."""
 
 import re
-import subprocess
-import sys
+from functools import partial
 
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 from ptmigrate.migrate.result import Options
 
+from tests import forked
 from tests.migrate.lift.test_printed_by_two import ALL, HEAD
 from tests.migrate.running import check_same
 
@@ -164,10 +164,10 @@ def test_two_processes_print_what_one_printed(tmp_path):
         (tmp_path / f"old_{i}.py").write_text(text)
         (tmp_path / f"new_{i}.py").write_text(migrate_text(text).text)
     (tmp_path / "all.py").write_text(ALL.replace("COUNT", str(len(texts))))
-    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2"]
+    two = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
     printed = []
-    for command, which in (([sys.executable], "old"), ([*ptrun, "--strategy", "ddp", "--global-batch"], "new")):
-        done = subprocess.run([*command, "all.py", which], cwd=tmp_path, capture_output=True, text=True, timeout=280)
+    for start, which in ((forked.run, "old"), (partial(forked.ptrun, *two), "new")):
+        done = start("all.py", which, cwd=tmp_path, limit=280)
         assert done.returncode == 0, done.stderr[-3000:]
         printed.append(re.split(r"@ \d+\n", done.stdout)[-len(texts) :])
     for before, after in zip(*printed, strict=True):

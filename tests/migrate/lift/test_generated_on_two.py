@@ -6,12 +6,11 @@ A long form of it: FUZZ=1.
 import os
 import random
 import re
-import subprocess
-import sys
 
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
+from tests import forked
 from tests.migrate.lift.test_generated_scripts import SLOTS, script
 from tests.migrate.lift.test_printed_by_two import ALL
 from tests.migrate.running import run
@@ -39,9 +38,8 @@ def test_two_processes_print_what_one_printed(tmp_path):
     for i, text in enumerate(texts):
         (tmp_path / f"new_{i}.py").write_text(migrate_text(text).text)
     (tmp_path / "all.py").write_text(ALL.replace("COUNT", str(MANY)))
-    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2"]
-    command = [*ptrun, "--strategy", "ddp", "--global-batch", "all.py", "new"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60 + 10 * MANY)
+    two = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
+    done = forked.ptrun(*two, "all.py", "new", cwd=tmp_path, limit=60 + 10 * MANY)
     assert done.returncode == 0, done.stderr[-3000:]
     printed = re.split(r"@ \d+\n", done.stdout)[-MANY:]
     compared = 0

@@ -1,12 +1,11 @@
 """`total / len(loader)`: processes with batches of their own divide by the steps that they take."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
+from tests import forked
 from tests.migrate.running import check_same
 
 SCRIPT = """
@@ -117,7 +116,6 @@ def test_two_processes_print_the_mean_of_their_steps(tmp_path, flags):
     """Nothing is learnt here: pairs of batches and a last one, or each batch, weigh in as one step each."""
     path = tmp_path / "train.py"
     path.write_text(migrate_text(script("AFTER", "print(f'{total / len(loader):.4f} {total / count:.4f}')")).text)
-    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2", *flags]
-    done = subprocess.run([*ptrun, str(path)], capture_output=True, text=True, check=True, timeout=120)
+    done = forked.ptrun("--accelerator", "cpu", "--devices", "2", *flags, path)
     first, second = done.stdout.split()[-2:]
     assert first == second

@@ -1,14 +1,13 @@
 """Whether a loss is a sum or a mean over its batch, wherever the script keeps what computes it."""
 
 import re
-import subprocess
-import sys
 import textwrap
 
 import pytest
 import torch
 from ptmigrate.migrate.migrate import migrate_text
 
+from tests import forked
 from tests.migrate.running import check_same
 
 HEAD = """
@@ -154,7 +153,7 @@ BY_TWO = {
     "given": learner("given to the constructor", "sum"),
     "own": learner("of the script's own", "sum"),
 }
-PTRUN = ["-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2", "--global-batch"]
+TWO = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
 
 
 @pytest.mark.slow
@@ -163,10 +162,7 @@ def test_two_processes_print_what_one_does(text, tmp_path):
     """17 samples in batches of 8: of the last one a process has nothing."""
     (tmp_path / "before.py").write_text(text)
     (tmp_path / "after.py").write_text(migrate_text(text).text)
-    one, two = (
-        subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-        for command in (["before.py"], [*PTRUN, "after.py"])
-    )
+    one, two = forked.run("before.py", cwd=tmp_path), forked.ptrun(*TWO, "after.py", cwd=tmp_path)
     assert two.returncode == 0, two.stderr
     numbers = [[float(n) for n in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", p.stdout)] for p in (one, two)]
     assert numbers[0] == pytest.approx(numbers[1], rel=1e-4, abs=1e-6)

@@ -1,12 +1,11 @@
 """Batches that a script evaluates a network with go where that is: the Trainer places only what it trains."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
+
+from tests import forked
 
 CARD = Path(__file__).parents[2] / "simulated_card.py"
 SCRIPT = """\
@@ -102,13 +101,6 @@ def test_it_is_migrated_once():
 
 
 def _run(folder, *command):
-    done = subprocess.run(
-        [sys.executable, *map(str, command)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = forked.run(*command, cwd=folder)
     assert done.returncode == 0, done.stderr
     return [line for line in done.stdout.splitlines() if not line.startswith("ptmigrate")]

@@ -1,8 +1,6 @@
 """A lifted script that keeps its best weights in a file of its own name, and loads them at the end."""
 
-import subprocess
-import sys
-
+from tests import forked
 from tests.migrate.running import check_same
 
 TEXT = """
@@ -37,7 +35,7 @@ def test_every_process_finds_its_own_file(tmp_path):
     assert "            torch.save(self.model.state_dict(), self.kept)\n" in result and "is_global_zero" not in result
     script = tmp_path / "train.py"
     script.write_text(result)
-    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2", "--global-batch"]
-    one, two = (subprocess.run([*c, script], capture_output=True, text=True) for c in ([sys.executable], ptrun))
+    two = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
+    one, two = forked.run(script), forked.ptrun(*two, script)
     assert two.returncode == 0, two.stderr
     assert two.stdout == one.stdout and one.stdout.strip()

@@ -1,12 +1,12 @@
 """What a script prints of its batches, lifted: the same on one process and, with --global-batch, on two."""
 
 import re
-import subprocess
-import sys
+from functools import partial
 
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
+from tests import forked
 from tests.migrate.running import check_same
 
 HEAD = """
@@ -284,11 +284,10 @@ def printed(tmp_path_factory):
         (folder / f"old_{i}.py").write_text(SCRIPTS[name])
         (folder / f"new_{i}.py").write_text(migrate_text(SCRIPTS[name]).text)
     (folder / "all.py").write_text(ALL.replace("COUNT", str(len(names))))
-    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2"]
+    two = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
     ran = []
-    for command in ([sys.executable], [*ptrun, "--strategy", "ddp", "--global-batch"]):
-        which = "old" if len(command) == 1 else "new"
-        done = subprocess.run([*command, "all.py", which], cwd=folder, capture_output=True, text=True, timeout=280)
+    for start, which in ((forked.run, "old"), (partial(forked.ptrun, *two), "new")):
+        done = start("all.py", which, cwd=folder, limit=280)
         assert done.returncode == 0, done.stderr[-3000:]
         ran.append(dict(zip(names, re.split(r"@ \d+\n", done.stdout)[-len(names) :], strict=True)))
     return ran

@@ -1,13 +1,12 @@
 """Several trainings in one script, one after the other: each becomes a Module of its own. Run before and after."""
 
 import re
-import subprocess
-import sys
 from textwrap import indent
 
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
+from tests import forked
 from tests.migrate.lift.test_printed_by_two import ALL
 from tests.migrate.lift.test_same_run import HEAD
 from tests.migrate.running import check_same, run
@@ -213,9 +212,7 @@ def test_two_processes_print_what_one_printed(tmp_path):
     for i, text in enumerate(texts):
         (tmp_path / f"new_{i}.py").write_text(migrate_text(text).text)
     (tmp_path / "all.py").write_text(ALL.replace("COUNT", str(len(texts))))
-    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2"]
-    command = [*ptrun, "--strategy", "ddp", "--global-batch", "all.py", "new"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240)
+    done = forked.ptrun("--accelerator", "cpu", "--devices", "2", "--global-batch", "all.py", "new", cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
     for text, after in zip(texts, re.split(r"@ \d+\n", done.stdout)[-len(texts) :], strict=True):
         before, after = ([float(n) for n in re.findall(r"\d+(?:\.\d+)?", t)] for t in (run(text).output, after))

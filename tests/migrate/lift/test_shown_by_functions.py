@@ -1,11 +1,9 @@
 """What a training step hands to functions that print: the whole batch's value, as where the script prints itself."""
 
-import subprocess
-import sys
-
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
+from tests import forked
 from tests.migrate.running import check_same
 
 SCRIPT = """
@@ -89,9 +87,8 @@ def test_what_cannot_be_brought_together_is_told():
 def test_two_processes_print_what_one_printed(tmp_path, call):
     (tmp_path / "old.py").write_text(SCRIPT.replace("CALL", call))
     (tmp_path / "new.py").write_text(migrate_text(SCRIPT.replace("CALL", call)).text)
-    ptrun = [sys.executable, "-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "2", "--global-batch"]
-    before, after = (
-        subprocess.run([*command], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120).stdout
-        for command in ([sys.executable, "old.py"], [*ptrun, "new.py"])
-    )
+    two = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
+    runs = forked.run("old.py", cwd=tmp_path), forked.ptrun(*two, "new.py", cwd=tmp_path)
+    assert [run.returncode for run in runs] == [0, 0], runs
+    before, after = (run.stdout for run in runs)
     assert before.splitlines() == after.splitlines()[-len(before.splitlines()) :]

@@ -1,11 +1,11 @@
 """Every plain script of fixtures/plain goes through the whole ladder: original, result, result on two processes."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from ptmigrate.migrate.cli import command
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "plain"
 RANKS = {"loop": 0, "manual": 1, "module": 2}
@@ -49,11 +49,11 @@ def test_every_fixture_is_here():
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_ladder(tmp_path, name):
+def test_ladder(tmp_path, monkeypatch, forked_runs, name):
     """In a folder of its own: what a script writes stays there, and several may run at once."""
     least, known = SCRIPTS[name]
-    command = [sys.executable, "-m", "ptmigrate.migrate.cli", "--verify", "--devices", "2", "--format", "json"]
-    done = subprocess.run([*command, str(FIXTURES / name)], cwd=tmp_path, capture_output=True, text=True, timeout=880)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(command, ["--verify", "--devices", "2", "--format", "json", str(FIXTURES / name)])
     assert done.stdout, done.stderr
     report = json.loads(done.stdout)
     assert RANKS[report["files"][0]["plan"]] >= RANKS[least]
@@ -62,4 +62,4 @@ def test_ladder(tmp_path, name):
     assert [r["name"] for r in proof["rungs"]] == RUNGS
     failed = {r["name"]: r["detail"] for r in proof["rungs"] if r["result"] != "yes"}
     assert set(failed) <= set(known), failed
-    assert done.returncode in (0, 1) and (done.returncode == 0 or failed or report["summary"]["attention"])
+    assert done.exit_code in (0, 1) and (done.exit_code == 0 or failed or report["summary"]["attention"])

@@ -3,13 +3,13 @@
 The card is a simulated one (tests/simulated_card.py), which raises where tensors of two places meet.
 """
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from ptmigrate.migrate.cli import command
 
+from tests import forked
 from tests.migrate.verify.test_fixtures import FIXTURES, SCRIPTS
 
 CARD = Path(__file__).parents[2] / "simulated_card.py"
@@ -17,15 +17,8 @@ CARD = Path(__file__).parents[2] / "simulated_card.py"
 OF_THE_CARD = "there is a GPU here"  # what dcgan.py says where there is one
 
 
-def run(folder, *command, **environment):
-    done = subprocess.run(
-        [sys.executable, *map(str, command)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+def run(folder, *command):
+    done = forked.run(*command, cwd=folder, limit=300)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -33,9 +26,9 @@ def run(folder, *command, **environment):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_the_same_on_a_card(tmp_path, name):
-    command = [sys.executable, "-m", "ptmigrate.migrate.cli", "--output", str(tmp_path / "new"), str(FIXTURES / name)]
-    assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60).returncode in (0, 1)
+def test_the_same_on_a_card(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(command, ["--output", "new", str(FIXTURES / name)]).exit_code in (0, 1)
     (result,) = (tmp_path / "new").rglob(Path(name).name)
     (tmp_path / "cpu").mkdir()
     (tmp_path / "card").mkdir()

@@ -12,8 +12,10 @@ from ptmigrate.runtime.errors import ConfigurationError
 from torch.utils.data import DataLoader
 
 sys.path.insert(0, __file__.rsplit("/", 2)[0])
-from launching import SCRIPTS, ptrun
+from launching import SCRIPTS
 from sides import check, common, data, fit, outcome, their_callbacks
+
+from tests.forked import ptrun
 
 CASES = {}
 

@@ -5,9 +5,11 @@ from functools import cache
 
 import pytest
 import torch
-from launching import SCRIPTS, ptrun
+from launching import SCRIPTS
 from ptmigrate.runtime import Callback, Module, Trainer
 from torch.utils.data import DataLoader
+
+from tests.forked import ptrun
 
 # one launch trains the loaders of a row: the first one's ranks draw apart; those after it are seeded alike
 ROWS = [

@@ -4,7 +4,8 @@ of processes.
 
 import pytest
 
-from tests.runtime.launching import MANY, answers
+from tests.forked import answers
+from tests.runtime.launching import MANY
 
 COUNTS = ("seen", "ends")
 pytestmark = pytest.mark.slow  # some twenty runs on each number of processes

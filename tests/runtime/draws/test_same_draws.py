@@ -3,7 +3,9 @@
 import json
 
 import pytest
-from launching import MANY, SCRIPTS, answers, ptrun
+from launching import MANY, SCRIPTS
+
+from tests.forked import answers, ptrun
 
 CASES = [
     *"step late manual validated validation unsaid dry split flips".split(),

@@ -7,9 +7,10 @@ import time
 from functools import cache
 
 import pytest
-from launching import SCRIPTS, environment, free_port, ptrun, run
+from launching import SCRIPTS, environment, ptrun, run
 from ptmigrate.runtime.errors import ConfigurationError
 from ptmigrate.runtime.launch.nodes import check_meeting, counts
+from ptmigrate.runtime.launch.ports import free_port
 
 SCRIPT = str(SCRIPTS / "elastic.py")
 TWO = ("--accelerator", "cpu", "--devices", "2", "--global-batch")

@@ -10,7 +10,8 @@ import time
 import urllib.request
 
 import pytest
-from launching import SCRIPTS, environment, free_port
+from launching import SCRIPTS, environment
+from ptmigrate.runtime.launch.ports import free_port
 
 SCRIPT = str(SCRIPTS / "elastic.py")
 NODE = ("-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "1", "--global-batch", "--nodes", "1:2")

@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from launching import SCRIPTS, answers, environment, free_port
+from launching import SCRIPTS, environment
 from ptmigrate.runtime.launch.network import way_to
+from ptmigrate.runtime.launch.ports import free_port
+
+from tests.forked import answers
 
 NODE = ("-m", "ptmigrate.runtime.cli", "--accelerator", "cpu", "--devices", "1", "--global-batch", "--nodes", "2")
 HEAD, OTHER = "10.213.77.1", "10.213.77.2"

@@ -4,7 +4,10 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from launching import SCRIPTS, answers, free_port, run
+from launching import SCRIPTS, run
+from ptmigrate.runtime.launch.ports import free_port
+
+from tests.forked import answers
 
 SCRIPT = """
 import json, sys

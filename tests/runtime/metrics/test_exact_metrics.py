@@ -4,7 +4,9 @@ import json
 import time
 
 import pytest
-from launching import MANY, SCRIPTS, answers, ptrun
+from launching import MANY, SCRIPTS
+
+from tests.forked import answers, ptrun
 
 ALIKE = [f"{what}-{samples}" for what in ("validate", "several", "predict", "limited") for samples in (103, 8, 1)]
 

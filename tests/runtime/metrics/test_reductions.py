@@ -1,8 +1,10 @@
 """What steps log under every reduction is what one process logs, also where a rank has a part of a batch, or none."""
 
 import pytest
-from launching import MANY, SCRIPTS, answers, ptrun
+from launching import MANY, SCRIPTS
 from ptmigrate.runtime.metrics.parts import Part, Row, in_doubt
+
+from tests.forked import answers, ptrun
 
 SLOW = ("17", "2", "sums", "by hand", "whole", "validates whole")
 CASES = ["103", *(pytest.param(case, marks=pytest.mark.slow) for case in SLOW)]

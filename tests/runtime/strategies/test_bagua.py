@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 import torch
-from launching import SCRIPTS, ptrun
+from launching import SCRIPTS
 from ptmigrate.runtime import BaguaStrategy, Trainer
 from ptmigrate.runtime.errors import ConfigurationError
 from ptmigrate.runtime.strategies.algorithms import HOMES, choose
@@ -13,6 +13,8 @@ from ptmigrate.runtime.strategies.algorithms.asynchronous import Averaging
 from ptmigrate.runtime.strategies.algorithms.bytes import pack, unpack
 from ptmigrate.runtime.strategies.algorithms.decentralized import Decentralized
 from ptmigrate.runtime.strategies.algorithms.low_precision import LowPrecisionDecentralized
+
+from tests.forked import ptrun
 
 ALL = [*HOMES, "shift_one", "bytegrad-manual", "qadam-manual"]
 

@@ -2,10 +2,12 @@
 
 import pytest
 import torch
-from launching import answers, run
+from launching import run
 from ptmigrate.runtime import DDPStrategy, Module, Trainer
 from ptmigrate.runtime.errors import ConfigurationError
 from ptmigrate.runtime.strategies import comm_hooks
+
+from tests.forked import answers
 
 EXACT = ["static", "small_buckets", "all_used", "unused_found", "unused_static", "allreduce"]
 CLOSE = {"fp16": 1e-3, "post_localSGD": 0.1}

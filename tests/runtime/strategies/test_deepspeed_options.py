@@ -5,9 +5,10 @@ from functools import cache
 
 import pytest
 from engine_matrix import numbers
-from launching import answers, ptrun, run
 from ptmigrate.runtime import DeepSpeedStrategy
 from ptmigrate.runtime.errors import ConfigurationError
+
+from tests.forked import answers, ptrun, run
 
 CASES = "offload_2 offload_3 cpu_offload config_adam config_offload manual_offload whole_2 whole_3".split()
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("deepspeed") is None, reason="deepspeed is not installed")

@@ -6,13 +6,16 @@ import subprocess
 import sys
 from functools import cache
 
+import launching
 import pytest
 import torch
-from launching import SCRIPTS, environment, ptrun
+from launching import SCRIPTS, environment
 from ptmigrate.runtime import DeepSpeedPlugin, Module, PipelineStrategy, RPCSequentialPlugin, Trainer
 from ptmigrate.runtime.errors import ConfigurationError
 from ptmigrate.runtime.strategies import choose_strategy, stages
 from ptmigrate.runtime.strategies.stages import Stage, balanced, cut_evenly
+
+from tests.forked import ptrun
 
 SCRIPT = str(SCRIPTS / "engine_cases.py")
 MORE = ("accumulate+resume", "groups+resume", "own-name", "hooked")
@@ -154,7 +157,7 @@ def test_a_rank_that_stands_still_is_waited_for():
 def test_a_failing_step_ends_the_job(engine):
     needs(engine)
     options = ["--accelerator", "cpu", "--devices", "2", "--strategy", engine]
-    done = ptrun(*options, str(SCRIPTS / "dies.py"), "raise")
+    done = launching.ptrun(*options, str(SCRIPTS / "dies.py"), "raise")
     assert done.returncode == 1
     assert done.stderr.count("Traceback") == 1 and "ValueError: the first failure" in done.stderr
 

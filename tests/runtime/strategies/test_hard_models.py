@@ -6,7 +6,9 @@ from functools import cache
 
 import pytest
 from engine_matrix import numbers
-from launching import SCRIPTS, ptrun
+from launching import SCRIPTS
+
+from tests.forked import ptrun
 
 SCRIPT = str(SCRIPTS / "hard_models.py")
 CASES = (

@@ -1,7 +1,8 @@
 """Manual and automatic optimization, accumulation, clipping and loss scaling: 2 processes train as 1 does."""
 
 import pytest
-from launching import answers
+
+from tests.forked import answers
 
 
 @pytest.mark.parametrize("case", ["automatic", pytest.param("manual", marks=pytest.mark.slow)])

@@ -5,7 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-from launching import SCRIPTS, answers, run
+from launching import SCRIPTS, run
+
+from tests.forked import answers
 
 PAGE = Path(__file__).parents[3] / "docs" / "own-strategy.md"
 CELLS = ["fit", "accumulate", "clip", "manual", "validate", "predict"]

@@ -7,7 +7,9 @@ import json
 from functools import cache
 
 import pytest
-from launching import SCRIPTS, ptrun
+from launching import SCRIPTS
+
+from tests.forked import ptrun
 
 SCRIPT = str(SCRIPTS / "skipping.py")
 APART = ("apart", "apart-window")

@@ -3,9 +3,10 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from launching import answers
 from ptmigrate.runtime import Module, Trainer
 from torch.utils.data import DataLoader, TensorDataset
+
+from tests.forked import answers
 
 
 class Whole(Module):

@@ -16,6 +16,7 @@ CODES = {
         "back-on-cpu",
         "what the runtime places is brought to the CPU where it meets the CPU: `y.cpu().numpy()`",
     ),
+    "PTM115": ("left-cuda", "a `.cuda()` that is left goes where there is CUDA, and stays on the CPU elsewhere"),
     "PTM201": ("name-lambdas", "a lambda that meets pickling becomes a named function"),
     "PTM202": ("name-local-functions", "a function made inside of another that meets pickling moves to the module"),
     "PTM301": ("item-in-hot-loop", "a total stays a tensor while it is summed; other `.item()` at every step are told"),

@@ -31,6 +31,7 @@ EXAMPLES = {
     "PTM112": "import torch\nstart = clock()\ntorch.cuda.synchronize()\n",
     "PTM113": "import torch\nassert torch.cuda.is_available(), 'this needs a GPU'\ntrain()\n",
     "PTM114": "import torch\nfor x, y in loader:\n    hits += (model(x.cuda()).argmax(1).cpu() == y).sum()\n",
+    "PTM115": "import torch\ndata = torch.load('data.pt')\nmean = data.cuda().mean()\n",
     "PTM201": "from torch.utils.data import DataLoader\nloader = DataLoader(data, collate_fn=lambda batch: batch)\n",
     "PTM301": "import torch\ntotal = 0.0\n" + LOOP[13:] + "        total += loss.item()\n    print(total)\n",
     "PTM303": LOOP + "        print(loss.detach().cpu().item())\n",

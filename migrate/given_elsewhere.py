@@ -16,7 +16,7 @@ from .facts.source import SourceError, mentions_torch, read_source
 
 # a short function that moves what it is given first, and gives it back: `def to_gpu(x):`
 # each part has one way to match a line: with more, the deep margins of a real file took hours
-MOVER = re.compile(r"^def (\w+)\(\w+[^\n:]*:[^\n]*\n?(?:[ \t][^\n]*\n){0,6}?[^\n]*\.(?:cuda|to)\(", re.MULTILINE)
+MOVER = re.compile(r"^def (\w+)\(\w+[^\n:]*:[^\n]*\n?(?:[ \t][^\n]*\n){0,30}?[^\n]*\.(?:cuda|to)\(", re.MULTILINE)
 
 WORD = re.compile(r"\w+")
 LIBRARIES = ("torch.", "numpy.")
@@ -56,7 +56,7 @@ def _is_left(facts: Facts, node: ast.expr) -> bool:
     """Whether nothing but the script places a value that may be a tensor."""
     if facts.tensors.made(node):
         return True
-    return isinstance(node, ast.Subscript | ast.Call) and not facts.placed.by_runtime(node)
+    return isinstance(node, ast.Subscript | ast.Call | ast.Attribute) and not facts.placed.by_runtime(node)
 
 
 def _text(path: Path) -> str:

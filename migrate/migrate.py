@@ -12,6 +12,7 @@ from .codemods.base import Change, Codemod, NotFound, apply
 from .codemods.every import BY_CODE, outermost, plan_all, seen
 from .codemods.inline_movers import InlineMovers
 from .codemods.keep_loop import KeepLoop
+from .codemods.left_cuda import TOLD, LeftCuda
 from .codemods.mend_async import mend
 from .codemods.next_of_iterators import NextOfIterators
 from .codemods.old_idioms import DataZero
@@ -126,6 +127,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
             result.attention += _unfollowed(original)
         after = original if result.text == mended else facts_of(result.text)
         after = _without_unread(result, original, after, options, is_script)
+        after = _where_cuda_is(result, original, after, text, options)
         line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
         result.attention += left_over(after, result.attention, line, options.wants)
         return result
@@ -161,6 +163,22 @@ def _without_unread(result: Result, original: Facts, after: Facts, options: Opti
         result.text, removed = without_unread_imports(original, after, not is_script or original.is_library)
         result.edits += removed
     return after
+
+
+def _where_cuda_is(result: Result, original: Facts, after: Facts, text: str, options: Options) -> Facts:
+    """What the result still moves goes where there is a card; the facts of it."""
+    after.others = original.others
+    changes = outermost(after, list(LeftCuda().plan(after))) if options.wants(LeftCuda.code) else []
+    if not changes:
+        return after
+    line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
+    edits = [replace(c.edit, line=line(c.edit.line)) for c in changes]
+    lines = {e.line for e in edits}
+    result.edits += edits
+    result.attention[:] = [n for n in result.attention if n.line not in lines or not n.message.endswith(TOLD)]
+    result.text = apply(after, changes)
+    result.plan = "definitions" if result.plan == "none" else result.plan
+    return facts_of(result.text)
 
 
 def _unfollowed(facts: Facts) -> Iterator[Note]:

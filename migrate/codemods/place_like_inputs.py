@@ -15,6 +15,7 @@ from ..facts.arguments import argument_at, entry
 from ..facts.by_hand import cut_by_hand
 from ..facts.classes import STEPS
 from ..facts.floats import is_floating
+from ..facts.given_to_objects import is_parameter_made
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.plain import VARIABLE
@@ -209,6 +210,13 @@ class PlaceLikeInputs(Codemod):
         reads = (n for n in walk(f) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load))
         return bool(names) and any(leaves(facts, n, compared) for n in reads)
 
+    def _stays_behind(self, facts: Facts, f: ast.FunctionDef, name: str) -> bool:
+        """Whether a parameter is given what the script makes, and is itself never moved."""
+        scope = facts.scopes.by_node[f]
+        if name in scope.stores:
+            return False
+        return facts.placed.is_given_made(name, scope) or is_parameter_made(facts, f, name)
+
     def _tell(self, facts: Facts, call: ast.Call, why: str = "nothing here shows which it should be") -> None:
         line, column, _, _ = facts.text.key(call)
         self.left.append(Note(line, column + 1, self.code, f"`{facts.short(call)}` names a device: {why}"))
@@ -245,7 +253,7 @@ class PlaceLikeInputs(Codemod):
             parameters = parameters[1:]
         cut = cut_by_hand(facts, f)
         for name in [*parameters, *(a.arg for a in f.args.kwonlyargs)]:
-            if name not in cut and is_tensor(facts, f, name, call):
+            if name not in cut and is_tensor(facts, f, name, call) and not self._stays_behind(facts, f, name):
                 return name
         if (given := autograd_input(facts, f)) is not None:
             return given

@@ -18,6 +18,14 @@ MODULE_METHODS = {
 }  # fmt: skip
 
 
+def is_module_method(parents: dict[ast.AST, ast.AST], node: ast.AST | None) -> bool:
+    """`net.parameters`, `net.train()`; not `corpus.train`, which a module has for calling alone."""
+    if not isinstance(node, ast.Attribute) or node.attr not in MODULE_METHODS:
+        return False
+    call = parents.get(node)
+    return node.attr not in ("train", "eval") or (isinstance(call, ast.Call) and call.func is node)
+
+
 def goes_to_cpu(facts: Facts, call: ast.Call) -> bool:
     """`x.cpu()`, `x.to("cpu")`: what is brought there is moved back by nobody but the script."""
     f = call.func
@@ -61,5 +69,4 @@ def _owner(node: ast.expr) -> str:
 
 def _only_named(call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:
     """`model.cpu().state_dict()`, which no tensor has."""
-    up = parents.get(call)
-    return isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS
+    return is_module_method(parents, parents.get(call))

@@ -84,7 +84,7 @@ def gives_of_sizes(call: ast.Call, method: ast.Attribute) -> bool:
 def given_back(facts: Facts, method: ast.Attribute) -> list[ast.expr]:
     """What a method of a class of this file that is no module gives; nothing where that does not show."""
     c = facts.devices.own_movers.class_of(method.value)
-    if c is None or not _is_plain(facts, c):
+    if c is None or not is_plain(facts, c):
         return []
     f = facts.classes.methods(c).get(method.attr)
     own = facts.scopes.by_node[f] if f is not None else None
@@ -121,7 +121,7 @@ def _makes_data(facts: Facts, call: ast.Call, name: str) -> bool:
 def _is_kept_list(facts: Facts, node: ast.expr) -> bool:
     """`self.memory`, to which the class of a plain object gives a list or a dictionary that it fills later."""
     c = next((u for u in facts.scopes.ancestors(node) if isinstance(u, ast.ClassDef)), None)
-    if not isinstance(node, ast.Attribute) or c is None or not _is_plain(facts, c):
+    if not isinstance(node, ast.Attribute) or c is None or not is_plain(facts, c):
         return False
     values = _values(facts, node)
     return bool(values) and all(_is_empty(facts, v) for v in values)
@@ -148,12 +148,12 @@ def _is_empty(facts: Facts, value: ast.expr) -> bool:
     return made in KEEPS
 
 
-def _is_plain(facts: Facts, c: ast.ClassDef, depth: int = 0) -> bool:
+def is_plain(facts: Facts, c: ast.ClassDef, depth: int = 0) -> bool:
     """Whether nothing but classes of this file stand above a class: it is no module."""
     if depth > 5:
         return False
     above = [(_last(b), class_named(facts, b)) for b in c.bases]
-    return all(name == "object" or (d is not None and _is_plain(facts, d, depth + 1)) for name, d in above)
+    return all(name == "object" or (d is not None and is_plain(facts, d, depth + 1)) for name, d in above)
 
 
 def _values(facts: Facts, node: ast.expr) -> list[ast.expr]:

@@ -9,9 +9,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from .arguments import argument
-from .back_from_cpu import MODULE_METHODS, MOVES, goes_to_cpu, is_back_from_cpu, is_moved
+from .back_from_cpu import MOVES, goes_to_cpu, is_back_from_cpu, is_module_method, is_moved
 from .by_hand import is_cut_by_hand
 from .drawn import distributions, makers
+from .given_to_objects import is_made_for_object
 from .gone_through import drawn_from
 from .held import given_back, gives_held, gives_of_sizes, is_data, is_held, is_read
 from .kept_copies import is_kept_copy
@@ -41,6 +42,7 @@ LIKE = {"torch." + n for n in "zeros_like ones_like rand_like randn_like full_li
 OF_MODULES = {"torch.nn." + n for n in ("Sequential", "DataParallel", "parallel.DataParallel")}
 OF_MODULES |= {"torch.nn.parallel.DistributedDataParallel", "torch.nn.modules.Sequential"}
 OF_LIBRARIES = ("torch.", "torchvision.", "timm.", "transformers.", "numpy.")
+READS = ("torch.load", "pickle.load", "joblib.load", "dill.load")
 MODULE_NAME = ("criterion", "loss_fn", "loss_func", "criterions")
 
 
@@ -73,7 +75,7 @@ class Placed:
             return False  # a lifted script's Module takes it along; one of another file it does not see
         if self.facts.tensors.made(node) or is_back_from_cpu(self.facts, node) or self.on_a_stream(node):
             return False
-        if (self._by_apex and self._is_for_apex(node)) or is_size(node):
+        if (self._by_apex and self.is_for_apex(node)) or is_size(node):
             return False
         if made_in_training(self.facts, node) or self._is_optimized(node) or is_template(self.facts, node):
             return False
@@ -102,7 +104,10 @@ class Placed:
     def _part(self, node: ast.Subscript | ast.Attribute | ast.Starred) -> bool:
         """`batch["x"]`, `out.logits`; `self.prior.loc` is what a distribution was made of."""
         made = distributions(self.facts, node.value) if isinstance(node, ast.Attribute) else []
-        return all(self.by_runtime(m) for m in made) if made else self.by_runtime(node.value)
+        if made:
+            return all(self.by_runtime(m) for m in made)
+        of_others = isinstance(node, ast.Attribute) and self._is_of_others(node.value)
+        return not of_others and not is_made_for_object(self.facts, node) and self.by_runtime(node.value)
 
     def _is_unplaced(self, node: ast.expr) -> bool:
         """What a move gives to a network that is still where it was made."""
@@ -120,7 +125,7 @@ class Placed:
         """`with torch.cuda.stream(side):` around a move: a prefetcher, which hands out what it has moved itself."""
         return bool(self._streams) and any(up in self._streams for up in self.facts.scopes.ancestors(node))
 
-    def _is_for_apex(self, node: ast.expr) -> bool:
+    def is_for_apex(self, node: ast.expr) -> bool:
         """`model.cuda()` above `amp.initialize(model, optimizer)`, which takes models on a GPU alone."""
         up = self.facts.scopes.parents.get(node)
         call = self.facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) and up.attr in MOVES else None
@@ -179,12 +184,15 @@ class Placed:
             self._followed.discard(method)
 
     def _is_of_others(self, node: ast.expr) -> bool:
-        """`corpus = Corpus()`, of a class that another file has, and that nothing here uses as a module."""
+        """`corpus = Corpus()`, of a class that another file has, and that nothing here uses as a module; a file may
+        have kept it.
+        """
         scope = self.facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
         if scope is None or not isinstance(node, ast.Name) or self.used_as_module(node.id, scope):
             return False
         values = self.facts.devices.assigned(node.id, scope) or []
         made = [self.facts.names.resolve(v.func) if isinstance(v, ast.Call) else None for v in values]
+        made = [m for m in made if m not in READS]
         return bool(made) and all(m is not None and not m.startswith(OF_LIBRARIES) for m in made)
 
     def _is_drawn(self, call: ast.Call, iterator: ast.expr) -> bool:
@@ -238,7 +246,7 @@ class Placed:
             call = self.facts.scopes.parents.get(scope.node)
             if isinstance(call, ast.Call) and ast.unparse(call.func) == "map" and call.args[0] is scope.node:
                 return all(self._iterated(a) for a in call.args[1:])
-        if scope is not None and self.is_given_made(node.id, scope):
+        if scope is not None and (self.is_given_made(node.id, scope) or is_made_for_object(self.facts, node)):
             return False
         if scope is None or (node.id in scope.params and node.id not in scope.stores):
             return True
@@ -286,7 +294,9 @@ class Placed:
         return stores
 
     def _hands_on_made(self, node: ast.expr) -> bool:
-        """`move(x.unsqueeze(0))` in a function that is given such an x itself."""
+        """`move(x.unsqueeze(0))` in a function that is given such an x itself; `move(corpus.train)`."""
+        if isinstance(node, ast.Attribute) and self._is_of_others(node.value):
+            return True
         name = root(node)
         scope = self.facts.scopes.scope_of(name).lookup(name.id) if name is not None else None
         if scope is None or name is None or name.id in scope.stores:
@@ -321,7 +331,7 @@ class Placed:
         """What stands around a read of a name: `net.parameters()`, `nn.Sequential(first, net)`."""
         if isinstance(up, ast.Call):
             return self.facts.names.resolve(up.func) in OF_MODULES
-        return isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS
+        return is_module_method(self.facts.scopes.parents, up)
 
     def is_called(self, name: str, scope: Scope) -> bool:
         """Whether a name is used as a module or a function is, and no tensor."""
@@ -329,7 +339,7 @@ class Placed:
             return True
         for read in self.facts.scopes.reads(name, scope):
             up = self.facts.scopes.parents.get(read)
-            if isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS:
+            if is_module_method(self.facts.scopes.parents, up):
                 return True
             if isinstance(up, ast.Call) and up.func is read and not _is_asked_by_words(up):
                 return True

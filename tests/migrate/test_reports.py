@@ -16,7 +16,7 @@ SCRIPT = """\
 import torch
 s = "<b>&</b>"
 model = torch.nn.Linear(2, 2).cuda()
-z = torch.zeros(3).cuda()
+z = torch.zeros(3).cuda(1)
 for x, y in loader:
     model(x.cuda(), z)
 """

@@ -1,0 +1,38 @@
+"""Whether a condition asks the machine for CUDA: `if use_cuda:` after `use_cuda = torch.cuda.is_available()`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from .devices import AVAILABILITY
+from .nodes import walk
+
+if TYPE_CHECKING:
+    from .script import Facts
+
+DEPTH = 4  # of names for one another
+
+
+def asks_machine(facts: Facts, test: ast.expr, depth: int = 0) -> bool:
+    """By itself, or by a name or an attribute that is given what asks: `args.cuda = args.cuda and is_available()`."""
+    for node in walk(test):
+        if facts.names.resolve(node) in AVAILABILITY:
+            return True
+        if depth < DEPTH and any(asks_machine(facts, value, depth + 1) for value in _values(facts, node)):
+            return True
+    return False
+
+
+def _values(facts: Facts, node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.Name):
+        scope = facts.scopes.scope_of(node).lookup(node.id)
+        stores = scope.stores.get(node.id, []) if scope is not None else []
+    elif isinstance(node, ast.Attribute):
+        named = ast.unparse(node)
+        same = (a for a in facts.attributes.get(node.attr, ()) if ast.unparse(a) == named)
+        stores = [a for a in same if isinstance(a.ctx, ast.Store)]
+    else:
+        return []
+    given = (facts.scopes.parents.get(store) for store in stores)
+    return [s.value for s in given if isinstance(s, ast.Assign)]

@@ -16,6 +16,7 @@ from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.refusals import takes_gradients
 from ..facts.script import Facts
+from ..facts.written_devices import may_be_text
 from .base import Change, Codemod
 
 CUDA_CALLS = ("cuda", "xpu")
@@ -103,7 +104,8 @@ def _device_texts(facts: Facts) -> Iterator[ast.expr]:
             continue
         yield from (p for p in places if facts.devices.is_number(p))  # `.to(rank)`: a number is an accelerator's
         for node in places:
-            if facts.devices.is_device(node) and facts.devices.is_text(node) and not _all_cpu(node):
+            written = facts.devices.is_text(node) or may_be_text(facts, node)
+            if written and facts.devices.is_device(node) and not _all_cpu(node):
                 yield node
 
 

@@ -27,11 +27,19 @@ def is_made_for_object(facts: Facts, node: ast.expr) -> bool:
 def is_parameter_made(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
     """Whether calls of a plain class give a parameter of its constructor a tensor that is made in this file."""
     c = facts.classes.holder(f)
-    if f.name != "__init__" or c is None or not is_plain(facts, c):
+    if c is None or not is_plain(facts, c):
         return False
+    return any(facts.tensors.made(value) for value in given_to_constructor(facts, f, name))
+
+
+def given_to_constructor(facts: Facts, f: ast.FunctionDef, name: str) -> list[ast.expr]:
+    """What the calls of a class in this file give a parameter of its constructor; nothing of any other function."""
+    c = facts.classes.holder(f)
+    if f.name != "__init__" or c is None:
+        return []
     calls = [call for call in facts.walk(ast.Call) if class_named(facts, call.func) is c]
     given = [argument(call, f, name, True) for call in calls]
-    return any(value is not None and facts.tensors.made(value) for value in given)
+    return [value for value in given if value is not None]
 
 
 def _parameters(facts: Facts, node: ast.expr, init: ast.FunctionDef) -> list[str]:

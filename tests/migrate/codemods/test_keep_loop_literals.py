@@ -70,3 +70,48 @@ def test_what_is_no_tensor_on_a_device_stays(given):
     source = f"import torch\nfor x in xs:\n    loss = model(x, {given})\n    loss.backward()\n"
     text = migrated(source).text
     assert f"model(x, {given})" in text and "own_device" not in text
+
+
+LOOP = "import torch\n{}\nfor x in xs:\n    loss = model(x.to({}))\n    loss.backward()\n"
+CLASS = (
+    "class Model:\n    def __init__(self, device):\n        self.where = device\n"
+    "    def __call__(self, x):\n        return net(x.to(self.where))\nmodel = Model({})"
+)
+
+
+@pytest.mark.parametrize(
+    ("above", "device"),
+    [
+        ("config = {'device': 'cuda:0', 'lr': 0.1}", "config['device']"),
+        ("config = {'device': 'cuda:0' if torch.cuda.is_available() else 'cpu'}", "config['device']"),
+        ("config = vars(parser.parse_args())", "config['device']"),
+        ("args = parser.parse_args()", "args.device"),
+        ("args = parser.parse_args()\nwhere = args.device", "where"),
+    ],
+)
+def test_a_text_that_an_option_or_a_dictionary_has_is_found(above, device):
+    assert f"x.to(runtime.own_device({device}))" in migrated(LOOP.format(above, device)).text
+
+
+def test_a_text_that_an_object_is_given_is_found():
+    text = migrated(LOOP.format("args = parser.parse_args()\n" + CLASS.format("args.device"), "torch.float32")).text
+    assert "x.to(runtime.own_device(self.where))" in text
+
+
+@pytest.mark.parametrize(
+    ("above", "device"),
+    [
+        ("config = {'device': 'cpu', 'lr': 0.1}", "config['device']"),
+        ("config = {'device': torch.device('cuda:0')}", "config['device']"),
+        ("args.device = torch.device(args.name)", "args.device"),
+        ("config = {'dtype': torch.half}", "config['dtype']"),
+    ],
+)
+def test_one_that_is_made_above_is_this_ranks_already(above, device):
+    text = migrated(LOOP.format(above, device)).text
+    assert f"x.to({device})" in text and ("torch.device(" not in above or "runtime.own_device(torch.device(" in text)
+
+
+def test_an_object_that_is_given_a_device_has_this_ranks_already():
+    text = migrated(LOOP.format(CLASS.format("torch.device('cuda')"), "torch.float32")).text
+    assert "x.to(self.where)" in text and "Model(runtime.own_device(torch.device('cuda')))" in text

@@ -6,8 +6,9 @@ What only asks the machine (`torch.cuda.is_available()`) is the Trainer's "auto"
 from __future__ import annotations
 
 import ast
+import re
 
-from .devices import AVAILABILITY, DEVICE_MAKERS
+from .devices import AVAILABILITY, DEVICE_MAKERS, OPTIONS
 from .nodes import walk
 from .operands import joined, negated
 from .scopes import Scope
@@ -295,9 +296,19 @@ def _typed_device(facts: Facts) -> str | None:
     for call in facts.walk(ast.Call):
         for where in facts.devices.device_arguments(call) if facts.devices.moved(call) is not None else ():
             value = where.value if isinstance(where, ast.keyword) else where
-            if _looked_up(facts, value):
+            if _looked_up(facts, value) or _places_elsewhere(facts, value):
                 return f"{_name_of_torch(facts)}.device({facts.text.get(value)}).type"
     return None
+
+
+def _places_elsewhere(facts: Facts, node: ast.expr) -> bool:
+    """`args.device`, by which another file may place what the network meets."""
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or node.value.id == "self":
+        return False
+    if OPTIONS.match(node.value.id) is None:
+        return False
+    read = re.compile(rf"\b(\w+)\.{node.attr}\b(?!\s*=[^=])")
+    return any(OPTIONS.match(m[1]) and m[1] != "self" for other in facts.others for m in read.finditer(other.text))
 
 
 def _name_of_torch(facts: Facts) -> str:

@@ -88,3 +88,38 @@ def test_what_no_other_file_reads_goes(tmp_path, move):
 def test_a_copy_that_another_files_object_keeps_goes_where_the_module_is(tmp_path):
     text = migrated(tmp_path, "self.ema.to(args.device)")["train.py"].result.text
     assert "    def on_fit_start(self):\n        self.average.ema.to(self.device)\n" in text
+
+
+PLACES = """
+import argparse
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from noise import noise
+parser = argparse.ArgumentParser()
+parser.add_argument('--device', default='cpu')
+args = parser.parse_args()
+net = torch.nn.Linear(3, 1).to(args.device)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for x, y in DataLoader(TensorDataset(torch.randn(8, 3), torch.randn(8, 1)), 4):
+        x, y = x.to(args.device), y.to(args.device)
+        loss = ((net(x + noise(GIVEN)) - y) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("noise", "given", "follows"),
+    [
+        ("def noise(args):\n    return torch.randn(3, device=args.device)\n", "args", True),
+        ("def noise(x):\n    return torch.randn(3, device=x.device)\n", "x", False),
+    ],
+)
+def test_the_trainer_goes_where_another_file_places_by_an_option(tmp_path, noise, given, follows):
+    (tmp_path / "noise.py").write_text("import torch\n" + noise)
+    (tmp_path / "train.py").write_text(PLACES.replace("GIVEN", given))
+    done = {m.path.name: m for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
+    text = done["train.py"].result.text
+    assert ("accelerator=torch.device(args.device).type" in text) == ("add_argument('--device'" in text) == follows

@@ -76,7 +76,7 @@ def test_a_script_that_starts_its_own_peers(tmp_path):
 
 def test_hash_seeds_of_the_user_win(tmp_path):
     script = tmp_path / "script.py"
-    script.write_text("import os; print('seed', os.environ['PYTHONHASHSEED'])")
+    script.write_text("import os; print(f\"seed {os.environ['PYTHONHASHSEED']}\\n\", end='')")
     done = ptrun("--accelerator", "cpu", "--devices", "2", str(script), PYTHONHASHSEED="7")
     assert done.stdout.split() == ["seed", "7"] * 2, done.stderr
 

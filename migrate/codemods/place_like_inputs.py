@@ -85,7 +85,9 @@ class PlaceLikeInputs(Codemod):
 
     def _moved(self, facts: Facts, call: ast.Call, receiver: ast.expr) -> Iterator[Change]:
         """`torch.zeros(2, 3).cuda(0)`"""
-        where = self._place(facts, call) or given_module(facts, call)
+        where = self._place(facts, call)
+        if where is None or _is_itself(facts, receiver, where):
+            where = given_module(facts, call) or where
         arguments = facts.devices.device_arguments(call)
         others = len(arguments) < len(call.args) + len(call.keywords)
         to = isinstance(call.func, ast.Attribute) and call.func.attr == "to"

@@ -22,6 +22,7 @@ from .plain_lists import in_plain_list
 from .registered import is_registered
 from .scopes import Scope
 from .sizes import is_size
+from .taken_once import is_taken_once
 from .templates import is_template
 from .tensor_methods import root
 from .unplaced import made_in_training, meets_unplaced
@@ -272,7 +273,7 @@ class Placed:
             bound = self.facts.classes.holder(f) is not None
             uses = [u for u in self.facts.classes.uses_of(f) if f not in self.facts.scopes.ancestors(u)]
             given = [argument(u, f, name, bound) if isinstance(u, ast.Call) else None for u in uses]
-            made = [v is not None and (self.facts.tensors.made(v) or self._hands_on_made(v)) for v in given]
+            made = [v is not None and self._is_left(v) for v in given]
             works = "backward" in self.facts.attributes or bool(self.facts.classes.run_by_trainer)
             works = works or self.facts.is_library  # it does for others
             place = (getattr(f, "name", ""), list(scope.params).index(name))
@@ -292,6 +293,10 @@ class Placed:
             if isinstance(up, LOOPS):
                 inner.update(walk(up))
         return stores
+
+    def _is_left(self, node: ast.expr) -> bool:
+        """Whether nothing but the function moves what it is given: made here, handed on, or taken of data once."""
+        return self.facts.tensors.made(node) or self._hands_on_made(node) or is_taken_once(self.facts, node)
 
     def _hands_on_made(self, node: ast.expr) -> bool:
         """`move(x.unsqueeze(0))` in a function that is given such an x itself; `move(corpus.train)`."""

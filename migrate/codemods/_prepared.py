@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
-from .once import WRITERS, WRITES
+from ._writers import WRITERS
+from .once import WRITES
 
 PREPARES = re.compile(
     r"^_*(download|prepare_data|mkdir|makedirs|extractall|unpack|unzip|untar|urlretrieve|wget|curl)|_(download|unpack|unzip|untar)$|"

@@ -17,6 +17,7 @@ from ..facts.script import Facts
 from ..report import Note
 from ._asked_paths import asked_paths, path_asked, removed_by
 from ._loaded_again import can_wait, loaded_again
+from ._writers import WRITERS
 from .base import Change, Codemod
 from .checkpoint_activations import NAMES as OF_CHECKPOINTS
 
@@ -24,22 +25,6 @@ PRINT, SAVE, ONLY, ASKS = "rank_zero_print", "rank_zero_save", "on_rank_zero", "
 MOVED, ANSWER, FIRST, ON_NODE = "rank_zero_file", "rank_zero_value", "rank_zero_first", "is_local_zero"
 ENVIRON = "plain_environ"  # what a script asks for a launcher's variables under names of its own
 NAMES = (PRINT, SAVE, ONLY, ASKS, ON_NODE, MOVED, ANSWER, FIRST, ENVIRON, *OF_CHECKPOINTS)
-# what makes a writer: the others get one that is silent
-WRITERS = {
-    "torch.utils.tensorboard.SummaryWriter",
-    "torch.utils.tensorboard.writer.SummaryWriter",
-    "tensorboardX.SummaryWriter",
-    "tensorboard_logger.Logger",
-    "wandb.init",
-    "neptune.init_run",
-    "mlflow.start_run",
-    "aim.Run",
-    "comet_ml.Experiment",
-    "comet_ml.start",
-    "visdom.Visdom",
-    "logging.FileHandler",
-    *(f"logging.handlers.{n}Handler" for n in ("RotatingFile", "TimedRotatingFile", "WatchedFile")),
-}
 # statements that give a path another file, which every rank may read next
 MOVES = {
     *(f"os.{n}" for n in "rename renames replace".split()),
@@ -83,11 +68,12 @@ class Once(Codemod):
                 says = f"`{facts.short(branch.body[0])}` became `{SAVE}`: no rank goes on before the file is there"
                 yield Change(branch, self.edit(facts, branch, says), _unguarded(imported_as(facts, SAVE)))
         gone: set[ast.Call] = set()
-        for branch in facts.walk(ast.If) if self.writers and self.waits else ():
-            for call in (asked := asked_paths(facts, branch)):
+        asking: list[ast.If | ast.Assert] = [*facts.walk(ast.If), *facts.walk(ast.Assert)]
+        for s in asking if self.writers and self.waits else ():
+            for call in (asked := asked_paths(facts, s)):
                 says = f"`{facts.short(call)}`: rank 0 answers for all, before any of them makes what is asked for"
                 yield Change(call, self.edit(facts, call, says), _answered(imported_as(facts, ANSWER)))
-            gone.update(removed_by(facts, branch) if asked else ())
+            gone.update(removed_by(facts, s) if asked else ())
         for clock in clocks_in_loaded_paths(facts) if self.writers and self.waits else ():
             says = f"`{facts.short(clock)}`: rank 0's time for all, as it names a file that they load"
             yield Change(clock, self.edit(facts, clock, says), _answered(imported_as(facts, ANSWER)))

@@ -10,7 +10,7 @@ from ..facts.arguments import argument_at, given_to
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
-from .once import WRITERS
+from ._writers import WRITERS
 from .once import WRITES as DONE_ONCE
 
 SENDS = {f"torch.distributed.{n}" for n in ("broadcast", "broadcast_object_list")}

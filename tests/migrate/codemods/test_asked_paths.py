@@ -10,6 +10,7 @@ import os, shutil
 from pathlib import Path
 import torch
 from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.tensorboard import SummaryWriter
 LATE
 run, path = 'run', 'first.pt'
 model = torch.nn.Linear(6, 2)
@@ -32,6 +33,9 @@ ANSWERED = {
     "if os.path.exists(run):\n    shutil.rmtree(run)\nos.makedirs(run)": "rank_zero_file(shutil.rmtree)(run)",
     f"{ARCHIVED}    shutil.rmtree(run)\nos.makedirs(run)": "rank_zero_file(shutil.rmtree)(run)",
     "at = Path(run)\nif at.exists():\n    raise SystemExit(1)\nat.mkdir()": "if rank_zero_value(at.exists()):",
+    "assert not os.path.exists(run), 'there'\nos.makedirs(run)": "assert not ANSWER(exists(run)), 'there'",
+    "assert not os.path.exists(run)\nwriter = SummaryWriter(log_dir=run)": "assert not ANSWER(exists(run))",
+    "if os.path.isdir(run):\n    exit(1)\nwriter = SummaryWriter(os.path.join(run, 'a'))": "if ANSWER(isdir(run)):",
     f"if not Path(path).is_file():\n    {SAVE}": "if not rank_zero_value(Path(path).is_file()):\n    rank_zero_save(",
     f"if not os.path.exists(path):\n    {SAVE}": "if not ANSWER(exists(path)):\n    rank_zero_save(",
     f"if not os.path.exists(run) or not os.path.isfile(path):\n    {SAVE}": "ANSWER(exists(run)) or not ANSWER(isfile(",
@@ -47,6 +51,9 @@ KEPT = [
     f"if int(os.environ.get('RANK', 0)) == 0:\n    if not os.path.exists(path):\n        {SAVE}",
     f"class Once:\n    def save(self):\n        if not os.path.exists(path):\n            {SAVE}",
     f"if len(path) > 3:\n    {SAVE}",
+    "assert os.path.exists(run)\nos.makedirs(run + '/a')",
+    "assert not os.path.exists(run)\nos.makedirs(path)",
+    "assert not os.path.exists(run)\nopen(run).read()",
 ]
 
 

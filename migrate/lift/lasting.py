@@ -8,6 +8,7 @@ it has the number of the last batch that it was given: the last of all is the la
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..facts.nodes import walk
@@ -15,7 +16,7 @@ from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
 from .counters import Counters
 from .reads import exposed, stored
-from .recipe import DataPass, Recipe
+from .recipe import CannotLift, DataPass, Recipe
 from .sums import Sums
 
 MEAN, SUM = "batch_mean", "batch_sum"  # of Module, over what the ranks have of the last batch
@@ -78,6 +79,42 @@ def lasting(
         else:
             found.brought[var] = MEAN if kind == "mean" else SUM
     return found
+
+
+def left_by_evaluation(
+    facts: Facts, recipe: Recipe, binder: Binder, chunks: list[Chunk], variables: Variables
+) -> CannotLift | None:
+    """Why every process needs all batches of an evaluation: what its last batch leaves is read when it is over, and
+    one process alone has that batch; another may have none.
+    """
+    e = recipe.evaluate
+    if e is None or recipe.whole_evaluation is not None:
+        return None
+    sums = Sums(facts, recipe, e, "mean")
+    others = [c.statements for c in chunks if c.statements is not e.body]
+    totals = {n.target.id for n in _within(e.body) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
+    names = stored(e.body) | {n.id for n in walk(e.target) if isinstance(n, ast.Name)}
+    for name in sorted(names - totals - {e.index}):
+        node = _stored_at(e, name)
+        var = binder.variable(node) if node is not None else None
+        if not isinstance(var, Variable) or var not in variables.attributes or not _of_the_samples(sums, e, name):
+            continue
+        returned = _reads_of(binder, var, [e.returns] if e.returns is not None else [])
+        if returned or any(name in exposed(statements) for statements in others):
+            at = [*returned, *(n for statements in others for n in _reads_of(binder, var, statements))]
+            return CannotLift(
+                at[0] if at else node, f"`{name}` is read when they are over as the last of them leaves it"
+            )
+    return None
+
+
+def _within(statements: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    return (n for s in statements for n in walk(s))
+
+
+def _reads_of(binder: Binder, var: Variable, statements: Sequence[ast.AST]) -> list[ast.Name]:
+    names = (n for n in _within(statements) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    return [n for n in names if binder.variable(n) == var]
 
 
 def _read_number(recipe: Recipe, binder: Binder, chunks: list[Chunk], variables: Variables) -> ast.Name | None:

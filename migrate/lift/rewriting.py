@@ -18,7 +18,7 @@ from .decisions import check_decisions
 from .epochs import free_epoch_name
 from .functions import check_functions
 from .in_order import put_in_order
-from .lasting import MEAN, SUM, lasting
+from .lasting import MEAN, SUM, lasting, left_by_evaluation
 from .lengths import NUMBER, Lengths
 from .loss import loss_reduction
 from .monitored import by_log, unread
@@ -50,6 +50,9 @@ class Rewriter:
         if recipe.first_epoch is not None:
             need_names(self.binder, self.variables, recipe.first_epoch)
         self.reduction = self._reduction()
+        recipe.whole_evaluation = recipe.whole_evaluation or left_by_evaluation(
+            facts, recipe, self.binder, self.chunks, self.variables
+        )
         self.counters: Counters = counters_of(facts, recipe, self.binder, self.chunks, self.variables, self.reduction)
         self.epoch_seen = check_functions(facts, recipe, self.binder, self.chunks, self.variables)
         self.shown: dict[ast.AST, str] = {}  # brought together where it is shown: a mean or a sum over the samples

@@ -1,4 +1,4 @@
-"""Becomes scripts by forks, torch imported already: a third of a test on two processes is that import, thrice.
+"""Becomes scripts by forks, torch imported already: a launch on two processes imports it three times.
 
 `python fork_server.py` takes requests as lines of JSON (forked.py writes them): the command's script and arguments,
 the environment of each rank, the working folder and the files for its output. It answers with the number of the

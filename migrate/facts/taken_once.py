@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from .held import is_data, is_held
+from .loops import LOOPS
 from .tensor_methods import root
 
 if TYPE_CHECKING:
@@ -49,4 +50,4 @@ def _draws(call: ast.Call) -> bool:
 
 
 def _in_loop(facts: Facts, node: ast.AST) -> bool:
-    return any(isinstance(up, ast.For | ast.While) for up in facts.scopes.ancestors(node))
+    return any(isinstance(up, LOOPS) for up in facts.scopes.ancestors(node))

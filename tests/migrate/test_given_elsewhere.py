@@ -57,6 +57,17 @@ def test_the_function_keeps_its_move(tmp_path, helper, given):
     assert m.result.text == helper.replace(".cuda()", THERE) and not m.report.attention
 
 
+CORPUS = "import torch\nclass Corpus:\n    def __init__(self):\n        self.train = torch.ones(4, 2)\n"
+
+
+def test_what_an_object_of_another_file_keeps_is_moved_by_the_function_that_gets_it(tmp_path):
+    """`train` is no method here, which only a network is asked for."""
+    (tmp_path / "corpus.py").write_text(CORPUS)
+    made = "from corpus import Corpus\ncorpus = Corpus()\ngpu ="
+    m = migrated(tmp_path, MORE, "net(put(corpus.train))", lambda script: script.replace("gpu =", made))
+    assert m.result.text == MORE.replace(".cuda()", THERE)
+
+
 @pytest.mark.parametrize("helper, given", GONE.values(), ids=GONE)
 def test_the_move_goes(tmp_path, helper, given):
     assert "cuda" not in migrated(tmp_path, helper, given).result.text

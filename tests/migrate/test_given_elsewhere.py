@@ -60,10 +60,13 @@ def test_the_function_keeps_its_move(tmp_path, helper, given):
 CORPUS = "import torch\nclass Corpus:\n    def __init__(self):\n        self.train = torch.ones(4, 2)\n"
 
 
-def test_what_an_object_of_another_file_keeps_is_moved_by_the_function_that_gets_it(tmp_path):
+@pytest.mark.parametrize(
+    "made", ["corpus = Corpus()", "if kept:\n    corpus = torch.load(kept)\nelse:\n    corpus = Corpus()"]
+)
+def test_what_an_object_of_another_file_keeps_is_moved_by_the_function_that_gets_it(tmp_path, made):
     """`train` is no method here, which only a network is asked for."""
     (tmp_path / "corpus.py").write_text(CORPUS)
-    made = "from corpus import Corpus\ncorpus = Corpus()\ngpu ="
+    made = f"from corpus import Corpus\nkept = None\n{made}\ngpu ="
     m = migrated(tmp_path, MORE, "net(put(corpus.train))", lambda script: script.replace("gpu =", made))
     assert m.result.text == MORE.replace(".cuda()", THERE)
 

@@ -54,6 +54,7 @@ from .batch_operations import (
     bends,
     brings_together,
 )
+from .batch_pairs import distance
 from .batch_patterns import contracted, rearranged
 from .batch_values import PLAIN, REDUCED, Value
 from .batch_views import moved_by, numbers, one_each
@@ -192,7 +193,8 @@ class BatchCall:
             dim = next((k.value for k in made.keywords if k.arg == "dim"), made.args[0] if made.args else None)
             return self._mixes(of_batch) if dim is not None and of_batch.dim in numbers(dim) else of_batch
         if kind in ("CosineSimilarity", "PairwiseDistance") and len(self.args) > 1:
-            return self.run.combine(self.call, self.args[0], self.args[1])
+            found = self.run.combine(self.call, self.args[0], self.args[1])
+            return found if kind == "CosineSimilarity" else distance(made, found)
         if full in PER_SAMPLE_LOSS:
             return REDUCED
         if is_separate(made):
@@ -264,6 +266,10 @@ class BatchCall:
             for other in others:
                 of = self.run.combine(self.call, of, other)
             return self._mixes() if self._dims(1 + offset) == [of.dim] else of
+        if name == "pairwise_distance":
+            for other in others:
+                of = self.run.combine(self.call, of, other)
+            return distance(self.call, of)
         if name in KEEPS_SHAPE or name in REDUCES:
             return self._along(name, of, offset)
         if name in PARTS:

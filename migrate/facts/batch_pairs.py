@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from .batch_values import Value
 
@@ -20,6 +21,13 @@ def spread_apart(left: ast.expr, a: Value, right: ast.expr, b: Value) -> bool:
 def is_along(matrix: Value, vector: Value) -> bool:
     """`q.t() / q.sum(1)`: a number a sample goes along the last dimension, which is theirs."""
     return matrix.dim == 1 and matrix.rank == 2 and vector.dim == 0 and vector.vector
+
+
+def distance(call: ast.Call, of: Value) -> Value:
+    """What pairwise_distance gives: one number a sample, of the shape (n,), or with `keepdim` (n, 1)."""
+    keeps = next((k.value for k in call.keywords if k.arg == "keepdim"), call.args[-1] if call.args else None)
+    kept = isinstance(keeps, ast.Constant) and keeps.value is True
+    return replace(of, apart=kept, vector=not kept) if of.kind == "batch" and of.dim == 0 and not of.holds else of
 
 
 def _viewed(e: ast.expr) -> str:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from ..facts.batch_values import BATCH, Flow, Value
 from ..facts.mixing import Mixing
 from ..facts.nodes import walk
+from ..facts.one_number_items import one_number_places
 from ..facts.script import Facts
 from .loaders import values_of
 from .nodes import is_call_of, walk_here
@@ -84,12 +85,27 @@ def _place(facts: Facts, node: ast.AST) -> str:
 
 def flow_of(facts: Facts, train: DataPass, mixing: Mixing | None = None) -> Flow:
     """The step followed from its batch on."""
-    given: dict[str, Value] = {}
-    if isinstance(train.target, ast.Name):
-        given[train.target.id] = replace(BATCH, holds=True)
-    else:
-        given.update({n.id: BATCH for n in walk(train.target) if isinstance(n, ast.Name)})
+    given = _batch(facts, train)
     return (mixing or facts.mixing).flow(train.loop, given, None)  # type: ignore[arg-type]  # only its body is followed
+
+
+def _batch(facts: Facts, train: DataPass) -> dict[str, Value]:
+    """The names that a loop gives its batch, with what a dataset of the project shows of it."""
+    target = train.target
+    if not isinstance(target, ast.Name):
+        given = {n.id: BATCH for n in walk(target) if isinstance(n, ast.Name)}
+        parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+        columns = {n.id for i in one_number_places(facts, len(parts)) if isinstance(n := parts[i], ast.Name)}
+        return {name: replace(value, apart=name in columns) for name, value in given.items()}
+    unpacked = (s for n in train.body for s in walk(n) if isinstance(s, ast.Assign) and _is_named(s.value, target.id))
+    width = next((len(t.elts) for s in unpacked for t in s.targets if isinstance(t, ast.Tuple | ast.List)), 0)
+    places = one_number_places(facts, width)
+    items = tuple((i, replace(BATCH, apart=i in places)) for i in range(width)) if places else ()
+    return {target.id: replace(BATCH, holds=True, items=items)}
+
+
+def _is_named(e: ast.expr, name: str) -> bool:
+    return isinstance(e, ast.Name) and e.id == name
 
 
 def _compares_elsewhere(facts: Facts) -> ast.Call | None:

@@ -102,6 +102,8 @@ def _launch(script: str, arguments: tuple[str, ...], options: dict[str, Any]) ->
             "monitor": options["monitor"],
         }
     )
+    if devices.kind == "cpu":
+        variables["CUDA_VISIBLE_DEVICES"] = ""  # what the script asks of CUDA by itself gets the same answer
     job = Job(
         script=script,
         arguments=arguments,

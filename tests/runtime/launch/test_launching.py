@@ -51,6 +51,15 @@ def test_what_cannot_be_done_is_one_line(what, says, processes):
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1 and says in done.stderr
 
 
+@pytest.mark.parametrize("devices", ["1", "2"])
+def test_a_script_on_the_cpu_finds_no_card(tmp_path, devices):
+    """What it asks of CUDA by itself, `x.to("cuda" if torch.cuda.is_available() else "cpu")`, is answered alike."""
+    script = tmp_path / "asks.py"
+    script.write_text("import os, ptmigrate.runtime\nprint('cards:', repr(os.environ['CUDA_VISIBLE_DEVICES']))\n")
+    done = ptrun("--accelerator", "cpu", "--devices", devices, str(script), CUDA_VISIBLE_DEVICES="0")
+    assert done.stdout.count("cards: ''") == int(devices)
+
+
 @pytest.mark.parametrize("command", two_ways("exit"), ids=["ptrun", "script"])
 def test_a_rank_that_leaves(command):
     done = run(*command)

@@ -17,14 +17,17 @@ JOINS = {f"torch.{name}" for name in ("cat", "concat", "concatenate", "stack", "
 def left_beyond(facts: Facts, is_left: Callable[[Facts, ast.expr], bool]) -> Iterator[tuple[ast.expr, str]]:
     """What is kept, and the name that keeps it."""
     kinds: tuple[type[ast.Assign] | type[ast.AugAssign], ...] = (ast.Assign, ast.AugAssign)
+    moving: dict[ast.AST, bool] = {}
     for s in (s for kind in kinds for s in facts.walk(kind)):
         target = s.target if isinstance(s, ast.AugAssign) else s.targets[0] if len(s.targets) == 1 else None
         hot = facts.loops.hot(s) if isinstance(target, ast.Name) else None
-        if hot is None or not isinstance(target, ast.Name) or not moves_itself(facts, hot.loop):
+        if hot is None or not isinstance(target, ast.Name):
             continue
-        found = [e for e in _kept(facts, s.value, target.id, isinstance(s, ast.AugAssign)) if is_left(facts, e)]
-        if found and _is_read_below(facts, target, hot.loop):
-            yield from ((e, target.id) for e in found)
+        if hot.loop not in moving:
+            moving[hot.loop] = moves_itself(facts, hot.loop)
+        if moving[hot.loop] and _is_read_below(facts, target, hot.loop):
+            kept = _kept(facts, s.value, target.id, isinstance(s, ast.AugAssign))
+            yield from ((e, target.id) for e in kept if is_left(facts, e))
 
 
 def moves_itself(facts: Facts, loop: ast.AST) -> bool:

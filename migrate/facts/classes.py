@@ -148,13 +148,12 @@ class Classes:
 
     def callers(self, c: ast.ClassDef, name: str) -> set[str]:
         """The methods of a class that reach one of its methods: `self.name`, `super().name()`, `Base.name(self)`."""
-        found: set[str] = set()
-        for method, f in self.methods(c).items():
-            for n in walk(f):
-                reads = isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) and _is_self(n, name)
-                if reads or (isinstance(n, ast.Call) and self._asks_above(n, name)):
-                    found.add(method)
-        return found
+        named = self.facts.attributes.get(name, ())
+        asked: list[ast.AST] = [a for a in named if isinstance(a.ctx, ast.Load) and _is_self(a, name)]
+        calls = self.facts.calls_of(name) if name != "forward" else self.facts.walk(ast.Call)
+        asked += [call for call in calls if self._asks_above(call, name)]
+        above = {up for n in asked for up in self.facts.scopes.ancestors(n)}
+        return {method for method, f in self.methods(c).items() if f in above}
 
     def builds(self, c: ast.ClassDef, name: str) -> bool:
         """Whether a class's constructor runs a method, itself or through others."""

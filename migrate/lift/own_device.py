@@ -215,22 +215,27 @@ def settled(notes: list[Note], edits: list[Edit], lifted: Facts) -> tuple[list[N
     open_ = [n for n in notes if n.code == CODE]
     if not open_ or not any(e.code == CODE for e in edits):
         return notes, edits
-    codemod = PlaceLikeInputs()
-    for _ in codemod.plan(lifted):
-        pass
-    stays = {_call_of(n) for n in codemod.left}
-    placed = []
+    placed, stays = [], None
     for e in edits:
         alike = [n for n in open_ if e.code == CODE and _call_of(n) == _call_of(e)]
         # a statement that was written into the loop has its line no more
         note = next((n for n in alike if n.line == e.line), None)
-        if note is None and alike and _call_of(e) not in stays:
-            note = alike[0]
+        if note is None and alike:
+            stays = _staying(lifted) if stays is None else stays
+            note = alike[0] if _call_of(e) not in stays else None
         if note is not None:
             open_.remove(note)
             e = replace(e, line=note.line, column=note.column)
         placed.append(e)
     return [n for n in notes if n.code != CODE or n in open_], placed
+
+
+def _staying(lifted: Facts) -> set[str]:
+    """The calls that the lifted text leaves as they are."""
+    codemod = PlaceLikeInputs()
+    for _ in codemod.plan(lifted):
+        pass
+    return {_call_of(n) for n in codemod.left}
 
 
 def _call_of(told: Note | Edit) -> str:

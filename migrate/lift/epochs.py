@@ -27,8 +27,21 @@ def max_epochs(facts: Facts, recipe: Recipe) -> str:
             rest = last.right.value - first.value if isinstance(last.right.value, int) else None
             if rest == 0:
                 return facts.text.get(last.left)
+    if (count := _beyond(first, last)) is not None:
+        return facts.text.get(count)
     left = f"({text})" if isinstance(last, ast.BinOp) else closed(text, TERM)
-    return f"{left} - {closed(facts.text.get(first), FACTOR)}"
+    count = f"{left} - {closed(facts.text.get(first), FACTOR)}"
+    if facts.scopes.scope_of(first).lookup("max") is not None:
+        return count
+    return f"max({count}, 0)"  # a run that was resumed behind its last epoch trains nothing more
+
+
+def _beyond(first: ast.expr, last: ast.expr) -> ast.expr | None:
+    """The n of `range(first, first + n)`."""
+    if not isinstance(last, ast.BinOp) or not isinstance(last.op, ast.Add):
+        return None
+    rest = [b for a, b in ((last.left, last.right), (last.right, last.left)) if ast.unparse(a) == ast.unparse(first)]
+    return rest[0] if rest else None
 
 
 def _adds(bound: ast.BinOp) -> int | None:

@@ -1,7 +1,9 @@
 """The number of an epoch that its loop makes another: counted from there, or the loop is kept."""
 
 import pytest
+from ptmigrate.migrate.migrate import migrate_text
 
+from tests import forked
 from tests.migrate.lift.test_same_run import HEAD, NESTED
 from tests.migrate.running import check_same
 
@@ -28,7 +30,11 @@ print(epoch)
 )
 COUNTED = {
     "from 0": (NESTED.replace(HEADER, f"{HEADER}    epoch += 1  # from 1\n"), "max_epochs=args.epochs"),
-    "from a name": (OWN_FUNCTION, "max_epochs=(args.epochs + begin) - begin"),
+    "from a name": (OWN_FUNCTION, "max_epochs=args.epochs"),
+    "to a name": (
+        OWN_FUNCTION.replace("args.epochs + begin", "args.epochs").replace("begin = 2", "begin = args.epochs - 1"),
+        "max_epochs=max(args.epochs - begin, 0)",
+    ),
     "to a number": (NESTED.replace(HEADER, "for epoch in range(1, 3):\n    epoch += 2\n"), "max_epochs=2"),
 }
 KEPT = [
@@ -45,6 +51,17 @@ KEPT = [
 @pytest.mark.parametrize(("text", "says"), COUNTED.values(), ids=COUNTED.keys())
 def test_it_counts_from_there(text, says):
     assert says in check_same(text, "module")
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 2])
+def test_behind_its_last_epoch_a_run_trains_nothing(ahead, tmp_path):
+    text = OWN_FUNCTION.replace("args.epochs + begin", "args.epochs").replace(
+        "begin = 2", f"begin = epoch = 2 + {ahead}"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(migrate_text(text).text)
+    done = forked.run(script, "--epochs", "2")
+    assert (done.returncode, done.stdout) == (0, f"{2 + ahead}\n"), done.stderr
 
 
 @pytest.mark.parametrize("header", KEPT)

@@ -42,6 +42,7 @@ class Elsewhere:
         default_factory=dict
     )  # classes whose objects keep copies of networks, and where
     others: tuple[OtherFile, ...] = ()  # the other files themselves, for what a step calls there
+    awaited: frozenset[str] = frozenset()  # functions that the migrated scripts call where all processes may wait
 
     def __or__(self, other: Elsewhere) -> Elsewhere:
         return Elsewhere(
@@ -63,6 +64,7 @@ class Elsewhere:
             self.given_made | other.given_made,
             {**self.copies, **other.copies},
             self.others or other.others,
+            self.awaited | other.awaited,
         )
 
 

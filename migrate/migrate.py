@@ -221,6 +221,7 @@ def _know(facts: Facts, elsewhere: Elsewhere) -> None:
     facts.by_hand, facts.elsewhere = elsewhere.by_hand, elsewhere.values
     facts.samplers_gone, facts.samplers_kept = elsewhere.samplers, elsewhere.samplers_kept
     facts.guarded_elsewhere, facts.called_elsewhere = elsewhere.guarded, elsewhere.called
+    facts.awaited_elsewhere = elsewhere.awaited
     facts.given_wrapped = elsewhere.given_wrapped
     facts.askers_elsewhere, facts.imported = elsewhere.askers, elsewhere.imported
     facts.given_made_elsewhere = elsewhere.given_made

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from .awaited import awaited
 from .bring_in import bring_in
 from .codemods.mend_async import mend, renamed
 from .codemods.once import Once
@@ -169,7 +170,8 @@ def migrate_all(
         (path, root, is_script), key = files[i], _key(files[i][0])
         if key in untouched:
             continue
-        done[i] = migrate_file(path, root, is_script, again, False, elsewhere.get(path), left.get(key))
+        known = replace(elsewhere.get(path) or Elsewhere(), awaited=awaited(done, path, imports))
+        done[i] = migrate_file(path, root, is_script, again, False, known, left.get(key))
         _add_told(done[i].report, told.get(key))
         how[i] = again, False, left.get(key), None
     _keep_what_others_read(done, files, how, elsewhere, told, imports)

@@ -135,15 +135,17 @@ class Once(Codemod):
             reached = facts.alone.reached_by(call)
             if saves_its_own(facts, call) or (not self.waits and _into_open_file(facts, call)):
                 return None
-            if self.writers and False in reached and (True in reached or not self.waits):
+            waits = self.waits or _is_awaited(facts, call)
+            if self.writers and False in reached and (True in reached or not waits):
                 return f"{imported_as(facts, ONLY)}({facts.text.get(call.func)})"
-            return imported_as(facts, SAVE) if self.waits and reached == {False} else None
+            return imported_as(facts, SAVE) if waits and reached == {False} else None
         full = facts.names.resolve(call.func)
         stands_alone = isinstance(facts.scopes.parents.get(call), ast.Expr)
         handles = full is None and isinstance(call.func, ast.Attribute) and call.func.attr == HANDLES
         writes = full in WRITERS or ((full in WRITES or handles) and stands_alone)
         if self.writers and writes and self._comes_to_all(facts, call) and not facts.in_formatted_string(call):
-            name = MOVED if self.alike and full in MOVES and self._saves_once(facts, call) else ONLY
+            alike = full in MOVES and (self.alike or _is_awaited(facts, call))
+            name = MOVED if alike and self._saves_once(facts, call) else ONLY
             return f"{imported_as(facts, name)}({facts.text.get(call.func)})"
         return None
 
@@ -154,6 +156,13 @@ class Once(Codemod):
     def _comes_to_all(self, facts: Facts, call: ast.Call) -> bool:
         """Some of it may come from below a rank guard, where it does no harm to ask once more."""
         return False in facts.alone.reached_by(call)
+
+
+def _is_awaited(facts: Facts, call: ast.Call) -> bool:
+    """In a function that other files alone call, where all ranks come and may wait."""
+    function = next((up for up in facts.scopes.ancestors(call) if isinstance(up, ast.FunctionDef)), None)
+    name = function.name if function is not None else ""
+    return name in facts.awaited_elsewhere and not facts.alone.is_called(name)
 
 
 def _asks_the_user(facts: Facts, call: ast.Call) -> bool:

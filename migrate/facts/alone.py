@@ -75,6 +75,10 @@ class Alone:
             return False
         return _asks(self.facts, s.test)
 
+    def is_called(self, name: str) -> bool:
+        """Whether anything of that name is called in this file."""
+        return name in self._calls
+
     def _from_elsewhere(self, name: str, found: set[bool]) -> None:
         """What a library defines and what nobody calls here is called by other files, some of it on rank 0 alone."""
         guarded = name in self.facts.guarded_elsewhere

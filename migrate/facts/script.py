@@ -45,6 +45,7 @@ CARRIED = (
     "samplers_kept",
     "guarded_elsewhere",
     "called_elsewhere",
+    "awaited_elsewhere",
     "askers_elsewhere",
     "given_wrapped",
     "imported",
@@ -114,6 +115,7 @@ class Facts:
         self.elsewhere: dict[str, dict[Any, object]] = {}  # what other files' options and functions are in each world
         self.guarded_elsewhere: frozenset[str] = frozenset()  # functions that other files call on rank 0 alone
         self.called_elsewhere: frozenset[str] = frozenset()  # and those that they call on every rank
+        self.awaited_elsewhere: frozenset[str] = frozenset()  # of these the ones that are called where ranks may wait
         self.askers_elsewhere: frozenset[str] = frozenset()  # other files' questions for the one process, by any name
         # functions of this file, and places of arguments, that others give what nothing but the script places
         self.given_made_elsewhere: frozenset[tuple[str, int]] = frozenset()

@@ -20,15 +20,11 @@ def max_epochs(facts: Facts, recipe: Recipe) -> str:
     text = facts.text.get(last)
     if first is None:
         return text
-    if isinstance(first, ast.Constant) and isinstance(first.value, int):
-        if isinstance(last, ast.Constant) and isinstance(last.value, int):
-            return str(last.value - first.value)
-        if isinstance(last, ast.BinOp) and isinstance(last.op, ast.Add) and isinstance(last.right, ast.Constant):
-            rest = last.right.value - first.value if isinstance(last.right.value, int) else None
-            if rest == 0:
-                return facts.text.get(last.left)
-    if (count := _beyond(first, last)) is not None:
-        return facts.text.get(count)
+    numbers = [n.value for n in (first, last) if isinstance(n, ast.Constant) and isinstance(n.value, int)]
+    if len(numbers) == 2:
+        return str(max(numbers[1] - numbers[0], 0))
+    if (rest := _beyond(first, last)) is not None:
+        return facts.text.get(rest)
     left = f"({text})" if isinstance(last, ast.BinOp) else closed(text, TERM)
     count = f"{left} - {closed(facts.text.get(first), FACTOR)}"
     if facts.scopes.scope_of(first).lookup("max") is not None:

@@ -68,8 +68,8 @@ def _run_there(of: BatchCall, there: There) -> Value:
     if inside.mixes:
         run.flow.mixes.append(call)
         run.flow.there[call] = place_of(there, inside.mixes[0])
-    elif found.all_bent():
-        run.flow.there[call] = place_of(there, found.all_bent()[0])
+    elif bent := [n for n in found.all_bent() if n in there.facts.scopes.parents]:
+        run.flow.there[call] = place_of(there, bent[0])  # others came with what it was given
     found = found.bent_by(call)
     return replace(found, sorts=found.sorts and call, met=found.met and call)
 

@@ -106,6 +106,17 @@ def test_relative_imports_are_followed(tmp_path, head, loss):
     assert "torch.mm(z, z.t())" in told
 
 
+def test_what_the_loss_is_before_another_file_has_it_is_not_of_that_file(tmp_path):
+    """The mean of some samples comes from the script, and the short file only gives it back."""
+    (tmp_path / "util.py").write_text("def shown(t):\n    return t.clone()\n")
+    loss = "nn.functional.cross_entropy(out[y > 0], y[y > 0])\n        print(shown(loss))"
+    text = SCRIPT.format(head="from util import shown", loss=loss)
+    (tmp_path / "train.py").write_text(text)
+    m = migrate_all(collect([tmp_path / "train.py"]), Options())[0]
+    assert m.report.plan == "module" and not any(n.code == "PTM701" for n in m.report.attention)
+    assert not any("util.py" in n.message for n in m.report.attention)
+
+
 BANK = """\
 import torch
 from torch import nn

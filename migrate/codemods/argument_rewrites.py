@@ -205,6 +205,15 @@ def change_method(name: str, argument: str) -> Any:
     return rewrite
 
 
+def to_argument(device: Any, by_name: bool) -> Any:
+    """What `.to` is given; a storage takes it by its name alone."""
+    import libcst as cst
+
+    if not by_name:
+        return cst.Arg(device)
+    return cst.Arg(device, keyword=cst.Name("device"), equal=_equal())
+
+
 def change_argument(place: int, new: str) -> Any:
     """The call with another value for the argument at a place of the text."""
 

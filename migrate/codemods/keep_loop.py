@@ -16,7 +16,9 @@ from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.refusals import takes_gradients
 from ..facts.script import Facts
+from ..facts.storages import is_storage
 from ..facts.written_devices import may_be_text
+from .argument_rewrites import to_argument
 from .base import Change, Codemod
 
 CUDA_CALLS = ("cuda", "xpu")
@@ -79,8 +81,9 @@ class KeepLoop(Codemod):
                 and facts.names.resolve(f) is None
                 and facts.devices.moved(call) is not None
             ):
-                says = f"`{facts.short(call)}` became `.to({self.handle}.device)`"
-                yield Change(call, self.edit(facts, call, says), _to_device(self.handle))
+                by_name = "device=" if is_storage(facts, f.value) else ""
+                says = f"`{facts.short(call)}` became `.to({by_name}{self.handle}.device)`"
+                yield Change(call, self.edit(facts, call, says), _to_device(self.handle, bool(by_name)))
 
 
 def _outermost_devices(facts: Facts) -> Iterator[ast.expr]:
@@ -186,14 +189,14 @@ def _wrapped(handle: str, method: str, more: list[str]) -> Any:
     return rewrite
 
 
-def _to_device(handle: str) -> Any:
+def _to_device(handle: str, by_name: bool) -> Any:
     """`x.cuda()` to `x.to(runtime.device)`."""
 
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 
         kept = [a for a in updated.args if a.keyword is not None and a.keyword.value == "non_blocking"]
-        device = cst.Arg(cst.Attribute(cst.Name(handle), cst.Name("device")))
+        device = to_argument(cst.Attribute(cst.Name(handle), cst.Name("device")), by_name)
         return updated.with_changes(func=updated.func.with_changes(attr=cst.Name("to")), args=[device, *kept])
 
     return rewrite

@@ -13,7 +13,9 @@ from typing import Any
 
 from ..facts.asked_machine import asks_machine
 from ..facts.script import Facts
+from ..facts.storages import is_storage
 from ._lengths import in_file
+from .argument_rewrites import to_argument
 from .base import Change, Codemod
 
 KEYWORDS = ("non_blocking", "memory_format")
@@ -33,7 +35,9 @@ class LeftCuda(Codemod):
         for call in calls:
             if _goes_anywhere(call) and not _stays(facts, call):
                 says = f"`{facts.short(call)}` goes where there is CUDA, and stays on the CPU elsewhere"
-                yield Change(call, self.edit(facts, call, says), _where(torch), (), insertion)
+                assert isinstance(call.func, ast.Attribute)
+                change = _where(torch, is_storage(facts, call.func.value))
+                yield Change(call, self.edit(facts, call, says), change, (), insertion)
 
 
 def _goes_anywhere(call: ast.Call) -> bool:
@@ -50,11 +54,11 @@ def _stays(facts: Facts, call: ast.Call) -> bool:
     return any(asks_machine(facts, test) for test in around)
 
 
-def _where(torch: str) -> Any:
+def _where(torch: str, by_name: bool) -> Any:
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 
-        there = cst.Arg(cst.parse_expression(f'"cuda" if {torch}.cuda.is_available() else "cpu"'))
+        there = to_argument(cst.parse_expression(f'"cuda" if {torch}.cuda.is_available() else "cpu"'), by_name)
         return updated.with_changes(func=updated.func.with_changes(attr=cst.Name("to")), args=[there, *updated.args])
 
     return rewrite

@@ -19,43 +19,64 @@ def tensors_of(facts: Facts, s: ast.stmt) -> dict[str, ast.expr]:
     return {t.attr: v for t, v in own if isinstance(t, ast.Attribute) and facts.tensors.is_tensor(v)}
 
 
-def registered(names: set[str]) -> Any:
+def registered(names: set[str], persistent: bool) -> Any:
     """A statement for each of several parts, these attributes as buffers."""
 
     def made(target: Any, value: Any) -> Any:
         import libcst as cst
 
         name = target.attr.value if isinstance(target, cst.Attribute) else None
-        return _register(name, value) if name in names else None
+        return register(name, value, persistent) if name in names else None
 
     return apart(made)
 
 
-def registered_each(original: Any, updated: Any) -> Any:
+def registered_each(persistent: bool) -> Any:
     """`a = self.b = self.c = value` with what it gives attributes as buffers, all of one value."""
+
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
+
+        targets = [t.target for t in updated.targets]
+        names = [t for t in targets if isinstance(t, cst.Name)]
+        own = [t for t in targets if isinstance(t, cst.Attribute)]
+        value, statements = updated.value, []
+        if names:
+            statements.append(updated.with_changes(targets=[cst.AssignTarget(n) for n in names]))
+            value = names[0]
+        for target in own:
+            statements.append(register(target.attr.value, value, persistent))
+            value = value if names else own[0]
+        end = cst.Semicolon(whitespace_after=cst.SimpleWhitespace(" "))
+        statements = [one.with_changes(semicolon=end) for one in statements]
+        statements[-1] = statements[-1].with_changes(semicolon=updated.semicolon)
+        return cst.FlattenSentinel(statements)
+
+    return rewrite
+
+
+def register(name: str, value: Any, persistent: bool) -> Any:
+    """`self.register_buffer("name", value)`"""
     import libcst as cst
 
-    targets = [t.target for t in updated.targets]
-    names = [t for t in targets if isinstance(t, cst.Name)]
-    own = [t for t in targets if isinstance(t, cst.Attribute)]
-    value, statements = updated.value, []
-    if names:
-        statements.append(updated.with_changes(targets=[cst.AssignTarget(n) for n in names]))
-        value = names[0]
-    for target in own:
-        statements.append(_register(target.attr.value, value))
-        value = value if names else own[0]
-    end = cst.Semicolon(whitespace_after=cst.SimpleWhitespace(" "))
-    statements = [one.with_changes(semicolon=end) for one in statements]
-    statements[-1] = statements[-1].with_changes(semicolon=updated.semicolon)
-    return cst.FlattenSentinel(statements)
+    method = cst.Attribute(cst.Name("self"), cst.Name("register_buffer"))
+    own = [cst.Arg(cst.SimpleString(f'"{name}"')), cst.Arg(value)]
+    return cst.Expr(cst.Call(method, [*own, *([] if persistent else [left_out()])]))
 
 
-def _register(name: str, value: Any) -> Any:
+def left_out() -> Any:
+    """`persistent=False`"""
     import libcst as cst
 
-    register = cst.Attribute(cst.Name("self"), cst.Name("register_buffer"))
-    return cst.Expr(cst.Call(register, [cst.Arg(cst.SimpleString(f'"{name}"')), cst.Arg(value)]))
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    return cst.Arg(cst.Name("False"), keyword=cst.Name("persistent"), equal=equal)
+
+
+def keys(persistent: bool, several: bool = False) -> str:
+    """What a buffer does to the states of its module, to be told."""
+    if not persistent:
+        return "not in the state dict, which is loaded or gone through as it was"
+    return "new keys in the state dict" if several else "a new key in the state dict"
 
 
 def is_parameter(facts: Facts, value: ast.expr | None) -> bool:

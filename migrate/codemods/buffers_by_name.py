@@ -7,8 +7,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..facts.loaded_states import reads_states
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from ._buffer_pairs import keys, left_out
 from .base import Change, Codemod
 
 Tell = Callable[[Facts, ast.AST, str], None]
@@ -45,10 +47,11 @@ def buffers_by_name(
             tell(facts, call, says + ", and may be given other values too")
         else:
             to = f"self.register_buffer({facts.short(call.args[1])}, ...)"
-            edit = codemod.edit(facts, call, f"`{to}`: it moves with the module; a new key in the state dict")
+            persistent = not reads_states(facts)
+            edit = codemod.edit(facts, call, f"`{to}`: it moves with the module; {keys(persistent)}")
             facts.buffered.update(walk(call))
             yield from placed(facts, value)
-            yield Change(call, edit, _registers, (call.func,))
+            yield Change(call, edit, _registers(persistent), (call.func,))
 
 
 def _sets(node: ast.AST) -> bool:
@@ -97,8 +100,12 @@ def _may_be(facts: Facts, name: str, other: ast.expr) -> bool:
     return found is None or found == name or re.fullmatch(name, found.replace(r"\d+", "0")) is not None
 
 
-def _registers(original: Any, updated: Any) -> Any:
-    import libcst as cst
+def _registers(persistent: bool) -> Any:
+    def rewrite(original: Any, updated: Any) -> Any:
+        import libcst as cst
 
-    register = cst.Attribute(cst.Name("self"), cst.Name("register_buffer"))
-    return updated.with_changes(func=register, args=updated.args[1:])
+        register = cst.Attribute(cst.Name("self"), cst.Name("register_buffer"))
+        own = [*updated.args[1:], *([] if persistent else [left_out()])]
+        return updated.with_changes(func=register, args=own)
+
+    return rewrite

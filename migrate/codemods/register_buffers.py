@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..facts.always_before import always_before
+from ..facts.loaded_states import reads_states
 from ..facts.nodes import children, walk
 from ..facts.script import Facts
 from ..facts.tensor_makers import is_open
 from ..facts.tensor_methods import METHODS
 from ..report import Note
-from ._buffer_pairs import is_parameter, registered, registered_each, tensors_of
+from ._buffer_pairs import is_parameter, keys, register, registered, registered_each, tensors_of
 from ._one_memory import changed_beside, shares_memory
 from ._tensor_holders import filled, holds
 from .argument_rewrites import DropArgument, keep_arguments, set_keyword
@@ -116,8 +117,9 @@ class RegisterBuffers(Codemod):
         facts.buffers.update((of.node, name) for name in made)
         facts.buffered.update(walk(s))
         names = ", ".join(f'"{name}"' for name in made)
-        says = f"`self.register_buffer(...)` of {names}: they move with the module; new keys in the state dict"
-        rewrite = registered_each if several else registered(set(made))
+        persistent = not reads_states(facts)
+        says = f"`self.register_buffer(...)` of {names}: they move with the module; {keys(persistent, True)}"
+        rewrite = registered_each(persistent) if several else registered(set(made), persistent)
         return [*self._placed(facts, s), Change(s, self.edit(facts, s, says), rewrite)]
 
     # -- one attribute ---------------------------------------------------------------------------------------
@@ -161,8 +163,9 @@ class RegisterBuffers(Codemod):
                 continue
             yield from self._placed(facts, s)
             if not any(always_before(facts, t, s) for t in statements if t is not s):  # then it is a buffer already
-                says = f'`self.register_buffer("{name}", ...)`: it moves with the module; a new key in the state dict'
-                yield Change(s, self.edit(facts, s, says), _registered(name, shares_memory(s.value)))
+                persistent = not reads_states(facts)
+                says = f'`self.register_buffer("{name}", ...)`: it moves with the module; {keys(persistent)}'
+                yield Change(s, self.edit(facts, s, says), _registered(name, shares_memory(s.value), persistent))
 
     def _unfit(
         self, facts: Facts, of: _Class, name: str, statements: list[ast.Assign], tensors: list[ast.Assign]
@@ -351,15 +354,11 @@ def _own_statements(function: ast.AST) -> Iterator[ast.stmt]:
             yield from _own_statements(child)
 
 
-def _registered(name: str, shares: bool) -> Any:
+def _registered(name: str, shares: bool, persistent: bool) -> Any:
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 
         value = cst.Call(cst.Attribute(updated.value, cst.Name("contiguous"))) if shares else updated.value
-        call = cst.Call(
-            cst.Attribute(cst.Name("self"), cst.Name("register_buffer")),
-            [cst.Arg(cst.SimpleString(f'"{name}"')), cst.Arg(value)],
-        )
-        return cst.Expr(call, semicolon=updated.semicolon)
+        return register(name, value, persistent).with_changes(semicolon=updated.semicolon)
 
     return rewrite

@@ -1,0 +1,21 @@
+"""Whether a project reads states of modules: a key that they had not before would be missing, or one too many there."""
+
+from __future__ import annotations
+
+import re
+
+from .script import Facts, once_a_file
+
+# `net.load_state_dict(...)`, and a state that is gone through; an optimizer's has no buffers
+READS = re.compile(
+    r"(?<!optimizer)(?<!optim)(?<!scheduler)(?<!scaler)\.load_state_dict\("
+    r"|\bstate_dict\(\)\.(items|values|keys)\("
+    r"|(\bin|^\s*[\w.]+ *=)\s+[\w.]+\.state_dict\(\)",
+    re.MULTILINE,
+)
+
+
+@once_a_file
+def reads_states(facts: Facts) -> bool:
+    """A module's `load_state_dict`, or what goes through the tensors of its state."""
+    return any(READS.search(text) for text in (facts.text.text, *(o.text for o in facts.others)))

@@ -329,6 +329,8 @@ class BatchCall:
     def _along_dimension(self, name: str, of: Value, offset: int) -> Value:
         place = KEEPS_SHAPE.get(name, REDUCES.get(name, 0)) + offset
         dims = self._counted(self._dims(place), of)
+        if of.vector and not (of.rank or of.flat or of.holds) and (dims == [-1] or (dims is None and name in ORDERS)):
+            self.run.flow.may_mix.append(self.call)  # x.sum(1).softmax(-1): of two dimensions one is left
         if of.flat:
             if name in LAST_BY_DEFAULT or name in ORDERS:
                 return self._mixes(of)
@@ -405,12 +407,12 @@ class BatchCall:
             shown = self.run.expects(self.call) == 3 or any(v.rank == 3 for v in tainted)  # a matrix a sample
             each = shown or all(v.apart and v.dim == 0 and not v.vector and not v.flat for v in tainted)
             return self._mixes(tainted[0]) if len(tainted) > 1 and not each else self.run.joined(operands)
+        sources = ([] if offset else [getattr(self.call.func, "value", self.call)]) + self.call.args
         if name == "addmm":
-            operands = operands[1:]
+            operands, sources = operands[1:], sources[1:]
         if len(operands) < 2:
             return self.run.joined(operands)
         left, right = operands[0], operands[1]
         if (name in ROWS or (name == "bmm" and left.dim == 1)) and len(tainted) > 1:
             return self._mixes(left)
-        first = self.call.args[0] if offset else getattr(self.call.func, "value", self.call)
-        return left if name == "bmm" else self.run.product(self.call, left, right, first)
+        return left if name == "bmm" else self.run.product(self.call, left, right, sources[0])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .batch_functions import held
 from .batch_values import REDUCED, Value
+from .batch_views import numbers
 
 if TYPE_CHECKING:
     from .mixing import Run
@@ -35,6 +36,18 @@ def indexed(run: Run, e: ast.Subscript, value: Value, part: ast.expr, new: int, 
     if index.kind == "plain" and _are_written_out(run, part):
         return replace(value, dim=new, picked=True, cut=ast.unparse(part), views=1)
     return replace(value, dim=new, picked=value.picked or index.kind == "batch")
+
+
+def column(found: Value, whole: Value, behind: list[ast.expr]) -> Value:
+    """`z[:, 0]`: one number a sample, of a matrix; of more than that the first part of each."""
+    places = [p for p in behind if numbers(p) and not isinstance(p, ast.List | ast.Tuple)]
+    new = [p for p in behind if isinstance(p, ast.Constant) and p.value is None]
+    if found.kind != "batch" or found.dim != 0 or found.holds or len(places) != 1 or len(places + new) != len(behind):
+        return found
+    if whole.apart or whole.rank == 3:
+        return replace(found, apart=bool(new), rank=0, width="")  # x[:, None][:, 0]
+    flat = whole.rank == 2 or (bool(whole.width) and not whole.rank)  # a layer's outputs
+    return replace(found, vector=not new, flat=flat and not new, apart=bool(new), rank=0, width="")
 
 
 def _are_written_out(run: Run, part: ast.expr, depth: int = 0) -> bool:

@@ -54,7 +54,9 @@ def moved_by(run: Run, call: ast.Call, name: str, of: Value, offset: int) -> Val
         return replace(of, dim=of.dim - 1, rank=max(of.rank - 1, 0) if of.rank < 3 else 0)
     if name == "squeeze" and args[:1] != [0]:
         return replace(of, apart=False, rank=0)
-    if name in ("view", "reshape", "unflatten", "expand", "stack"):
+    if name == "unflatten":
+        return replace(of, flat=False, rank=3 if args and args[0] > of.dim else 0, width="")
+    if name in ("view", "reshape", "expand", "stack"):
         return replace(of, flat=False, rank=0)
     if name == "flatten" and args in ([1], [2]):
         return replace(of, flat=False, rank=args[0] + 1, width="")

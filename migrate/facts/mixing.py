@@ -23,7 +23,7 @@ from .batch_functions import is_own
 from .batch_networks import Networks
 from .batch_operations import SIZE_ATTRIBUTES
 from .batch_pairs import is_along, spread_apart
-from .batch_places import indexed
+from .batch_places import column, indexed
 from .batch_shapes import Shapes
 from .batch_values import BUFFER, PLAIN, REDUCED, Flow, Value
 from .batch_views import numbers
@@ -335,7 +335,7 @@ class Run:
                     replace(value, apart=True, flat=False, rank=value.rank and 3) if more else value
                 )  # z[..., None, :]
             if at == value.dim:
-                found = indexed(self, e, value, part, new, nth, orders)
+                found = column(indexed(self, e, value, part, new, nth, orders), value, parts[nth + 1 :])
                 behind = parts[nth + 1] if nth + 1 < len(parts) and isinstance(part, ast.Slice) else None
                 new_one = isinstance(behind, ast.Constant) and behind.value is None
                 return replace(found, flat=False, apart=True, rank=0) if new_one else found

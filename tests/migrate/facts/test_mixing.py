@@ -34,6 +34,14 @@ class Net(LightningModule):
 """
 MIXES = """
 sm(z, 0)
+z[:, 0].sort()[0]
+z[:, 0].argsort()
+torch.topk(z[:, 1], 2)[0]
+z[:, 0].softmax(-1)
+F.log_softmax(z[:, -1], dim=0)
+torch.cumsum(z[:, 0], -1)
+(z[:, 0] - z[:, 0, None]).abs()
+torch.addmm(torch.zeros(1, device=z.device), z, z.mT)
 z @ z.mT
 z @ z.transpose(-2, -1)
 z.flatten(1) @ v.flatten(1).mT
@@ -60,6 +68,11 @@ torch.cdist(z, v)
 torch.cdist(z[None], v[None])
 """.strip().splitlines()
 MIXES_NOT = """
+z[:, 0].exp()
+z[:, :2].softmax(-1)
+z.unflatten(1, (1, 5))[:, 0].softmax(-1)
+z[:, None][:, 0].softmax(-1)
+torch.addmm(z, z, torch.eye(5, device=z.device))
 sm(z, -1)
 F.cosine_similarity(z, v)
 cs(z, v, dim=1)

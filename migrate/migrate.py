@@ -127,7 +127,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
             result.attention += _unfollowed(original)
         after = original if result.text == mended else facts_of(result.text)
         after = _without_unread(result, original, after, options, is_script)
-        after = _where_cuda_is(result, original, after, text, options)
+        after = _where_cuda_is(result, original, after, text, options, is_script)
         line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
         result.attention += left_over(after, result.attention, line, options.wants)
         return result
@@ -165,10 +165,13 @@ def _without_unread(result: Result, original: Facts, after: Facts, options: Opti
     return after
 
 
-def _where_cuda_is(result: Result, original: Facts, after: Facts, text: str, options: Options) -> Facts:
+def _where_cuda_is(
+    result: Result, original: Facts, after: Facts, text: str, options: Options, is_script: bool
+) -> Facts:
     """What the result still moves goes where there is a card; the facts of it."""
     after.others = original.others
-    changes = outermost(after, list(LeftCuda().plan(after))) if options.wants(LeftCuda.code) else []
+    unplaced = is_script and result.plan == "definitions" and _stay_unplaced(result, original)
+    changes = outermost(after, list(LeftCuda(unplaced).plan(after))) if options.wants(LeftCuda.code) else []
     if not changes:
         return after
     line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
@@ -179,6 +182,12 @@ def _where_cuda_is(result: Result, original: Facts, after: Facts, text: str, opt
     result.text = apply(after, changes)
     result.plan = "definitions" if result.plan == "none" else result.plan
     return facts_of(result.text)
+
+
+def _stay_unplaced(result: Result, original: Facts) -> bool:
+    """Whether the moves of networks went from a script that trains nothing, and that no other file imports."""
+    others = original.is_library or original.imported or original.classes.run_by_trainer
+    return not others and any(e.code == "PTM101" for e in result.edits)
 
 
 def _unfollowed(facts: Facts) -> Iterator[Note]:

@@ -17,6 +17,7 @@ from ..facts.storages import is_storage
 from ._lengths import in_file
 from .argument_rewrites import to_argument
 from .base import Change, Codemod
+from .rewrites import unwrap
 
 KEYWORDS = ("non_blocking", "memory_format")
 OWN = "def cuda("  # of a class of the project's own, which may have no `to`
@@ -27,13 +28,19 @@ class LeftCuda(Codemod):
     code = "PTM115"
     name = "left-cuda"
 
+    def __init__(self, unplaced: bool = False) -> None:
+        self.unplaced = unplaced  # nothing places the networks of a script, which stay on the CPU
+
     def plan(self, facts: Facts) -> Iterator[Change]:
         calls = facts.calls_of("cuda")
         if not calls or any(OWN in text for text in (facts.text.text, *(o.text for o in facts.others))):
             return
         torch, insertion = in_file(facts)
         for call in calls:
-            if _goes_anywhere(call) and not _stays(facts, call):
+            if self.unplaced and not _stays(facts, call):
+                says = f"`{facts.short(call)}`: it stays on the CPU with the networks, which nothing here places"
+                yield Change(call, self.edit(facts, call, says), unwrap, (*call.args, *call.keywords))
+            elif _goes_anywhere(call) and not _stays(facts, call):
                 says = f"`{facts.short(call)}` goes where there is CUDA, and stays on the CPU elsewhere"
                 assert isinstance(call.func, ast.Attribute)
                 change = _where(torch, is_storage(facts, call.func.value))

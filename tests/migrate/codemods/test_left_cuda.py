@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from ptmigrate.migrate.elsewhere import Elsewhere
 from ptmigrate.migrate.migrate import Options, migrate_text
 
 from tests import forked
@@ -132,3 +133,52 @@ def test_where_there_is_no_cuda_it_is_the_same():
     text = LOOP.replace("HELP", "gpu = False").replace("USE", "(torch.ones(1).cuda() if gpu else torch.ones(1))")
     text = text.replace("Linear(3, 1).cuda()", "Linear(3, 1)").replace("x.cuda()", "x").replace("y.cuda()", "y")
     check_same(text, "module")
+
+
+UNTRAINED = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 2)
+        self.scales = [torch.ones(1).cuda(), torch.zeros(2).cuda()]
+
+    def forward(self, x):
+        return self.fc(x) * self.scales[0]
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    net = Net().cuda()
+    x = torch.randn(3, 2).cuda(0)
+    print(net(x).sum().item())
+"""
+
+
+def test_where_nothing_places_the_networks_all_stays_on_the_cpu_with_them(tmp_path):
+    result = migrate_text(UNTRAINED)
+    assert result.plan == "definitions" and "cuda" not in result.text
+    told = [e.message for e in result.edits if e.code == "PTM115"]
+    assert len(told) == 3 and all("stays on the CPU with the networks" in message for message in told)
+    assert migrate_text(result.text).text == result.text
+    (tmp_path / "script.py").write_text(result.text)
+    ran = [forked.run(*start, tmp_path / "script.py") for start in ([CARD], [])]
+    assert ran[0].returncode == 0 and ran[0].stdout == ran[1].stdout != "", ran[0].stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        UNTRAINED.replace("Net().cuda()", "Net()"),  # it was on the CPU, and what it got was not
+        UNTRAINED[: UNTRAINED.index("if __name__")],  # for whoever imports it
+    ],
+)
+def test_elsewhere_it_goes_where_cuda_is(text):
+    result = migrate_text(text)
+    assert THERE in result.text and ".cuda(" not in result.text.replace(".cuda(0)", "")
+
+
+def test_what_others_import_goes_where_cuda_is():
+    result = migrate_text(UNTRAINED, elsewhere=Elsewhere(imported=True))
+    assert THERE in result.text and "stays on the CPU with" not in str(result.edits)

@@ -118,6 +118,34 @@ def test_a_line_above_the_bar_is_printed_once():
         assert once(other) == other
 
 
+BAR = "from tqdm import tqdm\nbar = tqdm(range(3))\nfor i in bar:\n    bar.write('x')"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BAR,
+        BAR.replace("from tqdm import tqdm", "import tqdm").replace("tqdm(", "tqdm.tqdm("),
+        BAR.replace("= tqdm", "= tqdm.auto.tqdm").replace("from tqdm import tqdm", "import tqdm.auto"),
+    ],
+)
+def test_nor_is_one_that_the_bar_itself_prints(text):
+    assert "    on_rank_zero(bar.write)('x')" in once(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BAR.replace("bar = tqdm(", "bar = open("),
+        BAR.replace("bar = tqdm(", "bar = open(p)\nbar = tqdm("),
+        BAR.replace("    bar.write", "    n = bar.write"),
+        BAR.replace("bar.write('x')", "bar.set_description('x')"),
+    ],
+)
+def test_what_others_write_stays(text):
+    assert once(text) == text
+
+
 FILES = ["os.remove(p)", "os.replace(p, q)", "shutil.rmtree(p)", "shutil.copyfile(p, q)", "shutil.copytree(p, q)"]
 
 

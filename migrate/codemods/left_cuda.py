@@ -37,10 +37,12 @@ class LeftCuda(Codemod):
             return
         torch, insertion = in_file(facts)
         for call in calls:
-            if self.unplaced and not _stays(facts, call):
+            if not _goes_anywhere(call) or _stays(facts, call):
+                continue
+            if self.unplaced:
                 says = f"`{facts.short(call)}`: it stays on the CPU with the networks, which nothing here places"
                 yield Change(call, self.edit(facts, call, says), unwrap, (*call.args, *call.keywords))
-            elif _goes_anywhere(call) and not _stays(facts, call):
+            else:
                 says = f"`{facts.short(call)}` goes where there is CUDA, and stays on the CPU elsewhere"
                 assert isinstance(call.func, ast.Attribute)
                 change = _where(torch, is_storage(facts, call.func.value))

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .facts.classes import Function
+from .facts.loops import last_part
 from .facts.script import facts_of
 from .sources import Imports
 
@@ -29,13 +31,16 @@ def awaited(done: list[Migrated], path: Path, imports: Imports) -> frozenset[str
 
 
 def _called(results: Iterable[str]) -> frozenset[str]:
-    inside: set[str] = set()
-    outside: set[str] = set()
+    outside, inside = set[str](), set[str]()
     for text in results:
         facts = facts_of(text)
+        of: dict[str, set[str]] = {}  # what each function calls; "" is the script itself
         for call in facts.walk(ast.Call):
-            f = call.func
-            name = f.attr if isinstance(f, ast.Attribute) else f.id if isinstance(f, ast.Name) else ""
-            in_class = any(isinstance(up, ast.ClassDef) for up in facts.scopes.ancestors(call))
-            (inside if in_class else outside).add(name)
+            ups = list(facts.scopes.ancestors(call))
+            holder = next((up.name for up in reversed(ups) if isinstance(up, Function)), "")
+            in_class = any(isinstance(up, ast.ClassDef) for up in ups)
+            (inside if in_class else of.setdefault(holder, set())).add(last_part(call.func) or "")
+        for _ in of:  # a function that a hook calls is of the hook, and so is what that calls
+            inside.update(*(names for f, names in of.items() if f in inside))
+        outside.update(*of.values())
     return frozenset(outside - inside)

@@ -38,6 +38,9 @@ def back(net, path):
     net.load_state_dict(torch.load(path)['net'])
 """
 IN_A_HOOK = TRAIN.replace("    print(epoch", "    saver.keep(net, 'last.pt')\n    print(epoch")
+IN_A_FUNCTION = IN_A_HOOK.replace("    saver.keep(net, 'last.pt')\n    print", "    kept()\n    print").replace(
+    "for epoch in", "def kept():\n    saver.keep(net, 'last.pt')\n\nfor epoch in"
+)
 
 
 def migrated(tmp_path, train, saver):
@@ -60,10 +63,11 @@ def test_all_wait_for_the_file(tmp_path, train):
     "train, saver",
     [
         (IN_A_HOOK, SAVER),
+        (IN_A_FUNCTION, SAVER),
         (TRAIN.replace("saver.back(net, 'last.pt')\n", ""), SAVER[: SAVER.index("def back")]),
         (TRAIN, SAVER + "\n\ndef both(net):\n    keep(net, 'both.pt')\n"),
     ],
-    ids=["in a hook", "nothing is loaded", "called in its own file, too"],
+    ids=["in a hook", "in a function that a hook calls", "nothing is loaded", "called in its own file, too"],
 )
 def test_where_not_all_may_come_or_nothing_is_loaded_they_do_not(tmp_path, train, saver):
     texts = migrated(tmp_path, train, saver)

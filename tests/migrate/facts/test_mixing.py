@@ -132,3 +132,8 @@ def test_what_is_cut_by_its_place_or_picked_is_made_behind_the_cut():
     text = f"{HEAD}        late = z[1:]\n        loss = (late - z[:-1]).mean() + sm(z, 0).mean()\n        return loss\n"
     step, end = migrate_text(text, is_script=False).text.split("def training_step_end")
     assert "late" not in step.split("def training_step")[1] and "late = z[1:]" in end
+
+
+@pytest.mark.parametrize("expression", [e for e in MIXES if e.startswith("z[:, 0].") or "z[:, 1]" in e])
+def test_one_column_of_a_layers_outputs_is_sure_to_be_of_the_samples(expression):
+    assert "training_step_end" in migrate_text(_text(expression), is_script=False).text

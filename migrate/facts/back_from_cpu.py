@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from .nodes import walk
+from .tensor_methods import METHODS
 
 if TYPE_CHECKING:
     from .scopes import Scope
@@ -55,9 +56,22 @@ def is_back_from_cpu(facts: Facts, node: ast.expr) -> bool:
 
 
 def is_moved(facts: Facts, name: str, scope: Scope) -> bool:
-    """`batches.cuda()`: no loader has that, whatever it is called."""
-    ups = (facts.scopes.parents.get(read) for read in facts.scopes.reads(name, scope))
-    return any(isinstance(up, ast.Attribute) and up.attr in MOVES for up in ups)
+    """`batches.cuda()`, `Variable(batches).float().cuda()`: no loader has that, whatever it is called."""
+    return any(_moves_tensor(facts, read) for read in facts.scopes.reads(name, scope))
+
+
+def _moves_tensor(facts: Facts, node: ast.AST) -> bool:
+    """Whether a value is moved, or what torch makes of it."""
+    parents, up = facts.scopes.parents, facts.scopes.parents.get(node)
+    if isinstance(up, ast.Attribute):
+        return up.attr in MOVES or (up.attr in METHODS and _moves_tensor(facts, parents[up]))
+    return isinstance(up, ast.Call) and node in up.args and _is_of_torch(facts, up) and _moves_tensor(facts, up)
+
+
+def _is_of_torch(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call is one of torch's functions that are given tensors, and no loader."""
+    full = facts.names.resolve(call.func) or ""
+    return full.startswith("torch.") and not full.startswith(("torch.utils.", "torch.nn."))
 
 
 def _owner(node: ast.expr) -> str:

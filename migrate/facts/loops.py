@@ -410,10 +410,12 @@ def last_part(node: ast.AST) -> str | None:
 
 
 def _draws_batches(loop: Loop) -> bool:
-    """Under no_grad a loop that calls a model is taken for evaluation, but for one over layers or heads."""
+    """Under no_grad a loop that calls a model is taken for evaluation, but for one over layers, heads or constants."""
     if isinstance(loop, ast.While):
         return True
     iterable = unwrapped(loop.iter)
+    if isinstance(iterable, ast.List | ast.Tuple | ast.Set) and all(isinstance(e, ast.Constant) for e in iterable.elts):
+        return False
     last = last_part(iterable)
     return not (last is not None and re.search(r"(layers|blocks|modules|models|parameters|heads)$", last))
 

@@ -18,6 +18,7 @@ from .held import given_back, gives_held, gives_of_sizes, is_data, is_held, is_r
 from .kept_copies import is_kept_copy
 from .loops import LOADER_NAME, LOOPS, MODEL_NAME, unwrapped
 from .nodes import walk
+from .placed_loops import gives_placed, is_of_tensors, may_be_any
 from .plain_lists import in_plain_list
 from .registered import is_registered
 from .scopes import Scope
@@ -96,7 +97,7 @@ class Placed:
             return self.by_runtime(node.operand)
         if isinstance(node, ast.Compare):
             return any(self.by_runtime(n) for n in (node.left, *node.comparators) if not isinstance(n, ast.Constant))
-        if isinstance(node, ast.Tuple | ast.List):
+        if isinstance(node, ast.Tuple | ast.List | ast.Set):
             return all(self.by_runtime(e) for e in node.elts)
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
             return self.by_runtime(node.elt)
@@ -159,12 +160,17 @@ class Placed:
         if self.is_module(call):
             return not in_plain_list(self.facts, call)
         of_torch = call.keywords if (full or "").startswith("torch.") else ()  # torch.cat(tensors=xs, dim=0)
-        return any(self.by_runtime(a) for a in (*call.args, *(k.value for k in of_torch)))
+        given = [*call.args, *(k.value for k in of_torch)]
+        if isinstance(call.func, ast.Name) and call.func.id == "map" and given:
+            given = [given[0].body] if isinstance(given[0], ast.Lambda) else given[1:]
+        if not is_of_tensors(self.facts, call.func):
+            given = [a for a in given if not may_be_any(self.facts, a)]
+        return any(self.by_runtime(a) for a in given)
 
     def _method(self, call: ast.Call, method: ast.Attribute) -> bool:
         if self._makes_anew(method) or goes_to_cpu(self.facts, call):
             return False
-        given = any(self.by_runtime(a) for a in call.args)
+        given = any(self.by_runtime(a) and not may_be_any(self.facts, a) for a in call.args)
         if gives_held(self.facts, method):
             return given
         if _draws(call):
@@ -360,7 +366,8 @@ class Placed:
         if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension):
             batches = self.facts.loops.hot_loops.get(up) or not is_data(self.facts, unwrapped(up.iter))
             drawn = drawn_from(self.facts, up, store)
-            return bool(batches) and drawn is not None and not _is_range(drawn)
+            drawn = None if drawn is None or _is_range(drawn) else drawn
+            return bool(batches) and drawn is not None and gives_placed(self.facts, up, drawn)
         if isinstance(up, ast.Assign):
             if child is store:
                 return _adds_to(up.value, getattr(store, "id", "")) or self.by_runtime(up.value)

@@ -10,6 +10,7 @@ from ..codemods.base import Change
 from ..facts.drawn import drawn_by, gives_batches
 from ..facts.loops import EVALUATES
 from ..facts.nodes import walk
+from ..facts.placed_loops import in_step
 from ..facts.runtime_names import imported_as
 from ..facts.script import Facts
 from ..facts.uses import uses
@@ -121,20 +122,25 @@ def _shown(loop: Loop) -> tuple[int, str]:
 def _gives_what_moved(facts: Facts, loop: Loop, around: ast.AST, read: set[str]) -> bool:
     """`for x, y in held_out:`, whose x or y was moved: by that it gives batches, whatever its name is."""
     own = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
-    for s in _assigns(around):  # `x, y = batch`
+    for s in _assigns(around):  # `x, y = batch`, `x = torch.cat(batch)`
         parts = isinstance(s.value, ast.Name | ast.Attribute | ast.Subscript | ast.Tuple)
-        if parts and own & {n.id for n in walk(s.value) if isinstance(n, ast.Name)}:
+        if own & _taken_from(s.value) and (parts or facts.placed.by_runtime(s.value)):
             own |= {n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)}
     own &= read
     source = looped_over(facts, loop)
     of = source.func.attr if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) else ""
     if not own or _counts(source) or of in OF_NETWORKS or not isinstance(source, GIVES):
         return False
-    above = [up for up in facts.scopes.ancestors(around) if isinstance(up, ast.For | ast.While)]
-    if any(up in facts.loops.hot_loops or (isinstance(up, ast.For) and facts.loops.is_loader(up.iter)) for up in above):
+    if in_step(facts, around):
         return False  # what is taken from a batch there is placed with it
     called = {_called(n.func) for n in walk(around) if isinstance(n, ast.Call)}
     return not (own & called or any(uses(around).methods.get(n, set()) & OF_NETWORKS for n in own))
+
+
+def _taken_from(value: ast.expr) -> set[str]:
+    """The names that a value is made of: `rows` of `rows[i]`."""
+    index = {n for part in walk(value) if isinstance(part, ast.Subscript) for n in walk(part.slice)}
+    return {n.id for n in walk(value) if isinstance(n, ast.Name) and n not in index}
 
 
 def _called(func: ast.expr) -> str:

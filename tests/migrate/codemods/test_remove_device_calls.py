@@ -372,6 +372,14 @@ def test_a_tensor_that_is_called_as_a_loader_is(name):
     check_unchanged(source, select="PTM101")
 
 
+@pytest.mark.parametrize(
+    "moved", ["Variable(batches).cuda()", "batches.float().cuda()", "torch.cat([batches])[0].cuda() + batches.to(0)"]
+)
+def test_whatever_torch_makes_of_it_first(moved):
+    source = "import torch\nfrom torch.autograd import Variable\n\ndef f(net, draw):\n"
+    check_unchanged(f"{source}    batches, labels = draw.read().next()\n    return net({moved})\n", select="PTM101")
+
+
 @pytest.mark.parametrize("batches", ["next(iter(loader))", "loader[0]"])
 def test_one_that_the_runtime_places_is_not(batches):
     source = f"import torch\ndef f(net, loader):\n    for _ in range(9):\n        batches = {batches}\n        net(batches.cuda())\n"

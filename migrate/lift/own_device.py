@@ -20,6 +20,7 @@ from ..facts.tensor_makers import is_open
 from ..report import Edit, Note
 from .chunks import Chunk
 from .filled import calls_model, filled, read_by_torch
+from .meets_model import meets_brought, meets_model
 
 CODE = PlaceLikeInputs.code
 OWN = "self.device"
@@ -148,12 +149,16 @@ def _made_anywhere(facts: Facts, chunk: Chunk, call: ast.Call, s: ast.AST) -> bo
     """
     if not call.args or not is_open(facts, call) or facts.devices.hosts.names_others:
         return False
+    if not calls_model(facts, chunk.statements) or meets_brought(facts, call):
+        return False
+    if meets_model(facts, call):
+        return True
     for up in facts.scopes.ancestors(call):
         if isinstance(up, ast.FunctionDef | ast.Lambda | ast.Subscript | ast.Compare | ast.If | ast.While):
             return False
         if up is s or isinstance(up, ast.stmt):
             break
-    return calls_model(facts, chunk.statements) and not stays_on_cpu(facts, call)
+    return not stays_on_cpu(facts, call)
 
 
 def _filled(facts: Facts, chunks: list[Chunk], chunk: Chunk, call: ast.Call) -> bool:

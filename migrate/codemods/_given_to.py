@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..facts.arguments import given_to
+from ..facts.arguments import argument, given_to
 from ..facts.nodes import walk
 from ..facts.script import Facts
 
@@ -19,14 +19,22 @@ def network_given(facts: Facts, f: Function, made: ast.Call) -> str | None:
     """
     if any(up in facts.loops.hot_loops for up in facts.scopes.ancestors(made)):
         return None  # a step becomes a Module's own, which has a device
-    for call in _calls(facts, f, made):
-        name = call.func
-        assert isinstance(name, ast.Name)
-        home = facts.scopes.scope_of(name).lookup(name.id)
+    for network in (n for call in _calls(facts, f, made) for n in _networks(facts, call)):
+        home = facts.scopes.scope_of(network).lookup(network.id)
         outside = home is not None and home.node is not f
-        if outside and any(facts.scopes.scope_of(n).lookup(n.id) is home for n in _with_parameters(facts, name.id)):
-            return f"next({name.id}.parameters())"
+        if outside and any(facts.scopes.scope_of(n).lookup(n.id) is home for n in _with_parameters(facts, network.id)):
+            return f"next({network.id}.parameters())"
     return None
+
+
+def _networks(facts: Facts, call: ast.Call) -> Iterator[ast.Name]:
+    """What is called, or what a function of the file gets beside the tensor and calls: `generate(model, z)`."""
+    if isinstance(call.func, ast.Name):
+        yield call.func
+    f = facts.devices.function_of(call)
+    called = {n.func.id for n in walk(f) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)} if f else set()
+    given = (argument(call, f, name) for name in facts.scopes.by_node[f].params if name in called) if f else ()
+    yield from (v for v in given if isinstance(v, ast.Name))
 
 
 def _calls(facts: Facts, f: Function, made: ast.Call) -> Iterator[ast.Call]:

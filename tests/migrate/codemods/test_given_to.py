@@ -48,6 +48,55 @@ def test_it_does_not(body):
     assert "next(" not in migrated(body)
 
 
+HELPERS = """
+def generate(net, z, times=2):
+    for _ in range(times):
+        z = net(z)
+    return z
+
+def kept(net, z):
+    return net.weight.shape, z
+"""
+HANDED_ON = {
+    "by a name": ("z = torch.rand(4, 9).to(device)\n    return generate(G, z)", f"z = torch.rand(4, 9).to({THERE})"),
+    "at once": ("return generate(G, torch.rand(4, 9).cuda(), 3)", f"generate(G, torch.rand(4, 9).to({THERE}), 3)"),
+    "by keyword": (
+        "z = torch.rand(4, 9, device=device)\n    generate(z=z, net=G)",
+        f"z = torch.rand(4, 9, device={THERE})",
+    ),
+}
+NOT_HANDED_ON = {
+    "to one that calls no network": "z = torch.rand(4, 9).to(device)\n    return kept(G, z)",
+    "with a network of its own": "G = nn.Linear(9, 2)\n    G.parameters()\n    generate(G, torch.rand(4, 9).cuda())",
+    "with one that nothing asks for parameters": "z = torch.rand(4, 2).to(device)\n    return generate(D, z)",
+    "to one of another file": "z = torch.rand(4, 9).to(device)\n    return np.generate(G, z)",
+    "and another is": "z = torch.rand(4, 9).to(device)\n    y = torch.ones(2, 9)\n    return generate(G, y)",
+}
+
+
+@pytest.mark.parametrize(("body", "line"), HANDED_ON.values(), ids=HANDED_ON)
+def test_so_it_does_beside_the_network_that_is_handed_on(body, line):
+    text = migrate_text(f"{HEAD}{HELPERS}\ndef sample(n):\n    {body}\n", is_script=False).text
+    assert line in text
+    assert migrate_text(text, is_script=False).text == text
+
+
+@pytest.mark.parametrize("body", NOT_HANDED_ON.values(), ids=NOT_HANDED_ON)
+def test_it_is_not_handed_on(body):
+    assert "next(" not in migrate_text(f"{HEAD}{HELPERS}\ndef sample(n):\n    {body}\n", is_script=False).text
+
+
+def test_an_option_says_nothing_of_where_the_trainer_places_it():
+    """`--device` is "cpu" where nothing is typed, and the Trainer finds a card."""
+    options = 'import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument("--device", default="cpu")\n'
+    head = HEAD.replace("device = ", f"{options}args = parser.parse_args()\nunused = ").replace(
+        "(device)", "(args.device)"
+    )
+    helper = f"{HELPERS}\ndef sample():\n    z = torch.rand(4, 9).to(args.device)\n    return generate(G, z)\n"
+    text = migrate_text(head + helper + LOOP.format(more="", call="sample()")).text
+    assert f"to({THERE})" in text and "args.device" not in text
+
+
 def test_a_tensor_at_hand_comes_first():
     body = "z = torch.rand(4, 9).to(device)\n    return G(z) + x.view(-1).float()"
     text = migrate_text(f"{HEAD}\ndef sample(x):\n    {body}\n", is_script=False).text

@@ -15,6 +15,7 @@ from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .adopted import worked_with
 from .late import apart
+from .networks import may_be_network
 from .nodes import names_of
 from .reads import chosen_once, exposed, names_in, stored, sure_of, sure_stores, surely_read
 from .recipe import DataPass, Recipe
@@ -253,7 +254,8 @@ def _place(
             continue
         given = in_trunk and bool(to | (at if var.name in read_after else set()))
         if given and not surely_bound(facts, recipe, binder, var.name):
-            if binder.trunk_scope.node is facts.tree and not at:
+            home = binder.trunk_scope
+            if home.node is facts.tree and not at and not may_be_network(facts, var.name, home):
                 continue  # a global that is only read stays one, bound or not
             v.unbound.append(var.name)
         if given:

@@ -78,12 +78,10 @@ def is_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         return False
     if isinstance(node, ast.IfExp):
         return is_loader(facts, node.body, depth + 1) and is_loader(facts, node.orelse, depth + 1)
-    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-        return _all_values(facts, node.value, depth)
+    if isinstance(node, ast.Subscript):
+        return not isinstance(node.slice, ast.Slice) and _all_values(facts, node.value, depth)
     if isinstance(node, ast.Attribute):
-        from .optimizers import attribute_values
-
-        values = attribute_values(facts, node)
+        values = _of_attribute(facts, node)
         return bool(values) and all(is_loader(facts, v, depth + 1) for v in values)
     if not isinstance(node, ast.Name):
         return False
@@ -94,21 +92,32 @@ def is_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     return bool(values) and all(is_loader(facts, v, depth + 1) for v in values)
 
 
-def _all_values(facts: Facts, name: ast.Name, depth: int) -> bool:
-    """Whether a dictionary holds nothing but loaders: `{"train": DataLoader(...), "val": DataLoader(...)}`."""
-    scope = facts.scopes.scope_of(name).lookup(name.id)
-    kinds = values_of(facts, name.id, scope) if scope is not None else []
-    found = []
-    for kind in kinds:
-        if isinstance(kind, ast.Dict):
-            found += [is_loader(facts, v, depth + 1) for v in kind.values]
-        elif isinstance(kind, ast.DictComp):
-            found.append(is_loader(facts, kind.value, depth + 1))
-        elif isinstance(kind, ast.Name):
-            found.append(_all_values(facts, kind, depth + 1) if depth < 8 else False)
-        else:
-            found.append(False)
-    return bool(found) and all(found)
+def _all_values(facts: Facts, holder: ast.expr, depth: int) -> bool:
+    """Whether what is written out, or what a function gives, holds nothing but loaders: `{"train": DataLoader()}`."""
+    if depth > 8:
+        return False
+    if isinstance(holder, ast.Dict):
+        return bool(holder.values) and all(is_loader(facts, v, depth + 1) for v in holder.values)
+    if isinstance(holder, ast.Tuple | ast.List):
+        return bool(holder.elts) and all(is_loader(facts, v, depth + 1) for v in holder.elts)
+    if isinstance(holder, ast.DictComp):
+        return is_loader(facts, holder.value, depth + 1)
+    kinds: list[ast.expr] = []
+    if isinstance(holder, ast.Name):
+        scope = facts.scopes.scope_of(holder).lookup(holder.id)
+        kinds = values_of(facts, holder.id, scope) if scope is not None else []
+    elif isinstance(holder, ast.Attribute):
+        kinds = _of_attribute(facts, holder)
+    elif isinstance(holder, ast.Call) and isinstance(holder.func, ast.Name):
+        f = local_function(facts, holder.func)
+        kinds = returned(f) if f is not None else []
+    return bool(kinds) and all(_all_values(facts, kind, depth + 1) for kind in kinds)
+
+
+def _of_attribute(facts: Facts, node: ast.Attribute) -> list[ast.expr]:
+    from .optimizers import attribute_values
+
+    return attribute_values(facts, node)
 
 
 def values_of(facts: Facts, name: str, scope: Scope) -> list[ast.expr]:

@@ -198,11 +198,13 @@ class ModuleBuilder(ChunkLines):
     def _placed(self) -> list[str]:
         """What goes to the device once that is known, and is no buffer."""
         names = [n for n in self.variables.constructor if n in self.configured.placed - self.configured.handled]
-        kept = [self.variables.attributes[Variable("", n)] for n in names]
-        return [
-            *(f"self.{a} = self.{a}.to({OWN})" for a in kept),
-            *kept_networks(self.facts, self.binder, self.variables),
-        ]
+        lines = []
+        for n in names:
+            own = f"self.{self.variables.attributes[Variable('', n)]}"
+            moved = [f"{own} = {own}.to({OWN})"]
+            unbound = n in self.variables.unbound  # then it may be None
+            lines += [f"if {own} is not None:", *indent(moved, self.unit)] if unbound else moved
+        return [*lines, *kept_networks(self.facts, self.binder, self.variables)]
 
     def _configure_optimizers(self) -> list[str]:
         if not self.configured.optimizers:

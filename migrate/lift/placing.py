@@ -15,7 +15,7 @@ from ..facts.runtime_names import imported_as
 from ..facts.script import Facts
 from ..facts.uses import uses
 from ..report import Edit
-from .loaders import looped_over
+from .loaders import is_loader, looped_over
 from .other_networks import network_of
 from .shape.edits import Edits
 
@@ -76,7 +76,8 @@ def _evaluates(facts: Facts, loop: Loop, around: ast.For | Comprehension) -> boo
     if isinstance(around, ast.For):
         return facts.loops.hot_loops.get(around) == EVALUATES
     called = (isinstance(n, ast.Call) and facts.loops.is_model_call(n) for n in walk(around))
-    return facts.loops.is_loader(loop.iter) and any(called)
+    shown = facts.loops.is_loader(loop.iter) or is_loader(facts, looped_over(facts, loop))  # what a function gives, too
+    return shown and any(called)
 
 
 def _placed(

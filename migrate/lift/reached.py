@@ -33,8 +33,11 @@ def reached_networks(
             continue
         if home is not binder.trunk_scope:
             binder.adopted.add(name)  # a global that a function's loop works with
-        if bound_before(binder, recipe, name) and surely_bound(facts, recipe, binder, name):
-            kept.append(name)
+        if not bound_before(binder, recipe, name):
+            continue
+        if not surely_bound(facts, recipe, binder, name) and name not in variables.unbound:
+            variables.unbound.append(name)
+        kept.append(name)
     return kept
 
 

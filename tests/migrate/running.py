@@ -7,10 +7,15 @@ import io
 import random
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy
 import torch
 from ptmigrate.migrate.migrate import migrate_text
+
+from tests import forked
+
+CARD = Path(__file__).parents[1] / "simulated_card.py"
 
 
 @dataclass
@@ -75,4 +80,16 @@ def check_same(text: str, plan: str, *args: str, output: bool = True) -> str:
     if output:
         ours = [line for line in after.output.splitlines() if not line.startswith("ptmigrate:")]
         assert ours == before.output.splitlines()
+    return result.text
+
+
+def check_on_card(folder: Path, text: str, *args: str) -> str:
+    """Migrate, run both where CUDA is a simulated card, compare what they print; gives back the migrated text."""
+    result = migrate_text(text)
+    (folder / "old.py").write_text(text)
+    (folder / "new.py").write_text(result.text)
+    old, new = (forked.run(CARD, file, *args, cwd=folder) for file in ("old.py", "new.py"))
+    assert old.returncode == new.returncode == 0, old.stderr + new.stderr
+    assert old.stdout
+    assert [line for line in new.stdout.splitlines() if not line.startswith("ptmigrate")] == old.stdout.splitlines()
     return result.text

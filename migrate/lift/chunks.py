@@ -15,8 +15,8 @@ from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .adopted import worked_with
 from .late import apart
-from .networks import may_be_network
 from .nodes import names_of
+from .of_some_runs import may_be_network
 from .reads import chosen_once, exposed, names_in, stored, sure_of, sure_stores, surely_read
 from .recipe import DataPass, Recipe
 from .shape.known import LEAVES

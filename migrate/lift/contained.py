@@ -11,24 +11,39 @@ from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .networks import made_network
 from .nodes import local_function, returned
+from .optimizers import is_none
 
 NETWORKS = ("torch.nn.", "torchvision.models.", "timm.", "transformers.", "segmentation_models_pytorch.")
 DEPTH = 4
 
 
+def holds_networks(facts: Facts, name: str, scope: Scope) -> bool:
+    """Whether a name stands for a list or a dictionary with networks in it."""
+    return any(_is_network(facts, n) or _lists_networks(facts, n) for n in _held(facts, name, scope))
+
+
 def registered(
-    facts: Facts, name: str, scope: Scope, attribute: str, unit: str, given_too: Collection[str] = ()
+    facts: Facts,
+    name: str,
+    scope: Scope,
+    attribute: str,
+    unit: str,
+    given_too: Collection[str] = (),
+    may_miss: bool = False,
 ) -> list[str]:
     """The lines of a constructor that make the networks parts of the Module, where what it is given holds some.
 
-    `given_too`: what else it is given, by name.
+    `given_too`: what else it is given, by name. `may_miss`: whether it may have no value.
     """
     held = list(_held(facts, name, scope))
     networks = [n for n in held if _is_network(facts, n)]
     listed = [n for n in held if _lists_networks(facts, n) and not (isinstance(n, ast.Name) and n.id in given_too)]
     if not listed and all(isinstance(n, ast.Name) and n.id in given_too for n in networks):
         return []
-    given = f"{name}.values()" if _is_dictionary(facts, name, scope) else name
+    may_miss = may_miss or any(is_none(v) for v in facts.devices.assigned(name, scope) or ())
+    given = f"{name} or ()" if may_miss else name
+    if _is_dictionary(facts, name, scope):
+        given = f"({name} or {{}}).values()" if may_miss else f"{name}.values()"
     if listed:
         return [
             f"for number, held in enumerate({given}):",

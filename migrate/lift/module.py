@@ -185,7 +185,8 @@ class ModuleBuilder(ChunkLines):
                 lines.append(f'{self.unit}self.register_buffer("{attribute}", {n}, persistent=False)')
             else:
                 lines.append(f"{self.unit}self.{attribute} = {'owner' if n == 'self' else n}")
-                own = registered(self.facts, n, self.binder.trunk_scope, attribute, self.unit, names)
+                may_miss = n in self.variables.unbound
+                own = registered(self.facts, n, self.binder.trunk_scope, attribute, self.unit, names, may_miss)
                 if own and self.recipe.evaluate is not None and not self._own_switches():
                     why = f"the Trainer would switch the modes of the networks in `{n}` with those of the others"
                     raise CannotLift(self.recipe.evaluate.loop, why)

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.asked import asks
-from ..facts.loops import MODEL_NAME
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts, once_a_file
@@ -65,7 +64,7 @@ def is_network(facts: Facts, name: str) -> bool:
 def made_network(facts: Facts, name: str, scope: Scope) -> ast.Call | None:
     """The one call that gives a name its value, where that is a network: by its class, or by what it is asked for."""
     values = facts.devices.assigned(name, scope)
-    made = _unchained(values[0]) if values is not None and len(values) == 1 else None
+    made = unchained(values[0]) if values is not None and len(values) == 1 else None
     if not isinstance(made, ast.Call):
         return None
     if (facts.names.resolve(made.func) or "").startswith(OF_TORCH):
@@ -76,17 +75,7 @@ def made_network(facts: Facts, name: str, scope: Scope) -> ast.Call | None:
     return made if asked else None
 
 
-def may_be_network(facts: Facts, name: str, scope: Scope) -> bool:
-    """Whether a name that some runs alone give a value is a network then, whose move the Trainer's placing replaces."""
-    values = facts.devices.assigned(name, scope)
-    made = [v for v in values or () if isinstance(v, ast.Call | ast.Subscript)]
-    if any(isinstance(v, ast.Call) and facts.placed.is_module(v) for v in map(_unchained, made)):
-        return True
-    treated = bool(MODEL_NAME.search(name)) or facts.placed.is_called(name, scope)
-    return treated and (values is None or bool(made))
-
-
-def _unchained(made: ast.expr) -> ast.expr:
+def unchained(made: ast.expr) -> ast.expr:
     """`Net()` of `Net().eval()`."""
     while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and isinstance(made.func.value, ast.Call):
         made = made.func.value

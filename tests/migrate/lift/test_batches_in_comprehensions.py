@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.migrate.running import check_same
+from tests.migrate.running import check_on_card, check_same
 
 TEXT = """
 import torch
@@ -59,6 +59,32 @@ def test_a_script_that_moves_nothing_gives_its_loader_to_the_network():
     assert "for x, y in on_device(test_loader)]" in check_same(text, "module")
 
 
+BUILD = """
+def build(n, **options):
+    return DataLoader(data, n), GIVEN
+
+
+"""
+BUILT = [
+    ("train_loader, held = build(4)", "DataLoader(data, 8)", "held"),
+    ("parts = build(4)\ntrain_loader = parts[0]", "DataLoader(data, 8)", "parts[1]"),
+    ("train_loader, parts = build(4)", "{k: DataLoader(data, 8) for k in 'ab'}", "parts['a']"),
+    ("train_loader, parts = build(4)", "[DataLoader(data, 8)]", "parts[0]"),
+]
+
+
+@pytest.mark.parametrize(("made", "given", "held"), BUILT)
+def test_loaders_that_a_function_gives(tmp_path, made, given, held):
+    found = f"sum(int(net(x).argmax(1).sum()) for x, y in {held})"
+    build = BUILD.replace("GIVEN", given)
+    text = TEXT.replace(
+        "\ntrain_loader, test_loader = DataLoader(data, batch_size=4), DataLoader(data, batch_size=8)", f"{build}{made}"
+    )
+    text = text.replace(".to(device)", "").replace("FOUND", found).replace("STEP", "pass").replace("held_out", "_")
+    text = text.replace("print(right(model, test_loader))", "print(right(model, 0))")
+    assert "on_device(" in check_on_card(tmp_path, text)
+
+
 STAY = [
     ("[len(x) for x, y in held_out]", "pass"),
     ("[round(x.sum().item(), 5) for x, y in held_out]", "pass"),
@@ -66,6 +92,8 @@ STAY = [
     ("[i for i in range(3)]", "x, y = [t.to(device) for t in (x, y)]"),
     ("[i for i in range(3)]", "sums = [t.to(device).sum() for t in x]"),
     ("[i for i in range(3)]", "parts = [model(t.to(device)) for t in x.chunk(2)]"),
+    ("[i for i in range(3)]", "parts = [model(t) for t in (x[:2], x[2:])]"),
+    ("[i for i in range(3)]", "parts = [x[:2], x[2:]]; found = [model(t) for t in parts]"),
 ]
 
 

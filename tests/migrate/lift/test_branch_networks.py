@@ -1,4 +1,4 @@
-"""Networks that a branch makes, which the loop's own branches work with: the Module has them, or nothing places them."""
+"""Networks that a branch makes, which the loop's own branches work with: the Module has them, or nothing places any."""
 
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
@@ -49,6 +49,7 @@ PASS = ("pass", "pass")
 CALLED = ("loss = loss + nn.functional.mse_loss(out, other(x))", "pass")
 BY_FUNCTION = ("loss = loss + extra(out, x)", "pass")
 EXTRA = "def extra(out, x):\n    return nn.functional.mse_loss(out, other(x))\n\n\n"
+OF_A_LIST = ("loss = loss + nn.functional.mse_loss(out, other[0](x))", "pass")
 AVERAGED = ("pass", "moving_average(other, model); print(other.weight.sum().item())")
 MOVED = "other = nn.Linear(4, 2).to(device)"
 
@@ -65,6 +66,8 @@ TEXTS = {
     ),
     "of two branches": script(f"{MOVED}\nelif len(sys.argv) > 1:\n    {MOVED}", *CALLED),
     "made by a function": script("other = build().to(device)", *CALLED),
+    "in a list": script("other = [nn.Linear(4, 2).to(device)]", *OF_A_LIST),
+    "in a dictionary": script("other = {0: nn.Linear(4, 2).to(device)}", *OF_A_LIST),
     "switched": script(f"{MOVED}\n    other.eval()", *CALLED),
 }
 
@@ -74,6 +77,12 @@ TEXTS = {
 def test_the_module_has_them_and_none_where_they_were_not_made(tmp_path, text, asked):
     result = check_on_card(tmp_path, text, *asked)
     assert "\nother = None\nif second:" in result and "self.other = other" in result and ".to(device)" not in result
+
+
+@pytest.mark.parametrize("asked", [(), ("--second",)], ids=["not made", "made"])
+def test_a_list_that_the_script_sets_to_none_first(tmp_path, asked):
+    text = TEXTS["in a list"].replace("if second:\n    other", "other = None\nif second:\n    other")
+    assert "in enumerate(other or ()):" in check_on_card(tmp_path, text, *asked)
 
 
 def test_the_same_on_the_cpu():

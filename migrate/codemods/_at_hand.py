@@ -9,6 +9,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from ..facts.arguments import argument
+from ..facts.held import is_plain
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
@@ -68,19 +69,34 @@ def _reached(facts: Facts, s: ast.Assign, name: str, own: Scope) -> Iterator[ast
 def given_module(facts: Facts, call: ast.Call) -> str | None:
     """A parameter of the module that the function around is given and calls on the tensor; None where none shows.
 
-    `def sample(net): z = torch.randn(8, 2).cuda(); return net(z)`: wherever the net is, when it is called.
+    `def sample(net): z = torch.randn(8, 2).cuda(); return net(z)`: wherever the net is, when it is called. So is
+    the `self.net` of a plain object.
     """
     f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)), None)
-    if not isinstance(f, ast.FunctionDef) or facts.scopes.scope_of(f).is_class:
+    if not isinstance(f, ast.FunctionDef):
         return None
     own, s = facts.scopes.by_node[f], facts.scopes.statement_of(call)
     target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 and s.value is call else None
-    for c in (n for n in walk(f) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)):
-        name = c.func.id  # type: ignore[attr-defined]
-        fed = any(a is call or (isinstance(target, ast.Name) and _is(a, target.id)) for a in c.args)
-        if fed and name in own.params and name not in own.stores and _has_parameters(facts, f, name):
+    c = facts.classes.holder(f)
+    for fed in (n for n in walk(f) if isinstance(n, ast.Call)):
+        if not any(a is call or (isinstance(target, ast.Name) and _is(a, target.id)) for a in fed.args):
+            continue
+        if c is not None:
+            if _is_network_of(facts, c, fed.func):
+                return f"next({ast.unparse(fed.func)}.parameters())"
+            continue
+        name = fed.func.id if isinstance(fed.func, ast.Name) else ""
+        if name in own.params and name not in own.stores and _has_parameters(facts, f, name):
             return f"next({name}.parameters())"
     return None
+
+
+def _is_network_of(facts: Facts, c: ast.ClassDef, func: ast.expr) -> bool:
+    """The `self.model` of a plain object, of which its class asks the parameters."""
+    if not isinstance(func, ast.Attribute) or not facts.classes.is_self(func.value) or not is_plain(facts, c):
+        return False
+    asked = [a.value for a in facts.attributes.get("parameters", ()) if c in facts.scopes.ancestors(a)]
+    return any(ast.unparse(a) == ast.unparse(func) for a in asked)
 
 
 def _is(node: ast.expr, name: str) -> bool:

@@ -12,6 +12,7 @@ from .arguments import argument
 from .back_from_cpu import MOVES, goes_to_cpu, is_back_from_cpu, is_module_method, is_moved
 from .by_hand import is_cut_by_hand
 from .drawn import distributions, makers
+from .given_from_outside import is_given_from_outside
 from .given_to_objects import is_made_for_object
 from .gone_through import drawn_from
 from .held import given_back, gives_held, gives_of_sizes, is_data, is_held, is_read
@@ -283,7 +284,7 @@ class Placed:
             works = "backward" in self.facts.attributes or bool(self.facts.classes.run_by_trainer)
             works = works or self.facts.is_library  # it does for others
             place = (getattr(f, "name", ""), list(scope.params).index(name))
-            own = any(made) and (works or not all(made))
+            own = (any(made) and (works or not all(made))) or is_given_from_outside(self.facts, f, name)
             self._given_made[f, name] = own or (not bound and place in self.facts.given_made_elsewhere)
         return self._given_made[f, name]
 

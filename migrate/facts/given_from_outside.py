@@ -1,6 +1,7 @@
 """What those who use a plain object give its methods: `fitter.predict(x)` of an x that nothing but the method places.
 
-A method that moves what it is given to a network, and that nothing in the file calls, is for whoever has a tensor.
+A method that moves what it is given to a network, and that nothing in the file calls, is for whoever has a tensor when
+its object has trained the network: the runtime has placed that then.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ def is_given_from_outside(facts: Facts, f: ast.AST, name: str) -> bool:
     calls = _calls(facts, c, f)
     if calls:
         given = [argument(call, f, name, True) for call in calls]
-        return any(v is not None and not facts.placed.by_runtime(v) for v in given)
-    return not f.name.startswith("_") and not facts.classes.uses_of(f) and _is_for_anyone(facts, f, name)
+        return any(v and not isinstance(v, ast.Constant) and not facts.placed.by_runtime(v) for v in given)
+    if f.name.startswith("_") or facts.classes.uses_of(f) or not _trains(c):
+        return False
+    return _is_for_anyone(facts, f, name)
 
 
 def _calls(facts: Facts, c: ast.ClassDef, f: ast.FunctionDef) -> list[ast.Call]:
@@ -43,12 +46,15 @@ def _calls(facts: Facts, c: ast.ClassDef, f: ast.FunctionDef) -> list[ast.Call]:
     return found
 
 
+def _trains(node: ast.AST) -> bool:
+    return any(isinstance(n, ast.Attribute) and n.attr in TRAINS for n in walk(node))
+
+
 def _is_for_anyone(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
     """`return self.model(x.to(self.device))`, which trains nothing: it moves the parameter, and calls a network."""
-    nodes = list(walk(f))
-    if any(isinstance(n, ast.Attribute) and n.attr in TRAINS for n in nodes):
+    if _trains(f):
         return False
-    calls = [n for n in nodes if isinstance(n, ast.Call)]
+    calls = [n for n in walk(f) if isinstance(n, ast.Call)]
     moved = (facts.devices.moved(call) for call in calls)
     if not any(isinstance(m, ast.Name) and m.id == name for m in moved):
         return False

@@ -76,3 +76,9 @@ def test_what_batches_alone_are_given_goes():
 
 def test_one_that_calls_no_network_goes():
     assert ".to(" not in migrate_text(script("def length(self, x):\n        return len(x.to(self.device))")).text
+
+
+def test_so_does_one_of_an_object_that_trains_nothing_as_its_network_is_not_placed_either():
+    head, rest = script(PREDICT).split("    def fit(")
+    text = head + "    def predict" + rest.split("    def predict")[1].split("fitter.fit(")[0]
+    assert "return self.model(x).cpu()" in migrate_text(text).text

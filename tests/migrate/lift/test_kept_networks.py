@@ -55,11 +55,6 @@ def test_they_go_where_the_module_is(made):
     assert f"    def on_fit_start(self):\n        {MOVES}" in check_same(text_of(made), "manual")
 
 
-def test_one_that_may_not_be_there_is_asked_for():
-    text = text_of(given=f"average = None\nif averages:\n    {GIVEN}", used="if averages: average.update(net)")
-    assert f"        if self.average is not None:\n            {MOVES}" in check_same(text, "manual")
-
-
 def test_one_that_a_function_is_given_does_too():
     head, loop = text_of().split("for epoch")
     lines = ["def train(average, net, optimizer):", *(f"    {line}" for line in ("for epoch" + loop).splitlines()[:-1])]
@@ -67,9 +62,15 @@ def test_one_that_a_function_is_given_does_too():
     assert f"    def on_fit_start(self):\n        {MOVES}" in check_same(text, "manual")
 
 
-@pytest.mark.parametrize(("given", "told"), [(GIVEN, False), (f"if averages:\n    {GIVEN}", True)])
-def test_one_that_stays_the_scripts_own_is_told_of(given, told):
-    result = migrate_text(text_of(given=given, used="if averages: average.update(net)"))
+@pytest.mark.parametrize("given", ["average = None\n", ""])
+def test_one_that_a_branch_makes_is_asked_for(given):
+    text = text_of(given=f"{given}if averages:\n    {GIVEN}", used="if averages: average.update(net)")
+    assert f"        if self.average is not None:\n            {MOVES}" in check_same(text, "manual")
+
+
+@pytest.mark.parametrize(("given", "told"), [(GIVEN, False), ("average, = [Average(net)]", True)])
+def test_one_that_a_list_holds_is_told_of(given, told):
+    result = migrate_text(text_of(given=given))
     assert any(n.code == "PTM105" and "copy.deepcopy(model)" in n.message for n in result.attention) is told
 
 

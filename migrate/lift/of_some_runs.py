@@ -12,6 +12,7 @@ from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .contained import holds_networks
 from .networks import unchained
+from .optimizers import is_optimizer_name, is_scheduler_name
 
 
 def may_be_network(facts: Facts, name: str, scope: Scope) -> bool:
@@ -22,5 +23,12 @@ def may_be_network(facts: Facts, name: str, scope: Scope) -> bool:
         return True
     if holds_networks(facts, name, scope):
         return True
-    treated = bool(MODEL_NAME.search(name)) or facts.placed.is_called(name, scope)
-    return treated and (values is None or bool(made))
+    if not MODEL_NAME.search(name) and not facts.placed.is_called(name, scope):
+        return False
+    return values is None or any(not (isinstance(v, ast.Call) and _is_optimizers(facts, v)) for v in made)
+
+
+def _is_optimizers(facts: Facts, call: ast.Call) -> bool:
+    """An optimizer or a scheduler is asked as a network is: `optimizer.load_state_dict(...)`."""
+    full = facts.names.resolve(call.func) or ""
+    return is_optimizer_name(full) or is_scheduler_name(full)

@@ -23,19 +23,19 @@ Test = Callable[[str], bool]
 
 def is_optimizer(facts: Facts, at: ast.AST, name: str) -> bool:
     """Whether the name, read at this node, is only ever an optimizer; where its making is out of sight, by its use."""
-    if _is(facts, at, name, _is_optimizer_name):
+    if _is(facts, at, name, is_optimizer_name):
         return True
-    called = _called(facts, at, name) if _is(facts, at, name, _is_optimizer_name, unknown=True) else set()
+    called = _called(facts, at, name) if _is(facts, at, name, is_optimizer_name, unknown=True) else set()
     return "step" in called and ("zero_grad" in called or _once_shown(facts, at, name))
 
 
 def is_torch_optimizer(facts: Facts, at: ast.AST, name: str) -> bool:
     """Whether it is only ever one of torch's own, whose step leaves the rates alone."""
-    return _is(facts, at, name, lambda full: full.startswith("torch.optim.") and _is_optimizer_name(full))
+    return _is(facts, at, name, lambda full: full.startswith("torch.optim.") and is_optimizer_name(full))
 
 
 def is_scheduler(facts: Facts, at: ast.AST, name: str) -> bool:
-    return _is(facts, at, name, _is_scheduler_name)
+    return _is(facts, at, name, is_scheduler_name)
 
 
 def is_plateau(facts: Facts, at: ast.AST, name: str) -> bool:
@@ -162,7 +162,7 @@ def _once_shown(facts: Facts, at: ast.AST, name: str) -> bool:
     """Whether one of several values is shown to be an optimizer: that of another branch does what it does."""
     scope = facts.scopes.scope_of(at).lookup(name)
     values = values_of(facts, name, scope) if scope is not None else []
-    return any(_makes(facts, v, _is_optimizer_name, unknown=False, depth=0) for v in values)
+    return any(_makes(facts, v, is_optimizer_name, unknown=False, depth=0) for v in values)
 
 
 def _called(facts: Facts, at: ast.AST, name: str) -> set[str]:
@@ -185,7 +185,7 @@ def clips_all(facts: Facts, clipped: ast.expr, at: ast.AST, name: str, each: boo
     of_all = _whose(clipped)
     for call in _makers(facts, at, name):
         first = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "params"), None)
-        if first is None or not _is_optimizer_name(facts.names.resolve(call.func) or ""):
+        if first is None or not is_optimizer_name(facts.names.resolve(call.func) or ""):
             continue
         groups = [_whose(group) for group in (_groups(first) if each else [first])]
         for trained in groups:
@@ -248,10 +248,10 @@ def trains_loose_tensors(facts: Facts, at: ast.AST, name: str) -> bool:
     return False
 
 
-def _is_optimizer_name(full: str) -> bool:
+def is_optimizer_name(full: str) -> bool:
     last = full.split(".")[-1]
     return (full.startswith(OPTIMIZERS) and ".lr_scheduler" not in full) or last in ("AdamW", "Adam", "SGD")
 
 
-def _is_scheduler_name(full: str) -> bool:
+def is_scheduler_name(full: str) -> bool:
     return full.startswith(("torch.optim.lr_scheduler.", "transformers.get_"))

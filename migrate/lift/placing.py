@@ -129,13 +129,21 @@ def _gives_what_moved(facts: Facts, loop: Loop, around: ast.AST, read: set[str])
             own |= {n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)}
     own &= read
     source = looped_over(facts, loop)
-    of = source.func.attr if isinstance(source, ast.Call) and isinstance(source.func, ast.Attribute) else ""
-    if not own or _counts(source) or of in OF_NETWORKS or not isinstance(source, GIVES):
+    if not own or _counts(source) or _gives_parts(source) or not isinstance(source, GIVES):
         return False
     if in_step(facts, around):
         return False  # what is taken from a batch there is placed with it
     called = {_called(n.func) for n in walk(around) if isinstance(n, ast.Call)}
     return not (own & called or any(uses(around).methods.get(n, set()) & OF_NETWORKS for n in own))
+
+
+def _gives_parts(source: ast.expr) -> bool:
+    """`net.modules()`, `zip(net.modules(), other.modules())`: parts of networks, which the runtime places."""
+    if not isinstance(source, ast.Call):
+        return False
+    if isinstance(source.func, ast.Attribute):
+        return source.func.attr in OF_NETWORKS
+    return isinstance(source.func, ast.Name) and source.func.id == "zip" and any(map(_gives_parts, source.args))
 
 
 def _taken_from(value: ast.expr) -> set[str]:

@@ -92,6 +92,7 @@ def test_the_same_on_the_cpu():
 STAY = {
     "a number": script("other = 0.5", "loss = loss * other", "pass"),
     "a tensor": script("other = torch.ones(1).to(device)", "loss = loss * other", "pass"),
+    "an optimizer": script("other = torch.optim.SGD(model.parameters(), lr=0.1)", "other.zero_grad()", "pass"),
     "a text": script("other = 'second'", "pass", "print(other)"),
     "read after it alone": script(MOVED, *PASS) + "if second:\n    print(other.weight.sum().item())\n",
 }

@@ -138,6 +138,14 @@ def test_below_the_training_on_device_stands_for_the_moves(body, source):
     assert f"in on_device({source}):" in text and ".to(" not in text
 
 
+@pytest.mark.parametrize("source", ["model.modules()", "zip(model.modules(), other.modules())"])
+def test_parts_of_a_network_are_no_batches(source):
+    target = "m, n" if "zip" in source else "m"
+    body = f"for {target} in {source}:\n    w = m.weight.data.abs().clone()\n    w = w.gt(0).float().to(device)"
+    text = lifted(below=f"other = nn.Linear(4, 3)\n{body}\n    m.weight.data.mul_(w)")
+    assert f"in {source}:" in text and "on_device" not in text
+
+
 def test_and_within_a_step_for_those_of_an_evaluation():
     above = "with torch.no_grad():\n    for a, b in examples():\n        print(model(a.to(device)).sum().item())"
     assert "for a, b in on_device(examples()):" in lifted(above)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field, replace
 
 from ..codemods.amp_in_modules import AUTOCAST
@@ -223,6 +224,7 @@ def settled(notes: list[Note], edits: list[Edit], lifted: Facts) -> tuple[list[N
     placed, stays = [], None
     for e in edits:
         alike = [n for n in open_ if e.code == CODE and _call_of(n) == _call_of(e)]
+        alike = alike or [n for n in open_ if (n.code, n.line) == (e.code, e.line) and _is_of_variable(n, e)]
         # a statement that was written into the loop has its line no more
         note = next((n for n in alike if n.line == e.line), None)
         if note is None and alike:
@@ -241,6 +243,14 @@ def _staying(lifted: Facts) -> set[str]:
     for _ in codemod.plan(lifted):
         pass
     return {_call_of(n) for n in codemod.left}
+
+
+def _is_of_variable(note: Note, edit: Edit) -> bool:
+    """Whether the call of a note is that of an edit, where `Variable(x).cuda()` became `x.detach().cuda()` before."""
+    if "Variable(" not in note.message:
+        return False
+    a, b = (re.sub(r"(\w+\.)*Variable|\.detach|[()]|\.\.\.$", "", _call_of(told)) for told in (note, edit))
+    return a.startswith(b) or b.startswith(a)  # each may be cut short
 
 
 def _call_of(told: Note | Edit) -> str:

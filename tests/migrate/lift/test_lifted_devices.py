@@ -78,6 +78,18 @@ def test_a_tensor_made_in_a_hook_is_made_where_the_module_is(made, placed):
     assert "def __init__(self, model):" in module and "def train(" not in module
 
 
+@pytest.mark.parametrize("made", ["torch.zeros(2)", "torch.zeros(2, 3).scatter_(1, torch.zeros(2, 1).long(), 1.0)[0]"])
+def test_a_variable_of_one_is_no_longer_told_of(made):
+    imports = "from torch.autograd import Variable\n    "
+    assert not told(lifted(f"{imports}total = Variable({made}).cuda(args.gpu)"))
+
+
+def test_another_of_its_line_is():
+    made = "from torch.autograd import Variable\n    total = Variable(torch.zeros(2)).cuda(args.gpu)"
+    result = lifted(f"{made}; seen = f'{{Variable(torch.ones(2)).cuda(rank)}}'", "print(total, seen)")
+    assert [n.message[:24] for n in result.attention if n.code == "PTM104"] == ["`Variable(torch.ones(2))"]
+
+
 def test_a_device_of_the_pass_goes_with_its_last_reader():
     result = lifted("device = torch.device(f'cuda:{rank}')\n    total = torch.zeros(2, device=device)")
     assert "cuda" not in result.text and "rank" not in result.text.partition("def main")[0]

@@ -168,9 +168,11 @@ def _finished(
 
     `moving`: what in the original moved its batches itself.
     """
+    from .lift.before_training import CODE as EVALUATED
+    from .lift.before_training import evaluated_before
     from .lift.kept_tensors import place_kept
     from .lift.placing import NAME as ON_DEVICE
-    from .lift.placing import place_batches
+    from .lift.placing import evaluations, place_batches
     from .lift.shape.edits import Edits
 
     on_lightning = options.framework == "lightning"
@@ -190,6 +192,8 @@ def _finished(
         text, notes = _on_lightning(edits.done(), names, original)
         return text, told, [*notes, *races]
     placed = place_batches(lifted, edits, moving, line)
+    if placed and moving and options.wants(EVALUATED):
+        races += evaluated_before(lifted, evaluations(lifted), line)
     names = [*names, as_import(ON_DEVICE, imported_as(lifted, ON_DEVICE))] if placed else names
     placed += place_kept(lifted, edits, line)
     there = next((s for s in lifted.walk(ast.ImportFrom) if s.module == RUNTIME), None)

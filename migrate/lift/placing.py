@@ -64,6 +64,11 @@ def place_batches(facts: Facts, edits: Edits, moving: Moving, line: Callable[[in
     return said
 
 
+def evaluations(facts: Facts) -> list[ast.For]:
+    """The loops that give batches to a network and train nothing."""
+    return [loop for loop, around in _loops(facts) if isinstance(loop, ast.For) and _evaluates(facts, loop, around)]
+
+
 def _loops(facts: Facts) -> Iterator[tuple[Loop, ast.For | Comprehension]]:
     """The loops of a file and those of its comprehensions, each with the node that holds its body."""
     yield from ((loop, loop) for loop in facts.walk(ast.For))

@@ -1,0 +1,94 @@
+"""Evaluations of a lifted script that no training comes before: `if args.evaluate: validate(...); return`.
+
+The Trainer places the networks when it begins. Such a run is right, and on the CPU; it is told of.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from ..facts.runtime_names import RUNTIME
+from ..facts.script import Facts
+from ..report import Note
+
+CODE = "PTM101"
+OF_NETWORKS = ("train", "eval", "forward")  # which every network has
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def evaluated_before(facts: Facts, loops: list[ast.For], line: Callable[[int], int]) -> Iterator[Note]:
+    """A note for each evaluation, or call of a function with one, that runs where nothing has been trained.
+
+    `loops`: those that evaluate. `line`: of the original for one of this text.
+    """
+    fits = [c for c in facts.calls_of("fit") if _is_trainers(facts, c)]
+    told: set[ast.AST] = set()
+    for loop in loops if fits else ():
+        for site in _sites(facts, loop):
+            if site in told or not any(_misses(facts, site, fit) for fit in _beside(facts, site, fits)):
+                continue
+            told.add(site)
+            row, column, _, _ = facts.text.key(site)
+            shown = f"`{facts.short(site if isinstance(site, ast.Call) else loop.iter)}`"
+            says = f"{shown}: an evaluation where the Trainer has not placed the networks runs on the CPU"
+            yield Note(line(row), column + 1, CODE, f"{says}: on a GPU, move what it works with there first")
+
+
+def _is_trainers(facts: Facts, call: ast.Call) -> bool:
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    scope = facts.scopes.scope_of(owner).lookup(owner.id) if isinstance(owner, ast.Name) else None
+    values = facts.devices.assigned(owner.id, scope) if scope is not None and isinstance(owner, ast.Name) else None
+    made = [v.func for v in values or () if isinstance(v, ast.Call)]
+    return any(facts.names.resolve(f) == f"{RUNTIME}.Trainer" for f in made)
+
+
+def _sites(facts: Facts, loop: ast.For) -> Iterator[ast.AST]:
+    """The loop where a script's own lines have it, and the calls of the function that has it; none of a Module's."""
+    f = _function(facts, loop)
+    if f is None:
+        yield loop
+    elif facts.classes.holder(f) is None:
+        yield loop
+        yield from (u for u in facts.classes.uses_of(f) if isinstance(u, ast.Call))
+    else:
+        alone = sum(f.name in facts.classes.methods(c) for c in facts.walk(ast.ClassDef)) == 1
+        yield from facts.calls_of(f.name) if alone and f.name not in OF_NETWORKS else ()
+
+
+def _beside(facts: Facts, site: ast.AST, fits: list[ast.Call]) -> Iterator[ast.AST]:
+    """The trainings in the function of a call, by a Trainer itself or by a function or method that has one."""
+    home = _function(facts, site)
+    for fit in fits:
+        f = _function(facts, fit)
+        if f is home:
+            yield fit
+        elif f is not None:
+            uses = facts.calls_of(f.name) if facts.classes.holder(f) is not None else facts.classes.uses_of(f)
+            yield from (u for u in uses if isinstance(u, ast.Call) and _function(facts, u) is home)
+
+
+def _misses(facts: Facts, site: ast.AST, fit: ast.AST) -> bool:
+    """Whether a run may come to one node, and has not been at the other before: it is above, or in another branch."""
+    looped = {up for up in facts.scopes.ancestors(fit) if isinstance(up, ast.For | ast.While)}
+    if any(up in looped for up in (site, *facts.scopes.ancestors(site))):
+        return False
+    return site.lineno < fit.lineno or _other_branch(facts, site, fit)  # type: ignore[attr-defined]
+
+
+def _other_branch(facts: Facts, site: ast.AST, fit: ast.AST) -> bool:
+    above = dict(_branches(facts, site))
+    return any(above.get(up, at) is not at for up, at in _branches(facts, fit))
+
+
+def _branches(facts: Facts, node: ast.AST) -> Iterator[tuple[ast.If, bool]]:
+    """The conditions above a node, each with whether it is of the body."""
+    below = node
+    for up in facts.scopes.ancestors(node):
+        if isinstance(up, ast.If):
+            yield up, below in up.body
+        below = up
+
+
+def _function(facts: Facts, node: ast.AST) -> Function | None:
+    return next((up for up in facts.scopes.ancestors(node) if isinstance(up, Function)), None)

@@ -1,0 +1,124 @@
+"""An evaluation that no training comes before runs where the networks were made, on the CPU: it is told of."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+SCRIPT = """\
+import sys
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def test(model, loader):
+    model.eval()
+    right = 0
+    with torch.no_grad():
+        for x, y in loader:
+            x, y = x.to(device), y.to(device)
+            right += (model(x).argmax(1) == y).sum().item()
+    return right
+
+
+def main():
+    loader = DataLoader(TensorDataset(torch.randn(16, 4), torch.randint(0, 2, (16,))), batch_size=4)
+    model = nn.Linear(4, 2).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    BEFORE
+    for epoch in range(2):
+        for x, y in loader:
+            x, y = x.to(device), y.to(device)
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    AFTER
+
+
+main()
+"""
+OF_CLASS = """\
+import sys
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Solver:
+    def __init__(self):
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.loader = DataLoader(TensorDataset(torch.randn(16, 4), torch.randint(0, 2, (16,))), batch_size=4)
+        self.net = nn.Linear(4, 2).to(self.device)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def train(self):
+        for epoch in range(2):
+            for x, y in self.loader:
+                x, y = x.to(self.device), y.to(self.device)
+                self.optimizer.zero_grad()
+                nn.functional.cross_entropy(self.net(x), y).backward()
+                self.optimizer.step()
+
+    def test(self):
+        with torch.no_grad():
+            for x, y in self.loader:
+                x, y = x.to(self.device), y.to(self.device)
+                print((self.net(x).argmax(1) == y).sum().item())
+
+
+solver = Solver()
+RUN
+"""
+EARLY = "if len(sys.argv) > 1:\n        print(test(model, loader))\n        return"
+BRANCH = 'if "--test" in sys.argv:\n    solver.test()\nelse:\n    solver.train()'
+
+
+def told(text):
+    result = migrate_text(text)
+    assert result.plan != "loop", result.attention
+    return [n.line for n in result.attention if n.code == "PTM101" and "has not placed the networks" in n.message]
+
+
+def script(before="pass", after="pass"):
+    return SCRIPT.replace("BEFORE", before).replace("AFTER", after)
+
+
+def line_of(text, call):
+    return text[: text.index(call)].count("\n") + 1
+
+
+@pytest.mark.parametrize("before", [EARLY, "print(test(model, loader))"])
+def test_one_above_the_training_is_told_of(before):
+    text = script(before, "print(test(model, loader))")
+    assert told(text) == [line_of(text, "print(test(")]
+
+
+def test_one_that_stands_there_itself_is_too():
+    body = "with torch.no_grad():\n        for a, b in loader:\n            print(model(a.to(device)).sum().item())"
+    text = script(body)
+    assert told(text) == [line_of(text, "for a, b")]
+
+
+def test_a_method_that_runs_instead_of_the_training_is_too():
+    text = OF_CLASS.replace("RUN", BRANCH)
+    assert told(text) == [line_of(text, "solver.test()")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        script(after="print(test(model, loader))"),
+        script(after="if len(sys.argv) > 1:\n        print(test(model, loader))"),
+        script(after="for x, y in loader:\n        print(model(x.to(device)).sum().item())"),
+        OF_CLASS.replace("RUN", "solver.train()\nsolver.test()"),
+        OF_CLASS.replace("RUN", "if len(sys.argv) > 1:\n    solver.train()\nsolver.test()"),
+    ],
+)
+def test_one_below_the_training_is_not(text):
+    assert not told(text)
+
+
+def test_in_a_script_that_moves_nothing_it_runs_where_it_always_did():
+    text = script("print(test(model, loader))").replace(".to(device)", "")
+    assert not told(text.replace('device = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n', ""))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from .constants_elsewhere import keys_of
@@ -237,7 +238,7 @@ class Worlds:
         if there is not None:
             return there
         if scope is None:
-            return by_name(node.id, world)
+            return self._by_name(node.id, world)
         key = (scope, node.id, world)
         if key in self._open:
             return None
@@ -248,7 +249,7 @@ class Worlds:
             self._open.discard(key)
         if known is not None:
             return known
-        return by_name(node.id, world) if self.given.may_be_a_process(node.id, scope, world) else None
+        return self._by_name(node.id, world) if self.given.may_be_a_process(node.id, scope, world) else None
 
     def _constant_elsewhere(self, node: ast.Name | ast.Attribute, world: World) -> Known | None:
         """`settings.WORLD_SIZE`, a name at the top of another file of the project."""
@@ -294,7 +295,20 @@ class Worlds:
         elsewhere = self.facts.elsewhere.get(node.attr)
         if node.attr not in self.given.stored and elsewhere is not None and world in elsewhere:
             return Known(elsewhere[world], True)
-        return by_name(node.attr, world)
+        return self._by_name(node.attr, world)
+
+    def _by_name(self, name: str, world: World) -> Known | None:
+        """What a name says where no value shows: a rank that the script compares with -1 is that without a launcher."""
+        known = by_name(name, world)
+        alone = known is not None and not world.launched and name in self._of_none
+        return Known(-1, True) if alone else known
+
+    @cached_property
+    def _of_none(self) -> set[str]:
+        """The names that are asked for the rank of no process: `args.local_rank != -1`, `rank in [-1, 0]`."""
+        asked = [(c.left, c.comparators[0]) for c in self.facts.walk(ast.Compare) if len(c.comparators) == 1]
+        sides = [(a.id if isinstance(a, ast.Name) else getattr(a, "attr", ""), b) for a, b in asked]
+        return {name for name, b in sides if name and any(ast.unparse(n) == "-1" for n in (b, *getattr(b, "elts", ())))}
 
     # -- functions --------------------------------------------------------------------------------------------
 

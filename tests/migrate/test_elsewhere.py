@@ -1,5 +1,6 @@
 """T9 over several files: what one file says of processes is known in the others."""
 
+import pytest
 from ptmigrate.migrate.elsewhere import MOVER
 from ptmigrate.migrate.migrate import Options
 from ptmigrate.migrate.project import collect, migrate_all
@@ -190,3 +191,58 @@ def test_what_is_called_on_rank_0_here_and_on_all_there_is_done_once(tmp_path):
 def test_what_is_called_on_rank_0_alone_needs_no_second_guard(tmp_path):
     found = saver_of(tmp_path, "if is_main_process():\n    save_on_master(net.state_dict(), 'b')\n")
     assert "    torch.save(*args, **kwargs)" in found
+
+
+OPTIONS = """\
+import argparse
+
+
+def options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--local_rank", type=int, default=-1)
+    return parser
+"""
+OF_OPTIONS = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, RandomSampler, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+from options import options
+
+
+def evaluate(model, data):
+    print(model(data.tensors[0]).sum().item())
+
+
+args = options().parse_args()
+if args.local_rank != -1:
+    torch.distributed.init_process_group("nccl")
+data = TensorDataset(torch.randn(16, 4), torch.randn(16, 2))
+sampler = RandomSampler(data) if args.local_rank == -1 else DistributedSampler(data)
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+if args.local_rank != -1:
+    model = nn.parallel.DistributedDataParallel(model)
+for epoch in range(2):
+    for x, y in DataLoader(data, sampler=sampler, batch_size=8):
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+    if ASKED:
+        evaluate(model, data)
+"""
+
+
+def with_options(tmp_path, options, asked):
+    (tmp_path / "options.py").write_text(options)
+    (tmp_path / "train.py").write_text(OF_OPTIONS.replace("ASKED", asked))
+    done = {m.path.stem: m for m in migrate_all(collect([tmp_path / "train.py"]), Options())}
+    return done["train"].result.text
+
+
+@pytest.mark.parametrize("asked", ["args.local_rank == -1", "args.local_rank in [-1, 0]", "not args.local_rank != -1"])
+def test_a_rank_that_is_asked_for_minus_one_has_it_without_a_launcher(tmp_path, asked):
+    text = with_options(tmp_path, OPTIONS, asked)
+    assert "evaluate(self.model, self.data)" in text or "evaluate(model, data)" in text
+    assert "local_rank" not in text and "Distributed" not in text
+    assert "sampler = RandomSampler(data)" in text

@@ -339,7 +339,7 @@ def _taking_iterable(facts: Facts, value: ast.ListComp | ast.GeneratorExp) -> tu
     if isinstance(value, ast.ListComp):
         return value, take_iterable
     if isinstance(holder, ast.Assign):
-        return holder, lambda original, updated: updated.with_changes(value=updated.value.for_in.iter)
+        return holder, _assigned_iterable
     call = holder if isinstance(holder, ast.Call) else facts.scopes.parents[holder]
     assert isinstance(call, ast.Call)
     arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
@@ -352,6 +352,14 @@ def _taking_iterable(facts: Facts, value: ast.ListComp | ast.GeneratorExp) -> tu
         return updated.with_changes(args=args)
 
     return call, argument
+
+
+def _assigned_iterable(original: Any, updated: Any) -> Any:
+    """`x, y = batch` of `x, y = (t.cuda() for t in batch)`, beside which another change may have put a statement."""
+    if hasattr(updated, "with_changes"):
+        generator = getattr(updated, "value", None)
+        return updated.with_changes(value=generator.for_in.iter) if hasattr(generator, "for_in") else updated
+    return type(updated)([_assigned_iterable(original, s) for s in updated])
 
 
 def _kept_by_loss(facts: Facts, call: ast.Call) -> bool:

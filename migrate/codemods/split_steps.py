@@ -48,10 +48,11 @@ class SplitSteps(Codemod):
             alone: list[_Place] = []
             for kind in KINDS:
                 step = methods.get(f"{kind}_step")
-                if not isinstance(step, ast.FunctionDef) or f"{kind}_step_end" in methods:
-                    continue
-                place = self._place(facts, c, step, None)
+                place = self._place(facts, c, step, None) if isinstance(step, ast.FunctionDef) else None
                 if place is None:
+                    continue
+                if f"{kind}_step_end" in methods:
+                    self._leave(facts, place, f"there is a {kind}_step_end already")
                     continue
                 helper = self._helper(facts, c, place)
                 if helper is not None:

@@ -69,7 +69,8 @@ class ChunkLines(Rewriter):
         op = "+=" if isinstance(s.op, ast.Add) else "-="
         _, stop = self.facts.text.span(s)
         _, line_end = self.facts.text.line_span(s.end_lineno or 1, s.end_lineno or 1)
-        comment = self.facts.text.text[stop:line_end].rstrip()
+        behind = self.facts.text.text[stop:line_end].rstrip()
+        comment = behind if behind.lstrip().startswith("#") else ""  # and no other statement: `total += x; print(x)`
         kept = self._render(s, chunk)
         return [*lines[: len(lines) - len(kept)], *_comments(kept), f"{target} {op} {value} * self.share{comment}"]
 

@@ -48,6 +48,7 @@ class Held:
         self.modules = module_attributes(facts)
         self._inside = set(walk(loop))
         self._known: dict[object, bool] = {}
+        self._open: set[ast.AST] = set()  # functions that are being looked into
 
     def holds(self, node: ast.AST) -> bool:
         """Whether a read of a name, or of an attribute of `self`, may give a part of it."""
@@ -127,8 +128,11 @@ class Held:
             return
         inner = local_function(self.facts, f) if isinstance(f, ast.Name) else None
         if inner is not None:
-            for value in returned(inner):
-                yield from self._held(value)
+            if inner not in self._open:  # one that calls itself gives what its other returns do
+                self._open.add(inner)
+                for value in returned(inner):
+                    yield from self._held(value)
+                self._open.discard(inner)
         elif call not in self._inside or name in (COLLECTS if isinstance(f, ast.Name) else PARTS):
             if isinstance(f, ast.Attribute) and full is None:
                 yield from self._held(f.value)

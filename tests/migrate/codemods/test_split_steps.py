@@ -339,6 +339,21 @@ def test_nothing_to_do_where_no_part_is_seen_or_it_is_done(source):
     check_unchanged(source, [], select="PTM430")
 
 
+def test_a_step_with_an_end_of_its_own_that_mixes_is_told():
+    source = HEAD + step("return self(batch).softmax(0).sum()")
+    source += "\n    def training_step_end(self, z):\n        return z.sum()\n"
+    result = migrated(source, "PTM430")
+    assert result.text == source
+    assert [n.message for n in result.attention if "there is a training_step_end already" in n.message]
+
+
+def test_a_batch_that_a_generator_moves_is_taken_apart_where_the_cut_is_too():
+    after = step("x, y = batch\nz = self(x)\nreturn z") + end("return z.softmax(0).sum()", "z")
+    check(
+        HEAD + step("x, y = (t.to(self.device) for t in batch)\nz = self(x)\nreturn z.softmax(0).sum()"), HEAD + after
+    )
+
+
 def test_a_trainer_that_names_dp_is_heard():
     source = HEAD.replace("pytorch_lightning as pl", "lightning as pl") + step("return self(batch).softmax(0).sum()")
     assert "training_step_end" in migrated(source + "pl.Trainer(strategy='dp', devices=2)\n").text

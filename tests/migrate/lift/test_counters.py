@@ -48,6 +48,18 @@ def test_a_mean_is_weighed(value):
     assert "* self.share" in result and "self.all_reduce(self.total)" in result
 
 
+@pytest.mark.parametrize("behind", ["; print('step')", "; print('step'); n = 1  # of it", ";"])
+def test_what_shares_its_line_is_done_once(behind):
+    value = f"total += loss.item(){behind}"
+    result = check_same(SCRIPT.replace("VALUE", value), "module")
+    assert result.count("print('step')") == behind.count("print") and "loss.item() * self.share\n" in result
+
+
+def test_its_comment_stays():
+    result = check_same(SCRIPT.replace("VALUE", "total += loss.item()  # of all"), "module")
+    assert "self.total += loss.item() * self.share  # of all\n" in result
+
+
 @pytest.mark.parametrize("value", ["total += y.tolist()", "total += list(y.numpy())", "total += [loss.item()]"])
 def test_a_list_is_no_sum(value):
     source = SCRIPT.replace("VALUE", value).replace("total = 0", "total = []").replace("{total:.6f}", "{len(total)}")

@@ -127,3 +127,19 @@ class Solver:
 Solver(model).fit()
 """
     assert "manual_backward" in check_same(HEAD + solver.replace("CLIP", clip), "manual")
+
+
+RECURSIVE = """
+def moved(given, device):
+    if torch.is_tensor(given):
+        return given.to(device)
+    if isinstance(given, dict):
+        return {k: moved(v, device) for k, v in given.items()}
+    return given
+"""
+
+
+@pytest.mark.parametrize("below_step", ["print(size.item())", "print(size + 1)"])
+def test_a_function_that_calls_itself_is_looked_into_once(below_step):
+    above = RECURSIVE + "size = moved(torch.ones(1), 'cpu')\n"
+    assert "training_step" in check_same(text(above, "batch = moved({'x': x, 'n': 1}, 'cpu')", below_step), "module")

@@ -156,15 +156,20 @@ class TensorTypes(Codemod):
             yield Change(up, self.edit(facts, up, says), _placed(where, kind, torch_of(facts)))
         elif isinstance(up, ast.Call) and read in up.args and _is_type(up) and torch_of(facts) is not None:
             dtype = f"{torch_of(facts)}.{DTYPES[kind]}"
-            place = self._place(facts, up) if facts.handle is not None or facts.tensors.made(_typed(up)) else ""
+            place = "" if self._is_placed(facts, _typed(up)) else self._place(facts, up)
             if place is None:
                 self._tell(facts, up, f"`{facts.short(up)}` names a device: nothing here shows which it should be")
-                return
+                if facts.tensors.made(_typed(up)):
+                    return
             where = f"{place}, " if place else ""
             new = f".to({where}{dtype})"
             yield Change(up, self.edit(facts, up, f"`{facts.short(up)}` became `{new}`"), _cast(new), tuple(up.args))
         elif not isinstance(up, ast.IfExp):
             self._tell(facts, read, f"`{facts.short(read)}` names a device")
+
+    def _is_placed(self, facts: Facts, value: ast.expr) -> bool:
+        """Whether a tensor is where the model is before it is cast: a batch, or what is computed from one."""
+        return facts.handle is None and not facts.tensors.made(value) and facts.placed.by_runtime(value)
 
     def _place(self, facts: Facts, call: ast.Call) -> str | None:
         if facts.handle is not None:

@@ -1,6 +1,9 @@
 import pytest
 import torch
 from helpers import check, check_unchanged, migrated
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.running import check_on_card
 
 HEAD = "import torch\n"
 CHOICE = "Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor\n"
@@ -225,3 +228,54 @@ def test_a_choice_of_packages_is_told():
     check_unchanged(
         HEAD + source + "\n", ["PTM108 line 2: `torch.cuda if cuda else torch` names a device"], select="PTM108"
     )
+
+
+SHOWS = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+cuda = torch.cuda.is_available()
+torch.manual_seed(0)
+net = nn.Linear(4, 4)
+if cuda:
+    net.cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+data = TensorDataset(torch.randn(32, 4).double())
+train, valid = DataLoader(data, batch_size=8), DataLoader(data, batch_size=5)
+Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor
+
+
+def show():
+    (images,) = next(iter(valid))
+    BODY
+
+
+for epoch in range(2):
+    for (x,) in train:
+        x = x.type(Tensor)
+        optimizer.zero_grad()
+        loss = (net(x) - x).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+    show()
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "real = images.type(Tensor)\n    print(net(real).sum().item())",
+        "print(net(images.type(Tensor)).sum().item())",
+        "real = images[:2].type(Tensor)\n    print(net(real).sum().item())",
+    ],
+)
+def test_what_nothing_else_places_goes_where_its_network_is(tmp_path, body):
+    text = check_on_card(tmp_path, SHOWS.replace("BODY", body))
+    assert ".to(next(net.parameters()).device, torch.float32)" in text and "x = x.to(torch.float32)" in text
+
+
+def test_or_is_told_of():
+    result = migrate_text(SHOWS.replace("BODY", "print(images.type(Tensor).sum().item())"))
+    assert "images.to(torch.float32)" in result.text
+    assert "`images.type(Tensor)` names a device" in str(result.attention)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from .names import Names
-from .nodes import walk
+from .nodes import walk, walk_own
 from .scopes import Scope, Scopes
 
 MOVERS = ("cuda", "xpu", "mps", "to")
@@ -62,11 +62,23 @@ class OwnMovers:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             home = self.scopes.scope_of(node.func).lookup(node.func.id)
             made = home.stores.get(node.func.id, []) if home is not None else []
+            if len(made) == 1 and isinstance(made[0], ast.FunctionDef) and depth < 4:
+                return self._given_by(made[0], depth)
             return made[0] if len(made) == 1 and isinstance(made[0], ast.ClassDef) else None
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and depth < 4:
+            holder = self.class_of(node.func.value, depth + 1)
+            return holder if holder is not None and _gives_itself(holder, node.func.attr) else None
+        if isinstance(node, ast.Subscript) and depth < 4:
+            return self._of_elements(node.value, depth + 1)
         if isinstance(node, ast.Name) and depth < 4:
+            if (generator := self.scopes.generator_of(node)) is not None:
+                return self._of_elements(generator.iter, depth + 1) if generator.target.__class__ is ast.Name else None
             home = self.scopes.scope_of(node).lookup(node.id)
             if home is None:
                 return None
+            loops = [self.scopes.parents.get(store) for store in home.stores.get(node.id, ())]
+            if len(loops) == 1 and isinstance(loops[0], ast.For) and node.id not in home.params:
+                return self._of_elements(loops[0].iter, depth + 1)
             if node.id == "self" and node.id in home.params:
                 up = self.scopes.parents.get(home.node)
                 return up if isinstance(up, ast.ClassDef) else None
@@ -83,10 +95,40 @@ class OwnMovers:
             return kinds.pop() if len(kinds) == 1 else None
         return None
 
+    def _given_by(self, f: ast.FunctionDef, depth: int) -> ast.ClassDef | None:
+        """The class of all that a function returns."""
+        kinds = {self.class_of(n.value, depth + 1) for n in walk_own(f.body) if isinstance(n, ast.Return) and n.value}
+        return kinds.pop() if len(kinds) == 1 else None
+
+    def _of_elements(self, node: ast.expr, depth: int) -> ast.ClassDef | None:
+        """The class of all that a list or a dictionary holds, as it is written out."""
+        if isinstance(node, ast.Name) and depth < 4:
+            home = self.scopes.scope_of(node).lookup(node.id)
+            held = {self._of_elements(v, depth + 1) for v in (self.assigned(node.id, home) or () if home else ())}
+            return held.pop() if len(held) == 1 else None
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.List | ast.Tuple | ast.Set):
+            parts = node.elts
+        elif isinstance(node, ast.Dict):
+            parts = node.values
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+            parts = [node.elt]
+        elif isinstance(node, ast.DictComp):
+            parts = [node.value]
+        kinds = {self.class_of(part, depth + 1) for part in parts}
+        return kinds.pop() if len(kinds) == 1 else None
+
     def _class_named(self, said: ast.expr) -> ast.ClassDef | None:
         """The class of this file that an annotation names."""
         name = said.value if isinstance(said, ast.Constant) else getattr(said, "id", None)
         return next((c for c in self.movers if c.name == name), None)
+
+
+def _gives_itself(c: ast.ClassDef, method: str) -> bool:
+    """`Robot().to(3)`, where `to` returns self."""
+    own = next((s for s in c.body if isinstance(s, ast.FunctionDef) and s.name == method), None)
+    given = [n.value for n in walk_own(own.body) if isinstance(n, ast.Return)] if own is not None else []
+    return bool(given) and all(isinstance(v, ast.Name) and v.id == "self" for v in given)
 
 
 def is_super(node: ast.expr) -> bool:

@@ -1,0 +1,67 @@
+"""`to()` and `cuda()` of a script's own classes, which are about other things than devices, stay as they are."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+ROBOT = """\
+import torch
+
+
+class Robot:
+    def __init__(self):
+        self.place = 0
+
+    def to(self, place):
+        self.place = place
+        return self
+
+    def cuda(self, n=1):
+        return self.place * n
+
+
+class Box:
+    def __init__(self):
+        self.held = torch.ones(2)
+
+    def half(self):
+        return torch.ones(2)
+
+
+def build():
+    return Robot()
+
+
+def named(name):
+    if name:
+        return Robot()
+    return Robot().to(2)
+
+
+"""
+ROBOTS = [
+    "r = Robot()\nr.to(3)\nprint(r.cuda())",
+    "r = Robot().to(3)\nr.to(4)\nprint(r.cuda(2))",
+    "print(Robot().to(3).to(4).cuda())",
+    "r = build()\nr.to(3)\nprint(r.cuda())",
+    "print(build().to(3).cuda())",
+    "print(named('a').to(3).cuda())",
+    "robots = [Robot() for _ in range(2)]\nfor r in robots:\n    r.to(3)\nprint(sum(r.cuda() for r in robots))",
+    "robots = (Robot(), build())\nrobots[0].to(3)\nprint(robots[0].cuda())",
+    "by = {'a': Robot()}\nby['a'].to(5)\nprint(by['a'].cuda())",
+    "by = {n: Robot() for n in 'ab'}\nby['a'].to(5)\nprint(by['a'].cuda())",
+]
+TENSORS = [
+    "x = Box().half().to('cuda')\nprint(torch.nn.Linear(2, 2).cuda()(x))",
+    "boxes = [Robot(), torch.nn.Linear(2, 2)]\nnet = boxes[1].cuda()\nprint(net(torch.ones(2).cuda()))",
+]
+
+
+@pytest.mark.parametrize("used", ROBOTS)
+def test_those_of_ones_own_class_stay(used):
+    assert migrate_text(ROBOT + used + "\n").text == ROBOT + used + "\n"
+
+
+@pytest.mark.parametrize("used", TENSORS)
+def test_others_do_not(used):
+    text = ROBOT + used + "\n"
+    assert migrate_text(text).text != text

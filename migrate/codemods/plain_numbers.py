@@ -60,6 +60,14 @@ class PlainNumbers(Codemod):
                 ):
                     continue
                 whole = up if _is_whole(left) else node  # int(0.1 * steps / world) is still no 0.1 * steps
+            rounded = _rounded_up(node) if whole is up or isinstance(node.op, ast.FloorDiv) else None
+            if rounded is not None:
+                says = f"`{facts.short(whole)}` is `{facts.short(rounded)}` in a plain script: {WHY}"
+                text = facts.text.get(rounded)
+                simple = isinstance(rounded, ast.Name | ast.Attribute | ast.Constant | ast.Call)
+                gone = tuple(n for n in walk(whole) if isinstance(n, ast.expr) and n not in walk(rounded))
+                yield Change(whole, self.edit(facts, whole, says), source(text if simple else f"({text})"), gone)
+                continue
             says = f"`{facts.short(whole)}` is `{facts.short(left)}` in a plain script: {WHY}"
             if isinstance(node.op, ast.Mult) and (RATE.search(ast.unparse(holder)) or self._is_rate(facts, node)):
                 at = facts.text.key(node)
@@ -156,6 +164,17 @@ def numbers_of(facts: Facts, node: ast.expr) -> list[int] | None:
             return None
         found.append(known.value)
     return found
+
+
+def _rounded_up(node: ast.BinOp) -> ast.expr | None:
+    """The workers of `(workers + world - 1) / world`, or of `(workers + (world - 1)) // world`."""
+    top, world = node.left, ast.unparse(node.right)
+    if not isinstance(top, ast.BinOp):
+        return None
+    if isinstance(top.op, ast.Sub) and ast.unparse(top.right) == "1" and isinstance(top.left, ast.BinOp):
+        added = top.left
+        return added.left if isinstance(added.op, ast.Add) and ast.unparse(added.right) == world else None
+    return top.left if isinstance(top.op, ast.Add) and ast.unparse(top.right) == f"{world} - 1" else None
 
 
 def _is_whole(node: ast.expr) -> bool:

@@ -357,7 +357,7 @@ def _taking_iterable(facts: Facts, value: ast.ListComp | ast.GeneratorExp) -> tu
 def _assigned_iterable(original: Any, updated: Any) -> Any:
     """`x, y = batch` of `x, y = (t.cuda() for t in batch)`, beside which another change may have put a statement."""
     if hasattr(updated, "with_changes"):
-        generator = getattr(updated, "value", None)
+        generator: Any = getattr(updated, "value", None)
         return updated.with_changes(value=generator.for_in.iter) if hasattr(generator, "for_in") else updated
     return type(updated)([_assigned_iterable(original, s) for s in updated])
 

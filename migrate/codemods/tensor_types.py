@@ -167,9 +167,11 @@ class TensorTypes(Codemod):
         elif not isinstance(up, ast.IfExp):
             self._tell(facts, read, f"`{facts.short(read)}` names a device")
 
-    def _is_placed(self, facts: Facts, value: ast.expr) -> bool:
+    def _is_placed(self, facts: Facts, value: ast.expr | None) -> bool:
         """Whether a tensor is where the model is before it is cast: a batch, or what is computed from one."""
-        return facts.handle is None and not facts.tensors.made(value) and facts.placed.by_runtime(value)
+        if value is None or facts.handle is not None or facts.tensors.made(value):
+            return False
+        return facts.placed.by_runtime(value)
 
     def _place(self, facts: Facts, call: ast.Call) -> str | None:
         if facts.handle is not None:

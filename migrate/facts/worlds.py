@@ -18,7 +18,7 @@ from .devices import OPTIONS
 from .environment import ASKING, is_environment
 from .given_values import GivenValues, by_name, rank_by_name
 from .nodes import walk
-from .process_names import LAUNCHED, RANK_VARIABLES, RANKS, WORLD_NAME, WORLD_VARIABLES, D
+from .process_names import LAUNCHED, RANK_NAME, RANK_VARIABLES, RANKS, WORLD_NAME, WORLD_VARIABLES, D
 from .process_names import WORLDS as WORLD_CALLS
 from .reached import Reached
 from .world import DEAD, NEXT_NODE, PEERS, PLAIN, Known, World
@@ -238,7 +238,7 @@ class Worlds:
         if there is not None:
             return there
         if scope is None:
-            return self._by_name(node.id, world)
+            return by_name(node.id, world)
         key = (scope, node.id, world)
         if key in self._open:
             return None
@@ -249,7 +249,7 @@ class Worlds:
             self._open.discard(key)
         if known is not None:
             return known
-        return self._by_name(node.id, world) if self.given.may_be_a_process(node.id, scope, world) else None
+        return by_name(node.id, world) if self.given.may_be_a_process(node.id, scope, world) else None
 
     def _constant_elsewhere(self, node: ast.Name | ast.Attribute, world: World) -> Known | None:
         """`settings.WORLD_SIZE`, a name at the top of another file of the project."""
@@ -295,20 +295,17 @@ class Worlds:
         elsewhere = self.facts.elsewhere.get(node.attr)
         if node.attr not in self.given.stored and elsewhere is not None and world in elsewhere:
             return Known(elsewhere[world], True)
-        return self._by_name(node.attr, world)
-
-    def _by_name(self, name: str, world: World) -> Known | None:
-        """What a name says where no value shows: a rank that the script compares with -1 is that without a launcher."""
-        known = by_name(name, world)
-        alone = known is not None and not world.launched and name in self._of_none
-        return Known(-1, True) if alone else known
+        out_of_sight = option is None and node.attr not in self.given.stored
+        if out_of_sight and not world.launched and node.attr in self._of_none:
+            return Known(-1, True)
+        return by_name(node.attr, world)
 
     @cached_property
     def _of_none(self) -> set[str]:
-        """The names that are asked for the rank of no process: `args.local_rank != -1`, `rank in [-1, 0]`."""
+        """Options that are asked for the rank of no process, which they have without a launcher: `args.rank != -1`."""
         asked = [(c.left, c.comparators[0]) for c in self.facts.walk(ast.Compare) if len(c.comparators) == 1]
-        sides = [(a.id if isinstance(a, ast.Name) else getattr(a, "attr", ""), b) for a, b in asked]
-        return {name for name, b in sides if name and any(ast.unparse(n) == "-1" for n in (b, *getattr(b, "elts", ())))}
+        sides = [(a.attr, b) for a, b in asked if isinstance(a, ast.Attribute) and RANK_NAME.match(a.attr)]
+        return {name for name, b in sides if any(ast.unparse(n) == "-1" for n in (b, *getattr(b, "elts", ())))}
 
     # -- functions --------------------------------------------------------------------------------------------
 

@@ -37,7 +37,9 @@ Function = ast.FunctionDef | ast.Lambda
 
 
 def is_tensor(facts: Facts, f: Function, name: str, call: ast.expr) -> bool:
-    if _is_none_by_default(f, name) or uses(f).as_container(name) or is_made_tensor_of(facts, f, name):
+    if _is_none_by_default(f, name) or uses(f).as_container(name):
+        return False
+    if is_made_tensor_of(facts, f, name) and not _is_moved_before(facts, f, name, call):
         return False
     scope = facts.scopes.by_node[f]
     if facts.placed.is_called(name, scope):
@@ -76,9 +78,18 @@ def _still_tensor(facts: Facts, store: ast.AST, name: str) -> bool:
 
 
 def is_made_tensor_of(facts: Facts, f: Function, name: str) -> bool:
-    """`torch.LongTensor(name)`, `numpy.tile(name, 2)`: an array or a list, which is on no device."""
-    made = (full for call in uses(f).given_to.get(name, ()) for full in _called(facts, call.func))
+    """`torch.LongTensor(name)`, `numpy.tile(name[0].T, 2)`: an array or a list, which is on no device."""
+    made = (full for call in uses(f).made_of.get(name, ()) for full in _called(facts, call.func))
     return any(full.startswith("numpy.") or full in FROM_NUMBERS for full in made)
+
+
+def _is_moved_before(facts: Facts, f: Function, name: str, call: ast.expr) -> bool:
+    """Whether a name was last given a tensor that moves, above the call: `x = torch.FloatTensor(x).to(device)`."""
+    last = max(facts.scopes.by_node[f].stores.get(name, ()), key=lambda n: getattr(n, "lineno", 0), default=None)
+    s = facts.scopes.parents.get(last) if last is not None else None
+    if not isinstance(s, ast.Assign) or facts.scopes.parents.get(s) is not f or not isinstance(s.value, ast.Call):
+        return False
+    return (s.end_lineno or s.lineno) < call.lineno and facts.devices.moved(s.value) is not None
 
 
 def _called(facts: Facts, f: ast.expr) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .nodes import once_a_node, walk
@@ -16,18 +17,22 @@ OF_TENSORS = set(
     is_sparse is_quantized is_meta is_mps is_cpu retains_grad names
 """.split()
 )
+# what gives an array of an array, and a tensor of a tensor: `size`, `tolist` and `numpy` do not
+OF_ARRAYS = set("astype clip copy flatten imag ravel real repeat reshape round squeeze swapaxes T transpose".split())
 
 
 @dataclass
 class Uses:
-    """By name: the attributes read of it, those that are called, what it is indexed by, the calls that it is given to;
-    and names that are unpacked, gone through by a loop, or compared by `is`.
+    """By name: the attributes read of it, those that are called, what it is indexed by, the calls that it is given to,
+    and those that are given what is an array or a list where it is one; and names that are unpacked, gone through by a
+    loop, or compared by `is`.
     """
 
     attributes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     methods: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     indices: dict[str, list[ast.expr]] = field(default_factory=lambda: defaultdict(list))
     given_to: dict[str, list[ast.Call]] = field(default_factory=lambda: defaultdict(list))
+    made_of: dict[str, list[ast.Call]] = field(default_factory=lambda: defaultdict(list))
     unpacked: set[str] = field(default_factory=set)
     compared: set[str] = field(default_factory=set)
     gone_through: set[str] = field(default_factory=set)
@@ -58,6 +63,8 @@ def uses(f: ast.AST) -> Uses:
             for a in n.args:
                 if isinstance(a, ast.Name):
                     found.given_to[a.id].append(n)
+                for name in _of_arrays(a):
+                    found.made_of[name].append(n)
         elif isinstance(n, ast.Assign):
             if isinstance(n.value, ast.Name) and any(isinstance(t, ast.Tuple) for t in n.targets):
                 found.unpacked.add(n.value.id)
@@ -67,3 +74,25 @@ def uses(f: ast.AST) -> Uses:
         elif isinstance(n, ast.Compare) and isinstance(n.left, ast.Name) and isinstance(n.ops[0], ast.Is | ast.IsNot):
             found.compared.add(n.left.id)
     return found
+
+
+def _of_arrays(node: ast.expr) -> Iterator[str]:
+    """The x, y and z of `[x.reshape(1, -1)[0] / 255, y, z.T]`: what it is on the CPU shows that they are."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Subscript):
+        yield from _of_arrays(node.value)
+    elif isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in OF_ARRAYS:
+            yield from _of_arrays(node.func.value)
+    elif isinstance(node, ast.Attribute):
+        if node.attr in OF_ARRAYS:
+            yield from _of_arrays(node.value)
+    elif isinstance(node, ast.UnaryOp):
+        yield from _of_arrays(node.operand)
+    elif isinstance(node, ast.BinOp):
+        yield from _of_arrays(node.left)
+        yield from _of_arrays(node.right)
+    elif isinstance(node, ast.List | ast.Tuple):
+        for e in node.elts:
+            yield from _of_arrays(e)

@@ -43,6 +43,7 @@ class Elsewhere:
     )  # classes whose objects keep copies of networks, and where
     others: tuple[OtherFile, ...] = ()  # the other files themselves, for what a step calls there
     awaited: frozenset[str] = frozenset()  # functions that the migrated scripts call where all processes may wait
+    together: frozenset[str] = frozenset()  # functions that all processes call where they call them
 
     def __or__(self, other: Elsewhere) -> Elsewhere:
         return Elsewhere(
@@ -65,6 +66,7 @@ class Elsewhere:
             {**self.copies, **other.copies},
             self.others or other.others,
             self.awaited | other.awaited,
+            self.together | other.together,
         )
 
 

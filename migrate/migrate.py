@@ -230,7 +230,7 @@ def _know(facts: Facts, elsewhere: Elsewhere) -> None:
     facts.by_hand, facts.elsewhere = elsewhere.by_hand, elsewhere.values
     facts.samplers_gone, facts.samplers_kept = elsewhere.samplers, elsewhere.samplers_kept
     facts.guarded_elsewhere, facts.called_elsewhere = elsewhere.guarded, elsewhere.called
-    facts.awaited_elsewhere = elsewhere.awaited
+    facts.awaited_elsewhere, facts.together_elsewhere = elsewhere.awaited, elsewhere.together
     facts.given_wrapped = elsewhere.given_wrapped
     facts.askers_elsewhere, facts.imported = elsewhere.askers, elsewhere.imported
     facts.given_made_elsewhere = elsewhere.given_made
@@ -343,7 +343,8 @@ def _by_plan(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
     )
     notes = seen(facts, changes, options.wants)
     if options.of_lifted:
-        notes = [*notes, *drawn_for_others(facts)]
+        asked = Once(waits=False).each_answers(facts) if options.wants(Once.code) else ()
+        notes = [*notes, *drawn_for_others(facts), *asked]
     elif is_script:
         notes = [*notes, *_unplaced(facts, changes)]
     return Result(text, plan, [c.edit for c in changes if c.told] + placed, notes)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .awaited import awaited
+from .awaited import Awaited
 from .bring_in import bring_in
 from .codemods.mend_async import mend, renamed
 from .codemods.once import Once
@@ -165,12 +165,14 @@ def migrate_all(
         how.append(
             (options, keeps, left.get(key), None) if brought is None else (options, False, brought.text, brought)
         )
-    again = replace(options, of_lifted=True)
+    again, by_all = replace(options, of_lifted=True), Awaited(done, imports)
     for i in _run_by_all(done, options, imports):
         (path, root, is_script), key = files[i], _key(files[i][0])
         if key in untouched:
             continue
-        known = replace(elsewhere.get(path) or Elsewhere(), awaited=awaited(done, path, imports))
+        known = replace(
+            elsewhere.get(path) or Elsewhere(), awaited=by_all.awaited(path), together=by_all.together(path)
+        )
         done[i] = migrate_file(path, root, is_script, again, False, known, left.get(key))
         _add_told(done[i].report, told.get(key))
         how[i] = again, False, left.get(key), None
@@ -216,8 +218,8 @@ def _imported(files: list[tuple[Path, Path, bool]], imports: Imports) -> list[Pa
 
 
 def _run_by_all(done: list[Migrated], options: Options, imports: Imports) -> list[int]:
-    """Files that print or save below a script that was migrated now: every process runs them; and those with loops over
-    batches. Below a kept loop those without torch, which nothing else here has looked at.
+    """Files that print, save or ask for paths below a script that was migrated now: every process runs them; and those
+    with loops over batches. Below a kept loop those without torch, which nothing else here has looked at.
     """
     changed = [m for m in done if m.report.changed]
     lifted = [m for m in changed if m.report.plan in ("module", "manual")]
@@ -238,7 +240,8 @@ def _run_by_all(done: list[Migrated], options: Options, imports: Imports) -> lis
         if already_migrated(Facts(mend(m.source.text)[0])):
             continue
         facts = facts_of(text)
-        shows = any(True for _ in Once(waits=False).plan(facts))
+        once = Once(waits=False)
+        shows = any(True for _ in once.plan(facts)) or any(True for _ in once.each_answers(facts))
         found += [i] if shows or draws_batches(facts) else []
     return found
 

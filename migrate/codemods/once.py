@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..facts.arguments import argument_at
+from ..facts.classes import Function
 from ..facts.nodes import walk
 from ..facts.own_files import CLOCKS, clocks_in_loaded_paths, is_own, saves_its_own
 from ..facts.runtime_names import as_import, imported_as, runtime_name, without_prefix
@@ -17,12 +18,13 @@ from ..facts.script import Facts
 from ..report import Note
 from ._asked_paths import asked_paths, path_asked, removed_by
 from ._loaded_again import can_wait, loaded_again
+from ._own_answers import ANSWER, asking_each, by_own_answer
 from ._writers import WRITERS
 from .base import Change, Codemod
 from .checkpoint_activations import NAMES as OF_CHECKPOINTS
 
 PRINT, SAVE, ONLY, ASKS = "rank_zero_print", "rank_zero_save", "on_rank_zero", "is_global_zero"
-MOVED, ANSWER, FIRST, ON_NODE = "rank_zero_file", "rank_zero_value", "rank_zero_first", "is_local_zero"
+MOVED, FIRST, ON_NODE = "rank_zero_file", "rank_zero_first", "is_local_zero"
 ENVIRON = "plain_environ"  # what a script asks for a launcher's variables under names of its own
 NAMES = (PRINT, SAVE, ONLY, ASKS, ON_NODE, MOVED, ANSWER, FIRST, ENVIRON, *OF_CHECKPOINTS)
 # statements that give a path another file, which every rank may read next
@@ -68,12 +70,13 @@ class Once(Codemod):
                 says = f"`{facts.short(branch.body[0])}` became `{SAVE}`: no rank goes on before the file is there"
                 yield Change(branch, self.edit(facts, branch, says), _unguarded(imported_as(facts, SAVE)))
         gone: set[ast.Call] = set()
-        asking: list[ast.If | ast.Assert] = [*facts.walk(ast.If), *facts.walk(ast.Assert)]
-        for s in asking if self.writers and self.waits else ():
-            for call in (asked := asked_paths(facts, s)):
+        for s, asked in _asked(facts) if self.writers else ():
+            if not (self.waits or _come_together(facts, s)):
+                continue
+            for call in asked:
                 says = f"`{facts.short(call)}`: rank 0 answers for all, before any of them makes what is asked for"
                 yield Change(call, self.edit(facts, call, says), _answered(imported_as(facts, ANSWER)))
-            gone.update(removed_by(facts, s) if asked else ())
+            gone.update(removed_by(facts, s))
         for clock in clocks_in_loaded_paths(facts) if self.writers and self.waits else ():
             says = f"`{facts.short(clock)}`: rank 0's time for all, as it names a file that they load"
             yield Change(clock, self.edit(facts, clock, says), _answered(imported_as(facts, ANSWER)))
@@ -99,6 +102,14 @@ class Once(Codemod):
                 line, column, _, _ = facts.text.key(call)
                 says = "every process asks, and one of them alone has a terminal: the others end there"
                 yield Note(line, column + 1, self.code, f"`{facts.short(call)}`: {says}")
+
+    def each_answers(self, facts: Facts) -> Iterator[Note]:
+        """Questions for paths of a file that others import, where it does not show that every process asks them."""
+        for s, asked in _asked(facts):
+            if not _come_together(facts, s):
+                line, column, _, _ = facts.text.key(asked[0])
+                says = "each process asks for itself, and one that comes late may find what another is making"
+                yield Note(line, column + 1, self.code, f"`{facts.short(asked[0])}`: {says}")
 
     def _saved_to_open_file(self, facts: Facts, holder: ast.With) -> ast.Call | None:
         """The save in `with open(path, "wb") as f: torch.save(x, f)`: every rank would cut the file short."""
@@ -156,6 +167,22 @@ class Once(Codemod):
     def _comes_to_all(self, facts: Facts, call: ast.Call) -> bool:
         """Some of it may come from below a rank guard, where it does no harm to ask once more."""
         return False in facts.alone.reached_by(call)
+
+
+def _asked(facts: Facts) -> Iterator[tuple[ast.If | ast.Assert, list[ast.Call]]]:
+    """The statements that ask for paths for which rank 0 has to answer."""
+    asking: list[ast.If | ast.Assert] = [*facts.walk(ast.If), *facts.walk(ast.Assert)]
+    for s in asking:
+        if asked := asked_paths(facts, s):
+            yield s, asked
+
+
+def _come_together(facts: Facts, s: ast.stmt) -> bool:
+    """In a file that others import: whether all ranks come to a statement, in one order."""
+    holder = next((up for up in facts.scopes.ancestors(s) if isinstance(up, Function)), None)
+    if (holder.name if holder is not None else "") not in facts.together_elsewhere:
+        return False
+    return not by_own_answer(facts, s, asking_each(facts) - {s for s, _ in _asked(facts)})
 
 
 def _is_awaited(facts: Facts, call: ast.Call) -> bool:

@@ -46,6 +46,7 @@ CARRIED = (
     "guarded_elsewhere",
     "called_elsewhere",
     "awaited_elsewhere",
+    "together_elsewhere",
     "askers_elsewhere",
     "given_wrapped",
     "imported",
@@ -116,6 +117,7 @@ class Facts:
         self.guarded_elsewhere: frozenset[str] = frozenset()  # functions that other files call on rank 0 alone
         self.called_elsewhere: frozenset[str] = frozenset()  # and those that they call on every rank
         self.awaited_elsewhere: frozenset[str] = frozenset()  # of these the ones that are called where ranks may wait
+        self.together_elsewhere: frozenset[str] = frozenset()  # those that all ranks call, "" for the file itself
         self.askers_elsewhere: frozenset[str] = frozenset()  # other files' questions for the one process, by any name
         # functions of this file, and places of arguments, that others give what nothing but the script places
         self.given_made_elsewhere: frozenset[tuple[str, int]] = frozenset()

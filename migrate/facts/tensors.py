@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .arguments import argument_at, entry, given_to
+from .filled import Filled
 from .nodes import walk
 from .placed import LIKE, MAKES_TENSORS
 from .tensor_methods import FUNCTIONS, METHODS, ONE_WITHOUT_ARGUMENTS, VIEWS
@@ -33,6 +34,8 @@ class Tensors:
         self._asked: set[object] = set()
         self._cuts = 0  # how often a value was asked for while it was being found
         self._known: dict[tuple[ast.AST, bool, int], bool] = {}
+        self._filled = Filled(facts)
+        self._known_filled: dict[tuple[Scope, str], bool] = {}
 
     def made(self, node: ast.AST | None) -> bool:
         """Whether an expression is a tensor made here, or is computed from one; `torch.load` counts to these."""
@@ -214,9 +217,31 @@ class Tensors:
         values = self.reaching(node, scope)
         self._asked.add(key)
         try:
+            if not kept and self._is_filled(node.id, scope):
+                return True
             return bool(values) and all(v is not None and self._is(v, kept) for v in values or ())
         finally:
             self._asked.discard(key)
+
+    def _is_filled(self, name: str, scope: Scope) -> bool:
+        """Whether a name is of a list or a dictionary that is filled with tensors made here."""
+        held = self._filled.held(name, scope)
+        key, cuts, asked = (scope, name), self._cuts, self._asked
+        if held is None or key in self._known_filled:
+            return held is not None and self._known_filled[key]
+        around = {k for k in asked if isinstance(k, tuple) and k[0].__class__ is scope.__class__}
+        if self._again(key) or len(around) > 3:
+            self._cuts += 1
+            return False  # one that holds what is taken of itself says nothing
+        self._asked = {*around, key}  # a value that is asked for again here is not computed from itself
+        try:
+            found = any(self._is(e, False) for e in held.elements)
+            found = found and (held.in_part or all(self._is(e, False) for e in held.elements))
+        finally:
+            self._asked = asked
+        if self._cuts == cuts:
+            self._known_filled[key] = found
+        return found
 
     def reaching(self, node: ast.Name, scope: Scope) -> list[ast.expr | None] | None:
         """The values that a name may have where it is read; None among them for what does not show."""

@@ -28,6 +28,7 @@ from .taken_once import is_taken_once
 from .templates import is_template
 from .tensor_methods import root
 from .unplaced import made_in_training, meets_unplaced
+from .whole_data import is_whole_data, starred
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -85,7 +86,8 @@ class Placed:
         if isinstance(node, ast.Call):
             return self._call(node)
         if isinstance(node, ast.Subscript | ast.Attribute | ast.Starred):
-            return not is_held(self.facts, node) and not is_cut_by_hand(self.facts, node) and self._part(node)
+            left = is_held(self.facts, node) or is_cut_by_hand(self.facts, node) or is_whole_data(self.facts, node)
+            return not left and self._part(node)
         if isinstance(node, ast.Name):
             return self._name(node)
         if isinstance(node, ast.NamedExpr):
@@ -280,6 +282,7 @@ class Placed:
             bound = self.facts.classes.holder(f) is not None
             uses = [u for u in self.facts.classes.uses_of(f) if f not in self.facts.scopes.ancestors(u)]
             given = [argument(u, f, name, bound) if isinstance(u, ast.Call) else None for u in uses]
+            given = [starred(u) if v is None else v for u, v in zip(uses, given, strict=True)]
             made = [v is not None and self._is_left(v) for v in given]
             works = "backward" in self.facts.attributes or bool(self.facts.classes.run_by_trainer)
             works = works or self.facts.is_library  # it does for others
@@ -303,7 +306,8 @@ class Placed:
 
     def _is_left(self, node: ast.expr) -> bool:
         """Whether nothing but the function moves what it is given: made here, handed on, or taken of data once."""
-        return self.facts.tensors.made(node) or self._hands_on_made(node) or is_taken_once(self.facts, node)
+        made = self.facts.tensors.made(node) or self._hands_on_made(node)
+        return made or is_taken_once(self.facts, node) or is_whole_data(self.facts, node)
 
     def _hands_on_made(self, node: ast.expr) -> bool:
         """`move(x.unsqueeze(0))` in a function that is given such an x itself; `move(corpus.train)`."""
@@ -387,7 +391,7 @@ class Placed:
             given = self.facts.devices.elements(target, store, value) or []
             if any(self.facts.tensors.made(part) for part in given):
                 return False  # a function of the script made it
-        if isinstance(value, ast.Subscript):
+        if isinstance(value, ast.Subscript) or is_whole_data(self.facts, value):
             return self.by_runtime(value)
         return self._call(value) if isinstance(value, ast.Call) else True
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .held import is_data, is_held
 from .loops import LOOPS
 from .tensor_methods import root
+from .whole_data import is_whole_data
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -35,6 +36,8 @@ def _is_taken(facts: Facts, store: ast.AST) -> bool:
     if isinstance(up, ast.For | ast.comprehension):
         return up not in facts.loops.hot_loops and is_data(facts, up.iter)
     value = up.value if isinstance(up, ast.Assign) else None
+    if is_whole_data(facts, value):
+        return True
     while isinstance(value, ast.Subscript):
         if is_held(facts, value):
             return True

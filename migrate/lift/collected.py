@@ -38,9 +38,7 @@ def collected(
     found = Collected()
     train = recipe.train
     body = [*train.body, *(s for f in train.body if isinstance(f, ast.FunctionDef) for s in f.body)]  # closures
-    own = stored(body) | {n.id for n in walk(train.target) if isinstance(n, ast.Name)}
-    own -= _sizes_and_clocks(facts, body)
-    own = _of_samples(facts, train, body, own)
+    own = of_samples(facts, train, body)
     for s in body:
         for n in walk_here(s):
             attribute = _attribute_filled(n)
@@ -178,8 +176,10 @@ def _sizes_and_clocks(facts: Facts, body: list[ast.stmt]) -> set[str]:
     return {name for name, kinds in values.items() if all(kinds)}
 
 
-def _of_samples(facts: Facts, train: DataPass, body: list[ast.stmt], own: set[str]) -> set[str]:
-    """`own` without the names that are computed from the step's number and what stands above the loop alone."""
+def of_samples(facts: Facts, train: DataPass, body: list[ast.stmt]) -> set[str]:
+    """The names that a step writes, but those of the step's number and what stands above the loop alone, and sizes."""
+    own = stored(body) | {n.id for n in walk(train.target) if isinstance(n, ast.Name)}
+    own -= _sizes_and_clocks(facts, body)
     values: dict[str, list[ast.expr | None]] = {}
     for s in body:
         for n in walk_here(s):

@@ -24,6 +24,7 @@ from .loss import loss_reduction
 from .monitored import by_log, unread
 from .nodes import walk_here
 from .own_device import as_text, own_device
+from .pools import check_pools
 from .reads import stored
 from .recipe import CannotLift, Recipe
 from .sample_gradients import check_gradients
@@ -81,6 +82,7 @@ class Rewriter:
                 check_carried(self.facts, self.recipe, chunk)
                 if chunk.passing is self.recipe.train:
                     check_decisions(self.facts, self.recipe.train)
+                    check_pools(self.facts, self.recipe.train)
                     self.recipe.signed = check_gradients(self.facts, self.recipe.train)
             except CannotLift as why:
                 if chunk.passing is self.recipe.train:

@@ -21,6 +21,10 @@ from .sums import Sums
 
 SHOWS = ("print", "log", "info", "write", "display", "debug", "warning", "flush")
 METERS = ("append", "update", "push", "record")
+PICTURES = {
+    "save_image", "add_image", "add_images", "add_figure", "add_histogram", "add_video", "add_audio", "add_embedding",
+    "imshow", "imsave", "imwrite",
+}  # fmt: skip
 NUMBERS = (
     "item",
     "detach",
@@ -47,6 +51,11 @@ def shows(call: ast.Call) -> bool:
 
 def keeps(call: ast.Call) -> bool:
     return _last(call) in METERS
+
+
+def is_picture(call: ast.Call) -> bool:
+    """A call that shows samples themselves: save_image(), a writer's add_images()."""
+    return _last(call) in PICTURES
 
 
 def is_print(call: ast.Call) -> bool:
@@ -90,9 +99,9 @@ class Shown:
 
     def tells(self, call: ast.Call) -> list[ast.expr]:
         """What a call shows of its arguments, itself or in the function of the script's own that it calls."""
-        if shows(call):
+        if shows(call) or is_picture(call):
             return [] if keeps(call) else [call]
-        return [e for e, own in self._parameters(call) if own and any(self._is_shown(n) for n in own)]
+        return [e for e, own in self._parameters(call) if any(self._is_shown(n) or self._is_pictured(n) for n in own)]
 
     def _parameters(self, call: ast.Call) -> Iterator[tuple[ast.expr, list[ast.Name]]]:
         """The arguments of a function of this file, each with the places that read it there."""
@@ -113,6 +122,9 @@ class Shown:
             if isinstance(up, ast.stmt):
                 break
         return False
+
+    def _is_pictured(self, n: ast.Name) -> bool:
+        return any(isinstance(up, ast.Call) and is_picture(up) for up in self.facts.scopes.ancestors(n))
 
     def of_text(self, s: ast.stmt) -> dict[ast.AST, str]:
         """The same of a line that is made to be shown: `text = f"loss {loss.item()}"`."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..facts.always_before import last_of
 from ..facts.arguments import argument, given_to
+from ..facts.comprehended import draws_part, in_comprehension
 from ..facts.cpu_types import cast_on_cpu
 from ..facts.drawn import draw_of
 from ..facts.gone_through import elements_of, gone_through
@@ -57,7 +58,7 @@ class BackOnCpu(Codemod):
             read = a.value
             if brought(facts, read):
                 continue
-            step = facts.loops.hot(call) is not None and facts.placed.by_runtime(read)
+            step = _for_each_batch(facts, call) and facts.placed.by_runtime(read)
             if step or (bare and _is_in_training(facts, call)) or _is_collected(facts, read):
                 yield from self._changed(facts, read, taken, "an array is of the CPU")
         for a in facts.attributes.get("append", ()):
@@ -202,8 +203,12 @@ def _meetings(facts: Facts) -> Iterator[ast.expr]:
                         break
                     if isinstance(up, ast.Compare | ast.BinOp | ast.Call) and up not in found and up is not call:
                         found.add(up)
-                        if facts.loops.hot(up):
+                        if _for_each_batch(facts, up):
                             yield up
+
+
+def _for_each_batch(facts: Facts, node: ast.AST) -> bool:
+    return facts.loops.hot(node) is not None or in_comprehension(facts, node)
 
 
 def _with_names(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
@@ -322,7 +327,9 @@ def is_left(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
 
 
 def _values(facts: Facts, node: ast.Name) -> list[ast.expr | None]:
-    """What a name is given where it is read: None for what a loop over batches draws; empty where that is not plain."""
+    """What a name is given where it is read: None for what is drawn of batches; empty where that is not plain."""
+    if facts.scopes.generator_of(node) is not None:
+        return [None] if draws_part(facts, node) else []
     scope = facts.scopes.scope_of(node).lookup(node.id)
     if scope is None or node.id in scope.params:
         return []

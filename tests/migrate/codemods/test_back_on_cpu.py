@@ -81,6 +81,51 @@ def test_unchanged_where_no_batch_is_met(source):
     check_unchanged(HEAD + source, [], select="PTM114")
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("sum((model(x.to(d)).cpu() == y).sum() for x, y in test_loader)",
+         "sum((model(x.to(d)).cpu() == y.cpu()).sum() for x, y in test_loader)"),
+        ("[(model(x).cpu() == y).sum() + i for i, (x, y) in enumerate(tqdm(test_loader))]",
+         "[(model(x).cpu() == y.cpu()).sum() + i for i, (x, y) in enumerate(tqdm(test_loader))]"),
+        ("{i: f1(b[1], model(b[0].cuda()).cpu()) for i, b in enumerate(test_loader)}",
+         "{i: f1(b[1].cpu(), model(b[0].cuda()).cpu()) for i, b in enumerate(test_loader)}"),
+        ("[(model(x).numpy() == y.numpy()).mean() for x, y in test_loader]",
+         "[(model(x).cpu().numpy() == y.cpu().numpy()).mean() for x, y in test_loader]"),
+        ("[(model(x).cpu() == y).sum() for k in range(2) for x, y in test_loader if len(x) > k]",
+         "[(model(x).cpu() == y.cpu()).sum() for k in range(2) for x, y in test_loader if len(x) > k]"),
+    ],
+)  # fmt: skip
+def test_in_comprehensions_over_loaders(before, after):
+    below = LOOP + "y = y.cuda()\nn = {}\n"  # another y
+    check(below.format(before), below.format(after), select="PTM114")
+
+
+def test_in_comprehensions_over_a_loader_that_a_function_is_given():
+    before = "{i: f1(b[1], model(b[0].to(d)).cpu()) for i, b in enumerate(held)}"
+    after = before.replace("b[1]", "b[1].cpu()")
+    function = LOOP + "def right(model, held, d):\n    return {}\nn = right(model, test_loader, 'cuda')\n"
+    check(function.format(before), function.format(after), select="PTM114")
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        "sum((model(x.to(d)).cpu() == y.cpu()).sum() for x, y in test_loader)",
+        "sum((model(x.to(d)) == y.to(d)).cpu().sum() for x, y in test_loader)",
+        "[(model(x).cpu() == i).sum() for i, (x, y) in enumerate(test_loader)]",  # a number
+        "[(model(x).cpu() == n).sum() for (x, y), n in zip(test_loader, counts)]",
+        "[(x.cpu() == y).sum() for x, y in test_loader]",  # which no network gets: nothing places it
+        "[(model(x[None].to(d)).cpu() == y).sum() for x, y in test_set]",  # of a data set, whose y may be a number
+        "[(model(x.to(d)).cpu() == y).sum() for x, y in pairs]",
+        "[x.numpy() for x, y in test_loader]",
+        "[p.cpu() == q for p, q in zip(model.parameters(), other)]",
+    ],
+)
+def test_unchanged_in_comprehensions(found):
+    check_unchanged(LOOP + f"n = {found}\n", [], select="PTM114")
+
+
 SEVERAL = (
     HEAD
     + """\

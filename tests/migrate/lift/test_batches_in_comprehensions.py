@@ -85,6 +85,19 @@ def test_loaders_that_a_function_gives(tmp_path, made, given, held):
     assert "on_device(" in check_on_card(tmp_path, text)
 
 
+MEETS = [
+    "sum((net(x.to(device)).argmax(1).cpu() == y).sum().item() for x, y in held_out)",
+    "[(b[1] == net(b[0].to(device)).argmax(1).cpu()).sum().item() for b in held_out]",
+    "[float((net(x.to(device)).argmax(1).cpu().numpy() == y.numpy()).mean()) for x, y in held_out]",
+]
+
+
+@pytest.mark.parametrize("found", MEETS)
+def test_what_was_left_on_the_cpu_meets_there_what_is_brought_to_it(tmp_path, found):
+    result = check_on_card(tmp_path, TEXT.replace("FOUND", found).replace("STEP", "pass"))
+    assert "on_device(held_out)" in result and ".to(device)" not in result
+
+
 STAY = [
     ("[len(x) for x, y in held_out]", "pass"),
     ("[round(x.sum().item(), 5) for x, y in held_out]", "pass"),

@@ -6,11 +6,13 @@ sum((net(x.to(device)).argmax(1).cpu() == y).sum().item() for x, y in loader)
 from __future__ import annotations
 
 import ast
+import builtins
 
 from .gone_through import drawn_from
 from .loops import unwrapped
 from .nodes import walk
 from .script import Facts, once_a_file
+from .tensor_methods import root
 
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 DEPTH = 4  # of functions that hand a loader on
@@ -27,7 +29,7 @@ def draws_part(facts: Facts, name: ast.Name) -> bool:
 
 
 def in_comprehension(facts: Facts, node: ast.AST) -> bool:
-    """Whether a node runs for each batch of a comprehension that moves these, or gives them to a network."""
+    """Whether a node runs for each batch of a comprehension that moves these, or gives them to what it calls."""
     for up in facts.scopes.ancestors(node):
         if isinstance(up, ast.stmt | ast.Lambda):
             return False
@@ -40,8 +42,16 @@ def in_comprehension(facts: Facts, node: ast.AST) -> bool:
 def _evaluates(facts: Facts, around: Comprehension) -> bool:
     if not any(_is_loader(facts, unwrapped(g.iter)) for g in around.generators):
         return False
-    calls = (n for n in walk(around) if isinstance(n, ast.Call))
-    return any(facts.loops.is_model_call(c) or facts.devices.moved(c) is not None for c in calls)
+    return any(_works_on_part(facts, n) for n in walk(around) if isinstance(n, ast.Call))
+
+
+def _works_on_part(facts: Facts, call: ast.Call) -> bool:
+    """`x.to(device)`, `net(x)`; not `len(x)`."""
+    if facts.devices.moved(call) is not None:
+        return True
+    own = facts.names.resolve(call.func) is None and not hasattr(builtins, getattr(call.func, "id", ""))
+    names = (root(a) for a in call.args) if own else ()
+    return any(n is not None and draws_part(facts, n) for n in names)
 
 
 def _is_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:

@@ -132,9 +132,9 @@ class Loops:
         last = last_part(call.func)
         if last is None or not (call.args or call.keywords) or self.names.resolve(call.func):
             return False
-        return self._is_model_name(last)
+        return self.is_model_name(last)
 
-    def _is_model_name(self, name: str) -> bool:
+    def is_model_name(self, name: str) -> bool:
         return bool(MODEL_NAME.search(name)) or name in self._module_names
 
     # -- loops ------------------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class Loops:
     @cached_property
     def _evaluating(self) -> tuple[set[ast.AST], set[ast.AST]]:
         """Loops that call a model in their own round, or a function that does; and those around."""
-        named = [calls for name, calls in self.nodes.calls.items() if self._is_model_name(name)]
+        named = [calls for name, calls in self.nodes.calls.items() if self.is_model_name(name)]
         return self._loops_with([call for calls in named for call in calls if self.is_model_call(call)])
 
     def _loops_with(self, calls: list[ast.Call]) -> tuple[set[ast.AST], set[ast.AST]]:

@@ -16,6 +16,7 @@ from ..facts.loops import LOOPS
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts, once_a_file
+from .called_networks import calls_network
 from .networks import OF_A_NETWORK
 
 
@@ -36,8 +37,8 @@ def network_of(facts: Facts, loop: ast.AST) -> str | None:
 
 
 def _is_network(facts: Facts, call: ast.Call, name: ast.Name) -> bool:
-    """By its name, by how it was made, or by what it is asked for."""
-    if facts.loops.is_model_call(call):
+    """By its name, by how it was made, by what it is given, or by what it is asked for."""
+    if calls_network(facts, call):
         return True
     scope = facts.scopes.scope_of(name).lookup(name.id)
     return scope is not None and any(asks(facts, n, OF_A_NETWORK) for n in facts.scopes.reads(name.id, scope))

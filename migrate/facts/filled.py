@@ -65,8 +65,10 @@ class Filled:
         return dict(found)
 
     def _note(self, found: Contents, holder: ast.expr, values: list[ast.expr]) -> None:
-        scope = self.facts.scopes.scope_of(holder).lookup(holder.id) if isinstance(holder, ast.Name) else None
-        if scope is not None and isinstance(holder, ast.Name) and values:
+        if not values or not isinstance(holder, ast.Name):
+            return
+        scope = self.facts.scopes.scope_of(holder).lookup(holder.id)
+        if scope is not None:
             found[scope, holder.id] += values
 
     def _value(self, store: ast.AST) -> ast.expr | None:

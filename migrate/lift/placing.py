@@ -79,8 +79,8 @@ def _loops(facts: Facts) -> Iterator[tuple[Loop, ast.For | Comprehension]]:
 
 def _evaluates(facts: Facts, loop: Loop, around: ast.For | Comprehension) -> bool:
     """Whether a loop gives batches to a network and trains nothing: `[net(x).argmax(1) for x, y in loader]`."""
-    if isinstance(around, ast.For):
-        return facts.loops.hot_loops.get(around) == EVALUATES
+    if around in facts.loops.hot_loops:
+        return facts.loops.hot_loops[around] == EVALUATES
     called = (isinstance(n, ast.Call) and calls_network(facts, n) for n in walk(around))
     shown = facts.loops.is_loader(loop.iter) or is_loader(facts, looped_over(facts, loop))  # what a function gives, too
     return shown and any(called)

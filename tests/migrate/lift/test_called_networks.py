@@ -1,4 +1,4 @@
-"""Comprehensions that give batches to a network by another name: these go where the model is, too."""
+"""Comprehensions and loops that give batches to a network by another name: these go where the model is, too."""
 
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
@@ -36,6 +36,13 @@ run()
 """
 HITS = "[int((raw(x).argmax(1) == y).sum()) for x, y in test_loader]"
 RIGHT = "def right(f, held):\n    return sum(int((f(x).argmax(1) == y).sum()) for x, y in held)"
+IN_A_LOOP = """\
+def right(f, held):
+    n = 0
+    for x, y in held:
+        n += int((f(x).argmax(1) == y).sum())
+    return n
+"""
 GIVEN = [
     ("", "raw = net", HITS),
     ("", "raw = net.module if several else net", HITS),
@@ -44,6 +51,7 @@ GIVEN = [
     ("", "raw = torch.compile(net) if several else net", HITS),
     ("", "raw = net", "[int((raw(x).argmax(1).cpu() == y).sum()) for x, y in test_loader]"),
     (RIGHT, "pass", "right(net, test_loader)"),
+    (IN_A_LOOP, "raw = net", "right(raw, test_loader)"),
     (RIGHT, "raw = net", "right(raw, test_loader), right(net, train_loader)"),
 ]
 
@@ -65,6 +73,7 @@ STAY = [
     ("", "raw = nn.Flatten()", HITS),
     ("", "raw = net", "[raw.weight.sum().item() for x, y in test_loader]"),
     ("", "raw = net", "[[raw(x) for x in rows.split(2)] and 0 for rows in ()]"),
+    (f"{OTHER}\n{IN_A_LOOP}", "pass", "right(top, test_loader)"),
     (f"{OTHER}\n{RIGHT}", "pass", "right(top, test_loader)"),
 ]
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .arguments import argument_at, entry, given_to
-from .filled import Filled
+from .filled_lists import Filled
 from .nodes import walk
 from .placed import LIKE, MAKES_TENSORS
 from .tensor_methods import FUNCTIONS, METHODS, ONE_WITHOUT_ARGUMENTS, VIEWS

@@ -69,16 +69,14 @@ def _beside(facts: Facts, site: ast.AST, fits: list[ast.Call]) -> Iterator[ast.A
 
 
 def _misses(facts: Facts, site: ast.AST, fit: ast.AST) -> bool:
-    """Whether a run may come to one node, and has not been at the other before: it is above, or in another branch."""
+    """Whether a run may come to one node without the other: that is below, or under a condition that this is not."""
     looped = {up for up in facts.scopes.ancestors(fit) if isinstance(up, ast.For | ast.While)}
     if any(up in looped for up in (site, *facts.scopes.ancestors(site))):
         return False
-    return site.lineno < fit.lineno or _other_branch(facts, site, fit)  # type: ignore[attr-defined]
-
-
-def _other_branch(facts: Facts, site: ast.AST, fit: ast.AST) -> bool:
     above = dict(_branches(facts, site))
-    return any(above.get(up, at) is not at for up, at in _branches(facts, fit))
+    return facts.text.key(site) < facts.text.key(fit) or any(
+        above.get(up) is not at for up, at in _branches(facts, fit)
+    )
 
 
 def _branches(facts: Facts, node: ast.AST) -> Iterator[tuple[ast.If, bool]]:

@@ -100,8 +100,9 @@ def test_one_that_stands_there_itself_is_too():
     assert told(text) == [line_of(text, "for a, b")]
 
 
-def test_a_method_that_runs_instead_of_the_training_is_too():
-    text = OF_CLASS.replace("RUN", BRANCH)
+@pytest.mark.parametrize("run", [BRANCH, "if len(sys.argv) > 1:\n    solver.train()\nsolver.test()"])
+def test_a_method_that_may_run_without_the_training_is_too(run):
+    text = OF_CLASS.replace("RUN", run)
     assert told(text) == [line_of(text, "solver.test()")]
 
 
@@ -112,7 +113,6 @@ def test_a_method_that_runs_instead_of_the_training_is_too():
         script(after="if len(sys.argv) > 1:\n        print(test(model, loader))"),
         script(after="for x, y in loader:\n        print(model(x.to(device)).sum().item())"),
         OF_CLASS.replace("RUN", "solver.train()\nsolver.test()"),
-        OF_CLASS.replace("RUN", "if len(sys.argv) > 1:\n    solver.train()\nsolver.test()"),
     ],
 )
 def test_one_below_the_training_is_not(text):

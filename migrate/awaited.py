@@ -85,12 +85,14 @@ def _of_files(files: list[Facts]) -> tuple[frozenset[str], frozenset[str]]:
 def _holder(facts: Facts, call: ast.Call) -> str | None:
     """The function that makes a call, or the class whose constructor does; None for what calls at times of its own."""
     ups = [up for up in facts.scopes.ancestors(call) if isinstance(up, OWN_TIMES | Function)]
-    kinds = [type(up) for up in ups]
-    if kinds == [ast.FunctionDef, ast.ClassDef] and ups[0].name == "__init__":  # type: ignore[union-attr]
-        return ups[1].name  # type: ignore[union-attr]
-    if any(isinstance(up, OWN_TIMES) for up in ups):
-        return None
-    return ups[0].name if ups else TOP  # type: ignore[union-attr]
+    match ups:
+        case []:
+            return TOP
+        case [ast.FunctionDef(name="__init__"), ast.ClassDef(name=name)]:
+            return name
+        case [ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name), *above]:
+            return None if any(isinstance(up, OWN_TIMES) for up in above) else name
+    return None
 
 
 def _called(facts: Facts, call: ast.Call) -> str | None:

@@ -14,7 +14,7 @@ from ..facts.classes import Function
 from ..facts.nodes import walk
 from ..facts.own_files import CLOCKS, clocks_in_loaded_paths, is_own, saves_its_own
 from ..facts.runtime_names import as_import, imported_as, runtime_name, without_prefix
-from ..facts.script import Facts
+from ..facts.script import Facts, once_a_file
 from ..report import Note
 from ._asked_paths import asked_paths, path_asked, removed_by
 from ._loaded_again import can_wait, loaded_again
@@ -182,7 +182,13 @@ def _come_together(facts: Facts, s: ast.stmt) -> bool:
     holder = next((up for up in facts.scopes.ancestors(s) if isinstance(up, Function)), None)
     if (holder.name if holder is not None else "") not in facts.together_elsewhere:
         return False
-    return not by_own_answer(facts, s, asking_each(facts) - {s for s, _ in _asked(facts)})
+    return not by_own_answer(facts, s, _asked_by_each(facts))
+
+
+@once_a_file
+def _asked_by_each(facts: Facts) -> set[ast.If]:
+    """The branches on paths that stay as they are."""
+    return asking_each(facts) - {s for s, _ in _asked(facts)}
 
 
 def _is_awaited(facts: Facts, call: ast.Call) -> bool:

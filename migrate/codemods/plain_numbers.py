@@ -65,7 +65,8 @@ class PlainNumbers(Codemod):
                 says = f"`{facts.short(whole)}` is `{facts.short(rounded)}` in a plain script: {WHY}"
                 text = facts.text.get(rounded)
                 simple = isinstance(rounded, ast.Name | ast.Attribute | ast.Constant | ast.Call)
-                gone = tuple(n for n in walk(whole) if isinstance(n, ast.expr) and n not in walk(rounded))
+                stays = set(walk(rounded))
+                gone = tuple(n for n in walk(whole) if isinstance(n, ast.expr) and n not in stays)
                 yield Change(whole, self.edit(facts, whole, says), source(text if simple else f"({text})"), gone)
                 continue
             says = f"`{facts.short(whole)}` is `{facts.short(left)}` in a plain script: {WHY}"

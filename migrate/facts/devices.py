@@ -104,7 +104,7 @@ class Devices:
         return self._known[key]
 
     def _all_values_are_devices(self, name: str, scope: Scope) -> bool:
-        values = self._unpacked(name, scope)
+        values = self.unpacked(name, scope)
         if values is None:
             return False
         values = [v for v in values if not is_none(v)]
@@ -268,7 +268,7 @@ class Devices:
         up = self.scopes.parents.get(node) if isinstance(node, ast.NamedExpr) else None
         return up is not None and not isinstance(up, ast.Call | ast.keyword)
 
-    def _unpacked(self, name: str, scope: Scope) -> list[ast.expr] | None:
+    def unpacked(self, name: str, scope: Scope) -> list[ast.expr] | None:
         """What assignments give the name, `rank, device = setup()` too; None when something else binds it."""
         values: list[ast.expr] = []
         for store in scope.stores.get(name, ()):

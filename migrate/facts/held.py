@@ -163,7 +163,7 @@ def _values(facts: Facts, node: ast.expr) -> list[ast.expr]:
     scope = facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
     if scope is None or not isinstance(node, ast.Name) or node.id in scope.params:
         return []
-    return facts.devices._unpacked(node.id, scope) or []
+    return facts.devices.unpacked(node.id, scope) or []
 
 
 def _last(node: ast.expr) -> str:

@@ -49,14 +49,15 @@ def _is_network(facts: Facts, node: ast.expr, asked: set[object]) -> bool:
 
 
 def _is_given_networks(facts: Facts, node: ast.expr, last: str, asked: set[object]) -> bool:
-    scope = facts.scopes.scope_of(node).lookup(last) if isinstance(node, ast.Name) else None
+    name = node if isinstance(node, ast.Name) else None
+    scope = facts.scopes.scope_of(name).lookup(last) if name is not None else None
     key = (scope, ast.unparse(node))
     if key in asked:
         return True  # what a name is made of itself says nothing
     asked.add(key)
     if isinstance(node, ast.Attribute):
         values = attribute_values(facts, node)
-    elif scope is None or facts.scopes.generator_of(node) is not None:  # type: ignore[arg-type]
+    elif scope is None or name is None or facts.scopes.generator_of(name) is not None:
         return False
     elif any(asks(facts, read, OF_A_NETWORK) for read in facts.scopes.reads(last, scope)):
         return True

@@ -101,7 +101,7 @@ def _is_named_of_model(facts: Facts, name: ast.Name, depth: int) -> bool:
     stores = scope.stores.get(name.id, [])
     if any(_is_of_batch(facts, store) for store in stores):
         return True
-    values = facts.devices._unpacked(name.id, scope) or []
+    values = facts.devices.unpacked(name.id, scope) or []
     return any(_is_of_model(facts, value, depth + 1) for value in values)
 
 

@@ -41,9 +41,9 @@ class Method:
         return [found] if found is not None else []
 
     def keeps(self, given: set[str], depth: int = 0) -> set[str]:
-        """The attributes that get what these parameters hold, and that were there before."""
+        """The attributes that get what these parameters hold."""
         found = flows(self.body, given)
-        kept = {n for n in found if n.startswith("self.")} & self.before
+        kept = {n for n in found if n.startswith("self.")}
         for call, other in self._others():
             if depth < DEPTH and any(reads(a, found) for a in (*call.args, *call.keywords)):
                 kept |= other.keeps(set(other.parameters), depth + 1)

@@ -75,6 +75,7 @@ STAY = [
     ("", "raw = net", "[[raw(x) for x in rows.split(2)] and 0 for rows in ()]"),
     (f"{OTHER}\n{IN_A_LOOP}", "pass", "right(top, test_loader)"),
     (f"{OTHER}\n{RIGHT}", "pass", "right(top, test_loader)"),
+    (f"{OTHER}\n{RIGHT}", "pass", "right(top, test_loader), right(net, test_loader)"),
 ]
 
 

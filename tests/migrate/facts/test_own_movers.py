@@ -69,3 +69,27 @@ def test_those_of_ones_own_class_stay(used):
 def test_others_go_or_are_told_of(used, call):
     result = migrate_text(ROBOT + used.replace("CALL", call) + "\n")
     assert call not in result.text or [n for n in result.attention if call in n.message]
+
+
+STEP = """
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+net = torch.nn.Linear(2, 2).to(device)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+robot = Robot()
+for x in torch.utils.data.DataLoader(torch.ones(4, 2), batch_size=2):
+    loss = (net(x.to(device)) * GIVEN).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "after"),
+    [
+        ("robot.arm().to(device)", "robot.arm().to(x.device)"),
+        ("robot.to(3).cuda()", "robot.to(3).cuda()"),
+    ],
+)
+def test_what_a_method_gives_is_of_the_class_where_it_gives_itself(given, after):
+    assert f"self.{after})" in migrate_text(ROBOT + STEP.replace("GIVEN", given)).text

@@ -58,8 +58,10 @@ def _is_read_below(facts: Facts, target: ast.Name, loop: ast.AST) -> bool:
     """Whether anything below the loop reads what the name is given here, and nothing moves what it holds."""
     scope = facts.scopes.scope_of(target).lookup(target.id)
     reads = list(facts.scopes.reads(target.id, scope)) if scope is not None else []
-    reads = [n for n in reads if scope is not None and target in facts.placed.reaching(n, scope)]
     inside = set(walk(loop))
+    if all(n in inside or n.lineno <= target.lineno for n in reads):
+        return False
+    reads = [n for n in reads if scope is not None and target in facts.placed.reaching(n, scope)]
     moved = (
         p for n in reads if isinstance(p := facts.scopes.parents.get(n), ast.Attribute) and p.attr in ("to", "cuda")
     )

@@ -11,15 +11,20 @@ from .nodes import walk
 if TYPE_CHECKING:
     from .script import Facts
 
+WORDS = sorted({full.rsplit(".", 1)[-1] for full in AVAILABILITY})
 DEPTH = 4  # of names for one another
 
 
-def asks_machine(facts: Facts, test: ast.expr, depth: int = 0) -> bool:
+def asks_machine(facts: Facts, test: ast.expr) -> bool:
     """By itself, or by a name or an attribute that is given what asks: `args.cuda = args.cuda and is_available()`."""
+    return any(word in facts.text.text for word in WORDS) and _asks(facts, test, 0)
+
+
+def _asks(facts: Facts, test: ast.expr, depth: int) -> bool:
     for node in walk(test):
         if facts.names.resolve(node) in AVAILABILITY:
             return True
-        if depth < DEPTH and any(asks_machine(facts, value, depth + 1) for value in _values(facts, node)):
+        if depth < DEPTH and any(_asks(facts, value, depth + 1) for value in _values(facts, node)):
             return True
     return False
 

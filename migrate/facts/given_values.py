@@ -48,8 +48,9 @@ class GivenValues:
     def _of_a_layer(self, f: ast.AST) -> bool:
         """`def __init__(self, rank)` of a module that is told of no world: the rank of a matrix."""
         holder = self.facts.classes.holder(f) if isinstance(f, ast.FunctionDef) else None
-        given = [a.arg for a in ast.walk(f) if isinstance(a, ast.arg)]
-        return holder is not None and holder in self.facts.classes.modules and not any(map(WORLD_NAME.match, given))
+        if holder is None or holder not in self.facts.classes.modules:
+            return False
+        return not any(WORLD_NAME.match(a.arg) for a in walk(f) if isinstance(a, ast.arg))
 
     def may_be_asked(self, value: ast.expr, depth: int = 0) -> bool:
         """Not for what shows another meaning: `rank = torch.linalg.matrix_rank(a)`, `rank = i + 1`, `rank = len(a)`."""

@@ -50,11 +50,14 @@ READS = ("torch.load", "pickle.load", "joblib.load", "dill.load")
 MODULE_NAME = ("criterion", "loss_fn", "loss_func", "criterions")
 
 
+NEVER = 1 << 30
+
+
 class Placed:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self._asked: set[tuple[int, str]] = set()
-        self._cuts = 0  # how often a name was asked for while its value was being found
+        self._asked: dict[tuple[int, str], int] = {}  # names whose values are being found, in their order
+        self._cut = NEVER  # the outermost of them that was asked for meanwhile
         self._known: dict[tuple[ast.expr, int, bool], bool] = {}
         self._followed: set[ast.AST] = set()  # methods whose values are being found
         self._giving: dict[ast.AST, bool] = {}
@@ -64,10 +67,12 @@ class Placed:
 
     def by_runtime(self, node: ast.expr) -> bool:
         """Whether the runtime moves this value itself."""
-        key, cuts = (node, len(self.facts.buffers), self.facts.lifting), self._cuts
+        key = (node, len(self.facts.buffers), self.facts.lifting)
         if key not in self._known:
-            found = self._shows(node)
-            if self._cuts != cuts:
+            before, self._cut = self._cut, NEVER
+            found, cut = self._shows(node), self._cut
+            self._cut = min(before, cut)
+            if cut < len(self._asked):
                 return found  # which may be another when it is asked by itself
             self._known[key] = found
         return self._known[key]
@@ -262,13 +267,13 @@ class Placed:
             return True
         key = (id(scope), node.id)
         if key in self._asked:
-            self._cuts += 1
+            self._cut = min(self._cut, self._asked[key])
             return True  # what a value is computed from itself says nothing
-        self._asked.add(key)
+        self._asked[key] = len(self._asked)
         try:
             return self.used_as_module(node.id, scope) or all(self._given(s) for s in self.reaching(node, scope))
         finally:
-            self._asked.discard(key)
+            del self._asked[key]
 
     def is_given_made(self, name: str, scope: Scope) -> bool:
         """Whether a function of the file gets tensors by a parameter that the script makes, beside others that the

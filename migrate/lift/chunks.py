@@ -10,7 +10,7 @@ import ast
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from ..facts.nodes import walk
+from ..facts.nodes import once_a_node, walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .adopted import worked_with
@@ -344,7 +344,12 @@ def _defines(s: ast.stmt, name: str) -> bool:
         return s.name == name
     if isinstance(s, ast.Import | ast.ImportFrom):
         return any((a.asname or a.name).split(".")[0] == name for a in s.names)
-    return isinstance(s, ast.For | ast.While) and any(isinstance(n, ast.Name) and n.id == name for n in walk(s))
+    return isinstance(s, ast.For | ast.While) and name in _named(s)
+
+
+@once_a_node
+def _named(s: ast.stmt) -> frozenset[str]:
+    return frozenset(n.id for n in walk(s) if isinstance(n, ast.Name))
 
 
 def bound_before(binder: Binder, recipe: Recipe, name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..facts.scopes import Scope
-from ..facts.script import Facts
+from ..facts.script import Facts, once_a_file
 from .nodes import local_function, returned
 from .recipe import CannotLift
 
@@ -120,6 +120,7 @@ def _of_attribute(facts: Facts, node: ast.Attribute) -> list[ast.expr]:
     return attribute_values(facts, node)
 
 
+@once_a_file
 def values_of(facts: Facts, name: str, scope: Scope) -> list[ast.expr]:
     """What a name of a scope is given; nothing where one of its bindings does not show it."""
     values: list[ast.expr] = []

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..facts.scopes import Scope
-from ..facts.script import Facts
+from ..facts.script import Facts, once_a_file
 from .loaders import unpacked, values_of
 from .nodes import is_call_of, local_function, returned
 
@@ -35,7 +35,13 @@ def is_torch_optimizer(facts: Facts, at: ast.AST, name: str) -> bool:
 
 
 def is_scheduler(facts: Facts, at: ast.AST, name: str) -> bool:
-    return _is(facts, at, name, is_scheduler_name)
+    scope = facts.scopes.scope_of(at).lookup(name)
+    return scope is not None and _is_only_scheduler(facts, scope, name)
+
+
+@once_a_file
+def _is_only_scheduler(facts: Facts, scope: Scope, name: str) -> bool:
+    return _are(facts, scope, name, is_scheduler_name, False, 0)
 
 
 def is_plateau(facts: Facts, at: ast.AST, name: str) -> bool:
@@ -46,13 +52,16 @@ def is_plateau(facts: Facts, at: ast.AST, name: str) -> bool:
 def _is(facts: Facts, at: ast.AST, name: str, test: Test, unknown: bool = False, depth: int = 0) -> bool:
     """Whether all values of a name pass the test; with `unknown`, those that this file does not show pass too."""
     scope = facts.scopes.scope_of(at).lookup(name)
-    if scope is None or depth > 6:
+    return scope is not None and _are(facts, scope, name, test, unknown, depth)
+
+
+def _are(facts: Facts, scope: Scope, name: str, test: Test, unknown: bool, depth: int) -> bool:
+    if depth > 6:
         return False
     values = values_of(facts, name, scope)
     if not values:
         return unknown
-    made = [_makes(facts, v, test, unknown, depth) for v in values]
-    return all(made)
+    return all(_makes(facts, v, test, unknown, depth) for v in values)
 
 
 def _makes(facts: Facts, value: ast.expr, test: Test, unknown: bool, depth: int) -> bool:

@@ -128,19 +128,32 @@ def _shown(loop: Loop) -> tuple[int, str]:
 
 def _gives_what_moved(facts: Facts, loop: Loop, around: ast.AST, read: set[str]) -> bool:
     """`for x, y in held_out:`, whose x or y was moved: by that it gives batches, whatever its name is."""
-    own = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
-    for s in _assigns(around):  # `x, y = batch`, `x = torch.cat(batch)`
-        parts = isinstance(s.value, ast.Name | ast.Attribute | ast.Subscript | ast.Tuple)
-        if own & _taken_from(s.value) and (parts or facts.placed.by_runtime(s.value)):
-            own |= {n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)}
-    own &= read
     source = looped_over(facts, loop)
-    if not own or _counts(source) or _gives_parts(source) or not isinstance(source, GIVES):
+    if _counts(source) or _gives_parts(source) or not isinstance(source, GIVES):
         return False
     if in_step(facts, around):
         return False  # what is taken from a batch there is placed with it
-    called = {_called(n.func) for n in walk(around) if isinstance(n, ast.Call)}
-    return not (own & called or any(uses(around).methods.get(n, set()) & OF_NETWORKS for n in own))
+    own = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
+    for s in () if read <= own else _leading_to(read, _assigns(around)):  # `x, y = batch`, `x = torch.cat(batch)`
+        parts = isinstance(s.value, ast.Name | ast.Attribute | ast.Subscript | ast.Tuple)
+        if own & _taken_from(s.value) and (parts or facts.placed.by_runtime(s.value)):
+            own |= _set_by(s)
+    own &= read
+    called = {_called(n.func) for n in walk(around) if isinstance(n, ast.Call)} if own else own
+    return bool(own) and not (own & called or any(uses(around).methods.get(n, set()) & OF_NETWORKS for n in own))
+
+
+def _leading_to(names: set[str], assigns: list[ast.Assign]) -> list[ast.Assign]:
+    """Those that give names their values, or what they are made of, in the same order."""
+    sets, found = {s: _set_by(s) for s in assigns}, set[ast.Assign]()
+    while more := {s for s in assigns if s not in found and sets[s] & names}:
+        found |= more
+        names = names.union(*(_taken_from(s.value) for s in more))
+    return [s for s in assigns if s in found]
+
+
+def _set_by(s: ast.Assign) -> set[str]:
+    return {n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)}
 
 
 def _gives_parts(source: ast.expr) -> bool:
@@ -170,7 +183,7 @@ def _draws(facts: Facts, node: ast.AST, names: set[str]) -> list[ast.Call]:
     if "next" not in facts.text.text:
         return []
     around = next((u for u in facts.scopes.ancestors(node) if isinstance(u, ast.FunctionDef)), facts.tree)
-    sets = [(s, {n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)}) for s in _assigns(around)]
+    sets = [(s, _set_by(s)) for s in _assigns(around)]
     given, more = {id(s): s for s in _assigns(node)}, True
     while more:
         found = {id(s): s for s, targets in sets if targets & names and id(s) not in given}

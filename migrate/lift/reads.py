@@ -122,6 +122,7 @@ def sure_stores(block: list[ast.stmt]) -> set[str] | None:
     return sure
 
 
+@once_a_node
 def sure_of(s: ast.stmt) -> set[str] | None:
     if isinstance(s, ast.Return | ast.Raise | ast.Continue | ast.Break):
         return None

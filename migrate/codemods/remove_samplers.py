@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from ..facts.arguments import argument_at
+from ..facts.dividing import dividing
 from ..facts.effects import only_asks
 from ..facts.nodes import walk
-from ..facts.samplers import dividing
 from ..facts.script import Facts
 from ..report import Note
 from .argument_rewrites import change_call, change_dict
@@ -86,9 +86,9 @@ class RemoveSamplers(Codemod):
                 yield change
         if self.any_gone:
             yield from self._epochs_of_loaders(facts)
-        settled = dict(of_one(self, facts))
-        yield from settled.values()
-        self._tell_of_own(facts, settled)
+        settled = list(of_one(self, facts))
+        yield from (change for _, change in settled if change is not None)
+        self._tell_of_own(facts, {name for name, _ in settled})
         handed: list[tuple[ast.AST, str]] = []
         yield from class_changes(self, facts, handed)
         for node, says in handed:
@@ -113,8 +113,7 @@ class RemoveSamplers(Codemod):
 
     def _tell_of_own(self, facts: Facts, settled: Collection[str]) -> None:
         """A sampler class of the script's own, or of a package, that takes every n-th sample: its author knows why."""
-        calls = facts.walk(ast.Call) if "ampler" in facts.text.text else []
-        for call, name in dividing(facts.walk(ast.ClassDef), calls, facts.names.resolve):
+        for call, name in dividing(facts):
             says = f"`{name}` divides the samples by rank itself, and {WHY}: they would be divided twice"
             if name not in settled:
                 self._tell(facts, call, says)

@@ -12,7 +12,7 @@ from .nodes import walk
 from .options import Option
 from .options import options as options_of
 from .process_names import FLAG_NAME, OF_A_NODE, RANK_NAME, WORLD_NAME, D
-from .world import DEAD, Known, World
+from .world import DEAD, PLAIN, Known, World
 
 if TYPE_CHECKING:
     from .worlds import Worlds
@@ -176,6 +176,15 @@ class GivenValues:
                 return None
             values.append(passed if self.worlds.reached.live(use, world) else Known(DEAD, True))
         return values
+
+    def unsaid(self, scope: Any, name: str) -> bool:
+        """Whether a parameter is None by default, and what its callers give it does not show, or shows no more."""
+        f = scope.node
+        default = default_of(f, name) if isinstance(f, ast.FunctionDef) else None
+        if not (isinstance(default, ast.Constant) and default.value is None):
+            return False
+        given = self._given(scope, name, PLAIN)
+        return not given or any(isinstance(v, ast.Constant) and v.value is None for v in given)
 
     def _uses(self, f: ast.FunctionDef) -> list[ast.AST]:
         holder = self.facts.scopes.parents.get(f)

@@ -1,35 +1,16 @@
-"""Sampler classes of a script's own that give each process its part of the data."""
+"""Sampler classes of a script's own that read which process this is, and of how many."""
 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from .nodes import walk
 
 WORLDS = {"num_replicas", "world_size", "get_world_size", "num_processes"}
 RANKS = {"rank", "get_rank", "local_rank", "process_index"}
-# of packages, and of other files of a project: `DistributedSamplerWrapper`, `OrderedDistributedSampler`
-OF_PACKAGES = re.compile(r"dist(ributed)?\w*sampler|^RASampler$|^RepeatAugSampler$", re.IGNORECASE)
-
-
-def dividing(
-    classes: list[ast.ClassDef], calls: list[ast.Call], resolve: Callable[[ast.expr], str | None]
-) -> Iterator[tuple[ast.Call, str]]:
-    """The calls, with their names, of samplers other than torch's own that give each process its part."""
-    own, named = {c.name for c in own_samplers(classes)}, {c.name for c in classes}
-    for call in calls:
-        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        if name in named:
-            divides = name in own and isinstance(call.func, ast.Name)
-        else:
-            divides = OF_PACKAGES.search(name) is not None and name[:1].isupper()
-            full = resolve(call.func) or ("" if name != "DistributedSampler" else "torch.utils.data.")  # a parameter
-            divides = divides and not full.startswith("torch.utils.data.")
-        if divides and not is_of_one(call):
-            yield call, name
+ASKS = {"get_world_size", "get_rank"}
 
 
 def own_samplers(classes: Iterable[ast.ClassDef]) -> Iterator[ast.ClassDef]:
@@ -46,8 +27,18 @@ def own_samplers(classes: Iterable[ast.ClassDef]) -> Iterator[ast.ClassDef]:
         read = {n.attr for n in nodes if isinstance(n, ast.Attribute)} | {
             n.id for n in nodes if isinstance(n, ast.Name)
         }
-        if read & WORLDS and read & RANKS:
+        if read & WORLDS and read & RANKS and (read & ASKS or not _is_one(nodes)):
             yield c
+
+
+def _is_one(nodes: list[ast.AST]) -> bool:
+    """`if num_replicas is None: num_replicas = 1`, `rank = 0`: one process, where nobody says otherwise."""
+    given = [
+        (getattr(s.targets[0], "attr", getattr(s.targets[0], "id", "")), s.value.value)
+        for s in nodes
+        if isinstance(s, ast.Assign) and isinstance(s.value, ast.Constant)
+    ]
+    return any(n in WORLDS and v == 1 for n, v in given) and any(n in RANKS and v == 0 for n, v in given)
 
 
 def is_of_one(call: ast.Call) -> bool:

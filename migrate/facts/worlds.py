@@ -158,11 +158,19 @@ class Worlds:
                 return None
             return Known(world.launched is isinstance(node.ops[0], ast.In), True)
         left, right = self.value(node.left, world), self.value(node.comparators[0], world)
-        if left is None or right is None:
+        if left is None or right is None or self._may_be_none(node):
             return None
         if left.asked and (left.value, right.value) == (-1, 0) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
             left = Known(0, True)  # nobody launched it: the one process does what rank 0 does
         return Known(OPERATORS[type(node.ops[0])](left.value, right.value), left.asked or right.asked)
+
+    def _may_be_none(self, node: ast.Compare) -> bool:
+        """`rank is None` of a parameter that is None where a call does not say: its name tells nothing of that."""
+        left, right = node.left, node.comparators[0]
+        if not (isinstance(left, ast.Name) and isinstance(right, ast.Constant) and right.value is None):
+            return False
+        scope = self.facts.scopes.scope_of(left).lookup(left.id)
+        return scope is not None and left.id in scope.params and self.given.unsaid(scope, left.id)
 
     def _call(self, call: ast.Call, world: World) -> Known | None:
         full = self.facts.names.resolve(call.func)

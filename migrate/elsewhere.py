@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -32,6 +33,7 @@ class Elsewhere:
     defines: frozenset[str] = frozenset()  # functions whose reads of options are known
     handed: frozenset[str] = frozenset()  # functions that are given a launcher's names
     imported: bool = False  # another file imports this one
+    taken: Callable[[str], bool] | None = None  # and whether it takes a name of it
     trains: bool = False  # the file trains what others of torch hand it, and says nothing of torch itself
     samplers: bool = False  # a DistributedSampler is made, and goes
     samplers_kept: bool = False  # one stays
@@ -57,6 +59,7 @@ class Elsewhere:
             self.defines | other.defines,
             self.handed | other.handed,
             self.imported or other.imported,
+            self.taken or other.taken,
             self.trains or other.trains,
             self.samplers or other.samplers,
             self.samplers_kept or other.samplers_kept,
@@ -160,6 +163,7 @@ def _said(path: Path, others: tuple[OtherFile, ...]) -> Elsewhere | None:
         frozenset(f.name for f in facts.walk(ast.FunctionDef)),
         frozenset(_last(c.func) for c in handed_on(facts)),
         False,
+        None,
         False,
         *samplers,
         _values(facts) | _constants(facts, path.parent.name if path.stem == "__init__" else path.stem),

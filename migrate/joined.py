@@ -325,7 +325,7 @@ def _without(m: LocalModule) -> str:
         while last < total and not _line(m, last + 1).strip():
             last += 1
         edits.replace_lines(first, last, [])
-    return without_unread_imports(m.facts, Facts(edits.done()), False)[0]
+    return without_unread_imports(m.facts, Facts(edits.done()))[0]
 
 
 def _line(m: LocalModule, n: int) -> str:

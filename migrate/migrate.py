@@ -159,8 +159,9 @@ def _without_unread(result: Result, original: Facts, after: Facts, options: Opti
         removed, result.attention[:] = [*parameters, *starts, *removed], [*result.attention, *told]
         result.text, result.edits = after.text.text, result.edits + removed
         result.attention[:] = still_read(result.attention, after, removed)
-    if options.wants("PTM690"):
-        result.text, removed = without_unread_imports(original, after, not is_script or original.is_library)
+    library = not is_script or original.is_library
+    if options.wants("PTM690") and (original.taken is not None or not library):
+        result.text, removed = without_unread_imports(original, after, original.taken if library else None)
         result.edits += removed
     return after
 
@@ -239,6 +240,7 @@ def _know(facts: Facts, elsewhere: Elsewhere) -> None:
     facts.wrapped = frozenset(name for name in elsewhere.wrapped if name.endswith("()"))
     facts.read_elsewhere, facts.defined_elsewhere = elsewhere.reads, elsewhere.defines
     facts.handed_elsewhere = elsewhere.handed
+    facts.taken = elsewhere.taken
 
 
 def _know_norms(facts: Facts) -> None:

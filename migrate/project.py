@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from .awaited import Awaited
@@ -25,6 +26,7 @@ from .read_by_others import read_by_others
 from .report import Edit, FileReport, Note
 from .result import Options, Result
 from .sources import Imports, followed, python_files
+from .taken_names import TakenNames
 
 IMPORTS_TRAINER = re.compile(rb"ptmigrate\.runtime import (\([^)]*|[^(\n]*)\bTrainer\b")
 
@@ -125,8 +127,10 @@ def migrate_all(
     imports = Imports()
     kept = _kept_projects(files, imports)
     elsewhere = of_projects([path for path, _, _ in files], imports)
-    for path in _imported(files, imports):
-        elsewhere[path] = replace(elsewhere.get(path, Elsewhere()), imported=True)
+    for path, root in _imported(files, imports):
+        readers = partial(_may_import, files, root, options)
+        taken = TakenNames(path, readers, imports) if len(files) > 1 else None
+        elsewhere[path] = replace(elsewhere.get(path, Elsewhere()), imported=True, taken=taken)
     told: dict[Path, FileReport] = {}  # of other files, what came from them into a script
     left: dict[Path, str] = {}  # and their texts without it
     untouched: set[Path] = set()
@@ -210,11 +214,18 @@ def _tell_of_shared(done: list[Migrated], imports: Imports) -> None:
             m.report.attention.append(Note(1, 1, "PTM704", f"refused, and {says}"))
 
 
-def _imported(files: list[tuple[Path, Path, bool]], imports: Imports) -> list[Path]:
+def _imported(files: list[tuple[Path, Path, bool]], imports: Imports) -> list[tuple[Path, Path]]:
     """The modules of a script, and the scripts that others import: what they define is read there."""
     scripts = [path for path, _, is_script in files if is_script]
     read = set[Path]().union(*(imports.direct(p, p) for p in scripts)) if len(scripts) > 1 else set()
-    return [path for path, _, is_script in files if not is_script or _key(path) in read]
+    return [(path, root) for path, root, is_script in files if not is_script or _key(path) in read]
+
+
+def _may_import(files: list[tuple[Path, Path, bool]], root: Path, options: Options) -> Iterator[Path]:
+    """The files that may take names from one of them: where it is rewritten itself, all that lie beside it, too."""
+    yield from (path for path, _, _ in files)
+    if options.in_place:
+        yield from python_files(root)
 
 
 def _run_by_all(done: list[Migrated], options: Options, imports: Imports) -> list[int]:

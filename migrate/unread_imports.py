@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from .facts.other_files import OtherFile
 from .facts.script import Facts
 from .facts.text import Text
 from .report import Edit
@@ -14,15 +15,21 @@ CODE = "PTM690"
 WORD = re.compile(r"\w+")
 TYPES = re.compile(r"[\w.\[\], |\"']+")  # what a text of types or of `__all__` looks like
 PROSE = re.compile(r"\w +\w")
+# packages that give torch a device as they are imported
+PLUGINS = {"torch_npu", "torch_xla", "torch_mlu", "torch_musa", "torch_directml", "habana_frameworks"}
+PLUGINS |= {"intel_extension_for_pytorch", "oneccl_bindings_for_pytorch"}
+REGISTERS_NOT = ("torch.", "functools.", "contextlib.", "dataclasses.", "typing.", "numba.")  # decorators that wrap
 
 
-def without_unread_imports(before: Facts, after: Facts, is_library: bool) -> tuple[str, list[Edit]]:
+def without_unread_imports(
+    before: Facts, after: Facts, taken: Callable[[str], bool] | None = None
+) -> tuple[str, list[Edit]]:
     """The text after the edits without the imports that only they read, and what was taken out.
 
-    A library's imports stay: other files may take names from it, `from model import *` whatever it imports.
+    `taken`: whether other files may take a name from this one, `from model import *` whatever it imports.
     """
     text = after.text.text
-    gone = _no_longer_read(before, after) if text != before.text.text and not is_library else set()
+    gone = _no_longer_read(before, after) if text != before.text.text else set()
     if not gone:
         return text, []
     places, read = {name: s for s in before.tree.body for name in _bound(s)}, _read(before)
@@ -30,9 +37,10 @@ def without_unread_imports(before: Facts, after: Facts, is_library: bool) -> tup
     edits = []
     for s in after.tree.body:
         unread = [a for a in _aliases(s) if _name(a) in gone]
-        if not unread or _name(unread[0]) == "torch":
+        if not unread or _name(unread[0]) == "torch" or _does_more(before, s):
             continue
-        found = list(_cuts(after.text, s, unread))
+        unread = [a for a in unread if taken is None or not taken(_name(a))]
+        found = list(_cuts(after.text, s, unread)) if unread else []
         if not found:
             continue
         cuts += found
@@ -65,6 +73,31 @@ def _read(facts: Facts) -> set[str]:
         if TYPES.fullmatch(text) and (not PROSE.search(text) or "__all__" in facts.text.text):
             found.update(WORD.findall(text))
     return found
+
+
+def _does_more(facts: Facts, s: ast.stmt) -> bool:
+    """Whether an import does more than to give a name: a plugin, a module of the project that runs something."""
+    names = [a.name for a in _aliases(s)] if isinstance(s, ast.Import) else [getattr(s, "module", None) or ""]
+    if any(n.partition(".")[0] in PLUGINS for n in names):
+        return True
+    modules = {n.rpartition(".")[2] for n in names}
+    modules |= {a.name for a in _aliases(s)} if isinstance(s, ast.ImportFrom) else set()
+    return any(_runs(o) for o in facts.others if o.stem in modules)
+
+
+def _runs(other: OtherFile) -> bool:
+    """Whether a file does something as it is imported: a call, a loop, a class that a decorator takes down."""
+    there = other.facts()
+    return there is None or any(
+        (isinstance(s, ast.Expr) and not isinstance(s.value, ast.Constant))
+        or isinstance(s, ast.For | ast.While | ast.With)
+        or any(not _full(there, d).startswith(REGISTERS_NOT) for d in getattr(s, "decorator_list", ()))
+        for s in there.tree.body
+    )
+
+
+def _full(facts: Facts, decorator: ast.expr) -> str:
+    return facts.names.resolve(decorator.func if isinstance(decorator, ast.Call) else decorator) or ""
 
 
 def _aliases(s: ast.stmt) -> list[ast.alias]:

@@ -53,6 +53,7 @@ CARRIED = (
     "read_elsewhere",
     "defined_elsewhere",
     "handed_elsewhere",
+    "taken",
     "ours",
     "waiting",
     "movers_elsewhere",
@@ -111,6 +112,7 @@ class Facts:
         self.read_elsewhere: frozenset[str] = frozenset()  # options that other files read
         self.defined_elsewhere: frozenset[str] = frozenset()  # functions of those files
         self.handed_elsewhere: frozenset[str] = frozenset()  # functions that those give a launcher's names
+        self.taken: Callable[[str], bool] | None = None  # whether others take a name from it, where that is known
         self.samplers_gone = False  # whether another file's DistributedSampler goes
         self.samplers_kept = False  # and whether one stays
         self.elsewhere: dict[str, dict[Any, object]] = {}  # what other files' options and functions are in each world

@@ -8,8 +8,8 @@ from ptmigrate.migrate.unread_imports import without_unread_imports
 USE = "DDP(DistributedSampler(Dataset))\n"
 
 
-def removed(before, after, is_library=False):
-    return without_unread_imports(Facts(before), Facts(after), is_library)
+def removed(before, after, taken=None):
+    return without_unread_imports(Facts(before), Facts(after), taken)
 
 
 @pytest.mark.parametrize(
@@ -42,16 +42,26 @@ def test_an_import_goes_with_its_last_reader(before, after):
         "from a import DDP; x = 1\n",
         "try:\n    from a import DDP\nexcept ImportError:\n    pass\n",
         "from __future__ import annotations\n",
+        "import torch_npu as DDP\n",
     ],
 )
 def test_unchanged(before):
     assert removed(before + USE, before) == (before, [])
 
 
-def test_a_library_keeps_what_may_be_imported_from_it():
+def test_a_library_keeps_what_is_imported_from_it():
     """Through a star, too, and whatever it is: `from model import *` and then `Variable(x)`."""
     source = "from torch.nn import DataParallel as DDP\nfrom mine import Dataset\n"
-    assert removed(source + USE, source, True) == (source, [])
+    assert removed(source + USE, source, lambda name: True) == (source, [])
+    assert removed(source + USE, source, "DDP".__eq__)[0] == "from torch.nn import DataParallel as DDP\n"
+
+
+def test_a_library_of_which_no_reader_is_known_keeps_its_imports():
+    before = "import torch\nfrom torch.autograd import Variable\n\n\ndef f():\n    return Variable(torch.ones(1))\n"
+    for is_script in (False, True):
+        assert migrate_text(before, Options(), is_script).text == before.replace(
+            "Variable(torch.ones(1))", "torch.ones(1)"
+        )
 
 
 def test_an_else_that_has_nothing_left_goes():

@@ -119,11 +119,15 @@ def _makes_data(facts: Facts, call: ast.Call, name: str) -> bool:
 
 
 def _is_kept_list(facts: Facts, node: ast.expr) -> bool:
-    """`self.memory`, to which the class of a plain object gives a list or a dictionary that it fills later."""
-    c = next((u for u in facts.scopes.ancestors(node) if isinstance(u, ast.ClassDef)), None)
-    if not isinstance(node, ast.Attribute) or c is None or not is_plain(facts, c):
+    """`self.memory`, `agent.memory`, to which the class of a plain object gives a list or a dictionary that it fills
+    later.
+    """
+    if not isinstance(node, ast.Attribute):
         return False
-    values = _values(facts, node)
+    c = facts.devices.own_movers.class_of(node.value)
+    if c is None or not is_plain(facts, c):
+        return False
+    values = facts.devices.attribute_values.get(node.attr, [])
     return bool(values) and all(_is_empty(facts, v) for v in values)
 
 

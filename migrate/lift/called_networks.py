@@ -7,15 +7,22 @@ hits = [(raw(x).argmax(1) == y).sum() for x, y in loader]
 from __future__ import annotations
 
 import ast
+import builtins
 
+from ..facts.arguments import given_to
 from ..facts.asked import asks
+from ..facts.classes import Function
 from ..facts.loops import last_part
-from ..facts.script import Facts
+from ..facts.nodes import walk
+from ..facts.other_files import found_there
+from ..facts.script import Facts, once_a_file
 from .loaders import values_of
 from .networks import OF_A_NETWORK
 from .optimizers import attribute_values, is_none
 
 GIVE_THEMSELVES = {"to", "cuda", "cpu", "train", "eval", "float", "double", "half", "requires_grad_", "share_memory"}
+LIBRARIES = ("torch", "torchvision", "torchaudio", "copy", "numpy")  # of a network they make something else
+DEPTH = 4  # of functions that call functions
 HOLD_ONE = ("module", "_orig_mod")  # what wrappers have
 WRAPS = {"torch.compile", "torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel"}
 
@@ -26,11 +33,54 @@ def calls_network(facts: Facts, call: ast.Call) -> bool:
         return True
     if not (call.args or call.keywords) or facts.names.resolve(call.func):
         return False
-    return isinstance(call.func, ast.Name | ast.Attribute) and _is_network(facts, call.func, set())
+    return isinstance(call.func, ast.Name | ast.Attribute) and is_network(facts, call.func)
+
+
+def works_with_network(facts: Facts, call: ast.Call, depth: int = 0) -> bool:
+    """Whether a call is one of a network, gives one to a function, or is one of a function that does either."""
+    if calls_network(facts, call) or given_networks(facts, call):
+        return True
+    there, f = _called(facts, call) if depth < DEPTH else (facts, None)
+    inner = (n for n in walk(f) if isinstance(n, ast.Call)) if f is not None else ()
+    return any(works_with_network(there, n, depth + 1) for n in inner)
+
+
+def given_networks(facts: Facts, call: ast.Call) -> list[ast.expr]:
+    """The net of `loss_of(net, batch)`: what a function of the script's own gets beside other things."""
+    package = (facts.names.resolve(call.func) or "").partition(".")[0]
+    own = isinstance(call.func, ast.Name | ast.Attribute) and package not in LIBRARIES
+    given = given_to(call) if own and not hasattr(builtins, last_part(call.func) or "") else []
+    found: list[ast.expr] = [a for a in given if isinstance(a, ast.Name | ast.Attribute) and is_network(facts, a)]
+    return found if len(found) < len(given) else []
+
+
+def _called(facts: Facts, call: ast.Call) -> tuple[Facts, ast.AST | None]:
+    """The function that is called, or the one method of that name which the project's classes have, in its file."""
+    f = call.func
+    if not isinstance(f, ast.Attribute):
+        found = found_there(facts, f) if isinstance(f, ast.Name) and facts.others else None
+        return (found[1], found[2]) if found is not None else (facts, facts.devices.function_of(call))
+    c = facts.devices.own_movers.class_of(f.value)
+    if c is not None:
+        return facts, facts.classes.methods(c).get(f.attr)
+    if facts.names.resolve(f) is not None:
+        return facts, None
+    files = [facts, *(there for o in facts.others if f"def {f.attr}(" in o.text and (there := o.facts()) is not None)]
+    named = [(there, m[f.attr]) for there in files for m in _methods(there) if f.attr in m]
+    return named[0] if len(named) == 1 else (facts, None)
+
+
+@once_a_file
+def _methods(facts: Facts) -> list[dict[str, Function]]:
+    return [facts.classes.methods(c) for c in facts.walk(ast.ClassDef)]
+
+
+def is_network(facts: Facts, node: ast.expr) -> bool:
+    """Whether each value that an expression may have is a network."""
+    return _is_network(facts, node, set())
 
 
 def _is_network(facts: Facts, node: ast.expr, asked: set[object]) -> bool:
-    """Whether each value that an expression may have is a network."""
     if isinstance(node, ast.IfExp):
         return all(_is_network(facts, v, asked) for v in (node.body, node.orelse))
     if isinstance(node, ast.Call):

@@ -28,6 +28,7 @@ from .modes import mode_hooks
 from .nodes import is_call_of, names_of
 from .own_device import CODE as PLACED
 from .own_device import OWN
+from .owned import owned_networks
 from .recipe import LIFTED_FROM, CannotLift, Recipe
 from .settings import settings_of
 from .splice import indent
@@ -187,6 +188,7 @@ class ModuleBuilder(ChunkLines):
                 lines.append(f"{self.unit}self.{attribute} = {'owner' if n == 'self' else n}")
                 may_miss = n in self.variables.unbound
                 own = registered(self.facts, n, self.binder.trunk_scope, attribute, self.unit, names, may_miss)
+                own += owned_networks(self.facts, self.binder, self.chunks, self.variables, n)
                 if own and self.recipe.evaluate is not None and not self._own_switches():
                     why = f"the Trainer would switch the modes of the networks in `{n}` with those of the others"
                     raise CannotLift(self.recipe.evaluate.loop, why)

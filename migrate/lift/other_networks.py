@@ -16,15 +16,18 @@ from ..facts.loops import LOOPS
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts, once_a_file
-from .called_networks import calls_network
+from .called_networks import calls_network, given_networks
 from .networks import OF_A_NETWORK
 
 
 def network_of(facts: Facts, loop: ast.AST) -> str | None:
-    """The name of the one network that a loop, or a comprehension, calls, where it may not be the Trainer's."""
+    """The name of the one network that a loop, or a comprehension, calls or gives to a function, where it may not be
+    the Trainer's.
+    """
     body = loop.body if isinstance(loop, ast.For) else [loop]
-    calls = [c for s in body for c in walk(s) if isinstance(c, ast.Call) and isinstance(c.func, ast.Name)]
+    calls = [c for s in body for c in walk(s) if isinstance(c, ast.Call)]
     called = {c.func.id for c in calls if isinstance(c.func, ast.Name) and c.args and _is_network(facts, c, c.func)}
+    called |= {n.id for c in calls for n in given_networks(facts, c) if isinstance(n, ast.Name)}
     bound = {n.id for n in walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     if len(called) != 1 or called & bound:
         return None

@@ -15,7 +15,7 @@ from ..facts.runtime_names import imported_as
 from ..facts.script import Facts
 from ..facts.uses import uses
 from ..report import Edit
-from .called_networks import calls_network
+from .called_networks import works_with_network
 from .loaders import is_loader, looped_over
 from .other_networks import network_of
 from .shape.edits import Edits
@@ -81,7 +81,7 @@ def _evaluates(facts: Facts, loop: Loop, around: ast.For | Comprehension) -> boo
     """Whether a loop gives batches to a network and trains nothing: `[net(x).argmax(1) for x, y in loader]`."""
     if around in facts.loops.hot_loops:
         return facts.loops.hot_loops[around] == EVALUATES
-    called = (isinstance(n, ast.Call) and calls_network(facts, n) for n in walk(around))
+    called = (isinstance(n, ast.Call) and works_with_network(facts, n) for n in walk(around))
     shown = facts.loops.is_loader(loop.iter) or is_loader(facts, looped_over(facts, loop))  # what a function gives, too
     return shown and any(called)
 

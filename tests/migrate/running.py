@@ -8,10 +8,12 @@ import random
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy
 import torch
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
+from ptmigrate.migrate.project import collect, migrate_all
 
 from tests import forked
 
@@ -88,8 +90,23 @@ def check_on_card(folder: Path, text: str, *args: str) -> str:
     result = migrate_text(text)
     (folder / "old.py").write_text(text)
     (folder / "new.py").write_text(result.text)
-    old, new = (forked.run(CARD, file, *args, cwd=folder) for file in ("old.py", "new.py"))
+    _check_alike(*(forked.run(CARD, file, *args, cwd=folder) for file in ("old.py", "new.py")))
+    return result.text
+
+
+def check_project_on_card(folder: Path, **texts: str) -> dict[str, str]:
+    """The same of a script, `main`, and the files that it imports; gives back the texts that they migrate to."""
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text)
+    old = forked.run(CARD, "main.py", cwd=folder)
+    done = migrate_all(collect([folder / "main.py"]), Options())
+    for m in done:
+        m.path.write_bytes(m.data)
+    _check_alike(old, forked.run(CARD, "main.py", cwd=folder))
+    return {m.path.stem: m.path.read_text() for m in done}
+
+
+def _check_alike(old: Any, new: Any) -> None:
     assert old.returncode == new.returncode == 0, old.stderr + new.stderr
     assert old.stdout
     assert [line for line in new.stdout.splitlines() if not line.startswith("ptmigrate")] == old.stdout.splitlines()
-    return result.text

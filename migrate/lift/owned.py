@@ -1,0 +1,126 @@
+"""Networks that an object keeps and its methods work with are parts of the Module, which is given the object alone:
+the Trainer would neither place them nor average their gradients.
+
+    def step(self, batch):
+        return loss_of(self.net, batch)
+
+`loss = trainer.step(batch)` names no network; so does `self.step(batch)` where it stays a method.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from ..facts.nodes import walk
+from ..facts.other_files import found_there
+from ..facts.script import Facts
+from .called_networks import is_network
+from .chunks import Binder, Chunk, Variable, Variables, free_name
+from .loaders import values_of
+from .networks import with_parameters
+from .shape.calls import class_of
+
+Method = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def owned_networks(facts: Facts, binder: Binder, chunks: list[Chunk], variables: Variables, name: str) -> list[str]:
+    """The lines of a constructor that make the networks of an object parts of the Module: `self.net = owner.net`."""
+    called = list(_called_on(binder, chunks, name))
+    there, c = _class_of(facts, binder, called[0]) if called else (facts, None)
+    if c is None or c in there.classes.modules:
+        return []
+    methods = _methods(there, c, {m for m in (_method(there, c, _asked(facts, n)) for n in called) if m is not None})
+    given = {ast.unparse(v) for n in variables.constructor for v in _values(facts, binder, n)}
+    taken = set(variables.attributes.values())
+    object_ = "owner" if name == "self" else name
+    lines = []
+    for a in dict.fromkeys(a.attr for m in methods for a in _networks(there, m)):
+        if f"{name}.{a}" in given or _is_set_by(methods, a):
+            continue
+        own = free_name(a) if free_name(a) not in taken else f"{object_}_{a}"
+        value = f"{object_}.{a}" if _is_sure(there, c, a) else f'getattr({object_}, "{a}", None)'
+        lines.append(f"self.{own} = {value}")
+    return lines
+
+
+def _called_on(binder: Binder, chunks: list[Chunk], name: str) -> Iterator[ast.Name]:
+    """The object where the steps call a method of it, or hand one on."""
+    for n in (n for chunk in chunks for s in chunk.statements for n in walk(s)):
+        of = n.value if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) else None
+        if isinstance(of, ast.Name) and binder.variable(of) == Variable("", name):
+            yield of
+
+
+def _asked(facts: Facts, of: ast.Name) -> str:
+    up = facts.scopes.parents[of]
+    assert isinstance(up, ast.Attribute)
+    return up.attr
+
+
+def _class_of(facts: Facts, binder: Binder, of: ast.Name) -> tuple[Facts, ast.ClassDef | None]:
+    """The class that the object is of, in its file: that of the trunk's own method for `self`."""
+    f = binder.trunk_scope.node
+    if isinstance(f, Method) and f.args.args and f.args.args[0].arg == of.id:
+        return facts, facts.classes.holder(f)
+    own = class_of(facts, of)
+    scope = facts.scopes.scope_of(of).lookup(of.id) if own is None and facts.others else None
+    values = values_of(facts, of.id, scope) if scope is not None else []
+    made = values[0].func if len(values) == 1 and isinstance(values[0], ast.Call) else None
+    found = found_there(facts, made) if made is not None else None
+    if found is None or not isinstance(found[2], ast.ClassDef):
+        return facts, own
+    return found[1], found[2]
+
+
+def _method(facts: Facts, c: ast.ClassDef, name: str, depth: int = 0) -> Method | None:
+    """A method of a class, or of one of this file that it derives from."""
+    if name in facts.classes.methods(c):
+        return facts.classes.methods(c)[name]
+    bases = [d for b in c.bases for d in facts.walk(ast.ClassDef) if isinstance(b, ast.Name) and d.name == b.id]
+    found = (_method(facts, d, name, depth + 1) for d in bases if depth < 5)
+    return next((m for m in found if m is not None), None)
+
+
+def _methods(facts: Facts, c: ast.ClassDef, methods: set[Method]) -> list[Method]:
+    """These, and those that they come to by `self`."""
+    found = sorted(methods, key=lambda m: m.lineno)
+    for m in found:  # which grows meanwhile
+        for a in _of_self(m):
+            other = _method(facts, c, a.attr)
+            if other is not None and other not in found:
+                found.append(other)
+    return found
+
+
+def _of_self(m: Method) -> Iterator[ast.Attribute]:
+    first = m.args.args[0].arg if m.args.args else ""
+    for a in (n for n in walk(m) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)):
+        if a.value.id == first:  # type: ignore[attr-defined]
+            yield a
+
+
+def _networks(facts: Facts, m: Method) -> Iterator[ast.Attribute]:
+    """The attributes of the object that a method reads and that are networks."""
+    asked = with_parameters(facts)
+    for a in _of_self(m):
+        stored = any(facts.stores_of(a.attr))
+        if isinstance(a.ctx, ast.Load) and stored and (a.attr in asked or is_network(facts, a)):
+            yield a
+
+
+def _is_set_by(methods: list[Method], name: str) -> bool:
+    """Whether the steps give the object another network."""
+    return any(a.attr == name and not isinstance(a.ctx, ast.Load) for m in methods for a in _of_self(m))
+
+
+def _is_sure(facts: Facts, c: ast.ClassDef, name: str) -> bool:
+    """Whether the constructor gives the attribute a value in any case."""
+    init = _method(facts, c, "__init__")
+    stores = facts.stores_of(name)
+    return init is not None and any(facts.scopes.statement_of(s) in init.body for s in stores)
+
+
+def _values(facts: Facts, binder: Binder, name: str) -> list[ast.expr]:
+    statements = (facts.scopes.statement_of(s) for s in binder.trunk_scope.stores.get(name, ()))
+    return [s.value for s in statements if isinstance(s, ast.Assign)]

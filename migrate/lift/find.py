@@ -28,6 +28,7 @@ from .recipe import CannotLift, DataPass, Optimization, Recipe
 from .step import epoch_schedulers, loose_tensors, optimization, whole_batches
 from .texts import check_texts
 from .unset import check_unset
+from .written import writes_samples
 
 COUNTS = ("range", "len", "int", "min", "max", "enumerate", "size", "count")
 # what gives the same, made again, where it is given the same
@@ -117,6 +118,8 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
     )
     check_texts(facts, recipe)
     recipe.whole_evaluation = evaluates_training(facts, recipe)
+    if evaluate is not None and recipe.whole_evaluation is None:
+        recipe.whole_evaluation = writes_samples(facts, evaluate)
     return recipe
 
 

@@ -78,7 +78,7 @@ def rank_zero_value(value: Any) -> Any:
     All ranks call it, in one order; a rank waits until rank 0 has. Before the processes have met, too. Where ranks
     take turns (`rank_zero_first`), each has its own.
     """
-    if _in_turn:
+    if in_turn():
         return value
     place = environment.place()
     _values.append(pickle.dumps(value))
@@ -121,8 +121,14 @@ def rank_zero_first(when: Any = True, per_node: bool = False) -> Iterator[None]:
 
 
 def in_turn() -> bool:
-    """Whether this rank is in a block that rank 0 does first: it may wait for no other there."""
-    return bool(_in_turn)
+    """Whether this rank may wait for no other: in a block that rank 0 does first, and in a loader's worker."""
+    return bool(_in_turn) or in_worker()
+
+
+def in_worker() -> bool:
+    """Whether this process is a worker of a rank's DataLoader, which has samples of its own."""
+    loading = sys.modules.get("torch.utils.data")
+    return loading is not None and loading.get_worker_info() is not None
 
 
 def _wait(shared: Any, turn: str) -> None:

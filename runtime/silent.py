@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import shutil
+import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +72,47 @@ class Silent:
         return "<nothing: rank 0 has the writer>"
 
 
+# what opens a file, by the module and the name; it is asked by name, so that nothing is imported for it
+OPENS = {
+    *((module, "open") for module in ("io", "_io", "gzip", "bz2", "lzma", "codecs", "tarfile")),
+    ("zipfile", "ZipFile"), ("tarfile", "TarFile"), ("h5py._hl.files", "File"),
+}  # fmt: skip
+_forgotten = count()
+
+
+def opens(made: Callable[..., Any]) -> bool:
+    """Whether a function, or a path's own method, opens a file: `open`, `gzip.open`, `path.open`, `h5py.File`."""
+    own = getattr(made, "__self__", None)
+    if isinstance(own, os.PathLike):
+        return getattr(made, "__name__", "") == "open"
+    if isinstance(own, type):  # tarfile.open is of a class
+        return issubclass(own, tarfile.TarFile)
+    return (getattr(made, "__module__", ""), getattr(made, "__name__", "")) in OPENS
+
+
+def to_forget(made: Callable[..., Any]) -> Callable[..., Any]:
+    """`made`, which opens a path, for a file of that mode in a folder that goes with the process."""
+
+    def opened(*args: Any, **options: Any) -> Any:
+        path = os.path.join(folder_to_forget(), f"{next(_forgotten)}")
+        own = getattr(made, "__self__", None)
+        if isinstance(own, os.PathLike):
+            return Path(path).open(*args, **options)
+        named = next((n for n in ("file", "filename", "name") if n in options), None)
+        return made(*args, **{**options, named: path}) if named else made(path, *args[1:], **options)
+
+    return opened
+
+
 def on_rank_zero(made: Callable[..., Any]) -> Callable[..., Any]:
-    """`made` itself on rank 0; on the others a call that does nothing: `on_rank_zero(SummaryWriter)(log_dir)`."""
+    """`made` itself on rank 0; on the others a call that does nothing: `on_rank_zero(SummaryWriter)(log_dir)`.
+
+    Where it opens a file (`on_rank_zero(open)(path, "w")`) the others get one that is forgotten.
+    """
     if place().rank == 0:
         return made
+    if opens(made):
+        return to_forget(made)
     logger = logging.getLogger() if made is logging.basicConfig else getattr(made, "__self__", None)
     if isinstance(logger, logging.Logger) and logging.lastResort is not None:
         logger.addHandler(logging.lastResort)  # without any, `logging.info()` gives the root one that says all of it

@@ -1,8 +1,11 @@
 """`if os.path.exists(path):` where ranks would find another answer: one of them makes what is asked for.
 So it is with `assert not os.path.exists(path)`.
 
+So it is with `while os.path.exists(run): run = another`, and with what a folder holds (`len(os.listdir(run))`).
+
 `if os.path.exists(run): raise SystemExit` and then `os.makedirs(run)`: a rank that comes late finds the folder of the
-others, and ends. `if not os.path.exists(path): torch.save(x, path)`: it does not come to a save that waits for it.
+others, and ends. `if not os.path.exists(path): torch.save(x, path)`: it does not come to a save that waits for it. Nor
+does it where the branch calls a function that saves.
 """
 
 from __future__ import annotations
@@ -10,21 +13,27 @@ from __future__ import annotations
 import ast
 
 from ..facts.arguments import given_to
+from ..facts.classes import Function
+from ..facts.in_course import in_course
 from ..facts.nodes import walk
+from ..facts.read_again import read_again
 from ..facts.script import Facts
+from ..facts.written_files import written_by
 from ._writers import WRITERS
 
-QUESTIONS = {f"os.path.{n}" for n in ("exists", "isdir", "isfile", "lexists")}
+Asking = ast.If | ast.Assert | ast.While
+COUNTS = ("os.listdir", "glob.glob", "os.path.getsize", "os.path.getmtime")
+QUESTIONS = {*(f"os.path.{n}" for n in ("exists", "isdir", "isfile", "lexists")), *COUNTS}
 METHODS = ("exists", "is_dir", "is_file")  # of a path of pathlib
 MAKES = ("os.makedirs", "os.mkdir")
 REMOVES = {"shutil.rmtree", *(f"os.{n}" for n in ("remove", "unlink", "rmdir", "removedirs"))}
 SAYS = ("print", "info", "warning", "debug")
 
 
-def asked_paths(facts: Facts, branch: ast.If | ast.Assert) -> list[ast.Call]:
+def asked_paths(facts: Facts, branch: Asking) -> list[ast.Call]:
     """The questions of a condition that rank 0 has to answer for all."""
     calls = [n for n in walk(branch.test) if isinstance(n, ast.Call) and path_asked(facts, n) is not None]
-    if not calls or any(isinstance(up, ast.ClassDef) for up in facts.scopes.ancestors(branch)):
+    if not calls or not in_course(facts, branch):
         return []
     if facts.alone.reached_by(branch) != {False}:
         return []
@@ -51,7 +60,7 @@ def _made(facts: Facts, call: ast.Call) -> list[ast.expr]:
     return [call.func.value] if isinstance(call.func, ast.Attribute) and call.func.attr == "mkdir" else []
 
 
-def removed_by(facts: Facts, branch: ast.If | ast.Assert) -> list[ast.Call]:
+def removed_by(facts: Facts, branch: Asking) -> list[ast.Call]:
     """What the branch takes away for all ranks: none may make it anew before it is gone."""
     if isinstance(branch, ast.Assert):
         return []
@@ -59,18 +68,46 @@ def removed_by(facts: Facts, branch: ast.If | ast.Assert) -> list[ast.Call]:
     return [c for c in lines if isinstance(c, ast.Call) and facts.names.resolve(c.func) in REMOVES]
 
 
-def _saves(facts: Facts, branch: ast.If) -> bool:
-    return any(
-        isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) and facts.names.resolve(n.value.func) == "torch.save"
-        for s in (*branch.body, *branch.orelse)
-        for n in walk(s)
-    )
+def _saves(facts: Facts, branch: ast.If | ast.While) -> bool:
+    """Whether a branch leads to a save that ranks wait for, in the functions that it calls too."""
+    seen: set[ast.AST] = set()
+    open_nodes: list[ast.AST] = [*branch.body, *branch.orelse]
+    while open_nodes:
+        for n in walk(open_nodes.pop()):
+            if not isinstance(n, ast.Call):
+                continue
+            if _is_awaited(facts, n):
+                return True
+            new = [f for f in _called(facts, n) if f not in seen]
+            seen.update(new)
+            open_nodes += (s for f in new for s in f.body)
+    return False
 
 
-def _decides(facts: Facts, branch: ast.If, question: ast.Call) -> bool:
+def _is_awaited(facts: Facts, call: ast.Call) -> bool:
+    if facts.names.resolve(call.func) == "torch.save":
+        return isinstance(facts.scopes.parents.get(call), ast.Expr)
+    written = written_by(facts, call)
+    return written is not None and read_again(facts, call, written.path)
+
+
+def _called(facts: Facts, call: ast.Call) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions of this file that a call may enter, by its name; of a class its constructor."""
+    f = call.func
+    if isinstance(f, ast.Attribute) and not facts.classes.is_self(f.value):
+        return []
+    name = f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")
+    made = [s for scope in facts.scopes.by_node.values() for s in scope.stores.get(name, ())]
+    found = [m for c in made if isinstance(c, ast.ClassDef) if (m := facts.classes.methods(c).get("__init__"))]
+    return [s for s in (*made, *found) if isinstance(s, Function)]
+
+
+def _decides(facts: Facts, branch: ast.If | ast.While, question: ast.Call) -> bool:
     """Whether the script does something where the path is there, and makes it a folder where it is not, or below."""
     there, missing = branch.body, branch.orelse
-    if _is_negated(facts, question):
+    if facts.names.resolve(question.func) in COUNTS:  # compared in one way or another
+        there, missing = [*there, *missing], []
+    elif _is_negated(facts, question):
         there, missing = missing, there
     if not there or all(_only_says(s) for s in there):
         return False

@@ -11,14 +11,16 @@ from typing import Any
 
 from ..facts.arguments import argument_at
 from ..facts.classes import Function
+from ..facts.in_course import of_samples
 from ..facts.nodes import walk
-from ..facts.own_files import CLOCKS, clocks_in_loaded_paths, is_own, saves_its_own
+from ..facts.own_files import clocks_in_loaded_paths, saves_its_own
 from ..facts.runtime_names import as_import, imported_as, runtime_name, without_prefix
 from ..facts.script import Facts, once_a_file
 from ..report import Note
-from ._asked_paths import asked_paths, path_asked, removed_by
+from ._asked_paths import Asking, asked_paths, removed_by
+from ._files_written import FileWritten, file_written
 from ._loaded_again import can_wait, loaded_again
-from ._own_answers import ANSWER, asking_each, by_own_answer
+from ._own_answers import ANSWER, asking_each, by_own_answer, reached_by_own_answer
 from ._writers import WRITERS
 from .base import Change, Codemod
 from .checkpoint_activations import NAMES as OF_CHECKPOINTS
@@ -38,8 +40,6 @@ WRITES = {
     *(f"os.{n}" for n in "remove unlink rmdir removedirs".split()),
     "shutil.rmtree",
     *(f"{n}.write" for n in ("sys.stdout", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm")),  # they print
-    "torchvision.utils.save_image",
-    "matplotlib.pyplot.savefig",
     *(f"wandb.{n}" for n in "log watch finish save alert define_metric log_artifact".split()),
     *(f"mlflow.{n}" for n in "log_metric log_metrics log_param log_params log_artifact end_run set_experiment".split()),
     *(f"tensorboard_logger.{n}" for n in ("configure", "log_value", "log_images")),
@@ -59,10 +59,10 @@ class Once(Codemod):
         self.alike = alike  # whether every rank computes the same, so that all move a file where one does
 
     def plan(self, facts: Facts) -> Iterator[Change]:
-        files = set()
+        files = set[ast.AST]()
         for holder in facts.walk(ast.With) if self.waits else ():
             if (call := self._saved_to_open_file(facts, holder)) is not None:
-                files.add(call)
+                files.update((call, holder.items[0].context_expr))
                 says = f"`{facts.short(holder)}` became `{SAVE}`: rank 0 alone writes the file, whole or not at all"
                 yield Change(holder, self.edit(facts, holder, says), _saved(imported_as(facts, SAVE)))
         for branch in facts.walk(ast.If) if self.writers and self.waits else ():
@@ -87,7 +87,7 @@ class Once(Codemod):
             if new is not None:
                 old = facts.text.get(call.func)
                 yield Change(
-                    call, self.edit(facts, call, f"`{old}` became `{new}`: rank 0 alone does it"), _renamed(new)
+                    call, self.edit(facts, call, f"`{old}` became `{new}`: rank 0 alone does it"), _Renamed(new)
                 )
 
     def notes(self, facts: Facts) -> Iterator[Note]:
@@ -98,6 +98,11 @@ class Once(Codemod):
                 says = "rank 0 alone writes it, and the file is loaded later on: another rank may come there first"
                 yield Note(line, column + 1, self.code, f"`{facts.short(branch.body[0])}`: {says}")
         for call in facts.walk(ast.Call):
+            written = file_written(facts, call) if self.writers and self._saves_once(facts, call) else None
+            if written is not None and self._written(facts, call, written) is None and not written.is_given:
+                line, column, _, _ = facts.text.key(call)
+                says = "every process writes it, as it is read again, and where it is whole does not show: use `with`"
+                yield Note(line, column + 1, self.code, f"`{facts.short(call)}`: {says}")
             if _asks_the_user(facts, call) and self._saves_once(facts, call):
                 line, column, _, _ = facts.text.key(call)
                 says = "every process asks, and one of them alone has a terminal: the others end there"
@@ -140,13 +145,20 @@ class Once(Codemod):
             where = next((k.value for k in call.keywords if k.arg == "file"), None)
             shown = where is None or ast.unparse(where) in ("sys.stdout", "sys.stderr")
             return imported_as(facts, PRINT) if shown else None
-        if _adds_to_file(facts, call):
-            return f"{imported_as(facts, ONLY)}(open)" if self.writers and self._comes_to_all(facts, call) else None
+        written = file_written(facts, call) if self.writers else None
+        if written is not None and self._comes_to_all(facts, call):
+            return self._written(facts, call, written)
         if facts.names.resolve(call.func) == "torch.save" and isinstance(facts.scopes.parents.get(call), ast.Expr):
             reached = facts.alone.reached_by(call)
-            if saves_its_own(facts, call) or (not self.waits and _into_open_file(facts, call)):
+            if (
+                saves_its_own(facts, call)
+                or of_samples(facts, call)
+                or (not self.waits and _into_open_file(facts, call))
+            ):
                 return None
-            waits = self.waits or _is_awaited(facts, call)
+            waits = self._waits_for(facts, call)
+            if not waits and self.waits:
+                return f"{imported_as(facts, ONLY)}({facts.text.get(call.func)})" if self.writers else None
             if self.writers and False in reached and (True in reached or not waits):
                 return f"{imported_as(facts, ONLY)}({facts.text.get(call.func)})"
             return imported_as(facts, SAVE) if waits and reached == {False} else None
@@ -160,6 +172,21 @@ class Once(Codemod):
             return f"{imported_as(facts, name)}({facts.text.get(call.func)})"
         return None
 
+    def _written(self, facts: Facts, call: ast.Call, written: FileWritten) -> str | None:
+        """What writes a file on rank 0 alone; the others wait for it where they may read it, and all come there."""
+        if not self.waits and written.is_given and _course_of(facts, call) not in facts.together_elsewhere:
+            return None  # by the name of a sample, say, of which every rank has others
+        if not written.read_again:
+            return f"{imported_as(facts, ONLY)}({facts.text.get(call.func)})"
+        if self._saves_once(facts, call) and written.can_wait and self._waits_for(facts, call):
+            return f"{imported_as(facts, MOVED)}({facts.text.get(call.func)})"
+        return f"{imported_as(facts, ONLY)}({facts.text.get(call.func)})" if written.in_any_case else None
+
+    def _waits_for(self, facts: Facts, call: ast.Call) -> bool:
+        """Whether every rank comes to what a call writes, and may wait for it there."""
+        comes = self.waits or _is_awaited(facts, call)
+        return comes and not reached_by_own_answer(facts, call, _asked_by_each(facts))
+
     def _saves_once(self, facts: Facts, call: ast.Call) -> bool:
         """Not where a rank guard of the script, or of the lift, stands around it already."""
         return facts.alone.reached_by(call) == {False}
@@ -169,9 +196,9 @@ class Once(Codemod):
         return False in facts.alone.reached_by(call)
 
 
-def _asked(facts: Facts) -> Iterator[tuple[ast.If | ast.Assert, list[ast.Call]]]:
+def _asked(facts: Facts) -> Iterator[tuple[Asking, list[ast.Call]]]:
     """The statements that ask for paths for which rank 0 has to answer."""
-    asking: list[ast.If | ast.Assert] = [*facts.walk(ast.If), *facts.walk(ast.Assert)]
+    asking: list[Asking] = [*facts.walk(ast.If), *facts.walk(ast.Assert), *facts.walk(ast.While)]
     for s in asking:
         if asked := asked_paths(facts, s):
             yield s, asked
@@ -179,14 +206,20 @@ def _asked(facts: Facts) -> Iterator[tuple[ast.If | ast.Assert, list[ast.Call]]]
 
 def _come_together(facts: Facts, s: ast.stmt) -> bool:
     """In a file that others import: whether all ranks come to a statement, in one order."""
-    holder = next((up for up in facts.scopes.ancestors(s) if isinstance(up, Function)), None)
-    if (holder.name if holder is not None else "") not in facts.together_elsewhere:
+    if _course_of(facts, s) not in facts.together_elsewhere:
         return False
     return not by_own_answer(facts, s, _asked_by_each(facts))
 
 
+def _course_of(facts: Facts, node: ast.AST) -> str:
+    """The function that a node stands in, by the name by which it is called; "" for the file itself."""
+    holder = next((up for up in facts.scopes.ancestors(node) if isinstance(up, Function)), None)
+    of_class = facts.classes.holder(holder) if holder is not None and holder.name == "__init__" else None
+    return "" if holder is None else (of_class or holder).name
+
+
 @once_a_file
-def _asked_by_each(facts: Facts) -> set[ast.If]:
+def _asked_by_each(facts: Facts) -> set[ast.If | ast.While]:
     """The branches on paths that stay as they are."""
     return asking_each(facts) - {s for s, _ in _asked(facts)}
 
@@ -221,17 +254,6 @@ def _prints_by_bar(facts: Facts, call: ast.Call) -> bool:
     return bool(made) and len(made) == len(given or ()) and all(full.partition(".")[0] == "tqdm" for full in made)
 
 
-def _adds_to_file(facts: Facts, call: ast.Call) -> bool:
-    """`open(path, "a")` of one file for all ranks: each of them would add the same lines."""
-    if not (isinstance(call.func, ast.Name) and call.func.id == "open" and call.args):
-        return False
-    mode = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "mode"), None)
-    adds = isinstance(mode, ast.Constant) and isinstance(mode.value, str) and "a" in mode.value
-    if not adds or facts.scopes.scope_of(call.func).lookup("open") is not None:
-        return False
-    return "rank" not in ast.unparse(call.args[0]).lower() and not is_own(facts, call.args[0])
-
-
 def _into_open_file(facts: Facts, call: ast.Call) -> bool:
     """Below `with open(path, "wb") as f:`, which every rank opens."""
     names = {n.id for a in call.args[1:] for n in walk(a) if isinstance(n, ast.Name)}
@@ -244,17 +266,9 @@ def renames(facts: Facts, changes: list[Change]) -> list[tuple[int, int, str]] |
     """The calls' new names as edits of the text; None where more than a name changes."""
     found = []
     for c in changes:
-        if not isinstance(c.node, ast.Call):
+        if not (isinstance(c.node, ast.Call) and isinstance(c.rewrite, _Renamed)):
             return None
-        start, stop = facts.text.span(c.node.func)
-        full = facts.names.resolve(c.node.func)
-        if path_asked(facts, c.node) is not None or full in CLOCKS:
-            return None
-        old = facts.text.text[start:stop]
-        held = facts.alone.reached_by(c.node) == {False}
-        new = SAVE if full == "torch.save" and held else PRINT if old == "print" else ONLY
-        own = imported_as(facts, new)
-        found.append((start, stop, f"{own}({old})" if new == ONLY else own))
+        found.append((*facts.text.span(c.node.func), c.rewrite.new))
     return found
 
 
@@ -271,15 +285,18 @@ def imports_in(texts: Iterable[str]) -> list[str]:
     return [as_import(without_prefix(n), n) for n in sorted(own)]
 
 
-def _renamed(new: str) -> Any:
-    def rewrite(original: Any, updated: Any) -> Any:
+class _Renamed:
+    """`print(x)` to `rank_zero_print(x)`."""
+
+    def __init__(self, new: str) -> None:
+        self.new = new
+
+    def __call__(self, original: Any, updated: Any) -> Any:
         import libcst as cst
 
-        if not new.isidentifier():
-            return updated.with_changes(func=cst.parse_expression(new))
-        return updated.with_changes(func=cst.Name(new, lpar=updated.func.lpar, rpar=updated.func.rpar))
-
-    return rewrite
+        if not self.new.isidentifier():
+            return updated.with_changes(func=cst.parse_expression(self.new))
+        return updated.with_changes(func=cst.Name(self.new, lpar=updated.func.lpar, rpar=updated.func.rpar))
 
 
 def _answered(answer: str) -> Any:

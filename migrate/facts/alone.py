@@ -79,6 +79,10 @@ class Alone:
         """Whether anything of that name is called in this file."""
         return name in self._calls
 
+    def calls_of(self, name: str) -> list[ast.Call]:
+        """The calls of what has a name in this file."""
+        return self._calls.get(name, [])
+
     def _from_elsewhere(self, name: str, found: set[bool]) -> None:
         """What a library defines and what nobody calls here is called by other files, some of it on rank 0 alone."""
         guarded = name in self.facts.guarded_elsewhere

@@ -88,6 +88,7 @@ def has_work(text: str, options: Options, elsewhere: Elsewhere | None) -> bool:
 
 def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewhere: Elsewhere | None) -> Result:
     facts, mended, first, seen_first = _mended(text, options)
+    facts.cuda_asked = options.wants(LeftCuda.code)
     facts.checkpoint, facts.ours = frozenset(options.checkpoint), options.framework == "ptmigrate"
     if elsewhere is not None:
         _know(facts, elsewhere)
@@ -128,6 +129,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         after = original if result.text == mended else facts_of(result.text)
         after = _without_unread(result, original, after, options, is_script)
         after = _where_cuda_is(result, original, after, text, options, is_script)
+        _without_imports(result, original, after, options, is_script)
         line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
         result.attention += left_over(after, result.attention, line, options.wants)
         return result
@@ -151,7 +153,7 @@ def _mended(text: str, options: Options) -> tuple[Facts, str, list[Edit], list[N
 
 
 def _without_unread(result: Result, original: Facts, after: Facts, options: Options, is_script: bool) -> Facts:
-    """Takes from the result what nothing reads any more; the facts of it as it was before its imports went."""
+    """Takes from the result what nothing reads any more, but for imports; the facts of it."""
     if result.plan in ("module", "manual") and options.wants("PTM102"):
         after, parameters = without_unread_parameters(original, after) if original.by_hand else (after, [])
         after, starts, told = without_unread_starts(original, after) if original.by_hand else (after, [], [])
@@ -159,11 +161,15 @@ def _without_unread(result: Result, original: Facts, after: Facts, options: Opti
         removed, result.attention[:] = [*parameters, *starts, *removed], [*result.attention, *told]
         result.text, result.edits = after.text.text, result.edits + removed
         result.attention[:] = still_read(result.attention, after, removed)
+    return after
+
+
+def _without_imports(result: Result, original: Facts, after: Facts, options: Options, is_script: bool) -> None:
+    """Takes from the result, last, the imports that nothing reads any more."""
     library = not is_script or original.is_library
     if options.wants("PTM690") and (original.taken is not None or not library):
         result.text, removed = without_unread_imports(original, after, original.taken if library else None)
         result.edits += removed
-    return after
 
 
 def _where_cuda_is(

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.arguments import argument_at
+from ..facts.arrays import is_array
 from ..facts.devices import OPTIONS
 from ..facts.loops import MODEL_NAME
 from ..facts.nodes import walk
@@ -53,7 +54,9 @@ def is_tensor(facts: Facts, f: Function, name: str, call: ast.expr) -> bool:
         of_tensors = of_tensors - OF_MODULES
     made = (c for c in uses(f).given_to.get(name, ()) if facts.names.resolve(c.func) == VARIABLE)
     variable = any(getattr(argument_at(c, "data", 0), "id", None) == name for c in made)
-    return variable or bool(used(uses(f), name) & of_tensors)
+    if not (variable or used(uses(f), name) & of_tensors):
+        return False
+    return not (isinstance(f, ast.FunctionDef) and is_array(facts, f, name))
 
 
 def of_comprehension(facts: Facts, call: ast.Call) -> str | None:

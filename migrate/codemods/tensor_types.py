@@ -14,6 +14,7 @@ from ..facts.effects import only_asks
 from ..facts.nodes import children, walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
+from ..facts.unplaced import meets_unplaced
 from ..report import Note
 from .base import Change, Codemod
 from .branch_rewrites import body_only, else_only
@@ -149,11 +150,15 @@ class TensorTypes(Codemod):
         up = facts.scopes.parents.get(read)
         if isinstance(up, ast.Call) and up.func is read and not facts.in_formatted_string(up):
             where = self._place(facts, up)
+            if where is None and facts.cuda_asked and not meets_unplaced(facts, up):
+                says = f"`{facts.short(up)}` goes where there is CUDA, as its type said"
+                yield Change(up, self.edit(facts, up, says), _placed("cuda", "", kind, torch_of(facts)))
+                return
             if where is None:
                 self._tell(facts, up, f"`{facts.short(up)}` names a device: nothing here shows which it should be")
                 return
             says = f"`{facts.short(up)}` is placed by `.to({where})`"
-            yield Change(up, self.edit(facts, up, says), _placed(where, kind, torch_of(facts)))
+            yield Change(up, self.edit(facts, up, says), _placed("to", where, kind, torch_of(facts)))
         elif isinstance(up, ast.Call) and read in up.args and _is_type(up) and torch_of(facts) is not None:
             dtype = f"{torch_of(facts)}.{DTYPES[kind]}"
             place = "" if self._is_placed(facts, _typed(up)) else self._place(facts, up)
@@ -317,7 +322,7 @@ def torch_of(facts: Facts) -> str | None:
     return None
 
 
-def _placed(where: str, kind: str, torch: str | None) -> Any:
+def _placed(method: str, where: str, kind: str, torch: str | None) -> Any:
     """`torch.cuda.FloatTensor(x)` to `torch.FloatTensor(x).to(where)`."""
 
     def rewrite(original: Any, updated: Any) -> Any:
@@ -326,7 +331,8 @@ def _placed(where: str, kind: str, torch: str | None) -> Any:
         call = updated.with_changes(lpar=[], rpar=[])
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == kind:
             call = call.with_changes(func=cst.parse_expression(f"{torch or 'torch'}.{kind}"))
-        to = cst.Call(cst.Attribute(call, cst.Name("to")), [cst.Arg(cst.parse_expression(where))])
+        given = [cst.Arg(cst.parse_expression(where))] if where else []
+        to = cst.Call(cst.Attribute(call, cst.Name(method)), given)
         return to.with_changes(lpar=updated.lpar, rpar=updated.rpar)
 
     return rewrite

@@ -6,6 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .arguments import argument
+from .nodes import walk
+from .uses import parts_of_arrays
+
 if TYPE_CHECKING:
     from .script import Facts
 
@@ -27,6 +31,34 @@ def on_host(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     if isinstance(node, ast.Name):
         return any(on_host(facts, v, depth + 1) for v in _given(facts, node))
     return any(on_host(facts, part, depth + 1) for part in _parts(node))
+
+
+def is_array(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
+    """Whether a parameter is given no tensors but arrays: by every caller, or as f writes it, or by it, into an array
+    of numpy's.
+    """
+    if name not in facts.scopes.by_node[f].params:
+        return False
+    bound = facts.classes.holder(f) is not None
+    calls = [u for u in facts.classes.uses_of(f) if f not in facts.scopes.ancestors(u)]
+    given = [argument(u, f, name, bound) if isinstance(u, ast.Call) else None for u in calls]
+    if given and all(v is not None and on_host(facts, v) for v in given):
+        return True
+    return any(name in parts_of_arrays(e) for e in _written(facts, f))
+
+
+def _written(facts: Facts, f: ast.FunctionDef) -> Iterator[ast.expr]:
+    """What an array gets, and where: `arr[range(n), y] = x`."""
+    for s in walk(f):
+        if not isinstance(s, ast.Assign | ast.AugAssign):
+            continue
+        for target in s.targets if isinstance(s, ast.Assign) else [s.target]:
+            if (
+                isinstance(target, ast.Subscript)
+                and isinstance(target.value, ast.Name)
+                and on_host(facts, target.value)
+            ):
+                yield from (s.value, target.slice)
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:

@@ -54,6 +54,7 @@ CARRIED = (
     "defined_elsewhere",
     "handed_elsewhere",
     "taken",
+    "cuda_asked",
     "ours",
     "waiting",
     "movers_elsewhere",
@@ -102,6 +103,7 @@ class Facts:
         )
         self.without_devices = False  # whether the script, as it was, says nothing of devices
         self.ours = True  # whether the result may import ptmigrate.runtime
+        self.cuda_asked = False  # whether a `.cuda()` that is left comes to ask whether there is CUDA
         self.precision: str | None = None  # the source of a Trainer's precision=, which the script had by hand
         self.new_names: set[str] = set()  # of functions that the edits add
         self.waiting: set[str] = set()  # codes of what moves a function in which something else changes first

@@ -63,7 +63,7 @@ def uses(f: ast.AST) -> Uses:
             for a in n.args:
                 if isinstance(a, ast.Name):
                     found.given_to[a.id].append(n)
-                for name in _of_arrays(a):
+                for name in parts_of_arrays(a):
                     found.made_of[name].append(n)
         elif isinstance(n, ast.Assign):
             if isinstance(n.value, ast.Name) and any(isinstance(t, ast.Tuple) for t in n.targets):
@@ -76,23 +76,23 @@ def uses(f: ast.AST) -> Uses:
     return found
 
 
-def _of_arrays(node: ast.expr) -> Iterator[str]:
+def parts_of_arrays(node: ast.expr) -> Iterator[str]:
     """The x, y and z of `[x.reshape(1, -1)[0] / 255, y, z.T]`: what it is on the CPU shows that they are."""
     if isinstance(node, ast.Name):
         yield node.id
     elif isinstance(node, ast.Subscript):
-        yield from _of_arrays(node.value)
+        yield from parts_of_arrays(node.value)
     elif isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute) and node.func.attr in OF_ARRAYS:
-            yield from _of_arrays(node.func.value)
+            yield from parts_of_arrays(node.func.value)
     elif isinstance(node, ast.Attribute):
         if node.attr in OF_ARRAYS:
-            yield from _of_arrays(node.value)
+            yield from parts_of_arrays(node.value)
     elif isinstance(node, ast.UnaryOp):
-        yield from _of_arrays(node.operand)
+        yield from parts_of_arrays(node.operand)
     elif isinstance(node, ast.BinOp):
-        yield from _of_arrays(node.left)
-        yield from _of_arrays(node.right)
+        yield from parts_of_arrays(node.left)
+        yield from parts_of_arrays(node.right)
     elif isinstance(node, ast.List | ast.Tuple):
         for e in node.elts:
-            yield from _of_arrays(e)
+            yield from parts_of_arrays(e)

@@ -10,11 +10,12 @@ import ast
 from typing import NamedTuple
 
 from ..facts.in_course import function_around, in_course, of_samples
+from ..facts.loops import last_part
 from ..facts.nodes import walk
 from ..facts.own_files import is_own
 from ..facts.read_again import is_given, read_again
 from ..facts.script import Facts, once_a_file
-from ..facts.written_files import WORDS, written_by
+from ..facts.written_files import NAMES, written_by
 
 NOWHERE = ("os.devnull", "sys.stdout", "sys.stderr")
 
@@ -31,7 +32,7 @@ class FileWritten(NamedTuple):
 @once_a_file
 def file_written(facts: Facts, call: ast.Call) -> FileWritten | None:
     """The file that a call writes as every process does; None for one that is no such call."""
-    if WORDS.search(facts.text.text) is None or (written := written_by(facts, call)) is None:
+    if last_part(call.func) not in NAMES or (written := written_by(facts, call)) is None:
         return None
     up = facts.scopes.parents.get(call)
     if not (written.opens or isinstance(up, ast.Expr)) or facts.in_formatted_string(call):

@@ -32,6 +32,8 @@ LOOKS_ONLY = {
 }  # fmt: skip
 SAYS = ("print", "str", "repr", "len", "format", "join", "append", "add_argument", "isinstance", "ValueError")
 METHODS = "info debug warning error log exists is_file is_dir mkdir unlink joinpath write set_description with_suffix"
+COMPUTES = ("torch.", "numpy.", "math.", "random.", "time.", "argparse.", "torchvision.transforms.", "tqdm.")
+LOADS = re.compile(r"load|read|from|open|memmap|utils|hub")
 READS_SELF = ("open", "read_text", "read_bytes")
 LISTS = re.compile(r"\b(listdir|scandir|glob|iglob|rglob|iterdir|walk|ImageFolder|make_archive|copytree)\s*\(")
 STARTS = re.compile(r"\b(os\.system|popen|Popen|subprocess|check_call|check_output|runpy)\b")
@@ -96,6 +98,8 @@ def _read_parts(facts: Facts) -> frozenset[str]:
 def _read_by(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
     f, full = call.func, facts.names.resolve(call.func)
     name = f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")
+    if full is not None and full.startswith(COMPUTES) and not LOADS.search(full):
+        return
     if full in LOOKS_ONLY or (full is None and name in (*SAYS, *METHODS.split())):
         return
     if written_by(facts, call) is not None or _of_this_file(facts, f):
@@ -115,7 +119,7 @@ def _of_this_file(facts: Facts, f: ast.expr) -> bool:
 def _may_be_path(e: ast.expr) -> bool:
     if isinstance(e, ast.Constant):
         return isinstance(e.value, str) and " " not in e.value
-    return isinstance(e, ast.Name | ast.Attribute | ast.JoinedStr | ast.BinOp | ast.Call)
+    return isinstance(e, ast.Name | ast.Attribute | ast.JoinedStr | ast.BinOp | ast.Call | ast.Subscript)
 
 
 def may_be_one(a: str, b: str) -> bool:
@@ -157,7 +161,11 @@ def last_parts(facts: Facts, e: ast.expr, depth: int = 0) -> set[str]:
             return parts(last)
         case ast.Name() | ast.Attribute():
             return _of_name(facts, e, depth)
-    return {f"<{ast.unparse(e)}>"}
+        case ast.Call(func=f):
+            return {f"<{last_part(f)}()>"}
+        case ast.Subscript(value=value):
+            return {f"<{last_part(value)}[]>"}
+    return {"<>"} if not isinstance(e, ast.BinOp | ast.Constant) else set()
 
 
 def _shown(e: ast.expr, part: str) -> set[str]:
@@ -187,6 +195,8 @@ def _of_name(facts: Facts, e: ast.Name | ast.Attribute, depth: int) -> set[str]:
         given = [s.value for s in stores if isinstance(s, ast.Assign)]
     given = [v for v in given if not isinstance(v, ast.Constant) or isinstance(v.value, str)]
     found = set().union(*(last_parts(facts, v, depth + 1) for v in given)) if depth < 4 else set()
+    if f"--{name[:3]}" not in facts.text.text:
+        return {*found, f"<{name}>"}
     option = re.search(rf"""["']--{name.replace("_", "[-_]")}["'][^)]*default=["']([^"']+)""", facts.text.text)
     if option is not None:
         found.add(option[1].rstrip("/").rpartition("/")[2])

@@ -19,7 +19,6 @@ OPENS = {
     "tarfile.TarFile",
     "h5py.File",
 }
-OPENERS = re.compile(r"\b(open|ZipFile|TarFile|File)\s*\(")  # their names in a text
 MODE = re.compile(r"[rwxabt+]+(:\w*)?")
 # functions of libraries, and where their path is: its place and its name
 FUNCTIONS = {
@@ -54,10 +53,8 @@ METHODS = {
 }
 TEXTS = ("write_text", "write_bytes")  # of a path of pathlib
 PICTURE = re.compile(r"\.(png|jpe?g|gif|bmp|tiff?|pdf|svg|eps|webp)$", re.IGNORECASE)
-# what is in a text in which any of it is called
-WORDS = re.compile(
-    r"\bopen\b|ZipFile|TarFile|File\(|save|dump|imwrite|write|to_(csv|json|hdf|pickle|parquet|f|e)|tofile"
-)
+# the last names of all of it
+NAMES = {full.rpartition(".")[2] for full in (*OPENS, *FUNCTIONS, *METHODS, *TEXTS, "open", "save")}
 
 
 class Written(NamedTuple):

@@ -10,6 +10,7 @@ from .chunks import Chunk
 from .nodes import walk_here
 from .reads import chosen_once, exposed, stored
 from .recipe import CannotLift, Recipe
+from .zeros import zeroed
 
 
 def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
@@ -30,7 +31,7 @@ def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
                         if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and x.id in names:
                             _accept_carried(facts, n, x.id, own - names)
             elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n.target.id in names:
-                if isinstance(n.op, ast.Add | ast.Sub):
+                if isinstance(n.op, ast.Add | ast.Sub) or zeroed(facts, n) is not None:
                     continue
                 raise CannotLift(n, f"`{n.target.id}` is carried from batch to batch")
 

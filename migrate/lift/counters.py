@@ -22,6 +22,7 @@ from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
 from .sums import Sums
 from .totals import Totals, Where
+from .zeros import changed, is_read, zeroed
 
 # a test for one process, by its words
 ONE_RANK = re.compile(r"rank|RANK|[Mm]aster|is_main|primary|global_zero|environ")
@@ -61,6 +62,7 @@ def counters_of(
             if training:
                 own.update(_of_elements(facts, recipe, binder, chunks, chunk, variables, reduction))
                 _check_read_in_step(facts, binder, chunk, own)
+                _check_begun_in_step(facts, binder, chunk, own)
             totals = Totals(facts, recipe, binder, chunks, variables, chunk.passing)
             found += [
                 (v, replace(c, where=totals.where(v, c.passing.loop)) if c.reduced else c) for v, c in own.items()
@@ -91,7 +93,8 @@ def _of_pass(
         recipe.in_order = Fills(facts, binder, chunk, variables).in_order()
     for s in chunk.statements:
         for n in walk_here(s):
-            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n not in recipe.in_order:
+            added = isinstance(n, ast.AugAssign) and zeroed(facts, n) is None
+            if added and isinstance(n.target, ast.Name) and n not in recipe.in_order:
                 var = binder.variable(n.target)
                 if isinstance(var, Variable) and var in variables.attributes:
                     if sums is not None and _begins_in_step(sums, n.target.id):
@@ -138,11 +141,24 @@ def _check_read_in_step(facts: Facts, binder: Binder, chunk: Chunk, counters: di
             continue
         if not all_ranks_pass(facts, passing, n, alike(list(counters.items())), assigned=True):
             raise CannotLift(n, f"`{n.id}` is read in the step before all of it is there")
+        if changed(facts, n):
+            raise CannotLift(n, f"`{n.id}` is changed in the step by more than what is added to it")
+
+
+def _check_begun_in_step(facts: Facts, binder: Binder, chunk: Chunk, counters: dict[Variable, Counter]) -> None:
+    """Raise for a counter that a step begins again where not every rank comes by."""
+    assert chunk.passing is not None
+    for n in (n for s in chunk.statements for n in walk(s) if isinstance(n, ast.Name) and not is_read(facts, n)):
+        added = isinstance(up := facts.scopes.parents.get(n), ast.AugAssign) and zeroed(facts, up) is None
+        if added or not isinstance(var := binder.variable(n), Variable) or var not in counters:
+            continue
+        if not all_ranks_pass(facts, chunk.passing, n, alike(list(counters.items())), assigned=True):
+            raise CannotLift(n, f"`{n.id}` begins again where the step asks for values of its batch")
 
 
 def is_counter_read(facts: Facts, n: ast.Name) -> bool:
     """Whether a name is read for its value, and not for an element that is added to: the x of `x[0] += 1`."""
-    if not isinstance(n.ctx, ast.Load):
+    if not is_read(facts, n):
         return False
     at: ast.AST = n
     while isinstance(up := facts.scopes.parents.get(at), ast.Subscript) and up.value is at:

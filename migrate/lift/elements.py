@@ -16,7 +16,7 @@ from .collected import filled_by
 from .nodes import walk_here
 from .recipe import CannotLift, Recipe
 from .sums import Sums
-from .zeros import is_zeros
+from .zeros import is_zeros, zeroed
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,7 @@ def _check_uses(facts: Facts, binder: Binder, chunks: list[Chunk], step: Chunk, 
     var = binder.variable(first.name)
     name = first.name.id
     made = [s for s in passing.before if _mentions(binder, s, var)]
-    zeros = len(made) == 1 and isinstance(made[0], ast.Assign) and len(made[0].targets) == 1
-    if not zeros or not isinstance(made[0].targets[0], ast.Name) or not is_zeros(facts, made[0].value):  # type: ignore[attr-defined]
+    if len(made) != 1 or not (_makes_zeros(facts, made[0]) or zeroed(facts, made[0]) is not None):
         raise CannotLift(first.statement, f"`{name}` is not shown to be zeros before the batches")
     for chunk in chunks:
         if any(chunk.statements is kept for kept in (passing.before, passing.body, passing.after)):
@@ -102,6 +101,11 @@ def _check_uses(facts: Facts, binder: Binder, chunks: list[Chunk], step: Chunk, 
             element = isinstance(up, ast.Subscript) and isinstance(up.ctx, ast.Load) and not _is_filled(facts, n)
             if id(n) not in own and not element and not _printed(facts, n):
                 raise CannotLift(n, f"`{name}` adds up what the step hands on")
+
+
+def _makes_zeros(facts: Facts, s: ast.stmt) -> bool:
+    plain = isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)
+    return plain and is_zeros(facts, s.value)  # type: ignore[attr-defined]
 
 
 def _mentions(binder: Binder, s: ast.AST, var: object) -> list[ast.Name]:

@@ -31,6 +31,7 @@ from .sample_gradients import check_gradients
 from .shown import Shown, is_print, of_the_batch, reads_part
 from .splice import Splice
 from .totals import Where
+from .zeros import is_read
 
 
 class Rewriter:
@@ -341,7 +342,7 @@ class Rewriter:
         if chunk is not None and self._is_training_loader(var, n, chunk):
             return "self.trainer.train_dataloader"
         in_part = self.is_in_part(var)
-        if var in reduced and (isinstance(n.ctx, ast.Load) or not in_part):
+        if var in reduced and (is_read(self.facts, n) or not in_part):
             return var.name if var.name != n.id else None
         attribute = self.variables.attributes.get(var)
         if attribute is not None:
@@ -384,7 +385,7 @@ class Rewriter:
         return found
 
     def _mentions(self, names: list[ast.Name], var: Variable, stores: bool) -> bool:
-        return any(self.binder.variable(n) == var for n in names if stores or isinstance(n.ctx, ast.Load))
+        return any(self.binder.variable(n) == var for n in names if stores or is_read(self.facts, n))
 
     def _is_training_loader(self, var: Variable, n: ast.Name, chunk: Chunk) -> bool:
         if self.recipe.reloads or chunk.passing is not self.recipe.train or not isinstance(n.ctx, ast.Load):

@@ -15,7 +15,7 @@ from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables
 from .recipe import CannotLift, DataPass, Recipe
-from .zeros import is_zeros
+from .zeros import changed, is_zeroed, is_zeros, zeroed
 
 
 class Where(Enum):
@@ -57,7 +57,11 @@ class Totals:
         """Whether every epoch begins it at zero; None where it goes on from the epoch before."""
         begins: bool | None = None
         for s in self.earlier:
-            if not any(not isinstance(n.ctx, ast.Load) for n in self._mentions(s, var)):
+            zero = zeroed(self.facts, s)
+            if zero is not None and self.binder.variable(zero) == var:
+                begins = True
+                continue
+            if not any(self._is_changed(n) for n in self._mentions(s, var)):
                 continue
             given = [value for name, value in _given(s) if self.binder.variable(name) == var]
             if given:
@@ -79,8 +83,8 @@ class Totals:
         names = [n for s in chunk.statements for n in self._mentions(s, var)]
         if chunk.statements is self.passing.body or not names:
             return
-        reads = [n for n in names if isinstance(n.ctx, ast.Load)]
-        stores = [n for n in names if not isinstance(n.ctx, ast.Load)]
+        stores = [n for n in names if self._is_changed(n)]
+        reads = [n for n in names if n not in stores]
         if reads and chunk.hook.endswith("_step"):
             raise CannotLift(reads[0], f"`{var.name}` goes on from epoch to epoch, and another step reads it")
         if not all(map(self._is_set_to_zero, stores)):
@@ -106,7 +110,12 @@ class Totals:
 
     def _is_set_to_zero(self, store: ast.AST) -> bool:
         holder = self.facts.scopes.statement_of(store)
+        if zeroed(self.facts, holder) is store:
+            return True
         return any(name is store and is_zeros(self.facts, value) for name, value in _given(holder))
+
+    def _is_changed(self, n: ast.Name) -> bool:
+        return not isinstance(n.ctx, ast.Load) or is_zeroed(self.facts, n) or changed(self.facts, n)
 
     def _mentions(self, s: ast.AST, var: Variable) -> Iterator[ast.Name]:
         return (n for n in walk(s) if isinstance(n, ast.Name) and self.binder.variable(n) == var)

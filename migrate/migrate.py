@@ -17,6 +17,7 @@ from .codemods.mend_async import mend
 from .codemods.next_of_iterators import NextOfIterators
 from .codemods.old_idioms import DataZero
 from .codemods.once import NAMES, Once, names_read
+from .codemods.placed_by_itself import HANDLE, placed_by_itself
 from .codemods.plain_branches import PlainBranches
 from .codemods.sampler_pairs import SamplerPairs
 from .codemods.split_steps import SplitSteps
@@ -343,13 +344,14 @@ def _by_plan(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
     changes = plan_all(facts, options.wants)
     if options.of_lifted and options.wants(Once.code):
         changes = outermost(facts, [*changes, *Once(waits=False).plan(facts)])
+    changes, told = placed_by_itself(facts, changes, options.of_lifted)
     plan = "definitions" if changes or _defines(facts) else "none"
     text = apply(facts, changes)
     text, placed = _placed_batches(text, facts, changes) if options.of_lifted else (text, [])
-    text = _with_names(
-        text, facts.text.text, *([as_import(ON_DEVICE, imported_as(facts, ON_DEVICE))] if placed else [])
-    )
-    notes = seen(facts, changes, options.wants)
+    more = [ON_DEVICE] if placed else []
+    more += [HANDLE] if f"{imported_as(facts, HANDLE)}.shared()" in text else []
+    text = _with_names(text, facts.text.text, *(as_import(n, imported_as(facts, n)) for n in more))
+    notes = [*seen(facts, changes, options.wants), *told]
     if options.of_lifted:
         asked = Once(waits=False).each_answers(facts) if options.wants(Once.code) else ()
         notes = [*notes, *drawn_for_others(facts), *asked]

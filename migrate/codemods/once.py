@@ -98,15 +98,14 @@ class Once(Codemod):
                 says = "rank 0 alone writes it, and the file is loaded later on: another rank may come there first"
                 yield Note(line, column + 1, self.code, f"`{facts.short(branch.body[0])}`: {says}")
         for call in facts.walk(ast.Call):
-            written = file_written(facts, call) if self.writers and self._saves_once(facts, call) else None
-            if written is not None and self._written(facts, call, written) is None and not written.is_given:
-                line, column, _, _ = facts.text.key(call)
+            if self._each_writes(facts, call):
                 says = "every process writes it, as it is read again, and where it is whole does not show: use `with`"
-                yield Note(line, column + 1, self.code, f"`{facts.short(call)}`: {says}")
-            if _asks_the_user(facts, call) and self._saves_once(facts, call):
-                line, column, _, _ = facts.text.key(call)
+            elif _asks_the_user(facts, call) and self._saves_once(facts, call):
                 says = "every process asks, and one of them alone has a terminal: the others end there"
-                yield Note(line, column + 1, self.code, f"`{facts.short(call)}`: {says}")
+            else:
+                continue
+            line, column, _, _ = facts.text.key(call)
+            yield Note(line, column + 1, self.code, f"`{facts.short(call)}`: {says}")
 
     def each_answers(self, facts: Facts) -> Iterator[Note]:
         """Questions for paths of a file that others import, where it does not show that every process asks them."""
@@ -181,6 +180,13 @@ class Once(Codemod):
         if self._saves_once(facts, call) and written.can_wait and self._waits_for(facts, call):
             return f"{imported_as(facts, MOVED)}({facts.text.get(call.func)})"
         return f"{imported_as(facts, ONLY)}({facts.text.get(call.func)})" if written.in_any_case else None
+
+    def _each_writes(self, facts: Facts, call: ast.Call) -> bool:
+        """Whether every process writes a file, as nothing shows where the others would have to wait for it."""
+        written = file_written(facts, call) if self.writers else None
+        if written is None or written.is_given or not written.read_again or not self._saves_once(facts, call):
+            return False
+        return self._written(facts, call, written) is None
 
     def _waits_for(self, facts: Facts, call: ast.Call) -> bool:
         """Whether every rank comes to what a call writes, and may wait for it there."""

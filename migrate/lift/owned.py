@@ -26,6 +26,8 @@ Method = ast.FunctionDef | ast.AsyncFunctionDef
 
 def owned_networks(facts: Facts, binder: Binder, chunks: list[Chunk], variables: Variables, name: str) -> list[str]:
     """The lines of a constructor that make the networks of an object parts of the Module: `self.net = owner.net`."""
+    if not facts.others and not any(True for _ in facts.walk(ast.ClassDef)):
+        return []
     called = list(_called_on(binder, chunks, name))
     there, c = _class_of(facts, binder, called[0]) if called else (facts, None)
     if c is None or c in there.classes.modules:
@@ -48,7 +50,7 @@ def _called_on(binder: Binder, chunks: list[Chunk], name: str) -> Iterator[ast.N
     """The object where the steps call a method of it, or hand one on."""
     for n in (n for chunk in chunks for s in chunk.statements for n in walk(s)):
         of = n.value if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) else None
-        if isinstance(of, ast.Name) and binder.variable(of) == Variable("", name):
+        if isinstance(of, ast.Name) and of.id == name and binder.variable(of) == Variable("", name):
             yield of
 
 

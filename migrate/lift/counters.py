@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from .as_often import once_a_sample
 from .chunks import Binder, Chunk, Variable, Variables
 from .collected import depends, filled_by, given_by
 from .elements import fills_of, weighed_fills
@@ -93,10 +94,9 @@ def _of_pass(
         recipe.in_order = Fills(facts, binder, chunk, variables).in_order()
     for s in chunk.statements:
         for n in walk_here(s):
-            added = isinstance(n, ast.AugAssign) and zeroed(facts, n) is None
-            if added and isinstance(n.target, ast.Name) and n not in recipe.in_order:
+            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n not in recipe.in_order:
                 var = binder.variable(n.target)
-                if isinstance(var, Variable) and var in variables.attributes:
+                if isinstance(var, Variable) and var in variables.attributes and zeroed(facts, n) is None:
                     if sums is not None and _begins_in_step(sums, n.target.id):
                         continue
                     counter = _counter(facts, chunk.passing, n, sums)
@@ -104,6 +104,8 @@ def _of_pass(
                         raise CannotLift(n, f"`{n.target.id}` adds up different kinds of values")
                     if counter.by_share and s is not n:
                         raise CannotLift(n, f"`{n.target.id}` is added to under a condition")
+                    if training and s is not n and once_a_sample(facts, chunk.passing, n):
+                        counter = replace(counter, reduced=True)
                     if not counter.shown:
                         recipe.taken_for[n] = "mean" if counter.by_share else "sum"
                     found[var] = counter

@@ -18,14 +18,14 @@ def check_decisions(facts: Facts, train: DataPass) -> None:
     """Raise for a test of the batch's values that leaves the batches, skips one, or decides about a backward pass."""
     part = of_the_batch(train, set(), {})
     for n in (n for s in train.body for n in walk_here(s)):
-        if not isinstance(n, ast.If) or not _asks(n.test, part):
+        if not isinstance(n, ast.If) or not asks(n.test, part):
             continue
         loop = next(up for up in facts.scopes.ancestors(n) if isinstance(up, ast.For | ast.While))
         if any(_goes_elsewhere(s, loop is train.loop) for s in (*n.body, *n.orelse)):
             raise CannotLift(n, f"`if {facts.short(n.test)}:` decides by the values of the batch what the step does")
 
 
-def _asks(test: ast.AST, part: set[str]) -> bool:
+def asks(test: ast.AST, part: set[str]) -> bool:
     """Whether a test asks for more of the batch than what every share of it has alike."""
     if isinstance(test, ast.Name):
         return test.id in part
@@ -37,10 +37,10 @@ def _asks(test: ast.AST, part: set[str]) -> bool:
         return False
     if isinstance(test, ast.Subscript) and isinstance(test.value, ast.Attribute) and test.value.attr == "shape":
         first = test.slice
-        return not (isinstance(first, ast.Constant) and first.value != 0) and _asks(test.value.value, part)
+        return not (isinstance(first, ast.Constant) and first.value != 0) and asks(test.value.value, part)
     if is_call_of(test, "size") and test.args and isinstance(test.args[0], ast.Constant):  # type: ignore[attr-defined]
-        return test.args[0].value == 0 and _asks(test.func.value, part)  # type: ignore[attr-defined]
-    return any(_asks(child, part) for child in ast.iter_child_nodes(test))
+        return test.args[0].value == 0 and asks(test.func.value, part)  # type: ignore[attr-defined]
+    return any(asks(child, part) for child in ast.iter_child_nodes(test))
 
 
 def _goes_elsewhere(s: ast.stmt, leaves: bool) -> bool:

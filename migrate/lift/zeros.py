@@ -37,6 +37,7 @@ def is_zeros(facts: Facts, value: ast.expr) -> bool:
 
 def zeroed(facts: Facts, s: ast.AST) -> ast.Name | None:
     """The x that a statement sets to zero in place: `x.zero_()`, `x.fill_(0)`, `x[:] = 0`, `x *= 0`."""
+    of: ast.expr
     if isinstance(s, ast.AugAssign):
         of, zero = s.target, isinstance(s.op, ast.Mult) and is_zeros(facts, s.value)
     elif isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Subscript):

@@ -53,12 +53,18 @@ KEPT = re.compile(r"_?(args?|opts?|options|flags|cfgs?|conf|config|hparams|setti
 
 class Devices:
     def __init__(
-        self, tree: ast.Module, names: Names, scopes: Scopes, found_there: Callable[[ast.expr], Found | None]
+        self,
+        tree: ast.Module,
+        names: Names,
+        scopes: Scopes,
+        found_there: Callable[[ast.expr], Found | None],
+        asked_for_cpu: Callable[[ast.expr], bool],
     ) -> None:
         self.tree = tree
         self.names = names
         self.scopes = scopes
         self.found_there = found_there  # what another file defines under a name
+        self.asked_for_cpu = asked_for_cpu  # of a parameter that says where, by callers
         self._known: dict[tuple[int, str], bool] = {}
         self._asked: set[int] = set()
         self._returning: set[str] = set()
@@ -351,8 +357,8 @@ class Devices:
             return None
         if f.attr in ("cuda", "xpu", "mps"):
             return f.value if self._only_device_arguments(call) else None
-        where = self.device_arguments(call)
-        if where and not self.is_host(where[0].value if isinstance(where[0], ast.keyword) else where[0]):
+        where = [w.value if isinstance(w, ast.keyword) else w for w in self.device_arguments(call)]
+        if where and not self.is_host(where[0]) and not self.asked_for_cpu(where[0]):
             return f.value
         return None
 

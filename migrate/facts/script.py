@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from .alone import Alone, askers_of
 from .annotated import as_assignments
+from .asked_by_callers import is_asked_for_cpu
 from .classes import Classes
 from .devices import Devices
 from .loops import Loops
@@ -172,7 +173,7 @@ class Facts:
 
     @cached_property
     def devices(self) -> Devices:
-        return Devices(self.tree, self.names, self.scopes, partial(found_there, self))
+        return Devices(self.tree, self.names, self.scopes, partial(found_there, self), partial(is_asked_for_cpu, self))
 
     @cached_property
     def classes(self) -> Classes:

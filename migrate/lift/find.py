@@ -22,6 +22,7 @@ from .modes import evaluates_training
 from .monitored import monitored
 from .networks import check_networks
 from .nodes import is_call_of, local_function
+from .other_networks import network_on_cpu
 from .passes import evaluation, pass_in_place, pass_of_function
 from .private import by_sample
 from .recipe import CannotLift, DataPass, Optimization, Recipe
@@ -132,6 +133,8 @@ def _evaluation(
     evaluate, between, after = evaluation(facts, rest)
     if evaluate is not None and _made_anew(facts, evaluate, epoch_loop):
         raise CannotLift(evaluate.loop, "what it goes over is made anew in every epoch")
+    if evaluate is not None and network_on_cpu(facts, evaluate.loop) is not None:
+        raise CannotLift(evaluate.loop, "the script has brought its network to the CPU")
     return evaluate, between, after
 
 

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from ..codemods.back_on_cpu import METHODS, brought, parts
+from ..facts.on_cpu import is_on_cpu
 from ..facts.plain import VARIABLE
 from ..facts.script import Facts
 from .chunks import Binder
@@ -29,7 +30,7 @@ def left_on_cpu(facts: Facts, binder: Binder, name: str) -> bool:
 
 
 def _meets(facts: Facts, read: ast.expr) -> Iterator[ast.expr | None]:
-    """What is compared or computed with a tensor, where it is not moved; None for what takes arrays only."""
+    """What is compared or computed with a tensor, where it is not moved; None for what takes it there only."""
     node, up = read, facts.scopes.parents.get(read)
     while up is not None:
         if isinstance(up, ast.Attribute):
@@ -47,6 +48,8 @@ def _meets(facts: Facts, read: ast.expr) -> Iterator[ast.expr | None]:
         elif isinstance(up, ast.Call):
             full = facts.names.resolve(up.func) or ""
             if full.startswith(ARRAYS):
+                yield None
+            if up.func is not node and full == "" and is_on_cpu(facts, up.func):
                 yield None
             if up.func is not node and full != VARIABLE:
                 yield from (p for p in parts(up) if p is not node)

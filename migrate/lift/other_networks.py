@@ -14,6 +14,7 @@ import ast
 from ..facts.asked import asks
 from ..facts.loops import LOOPS
 from ..facts.nodes import walk
+from ..facts.on_cpu import is_on_cpu
 from ..facts.scopes import Scope
 from ..facts.script import Facts, once_a_file
 from .called_networks import calls_network, given_networks
@@ -37,6 +38,14 @@ def network_of(facts: Facts, loop: ast.AST) -> str | None:
         return name if scope is not None and _is_another(facts, name, scope) else None
     given = facts.devices.given(scope, name)
     return name if not given or any(_may_be_another(facts, v) for v in given) else None
+
+
+def network_on_cpu(facts: Facts, loop: ast.AST) -> str | None:
+    """The network that a loop, or a comprehension, works with and that the script has brought to the CPU above."""
+    body = loop.body if isinstance(loop, ast.For) else [loop]
+    calls = [c for s in body for c in walk(s) if isinstance(c, ast.Call)]
+    networks = [n for c in calls for n in (*([c.func] if calls_network(facts, c) else ()), *given_networks(facts, c))]
+    return next((ast.unparse(n) for n in networks if is_on_cpu(facts, n)), None)
 
 
 def _is_network(facts: Facts, call: ast.Call, name: ast.Name) -> bool:

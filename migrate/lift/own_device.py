@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 from ..codemods.amp_in_modules import AUTOCAST
 from ..codemods.host_reads import stays_on_cpu
 from ..codemods.place_like_inputs import PlaceLikeInputs
+from ..facts.arguments import given_to
 from ..facts.choice import asks_for_card
 from ..facts.nodes import walk
+from ..facts.other_files import found_there
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.scalers import SCALER
 from ..facts.script import Facts
@@ -56,7 +58,7 @@ def own_device(facts: Facts, chunks: list[Chunk], accelerator: str | None = None
             for call in walk(s):
                 if not isinstance(call, ast.Call) or facts.in_formatted_string(call) or _in_class(facts, call, s):
                     continue
-                change = _moved(facts, call) or _made_there(facts, call)
+                change = _moved(facts, call) or _made_there(facts, call) or _handed(facts, call)
                 anywhere = chunk.hook in STEPS and _made_anywhere(facts, chunk, call, s)
                 if change is None and (anywhere or _filled(facts, chunks, chunk, call)):
                     change = _given(facts, call)
@@ -141,6 +143,15 @@ def _made_there(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, lis
     if where is None or not facts.devices.says_where(where) or facts.devices.is_host(where):
         return None
     return _at(facts, where)
+
+
+def _handed(facts: Facts, call: ast.Call) -> tuple[tuple[int, int], str, list[ast.AST]] | None:
+    """`to_device(device, net)`, of a function of the script's own and a device that the file has by that name."""
+    own = facts.devices.function_of(call) is not None or (facts.others and found_there(facts, call.func) is not None)
+    where = [a for a in given_to(call) if isinstance(a, ast.Name)] if own else []
+    where = [a for a in where if facts.scopes.scope_of(a).lookup(a.id) is facts.scopes.module]
+    where = [a for a in where if facts.devices.is_device(a) and not facts.devices.is_host(a)]
+    return _at(facts, where[0]) if len(where) == 1 else None
 
 
 def _made_anywhere(facts: Facts, chunk: Chunk, call: ast.Call, s: ast.AST) -> bool:

@@ -17,7 +17,7 @@ from ..facts.uses import uses
 from ..report import Edit
 from .called_networks import works_with_network
 from .loaders import is_loader, looped_over
-from .other_networks import network_of
+from .other_networks import network_of, network_on_cpu
 from .shape.edits import Edits
 
 CODE, MOVES = "PTM700", "PTM101"
@@ -56,7 +56,8 @@ def place_batches(facts: Facts, edits: Edits, moving: Moving, line: Callable[[in
         source = looped_over(facts, loop)
         if _counts(source) or facts.in_formatted_string(source):
             continue
-        said.append(_placed(facts, edits, source, around, line, network_of(facts, around)))
+        network = network_on_cpu(facts, around) or network_of(facts, around)
+        said.append(_placed(facts, edits, source, around, line, network))
     for call in facts.walk(ast.Call) if moving.drawn else ():
         if gives_batches(call):
             name = _last_name(call.args[0])

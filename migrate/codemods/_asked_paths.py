@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.alone import WAYS_OUT
 from ..facts.arguments import given_to
 from ..facts.classes import Function
 from ..facts.in_course import in_course
@@ -71,7 +72,8 @@ def removed_by(facts: Facts, branch: Asking) -> list[ast.Call]:
 def _saves(facts: Facts, branch: ast.If | ast.While) -> bool:
     """Whether a branch leads to a save that ranks wait for, in the functions that it calls too."""
     seen: set[ast.AST] = set()
-    open_nodes: list[ast.AST] = [*branch.body, *branch.orelse]
+    leaves = any(isinstance(n, WAYS_OUT) for s in branch.body for n in walk(s))
+    open_nodes: list[ast.AST] = [*branch.body, *branch.orelse, *(_below(facts, branch) if leaves else ())]
     while open_nodes:
         for n in walk(open_nodes.pop()):
             if not isinstance(n, ast.Call):

@@ -177,7 +177,8 @@ class Once(Codemod):
             return None  # by the name of a sample, say, of which every rank has others
         if not written.read_again:
             return f"{imported_as(facts, ONLY)}({facts.text.get(call.func)})"
-        if self._saves_once(facts, call) and written.can_wait and self._waits_for(facts, call):
+        comes = self.waits or _course_of(facts, call) in facts.together_elsewhere
+        if comes and self._saves_once(facts, call) and written.can_wait and not self._by_own_answer(facts, call):
             return f"{imported_as(facts, MOVED)}({facts.text.get(call.func)})"
         return f"{imported_as(facts, ONLY)}({facts.text.get(call.func)})" if written.in_any_case else None
 
@@ -190,8 +191,10 @@ class Once(Codemod):
 
     def _waits_for(self, facts: Facts, call: ast.Call) -> bool:
         """Whether every rank comes to what a call writes, and may wait for it there."""
-        comes = self.waits or _is_awaited(facts, call)
-        return comes and not reached_by_own_answer(facts, call, _asked_by_each(facts))
+        return (self.waits or _is_awaited(facts, call)) and not self._by_own_answer(facts, call)
+
+    def _by_own_answer(self, facts: Facts, call: ast.Call) -> bool:
+        return reached_by_own_answer(facts, call, _asked_by_each(facts))
 
     def _saves_once(self, facts: Facts, call: ast.Call) -> bool:
         """Not where a rank guard of the script, or of the lift, stands around it already."""

@@ -249,3 +249,25 @@ def test_what_a_hook_writes_and_reads_again_is_every_process_s_own_and_told():
 def test_a_picture_is_rank_0_s_though_it_may_be_read_again():
     source = HOOK.replace("np.save(PATH, x)", "fig.savefig('a.png')\n        np.load('a.png')").strip("\n")
     assert once(source) == source.replace("fig.savefig(", "on_rank_zero(fig.savefig)(")
+
+
+CACHED = """
+import os
+import numpy as np
+def cached(path):
+    if os.path.isfile(path):
+        return np.load(path)
+    x = np.random.RandomState(0).randn(3)
+    np.save(path, x)
+    return x
+"""
+
+
+def test_a_way_out_where_the_file_is_there_is_rank_0_s_answer():
+    text = once(f"{CACHED}cached('x.npy')")
+    assert "if rank_zero_value(os.path.isfile(path)):" in text and "rank_zero_file(np.save)(path, x)" in text
+    facts = Facts(CACHED)
+    facts.together_elsewhere = frozenset({"", "cached"})
+    text = apply(facts, list(Once(waits=False).plan(facts)))
+    assert "if rank_zero_value(os.path.isfile(path)):" in text and "rank_zero_file(np.save)(path, x)" in text
+    assert not list(Once(waits=False).plan(Facts(CACHED)))

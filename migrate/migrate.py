@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from . import seeds_by_rank
@@ -58,6 +58,8 @@ FIRST: tuple[tuple[type[Codemod], str], ...] = (
     (NextOfIterators, ".next()"),
     (SamplerPairs, "DistributedSampler"),
 )
+
+DRAWN = "PTM414"  # a split that each process draws
 
 
 def migrate_text(
@@ -132,7 +134,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         after = _where_cuda_is(result, original, after, text, options, is_script)
         _without_imports(result, original, after, options, is_script)
         line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
-        result.attention += left_over(after, result.attention, line, options.wants)
+        result.attention += left_over(after, result.attention, line, _still_wanted(options))
         return result
     except NotFound as missing:
         notes = [Note(e.line, e.column, e.code, f"the file is left as it is: {e.message}") for e in missing.edits]
@@ -190,6 +192,12 @@ def _where_cuda_is(
     result.text = apply(after, changes)
     result.plan = "definitions" if result.plan == "none" else result.plan
     return facts_of(result.text)
+
+
+def _still_wanted(options: Options) -> Callable[[str], bool]:
+    """What is still asked of a file: on the runtime one draw before the processes meet is every process's."""
+    on_runtime = options.of_lifted and options.framework == "ptmigrate"
+    return lambda code: options.wants(code) and not (on_runtime and code == DRAWN)
 
 
 def _stay_unplaced(result: Result, original: Facts) -> bool:

@@ -6,6 +6,7 @@ Two tensors that meet have to be on one device, so the new one is right where th
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 
 from ..facts.arguments import argument
@@ -14,12 +15,14 @@ from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..facts.tensor_methods import FUNCTIONS, METHODS, VIEWS
+from ..facts.unplaced import before_the_loop
 from ..facts.uses import uses
 
 LOSSES = {
     f"torch.nn.functional.{n}" for n in ("mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy", "kl_div")
 }
 MEETING = {f"torch.{n}" for n in FUNCTIONS | {"min", "max", "dist", "lt", "gt", "isclose"}} | LOSSES
+OF_A_NETWORK = re.compile(r"(next\([\w.]+\.parameters\(\)\)|list\([\w.]+\.parameters\(\)\)\[0\])\.device")
 DECIDES = ast.If | ast.While | ast.IfExp | ast.Assert | ast.BoolOp
 
 
@@ -218,7 +221,41 @@ def decides(facts: Facts, call: ast.Call) -> bool:
 
 
 def of_parameters(facts: Facts, name: ast.Name) -> bool:
-    """`device = next(self.parameters()).device`: where the module is."""
+    """`device = next(self.parameters()).device`: where the module is; or any network, where nothing trains."""
     scope = facts.scopes.scope_of(name).lookup(name.id)
     given = facts.devices.assigned(name.id, scope) if scope is not None and name.id not in scope.params else None
-    return bool(given) and {ast.unparse(v) for v in given or ()} == {"next(self.parameters()).device"}
+    texts = {ast.unparse(v) for v in given or ()}
+    if scope is None or len(texts) != 1:
+        return False
+    text = texts.pop()
+    helps = isinstance(scope.node, ast.FunctionDef) and not _trains(scope.node)
+    return text == "next(self.parameters()).device" or (helps and OF_A_NETWORK.fullmatch(text) is not None)
+
+
+def of_callers(facts: Facts, name: ast.expr, depth: int = 0) -> bool:
+    """Whether a device is a parameter that every caller in the file gives one by a name of its own: what it says there
+    goes for the function, and is told of there.
+    """
+    scope = facts.scopes.scope_of(name).lookup(name.id) if isinstance(name, ast.Name) else None
+    f = scope.node if scope is not None else None
+    if scope is None or not isinstance(name, ast.Name) or not isinstance(f, ast.FunctionDef):
+        return False
+    if name.id not in scope.params or name.id in scope.stores or depth > 3 or facts.classes.holder(f) is not None:
+        return False
+    calls = facts.devices.uses_of_function(f)
+    given = [argument(c, f, name.id) if isinstance(c, ast.Call) else None for c in calls]
+    return bool(given) and all(v is not None and _says_where(facts, v, depth) for v in given)
+
+
+def _says_where(facts: Facts, value: ast.expr, depth: int) -> bool:
+    if facts.lifting and before_the_loop(facts, facts.scopes.statement_of(value)):
+        return False  # the network has not been placed yet
+    scope = facts.scopes.scope_of(value).lookup(value.id) if isinstance(value, ast.Name) else None
+    if scope is not None and isinstance(value, ast.Name) and value.id in scope.params:
+        return of_callers(facts, value, depth + 1)
+    return isinstance(value, ast.Name | ast.Attribute) and facts.devices.is_device(value)
+
+
+def _trains(f: ast.FunctionDef) -> bool:
+    """Whether a function has a training in it, before which nothing is placed."""
+    return any(isinstance(n, ast.Attribute) and n.attr in ("backward", "step", "fit") for n in walk(f))

@@ -25,7 +25,7 @@ from ..facts.tensor_makers import FLOATS, OF_THE_CPU, is_open
 from ..facts.unplaced import made_in_training, meets_unplaced
 from ..facts.uses import uses
 from ..report import Note
-from ._at_hand import decides, given_module, is_called_in_steps, is_helper, met, of_parameters, root
+from ._at_hand import decides, given_module, is_called_in_steps, is_helper, met, of_callers, of_parameters, root
 from ._autograd_inputs import autograd_input
 from ._below_training import network_below
 from ._given_to import network_given
@@ -96,10 +96,11 @@ class PlaceLikeInputs(Codemod):
             says = f"`{facts.short(call)}`: nothing but its numbers is read, on the CPU as anywhere"
             yield Change(call, self.edit(facts, call, says), unwrap, (*call.args, *call.keywords))
             return
-        if where is None or there or _is_itself(facts, receiver, where):
-            self._tell(facts, call)
-            return
         if self._is_own(facts, call, arguments):
+            return
+        if where is None or there or _is_itself(facts, receiver, where):
+            if not (len(arguments) == 1 and of_callers(facts, _value(arguments[0]))):
+                self._tell(facts, call)
             return
         parts = (*call.args, *call.keywords)
         if to and others:
@@ -144,7 +145,8 @@ class PlaceLikeInputs(Codemod):
             yield Change(call, self.edit(facts, given.value, says), drop, (given,))
             return
         if where is None or facts.in_formatted_string(call):
-            self._tell(facts, call)
+            if not of_callers(facts, given.value):
+                self._tell(facts, call)
             return
         if facts.text.get(given.value) == f"{where}.device":
             return
@@ -289,8 +291,7 @@ class PlaceLikeInputs(Codemod):
 
     def _is_own(self, facts: Facts, call: ast.Call, arguments: list[ast.expr | ast.keyword]) -> bool:
         """`.to(self.device)` where that is where the module is: right as it stands."""
-        where = arguments[0] if arguments else None
-        value = where.value if isinstance(where, ast.keyword) else where
+        value = _value(arguments[0]) if arguments else None
         if isinstance(value, ast.Name):
             return of_parameters(facts, value)
         if value is None or ast.unparse(value) != "self.device":
@@ -351,6 +352,10 @@ class PlaceLikeInputs(Codemod):
             return False  # what layers give is half there, and a count or a sum is not to be
         f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.For)), None)
         return f is not None and name.isidentifier() and name != "self" and is_floating(facts, f, name)
+
+
+def _value(argument: ast.expr | ast.keyword) -> ast.expr:
+    return argument.value if isinstance(argument, ast.keyword) else argument
 
 
 @once_a_file

@@ -25,7 +25,7 @@ HOLDS = ast.Tuple | ast.List | ast.Dict | ast.Starred | ast.keyword
 def meets_unplaced(facts: Facts, call: ast.Call) -> bool:
     """Whether what a call moves, or makes somewhere, is only read by networks of the script before its loop."""
     s = facts.scopes.statement_of(call)
-    if not facts.lifting or not _before_the_loop(facts, s):
+    if not facts.lifting or not before_the_loop(facts, s):
         return False
     if _given_to_network(facts, call):
         return True
@@ -43,13 +43,13 @@ def _is_harmless(facts: Facts, read: ast.Name) -> bool:
     up = facts.scopes.parents.get(read)
     if isinstance(up, ast.Attribute) and up.attr in ASKS:
         return True
-    if not _before_the_loop(facts, facts.scopes.statement_of(read)):
+    if not before_the_loop(facts, facts.scopes.statement_of(read)):
         return False
     call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) else None
     return _given_to_network(facts, read) or (isinstance(call, ast.Call) and facts.devices.moved(call) is read)
 
 
-def _before_the_loop(facts: Facts, s: ast.stmt) -> bool:
+def before_the_loop(facts: Facts, s: ast.stmt) -> bool:
     """Whether a statement runs once, above the first loop of its function that trains."""
     around: ast.AST = facts.tree
     for up in facts.scopes.ancestors(s):
@@ -58,7 +58,7 @@ def _before_the_loop(facts: Facts, s: ast.stmt) -> bool:
         if isinstance(up, FUNCTIONS):
             around = up
             break
-    key = (_before_the_loop, around)
+    key = (before_the_loop, around)
     if key not in facts.answers:
         facts.answers[key] = next((n.lineno for n in _loops_of(facts, around) if _trains(facts, n)), 0)
     return bool(s.lineno < facts.answers[key])

@@ -152,13 +152,18 @@ def _of_the_samples(sums: Sums, train: DataPass, name: str) -> bool:
         own |= more
 
 
-def _of_totals(sums: Sums, train: DataPass, name: str, totals: set[Variable], binder: Binder) -> bool:
-    """`accuracy = right / seen`: of sums over the ranks, and nothing else of the batch."""
+def _of_totals(
+    sums: Sums, train: DataPass, name: str, totals: set[Variable], binder: Binder, above: frozenset[str] = frozenset()
+) -> bool:
+    """`accuracy = right / seen`: of sums over the ranks, and nothing else of the batch; a text with such a number."""
     given = sums.given.get(name, [])
     read = [n for s in given if isinstance(s, ast.Assign) for n in walk(s.value) if isinstance(n, ast.Name)]
-    others = [n for n in read if binder.variable(n) not in totals]
+    others = {n.id for n in read if binder.variable(n) not in totals}
     alone = bool(given) and all(isinstance(s, ast.Assign) and len(s.targets) == 1 for s in given)
-    return alone and not any(_of_the_samples(sums, train, n.id) for n in others)
+    if not alone or name in above:
+        return False
+    samples = (n for n in others if _of_the_samples(sums, train, n))
+    return all(_of_totals(sums, train, n, totals, binder, above | {name}) for n in samples)
 
 
 def _reads(s: ast.stmt, names: set[str]) -> bool:

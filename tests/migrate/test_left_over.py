@@ -134,3 +134,29 @@ def test_a_card_by_its_number_is_told_beside_what_reads_it():
     text = "import torch\n\n\ndef main(make):\n    device = 'cuda:0'\n    net = torch.nn.Linear(1, 1).to(device)\n"
     told = [(n.line, n.code) for n in migrate_text(text + "    return make(net, device)\n").attention]
     assert told == [(5, "PTM102"), (5, "PTM101")]
+
+
+SPLIT = (
+    "import torch\nfrom torch.utils.data import random_split\n\n\ndef halves(d):\n    return random_split(d, [4, 4])\n"
+)
+USES = (
+    "import torch\nfrom halves import halves\n\na, b = halves(torch.ones(8, 2))\nnet = torch.nn.Linear(2, 1)\n"
+    "optimizer = torch.optim.SGD(net.parameters(), 0.1)\nfor epoch in range(2):\n"
+    "    for x in torch.utils.data.DataLoader(a, 2):\n        loss = net(x).sum()\n        optimizer.zero_grad()\n"
+    "        loss.backward()\n        optimizer.step()\n        print(loss.item())\n"
+)
+
+
+@pytest.mark.parametrize(("framework", "told"), [("ptmigrate", False), ("lightning", True)])
+def test_on_the_runtime_one_split_is_every_process_s(tmp_path, framework, told):
+    (tmp_path / "halves.py").write_text(SPLIT + "\n\ndef tell(x):\n    print(x)\n")
+    (tmp_path / "train.py").write_text(USES)
+    here = USES.replace("from halves", "from torch.utils.data import random_split #").replace(
+        "halves(", "random_split("
+    )
+    options = Options(framework=framework)
+    done = migrate_all(collect([tmp_path / "train.py"]), options)
+    assert done[0].report.plan == "module"
+    assert any(n.code == "PTM414" for m in done for n in m.report.attention) is told
+    alone = migrate_text(here.replace("torch.ones(8, 2))", "torch.ones(8, 2), [4, 4])"), options)
+    assert alone.plan == "module" and any(n.code == "PTM414" for n in alone.attention) is told

@@ -375,6 +375,15 @@ def test_what_comes_of_the_sums_of_all_alone_is_not(more, told):
     assert any("holds the process's part" in n.message for n in result.attention) is told
 
 
+@pytest.mark.parametrize(("more", "told"), [("{i} {share:.4f}", False), ("{share} {out.max()}", True)])
+def test_a_text_with_such_a_number_is_every_process_s(more, told):
+    each = f"run += loss.item(); seen += len(x); share = run / seen; text = f'{more}'"
+    text = HEAD + "run, seen = 0.0, 0" + EPOCHS.replace("BEFORE", "pass").replace("EACH", each).replace("LAST", "")
+    result = migrate_text(text.replace("AFTER", "print(text)"))
+    assert "divide_batches" not in result.text
+    assert any("holds the process's part" in n.message for n in result.attention) is told
+
+
 def test_a_sum_of_some_columns_is_one_over_all_samples():
     text = HEAD + EPOCHS.replace("BEFORE", "total = 0").replace("AFTER", "print(total)").replace("LAST", "")
     text = text.replace("EACH", "print(out[:, :2].sum().item()); total += out[..., 0].sum().item()")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -42,17 +43,30 @@ def own_device(runtime: Runtime, chosen: Any) -> torch.device:
 
 
 def follow(runtime: Runtime, optimizer: Any, models: tuple[torch.nn.Module, ...]) -> Any:
-    """Start the models from rank 0's weights and average their gradients in `Runtime.backward`; returns the
-    optimizer.
+    """Start the models, and what else the optimizer has, from rank 0's weights and average their gradients in
+    `Runtime.backward`; returns the optimizer.
     """
     runtime.strategy.check({"kept": True})
     if runtime.world_size > 1:
-        for model in models:
+        for model in (*models, _Others(runtime, optimizer, models)):
             if not any(known is model for known in runtime._models):
                 runtime.strategy.follow(model)
                 runtime._models.append(model)
     runtime.strategy.follow_optimizer(optimizer)
     return optimizer
+
+
+class _Others(torch.nn.Module):
+    """What an optimizer is given that is of no model which the runtime knows."""
+
+    def __init__(self, runtime: Runtime, optimizer: Any, models: tuple[torch.nn.Module, ...]):
+        super().__init__()
+        known = {id(p) for model in (*runtime._models, *models) for p in model.parameters()}
+        given = [p for group in getattr(optimizer, "param_groups", ()) for p in group["params"]]
+        self._tensors = [p for p in given if id(p) not in known]
+
+    def parameters(self, recurse: bool = True) -> Iterator[torch.nn.Parameter]:
+        return iter(self._tensors)
 
 
 def adopt_random_state(runtime: Runtime) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..facts.arguments import given_to
 from ..facts.nodes import walk
+from ..facts.optimizers_made import is_stepped, makes_optimizer
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.refusals import takes_gradients
 from ..facts.script import Facts
@@ -51,15 +52,11 @@ class KeepLoop(Codemod):
 
     def _optimizers(self, facts: Facts) -> Iterator[Change]:
         for call in facts.walk(ast.Call):
-            full = facts.names.resolve(call.func) or ""
-            if not full.startswith("torch.optim.") or ".lr_scheduler" in full or "swa_utils" in full:
-                continue
-            if not full.rsplit(".", 1)[-1][:1].isupper():
-                continue
-            models = _models(call)
-            if models:
+            if makes_optimizer(facts, call) or is_stepped(facts, call):
                 says = f"{self.handle}.setup_optimizer: ranks start from rank 0's weights and average these gradients"
-                yield Change(call, self.edit(facts, call, says), _wrapped(self.handle, "setup_optimizer", models))
+                yield Change(
+                    call, self.edit(facts, call, says), _wrapped(self.handle, "setup_optimizer", _models(call))
+                )
 
     def _devices(self, facts: Facts) -> Iterator[Change]:
         inside: set[ast.AST] = set()

@@ -214,10 +214,10 @@ class PlaceLikeInputs(Codemod):
         reads = (n for n in walk(f) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load))
         return bool(names) and any(leaves(facts, n, compared) for n in reads)
 
-    def _stays_behind(self, facts: Facts, f: ast.FunctionDef, name: str) -> bool:
-        """Whether a parameter is given what the script makes, and is itself never moved."""
-        scope = facts.scopes.by_node[f]
-        if name in scope.stores:
+    def _stays_behind(self, facts: Facts, f: ast.FunctionDef, name: str, call: ast.Call) -> bool:
+        """Whether a parameter is given what the script makes, and is itself not moved before a call."""
+        scope, here = facts.scopes.by_node[f], facts.scopes.statement_of(call)
+        if any(getattr(s, "lineno", 0) < here.lineno for s in scope.stores.get(name, ())):
             return False
         return facts.placed.is_given_made(name, scope) or is_parameter_made(facts, f, name)
 
@@ -257,7 +257,7 @@ class PlaceLikeInputs(Codemod):
             parameters = parameters[1:]
         cut = cut_by_hand(facts, f)
         for name in [*parameters, *(a.arg for a in f.args.kwonlyargs)]:
-            if name not in cut and is_tensor(facts, f, name, call) and not self._stays_behind(facts, f, name):
+            if name not in cut and is_tensor(facts, f, name, call) and not self._stays_behind(facts, f, name, call):
                 return name
         if (given := autograd_input(facts, f)) is not None:
             return given

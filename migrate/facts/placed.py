@@ -311,6 +311,8 @@ class Placed:
 
     def _is_left(self, node: ast.expr) -> bool:
         """Whether nothing but the function moves what it is given: made here, handed on, or taken of data once."""
+        if isinstance(node, ast.Starred | ast.ListComp):
+            return self._is_left(node.value if isinstance(node, ast.Starred) else node.elt)
         made = self.facts.tensors.made(node) or self._hands_on_made(node)
         return made or is_taken_once(self.facts, node) or is_whole_data(self.facts, node)
 
@@ -320,9 +322,15 @@ class Placed:
             return True
         name = root(node)
         scope = self.facts.scopes.scope_of(name).lookup(name.id) if name is not None else None
-        if scope is None or name is None or name.id in scope.stores:
+        if scope is None or name is None:
             return False
-        return self.is_given_made(name.id, scope)
+        stores = scope.stores.get(name.id, [])
+        if not stores:
+            return self.is_given_made(name.id, scope)
+        over = [up.iter if isinstance(up := self.facts.scopes.parents.get(s), ast.For) else None for s in stores]
+        return all(
+            isinstance(x, ast.Name) and not scope.stores.get(x.id) and self.is_given_made(x.id, scope) for x in over
+        )
 
     def used_as_module(self, name: str, scope: Scope) -> bool:
         """Whether a name says that it is a module or a loader, or is called."""
@@ -396,7 +404,7 @@ class Placed:
             given = self.facts.devices.elements(target, store, value) or []
             if any(self.facts.tensors.made(part) for part in given):
                 return False  # a function of the script made it
-        if isinstance(value, ast.Subscript) or is_whole_data(self.facts, value):
+        if isinstance(value, ast.Name | ast.Subscript) or is_whole_data(self.facts, value):
             return self.by_runtime(value)
         return self._call(value) if isinstance(value, ast.Call) else True
 

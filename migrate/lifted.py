@@ -69,9 +69,14 @@ def with_precision(facts: Facts, options: Options) -> Result | None:
 
 def _copies(facts: Facts, lifted: str) -> list[Note]:
     """What is kept of weights before the Trainer has placed them, and goes nowhere in the lifted text."""
+    from .lift.kept_weights import goes_along, holder_of
+
     notes = []
     kept = (n for c in facts.walk(ast.ClassDef) for a, n in kept_copies(facts, c).items() if f".{a}.to(" not in lifted)
     for copy in [*copies_of_weights(facts), *kept]:
+        held = holder_of(facts, copy)
+        if held is not None and goes_along(lifted, ast.unparse(held[0])):
+            continue
         line, column, _, _ = facts.text.key(copy)
         says = f"`{facts.short(copy)}`: a copy of weights that the Trainer has not placed yet stays on the CPU"
         notes.append(Note(line, column + 1, "PTM105", f"{says}: on a GPU, make it, or move it, when training begins"))

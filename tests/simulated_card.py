@@ -162,7 +162,7 @@ TYPES = [f"{kind}Tensor" for kind in ("Float", "Double", "Half", "Long", "Int", 
 
 def _tensors() -> None:
     kind, to, numpy, array = torch.Tensor, torch.Tensor.to, torch.Tensor.numpy, torch.Tensor.__array__
-    device, of_type = torch._C.TensorBase.device, torch.Tensor.type
+    deepcopy, device, of_type = torch.Tensor.__deepcopy__, torch._C.TensorBase.device, torch.Tensor.type
 
     def moved_to(self: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
         args, where = [*args], options.pop("device", None)
@@ -199,6 +199,12 @@ def _tensors() -> None:
 
         return made
 
+    def deepcopied(self: torch.Tensor, memo: Any) -> torch.Tensor:
+        made = deepcopy(self, memo)
+        _there.update(_storages(made) if is_there(self) else {})
+        return made
+
+    kind.__deepcopy__ = deepcopied  # type: ignore[method-assign]
     for name in NEW:
         setattr(kind, name, new(getattr(kind, name)))
     kind.device = property(lambda self: CARD if is_there(self) else device.__get__(self))  # type: ignore[assignment]

@@ -6,19 +6,24 @@ A script places its model first, and the copies are there too; a Trainer places 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from .nodes import FUNCTIONS, walk
 from .script import Facts, once_a_file
 
+COPIES = {"clone", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"}
 OF_MODULES = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
 
 
-def copies_of_weights(facts: Facts) -> Iterator[ast.expr]:
-    """The expressions that copy weights, one after another, to be kept, where they run before the training loop."""
+def copies_of_weights(facts: Facts, early: Callable[[Facts, ast.AST], bool] | None = None) -> Iterator[ast.expr]:
+    """The expressions that copy weights, one after another, to be kept, where they run before the training loop.
+
+    `early`: what else shows that they do.
+    """
+    early = early or before_training
     for loop in facts.walk(ast.For):
         if _of_weights(loop.iter):
-            yield from (c for c in _copied(facts, loop) if _is_kept(facts, c) and before_training(facts, loop))
+            yield from (c for c in _copied(facts, loop) if _is_kept(facts, c) and early(facts, loop))
     lists, sets, dicts = facts.walk(ast.ListComp), facts.walk(ast.SetComp), facts.walk(ast.DictComp)
     generated: list[tuple[ast.expr, ast.expr, list[ast.comprehension]]] = [
         *((a, a.elt, a.generators) for a in lists),
@@ -28,8 +33,14 @@ def copies_of_weights(facts: Facts) -> Iterator[ast.expr]:
     for made, element, generators in generated:
         if any(_of_weights(g.iter) for g in generators):
             copied = _copied(facts, element)
-            if copied and not _only_loaded(facts, made) and before_training(facts, made):
+            if copied and not _only_loaded(facts, made) and early(facts, made):
                 yield made
+
+    for call in facts.calls_of("state_dict") if "deepcopy" in facts.text.text else ():
+        state = facts.scopes.parents.get(call)
+        whole = isinstance(state, ast.Call) and last_name(state.func) == "deepcopy" and state.args == [call]
+        if isinstance(state, ast.Call) and whole and not _only_loaded(facts, state) and early(facts, state):
+            yield state
 
 
 def _of_weights(node: ast.expr) -> bool:
@@ -41,7 +52,7 @@ def _copied(facts: Facts, node: ast.AST) -> list[ast.Call]:
     calls = [n for n in walk(node) if isinstance(n, ast.Call)]
     moves = [c for c in calls if last_name(c.func) in ("cpu", "to")]
     stays = any((moved := facts.devices.moved(c)) is None or not facts.placed.by_runtime(moved) for c in moves)
-    return [c for c in calls if last_name(c.func) == "clone"] if not stays else []
+    return [c for c in calls if last_name(c.func) in COPIES] if not stays else []
 
 
 def _is_kept(facts: Facts, call: ast.Call) -> bool:
@@ -63,6 +74,13 @@ def _only_loaded(facts: Facts, made: ast.expr) -> bool:
         return isinstance(up, ast.Return | ast.Call)
     users = [facts.scopes.parents.get(r) for r in facts.scopes.reads(target.id, scope)]
     return all(isinstance(u, ast.Call) and last_name(u.func) == "load_state_dict" for u in users)
+
+
+def by_constructor(facts: Facts, node: ast.AST) -> bool:
+    """Whether it runs when an object is made: in a constructor, or in a method that this calls."""
+    f = next((u for u in facts.scopes.ancestors(node) if isinstance(u, FUNCTIONS)), None)
+    c = facts.classes.holder(f) if f is not None else None
+    return c is not None and isinstance(f, ast.FunctionDef) and facts.classes.builds(c, f.name)
 
 
 def before_training(facts: Facts, node: ast.AST, depth: int = 0) -> bool:

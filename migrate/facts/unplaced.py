@@ -198,6 +198,8 @@ def given_by_network(facts: Facts, node: ast.expr) -> bool:
         parts = [node.left, *(node.comparators if isinstance(node, ast.Compare) else [node.right])]
         return any(given_by_network(facts, p) or (_is_weight(facts, p) and _holds_tensor(facts, p)) for p in parts)
     if isinstance(node, ast.Call) and node.args and (facts.names.resolve(node.func) or "").startswith("torch."):
+        if _joins_weights(facts, node):
+            return True
         like = (facts.names.resolve(node.func) or "").endswith("_like")
         return like and (_is_weight(facts, node.args[0]) or given_by_network(facts, node.args[0]))
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in METHODS):
@@ -210,6 +212,17 @@ def given_by_network(facts: Facts, node: ast.expr) -> bool:
     f = made.func if isinstance(made, ast.Call) else made
     called = isinstance(made, ast.Call) and any(_is_network(facts, n) for n in (f, getattr(f, "value", f)))
     return called or given_by_network(facts, made)
+
+
+def _joins_weights(facts: Facts, call: ast.Call) -> bool:
+    """`parameters_to_vector(net.parameters())`, `torch.cat([p.view(-1) for p in net.parameters()])`"""
+    full, of = facts.names.resolve(call.func), call.args[0]
+    if full == "torch.cat" and isinstance(of, ast.ListComp) and len(of.generators) == 1:
+        of = of.generators[0].iter
+    elif full != "torch.nn.utils.parameters_to_vector":
+        return False
+    asked = of.func if isinstance(of, ast.Call) else None
+    return isinstance(asked, ast.Attribute) and asked.attr == "parameters" and _is_network(facts, asked.value)
 
 
 def _is_weight(facts: Facts, node: ast.expr) -> bool:

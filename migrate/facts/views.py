@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from .copies import OF_MODULES, before_training, last_name
+from .copies import COPIES, OF_MODULES, before_training, last_name
 from .nodes import walk
 from .script import Facts
 from .tensor_methods import VIEW_METHODS
@@ -62,7 +62,9 @@ def _goes_through_weights(generators: list[ast.comprehension]) -> bool:
 
 
 def _is_detached(node: ast.expr) -> bool:
-    """`p.data`, `p.detach()`"""
+    """`p.data`, `p.detach()`; not `p.clone().detach()`, which has memory of its own"""
+    if any(isinstance(n, ast.Call) and last_name(n.func) in COPIES for n in walk(node)):
+        return False
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Attribute) and node.func.attr == "detach"
     return isinstance(node, ast.Attribute) and node.attr in DETACHED

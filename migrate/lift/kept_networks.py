@@ -20,7 +20,7 @@ def kept_networks(facts: Facts, binder: Binder, variables: Variables) -> list[st
     for n in variables.constructor:
         if Variable("", n) not in variables.attributes:
             continue  # a device, which is the Module's own
-        made = _made(facts, n, binder.trunk_scope)
+        made = made_values(facts, n, binder.trunk_scope)
         may_miss = len(made) > 1 or any(_is_asked(facts, v) for v in made)
         for attributes in (_attributes(facts, v, keeping) for v in made if isinstance(v, ast.Call)):
             own = f"self.{variables.attributes[Variable('', n)]}"
@@ -29,14 +29,14 @@ def kept_networks(facts: Facts, binder: Binder, variables: Variables) -> list[st
     return list(dict.fromkeys(found))
 
 
-def _made(facts: Facts, name: str, scope: Scope, depth: int = 0) -> list[ast.expr]:
+def made_values(facts: Facts, name: str, scope: Scope, depth: int = 0) -> list[ast.expr]:
     """What a name is given, a parameter by the calls of its function too."""
     statements = [facts.scopes.statement_of(s) for s in scope.stores.get(name, ())]
     values = [v for s in statements if (v := getattr(s, "value", None)) is not None]
     given = (facts.devices.given(scope, name) or []) if name in scope.params and depth < 4 else []
     for v in given:
         home = facts.scopes.scope_of(v).lookup(v.id) if isinstance(v, ast.Name) else None
-        values += _made(facts, v.id, home, depth + 1) if home is not None else [v]  # type: ignore[attr-defined]
+        values += made_values(facts, v.id, home, depth + 1) if home is not None else [v]  # type: ignore[attr-defined]
     return values
 
 

@@ -24,6 +24,7 @@ from .cpu_only import needs_cpu
 from .draws import drawn
 from .epochs import epoch_expression
 from .kept_networks import kept_networks
+from .kept_weights import kept_weights
 from .modes import mode_hooks
 from .nodes import is_call_of, names_of
 from .own_device import CODE as PLACED
@@ -207,7 +208,8 @@ class ModuleBuilder(ChunkLines):
             moved = [f"{own} = {own}.to({OWN})"]
             unbound = n in self.variables.unbound  # then it may be None
             lines += [f"if {own} is not None:", *indent(moved, self.unit)] if unbound else moved
-        return [*lines, *kept_networks(self.facts, self.binder, self.variables)]
+        lines += kept_networks(self.facts, self.binder, self.variables)
+        return [*lines, *kept_weights(self.facts, self.binder, self.variables, self.unit)]
 
     def _configure_optimizers(self) -> list[str]:
         if not self.configured.optimizers:

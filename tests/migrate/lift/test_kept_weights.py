@@ -1,0 +1,129 @@
+"""Copies of weights that are made above the loop and meet the weights in it: they go where the Module is."""
+
+import pytest
+from ptmigrate.migrate.migrate import Options, migrate_text
+
+from tests.migrate.running import check_on_card, check_project_on_card
+
+HEAD = """\
+import copy
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
+X, Y = torch.randn(16, 4), torch.randint(0, 3, (16,))
+net = nn.Linear(4, 3).to(device)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(X, Y), batch_size=4)
+"""
+LOOP = """\
+MADE
+
+for epoch in range(2):
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        loss = nn.functional.cross_entropy(net(x), y) + TERM
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        AFTER
+    print(loss.item(), SHOWN)
+"""
+FAR = "sum((p - first[n]).pow(2).sum() for n, p in net.named_parameters())"
+NEAR = "sum((p - q).pow(2).sum() for p, q in zip(net.parameters(), first))"
+DICTIONARY = "for key, value in self.first.items():\n            self.first[key] = value.to(self.device)\n"
+LIST = "self.first[:] = [value.to(self.device) for value in self.first]\n"
+MADE = [
+    ("first = {n: p.clone().detach() for n, p in net.named_parameters()}", FAR, DICTIONARY),
+    ("first = copy.deepcopy(net.state_dict())", FAR, DICTIONARY),
+    ("first = {n: torch.zeros_like(p) for n, p in net.named_parameters()}", FAR, DICTIONARY),
+    ("first = {}\nfor n, p in net.named_parameters():\n    first[n] = p.data.clone()", FAR, DICTIONARY),
+    ("first = [p.detach().clone() for p in net.parameters()]", NEAR, LIST),
+    ("first = []\nfor p in net.parameters():\n    first.append(p.clone().detach())", NEAR, LIST),
+    (
+        "first = nn.utils.parameters_to_vector(net.parameters()).detach()",
+        "(nn.utils.parameters_to_vector(net.parameters()) - first).pow(2).sum()",
+        "self.first = self.first.to(self.device)",
+    ),
+    (
+        "first = torch.cat([p.detach().view(-1) for p in net.parameters()])",
+        "(nn.utils.parameters_to_vector(net.parameters()) - first).pow(2).sum()",
+        "self.first = self.first.to(self.device)",
+    ),
+    (
+        f"first = [p.detach().clone() for p in net.parameters()]\n\n\ndef near():\n    return {NEAR}",
+        "near()",
+        "        first[:] = [value.to(self.device) for value in first]\n",
+    ),
+]
+AVERAGE = """\
+import torch
+
+
+class Average:
+    def __init__(self, model):
+        self.shadow = {}
+        for n, p in model.named_parameters():
+            self.shadow[n] = p.data.clone()
+        self.sums = [torch.zeros_like(p) for p in model.parameters()]
+
+    def update(self, model):
+        for n, p in model.named_parameters():
+            self.shadow[n] = 0.9 * self.shadow[n] + 0.1 * p.data
+        for s, p in zip(self.sums, model.parameters()):
+            s.add_(p.data)
+"""
+SUMS = "sum(v.sum().item() for v in average.shadow.values()) + average.sums[0].sum().item()"
+
+
+def script(made, term="0", after="pass", shown="0"):
+    text = LOOP.replace("MADE", made).replace("TERM", term).replace("AFTER", after).replace("SHOWN", shown)
+    return HEAD + text
+
+
+def told(text):
+    return [n.message for n in migrate_text(text).attention if n.code == "PTM105"]
+
+
+@pytest.mark.parametrize("made, term, moved", MADE)
+def test_they_go_along(tmp_path, made, term, moved):
+    assert moved in check_on_card(tmp_path, script(made, term)) and not told(script(made, term))
+
+
+def test_a_shadow_that_the_steps_give_anew(tmp_path):
+    made, *_ = MADE[0]
+    after = "for n, p in net.named_parameters():\n            first[n] = 0.9 * first[n] + 0.1 * p.data"
+    check_on_card(tmp_path, script(made, after=after, shown="sum(v.sum().item() for v in first.values())"))
+
+
+def test_those_that_an_object_keeps(tmp_path):
+    text = script(f"{AVERAGE}\n\naverage = Average(net)", after="average.update(net)", shown=SUMS)
+    result = check_on_card(tmp_path, text)
+    assert "self.average.shadow[key] = value.to(self.device)" in result and not told(text)
+    assert "self.average.sums[:] = [value.to(self.device) for value in self.average.sums]" in result
+
+
+def test_those_of_a_class_in_another_file(tmp_path):
+    text = script("from average import Average\naverage = Average(net)", after="average.update(net)", shown=SUMS)
+    texts = check_project_on_card(tmp_path, main=text, average=AVERAGE)
+    assert "self.average.shadow[key] = value.to(self.device)" in texts["main"]
+
+
+def test_on_lightning():
+    result = migrate_text(script(*MADE[0][:2]), Options(framework="lightning"))
+    assert "self.first[key] = value.to(self.device)" in result.text
+
+
+STAY = [
+    ("first = {n: p.clone().cpu() for n, p in net.named_parameters()}", "0"),
+    ("first = {k: v.clone() for k, v in net.state_dict().items()}\nnet.load_state_dict(first)", "0"),
+    ("first = {n: p.numel() for n, p in net.named_parameters()}", "len(first)"),
+    ("first = {n: (p.clone(), 0) for n, p in net.named_parameters()}", "len(first)"),
+]
+
+
+@pytest.mark.parametrize("made, term", STAY)
+def test_what_stays_where_it_is(made, term):
+    assert "value.to(" not in migrate_text(script(made, term)).text

@@ -14,6 +14,7 @@ from ..facts.effects import only_asks
 from ..facts.nodes import children, walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
+from ..facts.types_elsewhere import NAMES_TYPE, reads_of_types
 from ..facts.unplaced import meets_unplaced
 from ..report import Note
 from .base import Change, Codemod
@@ -30,6 +31,7 @@ class TensorTypes(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
+        yield from self._of_others(facts)
         if not any(name in DTYPES for name in facts.attributes) and not any(
             isinstance(k.value, str) and k.value.rpartition(".")[2] in DTYPES for k in facts.walk(ast.Constant)
         ):
@@ -108,6 +110,14 @@ class TensorTypes(Codemod):
                 if read not in named.other_names:
                     yield from self._used(facts, read, kind)
 
+    def _of_others(self, facts: Facts) -> Iterator[Change]:
+        """`from settings import Tensor`, which is a type of the CPU there now."""
+        reads = list(reads_of_types(facts)) if facts.others else []
+        kinds = _types_there(facts) if reads else {}
+        for read, key in reads:
+            if key in kinds:
+                yield from self._used(facts, read, kinds[key])
+
     def _kept(self, facts: Facts, inside: set[ast.AST]) -> Iterator[Change]:
         """`self.Tensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor`, and what is made with it."""
         torch = torch_of(facts)
@@ -161,13 +171,17 @@ class TensorTypes(Codemod):
             yield Change(up, self.edit(facts, up, says), _placed("to", where, kind, torch_of(facts)))
         elif isinstance(up, ast.Call) and read in up.args and _is_type(up) and torch_of(facts) is not None:
             dtype = f"{torch_of(facts)}.{DTYPES[kind]}"
-            place = "" if self._is_placed(facts, _typed(up)) else self._place(facts, up)
-            if place is None:
+            placed = self._is_placed(facts, _typed(up)) or (facts.handle is None and facts.placed.becomes_module(up))
+            place = "" if placed else self._place(facts, up)
+            there = place is None and facts.cuda_asked and not meets_unplaced(facts, up)
+            if there:
+                place = ""
+            elif place is None:
                 self._tell(facts, up, f"`{facts.short(up)}` names a device: nothing here shows which it should be")
                 if facts.tensors.made(_typed(up)):
                     return
             where = f"{place}, " if place else ""
-            new = f".to({where}{dtype})"
+            new = f".to({where}{dtype}){'.cuda()' if there else ''}"
             yield Change(up, self.edit(facts, up, f"`{facts.short(up)}` became `{new}`"), _cast(new), tuple(up.args))
         elif not isinstance(up, ast.IfExp):
             self._tell(facts, read, f"`{facts.short(read)}` names a device")
@@ -248,6 +262,16 @@ class TypeNames:
         """Whether a statement above, in the same block, gives the name its type."""
         block = self.facts.scopes.block_of(s)
         return any(name in dict(self.given_by([above])) for above in block[: block.index(s)])
+
+
+def _types_there(facts: Facts) -> dict[str, str]:
+    """The types on a GPU that other files of the project give names, by file and name."""
+    found: dict[str, str] = {}
+    for other in facts.others:
+        there = other.facts() if NAMES_TYPE.search(other.text) else None
+        kinds = TypeNames(there).kinds if there is not None and torch_of(there) is not None else {}
+        found |= {f"{other.stem}.{name}": k for (s, name), k in kinds.items() if s is there.scopes.module}  # type: ignore[union-attr]
+    return found
 
 
 def kind_of(facts: Facts, value: ast.expr) -> str | None:
@@ -344,8 +368,12 @@ def _cast(new: str) -> Any:
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 
-        call = cst.parse_expression(f"x{new}")
-        assert isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute)
-        return updated.with_changes(func=updated.func.with_changes(attr=call.func.attr), args=call.args)
+        more = cst.parse_expression(f"x{new.removesuffix('.cuda()')}")
+        assert isinstance(more, cst.Call) and isinstance(more.func, cst.Attribute)
+        call = updated.with_changes(func=updated.func.with_changes(attr=more.func.attr), args=more.args)
+        if not new.endswith(".cuda()"):
+            return call
+        outer = cst.Call(cst.Attribute(call.with_changes(lpar=[], rpar=[]), cst.Name("cuda")))
+        return outer.with_changes(lpar=call.lpar, rpar=call.rpar)
 
     return rewrite

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .nodes import walk
+from .types_elsewhere import reads_of_types
 
 if TYPE_CHECKING:
     from .devices import Devices
@@ -26,6 +27,8 @@ Choice = tuple[ast.expr, ast.expr | None]  # a value, and the condition that it 
 
 def names_no_device(facts: Facts) -> bool:
     """Whether the text says nothing of devices, or its code names the CPU alone: it runs there on any machine."""
+    if facts.others and any(True for _ in reads_of_types(facts)):
+        return False
     return NAMES_DEVICE.search(facts.text.text) is None or _names_host_alone(facts)
 
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 from helpers import check, check_unchanged, migrated
-from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.migrate import Options, migrate_text
 
 from tests.migrate.running import check_on_card
 
@@ -275,7 +275,9 @@ def test_what_nothing_else_places_goes_where_its_network_is(tmp_path, body):
     assert ".to(next(net.parameters()).device, torch.float32)" in text and "x = x.to(torch.float32)" in text
 
 
-def test_or_is_told_of():
-    result = migrate_text(SHOWS.replace("BODY", "print(images.type(Tensor).sum().item())"))
-    assert "images.to(torch.float32)" in result.text
+def test_or_where_its_type_said():
+    text = SHOWS.replace("BODY", "print(images.type(Tensor).sum().item())")
+    assert 'images.to(torch.float32).to("cuda" if torch.cuda.is_available() else "cpu")' in migrate_text(text).text
+    result = migrate_text(text, Options(ignore=("PTM115",)))
+    assert "images.to(torch.float32).sum()" in result.text
     assert "`images.type(Tensor)` names a device" in str(result.attention)

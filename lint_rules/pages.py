@@ -27,7 +27,7 @@ FIXES = {
 
 def explain(rule: Rule) -> str:
     """The page of a rule."""
-    parts = [f"# {rule.name} ({rule.code})", _summary(rule), "## Why", rule.why, "## Example"]
+    parts = [f"# {rule.name} ({rule.code})", summary(rule), "## Why", rule.why, "## Example"]
     parts += [_code(text) for text in examples(rule.BAD)]
     parts += ["## Use instead", *(_code(text) for text in examples(rule.GOOD)), "## Fix"]
     by = f" where the codemod `{rule.settled_by}` can" if rule.settled_by else " where the code is simple enough"
@@ -52,7 +52,7 @@ def index() -> str:
         for rule in all_rules():
             if rule.code[3] == digit:
                 name = f"{rule.name} (lesser)" if rule.lesser else rule.name
-                lines.append(f"| [{rule.code}]({rule.code}.md) | {name} | {_summary(rule)} | {rule.fix or ''} |")
+                lines.append(f"| [{rule.code}]({rule.code}.md) | {name} | {summary(rule)} | {rule.fix or ''} |")
     lines += ["", "PTM001 (unused-noqa) reports a suppression of one of these codes where nothing is found.", ""]
     return "\n".join(lines)
 
@@ -86,7 +86,7 @@ def write(folder: str) -> None:
             f.write(text)
 
 
-def _summary(rule: Rule) -> str:
+def summary(rule: Rule) -> str:
     """The first line of the rule's file, which says what it finds."""
     doc = sys.modules[type(rule).__module__].__doc__ or ""
     return doc.partition("\n")[0].removeprefix(f"{rule.code}: ").strip()

@@ -24,9 +24,9 @@ def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 
 def _listing(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
-        from .codes import CODES
+        from .codes import all_codes
 
-        for code, (name, what) in sorted(CODES.items()):
+        for code, (name, what) in sorted(all_codes().items()):
             click.echo(f"{code}  {name:24} {what}")
         ctx.exit()
 
@@ -130,6 +130,8 @@ def command(
     _check_places(paths, output, report, writes=not (in_place or diff or check))
     options = Options(plan, _codes(select), _codes(ignore), _names(checkpoint), framework, in_place)
     files = collect(paths, None if in_place or output == "-" else Path(output))
+    if not files:
+        click.echo(f"{', '.join(map(str, paths))}: no Python file there: nothing to do", err=True)
     done = migrate_all(files, options, _progress(len(files)))
     for name in options.checkpoint:
         said = [e for m in done for e in (*m.report.edits, *m.report.attention) if e.code == "PTM520"]
@@ -184,11 +186,12 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _codes(text: str) -> tuple[str, ...]:
     """The codes and prefixes of a list; one that no code starts with is wrong usage."""
-    from .codes import CODES
+    from .codes import all_codes
 
+    known = all_codes() if text else {}
     codes = tuple(c.strip().upper() for c in text.split(",") if c.strip())
     for code in codes:
-        if not any(known.startswith(code) for known in CODES):
+        if not any(k.startswith(code) for k in known):
             raise click.UsageError(f"no code starts with {code!r}: `ptmigrate --list` shows all")
     return codes
 

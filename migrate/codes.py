@@ -1,4 +1,9 @@
-"""The codes of a report: each is a codemod's, or a place that wants a person."""
+"""The codes of a report: each is a codemod's, or a place that wants a person.
+
+A place that ptlint would still flag has the code of its rule.
+"""
+
+from __future__ import annotations
 
 CODES = {
     "PTM101": ("remove-device-calls", "`.cuda()` and `.to(device)`: the runtime places modules and batches"),
@@ -60,3 +65,12 @@ CODES = {
     "PTM704": ("refused", "the script is distributed in a way that cannot be carried, and keeps its bytes"),
     "PTM703": ("whole-batches", "a kept loop's data is not divided over processes"),
 }
+
+
+def all_codes() -> dict[str, tuple[str, str]]:
+    """All that a report may have: those of the rules by which a result is looked through, too."""
+    from ptmigrate.lint_rules.pages import summary
+
+    from .left_over import rules
+
+    return {**{r.code: (r.name, f"told of: {summary(r).rstrip('.')}") for r in rules()}, **CODES}

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from .codes import CODES
+from .codes import CODES, all_codes
 
 LOOP = """import torch
 for epoch in range(3):
@@ -72,13 +72,16 @@ class UnknownCode(ValueError):
 def explain(code: str) -> str:
     """The page of a code as text; UnknownCode for one that there is not."""
     code = code.strip().upper()
-    if code not in CODES:
-        near = difflib.get_close_matches(code, CODES, 1)
+    known = all_codes()
+    if code not in known:
+        near = difflib.get_close_matches(code, known, 1)
         raise UnknownCode(f"no code {code!r}" + (f": did you mean {near[0]}?" if near else "") + " (--list shows all)")
-    name, what = CODES[code]
+    name, what = known[code]
     parts = [f"{code} {name}", what[0].upper() + what[1:] + ".", *_more(code)]
     if code in EXAMPLES:
         parts += _example(code)
+    if code not in CODES:
+        return "\n\n".join([*parts, f"Leave it out with --ignore {code}; `ptlint --explain {code}` shows more."])
     parts.append(f"Leave it out with --ignore {code}, do nothing else with --select {code}.")
     return "\n\n".join(parts)
 
@@ -88,7 +91,10 @@ def _more(code: str) -> Iterator[str]:
     import sys
 
     from .codemods.every import BY_CODE
+    from .left_over import rules
 
+    if code not in CODES:
+        yield next(r.why for r in rules() if r.code == code)
     made = BY_CODE.get(code)
     text = (sys.modules[made.__module__].__doc__ or "") if made is not None else ""
     if text:

@@ -18,6 +18,7 @@ from .report import Note
 
 if TYPE_CHECKING:
     from ptmigrate.lint_rules.engine import Linter
+    from ptmigrate.lint_rules.rule import Rule
 
 # device, pickling, distribution; tensors copied to the host at every step, which no edit takes away
 THEMES = ("PTM1", "PTM2", "PTM4", "PTM304", "PTM305")
@@ -62,6 +63,12 @@ def _not_read(facts: Facts) -> Note:
 @cache
 def _linter() -> Linter:
     from ptmigrate.lint_rules.engine import Linter
+
+    return Linter(rules(), report_unused=False)
+
+
+def rules() -> list[Rule]:
+    """The rules by which a result is looked through."""
     from ptmigrate.lint_rules.registry import all_rules
 
-    return Linter([r for r in all_rules() if r.code.startswith(THEMES) and not r.lesser], report_unused=False)
+    return [r for r in all_rules() if r.code.startswith(THEMES) and not r.lesser]

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
 
-from .codes import CODES
+from .codes import all_codes
 from .report import Edit, FileReport, Note, Report
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -24,7 +24,7 @@ def as_sarif(report: Report) -> dict[str, Any]:
             "shortDescription": {"text": name.replace("-", " ")},
             "fullDescription": {"text": what},
         }
-        for code, (name, what) in sorted(CODES.items())
+        for code, (name, what) in sorted(all_codes().items())
     ]
     index = {rule["id"]: i for i, rule in enumerate(rules)}
     run = {

@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from .codemods.remove_unused_devices import RemoveUnusedDevices
+from .codemods.unread_options import unread_options
 from .facts.effects import only_asks
+from .facts.nodes import walk
+from .facts.options import option_name
 from .facts.process_names import RANK_NAME, WORLD_NAME
 from .facts.script import Facts
 from .facts.world import PLAIN
@@ -48,10 +52,28 @@ def _without(before: Facts, after: Facts) -> tuple[Facts, list[Edit]]:
         edits.append(Edit(at.lineno, at.col_offset + 1, CODE, says))
         cuts.append((start, stop, left) if left else (_above(after, s), last, ""))
         gone |= set() if left else {s}
+    for holder, edit in _options(before, after, gone):
+        edits.append(edit)
+        cuts.append((_above(after, holder), after.text.line_span(holder.lineno, holder.end_lineno or 0)[1], ""))
     text = after.text.text
     for first, last, left in sorted(cuts, reverse=True):
         text = text[:first] + left + text[last:]
     return (Facts(text) if cuts else after), edits
+
+
+def _options(before: Facts, after: Facts, gone: set[ast.stmt]) -> Iterator[tuple[ast.Expr, Edit]]:
+    """The parser's lines of options that the statements which go were the last to read, told of where they stood."""
+    after.read_elsewhere, after.defined_elsewhere = before.read_elsewhere, before.defined_elsewhere
+    after.imported = before.imported
+    declared = {option_name(h.value): h for h in before.walk(ast.Expr)}
+    for change in unread_options(RemoveUnusedDevices(), after, {n for s in gone for n in walk(s)}):
+        holder = change.node
+        at = declared.get(option_name(holder.value)) if isinstance(holder, ast.Expr) else None
+        if at is None or not isinstance(holder, ast.Expr):
+            continue
+        first, last = after.text.line_span(holder.lineno, holder.end_lineno or holder.lineno)
+        if after.text.get(holder) == after.text.text[first:last].strip() and not _last_of_block(after, holder, gone):
+            yield holder, replace(change.edit, line=at.lineno, column=at.col_offset + 1)
 
 
 def _above(after: Facts, s: ast.stmt) -> int:
@@ -150,7 +172,7 @@ def _unread(facts: Facts) -> Iterator[tuple[ast.Assign, dict[str, ast.expr]]]:
     yield from found.items()
 
 
-def _last_of_block(facts: Facts, s: ast.Assign, gone: set[ast.stmt]) -> bool:
+def _last_of_block(facts: Facts, s: ast.stmt, gone: set[ast.stmt]) -> bool:
     """The only statement of its block that does not go: a block cannot be left empty."""
     up = facts.scopes.parents.get(s)
     blocks = (getattr(up, field, None) for field in ("body", "orelse", "finalbody"))

@@ -230,3 +230,21 @@ def test_the_results_of_an_earlier_run_are_no_part_of_the_folder(folder):
     assert run("migrated", "-o", "again").exit_code == 0 and (folder / "again" / "digits.py").exists()
     (folder / "digits.py").unlink()
     assert run("again", "-o", ".").exit_code == 0 and (folder / "digits.py").exists()
+
+
+@pytest.mark.parametrize("code", ["PTM107", "PTM403"])
+def test_a_code_that_only_tells_is_explained_listed_and_left_out(folder, code):
+    assert f"ptlint --explain {code}" in run("--explain", code).output
+    assert f"\n{code}  " in run("--list").output
+    (folder / "net.py").write_text(
+        "import os\nimport torch\nos.environ['MASTER_PORT'] = '1234'\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\nclass Net(torch.nn.Module):\n"
+        "    def forward(self, x):\n        return x + torch.load('x.pt').cuda()\n"
+    )
+    assert code in run("--check", "net.py").output
+    assert code not in run("--check", "--ignore", code, "net.py").output
+
+
+def test_a_folder_without_python_is_said_so(folder):
+    (folder / "nothing").mkdir()
+    done = run("nothing")
+    assert done.exit_code == 0 and "nothing: no Python file there" in done.stderr

@@ -127,3 +127,23 @@ def test_ranks_that_are_assigned_together(asked, after, left):
     head = result.text.split("import Module")[1].split("model = ")[0].partition("\n")[2].lstrip("\n")
     assert result.plan == "module" and head == left
     assert any(e.code == "PTM102" and e.line == 7 and "nothing reads" in e.message for e in result.edits)
+
+
+OPTIONS = """\
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--local_rank", "--local-rank", type=int, default=0)
+parser.add_argument("--epochs", type=int, default=2)
+args = parser.parse_args()
+device = torch.device("cuda", args.local_rank) if torch.cuda.is_available() else torch.device("cpu")"""
+
+
+def test_the_option_that_it_read_goes_with_it():
+    result = lifted(OPTIONS)
+    assert "local_rank" not in result.text and "--epochs" in result.text and "device = " not in result.text
+    assert [e.line for e in result.edits if "args.local_rank any more" in e.message] == [6]
+
+
+@pytest.mark.parametrize("after", ["print(args.local_rank)", "print(vars(args))", "f = getattr(args, 'local_rank')"])
+def test_one_that_is_read_elsewhere_stays(after):
+    assert "--local_rank" in lifted(OPTIONS, after).text

@@ -237,7 +237,8 @@ def test_a_code_that_only_tells_is_explained_listed_and_left_out(folder, code):
     assert f"ptlint --explain {code}" in run("--explain", code).output
     assert f"\n{code}  " in run("--list").output
     (folder / "net.py").write_text(
-        "import os\nimport torch\nos.environ['MASTER_PORT'] = '1234'\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\nclass Net(torch.nn.Module):\n"
+        "import os\nimport torch\nos.environ['MASTER_PORT'] = '1234'\n"
+        "os.environ['CUDA_VISIBLE_DEVICES'] = '0'\nclass Net(torch.nn.Module):\n"
         "    def forward(self, x):\n        return x + torch.load('x.pt').cuda()\n"
     )
     assert code in run("--check", "net.py").output

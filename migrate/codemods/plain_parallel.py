@@ -14,6 +14,8 @@ from ..facts.distribution import distribution_of
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
+from ..facts.wrapped import WRAPPERS
+from ..report import Note
 from .base import Change, Codemod, Insertion
 from .branch_rewrites import body_only
 from .rewrites import source
@@ -21,6 +23,7 @@ from .rewrites import source
 FUNCTION = "torch.nn.parallel.data_parallel"
 NOTHING = "contextlib.nullcontext"
 JOIN = ("torch.distributed.algorithms.Join", "torch.distributed.algorithms.join.Join")
+ASKS = ("isinstance", "issubclass", "hasattr", "type")
 HELD = ("no_sync", "join(", "Join")
 
 
@@ -33,6 +36,17 @@ class PlainParallel(Codemod):
             yield from self._held_back(facts)
         if "data_parallel" in facts.text.text:
             yield from self._functions(facts)
+
+    def notes(self, facts: Facts) -> Iterator[Note]:
+        """Wrappers that are taken as values: `Wrap = DataParallel if many else Same`, `partial(DataParallel, ...)`."""
+        if "DataParallel" not in facts.text.text:
+            return
+        named: list[ast.Name | ast.Attribute] = [*facts.walk(ast.Name), *facts.walk(ast.Attribute)]
+        for n in named:
+            if isinstance(n.ctx, ast.Load) and facts.names.resolve(n) in WRAPPERS and _is_value(facts, n):
+                line, column, _, _ = facts.text.key(n)
+                says = "what it comes to wrap does not show, and stays wrapped: the runtime wraps models itself"
+                yield Note(line, column + 1, self.code, f"`{facts.short(n)}` is a value here: {says}")
 
     # -- no_sync ----------------------------------------------------------------------------------------------
 
@@ -162,6 +176,21 @@ class PlainParallel(Codemod):
         new = ast.unparse(ast.parse(plain[inside[0]]))
         old = ast.unparse(inside[0])
         return [ast.unparse(s).replace(old, new, 1) for s in branch.body] == [ast.unparse(s) for s in branch.orelse]
+
+
+def _is_value(facts: Facts, wrapper: ast.expr) -> bool:
+    """Whether a wrapper is given away: to a name that does not always stand for it, or to a function."""
+    child: ast.AST = wrapper
+    for up in facts.scopes.ancestors(wrapper):
+        if isinstance(up, ast.Call):
+            asks = isinstance(up.func, ast.Name) and up.func.id in ASKS
+            return child is not up.func and not asks
+        if isinstance(up, ast.Assign):
+            return not all(facts.names.resolve(t) == facts.names.resolve(wrapper) for t in up.targets)
+        if not isinstance(up, ast.IfExp | ast.Tuple | ast.List | ast.Dict | ast.keyword):
+            return isinstance(up, ast.Return)
+        child = up
+    return False
 
 
 def _opened(facts: Facts, read: ast.expr) -> tuple[ast.With | None, bool]:

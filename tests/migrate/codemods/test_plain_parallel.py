@@ -2,6 +2,8 @@
 
 import pytest
 from helpers import check, check_unchanged, migrated
+from ptmigrate.migrate.codemods.plain_parallel import PlainParallel
+from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.migrate import migrate_text
 
 from tests.migrate.running import run
@@ -158,3 +160,43 @@ def test_a_script_with_it_runs_the_same():
     assert "no_sync" not in result.text and result.plan == "manual", result.text
     ours, theirs = run(result.text), run(SCRIPT)
     assert ours.losses == theirs.losses and all(map(lambda p, q: p.equal(q), ours.parameters, theirs.parameters))
+
+
+WRAPS = """
+import functools
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        "Wrap = nn.DataParallel if torch.cuda.device_count() > 1 else (lambda m: m)",
+        "wrap = functools.partial(DDP, broadcast_buffers=False)",
+        "kinds = {'dp': nn.DataParallel, 'ddp': DDP}",
+        "def kind():\n    return DDP",
+        "net = made(net, wrapper=nn.DataParallel)",
+    ],
+)
+def test_a_wrapper_that_is_a_value_is_told_of(taken):
+    facts = Facts(WRAPS.format(taken))
+    told = list(PlainParallel().notes(facts))
+    assert told and all("is a value here" in n.message for n in told)
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        "net = nn.DataParallel(net)",
+        "if isinstance(net, (nn.DataParallel, DDP)):\n    net = net.module",
+        "Parallel = nn.DataParallel\nnet = Parallel(net)",
+        "def f(net: nn.DataParallel) -> DDP:\n    return net",
+        "class Mine(nn.DataParallel):\n    pass",
+        "same = type(net) is DDP",
+    ],
+)
+def test_one_that_wraps_or_is_asked_for_is_not(taken):
+    assert list(PlainParallel().notes(Facts(WRAPS.format(taken)))) == []

@@ -1,8 +1,9 @@
 """T6: what a step does with the whole batch goes to `training_step_end`, which sees it on dp and ddp2 too.
 
-There a device sees a part of a batch. The step is cut before its first operation that mixes samples; what crosses the
-cut is returned, a dictionary when there is more than one. A model call inside the first such statement stays in the
-step, under a name of its own. What is a number, a size or made anew is made again behind the cut.
+Only where a step is given parts at all: on ptmigrate's runtime, or by a Trainer of Lightning's that is asked for dp or
+ddp2. The step is cut before its first operation that mixes samples; what crosses the cut is returned, a dictionary when
+there is more than one. A model call inside the first such statement stays in the step, under a name of its own. What is
+a number, a size or made anew is made again behind the cut.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..facts.arguments import argument_at
+from ..facts.asked_parts import PARTS, asked_mode, gives_parts
 from ..facts.batch_values import BATCH, Flow
 from ..facts.classes import STEPS
 from ..facts.nodes import walk, walk_own
@@ -23,9 +25,6 @@ from .cutting import Crossing, Cut, behind_models, calls_model, cut
 from .cutting_rewrites import Marks, hoisted, split
 from .rewrites import source
 
-PARTS = ("dp", "ddp2")
-NAMED = ("strategy", "accelerator", "distributed_backend")
-NOT_A_MODE = ("gpu", "cpu", "tpu", "mps", "cuda", "auto", "hpu", "ipu")
 KINDS = ("training", "validation", "test")
 EVALUATIONS = {f"{kind}_step" for kind in KINDS[1:]}  # of these what they log is what they are for
 BY_HAND = {"manual_backward", "backward", "optimizers", "toggle_optimizer", "toggle_model", "untoggle_optimizer"}
@@ -37,12 +36,10 @@ class SplitSteps(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         self.left: list[Note] = []
-        if not facts.classes.run_by_trainer:
-            return
-        asked = asked_mode(facts)
-        if asked is not None and asked not in PARTS:
-            return
         for c in facts.classes.run_by_trainer:
+            asked = gives_parts(facts, c)
+            if asked is False:
+                continue
             methods = facts.classes.methods(c)
             helpers: dict[str, list[_Place]] = {}
             alone: list[_Place] = []
@@ -71,7 +68,8 @@ class SplitSteps(Codemod):
     def within_autocast(self, facts: Facts) -> bool:
         """Whether a step mixes its samples inside a `with`, of which a cut would take the model along."""
         self.left = []
-        steps = [facts.classes.methods(c).get(f"{k}_step") for c in facts.classes.run_by_trainer for k in KINDS]
+        cut = [c for c in facts.classes.run_by_trainer if gives_parts(facts, c)]
+        steps = [facts.classes.methods(c).get(f"{k}_step") for c in cut for k in KINDS]
         for f in steps:
             place = self._place(facts, facts.classes.holder(f), f, None) if isinstance(f, ast.FunctionDef) else None  # type: ignore[arg-type]
             if place is not None and isinstance(place.f.body[place.at], ast.With):
@@ -103,7 +101,7 @@ class SplitSteps(Codemod):
         first = next(n for n in walk(f.body[at]) if n in inside)
         return _Place(c, f, flow, at, first, batch)
 
-    def _step(self, facts: Facts, place: _Place, asked: str | None) -> Iterator[Change]:
+    def _step(self, facts: Facts, place: _Place, asked: bool | None) -> Iterator[Change]:
         why = _not_to_be_cut(facts, place, asked)
         if why is None:
             later = behind_models(facts, place.c, place.f, place.flow, place.at)
@@ -157,7 +155,7 @@ class SplitSteps(Codemod):
         return call.func.attr if fits else None
 
     def _with_helper(
-        self, facts: Facts, c: ast.ClassDef, name: str, places: list[_Place], asked: str | None
+        self, facts: Facts, c: ast.ClassDef, name: str, places: list[_Place], asked: bool | None
     ) -> Iterator[Change]:
         """`self._shared_step(batch, "train")`: the helper is cut, and each step calls its two halves."""
         method = facts.classes.methods(c)[name]
@@ -174,7 +172,7 @@ class SplitSteps(Codemod):
         yield from self._cut(facts, inner[0], inner[1])
 
     def _halves(
-        self, facts: Facts, c: ast.ClassDef, method: ast.FunctionDef, places: list[_Place], asked: str | None
+        self, facts: Facts, c: ast.ClassDef, method: ast.FunctionDef, places: list[_Place], asked: bool | None
     ) -> tuple[tuple[_Place, Cut], list[Cut], list[str]]:
         uses = [a for a in facts.attributes.get(method.name, ()) if _of_a_module(facts, a)]
         calls = [p.first for p in places if isinstance(p.first, ast.Call)]
@@ -251,28 +249,10 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
 
 
-def asked_mode(facts: Facts) -> str | None:
-    """The strategy that a Trainer of the file is given by name."""
-    for call in facts.walk(ast.Call):
-        last = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        if last != "Trainer":
-            continue
-        for k in call.keywords:
-            given = k.value.value if isinstance(k.value, ast.Constant) else None
-            if k.arg in NAMED and isinstance(given, str) and given not in NOT_A_MODE:
-                return given
-    return None
-
-
-def _has_step_end(facts: Facts, c: ast.ClassDef) -> bool:
-    """Not what `lightning` calls a module: the package has had version 2 for as long as it has had that name."""
-    return not any((facts.names.resolve(b) or "").startswith("lightning.") for b in c.bases)
-
-
-def _not_to_be_cut(facts: Facts, place: _Place, asked: str | None) -> str | None:
+def _not_to_be_cut(facts: Facts, place: _Place, asked: bool | None) -> str | None:
     step = place.f
-    if asked is None and not _has_step_end(facts, place.c):
-        return "Lightning has neither dp nor training_step_end since 2.0"
+    if asked is None:
+        return f"no Trainer here asks for dp or ddp2, and Lightning has neither them nor {step.name}_end since 2.0"
     if any(isinstance(n, ast.Attribute) and n.attr in BY_HAND for n in walk(step)):
         return "it optimizes by hand"
     above = _extended(facts, place)

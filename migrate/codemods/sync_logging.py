@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.arguments import argument
+from ..facts.asked_parts import PARTS, asked_mode
 from ..facts.classes import STEPS
 from ..facts.logged_metrics import LoggedMetrics, is_metric
 from ..facts.nodes import Function, walk
@@ -18,7 +19,6 @@ from ..report import Note
 from ._own_values import OwnValues
 from .argument_rewrites import set_keyword
 from .base import Change, Codemod
-from .split_steps import PARTS, asked_mode
 
 EVALUATION = {
     f"{prefix}{kind}_{what}"

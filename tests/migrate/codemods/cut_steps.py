@@ -10,7 +10,7 @@ HEAD = """\
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-import pytorch_lightning as pl
+import ptmigrate.runtime as pl
 
 
 class Net(pl.LightningModule):
@@ -38,12 +38,7 @@ def end(body: str, crossing: str, kind: str = "training") -> str:
 
 def net(source):
     space: dict = {}
-    exec(
-        source.replace("import pytorch_lightning as pl", "import ptmigrate.runtime as pl").replace(
-            "pl.LightningModule", "pl.Module"
-        ),
-        space,
-    )
+    exec(source, space)
     return space["Net"]()
 
 

@@ -313,10 +313,6 @@ def test_a_step_that_mixes_nothing_is_left_alone(body):
             + step("return self(batch).sum()"),
             "forward()",
         ),
-        (
-            HEAD.replace("pytorch_lightning as pl", "lightning as pl") + step("return self(batch).softmax(0).sum()"),
-            "2.0",
-        ),
     ],
 )
 def test_what_cannot_be_cut_is_told(source, why):
@@ -352,11 +348,6 @@ def test_a_batch_that_a_generator_moves_is_taken_apart_where_the_cut_is_too():
     check(
         HEAD + step("x, y = (t.to(self.device) for t in batch)\nz = self(x)\nreturn z.softmax(0).sum()"), HEAD + after
     )
-
-
-def test_a_trainer_that_names_dp_is_heard():
-    source = HEAD.replace("pytorch_lightning as pl", "lightning as pl") + step("return self(batch).softmax(0).sum()")
-    assert "training_step_end" in migrated(source + "pl.Trainer(strategy='dp', devices=2)\n").text
 
 
 @pytest.mark.parametrize("asked", ["torch.cuda.amp.autocast()", 'torch.autocast("cuda", dtype=torch.bfloat16)'])

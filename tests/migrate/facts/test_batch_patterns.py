@@ -7,10 +7,10 @@ HEAD = """\
 import torch
 import einops
 from einops import rearrange, reduce, repeat
-from pytorch_lightning import LightningModule
+import ptmigrate.runtime as pl
 
 
-class Net(LightningModule):
+class Net(pl.Module):
     def training_step(self, batch, batch_idx):
         x, y = batch
         s = self.net(x)

@@ -17,6 +17,7 @@ from .batch_functions import constants, is_own, makers, target_of
 from .batch_handed import handed_on
 from .batch_layers import layered, normalises_by_batch, reads_as_series
 from .batch_losses import by_place, loss_of
+from .batch_numbers import SPACED, carried, meets, numbered
 from .batch_operations import (
     ADDED_PRODUCTS,
     ALONG,
@@ -88,11 +89,15 @@ class BatchCall:
             owner = run.value(func.value)
             if self.last in ("append", "extend") and groups(run, func.value, everything):
                 return self._mixes()
-            if owner.order or owner.counts:
+            if owner.order or owner.counts or owner.places:
                 if self.last in SAME_ORDER:
                     return owner
                 if self.last in OTHER_ORDER:
                     return Value(order=True)  # torch.arange(len(x)).flip(0)
+                if owner.places and not meets(self.last.rstrip("_"), [owner, *everything]):
+                    return carried(self.last, owner)
+            if meets(self.last.rstrip("_"), [owner, *everything]):
+                return self._mixes(run.joined([owner, *everything]))
             if self._adds_to(owner.kind == "batch"):
                 return self._mixes()
             if owner.kind == "batch" or owner.kind == "reduced":
@@ -118,8 +123,8 @@ class BatchCall:
             return passed(run, self.call, func.id, self.args)
         if pairs_up(self.full, everything):
             return self._mixes()
-        if self.full == "numpy.arange" and any(v.counts for v in self.args):
-            return Value(counts=True)
+        if self.full in ("numpy.arange", "numpy.linspace"):
+            return numbered(self.call, self.last, everything)
         if bends(self.full or self.last, of_batch.kind):
             return replace(REDUCED, bent=self.call)  # math.sqrt(loss), max(losses), f1_score(y, z.argmax(1))
         if of_batch.kind == "plain" or (isinstance(func, ast.Name) and func.id in NO_VALUES):
@@ -225,7 +230,11 @@ class BatchCall:
             sized = of.kind == "batch" and not of.holds and at == [of.dim]
             if name == "arange" and len(self.call.args) == 3 and any(v.counts for v in everything):
                 return Value(order=True)  # torch.arange(len(x) - 1, -1, -1)
-            return replace(PLAIN, counts=sized or (name == "arange" and any(v.counts for v in everything)))
+            return numbered(self.call, name, everything) if name == "arange" else replace(PLAIN, counts=sized)
+        if name in SPACED:
+            return numbered(self.call, name, everything)
+        if offset and meets(name, everything):
+            return self._mixes(self.run.joined(everything))
         if self.full == "torch.autograd.grad":
             inputs = self.keywords.get("inputs", self.args[1] if len(self.args) > 1 else PLAIN)
             of_parameters = inputs.kind == "plain" and self.run.joined(self.args[:1]).kind != "plain"
@@ -247,7 +256,7 @@ class BatchCall:
             by = ast.Mult() if name in TIMES else ast.Div()
             return self.run.combine(self.call, factors[0], factors[1], by)
         if of.kind != "batch":
-            return of
+            return carried(name, of)
         if name in TO_HOST:
             return replace(of, host=True)
         if name == "scaled_dot_product_attention" and of.rank == 2:
@@ -278,7 +287,7 @@ class BatchCall:
             return moved
         if LOSS.search(name) and offset:
             if is_separate(self.call):
-                by_place(self.run, everything)
+                by_place(self.run, self.call, everything)
                 return replace(of, flat=name in OF_A_SAMPLE)
             return loss_of(self.run, self.call, [], everything)
         for other in others:

@@ -18,7 +18,7 @@ def loss_of(run: Run, call: ast.Call, made: list[ast.Call], given: list[Value]) 
 
     A mean over weights, over the targets that count or over some of the samples is not that of the parts'.
     """
-    by_place(run, given)
+    by_place(run, call, given)
     of_batch = [v for v in given if v.kind == "batch" and not v.holds and v.dim == 0]
     if len({v.cut for v in of_batch if v.views == 1}) > 1:
         run.flow.mixes.append(call)  # F.mse_loss(z[:n], z[n:])
@@ -35,7 +35,9 @@ def loss_of(run: Run, call: ast.Call, made: list[ast.Call], given: list[Value]) 
     return replace(REDUCED, bent=call) if picked or weighed else REDUCED
 
 
-def by_place(run: Run, given: list[Value]) -> None:
+def by_place(run: Run, call: ast.Call, given: list[Value]) -> None:
     """`cross_entropy(a @ b.mT, torch.arange(len(a)))`: each sample has its place among the others."""
+    if any(v.places for v in given) and any(v.kind == "batch" for v in given):
+        run.flow.mixes.append(call)
     if any(v.counts for v in given):
         run.flow.mixes += [v.met for v in given if v.met is not None]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .batch_functions import held
+from .batch_numbers import EACH
 from .batch_values import REDUCED, Value
 from .batch_views import numbers
 
@@ -31,11 +32,13 @@ def indexed(run: Run, e: ast.Subscript, value: Value, part: ast.expr, new: int, 
     index = run.value(part)
     if index.sorts is not None:
         run.flow.mixes.append(index.sorts)  # risk[torch.argsort(time)]
+    if index.places == EACH:
+        return replace(value, dim=new)  # z[torch.arange(len(z)), y]
     if isinstance(part, ast.Name) and index.counts:
         return replace(value, dim=new, cut=part.id)  # z[i] of `for i in range(len(z))`
     if index.kind == "plain" and _are_written_out(run, part):
         return replace(value, dim=new, picked=True, cut=ast.unparse(part), views=1)
-    return replace(value, dim=new, picked=value.picked or index.kind == "batch")
+    return replace(value, dim=new, picked=value.picked or index.kind == "batch" or bool(index.places))
 
 
 def column(found: Value, whole: Value, behind: list[ast.expr]) -> Value:

@@ -21,6 +21,7 @@ from .batch_calls import BatchCall
 from .batch_choices import as_if
 from .batch_functions import is_own
 from .batch_networks import Networks
+from .batch_numbers import listed, meet, together
 from .batch_operations import SIZE_ATTRIBUTES
 from .batch_pairs import is_along, spread_apart
 from .batch_places import column, indexed
@@ -240,10 +241,12 @@ class Run:
         if isinstance(e, ast.Dict):
             return self.held([self.value(x) for x in e.values], [getattr(k, "value", k) for k in e.keys])
         if isinstance(e, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+            through = []
             for g in e.generators:
-                over = self.value(g.iter)
+                through.append(over := self.value(g.iter))
                 self.bind(g.target, over if by_places(g.iter, over) else replace(over, holds=False), None)
-            return self.held([self.value(e.value if isinstance(e, ast.DictComp) else e.elt)])
+            found = self.held([self.value(e.value if isinstance(e, ast.DictComp) else e.elt)])
+            return listed(e, through, found) if isinstance(e, ast.ListComp | ast.GeneratorExp) else found
         if isinstance(e, ast.NamedExpr):
             found = self.value(e.value)
             self.bind(e.target, found, e.value)
@@ -257,7 +260,8 @@ class Run:
 
     def joined(self, values: list[Value]) -> Value:
         """One of several values: the one that says most."""
-        found = next((v for kind in ("batch", "reduced") for v in values if v.kind == kind), PLAIN)
+        numbers_of_samples = next((v for v in values if v.places), PLAIN)
+        found = next((v for kind in ("batch", "reduced") for v in values if v.kind == kind), numbers_of_samples)
         return found if found.kind != "reduced" else next((v for v in values if v.bent is not None), found)
 
     def held(self, values: list[Value], keys: Iterable[object] = ()) -> Value:
@@ -361,6 +365,7 @@ class Run:
         if "batch" in kinds:
             if "reduced" in kinds and op is not None and not isinstance(op, ast.Add):
                 self.flow.mixes.append(e)  # x - x.mean()
+            meet(self, e, left, right, op)
             return left if left.kind == "batch" else right
         bent = left.bent or right.bent
         if kinds == {"reduced"} and isinstance(op, ast.Div):
@@ -374,10 +379,13 @@ class Run:
             or (right.kind == "reduced" and isinstance(op, ast.Div))
         ):
             bent = e
-        counts = (left.counts or right.counts) and isinstance(op, ast.Add | ast.Sub)  # len(x) - 1
+        adds = isinstance(op, ast.Add | ast.Sub) and not isinstance(e, ast.Compare)
+        counts = (left.counts or right.counts) and adds  # len(x) - 1
         turned = left.order or right.order or (left.counts and isinstance(op, ast.Mod))
         order = isinstance(e, ast.BinOp) and turned  # (torch.arange(n) + 1) % n
-        return replace(REDUCED, bent=bent) if "reduced" in kinds else replace(PLAIN, counts=counts, order=order)
+        if "reduced" in kinds:
+            return replace(REDUCED, bent=bent)
+        return Value(counts=counts, order=order, places=together(left, right, op))
 
     def product(self, e: ast.AST, left: Value, right: Value, first: ast.AST) -> Value:
         """A product of matrices; `first` is the one on the left."""
@@ -393,6 +401,8 @@ class Run:
             return replace(left if left.dim == 0 else right, own=right.own)
         if left.kind == "batch" and left.dim == 1:
             self.flow.mixes.append(e)
+        if "batch" in (left.kind, right.kind):
+            meet(self, e, left, right, None)
         return left if left.kind == "batch" else right
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from .arguments import is_static
 from .nodes import walk
 
 if TYPE_CHECKING:
@@ -23,14 +24,41 @@ def draw_of(call: ast.Call) -> ast.expr | None:
     return None
 
 
-def gives_batches(call: ast.Call) -> bool:
-    return ast.unparse(call.func) in GIVE and bool(call.args)
+def gives_batches(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call is `iter(loader)` or `cycle(loader)`, of Python's or of the file's own."""
+    return bool(call.args) and (ast.unparse(call.func) in GIVE or _hands_out(facts, call))
+
+
+def _hands_out(facts: Facts, call: ast.Call) -> bool:
+    """Whether a generator of this file gives what it draws from its first argument, as that has it."""
+    if "yield" not in facts.text.text:
+        return False
+    f: ast.AST | None = facts.devices.function_of(call)
+    c = facts.devices.own_movers.class_of(call.func.value) if isinstance(call.func, ast.Attribute) else None
+    if c is not None and isinstance(call.func, ast.Attribute):
+        f = facts.classes.methods(c).get(call.func.attr)
+    own = [a.arg for a in f.args.args][c is not None and not is_static(f) :] if isinstance(f, ast.FunctionDef) else []
+    if f is None or not own:
+        return False
+    source = own[0]
+    drawn = {_named(n.target) for n in walk(f) if isinstance(n, ast.For) and _is(n.iter, source)} - {""}
+    yields = [n for n in walk(f) if isinstance(n, ast.Yield | ast.YieldFrom)]
+    plain = (_is(n.value, source) if isinstance(n, ast.YieldFrom) else _named(n.value) in drawn for n in yields)
+    return bool(yields) and all(plain)
+
+
+def _is(node: ast.expr | None, name: str) -> bool:
+    return _named(node) == name
+
+
+def _named(node: ast.expr | None) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def makers(facts: Facts, iterator: ast.expr) -> list[ast.Call]:
     """The `iter(loader)` that make an iterator; none where one of its values is anything else."""
     values = [iterator] if isinstance(iterator, ast.Call) else _given(facts).get(ast.unparse(iterator), [])
-    made = [v for v in values if isinstance(v, ast.Call) and gives_batches(v)]
+    made = [v for v in values if isinstance(v, ast.Call) and gives_batches(facts, v)]
     return made if len(made) == len(values) else []
 
 

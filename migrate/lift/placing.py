@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ..codemods.base import Change
-from ..facts.drawn import drawn_by, gives_batches
+from ..facts.arguments import given_to
+from ..facts.drawn import draw_of, drawn_by, gives_batches, makers
 from ..facts.loops import EVALUATES
 from ..facts.nodes import walk
 from ..facts.placed_loops import in_step
@@ -39,6 +40,10 @@ class Moving:
     loops: set[tuple[int, str]]
     drawn: set[tuple[int | str, str]]
 
+    def add(self, facts: Facts, drawn: Iterable[ast.Call]) -> None:
+        for m in drawn:
+            self.drawn.update((at, _last_name(m.args[0])) for at in (m.lineno, _kept(facts, m)) if at)
+
     def __bool__(self) -> bool:
         return bool(self.loops or self.drawn)
 
@@ -59,7 +64,7 @@ def place_batches(facts: Facts, edits: Edits, moving: Moving, line: Callable[[in
         network = network_on_cpu(facts, around) or network_of(facts, around)
         said.append(_placed(facts, edits, source, around, line, network))
     for call in facts.walk(ast.Call) if moving.drawn else ():
-        if gives_batches(call):
+        if gives_batches(facts, call):
             name = _last_name(call.args[0])
             if {(line(call.lineno), name), (_kept(facts, call), name)} & moving.drawn:
                 said.append(_placed(facts, edits, call.args[0], call, line))
@@ -118,9 +123,24 @@ def moving_batches(facts: Facts, changes: Iterable[Change]) -> Moving:
             for loop in (up,) if isinstance(up, ast.For) else getattr(up, "generators", ()):
                 if _gives_what_moved(facts, loop, up, read):
                     moving.loops.add(_shown(loop))
-        for m in _draws(facts, change.node, read):
-            moving.drawn.update((at, _last_name(m.args[0])) for at in (m.lineno, _kept(facts, m)) if at)
+        moving.add(facts, _draws(facts, change.node, read))
+    if "next" in facts.text.text:
+        for call in facts.walk(ast.Call):
+            it = draw_of(call)
+            if it is not None and (made := makers(facts, it)) and _feeds_network(facts, call):
+                moving.add(facts, made)
     return moving
+
+
+def _feeds_network(facts: Facts, draw: ast.Call) -> bool:
+    """Whether a network gets what is drawn: `x, y = next(it)`, `net(x)`. A data set, or a collate_fn, moved it."""
+    around = next((u for u in facts.scopes.ancestors(draw) if isinstance(u, ast.FunctionDef)), facts.tree)
+    names = _set_by(s) if isinstance(s := facts.scopes.statement_of(draw), ast.Assign) else set()
+    for made in _assigns(around):
+        names |= _set_by(made) if names & _taken_from(made.value) else set()
+    calls = [c for c in walk(around) if isinstance(c, ast.Call) and works_with_network(facts, c)]
+    given = (n for c in calls for a in given_to(c) for n in walk(a))
+    return any(n is draw or (isinstance(n, ast.Name) and n.id in names) for n in given)
 
 
 def _shown(loop: Loop) -> tuple[int, str]:

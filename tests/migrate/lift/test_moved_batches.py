@@ -94,7 +94,8 @@ def test_those_that_were_not_moved_stay_where_they_are(draw):
 
 
 def test_what_else_gives_batches_leaves_the_move():
-    result = check_same(DRAWN.replace("DRAW", "other = next(endless)").replace("MOVED", "other.to(device)"), "module")
+    text = DRAWN.replace("yield from loader", "yield from map(torch.clone, loader)")
+    result = check_same(text.replace("DRAW", "other = next(endless)").replace("MOVED", "other.to(device)"), "module")
     assert "z = other.to(x.device)" in result and "on_device" not in result
 
 

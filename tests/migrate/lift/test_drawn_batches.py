@@ -1,0 +1,88 @@
+"""Batches that counted steps draw by hand, of a data set or a collate_fn that moved them: they are placed."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.running import check_on_card, check_project_on_card
+
+DATA = """\
+import torch
+from torch.utils.data import Dataset
+
+
+class Data(Dataset):
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        x, y = self.x[i] * 2, self.y[i]
+        return x.cuda(), y.cuda()
+
+
+def collate(rows):
+    return torch.stack([r[0] for r in rows]).cuda(), torch.stack([r[1] for r in rows]).cuda()
+"""
+MAIN = """\
+import itertools
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+def forever(loader):
+    YIELDS
+
+
+torch.manual_seed(0)
+X, Y = torch.randn(16, 4), torch.randint(0, 3, (16,))
+net = nn.Linear(4, 3).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+it = MADE
+for step in range(6):
+    x, y = next(it)
+    loss = nn.functional.cross_entropy(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(step, loss.item())
+"""
+LOADERS = ["DataLoader(Data(X, Y), batch_size=4)", "DataLoader(TensorDataset(X, Y), batch_size=4, collate_fn=collate)"]
+CYCLES = ["forever", "itertools.cycle"]
+YIELDS = ["while True:\n        for b in loader:\n            yield b", "while True:\n        yield from loader"]
+
+
+def script(loader=LOADERS[0], cycle="forever", yields=YIELDS[0]):
+    return MAIN.replace("MADE", f"{cycle}({loader})").replace("YIELDS", yields)
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+@pytest.mark.parametrize("cycle, yields", [*(("forever", y) for y in YIELDS), ("itertools.cycle", YIELDS[0])])
+def test_of_the_same_file(tmp_path, loader, cycle, yields):
+    assert f"{cycle}(on_device({loader}))" in check_on_card(tmp_path, DATA + script(loader, cycle, yields))
+
+
+def test_of_another_file(tmp_path):
+    text = "import torch\nfrom data import *\n" + script()
+    assert f"forever(on_device({LOADERS[0]}))" in check_project_on_card(tmp_path, main=text, data=DATA)["main"]
+
+
+def test_by_a_method(tmp_path):
+    head, loop = script().split("it = forever(")
+    made, loop = loop.split("\n", 1)
+    lines = ["class Trainer:", "    def __init__(self):", f"        self.it = self.forever({made}", ""]
+    lines += ["    def forever(self, source):", "        while True:", "            yield from source", ""]
+    lines += ["    def train(self):", *(f"        {line}" for line in loop.replace("(it)", "(self.it)").splitlines())]
+    text = DATA + head + "\n".join([*lines, "", "Trainer().train()", ""])
+    assert "self.forever(on_device(" in check_on_card(tmp_path, text)
+
+
+def test_what_no_network_gets_is_drawn_as_it_was():
+    text = DATA + script().replace("net(x), y)", "net(X), Y)")
+    assert "on_device" not in migrate_text(text).text
+
+
+def test_what_a_generator_makes_of_batches_is_its_own():
+    text = DATA + script(yields="while True:\n        for b in loader:\n            yield b[0], b[1]")
+    assert "forever(on_device(" not in migrate_text(text).text

@@ -39,7 +39,21 @@ def met_before_move(facts: Facts, call: ast.Call) -> str | None:
     target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 and s.value is node else None
     if not isinstance(s, ast.Assign) or not isinstance(target, ast.Name):
         return None
-    return next(filter(None, (_fills(facts, below, target.id) for below in _until_moved(facts, s, target.id))), None)
+    filled = (_fills(facts, below, target.id) for below in _until_moved(facts, s, target.id))
+    return next((name for name in filled if name is not None and _is_there(facts, name, s)), None)
+
+
+def _is_there(facts: Facts, name: str, s: ast.stmt) -> bool:
+    """Whether a name has its value above a statement, wherever that is reached."""
+    scope, around = facts.scopes.scope_of(s).lookup(name), {s, *facts.scopes.ancestors(s)}
+    if scope is None or name in scope.params:
+        return scope is not None
+    for store in scope.stores.get(name, ()):
+        given = facts.scopes.statement_of(store)
+        above = given.lineno < s.lineno and not around.isdisjoint(facts.scopes.block_of(given))
+        if above or (given in around and given is not s):
+            return True
+    return False
 
 
 def _along(facts: Facts, node: ast.expr) -> tuple[ast.expr, str | None]:

@@ -219,3 +219,26 @@ def test_what_of_the_module_is_used_as_a_tensor_is_met():
         "        return torch.zeros(4) * w + w.sum()\n"
     )
     assert "torch.zeros(4, device=w.device) * w" in migrate_text(source).text
+
+
+@pytest.mark.parametrize(
+    ("lines", "there"),
+    [
+        (["t = torch.zeros(3)", "if MOVED:", "    t = t.cuda()", "b = x > 0", "t[b] = 1"], False),
+        (["b = x > 0", "t = torch.zeros(3)", "if MOVED:", "    t = t.cuda()", "t[b] = 1"], True),
+        (["if MOVED:", "    b = x > 0", "t = torch.zeros(3)", "t[b] = 1"], False),
+        (["for b in (x > 0).view(1, -1):", "    t = torch.zeros(3)", "    t[b] = 1"], True),
+    ],
+)
+def test_what_it_meets_has_its_value_where_it_is_made(lines, there):
+    """As `targets[positive] = 0` of the losses of detectors has, where `positive` comes below `targets`."""
+    loss = "import torch\nfrom torch import nn\n\n\nclass Loss(nn.Module):\n    def forward(self, x, y):\n"
+    body = [line.replace("MOVED", "torch.cuda.is_available()") for line in lines]
+    result = migrate_text(loss + "".join(f"        {line}\n" for line in [*body, "return (t * y).sum()"]))
+    made = next(line for line in result.text.splitlines() if "torch.zeros(3" in line)
+    assert ("device=b.device" in made) is there
+    namespace: dict = {}
+    exec(compile(result.text, "loss.py", "exec"), namespace)
+    torch = namespace["torch"]
+    if "    b = x > 0" not in lines:
+        assert namespace["Loss"]()(torch.tensor([1.0, -1.0, 2.0]), torch.ones(3)).item() == 2.0

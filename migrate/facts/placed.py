@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from .arguments import argument
+from .asked_beside import is_moved_beside
 from .back_from_cpu import MOVES, goes_to_cpu, is_back_from_cpu, is_module_method, is_moved
 from .by_hand import is_cut_by_hand
 from .drawn import distributions, makers
@@ -84,7 +85,7 @@ class Placed:
             return False  # a lifted script's Module takes it along; one of another file it does not see
         if self.facts.tensors.made(node) or is_back_from_cpu(self.facts, node) or self.on_a_stream(node):
             return False
-        if (self._by_apex and self.is_for_apex(node)) or is_size(node):
+        if (self._by_apex and self.is_for_apex(node)) or is_size(node) or is_moved_beside(self.facts, node):
             return False
         if made_in_training(self.facts, node) or self._is_optimized(node) or is_template(self.facts, node):
             return False

@@ -8,19 +8,18 @@ the call stays and is told of.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from ..facts.arguments import argument_at, entry
 from ..facts.by_hand import cut_by_hand
 from ..facts.classes import STEPS
-from ..facts.floats import is_floating
+from ..facts.floats import has_other_precisions, is_floating
 from ..facts.given_to_objects import is_parameter_made
 from ..facts.nodes import walk
 from ..facts.placed import LIKE, MAKES_TENSORS
 from ..facts.plain import VARIABLE
 from ..facts.plain_lists import in_plain_list
-from ..facts.script import Facts, once_a_file
+from ..facts.script import Facts
 from ..facts.tensor_makers import FLOATS, OF_THE_CPU, is_open
 from ..facts.unplaced import made_in_training, meets_unplaced
 from ..facts.uses import uses
@@ -39,7 +38,6 @@ from .meets_batch import met_before_move
 from .rewrites import move_to, unwrap
 
 CASTS = {"long", "int", "bool", "byte", "half", "double", "type", "type_as", "to", "short"}
-HALF = re.compile(r"autocast|\bapex\b|\.half\(|bfloat16|float16|\bprecision\s*=\s*[\"']?(bf)?16")
 
 
 class PlaceLikeInputs(Codemod):
@@ -348,20 +346,14 @@ class PlaceLikeInputs(Codemod):
 
     def _is_floating(self, facts: Facts, call: ast.Call, name: str) -> bool:
         """Whether the name and its uses say that the other tensor holds measurements, not numbers of things."""
-        if _has_halves(facts):
-            return False  # what layers give is half there, and a count or a sum is not to be
+        if has_other_precisions(facts):
+            return False  # what layers give is half there, or double, and a count or a sum is not to be
         f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.For)), None)
         return f is not None and name.isidentifier() and name != "self" and is_floating(facts, f, name)
 
 
 def _value(argument: ast.expr | ast.keyword) -> ast.expr:
     return argument.value if isinstance(argument, ast.keyword) else argument
-
-
-@once_a_file
-def _has_halves(facts: Facts) -> bool:
-    """Whether the text speaks of numbers of half the precision."""
-    return HALF.search(facts.text.text) is not None
 
 
 def _iterated(node: ast.expr) -> ast.expr:

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from .nodes import walk
+from .script import once_a_file
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -21,6 +22,11 @@ INTEGRAL = re.compile(
 FLOATING = re.compile(
     r"(^|_)(x\d?|xs|z\d?|h|q|k|v|im|imgs?|images?|pixels?|mu|logvar|logits?|feats?|features?|embs?|embeddings?|hidden"
     r"|outs?|outputs?|preds?|predictions?|real|fake|noise|samples?|waveforms?|audio|scores?|probs?|latents?)(_|s?$)"
+)
+# numbers of other precisions than float32, which a tensor that is made as that does not take from its input
+OTHERS = re.compile(
+    r"autocast|\bapex\b|\.half\(|bfloat16|float16|\bprecision\s*=\s*[\"']?(bf)?16"
+    r"|\.double\(|torch\.(double|float64)\b|set_default_dtype"
 )
 CASTS = {"long", "int", "bool", "byte", "float", "double", "half", "bfloat16", "type", "short"}
 # what torch does with floats alone
@@ -71,3 +77,10 @@ def _says(facts: Facts, read: ast.Name, layers: dict[str, str]) -> bool | None:
         return True if layer not in WITHOUT_FLOATS else None
     full = facts.names.resolve(up.func) or ""
     return True if full.startswith("torch.") and full.rpartition(".")[2] in ONLY_FLOATS else None
+
+
+@once_a_file
+def has_other_precisions(facts: Facts) -> bool:
+    """Whether a file of the project speaks of numbers of half the precision, or of twice."""
+    texts = (facts.text.text, *(other.text for other in facts.others))
+    return any(OTHERS.search(text) is not None for text in texts)

@@ -18,6 +18,7 @@ from .codemods.next_of_iterators import NextOfIterators
 from .codemods.old_idioms import DataZero
 from .codemods.once import NAMES, Once, names_read
 from .codemods.placed_by_itself import HANDLE, placed_by_itself
+from .codemods.places_itself import places_itself
 from .codemods.plain_branches import PlainBranches
 from .codemods.sampler_pairs import SamplerPairs
 from .codemods.split_steps import SplitSteps
@@ -350,6 +351,8 @@ def _by_plan(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
         result.plan = "loop" if is_script else "definitions" if result.edits or _defines(facts) else "none"
         return result
     changes = plan_all(facts, options.wants)
+    if is_script and not options.of_lifted:
+        changes = places_itself(facts, changes, options.wants)
     if options.of_lifted and options.wants(Once.code):
         changes = outermost(facts, [*changes, *Once(waits=False).plan(facts)])
     changes, told = placed_by_itself(facts, changes, options.of_lifted)

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterable
 
 from ..facts.asked import asks
+from ..facts.classes import WEIGHTED
 from ..facts.nodes import walk
 from ..facts.placed import MODULE_NAME
 from ..facts.scopes import Scope
@@ -92,23 +93,37 @@ def _has_weights(facts: Facts, name: str, scope: Scope, depth: int = 0) -> bool:
         return False
     if any(asks(facts, read, HAS_WEIGHTS) for read in facts.scopes.reads(name, scope)):
         return True
-    return bool(values) and depth < DEPTH and all(_is_made_with(facts, _called_on(v), depth) for v in values)
+    return bool(values) and depth < DEPTH and all(_is_made_with(facts, _called_on(facts, v), depth) for v in values)
 
 
 def _is_made_with(facts: Facts, made: ast.expr, depth: int) -> bool:
-    """`Net()` of a class of the file that keeps a layer; what a function gives back that loaded it."""
+    """`Net()` of a class of the file that keeps a layer, a layer; what a function gives back that loaded it."""
+    if _is_layer(facts, made):
+        return True
     if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Name):
         return False
     f, name = facts.devices.function_of(made), made.func.id
     if f is None:
         return any(c.name == name and facts.classes.weight(c) is not None for c in facts.classes.modules)
     own = facts.scopes.by_node[f]
-    back = [_called_on(n.value) for n in walk(f) if isinstance(n, ast.Return) and n.value is not None]
+    back = [_called_on(facts, n.value) for n in walk(f) if isinstance(n, ast.Return) and n.value is not None]
     return bool(back) and all(isinstance(v, ast.Name) and _has_weights(facts, v.id, own, depth + 1) for v in back)
 
 
-def _called_on(node: ast.expr) -> ast.expr:
-    """`net` of `net.to(device).eval()`."""
+def _is_layer(facts: Facts, made: ast.expr) -> bool:
+    """`nn.Linear(2, 2)`, `nn.Sequential(nn.Linear(2, 2), nn.ReLU())`"""
+    if not isinstance(made, ast.Call):
+        return False
+    package, _, kind = (facts.names.resolve(made.func) or "").rpartition(".")
+    if package != "torch.nn":
+        return False
+    return WEIGHTED.match(kind) is not None or (kind == "Sequential" and any(_is_layer(facts, a) for a in made.args))
+
+
+def _called_on(facts: Facts, node: ast.expr) -> ast.expr:
+    """`net` of `net.to(device).eval()`, `nn.Linear(2, 2)` of `nn.Linear(2, 2).cuda()`."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if facts.names.resolve(node.func) is not None:
+            break
         node = node.func.value
     return node

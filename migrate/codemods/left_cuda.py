@@ -33,7 +33,7 @@ class LeftCuda(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         calls = facts.calls_of("cuda")
-        if not calls or any(OWN in text for text in (facts.text.text, *(o.text for o in facts.others))):
+        if not calls or _has_own(facts):
             return
         torch, insertion = in_file(facts)
         for call in calls:
@@ -47,6 +47,16 @@ class LeftCuda(Codemod):
                 assert isinstance(call.func, ast.Attribute)
                 change = _where(torch, is_storage(facts, call.func.value))
                 yield Change(call, self.edit(facts, call, says), change, (), insertion)
+
+
+def goes_with_networks(facts: Facts, call: ast.Call) -> bool:
+    """Whether a call goes from a script that has nothing on a device."""
+    named = isinstance(call.func, ast.Attribute) and call.func.attr == "cuda"
+    return named and _goes_anywhere(call) and not _stays(facts, call) and not _has_own(facts)
+
+
+def _has_own(facts: Facts) -> bool:
+    return any(OWN in text for text in (facts.text.text, *(o.text for o in facts.others)))
 
 
 def _goes_anywhere(call: ast.Call) -> bool:

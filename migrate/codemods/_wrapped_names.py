@@ -7,18 +7,32 @@ import re
 from collections.abc import Iterator
 
 from ..facts.distribution import Distribution
+from ..facts.held_wrapped import HeldWrapped
 from ..facts.script import Facts
 
-NAMED = ("named_parameters", "named_modules", "named_buffers", "named_children", "state_dict")
+NAMED = ("named_parameters", "named_modules", "named_buffers", "named_children", "state_dict", "load_state_dict")
 OF_WRAPPED = re.compile(r"module(\.\w+)+\.?\Z")
 LENGTHS = ("7", "len('module.')")
 CUTS = re.compile(r"""["']module\.["']""")
+STATES = re.compile(r"(?<!optimizer)(?<!optim)(?<!scheduler)(?<!scaler)\.(load_)?state_dict\(")
 LOADS = re.compile(r"\b(?!module\b|\w*(?:opt|sched|scaler))\w+\.load_state_dict\(", re.IGNORECASE)
+HELD_KEYS = "nothing wraps a part of it: the keys of a file that was saved before have `module.` within"
 OLD_KEYS = "nothing wraps the model: the keys of a file that was saved of the wrapped one begin with `module.`"
+HELD = "nothing wraps that part, and the names of its parameters have no `module.`"
 WHY = "nothing wraps the model, and the names of its parameters begin with no `module.`"
 
 
-def wrapped_names(facts: Facts) -> Iterator[tuple[ast.expr, str]]:
+def names_that_go(facts: Facts, found: Distribution, wrapper: ast.AST) -> str:
+    """What is to be said of the keys of states, where the script has any."""
+    held = HeldWrapped(found)
+    if wrapper in held.held:
+        others = any(STATES.search(o.text) for o in facts.others)
+        if others or any(True for name in NAMED[-2:] for _ in held.states(name)):
+            return "; the keys of the state that it is a part of have no `module.` now"
+    return "; the keys of its state begin with no `module.` now" if found.states("state_dict") else ""
+
+
+def wrapped_names(facts: Facts, found: Distribution) -> Iterator[tuple[ast.expr, str]]:
     """`name.startswith("module.head")`, and `name[7:]` without a question for what it cuts."""
     if not any(name in facts.attributes for name in NAMED):
         return
@@ -26,9 +40,12 @@ def wrapped_names(facts: Facts) -> Iterator[tuple[ast.expr, str]]:
     for c in facts.walk(ast.Constant) if "module." in facts.text.text else ():
         if isinstance(c.value, str) and not facts.in_formatted_string(c):
             texts.append(c)
+    keys = HeldWrapped(found).keys() if texts else None
     for c in texts:
         if OF_WRAPPED.match(str(c.value)) and not isinstance(facts.scopes.parents.get(c), ast.Expr):
             yield c, f"`{facts.short(c)}`: {WHY}"
+        elif keys is not None and keys.match(str(c.value)):
+            yield c, f"`{facts.short(c)}`: {HELD}"
     if any(c.value in ("module", "module.") and not _is_measured(facts, c) for c in texts):
         return  # it asks first
     for cut in facts.walk(ast.Subscript):
@@ -36,20 +53,26 @@ def wrapped_names(facts: Facts) -> Iterator[tuple[ast.expr, str]]:
             yield cut, f"`{facts.short(cut)}`: {WHY}"
 
 
-def loads_old_keys(facts: Facts, found: Distribution) -> ast.Call | None:
-    """What loads a file that was saved of the wrapped model, unless the script cuts its keys; or the wrapper, where
-    another file loads what this one gives it.
+def loads_old_keys(facts: Facts, found: Distribution) -> tuple[ast.Call, str] | None:
+    """What loads a file that was saved of the wrapped model, unless the script cuts its keys, and what to say of it; or
+    the wrapper, where another file loads what this one gives it.
     """
-    loads = found.states("load_state_dict") if "torch.load" in found.full.values() else []
+    reads = "torch.load" in found.full.values()
+    loads = found.states("load_state_dict") if reads else []
+    held = HeldWrapped(found)
+    within = list(held.states("load_state_dict")) if reads and not loads else []
     others = [o.text for o in facts.others]
-    if not loads and "load_state_dict" not in facts.attributes:
-        loads = found.wrapped if any("torch.load" in o and LOADS.search(o) for o in others) else []
+    if not loads and not within and "load_state_dict" not in facts.attributes:
+        there = any("torch.load" in o and LOADS.search(o) for o in others)
+        loads = [c for c in found.wrapped if c not in held.held] if there else []
+        within = list(held.held) if there and not loads else []
         if (
-            not loads and facts.wrapped and any(LOADS.search(o) for o in others)
+            not there and facts.wrapped and any(LOADS.search(o) for o in others)
         ):  # a function there wraps, another loads
             loads = [c for c, full in found.full.items() if full == "torch.load"]
-    cut = any(CUTS.search(text) for text in (facts.text.text, *others))
-    return next(iter(loads), None) if not cut else None
+    if any(CUTS.search(text) for text in (facts.text.text, *others)):
+        return None
+    return next(iter([*((c, OLD_KEYS) for c in loads), *((c, HELD_KEYS) for c in within)]), None)
 
 
 def _is_measured(facts: Facts, c: ast.Constant) -> bool:

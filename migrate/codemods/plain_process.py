@@ -33,7 +33,7 @@ from ..facts.wrapped import CONVERTERS, WRAPPERS
 from ..report import Note
 from ._addresses import demanded, only_for_addresses
 from ._set_off import branch_of
-from ._wrapped_names import OLD_KEYS, loads_old_keys, wrapped_names
+from ._wrapped_names import loads_old_keys, names_that_go, wrapped_names
 from .base import Change, Codemod, assigns_itself
 from .branch_rewrites import body_only
 from .empty_functions import WHY, empty_blocks, empty_functions
@@ -119,8 +119,8 @@ class PlainProcess(Codemod):
         facts.unwrapped |= {a: a.value for a in attributes}
         facts.unwrapped |= {choice: getattr(choice, field) for choice, field in found.unwrapping_choices()}
         if (loads := loads_old_keys(facts, found)) is not None:
-            self._tell(facts, loads, f"`{facts.short(loads)}`: {OLD_KEYS}")
-        for node, says in wrapped_names(facts) if found.wrapped else ():
+            self._tell(facts, loads[0], f"`{facts.short(loads[0])}`: {loads[1]}")
+        for node, says in wrapped_names(facts, found) if found.wrapped else ():
             self._tell(facts, node, says)
         yield from self._of_wrappers(facts, found)
         yield from self._to_themselves(facts, found)
@@ -128,7 +128,7 @@ class PlainProcess(Codemod):
             inner = facts.unwrapped[call]
             place = given_to(call).index(inner)
             others = (a for a in (*call.args, *call.keywords) if a is not inner and getattr(a, "value", 0) is not inner)
-            says = f"`{facts.short(call)}` removed: {_whose(found, call)}"
+            says = f"`{facts.short(call)}` removed: {_whose(facts, found, call)}"
             yield Change(call, self.edit(facts, call, says), take_argument(place), (call.func, *others))
         for choice, field in found.unwrapping_choices():
             says = f"`{facts.short(choice)}`: nothing wraps the model"
@@ -167,12 +167,12 @@ class PlainProcess(Codemod):
         for s in facts.walk(ast.Assign):
             if len(s.targets) == 1 and assigns_itself(s.targets[0], s.value, partial(_unwrapped, facts)):
                 wrapper = next((n for n in facts.unwrapped if s in facts.scopes.ancestors(n)), s)
-                says = f"`{facts.short(wrapper)}` removed: {_whose(found, wrapper)}"
+                says = f"`{facts.short(wrapper)}` removed: {_whose(facts, found, wrapper)}"
                 yield Change(s, self.edit(facts, wrapper, says), None, (s,))
         for call in found.wrapped:
             holder = facts.scopes.statement_of(call)
             if isinstance(holder, ast.Assign) and _given_before(facts, holder):
-                says = f"`{facts.short(holder)}` removed: {_whose(found, call)}"
+                says = f"`{facts.short(holder)}` removed: {_whose(facts, found, call)}"
                 yield Change(holder, self.edit(facts, holder, says), None, (holder,))
         for choice in facts.walk(ast.IfExp):
             left = _unwrapped(facts, choice)
@@ -339,11 +339,10 @@ def _meets(facts: Facts, found: Distribution, s: ast.AST) -> bool:
     return isinstance(call, ast.Call) and found.full.get(call) == "torch.distributed.init_process_group"
 
 
-def _whose(found: Distribution, wrapper: ast.AST) -> str:
+def _whose(facts: Facts, found: Distribution, wrapper: ast.AST) -> str:
     if isinstance(wrapper, ast.Call) and found.full.get(wrapper) in CONVERTERS:
         return "the Trainer's sync_batchnorm= does it"
-    keys = "; the keys of its state begin with no `module.` now" if found.states("state_dict") else ""
-    return f"the runtime wraps the model{keys}"
+    return f"the runtime wraps the model{names_that_go(facts, found, wrapper)}"
 
 
 def _unwrapped(facts: Facts, value: ast.expr) -> ast.expr:

@@ -33,6 +33,14 @@ class WrappedModels:
         for c in self.wrapped:
             statement = next(up for up in self.facts.scopes.ancestors(c) if isinstance(up, ast.stmt))
             found |= self._holders(statement)
+        for f in self.facts.walk(ast.FunctionDef) if self.facts.given_wrapped else ():
+            params = self.facts.scopes.by_node[f].params
+            found |= {name for name in params if (f.name, _place(f, name)) in self.facts.given_wrapped}
+        return self.grown(found)
+
+    def grown(self, found: set[str]) -> set[str]:
+        """Names of models, and those that they go by where they are handed on."""
+        found = set(found)
         passed_on: list[ast.Assign | ast.Return] = [
             *(s for s in self.facts.walk(ast.Assign) if isinstance(s.value, ast.Call)),
             *(s for s in self.facts.walk(ast.Return) if s.value is not None),
@@ -47,9 +55,6 @@ class WrappedModels:
             for f in self.facts.walk(ast.FunctionDef):
                 for name in self.facts.scopes.by_node[f].params:
                     given = self.facts.devices.given(self.facts.scopes.by_node[f], name) or []
-                    if (f.name, _place(f, name)) in self.facts.given_wrapped and name not in found:
-                        found.add(name)
-                        grew = True
                     if name not in found and any(last_name(v) in found for v in given):
                         found.add(name)
                         grew = True

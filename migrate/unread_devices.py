@@ -43,10 +43,16 @@ def _without(before: Facts, after: Facts) -> tuple[Facts, list[Edit]]:
         if not going or after.text.text[first:start].strip() or (rest and not rest.startswith("#")):
             continue  # another statement on the line
         left = _left(after, s, going)
+        if after.devices.effects.has(s.value):
+            if isinstance(s.targets[0], ast.Tuple):
+                continue
+            left = _value_alone(after, s)
         if not left and _last_of_block(after, s, gone):
             continue
         says = f"`{after.short(s)}` removed: nothing reads it any more"
-        if left:
+        if left and not isinstance(s.targets[0], ast.Tuple):
+            says = f"`{after.short(s)}` became `{after.short(s.value)}`: nothing reads what it gives, and it does more"
+        elif left:
             says = f"`{'`, `'.join(going)}` removed: nothing reads {'it' if len(going) == 1 else 'them'} any more"
         at = next(iter(going.values()))
         edits.append(Edit(at.lineno, at.col_offset + 1, CODE, says))
@@ -107,6 +113,12 @@ def _left(after: Facts, s: ast.Assign, going: dict[str, ast.Name]) -> str:
     stays = [i for i, t in enumerate(target.elts) if not (isinstance(t, ast.Name) and t.id in going)]
     sides = [", ".join(after.text.get(part.elts[i]) for i in stays) for part in (target, value)]
     return " = ".join(sides) if stays else ""
+
+
+def _value_alone(after: Facts, s: ast.Assign) -> str:
+    """`setup(seed)` of `device = setup(seed)`, with the parentheses around it."""
+    _, target = after.text.span(s.targets[0])
+    return after.text.text[target : after.text.span(s)[1]].partition("=")[2].lstrip()
 
 
 def _of_processes(before: Facts, assigned: list[ast.Name]) -> bool:

@@ -73,7 +73,7 @@ def _setups(codemod: PlainBranches, before: Facts, after: Facts) -> Iterator[Cha
             continue
         uses = after.devices.uses_of_function(f)
         calls = [after.scopes.parents.get(u) if isinstance(u, ast.Call) else None for u in uses]
-        if not uses or not all(isinstance(s, ast.Assign) and _unread(after, s) for s in calls):
+        if not uses or not all(_gives_nothing(after, s) for s in calls):
             continue
         says = f"{f.name}() removed: {WHY}"
         yield Change(f, codemod.edit(after, f, says), None, (f,))
@@ -98,6 +98,10 @@ def _only_gives(facts: Facts, s: ast.stmt) -> bool:
 def _is_name(target: ast.expr) -> bool:
     parts = target.elts if isinstance(target, ast.Tuple) else [target]
     return all(isinstance(t, ast.Name) for t in parts)
+
+
+def _gives_nothing(facts: Facts, s: ast.AST | None) -> bool:
+    return isinstance(s, ast.Expr) or (isinstance(s, ast.Assign) and _unread(facts, s))
 
 
 def _unread(facts: Facts, s: ast.Assign) -> bool:

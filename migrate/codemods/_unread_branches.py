@@ -13,6 +13,7 @@ from ..facts.script import Facts
 from ..facts.world import PLAIN
 from ..facts.worlds import Worlds
 from ..report import Note
+from ._without_target import without_target
 from .base import Change, Codemod
 from .unread_options import seen_whole
 
@@ -35,7 +36,7 @@ class UnreadBranches(Codemod):
             for change in [*self._names(facts), *self._functions(facts), *self._attributes(facts)]:
                 if change.node in self.gone:
                     continue
-                self.gone.update(walk(change.node))
+                self.gone.update({*walk(change.node)}.difference(change.reads))
                 grew = True
                 yield change
         yield from self._options(facts)
@@ -60,8 +61,7 @@ class UnreadBranches(Codemod):
                 else:
                     for s in made:
                         if s is not None and s not in self.gone:
-                            says = f"`{facts.short(s)}` removed: nothing reads it any more"
-                            yield Change(s, self.edit(facts, s, says), None, (s,))
+                            yield without_target(self, facts, s, self.gone)  # type: ignore[arg-type]
 
     def _says_nothing(self, facts: Facts, name: str, reads: list[ast.Name], made: list[ast.AST | None]) -> bool:
         """`local_rank = int(os.environ["LOCAL_RANK"])`, which nothing has read before either."""
@@ -95,8 +95,7 @@ class UnreadBranches(Codemod):
             reads = [a for a in facts.attributes[t.attr] if isinstance(a.ctx, ast.Load)]
             unread = reads and all(r in self.gone for r in reads) and not self._said(facts, t.attr)
             if named and unread and (known is None or known.asked) and only_asks(facts.names, s.value):
-                says = f"`{facts.short(s)}` removed: nothing reads it any more"
-                yield Change(s, self.edit(facts, s, says), None, (s,))
+                yield without_target(self, facts, s, self.gone)
 
     def _options(self, facts: Facts) -> Iterator[Change]:
         if facts.is_library:

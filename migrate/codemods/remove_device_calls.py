@@ -19,6 +19,7 @@ from ..facts.script import Facts
 from ..report import Note
 from ._asked_cpu import asked_for_cpu
 from ._handed_on import handed_on
+from ._moves_that_do_more import moves_that_do_more
 from ._own_moves import own_moves
 from ._pins import pinned_for
 from ._places_by_name import places_by_name
@@ -91,6 +92,7 @@ class RemoveDeviceCalls(Codemod):
         yield from another_card(facts, self.code)
         yield from handed_on(facts, self.code)
         yield from own_moves(facts, self.code)
+        yield from moves_that_do_more(facts, self.code)
         yield from asked_for_cpu(facts, self.code)
 
     def _calls_of_helper(self, facts: Facts, f: Mover) -> list[ast.Call]:
@@ -115,11 +117,14 @@ class RemoveDeviceCalls(Codemod):
         plain = all(
             len(c.args) > 0
             and not isinstance(c.args[0], ast.Starred)
-            and all(facts.devices.is_device(a) for a in (*c.args[1:], *(k.value for k in c.keywords)))
+            and all(self._says_where(facts, a) for a in (*c.args[1:], *(k.value for k in c.keywords)))
             and facts.placed.by_runtime(c.args[0])
             for c in calls
         )
         return calls if len(calls) == len(uses) and plain else []
+
+    def _says_where(self, facts: Facts, value: ast.expr) -> bool:
+        return facts.devices.is_device(value) and not facts.devices.effects.has(value)
 
     def _only_moves_to_itself(self, facts: Facts, s: ast.stmt) -> bool:
         if isinstance(s, ast.If):
@@ -161,7 +166,7 @@ class RemoveDeviceCalls(Codemod):
         ).startswith("torch.nn."):
             return
         for i, k in enumerate(call.keywords):
-            if k.arg == "device" and facts.devices.is_device(k.value):
+            if k.arg == "device" and self._says_where(facts, k.value):
                 says = f"`{facts.short(k)}`: {WHY}"
                 yield Change(call, self.edit(facts, k.value, says), DropArgument(len(call.args) + i), (k.value,))
 

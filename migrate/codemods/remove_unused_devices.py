@@ -19,6 +19,7 @@ from ..facts.scopes import Scope
 from ..facts.script import Facts
 from ..facts.world import PLAIN
 from ..report import Note
+from ._without_target import without_target
 from .argument_rewrites import DropArgument, ended_as
 from .base import Change, Codemod
 from .tensor_types import kind_of
@@ -49,6 +50,7 @@ class RemoveUnusedDevices(Codemod):
                 *self._functions(facts, gone),
                 *self._branches(facts, gone),
             ]:
+                again.update(change.reads)
                 for part in change.gone:
                     gone.update(n for n in walk(part) if n not in again)
                 found = True
@@ -92,8 +94,7 @@ class RemoveUnusedDevices(Codemod):
                 for statement in live:
                     assert isinstance(statement, ast.Assign)
                     if len(statement.targets) == 1:
-                        says = f"`{facts.short(statement)}` removed: nothing reads it any more"
-                        yield Change(statement, self.edit(facts, statement, says), None, (statement,))
+                        yield without_target(self, facts, statement, gone)
 
     def _goes(self, facts: Facts, name: str, value: ast.expr) -> bool:
         """A number under the name of a device (`gpu = 0`) says no more than which."""
@@ -272,6 +273,8 @@ def parameter_changes(codemod: Codemod, facts: Facts, f: ast.FunctionDef, arg: a
         value = argument(call, f, arg.arg, makes)
         if value is None:
             continue
+        if facts.devices.effects.has(value):
+            return []
         given = given_to(call)
         edit = codemod.edit(facts, value, f"argument `{arg.arg}` of {of}() removed")
         changes.append(Change(call, edit, DropArgument(given.index(value)), (value,)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from ..report import Note
+from ._without_target import without_target
 from .base import Change
 from .unread_options import read_by_trainer
 
@@ -33,8 +34,7 @@ def unread_attributes(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.
         if all(s in gone or _only_chooses(codemod, facts, s) for s in statements):
             for s in statements:
                 if isinstance(s, ast.Assign) and s not in gone:
-                    says = f"`{facts.short(s)}` removed: nothing reads it any more"
-                    yield Change(s, codemod.edit(facts, s, says), None, (s,))
+                    yield without_target(codemod, facts, s, gone)
 
 
 def attributes_still_read(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST]) -> Iterator[Note]:

@@ -18,6 +18,7 @@ from ..facts.nodes import walk
 from ..facts.options import option_name
 from ..facts.script import Facts
 from ..report import Note
+from ._without_target import without_target
 from .base import Change
 
 if TYPE_CHECKING:
@@ -44,8 +45,7 @@ def unread_options(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST
         if s in gone or len(s.targets) > 1 or not isinstance(t, ast.Attribute) or t.attr not in unread:
             continue
         if _is_option(t) and codemod._only_chooses(facts, s.value):
-            says = f"`{facts.short(s)}` removed: nothing reads it any more"
-            yield Change(s, codemod.edit(facts, s, says), None, (s,))
+            yield without_target(codemod, facts, s, gone)
     stored = {a.attr for a in facts.walk(ast.Attribute) if a not in gone and not isinstance(a.ctx, ast.Load)}
     if seen_whole(facts):
         return

@@ -114,6 +114,7 @@ def _is_choice(facts: Facts, test: ast.expr) -> bool:
             return False
         if isinstance(n, ast.Call):
             plain = isinstance(n.func, ast.Name) and n.func.id in ("len", "int", "bool", "str", "getattr", "any", "all")
+            plain = plain or _fold(facts, n, 0) != ast.unparse(n)
             if not plain and facts.names.resolve(n.func) not in AVAILABILITY:
                 return False
         elif isinstance(n, ast.Name):
@@ -241,9 +242,13 @@ def _fold(facts: Facts, node: ast.expr, depth: int) -> Truth:
     if isinstance(node, ast.Name):
         scope = facts.scopes.scope_of(node).lookup(node.id)
         values = facts.devices.assigned(node.id, scope) if scope is not None else None
-        if values and len(values) == 1:
-            return _fold(facts, values[0], depth + 1)
-        return node.id
+        if not values or len(values) > 1:
+            return node.id
+        left = _fold(facts, values[0], depth + 1)
+        asked_again = isinstance(left, str) and facts.devices.effects.has(values[0])
+        return node.id if asked_again else left
+    if isinstance(node, ast.Call):
+        return _fold_call(facts, node, depth)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         inner = _fold(facts, node.operand, depth + 1)
         return (not inner) if isinstance(inner, bool) else negated(inner)
@@ -259,6 +264,25 @@ def _fold(facts: Facts, node: ast.expr, depth: int) -> Truth:
         only_asks = _fold(facts, made, depth + 1) if made is not None else None
         return only_asks if isinstance(only_asks, bool) else ast.unparse(node)
     return ast.unparse(node)
+
+
+def _fold_call(facts: Facts, call: ast.Call, depth: int) -> Truth:
+    """`on()` of the script's own is what its one statement gives, where that says the same wherever it is asked."""
+    f = facts.devices.function_of(call)
+    body = [s for s in f.body if not _is_docstring(s)] if f is not None else []
+    gives = body[-1] if body else None
+    if f is None or not isinstance(gives, ast.Return) or gives.value is None:
+        return ast.unparse(call)
+    if sum(isinstance(n, ast.Return) for n in walk(f)) > 1:
+        return ast.unparse(call)
+    left = _fold(facts, gives.value, depth + 1)
+    own = facts.scopes.by_node[f]
+    inside = isinstance(left, str) and any(n in own.params or n in own.stores for n in names_read(left))
+    return ast.unparse(call) if inside else left
+
+
+def _is_docstring(s: ast.stmt) -> bool:
+    return isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)
 
 
 def _given_once(facts: Facts, a: ast.Attribute) -> ast.expr | None:

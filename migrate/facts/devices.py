@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import argument, default_of, entry
 from .device_words import first_of, formats_device, is_index, is_none, starts_device
+from .effects import Effects
 from .hosts import DEVICE_LITERAL, Hosts
 from .names import Names
 from .nodes import walk
@@ -69,6 +70,7 @@ class Devices:
         self._asked: set[int] = set()
         self._returning: set[str] = set()
         self.hosts = Hosts(self)
+        self.effects = Effects(self)
         self.own_movers = OwnMovers(tree, names, scopes, self.assigned)
 
     # -- values -------------------------------------------------------------------------------------------------
@@ -355,6 +357,8 @@ class Devices:
             return None
         if self.own_movers.has(f) or self.own_movers.holds(call):
             return None
+        if any(self.effects.has(a, shown=False) for a in (*call.args, *call.keywords)):
+            return None  # `.to(setup(seed))` does more
         if f.attr in ("cuda", "xpu", "mps"):
             return f.value if self._only_device_arguments(call) else None
         where = [w.value if isinstance(w, ast.keyword) else w for w in self.device_arguments(call)]

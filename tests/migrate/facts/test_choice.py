@@ -120,3 +120,25 @@ def test_conditions_keep_their_parentheses(test, chosen):
 )
 def test_torch_goes_by_the_name_that_the_file_has_for_it(source, chosen):
     assert accelerator(Facts(source + "\n")) == chosen
+
+
+FLAG = "import torch\n{given}\ndef on(n=0):\n    {does}\n    return {gives}\nuse = on()\nif use:\n    net.cuda()\n"
+
+
+@pytest.mark.parametrize(
+    ("does", "gives", "chosen"),
+    [
+        ("torch.manual_seed(3)", "torch.cuda.is_available()", None),
+        ("'whether'", "torch.cuda.is_available() and not args.cpu", '"cpu" if args.cpu else "auto"'),
+        ("torch.manual_seed(3)", "torch.cuda.is_available() and not args.cpu", '"auto" if use else "cpu"'),
+        ("torch.manual_seed(3)", "torch.cuda.is_available() and n > 0", '"auto" if use else "cpu"'),
+        ("k = args.k", "k > 0", '"auto" if on() else "cpu"'),
+    ],
+)
+def test_a_function_that_asks_is_not_asked_twice_where_it_does_more(does, gives, chosen):
+    assert accelerator(Facts(FLAG.format(given="", does=does, gives=gives))) == chosen
+
+
+def test_a_function_in_a_condition():
+    text = "import torch\ndef on():\n    return torch.cuda.is_available() and not args.cpu\nif on():\n    net.cuda()\n"
+    assert accelerator(Facts(text)) == '"cpu" if args.cpu else "auto"'

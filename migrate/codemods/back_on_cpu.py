@@ -12,7 +12,7 @@ from typing import Any
 
 from ..facts.always_before import last_of
 from ..facts.arguments import argument, given_to
-from ..facts.comprehended import draws_part, in_comprehension
+from ..facts.comprehended import draws_part, in_comprehension, in_loop, moves_batches
 from ..facts.cpu_types import cast_on_cpu
 from ..facts.drawn import draw_of
 from ..facts.gone_through import elements_of, gone_through
@@ -62,8 +62,7 @@ class BackOnCpu(Codemod):
             if step or (bare and _is_in_training(facts, call)) or _is_collected(facts, read):
                 yield from self._changed(facts, read, taken, "an array is of the CPU")
         for a in facts.attributes.get("append", ()):
-            kept = _left_in_list(facts, a)
-            if kept is not None:
+            for kept in _left_in_list(facts, a):
                 yield from self._changed(facts, kept, taken, f"`{facts.short(a.value)}` keeps it there")
         for kept, name in left_beyond(facts, is_left):
             yield from self._changed(facts, kept, taken, f"`{name}` keeps it there")
@@ -154,14 +153,16 @@ def _is_in_training(facts: Facts, node: ast.AST) -> bool:
     return any(up in loops for a in facts.attributes.get("backward", ()) for up in facts.scopes.ancestors(a))
 
 
-def _left_in_list(facts: Facts, append: ast.Attribute) -> ast.expr | None:
-    """The y of `labels.append(y)` in a loop that moves other parts of its batches: the list is one of the CPU."""
+def _left_in_list(facts: Facts, append: ast.Attribute) -> list[ast.expr]:
+    """The y of `labels.append(y)`, and of `pairs.append((out.cpu(), y))`, in a loop that moves other parts of its
+    batches: the list is one of the CPU.
+    """
     call = facts.scopes.parents.get(append)
     if not (isinstance(call, ast.Call) and call.func is append and len(call.args) == 1):
-        return None
-    hot = facts.loops.hot(call)
-    kept = hot is not None and is_left(facts, call.args[0]) and moves_itself(facts, hot.loop)
-    return call.args[0] if kept else None
+        return []
+    hot, given = facts.loops.hot(call), call.args[0]
+    kept = [e for e in (given.elts if isinstance(given, ast.Tuple) else [given]) if is_left(facts, e)]
+    return kept if kept and hot is not None and moves_itself(facts, hot.loop) else []
 
 
 def _is_collected(facts: Facts, node: ast.expr) -> bool:
@@ -176,7 +177,7 @@ def _is_collected(facts: Facts, node: ast.expr) -> bool:
         if isinstance(call, ast.Call) and len(call.args) == 1 and facts.loops.hot(call):
             given = call.args[0]
             placed = facts.placed.by_runtime(given) and not brought(facts, given)
-            return placed and not _is_number(given) and _left_in_list(facts, a) is None
+            return placed and not _is_number(given) and not _left_in_list(facts, a)
     return False
 
 
@@ -208,7 +209,7 @@ def _meetings(facts: Facts) -> Iterator[ast.expr]:
 
 
 def _for_each_batch(facts: Facts, node: ast.AST) -> bool:
-    return facts.loops.hot(node) is not None or in_comprehension(facts, node)
+    return facts.loops.hot(node) is not None or in_comprehension(facts, node) or in_loop(facts, node)
 
 
 def _with_names(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
@@ -338,7 +339,7 @@ def _values(facts: Facts, node: ast.Name) -> list[ast.expr | None]:
         child, up = store, facts.scopes.parents.get(store)
         while isinstance(up, ast.Tuple | ast.List):
             child, up = up, facts.scopes.parents.get(up)
-        if isinstance(up, ast.For) and up.target is child and up in facts.loops.hot_loops:
+        if isinstance(up, ast.For) and up.target is child and (up in facts.loops.hot_loops or moves_batches(facts, up)):
             found.append(None)
         elif isinstance(up, ast.Assign):
             found.append(_part(up.value, child, store))

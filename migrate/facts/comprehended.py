@@ -38,6 +38,21 @@ def in_comprehension(facts: Facts, node: ast.AST) -> bool:
     return False
 
 
+def in_loop(facts: Facts, node: ast.AST) -> bool:
+    """Whether a node runs for each batch of a loop that moves these for a network by whatever name."""
+    return any(isinstance(up, ast.For) and moves_batches(facts, up) for up in facts.scopes.ancestors(node))
+
+
+@once_a_file
+def moves_batches(facts: Facts, loop: ast.For) -> bool:
+    """Whether a loop over a loader moves a part of its batches."""
+    if not _is_loader(facts, unwrapped(loop.iter)):
+        return False
+    drawn = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
+    moved = (facts.devices.moved(n) for n in walk(loop) if isinstance(n, ast.Call))
+    return any((of := root(m)) is not None and of.id in drawn for m in moved if m is not None)
+
+
 @once_a_file
 def _evaluates(facts: Facts, around: Comprehension) -> bool:
     if not any(_is_loader(facts, unwrapped(g.iter)) for g in around.generators):

@@ -21,6 +21,7 @@ from ._asked_cpu import asked_for_cpu
 from ._handed_on import handed_on
 from ._moves_that_do_more import moves_that_do_more
 from ._own_moves import own_moves
+from ._parts_apart import brought_to_parts, parts_apart
 from ._pins import pinned_for
 from ._places_by_name import places_by_name
 from ._set_off import branch_of
@@ -86,6 +87,9 @@ class RemoveDeviceCalls(Codemod):
         for call in facts.walk(ast.Call):
             if call not in gone:
                 yield from self._call(facts, call)
+        for call, part in brought_to_parts(facts):
+            says = f"`{facts.short(call)}`: `{part}` is where the runtime places it"
+            yield Change(call, self.edit(facts, call, says), unwrap, (*call.args, *call.keywords))
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         yield from places_by_name(facts, self.code)
@@ -94,6 +98,7 @@ class RemoveDeviceCalls(Codemod):
         yield from own_moves(facts, self.code)
         yield from moves_that_do_more(facts, self.code)
         yield from asked_for_cpu(facts, self.code)
+        yield from parts_apart(facts, self.code)
 
     def _calls_of_helper(self, facts: Facts, f: Mover) -> list[ast.Call]:
         """The calls of a function that gives its first argument back, moved: `def to_gpu(x): return x.cuda()`."""

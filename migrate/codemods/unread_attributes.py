@@ -97,7 +97,8 @@ def _kept_by(facts: Facts, c: ast.ClassDef, name: str, gone: set[ast.AST]) -> as
     for a in facts.walk(ast.Attribute):
         if a.attr == "__dict__" and a not in gone:
             return a
-        if a.attr == name and a not in gone and isinstance(a.ctx, ast.Load) and _may_be_of(facts, a, family):
+        read = a.attr == name and a not in gone and isinstance(a.ctx, ast.Load) and not _is_handed_over(facts, a)
+        if read and _may_be_of(facts, a, family):
             return a
     for call in facts.walk(ast.Call):
         if isinstance(call.func, ast.Name) and call.func.id in NAMED and call not in gone:
@@ -105,6 +106,15 @@ def _kept_by(facts: Facts, c: ast.ClassDef, name: str, gone: set[ast.AST]) -> as
             if not isinstance(said, ast.Constant) or said.value == name:
                 return call
     return None
+
+
+def _is_handed_over(facts: Facts, a: ast.Attribute) -> bool:
+    """`self.device = settings.device`: it is read for no more than what is asked about."""
+    s = facts.scopes.parents.get(a)
+    targets = s.targets if isinstance(s, ast.Assign) and s.value is a else []
+    return bool(targets) and all(
+        isinstance(t, ast.Attribute) and t.attr == a.attr and _is_own(facts, t) for t in targets
+    )
 
 
 def _may_be_of(facts: Facts, a: ast.Attribute, family: list[ast.ClassDef]) -> bool:

@@ -76,6 +76,27 @@ def test_where_a_tensor_is_is_another_matter(end):
     check(source(end=end), source("", to="", end=end), attention=[])
 
 
+HANDED = """\
+import torch
+class Settings:
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+class Agent:
+    def __init__(self, settings):
+{}        self.net = torch.nn.Linear(2, 2)
+    def act(self, x):
+        return self.net(x{})
+agent = Agent(Settings())
+use(agent)
+"""
+
+
+def test_what_takes_it_from_another_object_reads_it_no_more():
+    before = HANDED.format("        self.device = settings.device\n", TO)
+    check(before, HANDED.format("", ""), attention=[])
+    shown = before.replace("use(agent)", "use(agent.device)")
+    check(shown, shown.replace(TO, ""), attention=["PTM102 line 6: `self.device` stays: line 11 may read it"])
+
+
 def test_a_class_from_elsewhere_above_may_read_it():
     before = source().replace("class Agent:", "class Agent(Base):")
     check(before, before.replace(TO, ""), attention=["PTM102 line 4: `self.device` stays: line 2 may read it"])

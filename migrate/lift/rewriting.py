@@ -9,6 +9,7 @@ from ..facts.nodes import walk
 from ..facts.own_files import saves_its_own
 from ..facts.script import Facts
 from ..facts.source import is_expression
+from .as_given import as_given
 from .carried import check_carried
 from .chunks import Binder, Chunk, Variable, Variables, chunks_of, resolve_variables
 from .collected import collected
@@ -197,6 +198,9 @@ class Rewriter:
             if isinstance(s, ast.Assign) and all_ranks_pass(self.facts, train, s.value, same, assigned=True):
                 self.shown.update(shown.of_text(s))
         part = of_the_batch(train, {v.name for v, _ in self.counters}, self.shown)
+        calls += [
+            n for n in nodes if isinstance(n, ast.Call) and n not in calls and as_given(self.facts, n) is not None
+        ]
         self.parts = [c for c in calls if any(reads_part(e, part, self.shown) is not None for e in shown.tells(c))]
 
     def _bring(self, e: ast.AST, found: dict[tuple[int, int], str]) -> None:

@@ -14,6 +14,7 @@ from typing import TypeGuard
 from ..facts.arguments import given_to
 from ..facts.nodes import children, walk
 from ..facts.script import Facts
+from .as_given import as_given
 from .chunks import given_arguments
 from .nodes import COMPREHENSIONS, local_function, walk_here
 from .recipe import DataPass, Recipe
@@ -199,6 +200,9 @@ def _is_number(sums: Sums, e: ast.expr) -> bool:
 
 def _gives_number(sums: Sums, call: ast.Call) -> bool:
     if isinstance(call.func, ast.Name):
+        given = as_given(sums.facts, call)
+        if given is not None and _is_number(sums, given):
+            return True
         entered = sums.entered(call)
         return call.func.id in ("float", "int") or (bool(entered) and all(_is_number(*each) for each in entered))
     if not isinstance(call.func, ast.Attribute) or call.func.attr in NUMBERS:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from .as_given import AS_NUMBER, as_given
 from .loss import BENT, reduction_of
 from .means import Means
 from .mixes import flow_of
@@ -21,7 +22,6 @@ OF_WHOLE = ("mean", "std", "var", "median", "norm")
 OPERATIONS: dict[str, ast.operator] = {"mul": ast.Mult(), "div": ast.Div(), "add": ast.Add(), "sub": ast.Sub()}
 OF_ALL = ("max", "min", "amax", "amin", "std", "var", "median", "norm", "prod")
 COUNTS = ("num_nodes", "num_edges")
-AS_NUMBER = ("item", "detach", "cpu", "float", "double", "clone")
 
 
 class Sums:
@@ -273,6 +273,8 @@ class Sums:
                 if len(value.args) != 1:
                     return value
                 value = value.args[0]
+            elif isinstance(value, ast.Call) and (given := as_given(self.facts, value)) is not None:
+                value = given
             elif isinstance(value, ast.Attribute) and value.attr == "data":
                 value = value.value
             elif isinstance(value, ast.Name) and value.id not in self.losses and (made := self.made(value)):

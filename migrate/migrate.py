@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -60,6 +61,7 @@ FIRST: tuple[tuple[type[Codemod], str], ...] = (
     (SamplerPairs, "DistributedSampler"),
 )
 
+OWN_MOVER = re.compile(r"def (to|cuda)\(")  # of a class of the script
 DRAWN = "PTM414"  # a split that each process draws
 
 
@@ -136,6 +138,10 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         _without_imports(result, original, after, options, is_script)
         line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
         result.attention += left_over(after, result.attention, line, _still_wanted(options))
+        if result.plan in ("module", "manual") and OWN_MOVER.search(text):
+            from .lift.own_movers import without_moved
+
+            result.attention[:] = without_moved(original, result.attention, result.text)
         return result
     except NotFound as missing:
         notes = [Note(e.line, e.column, e.code, f"the file is left as it is: {e.message}") for e in missing.edits]

@@ -29,6 +29,7 @@ from .modes import mode_hooks
 from .nodes import is_call_of, names_of
 from .own_device import CODE as PLACED
 from .own_device import OWN
+from .own_movers import own_moves
 from .owned import owned_networks
 from .recipe import LIFTED_FROM, CannotLift, Recipe
 from .settings import settings_of
@@ -209,6 +210,7 @@ class ModuleBuilder(ChunkLines):
             unbound = n in self.variables.unbound  # then it may be None
             lines += [f"if {own} is not None:", *indent(moved, self.unit)] if unbound else moved
         lines += kept_networks(self.facts, self.binder, self.variables)
+        lines += own_moves(self.facts, self.binder, self.variables)
         return [*lines, *kept_weights(self.facts, self.binder, self.variables, self.unit)]
 
     def _configure_optimizers(self) -> list[str]:

@@ -17,6 +17,8 @@ from .rule import Finding, Rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ptmigrate.migrate.facts.own_movers import OwnMovers
+
     from .edits import Repair
 
 COMPREHENSIONS: tuple[type[ast.ListComp] | type[ast.SetComp] | type[ast.DictComp] | type[ast.GeneratorExp], ...] = (
@@ -53,6 +55,13 @@ class File:
     @cached_property
     def tensors(self) -> Tensors:
         return Tensors(self.nodes, self.names, self.loops)
+
+    @cached_property
+    def own_movers(self) -> OwnMovers:
+        """For a file with classes that have a `to()` or a `cuda()` of their own."""
+        from ptmigrate.migrate.facts.script import Facts  # few files need it
+
+        return Facts(self.text, self.tree).devices.own_movers
 
     @cached_property
     def global_devices(self) -> set[str]:

@@ -99,7 +99,9 @@ class HardCodedDevice(Rule):
         class Money:
             def to(self, unit):
                 return Money(self.value * RATES[unit])
-        price = Money(3).to("cuda")
+        def exchanged(money):
+            return money.to("cuda")
+        price = exchanged(Money(3).to("cuda"))
         """,
         """
         import torch
@@ -249,12 +251,9 @@ def _places_nothing(func: ast.Attribute, file: File) -> bool:
     own = [c for c in file.nodes.of(ast.ClassDef) if not c.bases and _method_of(c, func.attr) is not None]
     if not own:
         return False
-    made: ast.expr | None = func.value
-    values = file.tensors.assigned(made) if isinstance(made, ast.Name) else []
-    made = values[0] if len(values) == 1 else made
-    name = made.func.id if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) else None
-    method = next((_method_of(c, func.attr) for c in own if c.name == name), None)
-    return method is not None and not any(_may_place(n, file) for n in walk(method))
+    kinds = file.own_movers.kinds(func.value) if file.own_movers.has(func) else set()
+    methods = [_method_of(c, func.attr) for c in own if c in kinds]
+    return any(methods) and not any(_may_place(n, file) for m in methods if m is not None for n in walk(m))
 
 
 def _method_of(holder: ast.ClassDef, name: str) -> ast.FunctionDef | None:

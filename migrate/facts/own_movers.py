@@ -6,11 +6,13 @@ import ast
 from collections.abc import Callable
 from functools import cached_property
 
+from .arguments import argument, default_of, is_static
 from .names import Names
 from .nodes import walk, walk_own
 from .scopes import Scope, Scopes
 
 MOVERS = ("cuda", "xpu", "mps", "to")
+DEEP = 4  # names of names
 # methods whose own work is to move what they get, or themselves
 PLACING = (*MOVERS, "_apply", "transfer_batch_to_device")
 
@@ -35,13 +37,50 @@ class OwnMovers:
         return False
 
     def has(self, f: ast.Attribute) -> bool:
-        """Whether the receiver is of a class of this file that is no module and has such a method of its own."""
-        if not self.movers:
+        """Whether the receiver may be of a class of this file that is no module and has such a method of its own."""
+        if not any(f.attr in own for own in self.movers.values()):
             return False
-        holder = self.class_of(f.value)
-        if holder is None and isinstance(f.value, ast.Call) and self._has_before(f.value):
+        kinds = self.kinds(f.value)
+        if not kinds and isinstance(f.value, ast.Call) and self._has_before(f.value):
             return True
-        return holder is not None and f.attr in self.movers.get(holder, ())
+        return any(f.attr in self.movers.get(kind, ()) for kind in kinds)
+
+    def kinds(self, node: ast.expr, depth: int = 0) -> set[ast.ClassDef]:
+        """The classes of this file of which an expression may be an object, by what callers give parameters, too."""
+        made = self.class_of(node)
+        if made is not None or depth >= DEEP:
+            return {made} if made is not None else set()
+        values: list[ast.expr] = []
+        if isinstance(node, ast.IfExp | ast.BoolOp):
+            values = [node.body, node.orelse] if isinstance(node, ast.IfExp) else node.values
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            holders = self.kinds(node.func.value, depth + 1)
+            methods = [s for c in holders for s in c.body if getattr(s, "name", "") == node.func.attr]
+            own = [n for f in methods if isinstance(f, ast.FunctionDef) for n in walk_own(f.body)]
+            values = [n.value for n in own if isinstance(n, ast.Return) and n.value is not None]
+        elif isinstance(node, ast.Name) and (home := self.scopes.scope_of(node).lookup(node.id)) is not None:
+            stores = home.stores.get(node.id, [])
+            if len(stores) == 1 and isinstance(stores[0], ast.ClassDef) and node.id not in home.params:
+                return {stores[0]}  # its own static method, or one of its class
+            values = [*(self.assigned(node.id, home) or ()), *self._given(home, node.id)]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            holder = next((up for up in self.scopes.ancestors(node) if isinstance(up, ast.ClassDef)), None)
+            kept = (n for n in walk(holder) if isinstance(n, ast.Attribute) and n.attr == node.attr) if holder else ()
+            given = [self.scopes.parents.get(n) for n in kept if not isinstance(n.ctx, ast.Load)]
+            values = [s.value for s in given if isinstance(s, ast.Assign)]
+        return {kind for value in values for kind in self.kinds(value, depth + 1)}
+
+    def _given(self, home: Scope, name: str) -> list[ast.expr]:
+        """What callers of this file give a parameter, as far as they show: of a method those by its name."""
+        f = home.node
+        if not isinstance(f, ast.FunctionDef) or name not in home.params:
+            return []
+        holder = self.scopes.parents.get(f)
+        bound = isinstance(holder, ast.ClassDef) and not is_static(f)
+        called = holder.name if isinstance(holder, ast.ClassDef) and f.name == "__init__" else f.name
+        calls = self.names.nodes.calls.get(called, ())
+        given = [argument(call, f, name, bound) for call in calls]
+        return [v for v in (*given, default_of(f, name)) if v is not None]
 
     def _has_before(self, call: ast.Call) -> bool:
         """`Money(1).to("eur").to("usd")`: what such a method gives is nothing that this can place."""

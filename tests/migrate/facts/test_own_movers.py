@@ -18,6 +18,9 @@ class Robot:
     def cuda(self, n=1):
         return self.place * n
 
+    def copy(self):
+        return Robot()
+
     def arm(self):
         return torch.ones(2)
 
@@ -51,18 +54,43 @@ ROBOTS = [
     "robots = [Robot() for _ in range(2)]\nfor r in robots:\n    r.to(3)\nprint(sum(r.cuda() for r in robots))",
     "robots = (Robot(), build())\nrobots[0].to(3)\nprint(robots[0].cuda())",
     "by = {'a': Robot()}\nby['a'].to(5)\nprint(by['a'].cuda())",
+    "def go(r):\n    return r.to('cuda')\n\n\nprint(go(Robot()))",
+    "def go(r=Robot()):\n    return r.cuda()\n\n\nprint(go())",
+    "def go(r: Robot):\n    return r.cuda()\n\n\nprint(go(build()))",
+    "def go(n, *, r):\n    at = r\n    return at.cuda(n)\n\n\nr = build()\nprint(go(1, r=r))",
+    "def go(r):\n    return r.cuda()\n\n\ndef both(r):\n    return go(r)\n\n\nprint([both(r) for r in [Robot()]])",
+    "def go(r):\n    return r.cuda()\n\n\nprint(go(Robot()), list(map(go, robots)))",
+    "def go(torch):\n    return torch.cuda()\n\n\nprint(go(Robot), Robot.cuda())",
+    "class Crew:\n    def send(self, r):\n        return r.to('cuda')\n\n\nprint(Crew().send(Robot()))",
+    "class Crew:\n    def __init__(self, r):\n        self.r = r\n\n"
+    + "    def go(self):\n        return self.r.cuda()\n\n\nprint(Crew(Robot()).go())",
+    "def go(r):\n    return r.cuda()\n\n\nprint(go(Robot().copy()))",
+    "r = Robot() if torch.rand(1) > 2 else build()\nprint(r.cuda())",
     "by = {n: Robot() for n in 'ab'}\nby['a'].to(5)\nprint(by['a'].cuda())",
 ]
 TENSORS = [
     ("x = CALL\nprint(x)", "Robot().arm().to('cuda')"),
     ("x = CALL\nprint(x)", "Box().half().to('cuda')"),
+    ("def go(r):\n    return CALL\n\n\nprint(go(torch.ones(2)), Robot())", "r.to('cuda')"),
+    ("def go(r, x):\n    return r, CALL\n\n\nprint(go(Robot(), torch.ones(2)))", "x.cuda()"),
+    (
+        "class Crew:\n    def send(self, x, r):\n        return CALL\n\n\nprint(Crew().send(torch.ones(2), Robot()))",
+        "x.cuda()",
+    ),
     ("boxes = [Robot(), torch.nn.Linear(2, 2)]\nnet = CALL\nprint(net)", "boxes[1].cuda()"),
 ]
 
 
 @pytest.mark.parametrize("used", ROBOTS)
 def test_those_of_ones_own_class_stay(used):
-    assert migrate_text(ROBOT + used + "\n").text == ROBOT + used + "\n"
+    result = migrate_text(ROBOT + used + "\n")
+    assert result.text == ROBOT + used + "\n"
+    assert not result.attention
+
+
+def test_one_that_gets_both_stays():
+    used = "def go(r):\n    return r.to('cuda')\n\n\nprint(go(Robot()), go(torch.nn.Linear(2, 2)))\n"
+    assert migrate_text(ROBOT + used).text == ROBOT + used
 
 
 @pytest.mark.parametrize(("used", "call"), TENSORS)

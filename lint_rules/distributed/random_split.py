@@ -17,8 +17,8 @@ class RandomSplit(Rule):
     name = "random-split"
     why = (
         "Every process draws its own split: a sample that one rank validates on is one that another trains on, and a "
-        "resumed run splits anew. Give random_split a seeded generator. (On the runtime one draw before the "
-        "processes meet is every process's.)"
+        "resumed run splits anew. Give random_split a seeded generator. On the runtime one draw before the "
+        "processes meet is every process's."
     )
     fix = "unsafe"
     calls = ("random_split",)

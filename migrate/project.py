@@ -301,6 +301,11 @@ def _joined(
     if brought is None or before & {_key(p) for p in brought.left}:
         why.append(Note(1, 1, "PTM701", "the loop is kept in its own file: this one reaches it through others"))
         return None
+    also = _trained_elsewhere(path, brought, imports)
+    if also is not None:
+        says = f"{also.name} trains, too, and what it is given is this file's to place"
+        why.append(Note(1, 1, "PTM701", f"the loop is kept in its own file: {says}"))
+        return None
     m = migrate_file(path, root, True, options, False, elsewhere, brought.text)
     if m.result is None or m.result.plan not in ("module", "manual"):
         why += [_of_its_file(n, brought) for n in m.report.attention if n.code == "PTM701"]
@@ -310,6 +315,13 @@ def _joined(
     except UnicodeEncodeError:
         return None
     return m, brought
+
+
+def _trained_elsewhere(path: Path, brought: Brought, imports: Imports) -> Path | None:
+    """A file that has a training of its own, which stays there, beside the one that came into the script."""
+    came = {_key(p) for p in (*brought.left, *brought.untouched, path)}
+    trains = (p for p in imports.followed(path) if _key(p) not in came and b".backward(" in _bytes(p))
+    return next(trains, None)
 
 
 def _of_its_file(note: Note, brought: Brought) -> Note:

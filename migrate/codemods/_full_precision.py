@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from ..facts.batch_operations import LOSS, PRODUCTS
 from ..facts.classes import Function
-from ..facts.loops import EVALUATES
+from ..facts.loops import EVALUATES, MODEL_NAME
 from ..facts.nodes import walk
 from ..facts.script import Facts
 
@@ -18,6 +18,8 @@ HALVED = PRODUCTS | {
     "einsum", "baddbmm", "addbmm", "addmv", "mv", "addr", "multi_dot", "prelu", "scaled_dot_product_attention",
     *(f"conv{transposed}{n}d" for transposed in ("", "_transpose") for n in (1, 2, 3)),
 }  # fmt: skip
+
+GENERATES = ("generate", "sample", "translate", "inference")
 
 
 def is_autocast(facts: Facts, node: ast.expr) -> bool:
@@ -100,12 +102,35 @@ def _is_halved(facts: Facts, n: ast.expr, depth: int) -> bool:
     if not isinstance(n, ast.Call):
         return False
     last = n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")
-    if last in HALVED or _is_model_call(facts, n):
+    if last in HALVED or _is_model_call(facts, n) or _is_of_model(facts, n):
         return True
     f = _own(facts, n) if depth < 3 else None
     if f is None or any(is_autocast(facts, d) for d in f.decorator_list):
         return False
     return any(_is_halved(facts, inner, depth + 1) for inner in _outside(facts, f) if isinstance(inner, ast.expr))
+
+
+def _is_of_model(facts: Facts, call: ast.Call) -> bool:
+    """`net.generate(x)`: a method of a class of this file that computes with its layers; of others by its name."""
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    values = [facts.devices.moved(v) or v for v in _values(facts, _bare(call.func.value), 0) if isinstance(v, ast.Call)]
+    made = {_root(v.func) for v in values if isinstance(v, ast.Call)}
+    own = [m for c in facts.classes.modules if c.name in made and (m := facts.classes.methods(c).get(call.func.attr))]
+    if own:
+        return any(isinstance(n, ast.Call) and _root(n.func) == "self" for f in own for n in walk(f))
+    return call.func.attr in GENERATES and MODEL_NAME.search(_root(call.func)) is not None
+
+
+def _bare(node: ast.expr) -> ast.expr:
+    """`net` of `net.module`."""
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "module" else node
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_model_call(facts: Facts, n: ast.AST) -> bool:

@@ -24,6 +24,9 @@ FUNCTION = "torch.nn.parallel.data_parallel"
 NOTHING = "contextlib.nullcontext"
 JOIN = ("torch.distributed.algorithms.Join", "torch.distributed.algorithms.join.Join")
 ASKS = ("isinstance", "issubclass", "hasattr", "type")
+BY_HAND = ("parallel_apply", "replicate")
+HOMES = ("torch.nn.parallel", "torch.nn.parallel.replicate", "torch.nn.parallel.parallel_apply")
+PARTED = {(home, name) for home in HOMES for name in BY_HAND}
 HELD = ("no_sync", "join(", "Join")
 
 
@@ -38,7 +41,11 @@ class PlainParallel(Codemod):
             yield from self._functions(facts)
 
     def notes(self, facts: Facts) -> Iterator[Note]:
-        """Wrappers that are taken as values: `Wrap = DataParallel if many else Same`, `partial(DataParallel, ...)`."""
+        """Wrappers that are taken as values: `Wrap = DataParallel if many else Same`, `partial(DataParallel, ...)`;
+        and what hands the parts of a batch to cards by itself.
+        """
+        if any(name in facts.text.text for name in BY_HAND):
+            yield from self._by_hand(facts)
         if "DataParallel" not in facts.text.text:
             return
         named: list[ast.Name | ast.Attribute] = [*facts.walk(ast.Name), *facts.walk(ast.Attribute)]
@@ -47,6 +54,14 @@ class PlainParallel(Codemod):
                 line, column, _, _ = facts.text.key(n)
                 says = "what it comes to wrap does not show, and stays wrapped: the runtime wraps models itself"
                 yield Note(line, column + 1, self.code, f"`{facts.short(n)}` is a value here: {says}")
+
+    def _by_hand(self, facts: Facts) -> Iterator[Note]:
+        """`outputs = parallel_apply(replicate(net, ids), scatter(x, ids))`"""
+        for call in facts.walk(ast.Call):
+            if (facts.names.resolve(call.func) or "").rpartition(".")[::2] in PARTED:
+                line, column, _, _ = facts.text.key(call)
+                says = "divides the batch among cards by hand, and stays: each process would use all of those cards"
+                yield Note(line, column + 1, self.code, f"`{facts.short(call)}` {says}")
 
     # -- no_sync ----------------------------------------------------------------------------------------------
 

@@ -333,3 +333,55 @@ def test_an_evaluation_in_full_precision_keeps_it_on_the_cpu():
     source = source.replace("    print(epoch)\n", EVALUATED.format("torch.no_grad()"))
     result = migrate_text(source)
     assert "precision=" not in result.text and run(result.text).output == run(source).output
+
+
+GENERATES = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+where = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+data = torch.utils.data.TensorDataset(torch.randn(32, 8), torch.randn(32, 8))
+loader = torch.utils.data.DataLoader(data, batch_size=8)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.seen = nn.Linear(8, 8), 0
+
+    def forward(self, x):
+        return self.layer(x)
+
+    @torch.no_grad()
+    def generate(self, x):
+        return self.layer(self.layer(x))
+
+    def count(self, n):
+        return self.seen + n
+
+
+net = Net().to(where)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for i, (x, y) in enumerate(loader):
+        x, y = x.to(where), y.to(where)
+        with torch.autocast(where.type):
+            loss = (net(x) - y).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        LINE
+"""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("line", "stays"), [("print(net.generate(x[:1]).sum().item())", True), ("print(net.count(i))", False)]
+)
+def test_what_a_model_generates_in_full_precision_keeps_it(line, stays):
+    source = GENERATES.replace("LINE", line)
+    result = migrate_text(source)
+    assert ("torch.autocast(" in result.text) is stays and ("precision=" in result.text) is not stays
+    ours, theirs = run(result.text), run(source)
+    assert (ours.losses, ours.output) == (theirs.losses, theirs.output)

@@ -20,6 +20,7 @@ from .chunk_lines import ChunkLines, names_in
 from .chunks import Chunk, Variable
 from .configure import Configured
 from .contained import registered
+from .cpu_networks import cpu_networks
 from .cpu_only import needs_cpu
 from .draws import drawn
 from .epochs import epoch_expression
@@ -211,6 +212,7 @@ class ModuleBuilder(ChunkLines):
             lines += [f"if {own} is not None:", *indent(moved, self.unit)] if unbound else moved
         lines += kept_networks(self.facts, self.binder, self.variables)
         lines += own_moves(self.facts, self.binder, self.variables)
+        lines += cpu_networks(self.facts, self.binder, self.chunks, self.variables)
         return [*lines, *kept_weights(self.facts, self.binder, self.variables, self.unit)]
 
     def _configure_optimizers(self) -> list[str]:

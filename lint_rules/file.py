@@ -17,7 +17,7 @@ from .rule import Finding, Rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ptmigrate.migrate.facts.own_movers import OwnMovers
+    from ptmigrate.migrate.facts.script import Facts
 
     from .edits import Repair
 
@@ -57,11 +57,11 @@ class File:
         return Tensors(self.nodes, self.names, self.loops)
 
     @cached_property
-    def own_movers(self) -> OwnMovers:
-        """For a file with classes that have a `to()` or a `cuda()` of their own."""
-        from ptmigrate.migrate.facts.script import Facts  # few files need it
+    def facts(self) -> Facts:
+        """What the migration knows of the file, for the few rules that need it."""
+        from ptmigrate.migrate.facts.script import Facts
 
-        return Facts(self.text, self.tree).devices.own_movers
+        return Facts(self.text, self.tree)
 
     @cached_property
     def global_devices(self) -> set[str]:

@@ -251,7 +251,8 @@ def _places_nothing(func: ast.Attribute, file: File) -> bool:
     own = [c for c in file.nodes.of(ast.ClassDef) if not c.bases and _method_of(c, func.attr) is not None]
     if not own:
         return False
-    kinds = file.own_movers.kinds(func.value) if file.own_movers.has(func) else set()
+    movers = file.facts.devices.own_movers
+    kinds = movers.kinds(func.value) if movers.has(func) else set()
     methods = [_method_of(c, func.attr) for c in own if c in kinds]
     return any(methods) and not any(_may_place(n, file) for m in methods if m is not None for n in walk(m))
 

@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ptmigrate.migrate.facts.dimensions import has_dimensions
+
 from ..file import File, is_constant, last_part
 from ..rule import Finding, Rule
 
@@ -29,6 +31,8 @@ class DataZero(Rule):
         import torch
         total += loss.detach()
         first = weights.data[0]
+        losses = torch.zeros(3)
+        first = losses.data[0]
         """
 
     def check_subscript(self, node: ast.Subscript, file: File) -> Iterator[Finding]:
@@ -44,7 +48,8 @@ class DataZero(Rule):
             last: str | None = f"{last_part(name.value)}_{name.slice.value!s}"  # losses["total"]
         else:
             last = last_part(name)
-        if last and (SCALAR.search(last) or last.startswith("loss")):
+        named = bool(last) and (SCALAR.search(last or "") or last.startswith("loss"))  # type: ignore[union-attr]
+        if named and not has_dimensions(file.facts, value.value):
             yield self.finding(
                 node, f"`{file.source(node)}` fails on a scalar; use `.item()`, outside the hot loop", file
             )

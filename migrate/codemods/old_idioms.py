@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..facts.arguments import argument_at, default_of
+from ..facts.dimensions import has_dimensions
 from ..facts.nodes import walk
 from ..facts.operands import ATOM, closed
 from ..facts.plain import VARIABLE, is_bare_variable, is_new
@@ -176,7 +177,9 @@ class DataZero(Codemod):
         if type(sub.slice.value) is not int or not any(_is_data(n) for n in _links(sub.value)):
             return False
         owner = _owner(sub.value)
-        return self._is_scalar(facts, owner) and not any(_is_each(facts, n) for n in walk(owner))
+        if not self._is_scalar(facts, owner) or any(_is_each(facts, n) for n in walk(owner)):
+            return False
+        return not has_dimensions(facts, owner)
 
     def _is_scalar(self, facts: Facts, owner: ast.expr) -> bool:
         """What has the name of a loss, or is made of such: `losses["G"]`, `F.nll_loss(a, b)`, `out.sum()`, `a + b`."""

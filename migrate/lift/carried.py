@@ -15,8 +15,9 @@ from .zeros import zeroed
 
 def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
     """Raise for a value that is carried from batch to batch and is no counter (a hidden state)."""
-    names = (exposed(chunk.statements) & stored(chunk.statements)) - chosen_once(facts, chunk.statements)
     passing = chunk.passing
+    loop = passing.loop if passing is not None else None
+    names = (exposed(chunk.statements) & stored(chunk.statements)) - chosen_once(facts, chunk.statements, loop)
     if passing is not None:
         names -= {n.id for n in walk(passing.target) if isinstance(n, ast.Name)} | {passing.index or ""}
     own = stored(chunk.statements)  # of the samples, for all that is known here

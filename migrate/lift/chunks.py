@@ -180,7 +180,8 @@ def resolve_variables(
     writes: dict[Variable, set[int]] = {}
     needs: dict[Variable, set[int]] = {}
     for i, chunk in enumerate(chunks):
-        open_reads = exposed(chunk.statements) - chosen_once(facts, chunk.statements)
+        loop = chunk.passing.loop if chunk.passing is not None else None
+        open_reads = exposed(chunk.statements) - chosen_once(facts, chunk.statements, loop)
         if i == 1 and recipe.reloads:
             _needed_by_loader(recipe, binder, chunks, needs)
         if chunk.hook.endswith("_step") and chunk.passing is not None:

@@ -44,35 +44,44 @@ def exposed(statements: list[ast.stmt], under: Mapping[str, set[str]] = MappingP
     return open_reads
 
 
-def chosen_once(facts: Facts, statements: list[ast.stmt]) -> set[str]:
-    """Names that branches of one `if`, and nothing else, give a value: its tests have one answer in every round.
+def chosen_once(facts: Facts, statements: list[ast.stmt], loop: ast.For | None = None) -> set[str]:
+    """Names that branches of one `if`, or of several one after another, and nothing else, give a value: the tests have
+    one answer in every round.
 
     Where no branch is taken none ever is, and what reads the name has no value in the first round already.
     """
     changed = {n.id for s in statements for n in walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     changed = changed.union(*map(_attributes_of, statements))
+    changed |= {n.id for n in walk(loop.target) if isinstance(n, ast.Name)} if loop is not None else set()
     found: set[str] = set()
+    chosen: list[ast.stmt] = []  # one after another
+    blocks: list[list[ast.stmt]] = []
     for s in statements:
-        blocks: list[list[ast.stmt]] = []
-        branch: ast.stmt = s
-        while (
-            isinstance(branch, ast.If) and _is_steady(branch.test) and not _reads_any(ast.unparse(branch.test), changed)
-        ):
-            blocks.append(branch.body)
-            if len(branch.orelse) != 1:
-                break
-            branch = branch.orelse[0]
-        if not blocks or not isinstance(branch, ast.If) or branch.orelse:
-            continue
-        inside = set(walk(s))
-        for name in stored([s]):
+        own = _branches(s, changed)
+        chosen, blocks = ([*chosen, s], [*blocks, *own]) if own else ([], [])
+        inside = {n for c in chosen for n in walk(c)}
+        for name in stored([s]) if own else ():
             giving = [b for b in blocks if name in stored(b)]
-            sure = all(name in (sure_stores(b) or ()) and name not in exposed(b) for b in giving)
+            sure = all(name in (sure_stores(b) or ()) for b in giving) and not any(name in exposed(b) for b in blocks)
             node = next(n for n in walk(s) if isinstance(n, ast.Name) and n.id == name)
             home = facts.scopes.scope_of(node).lookup(name)
             if sure and home is not None and all(store in inside for store in home.stores.get(name, ())):
                 found |= {name} - set(home.params)
     return found
+
+
+def _branches(s: ast.stmt, changed: Set[str]) -> list[list[ast.stmt]]:
+    """The blocks of an `if` whose tests have one answer in every round, and that has no `else`."""
+    blocks: list[list[ast.stmt]] = []
+    branch: ast.stmt = s
+    while isinstance(branch, ast.If) and _is_steady(branch.test) and not _reads_any(ast.unparse(branch.test), changed):
+        blocks.append(branch.body)
+        if not branch.orelse:
+            return blocks
+        if len(branch.orelse) != 1:
+            break
+        branch = branch.orelse[0]
+    return []
 
 
 def _is_steady(test: ast.expr) -> bool:

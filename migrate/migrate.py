@@ -258,7 +258,7 @@ def _know(facts: Facts, elsewhere: Elsewhere) -> None:
     facts.askers_elsewhere, facts.imported = elsewhere.askers, elsewhere.imported
     facts.given_made_elsewhere = elsewhere.given_made
     facts.movers_elsewhere, facts.copies_elsewhere = elsewhere.movers, elsewhere.copies
-    facts.others = elsewhere.others
+    facts.others, facts.untrained = elsewhere.others, elsewhere.untrained
     facts.wrapped = frozenset(name for name in elsewhere.wrapped if name.endswith("()"))
     facts.read_elsewhere, facts.defined_elsewhere = elsewhere.reads, elsewhere.defines
     facts.handed_elsewhere = elsewhere.handed
@@ -357,7 +357,7 @@ def _by_plan(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
         result.plan = "loop" if is_script else "definitions" if result.edits or _defines(facts) else "none"
         return result
     changes = plan_all(facts, options.wants)
-    if is_script and not options.of_lifted:
+    if (is_script or facts.untrained) and not options.of_lifted:
         changes = places_itself(facts, changes, options.wants)
     if options.of_lifted and options.wants(Once.code):
         changes = outermost(facts, [*changes, *Once(waits=False).plan(facts)])

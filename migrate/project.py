@@ -27,6 +27,7 @@ from .report import Edit, FileReport, Note
 from .result import Options, Result
 from .sources import Imports, followed, python_files
 from .taken_names import TakenNames
+from .untrained import untrained
 
 IMPORTS_TRAINER = re.compile(rb"ptmigrate\.runtime import (\([^)]*|[^(\n]*)\bTrainer\b")
 
@@ -127,6 +128,8 @@ def migrate_all(
     imports = Imports()
     kept = _kept_projects(files, imports)
     elsewhere = of_projects([path for path, _, _ in files], imports)
+    for path in untrained([path for path, _, _ in files], imports, _bytes):
+        elsewhere[path] = replace(elsewhere.get(path, Elsewhere()), untrained=True)
     for path, root in _imported(files, imports):
         readers = partial(_may_import, files, root, options)
         taken = TakenNames(path, readers, imports) if len(files) > 1 else None

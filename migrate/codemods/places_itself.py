@@ -24,12 +24,15 @@ OF_DEVICES = ("torch.cuda.", "torch.backends.", "torch.amp.", "logging.")
 
 
 def places_itself(facts: Facts, changes: list[Change], wants: Callable[[str], bool]) -> list[Change]:
-    """The changes; of a script that trains nothing those of a file that places itself, where a move of it stays."""
-    networks = any(c.edit.code == RemoveDeviceCalls.code for c in changes)
-    if not networks or facts.is_library or facts.by_hand or facts.classes.run_by_trainer:
+    """The changes; of a script that trains nothing those of a file that places itself, where a move of it stays, and
+    of all files where it has several.
+    """
+    if facts.by_hand or facts.classes.run_by_trainer:
         return changes
-    if not _leaves_placed(facts, changes):
-        return changes
+    if not facts.untrained:
+        networks = any(c.edit.code == RemoveDeviceCalls.code for c in changes)
+        if not networks or facts.is_library or facts.others or not _leaves_placed(facts, changes):
+            return changes
     own = [c for c in changes if _is_of_modules(facts, c, changes)]
     return outermost(facts, [*plan_all(facts, wants, kept=True), *own])
 

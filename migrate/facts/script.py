@@ -62,6 +62,7 @@ CARRIED = (
     "copies_elsewhere",
     "given_made_elsewhere",
     "others",
+    "untrained",
     "sync_batchnorm",
 )
 
@@ -111,6 +112,7 @@ class Facts:
         self.by_hand = False  # whether processes are started and connected by hand, here or elsewhere in the project
         self.wrapped: frozenset[str] = frozenset()  # names of models that were wrapped, here or elsewhere
         self.given_wrapped: frozenset[tuple[str, int]] = frozenset()  # arguments of other files that are wrapped models
+        self.untrained = False  # whether it is one of several files, whose scripts train nothing
         self.imported = False  # whether another file of the project imports it
         self.read_elsewhere: frozenset[str] = frozenset()  # options that other files read
         self.defined_elsewhere: frozenset[str] = frozenset()  # functions of those files

@@ -515,7 +515,8 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(("reader", "kept"), [("from evaluate import evaluate\n", True), ("", False)])
 def test_what_other_files_call_keeps_its_parameters(tmp_path, reader, kept, whole):
     """A file that is run by itself, too: the training ended at its evaluation."""
-    write(tmp_path, **{"evaluate.py": EVALUATED, "train.py": reader + "import torch\nprint(torch.ones(1).cuda())\n"})
+    trains = "import torch\nprint(torch.ones(1).cuda())\n\ndef step(optimizer):\n    optimizer.step()\n"
+    write(tmp_path, **{"evaluate.py": EVALUATED, "train.py": reader + trains})
     paths = [tmp_path] if whole else [tmp_path / "train.py", *([] if reader else [tmp_path / "evaluate.py"])]
     done = {m.path.name: m.result.text for m in migrate_all(collect(paths), Options())}
     assert ("def evaluate(model, loader, params):" in done["evaluate.py"]) is kept and ".cuda" not in done[

@@ -1,0 +1,109 @@
+"""T1: in a project whose scripts train nothing all files keep their moves: no Trainer places what they make."""
+
+import pytest
+from ptmigrate.migrate.project import collect, migrate_all
+from ptmigrate.migrate.result import Options
+
+from tests.migrate.running import check_project_on_card
+
+DEVICE = "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
+LOAD = """
+import torch
+from torch import nn
+
+def load(device):
+    net = nn.Linear(2, 2)
+    net.to(device)
+    return net
+
+def predict(net, rows, device):
+    x = torch.tensor(rows).to(device)
+    with torch.no_grad():
+        return net(x).cpu().tolist()
+"""
+LOADS = f"""
+import torch
+from help import load, predict
+
+{DEVICE}torch.manual_seed(0)
+net = load(device)
+net.eval()
+print(net(torch.ones(1, 2).to(device)).sum().item())
+print(predict(net, [[1.0, 2.0]], device))
+"""
+EVALUATE = """
+import torch
+
+def evaluate(net, loader, device):
+    net.eval()
+    total = 0
+    with torch.no_grad():
+        for x, y in loader:
+            x, y = x.to(device), y.to(device)
+            total += (net(x) - y).abs().sum().item()
+    return total
+"""
+EVALUATES = f"""
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from help import evaluate
+
+{DEVICE}torch.manual_seed(0)
+net = torch.nn.Linear(2, 1).to(device)
+loader = DataLoader(TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), 3)
+print(evaluate(net, loader, device))
+"""
+
+
+@pytest.mark.parametrize(("main", "help"), [(LOADS, LOAD), (EVALUATES, EVALUATE)])
+def test_its_networks_are_where_their_inputs_are(tmp_path, main, help):
+    assert check_project_on_card(tmp_path, main=main, help=help) == {"main": main, "help": help}
+
+
+def test_a_class_of_another_file_follows_what_it_is_given(tmp_path):
+    net = "import torch\nfrom torch import nn\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+    net += "        super().__init__()\n        self.fc = nn.Linear(2, 2)\n\n    def forward(self, x):\n"
+    net += "        return self.fc(x) + torch.zeros(2).cuda()\n"
+    main = f"import torch\nfrom help import Net\n{DEVICE}torch.manual_seed(0)\nnet = Net().to(device)\n"
+    main += "print(net(torch.ones(1, 2).to(device)).sum().item())\n"
+    texts = check_project_on_card(tmp_path, main=main, help=net)
+    assert texts["main"] == main and "torch.zeros(2).type_as(x)" in texts["help"]
+
+
+TRAINS = """
+import torch
+from help import evaluate
+
+DEVICE
+net = torch.nn.Linear(2, 1).to(device)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(8, 2), torch.randn(8, 1)), 4)
+for epoch in range(2):
+    for x, y in loader:
+        loss = (net(x.to(device)) - y.to(device)).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(evaluate(net, loader, device))
+"""
+
+
+@pytest.mark.parametrize("folder", [True, False])
+def test_what_a_script_that_trains_shares_is_for_its_training(tmp_path, folder):
+    for name, text in (("train", TRAINS.replace("DEVICE", DEVICE)), ("main", EVALUATES), ("help", EVALUATE)):
+        (tmp_path / f"{name}.py").write_text(text)
+    done = migrate_all(collect([tmp_path if folder else tmp_path / "train.py"]), Options())
+    texts = {m.path.stem: m.result.text for m in done}
+    assert "x, y = x.to(device), y.to(device)" not in texts["help"] and "Trainer(" in texts["train"]
+    assert not folder or "net = torch.nn.Linear(2, 1)\n" in texts["main"]
+
+
+def test_what_such_a_script_shares_may_be_a_network_alone(tmp_path):
+    net = "import torch\n\nclass Net(torch.nn.Linear):\n    pass\n"
+    trains = TRAINS.replace("DEVICE", DEVICE).replace("evaluate(net, loader, device)", "epoch")
+    main = f"import torch\nfrom help import Net\n{DEVICE}net = Net(2, 1).to(device)\n"
+    main += "print(net(torch.ones(1, 2).to(device)).sum().item())\n"
+    for name, text in (("train", trains.replace("evaluate", "Net")), ("main", main), ("help", net)):
+        (tmp_path / f"{name}.py").write_text(text)
+    texts = {m.path.stem: m.result.text for m in migrate_all(collect([tmp_path]), Options())}
+    assert texts["main"] == main and "Trainer(" in texts["train"]

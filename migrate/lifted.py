@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from .codemods.base import apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.once import Once, imports_in, names_read, renames
 from .codemods.precision_of_loops import PrecisionOfLoops
+from .codemods.remove_unused_devices import RemoveUnusedDevices
 from .facts.choice import accelerator
 from .facts.copies import copies_of_weights
 from .facts.kept_copies import kept_copies
@@ -159,11 +160,23 @@ def _one(
         if among:
             apart(shape, outline(shape).epoch_loop)
         placed = options.wants(PLACED)
-        text, plan, edits, notes = lift(shape, accelerator(original), placed, by_hand, () if among else imports)
+        chosen = accelerator(original)
+        text, plan, edits, notes = lift(shape, chosen, placed, by_hand, () if among else imports)
+        notes = [*notes, *_choice_lost(shape, chosen, text)]
     except CannotLift as why:
         why.line = line(getattr(why.node, "lineno", 1))
         raise
     return text, plan, [replace(e, line=line(e.line)) for e in edits], [replace(n, line=line(n.line)) for n in notes]
+
+
+def _choice_lost(shape: Facts, chosen: str | None, text: str) -> Iterator[Note]:
+    """What chose the accelerator in names that are not known where the Trainer is made."""
+    from .lift.find import outline
+
+    if chosen is not None and f"accelerator={chosen}" not in text:
+        line, column, _, _ = shape.text.key(outline(shape).epoch_loop)
+        says = f"`{chosen}` is not known where the Trainer is made, which takes the card that there is: give it"
+        yield Note(line, column + 1, RemoveUnusedDevices.code, f"{says} `accelerator=` there")
 
 
 def _finished(

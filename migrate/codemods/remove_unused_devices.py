@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..facts.arguments import argument, default_of, given_to
+from ..facts.choice import accelerator, names_read
 from ..facts.device_words import is_index
 from ..facts.devices import AVAILABILITY
 from ..facts.effects import only_asks
@@ -77,6 +78,7 @@ class RemoveUnusedDevices(Codemod):
                 yield Note(line, column + 1, self.code, f"`{name}` stays: line {left.lineno} reads it")
 
     def _names(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
+        asked = _names_of_trainer(facts)
         for scope in facts.scopes.by_node.values():
             if scope.is_class or (scope is facts.scopes.module and (facts.is_library or facts.named_by_text)):
                 continue
@@ -86,7 +88,7 @@ class RemoveUnusedDevices(Codemod):
                 if not live or not all(isinstance(s, ast.Assign) for s in statements):
                     continue
                 reads = list(facts.scopes.reads(name, scope))
-                if not any(r in gone for r in reads) or not all(r in gone for r in reads):
+                if name in asked or not any(r in gone for r in reads) or not all(r in gone for r in reads):
                     continue
                 values = facts.devices.assigned(name, scope)
                 if name in scope.params or not values or not all(self._goes(facts, name, v) for v in values):
@@ -124,12 +126,13 @@ class RemoveUnusedDevices(Codemod):
         return asks
 
     def _parameters(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
+        asked = _names_of_trainer(facts)
         for node, scope in facts.scopes.by_node.items():
             if not isinstance(node, ast.FunctionDef) or node in gone:
                 continue
             for name, arg in scope.params.items():
                 reads = list(facts.scopes.reads(name, scope))
-                if arg in gone or name in scope.stores or not any(r in gone for r in reads):
+                if name in asked or arg in gone or name in scope.stores or not any(r in gone for r in reads):
                     continue
                 left = [r for r in reads if r not in gone]
                 if all(self._handed_on(facts, r, node) for r in left):
@@ -192,6 +195,12 @@ class RemoveUnusedDevices(Codemod):
                     continue  # an elif: it goes with its if or not at all
                 says = f"`if {facts.short(node.test)}:` removed: nothing is left in it"
                 yield Change(node, self.edit(facts, node, says), None, (node,))
+
+
+def _names_of_trainer(facts: Facts) -> set[str]:
+    """What the Trainer's `accelerator=` is going to read."""
+    chosen = accelerator(facts) if facts.lifting else None
+    return names_read(chosen) if chosen is not None else set()
 
 
 def _is_empty(facts: Facts, block: list[ast.stmt], gone: set[ast.AST]) -> bool:

@@ -6,13 +6,14 @@ What only asks the machine (`torch.cuda.is_available()`) is the Trainer's "auto"
 from __future__ import annotations
 
 import ast
-import re
+import builtins
 
-from .devices import AVAILABILITY, DEVICE_MAKERS, OPTIONS
-from .nodes import walk
+from .devices import AVAILABILITY, DEVICE_MAKERS
+from .nodes import is_main_guard, walk
 from .operands import joined, negated
 from .scopes import Scope
 from .script import Facts, once_a_file
+from .typed_device import typed_device
 
 SEVERAL = (" > 1", " >= 2", " != 1")
 Truth = bool | str  # a constant, or the source of what is left of a condition
@@ -30,14 +31,16 @@ def accelerator(facts: Facts) -> str | None:
         on, off = _assigned_device(facts, branch.body), _assigned_device(facts, branch.orelse or _before(facts, branch))
         if on and off and (on == "cpu") != (off == "cpu"):
             tests.append((branch.test, off == "cpu"))
-    tests += _moves(facts)
+    tests = [(test, means) for test, means in [*tests, *_moves(facts)] if not _asks_tensor(test)]
     for test, means_accelerator in tests:
-        if _asks_tensor(test):
-            continue
         left = _fold(facts, test, 0)
         if isinstance(left, str):
             return _by_condition(left, means_accelerator)
-    return _typed_device(facts)
+    for test, means_accelerator in tests:
+        named = _fold(facts, test, 0, named=True) if _fold(facts, test, 0) is not means_accelerator else True
+        if isinstance(named, str):  # USE_CUDA = False
+            return _by_condition(named, means_accelerator)
+    return typed_device(facts)
 
 
 def asks_for_card(facts: Facts, test: ast.expr, chosen: str | None = None) -> bool:
@@ -77,10 +80,8 @@ def _moves(facts: Facts) -> list[tuple[ast.expr, bool]]:
         return []
     found: list[tuple[ast.expr, bool]] = []
     for branch in facts.walk(ast.If):
-        values = [s.value for s in branch.body if isinstance(s, ast.Expr | ast.Assign)]
-        moved = [m for v in values if isinstance(v, ast.Call) and (m := facts.devices.moved(v)) is not None]
-        moved = [m for m in moved if _is_there(facts, m)]
-        if not branch.orelse and moved and not asks_for(branch.test, moved):
+        moved = [m for m in _moved_in(facts, branch.body) if _is_there(facts, m)]
+        if moved and not _moved_in(facts, branch.orelse) and not asks_for(branch.test, moved):
             found += [(branch.test, True)] if _is_choice(facts, branch.test) else []
     for choice in facts.walk(ast.IfExp):
         for side, means in ((choice.body, True), (choice.orelse, False)):
@@ -89,6 +90,13 @@ def _moves(facts: Facts) -> list[tuple[ast.expr, bool]]:
                 found += [(choice.test, means)] if _is_choice(facts, choice.test) else []
     others = {t for c in facts.walk(ast.Call) for t in _otherwise(facts, c)} if found else set()
     return [(test, means) for test, means in found if _fold(facts, test, 0) not in others]
+
+
+def _moved_in(facts: Facts, block: list[ast.stmt]) -> list[ast.expr]:
+    """What the statements of a block move, `x, y = x.cuda(), y.cuda()` too."""
+    values = [s.value for s in block if isinstance(s, ast.Expr | ast.Assign)]
+    parts = [p for v in values for p in (v.elts if isinstance(v, ast.Tuple) else [v])]
+    return [m for p in parts if isinstance(p, ast.Call) and (m := facts.devices.moved(p)) is not None]
 
 
 def _otherwise(facts: Facts, call: ast.Call) -> list[Truth]:
@@ -109,6 +117,8 @@ def _is_choice(facts: Facts, test: ast.expr) -> bool:
     """Whether a condition can be the user's: not one about the value at hand, as `if torch.is_tensor(v):` is, and not
     one that asks for several cards, as `if n_gpu > 1:` does.
     """
+    if is_main_guard(test):
+        return False
     for n in walk(test):
         if isinstance(n, ast.Compare) and ast.unparse(n).endswith(SEVERAL):
             return False
@@ -227,8 +237,8 @@ def _before(facts: Facts, branch: ast.If) -> list[ast.stmt]:
     return [above] if same and above is not None else []
 
 
-def _fold(facts: Facts, node: ast.expr, depth: int) -> Truth:
-    """A condition with what asks the machine taken as true."""
+def _fold(facts: Facts, node: ast.expr, depth: int, named: bool = False) -> Truth:
+    """A condition with what asks the machine taken as true; `named`: constants stay by their names."""
     if depth > 8:
         return ast.unparse(node)
     if isinstance(node, ast.Constant):
@@ -240,33 +250,38 @@ def _fold(facts: Facts, node: ast.expr, depth: int) -> Truth:
     ):
         return True
     if isinstance(node, ast.Name):
-        scope = facts.scopes.scope_of(node).lookup(node.id)
-        values = facts.devices.assigned(node.id, scope) if scope is not None else None
-        if not values or len(values) > 1:
-            return node.id
-        left = _fold(facts, values[0], depth + 1)
-        asked_again = isinstance(left, str) and facts.devices.effects.has(values[0])
-        return node.id if asked_again else left
+        return _fold_name(facts, node, depth, named)
     if isinstance(node, ast.Call):
-        return _fold_call(facts, node, depth)
+        return _fold_call(facts, node, depth, named)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        inner = _fold(facts, node.operand, depth + 1)
+        inner = _fold(facts, node.operand, depth + 1, named)
         return (not inner) if isinstance(inner, bool) else negated(inner)
     if isinstance(node, ast.BoolOp):
-        return _fold_bool(facts, node, depth)
+        return _fold_bool(facts, node, depth, named)
     if isinstance(node, ast.IfExp):
-        asked = _fold(facts, node.test, depth + 1)
+        asked = _fold(facts, node.test, depth + 1, named)
         if isinstance(asked, bool):
-            return _fold(facts, node.body if asked else node.orelse, depth + 1)
+            return _fold(facts, node.body if asked else node.orelse, depth + 1, named)
         return f"({ast.unparse(node)})"
     if isinstance(node, ast.Attribute):
         made = _given_once(facts, node)
-        only_asks = _fold(facts, made, depth + 1) if made is not None else None
+        only_asks = _fold(facts, made, depth + 1, named) if made is not None else None
         return only_asks if isinstance(only_asks, bool) else ast.unparse(node)
     return ast.unparse(node)
 
 
-def _fold_call(facts: Facts, call: ast.Call, depth: int) -> Truth:
+def _fold_name(facts: Facts, node: ast.Name, depth: int, named: bool) -> Truth:
+    scope = facts.scopes.scope_of(node).lookup(node.id)
+    values = facts.devices.assigned(node.id, scope) if scope is not None else None
+    if not values or len(values) > 1 or (named and isinstance(values[0], ast.Constant)):
+        return node.id
+    left = _fold(facts, values[0], depth + 1, named)
+    own = any(isinstance(n, ast.comprehension | ast.Lambda) for n in walk(values[0]))  # has names of its own
+    asked_again = isinstance(left, str) and (own or facts.devices.effects.has(values[0]))
+    return node.id if asked_again else left
+
+
+def _fold_call(facts: Facts, call: ast.Call, depth: int, named: bool) -> Truth:
     """`on()` of the script's own is what its one statement gives, where that says the same wherever it is asked."""
     f = facts.devices.function_of(call)
     body = [s for s in f.body if not _is_docstring(s)] if f is not None else []
@@ -275,7 +290,7 @@ def _fold_call(facts: Facts, call: ast.Call, depth: int) -> Truth:
         return ast.unparse(call)
     if sum(isinstance(n, ast.Return) for n in walk(f)) > 1:
         return ast.unparse(call)
-    left = _fold(facts, gives.value, depth + 1)
+    left = _fold(facts, gives.value, depth + 1, named)
     own = facts.scopes.by_node[f]
     inside = isinstance(left, str) and any(n in own.params or n in own.stores for n in names_read(left))
     return ast.unparse(call) if inside else left
@@ -296,8 +311,8 @@ def _given_once(facts: Facts, a: ast.Attribute) -> ast.expr | None:
     return s.value if isinstance(stores[0].value, ast.Name) and stores[0].value.id == "self" else None
 
 
-def _fold_bool(facts: Facts, node: ast.BoolOp, depth: int) -> Truth:
-    parts = [_fold(facts, v, depth + 1) for v in node.values]
+def _fold_bool(facts: Facts, node: ast.BoolOp, depth: int, named: bool) -> Truth:
+    parts = [_fold(facts, v, depth + 1, named) for v in node.values]
     stops = isinstance(node.op, ast.Or)
     if any(p is stops for p in parts):
         return stops
@@ -307,70 +322,6 @@ def _fold_bool(facts: Facts, node: ast.BoolOp, depth: int) -> Truth:
     return joined(left, "or" if stops else "and")
 
 
-def _typed_device(facts: Facts) -> str | None:
-    """`torch.device(args.device)`: the user types the device, its kind is the accelerator."""
-    for call in facts.walk(ast.Call):
-        if facts.names.resolve(call.func) == "torch.device" and len(call.args) == 1 and not call.keywords:
-            value = call.args[0]
-            device = facts.text.get(call.func)
-            if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
-                return f"{device}({ast.unparse(value)}).type"
-            if _looked_up(facts, value):
-                return f"{device}({facts.text.get(value)}).type"
-    for call in facts.walk(ast.Call):
-        for where in facts.devices.device_arguments(call) if facts.devices.moved(call) is not None else ():
-            value = where.value if isinstance(where, ast.keyword) else where
-            if _looked_up(facts, value) or _places_elsewhere(facts, value):
-                return f"{_name_of_torch(facts)}.device({facts.text.get(value)}).type"
-    return None
-
-
-def _places_elsewhere(facts: Facts, node: ast.expr) -> bool:
-    """`args.device`, by which another file may place what the network meets."""
-    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or node.value.id == "self":
-        return False
-    if OPTIONS.match(node.value.id) is None:
-        return False
-    read = re.compile(rf"\b(\w+)\.{node.attr}\b(?!\s*=[^=])")
-    return any(OPTIONS.match(m[1]) and m[1] != "self" for other in facts.others for m in read.finditer(other.text))
-
-
-def _name_of_torch(facts: Facts) -> str:
-    """What the file calls torch: `import torch as t`."""
-    names = (a.asname for i in facts.walk(ast.Import) for a in i.names if a.name == "torch" and a.asname)
-    return "torch" if "torch" in facts.scopes.module.stores else next(names, "torch")
-
-
-def _looked_up(facts: Facts, node: ast.expr) -> bool:
-    """A device that stands in a file of settings, the command line or the environment, or is chosen from several."""
-    if isinstance(node, ast.Subscript):
-        if any(_is(n, "self") for n in walk(node)):
-            return False  # whose it is where the Trainer is made does not show
-        if not isinstance(node.value, ast.Name):
-            return not isinstance(node.value, ast.List | ast.Tuple | ast.Dict) or _asks_user(node)
-        scope = facts.scopes.scope_of(node).lookup(node.value.id)
-        written = facts.devices.assigned(node.value.id, scope) if scope is not None else None
-        return bool(written) and not any(isinstance(w, ast.Dict | ast.List | ast.Tuple) for w in written or ())
-    if isinstance(node, ast.BoolOp):
-        return _asks_user(node)
-    if isinstance(node, ast.Call):
-        return (facts.names.resolve(node.func) or "") in ("os.environ.get", "os.getenv")
-    if isinstance(node, ast.Name):
-        scope = facts.scopes.scope_of(node).lookup(node.id)
-        values = facts.devices.assigned(node.id, scope) if scope is not None and node.id not in scope.params else None
-        return values is not None and len(values) == 1 and not _is(values[0], node.id) and _looked_up(facts, values[0])
-    return False
-
-
-def _asks_user(node: ast.expr) -> bool:
-    """Whether an option is read in it."""
-    return any(isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) for n in walk(node))
-
-
-def _is(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
-
-
 def names_read(source: str) -> set[str]:
     return {n.id for n in walk(ast.parse(source, mode="eval")) if isinstance(n, ast.Name)}
 
@@ -378,6 +329,8 @@ def names_read(source: str) -> set[str]:
 def known_in(source: str, scope: Scope, facts: Facts) -> bool:
     """Whether every name of the source is bound where the Trainer is made."""
     return all(
-        (home := scope.lookup(n)) is not None and (home is scope or home is facts.scopes.module)
+        (home is scope or home is facts.scopes.module)
+        if (home := scope.lookup(n)) is not None
+        else callable(getattr(builtins, n, None))
         for n in names_read(source)
     )

@@ -1,0 +1,89 @@
+"""The device that the user types, on the command line, in a file of settings or the environment: the Trainer's too."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from .device_words import is_index
+from .devices import OPTIONS
+from .nodes import walk
+from .options import option_name
+from .script import Facts
+
+
+def typed_device(facts: Facts) -> str | None:
+    """`torch.device(args.device)`: the user types the device, its kind is the accelerator."""
+    for call in facts.walk(ast.Call):
+        if facts.names.resolve(call.func) == "torch.device" and len(call.args) == 1 and not call.keywords:
+            value = call.args[0]
+            device = facts.text.get(call.func)
+            if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name):
+                return f"{device}({ast.unparse(value)}).type"
+            if _looked_up(facts, value):
+                return f"{device}({facts.text.get(value)}).type"
+    for call in facts.walk(ast.Call):
+        for where in facts.devices.device_arguments(call) if facts.devices.moved(call) is not None else ():
+            value = where.value if isinstance(where, ast.keyword) else where
+            if _looked_up(facts, value) or _places_elsewhere(facts, value) or _is_option(facts, value):
+                return f"{_name_of_torch(facts)}.device({facts.text.get(value)}).type"
+    return None
+
+
+def _is_option(facts: Facts, node: ast.expr) -> bool:
+    """`args.device`, which nothing here gives a value, and whose line in a parser, if it has one, does not go."""
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or not facts.devices.is_device(node):
+        return False
+    if OPTIONS.match(node.value.id) is None or node.value.id in ("self", "cls", "c") or is_index(node):
+        return False
+    given = any(n.id == node.attr for n in facts.walk(ast.Name) if not isinstance(n.ctx, ast.Load))
+    goes = any(option_name(c) == node.attr for c in facts.calls_of("add_argument"))
+    return not given and not goes and node.attr not in facts.devices.attribute_values
+
+
+def _places_elsewhere(facts: Facts, node: ast.expr) -> bool:
+    """`args.device`, by which another file may place what the network meets."""
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name) or node.value.id == "self":
+        return False
+    if OPTIONS.match(node.value.id) is None:
+        return False
+    read = re.compile(rf"\b(\w+)\.{node.attr}\b(?!\s*=[^=])")
+    return any(OPTIONS.match(m[1]) and m[1] != "self" for other in facts.others for m in read.finditer(other.text))
+
+
+def _name_of_torch(facts: Facts) -> str:
+    """What the file calls torch: `import torch as t`."""
+    names = (a.asname for i in facts.walk(ast.Import) for a in i.names if a.name == "torch" and a.asname)
+    return "torch" if "torch" in facts.scopes.module.stores else next(names, "torch")
+
+
+def _looked_up(facts: Facts, node: ast.expr) -> bool:
+    """A device that stands in a file of settings, the command line or the environment, or is chosen from several."""
+    if isinstance(node, ast.Subscript):
+        if any(_is(n, "self") for n in walk(node)):
+            return False  # whose it is where the Trainer is made does not show
+        if not isinstance(node.value, ast.Name):
+            return not isinstance(node.value, ast.List | ast.Tuple | ast.Dict) or _asks_user(node)
+        scope = facts.scopes.scope_of(node).lookup(node.value.id)
+        written = facts.devices.assigned(node.value.id, scope) if scope is not None else None
+        return bool(written) and not any(isinstance(w, ast.Dict | ast.List | ast.Tuple) for w in written or ())
+    if isinstance(node, ast.BoolOp):
+        return _asks_user(node)
+    if isinstance(node, ast.IfExp):
+        return _looked_up(facts, node.body) or _looked_up(facts, node.orelse)
+    if isinstance(node, ast.Call):
+        return (facts.names.resolve(node.func) or "") in ("os.environ.get", "os.getenv")
+    if isinstance(node, ast.Name):
+        scope = facts.scopes.scope_of(node).lookup(node.id)
+        values = facts.devices.assigned(node.id, scope) if scope is not None and node.id not in scope.params else None
+        return values is not None and len(values) == 1 and not _is(values[0], node.id) and _looked_up(facts, values[0])
+    return False
+
+
+def _asks_user(node: ast.expr) -> bool:
+    """Whether an option is read in it."""
+    return any(isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) for n in walk(node))
+
+
+def _is(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name

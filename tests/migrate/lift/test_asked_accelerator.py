@@ -1,0 +1,139 @@
+"""Where the user asks for the CPU, by whatever the script asks him, the Trainer stays there though there is a card."""
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+
+from tests.migrate.running import check_on_card
+
+SCRIPT = """
+import argparse
+import sys
+import torch
+{before}
+torch.manual_seed(0)
+net = torch.nn.Linear(2, 1)
+{moves}
+opt = torch.optim.SGD(net.parameters(), 0.1)
+for epoch in range(2):
+    for x, y in torch.utils.data.DataLoader([(torch.ones(2) * i, torch.ones(1)) for i in range(4)], 2):
+        {batch}
+        loss = (net(x) - y).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        print(loss.is_cuda)
+"""
+ON = "if {test}:\n    net = net.cuda()"
+TO = "x, y = x.to({device}), y.to({device})"
+OPTION = "p = argparse.ArgumentParser()\np.add_argument({})\nargs = p.parse_args()\n"
+IDS = "[int(s) for s in args.ids.split(',') if int(s) >= 0]"
+
+
+def flagged(before, test):
+    return SCRIPT.format(before=before, moves=ON.format(test=test), batch=f"if {test}: x, y = x.cuda(), y.cuda()")
+
+
+def placed(before, device):
+    return SCRIPT.format(before=before, moves=f"net = net.to({device})", batch=TO.format(device=device))
+
+
+AVAILABLE = "torch.cuda.is_available()"
+ASKED = {
+    "a positional option": (placed(OPTION.format("'device'"), "args.device"), ["cpu"], ["cuda"]),
+    "a word": (placed("device = sys.argv[1] if len(sys.argv) > 1 else 'cuda'", "device"), ["cpu"], []),
+    "a constant": (flagged("USE_CUDA = False", "USE_CUDA"), [], None),
+    "a constant that is true": (flagged("USE_CUDA = True", f"USE_CUDA and {AVAILABLE}"), None, []),
+    "a constant of a device": (placed("ON = False\ndevice = 'cuda' if ON else 'cpu'", "device"), [], None),
+    "numbers": (flagged(OPTION.format("'--ids', default='0'") + f"ids = {IDS}", f"ids and {AVAILABLE}"),
+                ["--ids", "-1"], []),
+    "how many numbers": (flagged(OPTION.format("'--ids', default='0'") + f"ids = {IDS}", "len(ids) > 0"),
+                         ["--ids", "-1"], []),
+    "a function": (flagged(OPTION.format("'--cpu', action='store_true'")
+                           + f"def on():\n    return {AVAILABLE} and not args.cpu", "on()"), ["--cpu"], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_the_user_s_choice_is_the_trainer_s(asked, tmp_path):
+    text, cpu, card = ASKED[asked]
+    for args in (cpu, card):
+        if args is not None:
+            check_on_card(tmp_path, text, *args)
+    assert not [n for n in migrate_text(text).attention if n.code == "PTM102"]
+
+
+def test_a_branch_with_another_beside_it(tmp_path):
+    moves = "if torch.cuda.is_available() and not debug:\n    net = net.cuda()\nelif debug:\n    print('debug')"
+    batch = "if torch.cuda.is_available() and not debug: x, y = x.cuda(), y.cuda()"
+    text = SCRIPT.format(before="debug = '--debug' in sys.argv", moves=moves, batch=batch)
+    check_on_card(tmp_path, text, "--debug")
+    check_on_card(tmp_path, text)
+
+
+IN_FUNCTION = """
+import torch
+def train(loader, on):
+    net = torch.nn.Linear(2, 1)
+    opt = torch.optim.SGD(net.parameters(), 0.1)
+    step(net, loader, opt, on)
+def step(net, loader, opt, cuda):
+    if cuda:
+        net.cuda()
+    for x, y in loader:
+        if cuda:
+            x, y = x.cuda(), y.cuda()
+        loss = (net(x) - y).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        print(loss.is_cuda)
+train(torch.utils.data.DataLoader([(torch.ones(2), torch.ones(1))] * 4, 2), {})
+"""
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_parameter_that_the_trainer_asks_stays(on, tmp_path):
+    text = check_on_card(tmp_path, IN_FUNCTION.format(on))
+    assert 'accelerator="auto" if cuda else "cpu"' in text and not lost(migrate_text(IN_FUNCTION.format(on)))
+
+
+MAKES = """
+import torch
+def make(on):
+    net = torch.nn.Linear(2, 1)
+    if on:
+        net.cuda()
+    return net
+{guard}
+    net = make(input() == 'y')
+    opt = torch.optim.SGD(net.parameters(), 0.1)
+    for x, y in torch.utils.data.DataLoader([(torch.ones(2), torch.ones(1))] * 4, 2):
+        x, y = x.to(net.weight.device), y.to(net.weight.device)
+        loss = (net(x) - y).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+def lost(result):
+    return [n for n in result.attention if "is not known where the Trainer is made" in n.message]
+
+
+@pytest.mark.parametrize("guard", ["if __name__ == '__main__':", "def main():"])
+def test_a_choice_that_is_not_known_where_the_trainer_is_made_is_told_of(guard):
+    result = migrate_text(MAKES.format(guard=guard) + ("main()\n" if "main()" in guard else ""))
+    assert lost(result) and "accelerator=" not in result.text
+
+
+def test_what_runs_the_script_is_no_choice():
+    text = SCRIPT.format(
+        before="", moves="if __name__ == '__main__':\n    net.to('cuda')", batch=TO.format(device="'cuda'")
+    )
+    result = migrate_text(text)
+    assert "accelerator=" not in result.text and not lost(result)
+
+
+def test_an_option_whose_line_goes_is_not_asked():
+    text = placed(OPTION.format("'--device', default='cuda'"), "args.device")
+    assert "accelerator=" not in migrate_text(text).text

@@ -31,10 +31,11 @@ REMOVES = {"shutil.rmtree", *(f"os.{n}" for n in ("remove", "unlink", "rmdir", "
 SAYS = ("print", "info", "warning", "debug")
 
 
-def asked_paths(facts: Facts, branch: Asking) -> list[ast.Call]:
-    """The questions of a condition that rank 0 has to answer for all."""
+def asked_paths(facts: Facts, branch: Asking, anywhere: bool = False) -> list[ast.Call]:
+    """The questions of a condition that rank 0 has to answer for all; `anywhere`: or that each would have to ask."""
     calls = [n for n in walk(branch.test) if isinstance(n, ast.Call) and path_asked(facts, n) is not None]
-    if not calls or not in_course(facts, branch):
+    in_class = any(isinstance(up, ast.ClassDef) for up in facts.scopes.ancestors(branch))
+    if not calls or not (in_course(facts, branch) or (anywhere and not in_class)):
         return []
     if facts.alone.reached_by(branch) != {False}:
         return []

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..facts.arguments import argument_at
 from ..facts.classes import Function
-from ..facts.in_course import of_samples
+from ..facts.in_course import in_course, of_samples
 from ..facts.nodes import walk
 from ..facts.own_files import clocks_in_loaded_paths, saves_its_own
 from ..facts.runtime_names import as_import, imported_as, runtime_name, without_prefix
@@ -109,8 +109,8 @@ class Once(Codemod):
 
     def each_answers(self, facts: Facts) -> Iterator[Note]:
         """Questions for paths of a file that others import, where it does not show that every process asks them."""
-        for s, asked in _asked(facts):
-            if not _come_together(facts, s):
+        for s, asked in _asked(facts, anywhere=True):
+            if not (in_course(facts, s) and _come_together(facts, s)):
                 line, column, _, _ = facts.text.key(asked[0])
                 says = "each process asks for itself, and one that comes late may find what another is making"
                 yield Note(line, column + 1, self.code, f"`{facts.short(asked[0])}`: {says}")
@@ -205,11 +205,11 @@ class Once(Codemod):
         return False in facts.alone.reached_by(call)
 
 
-def _asked(facts: Facts) -> Iterator[tuple[Asking, list[ast.Call]]]:
+def _asked(facts: Facts, anywhere: bool = False) -> Iterator[tuple[Asking, list[ast.Call]]]:
     """The statements that ask for paths for which rank 0 has to answer."""
     asking: list[Asking] = [*facts.walk(ast.If), *facts.walk(ast.Assert), *facts.walk(ast.While)]
     for s in asking:
-        if asked := asked_paths(facts, s):
+        if asked := asked_paths(facts, s, anywhere):
             yield s, asked
 
 

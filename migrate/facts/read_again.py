@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from .arguments import argument, given_to
 from .classes import Function
 from .loops import last_part
+from .nodes import walk
 from .script import once_a_file
 from .written_files import written_by
 
@@ -48,7 +49,7 @@ LITERAL = re.compile(r"[\w-]{2,}\.\w+")
 def read_again(facts: Facts, call: ast.Call, path: ast.expr) -> bool:
     """Whether anything in the project may read what a call writes at a path."""
     names = last_parts(facts, path)
-    if any(_lists_or_starts(text, _words(facts, path)) for text in _texts(facts)):
+    if _is_returned(facts, call, path) or any(_lists_or_starts(text, _words(facts, path)) for text in _texts(facts)):
         return True
     if any(may_be_one(a, b) for b in _read_parts(facts) for a in names):
         return True
@@ -61,6 +62,14 @@ def read_again(facts: Facts, call: ast.Call, path: ast.expr) -> bool:
 
 def _texts(facts: Facts) -> list[str]:
     return [facts.text.text, *(o.text for o in facts.others)]
+
+
+def _is_returned(facts: Facts, call: ast.Call, path: ast.expr) -> bool:
+    """Whether the function that writes it gives the path back, for others to read."""
+    f = next((up for up in facts.scopes.ancestors(call) if isinstance(up, Function)), None)
+    returned = [n.value for n in walk(f) if isinstance(n, ast.Return)] if f is not None else []
+    text = ast.unparse(path) if returned else ""
+    return any(v is not None and ast.unparse(e) == text for v in returned for e in walk(v or path))
 
 
 def _lists_or_starts(text: str, words: set[str]) -> bool:
@@ -162,10 +171,19 @@ def last_parts(facts: Facts, e: ast.expr, depth: int = 0) -> set[str]:
         case ast.Name() | ast.Attribute():
             return _of_name(facts, e, depth)
         case ast.Call(func=f):
-            return {f"<{last_part(f)}()>"}
+            return {f"<{last_part(f)}()>", *_given_back(facts, f, depth)}
         case ast.Subscript(value=value):
             return {f"<{last_part(value)}[]>"}
     return {"<>"} if not isinstance(e, ast.BinOp | ast.Constant) else set()
+
+
+def _given_back(facts: Facts, f: ast.expr, depth: int) -> set[str]:
+    """The last parts of the paths that a function of this file gives back."""
+    if depth > 3 or not isinstance(f, ast.Name) or not _of_this_file(facts, f):
+        return set()
+    made = [s for s in facts.walk(ast.FunctionDef) if s.name == f.id]
+    values = [n.value for s in made for n in walk(s) if isinstance(n, ast.Return) and n.value is not None]
+    return set().union(*(last_parts(facts, v, depth + 1) for v in values if _may_be_path(v)))
 
 
 def _shown(e: ast.expr, part: str) -> set[str]:

@@ -80,6 +80,7 @@ def migrated(tmp_path, train, **files):
             TASK.replace("open(path) as", "open(make(40, path)) as"),
         ),
         (TRAIN.replace(MADE, "if not os.path.isdir('logs'):\n    os.makedirs('logs')\n" + MADE), TASK),
+        (TRAIN, TASK.replace("    if not", "    if os.path.isfile(path):\n        return path\n    if not")),
     ],
     ids=[
         "plainly",
@@ -89,11 +90,14 @@ def migrated(tmp_path, train, **files):
         "in a function",
         "a constructor",
         "folders",
+        "a way out before",
     ],
 )
 def test_rank_zero_answers_where_all_come(tmp_path, train, task):
     texts, told = migrated(tmp_path, train, task=task)
-    assert ANSWERED in texts["task"] and "import rank_zero_value" in texts["task"]
+    first = next(line for line in texts["task"].splitlines() if line.startswith("from ptmigrate.runtime import"))
+    assert ANSWERED in texts["task"] and "rank_zero_file(open)(path, 'w')" in texts["task"]
+    assert "rank_zero_file, rank_zero_value" in first
     assert not told["task"]
 
 
@@ -110,13 +114,12 @@ def test_rank_zero_answers_where_all_come(tmp_path, train, task):
             TRAIN.replace("task.make(40, 'data')", "task.ready(40)"),
             MORE.replace("    path = make(n", "    if os.path.isfile('x'):\n        return 'x'\n    path = make(n"),
         ),
-        (TRAIN, TASK.replace("    if not", "    if os.path.isfile(path):\n        return path\n    if not")),
     ],
-    ids=["hook", "data set", "own answer", "handed on", "handler", "lambda", "way out above", "way out before"],
+    ids=["hook", "data set", "own answer", "handed on", "handler", "lambda", "way out above"],
 )
 def test_where_not_all_may_come_it_is_told(tmp_path, train, task):
     texts, told = migrated(tmp_path, train, task=task)
-    assert ASKED in texts["task"] and "rank_zero_value" not in texts["task"]
+    assert ASKED in texts["task"] and "rank_zero_file" not in texts["task"]
     assert told["task"] == [task[: task.index(ASKED)].count("\n") + 1]
 
 

@@ -459,6 +459,7 @@ def test_a_step_that_gives_a_new_buffer_values_of_its_batch_is_cut_at_once():
     lit = module("self.seen = torch.zeros(3)", steps, "pl.LightningModule").replace(
         "\n", "\nimport pytorch_lightning as pl\n", 1
     )
+    lit += "trainer = pl.Trainer(strategy='dp')\n"
     result = migrated(lit)
     assert 'register_buffer("seen"' in result.text and "def validation_step_end(self, batch):" in result.text
 

@@ -97,7 +97,6 @@ GOES = {
         "def f(device):\n    return Memory().net().to(device)\n",
         "return Memory().net()\n",
     ),
-    "a module that a function wraps": ("net = nn.utils.spectral_norm(nn.Linear(2, 2)).cuda()\n", "Linear(2, 2))\n"),
     "a method that is given a tensor": (
         "def f(noise, x, device):\n    return noise.add(x, x.size(0)).to(device)\n",
         "ze(0))\n",
@@ -128,6 +127,11 @@ def test_batches_and_modules_are_placed(source, left):
     result = migrate_text(HEAD + source)
     assert left in result.text and "to(device)\n    return" not in result.text
     assert "cuda" not in result.text and migrate_text(result.text).text == result.text
+
+
+def test_so_is_a_module_that_a_function_wraps():
+    script = "from torch import nn\nnet = nn.utils.spectral_norm(nn.Linear(2, 2))"
+    assert migrate_text(f"{script}.cuda()\n").text == f"{script}\n"
 
 
 @pytest.mark.parametrize("made", ["schedule.draw(x.shape[0])", "draw(x.size(0))", "schedule.draw(len(x), 3)"])

@@ -13,7 +13,8 @@ from itertools import chain
 from typing import Any
 
 from ..facts.alone import always_true
-from ..facts.effects import only_asks
+from ..facts.effects import SEEDS, only_asks
+from ..facts.loops import last_part
 from ..facts.nodes import walk
 from ..facts.operands import joined
 from ..facts.process_names import RANK_NAME
@@ -143,7 +144,15 @@ class PlainBranches(UnreadBranches):
 
     def _decided(self, facts: Facts, test: ast.expr) -> Known | None:
         known = self.worlds.plain(test)
-        return known if known is not None and only_asks(facts.names, _without_local_calls(test, self.worlds)) else None
+        if known is None or not only_asks(facts.names, _without_local_calls(test, self.worlds)):
+            return None
+        return None if any(self._seeds(facts, n) for n in walk(test)) else known
+
+    def _seeds(self, facts: Facts, n: ast.AST) -> bool:
+        """`if init(4):` whose function sets seeds in a plain script, too: they have to be set."""
+        f = facts.devices.function_of(n) if isinstance(n, ast.Call) else None
+        calls = [c for c in walk(f) if isinstance(c, ast.Call)] if f is not None else []
+        return any(SEEDS.search(last_part(c.func) or "") and self.worlds.reached.live(c, PLAIN) for c in calls)
 
     def _unreached(self, facts: Facts, block: Any) -> Iterator[Change]:
         """What stands after a branch that a plain script always leaves by."""

@@ -139,3 +139,29 @@ def test_a_rank_whose_function_has_nothing_left_goes_with_it():
     """
     after = check_same(dedent(text) + LOOP.format(net=NET, moves="pass"), "module")
     assert "init()" not in after.replace("__init__()", "")
+
+
+DECIDES = """
+import os
+import torch
+import torch.distributed as dist
+def init(seed):
+    {}
+    many = int(os.environ.get("WORLD_SIZE", 1)) > 1
+    if many:
+        dist.init_process_group("gloo")
+        {}
+    return many
+net = torch.nn.Linear(2, 1)
+if init(4):
+    net = torch.nn.parallel.DistributedDataParallel(net)
+"""
+
+
+def test_a_branch_on_what_seeds_calls_it_still():
+    text = migrated(DECIDES.format("torch.manual_seed(seed)", "pass")).text
+    assert "torch.manual_seed(seed)" in text and "if init(4):" in text and "DistributedDataParallel" not in text
+
+
+def test_one_that_several_processes_alone_seed_is_decided():
+    assert "init(" not in migrated(DECIDES.format("pass", "torch.manual_seed(seed)")).text

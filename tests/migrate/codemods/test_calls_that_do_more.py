@@ -164,4 +164,4 @@ def test_a_branch_on_what_seeds_calls_it_still():
 
 
 def test_one_that_several_processes_alone_seed_is_decided():
-    assert "init(" not in migrated(DECIDES.format("pass", "torch.manual_seed(seed)")).text
+    assert "if init(" not in migrated(DECIDES.format("pass", "torch.manual_seed(seed)")).text

@@ -6,8 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ptmigrate.migrate.facts.dimensions import has_dimensions
-
 from ..file import File, is_constant, last_part
 from ..rule import Finding, Rule
 
@@ -48,8 +46,11 @@ class DataZero(Rule):
             last: str | None = f"{last_part(name.value)}_{name.slice.value!s}"  # losses["total"]
         else:
             last = last_part(name)
-        named = bool(last) and (SCALAR.search(last or "") or last.startswith("loss"))  # type: ignore[union-attr]
-        if named and not has_dimensions(file.facts, value.value):
+        if not last or not (SCALAR.search(last) or last.startswith("loss")):
+            return
+        from ptmigrate.migrate.facts.dimensions import has_dimensions
+
+        if not has_dimensions(file.facts, value.value):
             yield self.finding(
                 node, f"`{file.source(node)}` fails on a scalar; use `.item()`, outside the hot loop", file
             )

@@ -20,6 +20,7 @@ from .written_files import written_by
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .scopes import Scope
     from .script import Facts
 
 ANY = "\0"  # what a part may be that does not show
@@ -98,8 +99,14 @@ def _words(facts: Facts, path: ast.expr, depth: int = 0) -> set[str]:
 def _read_parts(facts: Facts) -> frozenset[str]:
     """The last parts of the paths that calls of this file are given, where they may read them."""
     found: set[str] = set()
+    known: set[tuple[object, str]] = set()  # names that were looked at
     for call in facts.walk(ast.Call):
         for e in _read_by(facts, call):
+            if isinstance(e, ast.Name):
+                key = (facts.scopes.scope_of(e).lookup(e.id), e.id)
+                if key in known:
+                    continue
+                known.add(key)
             found |= {part for part in last_parts(facts, e) if " " not in part}
     return frozenset(found)
 
@@ -202,8 +209,17 @@ def _joins(f: ast.expr) -> bool:
 def _of_name(facts: Facts, e: ast.Name | ast.Attribute, depth: int) -> set[str]:
     """What a name, an attribute or an option is given, and itself where that does not show."""
     name = e.id if isinstance(e, ast.Name) else e.attr
-    given: list[ast.expr] = []
     home = facts.scopes.scope_of(e).lookup(name) if isinstance(e, ast.Name) else None
+    key = (_of_name, home, name)
+    if key not in facts.answers:
+        facts.answers[key] = {f"<{name}>"}  # what is given itself
+        facts.answers[key] = {*_given_to(facts, e, name, home, depth), f"<{name}>"}
+    found: set[str] = facts.answers[key]
+    return found
+
+
+def _given_to(facts: Facts, e: ast.expr, name: str, home: Scope | None, depth: int) -> set[str]:
+    given: list[ast.expr] = []
     if home is not None:
         given = list(facts.devices.assigned(name, home) or ())
         if name in home.params and isinstance(home.node, Function):
@@ -213,12 +229,11 @@ def _of_name(facts: Facts, e: ast.Name | ast.Attribute, depth: int) -> set[str]:
         given = [s.value for s in stores if isinstance(s, ast.Assign)]
     given = [v for v in given if not isinstance(v, ast.Constant) or isinstance(v.value, str)]
     found = set().union(*(last_parts(facts, v, depth + 1) for v in given)) if depth < 4 else set()
-    if f"--{name[:3]}" not in facts.text.text:
-        return {*found, f"<{name}>"}
-    option = re.search(rf"""["']--{name.replace("_", "[-_]")}["'][^)]*default=["']([^"']+)""", facts.text.text)
-    if option is not None:
-        found.add(option[1].rstrip("/").rpartition("/")[2])
-    return {*found, f"<{name}>"}
+    if f"--{name[:3]}" in facts.text.text:
+        option = rf"""["']--{name.replace("_", "[-_]")}["'][^)]*default=["']([^"']+)"""
+        said = re.search(option, facts.text.text)
+        found |= {said[1].rstrip("/").rpartition("/")[2]} if said is not None else set()
+    return found
 
 
 def _of_calls(facts: Facts, f: ast.AST, name: str) -> list[ast.expr]:
@@ -227,8 +242,7 @@ def _of_calls(facts: Facts, f: ast.AST, name: str) -> list[ast.expr]:
         return []
     of_class = facts.classes.holder(f)
     called = of_class.name if of_class is not None and f.name == "__init__" else f.name
-    calls = [c for c in facts.walk(ast.Call) if last_part(c.func) == called]
-    given = (argument(c, f, name, bound=of_class is not None) for c in calls)
+    given = (argument(c, f, name, bound=of_class is not None) for c in facts.alone.calls_of(called))
     return [v for v in given if v is not None]
 
 

@@ -1,7 +1,7 @@
 """Files that every process would write, one over the other: `open(path, "w")`, `np.save(path, x)`.
 
 Rank 0 alone writes them. The others open a file that they forget. What is read again is waited for, or stays every
-process's own. So does a file of a process's own, and one that a data set writes as it gives its samples.
+process's own. So does a file that no other process has, and one that a data set writes as it gives its samples.
 """
 
 from __future__ import annotations
@@ -43,9 +43,11 @@ def file_written(facts: Facts, call: ast.Call) -> FileWritten | None:
     if ast.unparse(path) in NOWHERE or _is_opened(facts, path) or _of_the_batch(facts, call, path):
         return None
     whole = isinstance(up, ast.withitem) if written.opens else isinstance(up, ast.Expr)
-    adds = written.opens and any(isinstance(n, ast.Constant) and n.value in ("a", "a+", "ab") for n in walk(call))
     return FileWritten(
-        read_again(facts, call, path), whole and in_course(facts, call), is_given(facts, path), adds or written.shows
+        read_again(facts, call, path),
+        whole and in_course(facts, call),
+        is_given(facts, path),
+        written.adds or written.shows,
     )
 
 

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..facts.arguments import argument_at
-from ..facts.classes import Function
-from ..facts.in_course import in_course, of_samples
+from ..facts.in_course import function_around, in_course, of_samples
 from ..facts.nodes import walk
 from ..facts.own_files import clocks_in_loaded_paths, saves_its_own
 from ..facts.runtime_names import as_import, imported_as, runtime_name, without_prefix
@@ -222,7 +221,7 @@ def _come_together(facts: Facts, s: ast.stmt) -> bool:
 
 def _course_of(facts: Facts, node: ast.AST) -> str:
     """The function that a node stands in, by the name by which it is called; "" for the file itself."""
-    holder = next((up for up in facts.scopes.ancestors(node) if isinstance(up, Function)), None)
+    holder = function_around(facts, node)
     of_class = facts.classes.holder(holder) if holder is not None and holder.name == "__init__" else None
     return "" if holder is None else (of_class or holder).name
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import argument, given_to
 from .classes import Function
+from .in_course import function_around
 from .loops import last_part
 from .nodes import walk
 from .script import once_a_file
@@ -67,7 +68,7 @@ def _texts(facts: Facts) -> list[str]:
 
 def _is_returned(facts: Facts, call: ast.Call, path: ast.expr) -> bool:
     """Whether the function that writes it gives the path back, for others to read."""
-    f = next((up for up in facts.scopes.ancestors(call) if isinstance(up, Function)), None)
+    f = function_around(facts, call)
     returned = [n.value for n in walk(f) if isinstance(n, ast.Return)] if f is not None else []
     text = ast.unparse(path) if returned else ""
     return any(v is not None and ast.unparse(e) == text for v in returned for e in walk(v or path))

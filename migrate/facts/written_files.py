@@ -62,6 +62,7 @@ class Written(NamedTuple):
 
     path: ast.expr
     opens: bool  # and gives back what is written to
+    adds: bool = False  # at its end
     shows: bool = False  # a picture, which is there to be looked at
 
 
@@ -69,7 +70,9 @@ def written_by(facts: Facts, call: ast.Call) -> Written | None:
     """The file that a call writes as a whole, or opens to be written to."""
     opened = opened_by(facts, call)
     if opened is not None:
-        return Written(opened, True) if _writes(facts, _mode(facts, call)) else None
+        said = _modes(facts, call)
+        writes = bool(said) and all(set(m) & set("wxa") for m in said)
+        return Written(opened, True, any("a" in m for m in said)) if writes else None
     f = call.func
     place = FUNCTIONS.get(facts.names.resolve(f) or "")
     if place is None and isinstance(f, ast.Attribute) and facts.names.resolve(f) is None:
@@ -80,7 +83,7 @@ def written_by(facts: Facts, call: ast.Call) -> Written | None:
             place = (0, "fp")
     path = argument_at(call, place[1], place[0]) if place is not None else None
     shows = last_part(f) in ("save_image", "savefig") or (last_part(f) == "save" and place == (0, "fp"))
-    return Written(path, False, shows) if path is not None and not isinstance(path, ast.Starred) else None
+    return Written(path, False, False, shows) if path is not None and not isinstance(path, ast.Starred) else None
 
 
 def opened_by(facts: Facts, call: ast.Call) -> ast.expr | None:
@@ -100,16 +103,12 @@ def is_builtin_open(facts: Facts, f: ast.expr) -> bool:
     return isinstance(f, ast.Name) and f.id == "open" and facts.scopes.scope_of(f).lookup("open") is None
 
 
-def _mode(facts: Facts, call: ast.Call) -> ast.expr | None:
+def _modes(facts: Facts, call: ast.Call) -> list[str]:
+    """The modes that a path may be opened by; none where that does not show."""
     f = call.func
     of_path = isinstance(f, ast.Attribute) and f.attr == "open" and facts.names.resolve(f) is None
-    return argument_at(call, "mode", 0 if of_path else 1)
-
-
-def _writes(facts: Facts, mode: ast.expr | None) -> bool:
-    """Whether every mode that it may be is one that writes a new file, or at the end of one."""
-    said = _said(facts, mode) if mode is not None else []
-    return bool(said) and all(set(m) & set("wxa") for m in said)
+    mode = argument_at(call, "mode", 0 if of_path else 1)
+    return _said(facts, mode) if mode is not None else []
 
 
 def _said(facts: Facts, mode: ast.expr, depth: int = 0) -> list[str]:

@@ -125,6 +125,15 @@ def test_what_is_added_is_added_once_in_any_case():
     assert once(source) == source.replace("open(", "on_rank_zero(open)(", 1)
 
 
+@pytest.mark.parametrize(
+    ("opened", "adds"),
+    [("'v', 'at'", True), ("'v', mode", True), ("'a', 'w'", False), ("'v', 'w', encoding='a'", False)],
+)
+def test_what_adds_is_told_by_its_mode(opened, adds):
+    source = f"mode = 'a'\nf = open({opened})\nf.write('x')\nx = [open(p).read() for p in ('v', 'a')]\nkept('v', 'a')"
+    assert ("on_rank_zero(open)(" in once(source)) is adds
+
+
 def test_a_folder_that_is_listed_is_read():
     source = "import os\nimport numpy as np\nfolder = 'made'\nnp.save(os.path.join(folder, 'a.npy'), x)\n"
     assert "rank_zero_file(np.save)" in once(source + "for name in os.listdir(folder):\n    use(name)")

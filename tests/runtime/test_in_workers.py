@@ -3,7 +3,7 @@
 from tests.forked import ptrun
 
 SCRIPT = """
-import os
+from pathlib import Path
 import torch
 from torch.utils.data import DataLoader, Dataset
 from ptmigrate.runtime import Module, Trainer, rank_zero_file, rank_zero_save, rank_zero_value
@@ -15,6 +15,7 @@ class Kept(Dataset):
         rank_zero_save(torch.ones(2) * rank_zero_value(i), f'{i}.pt')
         with rank_zero_file(open)(f'{i}.txt', 'w') as f:
             f.write('x')
+        rank_zero_file(Path(f'{i}.note').write_text)('x')
         return torch.load(f'{i}.pt')
 
 class Net(Module):
@@ -34,4 +35,4 @@ def test_what_a_worker_saves_is_there_and_nobody_waits(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     done = ptrun("--accelerator", "cpu", "--devices", "2", "script.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert len(list(tmp_path.glob("*.pt"))) == len(list(tmp_path.glob("*.txt"))) == 12
+    assert all(len(list(tmp_path.glob(f"*.{kind}"))) == 12 for kind in ("pt", "txt", "note"))

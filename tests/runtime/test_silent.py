@@ -46,6 +46,38 @@ def test_paths_in_the_writers_folder_are_there_on_every_rank_and_go_with_the_oth
     assert others != (tmp_path / "of0").read_text() and not os.path.exists(others)
 
 
+OPENED = """
+import gzip, io, json, os, tarfile, zipfile
+from pathlib import Path
+from ptmigrate.runtime import on_rank_zero
+with on_rank_zero(open)('a.txt', 'w+') as f:
+    f.write('once')
+    f.seek(0)
+    assert f.read() == 'once' and f.tell() == 4
+with on_rank_zero(gzip.open)('a.gz', 'wb') as f:
+    f.write(b'once')
+with on_rank_zero(Path('a.json').open)('w') as f:
+    json.dump([1], f)
+with on_rank_zero(zipfile.ZipFile)('a.zip', 'w') as z:
+    z.writestr('x', 'once')
+with on_rank_zero(tarfile.open)('a.tar', 'w') as t:
+    t.add('a.txt' if os.environ['RANK'] == '0' else __file__)
+with on_rank_zero(open)(file='b.txt', mode='a') as f:
+    f.write('once')
+Path('of' + os.environ['RANK']).write_text('')
+"""
+
+
+def test_what_opens_a_file_opens_one_on_every_rank_and_the_others_forget_it(tmp_path):
+    (tmp_path / "script.py").write_text(OPENED)
+    done = ptrun("--accelerator", "cpu", "--devices", "2", "script.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(
+        ["a.txt", "a.gz", "a.json", "a.zip", "a.tar", "b.txt", "of0", "of1", "script.py"]
+    )
+    assert (tmp_path / "b.txt").read_text() == "once"
+
+
 SETS_UP = {
     "handlers": "logger.setLevel(logging.INFO)\non_rank_zero(logger.addHandler)(logging.StreamHandler())\n",
     "all at once": "on_rank_zero(logging.basicConfig)(level=logging.INFO)\nlogger.setLevel(logging.INFO)\n",

@@ -88,3 +88,20 @@ def test_a_rank_that_comes_late_goes_the_same_way(tmp_path, asks, late):
     done = forked.ptrun("--accelerator", "cpu", "--devices", "2", "script.py", cwd=tmp_path)
     assert done.returncode == 0 and "done" in done.stdout, done.stdout + done.stderr
     assert not (tmp_path / "run" / "old").exists()
+
+
+OBJECT = f"""
+class Keeper:
+    def keep(self):
+        if not os.path.exists(path):
+            self.write()
+    def write(self):
+        {SAVE}
+"""
+
+
+def test_a_save_that_each_comes_to_by_its_own_answer_waits_for_nobody():
+    """Who calls a method does not show: a rank that finds the file would leave the others waiting."""
+    text = migrated(OBJECT)
+    assert "on_rank_zero(torch.save)(model" in text and "rank_zero_save(" not in text
+    assert "rank_zero_save(model" in migrated(OBJECT.replace("if not os.path.exists(path):", "if len(path) > 1:"))

@@ -280,3 +280,13 @@ def test_a_way_out_where_the_file_is_there_is_rank_0_s_answer():
     text = apply(facts, list(Once(waits=False).plan(facts)))
     assert "if rank_zero_value(os.path.isfile(path)):" in text and "rank_zero_file(np.save)(path, x)" in text
     assert not list(Once(waits=False).plan(Facts(CACHED)))
+
+
+def test_a_path_that_a_function_gives_back_may_be_read_by_its_caller():
+    source = (
+        "import os\ndef make(folder):\n    made = os.path.join(folder, 'v.txt')\n"
+        "    with open(made, 'w') as f:\n        f.write('x')\n    return GIVEN\n"
+    )
+    for given, name in (("made", "rank_zero_file"), ("made, 3", "rank_zero_file"), ("folder", "on_rank_zero")):
+        before = source.replace("GIVEN", given)
+        assert once(before) == before.replace("open(", f"{name}(open)(")

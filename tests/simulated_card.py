@@ -204,7 +204,7 @@ def _tensors() -> None:
         _there.update(_storages(made) if is_there(self) else {})
         return made
 
-    kind.__deepcopy__ = deepcopied  # type: ignore[method-assign]
+    kind.__deepcopy__ = deepcopied
     for name in NEW:
         setattr(kind, name, new(getattr(kind, name)))
     kind.device = property(lambda self: CARD if is_there(self) else device.__get__(self))  # type: ignore[assignment]

@@ -60,8 +60,8 @@ class UnreadBranches(Codemod):
                         break
                 else:
                     for s in made:
-                        if s is not None and s not in self.gone:
-                            yield without_target(self, facts, s, self.gone)  # type: ignore[arg-type]
+                        if isinstance(s, ast.Assign) and s not in self.gone:
+                            yield without_target(self, facts, s, self.gone)
 
     def _says_nothing(self, facts: Facts, name: str, reads: list[ast.Name], made: list[ast.AST | None]) -> bool:
         """`local_rank = int(os.environ["LOCAL_RANK"])`, which nothing has read before either."""

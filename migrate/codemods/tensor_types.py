@@ -269,8 +269,10 @@ def _types_there(facts: Facts) -> dict[str, str]:
     found: dict[str, str] = {}
     for other in facts.others:
         there = other.facts() if NAMES_TYPE.search(other.text) else None
-        kinds = TypeNames(there).kinds if there is not None and torch_of(there) is not None else {}
-        found |= {f"{other.stem}.{name}": k for (s, name), k in kinds.items() if s is there.scopes.module}  # type: ignore[union-attr]
+        if there is None or torch_of(there) is None:
+            continue
+        kinds = TypeNames(there).kinds
+        found |= {f"{other.stem}.{name}": k for (s, name), k in kinds.items() if s is there.scopes.module}
     return found
 
 

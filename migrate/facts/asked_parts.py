@@ -96,8 +96,10 @@ def _names_parts(facts: Facts, value: ast.expr) -> bool | None:
     if isinstance(value, ast.Attribute):
         found = [_option_names_parts(o) for o in options(facts) if o.name == value.attr]
         return found[0] if found else None
-    home = facts.scopes.scope_of(value).lookup(value.id) if isinstance(value, ast.Name) else None
-    given = facts.devices.assigned(value.id, home) if home is not None else None  # type: ignore[attr-defined]
+    if not isinstance(value, ast.Name):
+        return None
+    home = facts.scopes.scope_of(value).lookup(value.id)
+    given = facts.devices.assigned(value.id, home) if home is not None else None
     plain = [v.value for v in given or () if isinstance(v, ast.Constant)]
     if any(v in PARTS for v in plain):
         return True

@@ -93,10 +93,9 @@ def opened_by(facts: Facts, call: ast.Call) -> ast.expr | None:
         return None
     if is_builtin_open(facts, f) or facts.names.resolve(f) in OPENS:
         return argument_at(call, "file", 0) or argument_at(call, "name", 0)
-    method = isinstance(f, ast.Attribute) and f.attr == "open" and facts.names.resolve(f) is None
-    if method and len(call.args) < 2 and (first is None or _said(facts, first)):
-        return f.value  # type: ignore[attr-defined]
-    return None
+    if not isinstance(f, ast.Attribute) or f.attr != "open" or facts.names.resolve(f) is not None:
+        return None
+    return f.value if len(call.args) < 2 and (first is None or _said(facts, first)) else None
 
 
 def is_builtin_open(facts: Facts, f: ast.expr) -> bool:

@@ -38,8 +38,9 @@ def asks(test: ast.AST, part: set[str]) -> bool:
     if isinstance(test, ast.Subscript) and isinstance(test.value, ast.Attribute) and test.value.attr == "shape":
         first = test.slice
         return not (isinstance(first, ast.Constant) and first.value != 0) and asks(test.value.value, part)
-    if is_call_of(test, "size") and test.args and isinstance(test.args[0], ast.Constant):  # type: ignore[attr-defined]
-        return test.args[0].value == 0 and asks(test.func.value, part)  # type: ignore[attr-defined]
+    match test:
+        case ast.Call(func=ast.Attribute(value=of, attr="size"), args=[ast.Constant(value=dimension), *_]):
+            return dimension == 0 and asks(of, part)
     return any(asks(child, part) for child in ast.iter_child_nodes(test))
 
 

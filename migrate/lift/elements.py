@@ -104,8 +104,9 @@ def _check_uses(facts: Facts, binder: Binder, chunks: list[Chunk], step: Chunk, 
 
 
 def _makes_zeros(facts: Facts, s: ast.stmt) -> bool:
-    plain = isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)
-    return plain and is_zeros(facts, s.value)  # type: ignore[attr-defined]
+    if not isinstance(s, ast.Assign) or len(s.targets) != 1 or not isinstance(s.targets[0], ast.Name):
+        return False
+    return is_zeros(facts, s.value)
 
 
 def _mentions(binder: Binder, s: ast.AST, var: object) -> list[ast.Name]:

@@ -35,8 +35,10 @@ def made_values(facts: Facts, name: str, scope: Scope, depth: int = 0) -> list[a
     values = [v for s in statements if (v := getattr(s, "value", None)) is not None]
     given = (facts.devices.given(scope, name) or []) if name in scope.params and depth < 4 else []
     for v in given:
-        home = facts.scopes.scope_of(v).lookup(v.id) if isinstance(v, ast.Name) else None
-        values += made_values(facts, v.id, home, depth + 1) if home is not None else [v]  # type: ignore[attr-defined]
+        if isinstance(v, ast.Name) and (home := facts.scopes.scope_of(v).lookup(v.id)) is not None:
+            values += made_values(facts, v.id, home, depth + 1)
+        else:
+            values.append(v)
     return values
 
 

@@ -74,8 +74,9 @@ def holder_of(facts: Facts, copied: ast.expr) -> tuple[Kept, bool] | None:
     if isinstance(copied, ast.ListComp | ast.DictComp) or of_a_state:
         element = copied.value if isinstance(copied, ast.DictComp) else getattr(copied, "elt", None)
         target = s.targets[0] if isinstance(s, ast.Assign) and s.value is copied and len(s.targets) == 1 else None
-        shown = isinstance(target, ast.Name | ast.Attribute) and not isinstance(element, ast.IfExp | ast.Tuple)
-        return (target, isinstance(copied, ast.ListComp)) if shown else None  # type: ignore[return-value]
+        if not isinstance(target, ast.Name | ast.Attribute) or isinstance(element, ast.IfExp | ast.Tuple):
+            return None
+        return target, isinstance(copied, ast.ListComp)
     if isinstance(s, ast.Assign) and _is_of(s.value, copied) and isinstance(s.targets[0], ast.Subscript):
         held = s.targets[0].value
         return (held, False) if isinstance(held, Kept) and _begins_as(facts, held, (ast.Dict,)) else None

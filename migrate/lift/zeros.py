@@ -60,14 +60,19 @@ def is_read(facts: Facts, name: ast.Name) -> bool:
 
 def changed(facts: Facts, name: ast.Name) -> bool:
     """Whether what a name holds is given other values in place: `x.div_(2)`, `x[0] = 1`."""
-    at: ast.AST = name
+    at: ast.Name | ast.Subscript = name
     up = facts.scopes.parents.get(at)
     while isinstance(up, ast.Subscript) and up.value is at:
         at, up = up, facts.scopes.parents.get(up)
-    if at is not name and not isinstance(at.ctx, ast.Load):  # type: ignore[attr-defined]
+    if at is not name and not isinstance(at.ctx, ast.Load):
         return True
-    called = isinstance(up, ast.Attribute) and isinstance(facts.scopes.parents.get(up), ast.Call)
-    return called and up.value is at and (up.attr in FILLS or IN_PLACE.fullmatch(up.attr) is not None)  # type: ignore[union-attr]
+    if (
+        not isinstance(up, ast.Attribute)
+        or up.value is not at
+        or not isinstance(facts.scopes.parents.get(up), ast.Call)
+    ):
+        return False
+    return up.attr in FILLS or IN_PLACE.fullmatch(up.attr) is not None
 
 
 def _zeroed_by(facts: Facts, call: ast.Call) -> tuple[ast.expr, bool]:

@@ -14,7 +14,7 @@ import ast
 
 from ..facts.alone import WAYS_OUT
 from ..facts.arguments import given_to
-from ..facts.classes import Function
+from ..facts.held import class_named
 from ..facts.in_course import in_course
 from ..facts.nodes import walk
 from ..facts.read_again import read_again
@@ -81,9 +81,10 @@ def _saves(facts: Facts, branch: ast.If | ast.While) -> bool:
                 continue
             if _is_awaited(facts, n):
                 return True
-            new = [f for f in _called(facts, n) if f not in seen]
-            seen.update(new)
-            open_nodes += (s for f in new for s in f.body)
+            f = _called(facts, n)
+            if f is not None and f not in seen:
+                seen.add(f)
+                open_nodes += f.body
     return False
 
 
@@ -94,15 +95,14 @@ def _is_awaited(facts: Facts, call: ast.Call) -> bool:
     return written is not None and read_again(facts, call, written.path)
 
 
-def _called(facts: Facts, call: ast.Call) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The functions of this file that a call may enter, by its name; of a class its constructor."""
+def _called(facts: Facts, call: ast.Call) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """The function of this file that a call enters: a method of its own class by `self`, of a class its constructor."""
     f = call.func
-    if isinstance(f, ast.Attribute) and not facts.classes.is_self(f.value):
-        return []
-    name = f.attr if isinstance(f, ast.Attribute) else getattr(f, "id", "")
-    made = [s for scope in facts.scopes.by_node.values() for s in scope.stores.get(name, ())]
-    found = [m for c in made if isinstance(c, ast.ClassDef) if (m := facts.classes.methods(c).get("__init__"))]
-    return [s for s in (*made, *found) if isinstance(s, Function)]
+    if isinstance(f, ast.Attribute):
+        own = next((up for up in facts.scopes.ancestors(call) if isinstance(up, ast.ClassDef)), None)
+        return facts.classes.methods(own).get(f.attr) if own is not None and facts.classes.is_self(f.value) else None
+    made = class_named(facts, f)
+    return facts.classes.methods(made).get("__init__") if made is not None else facts.devices.function_of(call)
 
 
 def _decides(facts: Facts, branch: ast.If | ast.While, question: ast.Call) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from .arguments import argument_at
 from .loops import last_part
@@ -93,20 +93,23 @@ def opened_by(facts: Facts, call: ast.Call) -> ast.expr | None:
         return None
     if is_builtin_open(facts, f) or facts.names.resolve(f) in OPENS:
         return argument_at(call, "file", 0) or argument_at(call, "name", 0)
-    if not isinstance(f, ast.Attribute) or f.attr != "open" or facts.names.resolve(f) is not None:
+    if not _is_method(f, facts) or len(call.args) > 1 or (first is not None and not _said(facts, first)):
         return None
-    return f.value if len(call.args) < 2 and (first is None or _said(facts, first)) else None
+    return f.value
 
 
 def is_builtin_open(facts: Facts, f: ast.expr) -> bool:
     return isinstance(f, ast.Name) and f.id == "open" and facts.scopes.scope_of(f).lookup("open") is None
 
 
+def _is_method(f: ast.expr, facts: Facts) -> TypeGuard[ast.Attribute]:
+    """The `open` of something that is no module."""
+    return isinstance(f, ast.Attribute) and f.attr == "open" and facts.names.resolve(f) is None
+
+
 def _modes(facts: Facts, call: ast.Call) -> list[str]:
     """The modes that a path may be opened by; none where that does not show."""
-    f = call.func
-    of_path = isinstance(f, ast.Attribute) and f.attr == "open" and facts.names.resolve(f) is None
-    mode = argument_at(call, "mode", 0 if of_path else 1)
+    mode = argument_at(call, "mode", 0 if _is_method(call.func, facts) else 1)
     return _said(facts, mode) if mode is not None else []
 
 

@@ -7,6 +7,7 @@ import io
 import random
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +111,14 @@ def _check_alike(old: Any, new: Any) -> None:
     assert old.returncode == new.returncode == 0, old.stderr + new.stderr
     assert old.stdout
     assert [line for line in new.stdout.splitlines() if not line.startswith("ptmigrate")] == old.stdout.splitlines()
+
+
+def on_one_and_two(folder: Path, before: str, after: str) -> tuple[Path, Path]:
+    """Run a script on one process and its result on two, each in a folder of its own; gives back both folders."""
+    two = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
+    for name, text, start in (("one", before, forked.run), ("two", after, partial(forked.ptrun, *two))):
+        (folder / name).mkdir()
+        (folder / name / "train.py").write_text(text)
+        done = start("train.py", cwd=folder / name)
+        assert done.returncode == 0, done.stderr
+    return folder / "one", folder / "two"

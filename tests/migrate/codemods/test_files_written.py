@@ -7,7 +7,7 @@ from ptmigrate.migrate.codemods.once import Once
 from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.migrate import migrate_text
 
-from tests import forked
+from tests.migrate.running import on_one_and_two
 
 
 def once(source: str, waits: bool = True) -> str:
@@ -190,17 +190,9 @@ def test_two_processes_write_what_one_writes(tmp_path, late, workers):
     result = migrate_text(text)
     assert "if not rank_zero_value(os.path.exists(self.path)):" in result.text
     assert "            torch.save(self.x[i], path)" in result.text
-    written = []
-    for name, script in (("one", text), ("two", result.text)):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / "train.py").write_text(script)
-        two = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
-        done = forked.run("train.py", cwd=folder) if name == "one" else forked.ptrun(*two, "train.py", cwd=folder)
-        assert done.returncode == 0, done.stderr
-        written.append((folder / "log.txt").read_text())
-        assert (folder / "weights.pkl").stat().st_size > 100
-    assert written[0] == written[1]
+    one, two = on_one_and_two(tmp_path, text, result.text)
+    assert (one / "log.txt").read_text() == (two / "log.txt").read_text()
+    assert all((folder / "weights.pkl").stat().st_size > 100 for folder in (one, two))
 
 
 LIBRARY = """

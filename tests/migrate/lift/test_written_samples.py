@@ -3,7 +3,7 @@
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
-from tests import forked
+from tests.migrate.running import on_one_and_two
 
 SCRIPT = """
 import csv, json
@@ -72,13 +72,6 @@ def test_one_that_shows_or_writes_nothing_of_them_is_divided(writes):
 
 def test_two_processes_write_what_one_writes(tmp_path):
     result = migrated(WRITTEN[0])
-    written = []
-    for name, text in (("one", SCRIPT.replace("WRITES", WRITTEN[0])), ("two", result.text)):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / "train.py").write_text(text)
-        two = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
-        done = forked.run("train.py", cwd=folder) if name == "one" else forked.ptrun(*two, "train.py", cwd=folder)
-        assert done.returncode == 0, done.stderr
-        written.append((folder / "out.txt").read_text())
-    assert written[0] == written[1] and written[0].count("\n") == 10
+    one, two = on_one_and_two(tmp_path, SCRIPT.replace("WRITES", WRITTEN[0]), result.text)
+    written = (one / "out.txt").read_text()
+    assert (two / "out.txt").read_text() == written and written.count("\n") == 10

@@ -58,7 +58,7 @@ def _without(before: Facts, after: Facts) -> tuple[Facts, list[Edit]]:
         edits.append(Edit(at.lineno, at.col_offset + 1, CODE, says))
         cuts.append((start, stop, left) if left else (_above(after, s), last, ""))
         gone |= set() if left else {s}
-    for holder, edit in _options(before, after, gone):
+    for holder, edit in _options(before, after, gone) if gone else ():
         edits.append(edit)
         cuts.append((_above(after, holder), after.text.line_span(holder.lineno, holder.end_lineno or 0)[1], ""))
     text = after.text.text

@@ -31,7 +31,7 @@ from .nodes import is_call_of, names_of
 from .own_device import CODE as PLACED
 from .own_device import OWN
 from .own_movers import own_moves
-from .owned import owned_networks
+from .owned import called_on, owned_networks
 from .recipe import LIFTED_FROM, CannotLift, Recipe
 from .settings import settings_of
 from .splice import indent
@@ -183,6 +183,7 @@ class ModuleBuilder(ChunkLines):
         lines = [f"def __init__({', '.join(['self', *taken])}):", f"{self.unit}super().__init__()"]
         if self.recipe.optimization.manual:
             lines.append(f"{self.unit}self.automatic_optimization = False")
+        called = called_on(self.facts, self.binder, self.chunks)
         for n in names:
             attribute = self.variables.attributes[Variable("", n)]
             if n in self.configured.tensors:
@@ -191,7 +192,7 @@ class ModuleBuilder(ChunkLines):
                 lines.append(f"{self.unit}self.{attribute} = {'owner' if n == 'self' else n}")
                 may_miss = n in self.variables.unbound
                 own = registered(self.facts, n, self.binder.trunk_scope, attribute, self.unit, names, may_miss)
-                own += owned_networks(self.facts, self.binder, self.chunks, self.variables, n)
+                own += owned_networks(self.facts, self.binder, self.variables, n, called.get(n, []))
                 if own and self.recipe.evaluate is not None and not self._own_switches():
                     why = f"the Trainer would switch the modes of the networks in `{n}` with those of the others"
                     raise CannotLift(self.recipe.evaluate.loop, why)

@@ -10,6 +10,7 @@ the Trainer would neither place them nor average their gradients.
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 
 from ..facts.nodes import walk
@@ -24,11 +25,11 @@ from .shape.calls import class_of
 Method = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def owned_networks(facts: Facts, binder: Binder, chunks: list[Chunk], variables: Variables, name: str) -> list[str]:
-    """The lines of a constructor that make the networks of an object parts of the Module: `self.net = owner.net`."""
-    if not facts.others and not any(True for _ in facts.walk(ast.ClassDef)):
-        return []
-    called = list(_called_on(binder, chunks, name))
+def owned_networks(facts: Facts, binder: Binder, variables: Variables, name: str, called: list[ast.Name]) -> list[str]:
+    """The lines of a constructor that make the networks of an object parts of the Module: `self.net = owner.net`.
+
+    `called`: where the steps read something of it.
+    """
     there, c = _class_of(facts, binder, called[0]) if called else (facts, None)
     if c is None or c in there.classes.modules:
         return []
@@ -46,12 +47,16 @@ def owned_networks(facts: Facts, binder: Binder, chunks: list[Chunk], variables:
     return lines
 
 
-def _called_on(binder: Binder, chunks: list[Chunk], name: str) -> Iterator[ast.Name]:
-    """The object where the steps call a method of it, or hand one on."""
+def called_on(facts: Facts, binder: Binder, chunks: list[Chunk]) -> dict[str, list[ast.Name]]:
+    """The objects of the trunk where the steps call a method of them, or hand one on, by their names."""
+    found = defaultdict[str, list[ast.Name]](list)
+    if not facts.others and not any(True for _ in facts.walk(ast.ClassDef)):
+        return found
     for n in (n for chunk in chunks for s in chunk.statements for n in walk(s)):
         of = n.value if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) else None
-        if isinstance(of, ast.Name) and of.id == name and binder.variable(of) == Variable("", name):
-            yield of
+        if isinstance(of, ast.Name) and binder.variable(of) == Variable("", of.id):
+            found[of.id].append(of)
+    return found
 
 
 def _asked(facts: Facts, of: ast.Name) -> str:

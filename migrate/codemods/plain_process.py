@@ -120,6 +120,9 @@ class PlainProcess(Codemod):
         facts.unwrapped |= {choice: getattr(choice, field) for choice, field in found.unwrapping_choices()}
         if (loads := loads_old_keys(facts, found)) is not None:
             self._tell(facts, loads[0], f"`{facts.short(loads[0])}`: {loads[1]}")
+        for a in found.own_modules():
+            says = "a class has a `module` of its own, and may be asked for that; nothing wraps the model"
+            self._tell(facts, a, f"`{facts.short(a)}`: {says}")
         for node, says in wrapped_names(facts, found) if found.wrapped else ():
             self._tell(facts, node, says)
         yield from self._of_wrappers(facts, found)

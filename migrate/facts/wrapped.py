@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from .nodes import walk
+from .own_wrapped import OwnWrapped
 from .script import Facts
 
 WRAPPERS = {
@@ -76,8 +77,28 @@ class WrappedModels:
         for choice, field in self.unwrapping_choices():
             inside.update(walk(getattr(choice, _other(field))), walk(choice.test))
         for a in self.facts.attributes.get("module", ()):
-            if isinstance(a.ctx, ast.Load) and last_name(a.value) in self.wrapped_names and a not in inside:
+            of_wrapped = isinstance(a.ctx, ast.Load) and last_name(a.value) in self.wrapped_names
+            if of_wrapped and a not in inside and not self._is_own(a):
                 yield a
+
+    def own_modules(self) -> Iterator[ast.expr]:
+        """`model.module` that may be the model's own, though the script may mean the model: it wraps one always."""
+        if not self._own.wraps_always:
+            return
+        for a in self.facts.attributes.get("module", ()):
+            if last_name(a.value) in self.wrapped_names and self._is_own(a):
+                yield a
+        for call in self.facts.walk(ast.Call):
+            if self._own.is_asked(call, "getattr", 3) and last_name(call.args[0]) in self.wrapped_names:
+                yield call
+
+    @cached_property
+    def _own(self) -> OwnWrapped:
+        return OwnWrapped(self.facts, self.wrapped)
+
+    def _is_own(self, a: ast.Attribute) -> bool:
+        asked = self._own.asked_of(a)
+        return asked is not None and self._own.may_answer(asked, last_name(a.value))
 
     def states(self, method: str) -> list[ast.Call]:
         """Calls of `state_dict` or `load_state_dict` of what is wrapped: the keys begin with `module.` there."""
@@ -104,6 +125,8 @@ class WrappedModels:
             for field in ("body", "orelse"):
                 plain, other = getattr(choice, field), getattr(choice, _other(field))
                 if not any(isinstance(n, ast.Attribute) and n.attr == "module" for n in walk(other)):
+                    continue
+                if self._own.may_answer(choice.test, _last_of(plain)):
                     continue
                 text = ast.unparse(plain)
                 if ast.unparse(other).replace(".module", "", 1) == text and _last_of(plain) in self.wrapped_names:

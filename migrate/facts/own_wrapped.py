@@ -1,0 +1,65 @@
+"""Modules with a `module` of their own: `hasattr(net, "module")` holds for them though nothing wraps them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cached_property
+from typing import TypeGuard
+
+from .nodes import walk
+from .script import Facts
+
+# torch's AveragedModel and timm's ModelEma keep what they average there
+OWN = re.compile(r"\bself\.module\s*(:[^=\n]+)?=[^=]|\bdef module\(|\b(AveragedModel|ModelEma\w*)\b")
+SOMETIMES = (ast.If, ast.IfExp, ast.Try)
+
+
+class OwnWrapped:
+    """`wrapped`: the calls of a file that wrap a model."""
+
+    def __init__(self, facts: Facts, wrapped: list[ast.Call]) -> None:
+        self.facts, self.wrapped = facts, wrapped
+
+    def may_answer(self, test: ast.expr, name: str) -> bool:
+        """Whether `hasattr(net, "module")` may be asked of a model with its own, which nothing may wrap."""
+        return self._are_there and name not in self._always and any(self.is_asked(n) for n in walk(test))
+
+    def is_asked(self, node: ast.AST, by: str = "hasattr", given: int = 2) -> TypeGuard[ast.Call]:
+        """`hasattr(net, "module")`"""
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == by):
+            return False
+        name = node.args[1] if len(node.args) == given else None
+        return isinstance(name, ast.Constant) and name.value == "module"
+
+    def asked_of(self, a: ast.Attribute) -> ast.expr | None:
+        """The question above `net.module`, in a branch of it."""
+        for up in self.facts.scopes.ancestors(a) if self._are_there else ():
+            if isinstance(up, ast.If | ast.IfExp):
+                asked = [n.args[0] for n in walk(up.test) if self.is_asked(n)]
+                if any(ast.unparse(n) == ast.unparse(a.value) for n in asked):
+                    return up.test
+            if isinstance(up, ast.FunctionDef):
+                return None
+        return None
+
+    @cached_property
+    def wraps_always(self) -> bool:
+        return self._are_there and bool(self._always or self.facts.given_wrapped)
+
+    @cached_property
+    def _are_there(self) -> bool:
+        texts = (self.facts.text.text, *(o.text for o in self.facts.others))
+        return any(OWN.search(t) for t in texts)
+
+    @cached_property
+    def _always(self) -> set[str]:
+        """The names that get a wrapped model under no condition."""
+        found = set()
+        for call in self.wrapped:
+            s = self.facts.scopes.statement_of(call)
+            if isinstance(s, ast.Assign) and not any(
+                isinstance(u, SOMETIMES) for u in self.facts.scopes.ancestors(call)
+            ):
+                found |= {getattr(t, "attr", getattr(t, "id", "")) for t in s.targets}
+        return found

@@ -1,0 +1,59 @@
+"""A model with a `module` of its own beside models that are wrapped now and then."""
+
+import pytest
+from helpers import check, check_unchanged, migrated
+
+HEAD = "import torch\nimport torch.nn as nn\n"
+OWN = """\
+class Scaled(nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+"""
+SOMETIMES = "net = Scaled(nn.Linear(2, 2))\nif torch.cuda.device_count() > 1:\n    net = nn.DataParallel(net)\n"
+ALWAYS = "net = nn.DataParallel(Scaled(nn.Linear(2, 2)))\n"
+ASKED = (
+    'inner = net.module if hasattr(net, "module") else net\n',
+    'inner = net if not hasattr(net, "module") else net.module\n',
+    'if hasattr(net, "module"):\n    net = net.module\n',
+    'if hasattr(net, "module"):\n    f(net.module.state_dict())\nelse:\n    f(net.state_dict())\n',
+    'inner = getattr(net, "module", net)\n',
+)
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_the_own_one_is_still_asked_for(asked):
+    result = migrated(HEAD + OWN + SOMETIMES + asked)
+    assert result.text.endswith(asked)
+    assert not result.attention
+
+
+def test_in_a_function_it_is_told_where_another_model_is_wrapped_always():
+    f = 'def bare(m):\n    return m.module if hasattr(m, "module") else m\n'
+    result = migrated(f"{HEAD}{OWN}{f}{ALWAYS}g(bare(net), bare(Scaled(net)))\n")
+    assert f in result.text
+    assert ["`m.module`: a class has a `module` of its own" in n.message for n in result.attention] == [True]
+
+
+def test_what_is_wrapped_always_has_none_of_its_own():
+    check(HEAD + OWN + ALWAYS + ASKED[0], HEAD + OWN + "net = Scaled(nn.Linear(2, 2))\ninner = net\n", select="PTM420")
+    result = migrated(HEAD + OWN + ALWAYS + ASKED[-1])
+    assert any('`getattr(net, "module", net)`: a class has' in n.message for n in result.attention)
+
+
+def test_an_average_has_one():
+    bare = 'def bare(m):\n    return m.module if hasattr(m, "module") else m\n'
+    made = "net = nn.Linear(2, 2)\nif torch.cuda.device_count() > 1:\n    net = nn.DataParallel(net)\n"
+    ema = "ema = torch.optim.swa_utils.AveragedModel(net)\n"
+    assert bare in migrated(f"{HEAD}{bare}{made}{ema}f(bare(net), bare(ema))\n").text
+
+
+@pytest.mark.parametrize("asked", ASKED[:2])
+def test_no_class_has_one(asked):
+    made = "net = nn.Linear(2, 2)\n"
+    wrapped = "if torch.cuda.device_count() > 1:\n    net = nn.DataParallel(net)\n"
+    check(HEAD + made + wrapped + asked, f"{HEAD}{made}inner = net\n", select="PTM420,PTM102")
+
+
+def test_nothing_is_wrapped():
+    check_unchanged(HEAD + OWN + "net = Scaled(nn.Linear(2, 2))\n" + ASKED[0], [], select="PTM420")

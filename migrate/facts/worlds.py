@@ -158,19 +158,26 @@ class Worlds:
                 return None
             return Known(world.launched is isinstance(node.ops[0], ast.In), True)
         left, right = self.value(node.left, world), self.value(node.comparators[0], world)
-        if left is None or right is None or self._may_be_none(node):
+        if left is None or right is None or self._may_be_none(node, world):
             return None
         if left.asked and (left.value, right.value) == (-1, 0) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
             left = Known(0, True)  # nobody launched it: the one process does what rank 0 does
         return Known(OPERATORS[type(node.ops[0])](left.value, right.value), left.asked or right.asked)
 
-    def _may_be_none(self, node: ast.Compare) -> bool:
-        """`rank is None` of a parameter that is None where a call does not say: its name tells nothing of that."""
+    def _may_be_none(self, node: ast.Compare, world: World) -> bool:
+        """`rank is None` of a parameter that is None where a call does not say, and of what no launcher may have set:
+        the name tells nothing of that.
+        """
         left, right = node.left, node.comparators[0]
         if not (isinstance(left, ast.Name) and isinstance(right, ast.Constant) and right.value is None):
             return False
         scope = self.facts.scopes.scope_of(left).lookup(left.id)
-        return scope is not None and left.id in scope.params and self.given.unsaid(scope, left.id)
+        if scope is None:
+            return False
+        if left.id in scope.params and self.given.unsaid(scope, left.id):
+            return True
+        made = () if world.launched else self.facts.devices.assigned(left.id, scope) or ()
+        return any(_gives_none(v) and self.value(v, world) is None for v in made)
 
     def _call(self, call: ast.Call, world: World) -> Known | None:
         full = self.facts.names.resolve(call.func)
@@ -338,6 +345,12 @@ class Worlds:
             return self._all_agree(values, world) if self.reached.block_exits(f.body, world) else None
         finally:
             self._open.discard(key)
+
+
+def _gives_none(value: ast.expr) -> bool:
+    """Whether a value that does not show may be None: `os.environ.get(key)`, and not `int(os.environ[key])`."""
+    call = value.func if isinstance(value, ast.Call) else None
+    return not isinstance(value, ast.BinOp) and not (isinstance(call, ast.Name) and call.id in BUILTINS)
 
 
 def _is_own(node: ast.expr) -> TypeGuard[ast.Attribute]:

@@ -455,6 +455,30 @@ def test_what_one_process_is_otherwise_stays(before, after):
     check(HEAD + INIT + ASKED + before + "\n", HEAD + after + "\n", select="PTM420")
 
 
+KEYS = ("RANK", "SLURM_PROCID")
+FROM_KEYS = f"def get_rank():\n    for key in {KEYS}:\n        rank = os.environ.get(key)\n        if rank is not None:\n            return int(rank)\n    return None\n"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "",
+        "rank = get_rank()\nif rank is None:\n    alone()\nelse:\n    several()\n",
+        "def prefixed(text):\n    rank = get_rank()\n    if rank is not None:\n        return f'[{rank}] {text}'\n    return text\n",
+    ],
+)
+def test_what_no_launcher_set_may_be_none(asked):
+    """`if rank is not None` was taken as answered: int(None) failed."""
+    after = (FROM_KEYS + asked).replace("os.environ.get", "plain_environ().get")
+    imported = HEAD.replace("as mp\n", "as mp\nfrom ptmigrate.runtime import plain_environ\n")
+    check(HEAD + INIT + FROM_KEYS + asked, imported + after, select="PTM420")
+
+
+def test_a_number_is_never_none():
+    asked = "rank = int(os.environ['SLURM_' + 'PROCID'])\nif rank is None:\n    alone()\ngo(rank)\n"
+    check(HEAD + INIT + asked, HEAD + asked.replace("if rank is None:\n    alone()\n", ""), select="PTM420")
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

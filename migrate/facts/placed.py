@@ -19,6 +19,7 @@ from .gone_through import drawn_from
 from .held import given_back, gives_held, gives_of_sizes, is_data, is_held, is_read
 from .kept_copies import is_kept_copy
 from .loops import LOADER_NAME, LOOPS, MODEL_NAME, unwrapped
+from .matched import matched
 from .nodes import walk
 from .placed_loops import gives_placed, is_of_tensors, may_be_any
 from .plain_lists import in_plain_list
@@ -110,6 +111,8 @@ class Placed:
             return all(self.by_runtime(e) for e in node.elts)
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
             return self.by_runtime(node.elt)
+        if isinstance(node, ast.Dict):
+            return not any(self.facts.tensors.made(v) for v in node.values)
         return not isinstance(node, ast.Constant | ast.JoinedStr)
 
     def _part(self, node: ast.Subscript | ast.Attribute | ast.Starred) -> bool:
@@ -299,7 +302,8 @@ class Placed:
 
     def reaching(self, node: ast.Name, scope: Scope) -> list[ast.AST]:
         """The bindings of a name that a read may see: not those below it in a loop that binds the name itself."""
-        stores, inner = scope.stores.get(node.id, []), set()
+        stores = [s for s in scope.stores.get(node.id, ()) if not isinstance(getattr(s, "ctx", None), ast.Del)]
+        inner: set[ast.AST] = set()
         for up in self.facts.scopes.ancestors(node):
             if isinstance(up, ast.FunctionDef | ast.Lambda | ast.ClassDef):
                 break
@@ -393,7 +397,8 @@ class Placed:
             return self._unpacked(up, child, store)
         if isinstance(up, ast.NamedExpr | ast.AnnAssign):
             return up.value is not None and self.by_runtime(up.value)
-        return isinstance(up, ast.AugAssign)
+        subject = matched(self.facts, store)
+        return self.by_runtime(subject) if subject is not None else isinstance(up, ast.AugAssign)
 
     def _unpacked(self, statement: ast.Assign, target: ast.AST, store: ast.AST) -> bool:
         value = statement.value

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from .matched import takes_apart
 from .nodes import once_a_node, walk
 
 OF_CONTAINERS = {"items", "keys", "append", "parameters"}
@@ -73,6 +74,8 @@ def uses(f: ast.AST) -> Uses:
                 found.gone_through.add(n.iter.id)
         elif isinstance(n, ast.Compare) and isinstance(n.left, ast.Name) and isinstance(n.ops[0], ast.Is | ast.IsNot):
             found.compared.add(n.left.id)
+        elif isinstance(n, ast.Match) and isinstance(n.subject, ast.Name) and takes_apart(n):
+            found.unpacked.add(n.subject.id)
     return found
 
 

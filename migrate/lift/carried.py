@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
+from ..facts.matched import capturing
 from ..facts.nodes import walk
 from ..facts.script import Facts
 from .chunks import Chunk
@@ -11,6 +13,13 @@ from .nodes import walk_here
 from .reads import chosen_once, exposed, stored
 from .recipe import CannotLift, Recipe
 from .zeros import zeroed
+
+
+def check_matched(chunks: Sequence[Chunk]) -> None:
+    """Raise for names that a `match` binds, which are texts in its patterns: attributes would be other names."""
+    for m in (m for chunk in chunks for s in chunk.statements for m in walk_here(s) if isinstance(m, ast.Match)):
+        if capturing(m):
+            raise CannotLift(m, "a `match` gives names their values")
 
 
 def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:

@@ -10,7 +10,7 @@ from ..facts.own_files import saves_its_own
 from ..facts.script import Facts
 from ..facts.source import is_expression
 from .as_given import as_given
-from .carried import check_carried
+from .carried import check_carried, check_matched
 from .chunks import Binder, Chunk, Variable, Variables, chunks_of, resolve_variables
 from .collected import collected
 from .configure import configure, need_names
@@ -44,6 +44,7 @@ class Rewriter:
         self.splice = Splice(facts.text)
         self.binder = Binder(facts, recipe)
         self.chunks = chunks_of(facts, recipe)
+        check_matched(self.chunks)
         self.epoch_name = free_epoch_name(facts, recipe)
         self._look_for_carried()
         self.own_device = own_device(facts, self.chunks if places else [], accelerator)

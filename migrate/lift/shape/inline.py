@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from ...facts.arguments import argument, default_of
+from ...facts.matched import capturing
 from ...facts.nodes import walk
 from ...facts.scopes import Scope
 from ...facts.script import Facts
@@ -77,7 +78,7 @@ def can_stand(facts: Facts, f: ast.FunctionDef, call: ast.Call, statement: ast.s
             if isinstance(n, ast.Return) and n is not body[-1]:
                 return False
     caller = enclosing_function(facts, statement)
-    if caller is f:
+    if caller is f or capturing(f):
         return False
     returned = body[-1].value if body and isinstance(body[-1], ast.Return) else None
     return not (isinstance(statement, ast.Assign) and returned is None)

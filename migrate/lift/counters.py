@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from ..facts.nodes import walk
@@ -19,6 +20,7 @@ from .collected import depends, filled_by, given_by
 from .elements import fills_of, weighed_fills
 from .in_order import Fills, is_list
 from .nodes import walk_here
+from .printed import check_sums_so_far, printed
 from .reads import stored
 from .recipe import CannotLift, DataPass, Recipe
 from .sums import Sums
@@ -91,7 +93,7 @@ def _of_pass(
     assert chunk.passing is not None
     sums = Sums(facts, recipe, chunk.passing, reduction) if training else None
     if not training and facts.ours:
-        recipe.in_order = Fills(facts, binder, chunk, variables).in_order()
+        recipe.in_order = Fills(facts, binder, chunk, variables).in_order() | printed(facts, chunk.passing)
     for s in chunk.statements:
         for n in walk_here(s):
             if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n not in recipe.in_order:
@@ -111,6 +113,7 @@ def _of_pass(
                     found[var] = counter
     if not training:
         _check_collections(facts, binder, chunk, variables, found, recipe.in_order)
+        check_sums_so_far(facts, chunk.passing, list(_reads_in_step(facts, binder, chunk, found)))
     return found
 
 
@@ -136,15 +139,22 @@ def _check_read_in_step(facts: Facts, binder: Binder, chunk: Chunk, counters: di
     """Raise for a counter that the step reads where not every rank comes by to bring it together."""
     passing = chunk.passing
     assert passing is not None
-    reads = (n for s in chunk.statements for n in walk(s) if isinstance(n, ast.Name) and is_counter_read(facts, n))
-    for n in reads:
-        counter = counters.get(var) if isinstance(var := binder.variable(n), Variable) else None
-        if counter is None or not counter.reduced or counter.passing is not passing:
-            continue
+    for n, _ in _reads_in_step(facts, binder, chunk, counters):
         if not all_ranks_pass(facts, passing, n, alike(list(counters.items())), assigned=True):
             raise CannotLift(n, f"`{n.id}` is read in the step before all of it is there")
         if changed(facts, n):
             raise CannotLift(n, f"`{n.id}` is changed in the step by more than what is added to it")
+
+
+def _reads_in_step(
+    facts: Facts, binder: Binder, chunk: Chunk, counters: dict[Variable, Counter]
+) -> Iterator[tuple[ast.Name, Variable]]:
+    """Where the step reads what the ranks bring together of it."""
+    for n in (n for s in chunk.statements for n in walk(s) if isinstance(n, ast.Name)):
+        counter = counters.get(var) if isinstance(var := binder.variable(n), Variable) else None
+        ours = counter is not None and counter.reduced and counter.passing is chunk.passing
+        if isinstance(var, Variable) and ours and is_counter_read(facts, n):
+            yield n, var
 
 
 def _check_begun_in_step(facts: Facts, binder: Binder, chunk: Chunk, counters: dict[Variable, Counter]) -> None:

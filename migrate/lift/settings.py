@@ -9,6 +9,7 @@ from ..report import Note
 from .collected import Collected
 from .draws import draws_in_evaluation
 from .lasting import Lasting
+from .printed import shows_its_part
 from .recipe import CannotLift, Recipe
 
 CODE = "PTM703"
@@ -51,6 +52,9 @@ def settings_of(
             told.append((recipe.whole_evaluation, "every process evaluates every batch"))
         elif facts.ours and recipe.evaluate is not None and draws_in_evaluation(facts, recipe.evaluate) is not None:
             lines.append("validation_draws = True")
+        for call in shows_its_part(facts, recipe):
+            where = CannotLift(call, "on several processes those are its own batches of the evaluation")
+            told.append((where, f"`{facts.short(call)}` shows what the process sees"))
     if recipe.unlifted is not None:
         says = "the evaluation stays as it is written, and every process runs all of it"
         told.append((recipe.unlifted, says))

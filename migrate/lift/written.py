@@ -22,12 +22,12 @@ def writes_samples(facts: Facts, passing: DataPass) -> CannotLift | None:
     part = of_the_batch(passing, set(), {})
     for s in passing.body:
         for n in walk_here(s):
-            if isinstance(n, ast.Call) and _writes(facts, n, part) and not _of_first_batch(facts, n, passing):
+            if isinstance(n, ast.Call) and _writes(facts, n, part) and not is_of_first_batch(facts, n, passing):
                 return CannotLift(n, f"`{facts.short(n)}` writes what its samples give")
     return None
 
 
-def _of_first_batch(facts: Facts, call: ast.Call, passing: DataPass) -> bool:
+def is_of_first_batch(facts: Facts, call: ast.Call, passing: DataPass) -> bool:
     """`if i == 0: save_image(x, path)`: rank 0 has the first batch."""
     for up in facts.scopes.ancestors(call):
         if up is passing.loop:

@@ -1,0 +1,73 @@
+"""What an evaluation's step prints: where batches go round among the ranks, rank 0 has only some of them.
+
+A line for each batch is printed in the order of one process when the batches are over. What else shows the samples (a
+log, a writer) is told of. A sum so far is not there before all ranks' batches are: a step that reads it has them all.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..facts.arguments import given_to
+from ..facts.script import Facts
+from .nodes import names_of, walk_here
+from .recipe import CannotLift, DataPass, Recipe
+from .shown import is_picture, is_print, keeps, of_the_batch, reads_part, shows
+from .written import is_of_first_batch
+
+if TYPE_CHECKING:
+    from .chunks import Variable
+
+BARS = ("set_post", "set_desc")  # of tqdm, gone with the next line
+
+
+def printed(facts: Facts, passing: DataPass) -> set[ast.stmt]:
+    """The statements that print a line for a batch; what is printed into a file, which cannot be sent, is none."""
+    found = set[ast.stmt]()
+    for n in (n for s in passing.body for n in walk_here(s)):
+        if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) and is_print(n.value):
+            to_file = any(k.arg in (None, "file") for k in n.value.keywords)
+            if not to_file and not is_of_first_batch(facts, n.value, passing):
+                found.add(n)
+    return found
+
+
+def shows_its_part(facts: Facts, recipe: Recipe) -> Iterator[ast.Call]:
+    """The calls of a divided evaluation's step that show what this process has of the batches."""
+    passing = recipe.evaluate
+    if passing is None or recipe.whole_evaluation is not None:
+        return
+    part = of_the_batch(passing, set(), {})
+    made = {s.value for s in recipe.in_order if isinstance(s, ast.Expr)}
+    for call in (n for s in passing.body for n in walk_here(s) if isinstance(n, ast.Call)):
+        told = (shows(call) or is_picture(call)) and not keeps(call) and not _is_of_bar(call)
+        if not told or call in made or is_of_first_batch(facts, call, passing):
+            continue
+        if any(reads_part(e, part, {}) is not None for e in given_to(call)):
+            yield call
+
+
+def check_sums_so_far(facts: Facts, passing: DataPass, reads: list[tuple[ast.Name, Variable]]) -> None:
+    """Raise for a sum that the evaluation's step reads. `reads`: where it reads what the ranks bring together."""
+    for n, var in reads:
+        if not _only_for_bar(facts, passing, n):
+            raise CannotLift(n, f"`{var.name}` is read in the step before all of it is there")
+
+
+def _only_for_bar(facts: Facts, passing: DataPass, n: ast.Name) -> bool:
+    """Whether a value goes to a progress bar and nowhere else, at once or under one name: `acc = hits / seen`."""
+    if any(isinstance(up, ast.Call) and _is_of_bar(up) for up in facts.scopes.ancestors(n)):
+        return True
+    s = facts.scopes.statement_of(n)
+    target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
+    if not isinstance(target, ast.Name):
+        return False
+    others = [m for s in (*passing.body, *passing.after) for m in names_of(s) if m.id == target.id and m is not target]
+    ups = [list(facts.scopes.ancestors(m)) for m in others]
+    return all(any(isinstance(up, ast.Call) and _is_of_bar(up) for up in each) for each in ups)
+
+
+def _is_of_bar(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr.startswith(BARS)

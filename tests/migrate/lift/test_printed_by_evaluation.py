@@ -1,0 +1,101 @@
+"""What an evaluation's step prints: all lines on any number of processes, in the order of one."""
+
+import re
+from functools import partial
+
+import pytest
+from ptmigrate.migrate.migrate import migrate_text
+from ptmigrate.migrate.result import Options
+
+from tests import forked
+from tests.migrate.lift.test_printed_by_two import ALL, HEAD
+from tests.migrate.running import check_same
+
+SCRIPT = """
+import logging
+from tqdm import tqdm
+
+def test(loader):
+    model.eval()
+    total, n = 0.0, 0
+    with torch.no_grad():
+        bar = tqdm(loader, disable=True)
+        for i, (x, y) in enumerate(bar):
+            loss = criterion(model(x), y)
+            total += loss.item()
+            n += len(x)
+            EACH
+    print("mean", total / n)
+
+for epoch in range(2):
+    model.train()
+    for x, y in train:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    test(valid)
+"""
+DIVIDED = {
+    "a line for each batch": "print('batch', i, loss.item())",
+    "now and then": "if i % 2: print(f'{i}: {loss.item():.5f}', end=' ')",
+    "in a loop": "for v in (0, 1):\n                print(v, loss.item())",
+    "a number of batches": "print(i)",
+    "a bar": "acc = total / n; bar.set_postfix(acc=acc); bar.set_description(f'{total:.3f}')",
+    "the first batch": "if i == 0: print(loss.item())",
+}
+WHOLE = {
+    "a sum so far": "print(i, total / n)",
+    "a name for one": "so_far = total / n; bar.set_postfix(acc=so_far)\n            if i == 1: print(so_far)",
+    "what is decided by one": "if total > 1: print(i)",
+}
+
+
+@pytest.mark.parametrize("name", DIVIDED)
+def test_a_line_for_each_batch_is_printed_in_order(name):
+    text = HEAD + SCRIPT.replace("EACH", DIVIDED[name])
+    result = check_same(text, "module")
+    assert "divide_validation" not in result
+    assert ("self.in_order(self.print, " in result) is (name not in ("a bar", "the first batch"))
+    assert not migrate_text(text).attention
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_sum_so_far_is_that_of_all_batches(name):
+    result = check_same(HEAD + SCRIPT.replace("EACH", WHOLE[name]), "module")
+    assert "in_order" not in result and "divide_validation = False" in result
+
+
+@pytest.mark.parametrize("shown", ["logging.info('%f', loss.item())", "tqdm.write(f'{loss.item()}')"])
+def test_what_is_shown_otherwise_is_told(shown):
+    result = migrate_text(HEAD + SCRIPT.replace("EACH", shown))
+    says = f"`{shown}` shows what the process sees: on several processes those are its own batches of the evaluation"
+    assert says in [n.message for n in result.attention]
+
+
+@pytest.mark.parametrize("shown", ["logging.info('%d', len(train))", "bar.set_postfix(loss=loss.item())"])
+def test_what_shows_no_samples_and_a_bar_are_not(shown):
+    assert not migrate_text(HEAD + SCRIPT.replace("EACH", shown)).attention
+
+
+def test_lightning_has_no_order():
+    result = migrate_text(HEAD + SCRIPT.replace("EACH", "print(loss.item())"), Options(framework="lightning"))
+    assert "in_order" not in result.text
+
+
+@pytest.mark.slow
+def test_two_processes_print_what_one_printed(tmp_path):
+    texts = [HEAD + SCRIPT.replace("EACH", each) for each in (*DIVIDED.values(), *WHOLE.values())]
+    for i, text in enumerate(texts):
+        (tmp_path / f"old_{i}.py").write_text(text)
+        (tmp_path / f"new_{i}.py").write_text(migrate_text(text).text)
+    (tmp_path / "all.py").write_text(ALL.replace("COUNT", str(len(texts))))
+    two = ("--accelerator", "cpu", "--devices", "2", "--global-batch")
+    printed = []
+    for start, which in ((forked.run, "old"), (partial(forked.ptrun, *two), "new")):
+        done = start("all.py", which, cwd=tmp_path, limit=280)
+        assert done.returncode == 0, done.stderr[-3000:]
+        printed.append(re.split(r"@ \d+\n", done.stdout)[-len(texts) :])
+    for before, after in zip(*printed, strict=True):
+        numbers = [[float(n) for n in re.findall(r"[-\d.]*\d(?:e-?\d+)?", each)] for each in (before, after)]
+        assert numbers[0] and numbers[1] == pytest.approx(numbers[0], rel=1e-4)

@@ -289,17 +289,16 @@ class RemoveSamplers(Codemod):
         return given is not None and not isinstance(given, ast.Constant)
 
     def _alternative(self, facts: Facts, use: Use, others: list[ast.expr]) -> Iterator[Change]:
-        """Where there is another sampler for one process, it is the sampler."""
-        if len(others) > 1 or use.tests or use.returned:
+        """Where there is another sampler for one process, it is the sampler; what asks for it asks for that one."""
+        if len(others) > 1 or use.returned:
             return
+        chosen = [s.value for s in use.statements] + use.handed  # type: ignore[attr-defined]
+        for choice in (c for c in chosen if isinstance(c, ast.IfExp)):
+            says = f"`{facts.short(choice)}`: the sampler of one process stays, {WHY}"
+            gone = (choice.test, *use.made)
+            yield Change(choice, self.edit(facts, choice, says), source(facts.text.get(others[0])), gone)
         for s in use.statements:
             assert isinstance(s, ast.Assign | ast.AnnAssign)
-            if isinstance(s.value, ast.IfExp):
-                says = f"`{facts.short(s)}`: the sampler of one process stays, {WHY}"
-                yield Change(
-                    s.value, self.edit(facts, s, says), source(facts.text.get(others[0])), (s.value.test, *use.made)
-                )
-                continue
             branch = facts.scopes.parents.get(s)
             if branch in self._settled:
                 continue
@@ -308,8 +307,9 @@ class RemoveSamplers(Codemod):
                 if len(branch.orelse) == 1 and isinstance(branch.orelse[0], ast.If):
                     return
                 yield Change(branch, self.edit(facts, branch, says), else_only, (branch.test, s))
-        for e in use.epochs:
-            yield Change(e, self.edit(facts, e, f"`{facts.short(e)}` removed: {WHY}"), None, (e,))
+        guards = self._guards(facts, use)
+        for s in (*guards, *(e for e in use.epochs if not any(e in g.body for g in guards))):
+            yield Change(s, self.edit(facts, s, f"`{facts.short(s)}` removed: {WHY}"), None, (s,))
 
     def _told_test(self, facts: Facts, test: ast.expr, use: Use) -> Change:
         """`sampler is None` elsewhere: there is none now, or there always was one."""

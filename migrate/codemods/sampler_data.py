@@ -130,7 +130,7 @@ def _changes(facts: Facts, given: ast.expr, gone: list[ast.stmt]) -> bool:
 
 def without_false(codemod: Codemod, facts: Facts, holder: ast.AST) -> Iterator[Change]:
     """`shuffle=False` that other keywords of the same DataLoader bring along goes: it said so beside the sampler."""
-    for made in _beside(facts, holder):
+    for made in (m for m in _beside(facts, holder) if m is not holder):
         keys = zip(made.keys, made.values, strict=True) if isinstance(made, ast.Dict) else ()
         off = [v for k, v in keys if is_text(k, "shuffle")]
         off += [k.value for k in getattr(made, "keywords", ()) if k.arg == "shuffle"]

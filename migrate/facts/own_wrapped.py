@@ -43,6 +43,21 @@ class OwnWrapped:
                 return None
         return None
 
+    def is_above(self, a: ast.Attribute) -> bool:
+        """`net.module` above the statement that wraps the net, both in one scope and in no loop: the net's own."""
+        if not (self._are_there and isinstance(a.value, ast.Name)):
+            return False
+        scopes, name = self.facts.scopes, a.value.id
+        home = scopes.scope_of(a).lookup(name)
+        if home is None or name in home.params or scopes.scope_of(a) is not home:
+            return False
+        stores = [s for s in home.stores.get(name, ()) if isinstance(s, ast.Name)]
+        wrapping = [s for s in map(scopes.statement_of, stores) if any(c in walk(s) for c in self.wrapped)]
+        around = set(scopes.ancestors(a))
+        looped = any(isinstance(u, ast.For | ast.While) and u in around for s in wrapping for u in scopes.ancestors(s))
+        made = any(s.lineno < a.lineno for s in stores)
+        return made and not looped and bool(wrapping) and all(s.lineno > a.lineno for s in wrapping)
+
     @cached_property
     def wraps_always(self) -> bool:
         return self._are_there and bool(self._always or self.facts.given_wrapped)

@@ -57,3 +57,20 @@ def test_no_class_has_one(asked):
 
 def test_nothing_is_wrapped():
     check_unchanged(HEAD + OWN + "net = Scaled(nn.Linear(2, 2))\n" + ASKED[0], [], select="PTM420")
+
+
+USES = "net.module.bias.data.zero_()\n"
+
+
+def test_above_the_wrapping_it_is_the_own_one():
+    made, wrapping = SOMETIMES.partition("\n")[0] + "\n", SOMETIMES.partition("\n")[2]
+    result = migrated(HEAD + OWN + made + USES + wrapping + "f(net.module.parameters())\n")
+    assert result.text == HEAD + OWN + made + USES + "f(net.parameters())\n"
+
+
+@pytest.mark.parametrize(
+    "above",
+    [ALWAYS + USES, ALWAYS + "for i in range(3):\n    net.module.bias.data.zero_()\n    net = nn.DataParallel(net)\n"],
+)
+def test_below_a_wrapping_it_is_what_was_wrapped(above):
+    assert "net.bias.data.zero_()" in migrated(HEAD + OWN + above).text

@@ -30,11 +30,26 @@ class OwnMovers:
         self.tree, self.names, self.scopes, self.assigned = tree, names, scopes, assigned
 
     def holds(self, call: ast.Call) -> bool:
-        """In a class's own `def to(self, device):`, which whoever places its objects calls, or a Trainer's hook."""
-        for up in self.scopes.ancestors(call):
-            if isinstance(up, ast.FunctionDef):
-                return up.name in PLACING and isinstance(self.scopes.parents.get(up), ast.ClassDef)
-        return False
+        """In a class's own `def to(self, device):`, which whoever places its objects calls, or a Trainer's hook; and in
+        a function of this file that those have move for them.
+        """
+        return any(up in self._placing for up in self.scopes.ancestors(call) if isinstance(up, ast.FunctionDef))
+
+    @cached_property
+    def _placing(self) -> set[ast.FunctionDef]:
+        functions = [f for f in self.scopes.by_node if isinstance(f, ast.FunctionDef)]
+        methods = [f for f in functions if f.name in PLACING]
+        found = [f for f in methods if isinstance(self.scopes.parents.get(f), ast.ClassDef)]
+        for f in found:  # it grows
+            read = {n.id for n in walk(f) if isinstance(n, ast.Name)}
+            read |= {n.attr for n in walk(f) if isinstance(n, ast.Attribute) and getattr(n.value, "id", "") == "self"}
+            found += [g for g in functions if g.name in read and g not in found and self._is_near(g, f)]
+        return set(found)
+
+    def _is_near(self, g: ast.FunctionDef, f: ast.FunctionDef) -> bool:
+        """Whether one function may mean the other by its name: one of the file, or a method of the same class."""
+        holder = self.scopes.parents.get(g)
+        return isinstance(holder, ast.Module) or holder is self.scopes.parents.get(f)
 
     def has(self, f: ast.Attribute) -> bool:
         """Whether the receiver may be of a class of this file that is no module and has such a method of its own."""

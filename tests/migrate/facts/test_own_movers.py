@@ -121,3 +121,44 @@ for x in torch.utils.data.DataLoader(torch.ones(4, 2), batch_size=2):
 )
 def test_what_a_method_gives_is_of_the_class_where_it_gives_itself(given, after):
     assert f"self.{after})" in migrate_text(ROBOT + STEP.replace("GIVEN", given)).text
+
+
+MOVED_BY = """\
+import torch
+
+
+def move(x, device):
+    if isinstance(x, dict):
+        return {k: move(v, device) for k, v in x.items()}
+    return x.to(device)
+
+
+class Batch:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def each(self, f):
+        self.y = f(self.y)
+
+    def brought(self, x, device):
+        return x.to(device)
+
+    def to(self, device):
+        def _to(y):
+            return y.to(device) if hasattr(y, "to") else y
+
+        self.x = move(self.brought(self.x, device), device)
+        self.each(_to)
+        return self
+"""
+
+
+def test_what_moves_for_a_class_that_is_moved_stays():
+    """The runtime calls `to()` of a batch, which moved nothing any more."""
+    result = migrate_text(MOVED_BY)
+    assert result.text == MOVED_BY and not result.attention
+
+
+def test_a_function_of_that_name_in_another_class_goes():
+    other = "\n\nclass Net(torch.nn.Module):\n    def brought(self, x, device):\n        return x.to(device)\n"
+    assert migrate_text(MOVED_BY + other).text == MOVED_BY + other.replace("x.to(device)", "x")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ..facts.arguments import argument_at
@@ -33,6 +34,8 @@ FROM_NUMBERS |= {f"torch.{kind}Tensor" for kind in "Long Float Double Int Short 
 
 COUNTS = {"range", "torch.manual_seed", "torch.cuda.manual_seed"}
 NO_TENSORS = {"int", "float", "bool", "str", "list", "tuple", "dict", "List", "Tuple", "Dict", "Sequence", "ndarray"}
+OF_ARRAYS_ALONE = {"astype", "copy", "tobytes"}  # methods that arrays have, and lists, and tensors do not
+WORD = re.compile(r"[A-Za-z_]\w*")
 
 Function = ast.FunctionDef | ast.Lambda
 
@@ -41,6 +44,8 @@ def is_tensor(facts: Facts, f: Function, name: str, call: ast.expr) -> bool:
     if _is_none_by_default(f, name) or uses(f).as_container(name):
         return False
     if is_made_tensor_of(facts, f, name) and not _is_moved_before(facts, f, name, call):
+        return False
+    if isinstance(f, ast.FunctionDef) and (_is_said_otherwise(f, name) or _is_used_as_array(f, name)):
         return False
     scope = facts.scopes.by_node[f]
     if facts.placed.is_called(name, scope):
@@ -114,9 +119,7 @@ def may_be_tensor(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
 
 def is_number_or_list(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
     """Whether a name is written down as none of a tensor, or says how many or how large: `torch.randn(n, 8)`."""
-    written = next((a.annotation for a in (*f.args.posonlyargs, *f.args.args) if a.arg == name), None)
-    kind = written.value if isinstance(written, ast.Subscript) else written
-    if (kind.attr if isinstance(kind, ast.Attribute) else getattr(kind, "id", None)) in NO_TENSORS:
+    if _is_said_otherwise(f, name) or _is_used_as_array(f, name):
         return True
     for n in walk(f):
         if isinstance(n, ast.Slice) and any(is_named(b, name) for b in (n.lower, n.upper, n.step)):
@@ -131,7 +134,29 @@ def _sizes(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
     full = facts.names.resolve(call.func) or (call.func.id if isinstance(call.func, ast.Name) else None)
     if full in COUNTS | TAKES_DEVICE:
         for a in (*call.args, *(k.value for k in call.keywords if k.arg == "size")):
-            yield from a.elts if isinstance(a, ast.Tuple | ast.List) else [a]
+            parts = a.elts if isinstance(a, ast.Tuple | ast.List) else [a]
+            yield from (part.value if isinstance(part, ast.Starred) else part for part in parts)
+
+
+def _is_said_otherwise(f: ast.FunctionDef, name: str) -> bool:
+    """Whether an annotation or a docstring says that a parameter is, or may be, no tensor: `image (np.ndarray)`."""
+    every = (*f.args.posonlyargs, *f.args.args, *f.args.kwonlyargs)
+    written = next((a.annotation for a in every if a.arg == name), None)
+    if written is not None and not NO_TENSORS.isdisjoint(WORD.findall(ast.unparse(written))):
+        return True
+    said = ast.get_docstring(f, clean=False) or ""
+    kind = rf"\b{name}\b`?\s*(\([^)]*|:\s*[\w.`~]*)\bndarray\b"
+    return "ndarray" in said and re.search(kind, said) is not None
+
+
+def _is_used_as_array(f: ast.FunctionDef, name: str) -> bool:
+    """Whether a name is asked for what no tensor can: `image.astype("float32")`, `image[:, :, ::-1]`."""
+    own = uses(f)
+    if own.methods.get(name, set()) & OF_ARRAYS_ALONE:
+        return True
+    slices = (n for i in own.indices.get(name, ()) for n in getattr(i, "elts", [i]) if isinstance(n, ast.Slice))
+    steps = (n.step for n in slices)
+    return any(isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub) for step in steps)
 
 
 def is_named(node: ast.AST | None, name: str) -> bool:

@@ -852,3 +852,30 @@ class Net(nn.Module):
 
 def test_what_is_taken_apart_may_be_a_list_and_a_weight_is_none():
     check(PAIR.format("self.opt.device"), PAIR.format("self.fc.weight.device"), select="PTM104")
+
+
+@pytest.mark.parametrize(
+    ("method", "read"),
+    [
+        ("def step(self, x):", "x.astype('float32')"),
+        ("def step(self, x):", "x[:, ::-1]"),
+        ("def step(self, x: np.ndarray):", "x"),
+        ("def step(self, x: 'np.ndarray | None'):", "x"),
+        ("def step(self, x):\n        '''x (np.ndarray): an image'''", "x"),
+        ("def step(self, x):\n        '''x: np.ndarray'''", "x"),
+    ],
+)
+def test_what_is_said_or_used_as_an_array_is_on_no_device(method, read):
+    lines = ["h, w = x.shape[:2]", f"y = torch.as_tensor(self.scaled({read}))", "return y.to('cuda')"]
+    assert "x.device" not in migrate_text(net(*lines, method=method, base="object")).text
+
+
+def test_what_is_said_to_be_a_tensor_still_says_where():
+    method = "def step(self, x: torch.Tensor):\n        '''x (Tensor): an image, and no ndarray'''"
+    text = net("h, w = x.shape[:2]\n        return torch.ones(h, w).cuda()", method=method, base="object")
+    assert "torch.ones(h, w).type_as(x)" in migrate_text(text).text
+
+
+@pytest.mark.parametrize("made", ["torch.randn((1, *x))", "torch.randn(1, *x)"])
+def test_what_sizes_are_taken_from_is_no_tensor(made):
+    check_unchanged(net(f"return self.conv({made})"), ["PTM104 line 6"], select="PTM104")

@@ -9,7 +9,7 @@ from ptmigrate.migrate.facts.nodes import walk
 
 from ..about.classes import BATCH_METHODS
 from ..edits import Repair, with_argument
-from ..file import File, argument, keyword, last_part, passes_unknown
+from ..file import File, argument, last_part
 from ..rule import Finding, Rule
 
 FACTORIES = {
@@ -81,7 +81,7 @@ class TensorInForward(Rule):
             return
         if file.nodes.function_of(call) is None:
             return  # the default of a parameter
-        if keyword(call, "device") is not None or keyword(call, "out") is not None or passes_unknown(call):
+        if any(k.arg in ("device", "out", None) for k in call.keywords):  # sizes with a star tell no device
             return
         if _is_scalar(call) or _is_moved(call, file) or self._moved_later(call, method, file):
             return

@@ -24,7 +24,6 @@ SAYS_WHERE = ("device", "out", "generator", "pin_memory", None)  # by one of the
 
 
 def is_open(facts: Facts, call: ast.Call) -> bool:
-    """Whether a call takes a device, and is told nothing of where: `torch.zeros(3)`."""
-    starred = any(isinstance(a, ast.Starred) for a in call.args)
-    told = starred or any(k.arg in SAYS_WHERE for k in call.keywords)
+    """Whether a call takes a device, by its keyword alone, and is told nothing of where: `torch.zeros(3, *sizes)`."""
+    told = any(k.arg in SAYS_WHERE for k in call.keywords)
     return facts.names.resolve(call.func) in TAKES_DEVICE and not told

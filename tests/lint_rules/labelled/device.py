@@ -80,6 +80,8 @@ class Net(Base):
 
     def forward(self, x):
         h = torch.zeros(x.size(0), 3)  #~ PTM104
+        h = torch.zeros(1, *x.shape[1:])  #~ PTM104
+        h = torch.zeros(1, *x.shape[1:], **self.where)
         mask = torch.ones(3, device=x.device)
         n = torch.randn_like(x)
         idx = torch.arange(x.size(1))  #~ PTM104

@@ -879,3 +879,8 @@ def test_what_is_said_to_be_a_tensor_still_says_where():
 @pytest.mark.parametrize("made", ["torch.randn((1, *x))", "torch.randn(1, *x)"])
 def test_what_sizes_are_taken_from_is_no_tensor(made):
     check_unchanged(net(f"return self.conv({made})"), ["PTM104 line 6"], select="PTM104")
+
+
+def test_sizes_with_a_star_are_those_of_an_input():
+    before = net("return self.conv(x) + torch.randn(1, *x.shape[1:])")
+    check(before, before.replace("[1:])", "[1:], device=x.device)"), select="PTM104")

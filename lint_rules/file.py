@@ -64,6 +64,12 @@ class File:
         return Facts(self.text, self.tree)
 
     @cached_property
+    def own_methods(self) -> set[str]:
+        """The names of methods of classes that derive from nothing, for which the facts are asked."""
+        plain = [c for c in self.nodes.of(ast.ClassDef) if not c.bases]
+        return {s.name for c in plain for s in c.body if isinstance(s, ast.FunctionDef)}
+
+    @cached_property
     def global_devices(self) -> set[str]:
         """Names of the module that are given a device: `device = torch.device(...)`."""
         found: set[str] = set()

@@ -9,8 +9,8 @@ from ptmigrate.migrate.facts.nodes import walk
 
 from ..file import File, argument, keyword, last_part
 from ..rule import Finding, Rule
-from .hard_coded_device import MOVING_METHODS
 from .literal import ACCELERATOR, text_of
+from .own_classes import MOVING_METHODS, places_nothing
 from .tensor_in_forward import FACTORIES
 
 
@@ -56,6 +56,15 @@ class DeviceCallInModule(Rule):
                 self.extra = self.extra.cuda()
                 return super().cuda()
         """,
+        """
+        import torch
+        class Budget:
+            def to(self, unit):
+                return self.amount * RATES[unit]
+        class Net(torch.nn.Module):
+            def forward(self, x):
+                return self.layer(x) * Budget().to("cuda")
+        """,
     )
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
@@ -68,7 +77,7 @@ class DeviceCallInModule(Rule):
         method = file.classes.method_of(call)
         if method is None or method.name in MOVING_METHODS or not file.classes.is_module(call):
             return
-        if _follows(call, file):
+        if _follows(call, file) or places_nothing(call.func, file):
             return
         if call.func.attr == "cuda":
             if not (isinstance(call.func.value, ast.Call) and last_part(call.func.value.func) == "super"):

@@ -6,11 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ptmigrate.migrate.facts.nodes import walk
-
 from ..file import File, argument, last_part
 from ..rule import Finding, Rule
 from .literal import ACCELERATOR, NUMBERED, in_decorator, text_of, under_choice
+from .own_classes import MOVING_METHODS, places_nothing
 
 MOVES = ("cuda", "xpu")
 OLD_TYPES = {
@@ -22,8 +21,6 @@ UNBOUND = {"torch.Tensor.to", "torch.nn.Module.to"}
 ASKS = re.compile(r"(to|add_argument)\Z|_?(check|is|has|assert|skip|supports?|requires?|can)_")
 OWN = "own_device"  # of the runtime, which makes a process's own card of it
 OLD_TYPE = re.compile(r"torch\.cuda\.(\w+Tensor)\Z")
-# methods whose own job is to move: `def cuda(self): return self._apply(lambda t: t.cuda())`
-MOVING_METHODS = {"cuda", "to", "xpu", "_apply", "to_device", "move_to", "move_to_device", "to_cuda", "pin_memory"}
 
 
 class HardCodedDevice(Rule):
@@ -139,7 +136,7 @@ class HardCodedDevice(Rule):
             yield self.finding(call, f"`{file.source(call)}` places by a device written into the code", file)
 
     def _method(self, call: ast.Call, func: ast.Attribute, file: File) -> Iterator[Finding]:
-        if func.attr in (*MOVES, "to") and _places_nothing(func, file):
+        if func.attr in (*MOVES, "to") and places_nothing(func, file):
             return
         if func.attr in MOVES:
             yield from self._moved(call, func, file)
@@ -244,27 +241,6 @@ class HardCodedDevice(Rule):
 def _names_card(node: ast.expr) -> bool:
     """`"cuda:1"`, or the number of a card."""
     return bool(ACCELERATOR.match(text_of(node))) or (isinstance(node, ast.Constant) and type(node.value) is int)
-
-
-def _places_nothing(func: ast.Attribute, file: File) -> bool:
-    """Whether the method is one of a plain class of this file, that moves nothing itself: `Money(3).to("usd")`."""
-    own = [c for c in file.nodes.of(ast.ClassDef) if not c.bases and _method_of(c, func.attr) is not None]
-    if not own:
-        return False
-    movers = file.facts.devices.own_movers
-    kinds = movers.kinds(func.value) if movers.has(func) else set()
-    methods = [_method_of(c, func.attr) for c in own if c in kinds]
-    return any(methods) and not any(_may_place(n, file) for m in methods if m is not None for n in walk(m))
-
-
-def _method_of(holder: ast.ClassDef, name: str) -> ast.FunctionDef | None:
-    return next((s for s in holder.body if isinstance(s, ast.FunctionDef) and s.name == name), None)
-
-
-def _may_place(n: ast.AST, file: File) -> bool:
-    if isinstance(n, ast.Attribute):
-        return n.attr in MOVING_METHODS or (file.resolve(n) or "").startswith("torch.")
-    return isinstance(n, ast.keyword) and n.arg == "device"
 
 
 def _names_device(node: ast.AST) -> bool:

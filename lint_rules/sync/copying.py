@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..file import File, argument, keyword
 from ..rule import Finding, Rule
-from .where import every_step, is_host_value, where
+from .where import copies_nothing, every_step, is_host_value, where
 
 WAITING = {"item", "cpu", "numpy", "tolist"}
 
@@ -32,7 +32,9 @@ def is_copy(call: ast.Call, file: File) -> bool:
             return False
     elif call.args:
         return False
-    if is_host_value(call.func.value, file) or _is_copied_before(call.func.value) or _is_module(call, file):
+    if copies_nothing(call.func, file) or is_host_value(call.func.value, file):
+        return False
+    if _is_copied_before(call.func.value) or _is_module(call, file):
         return False
     node: ast.AST = call
     for up in file.nodes.ancestors(call):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..edits import Repair, renamed
 from ..file import File
 from ..rule import Finding, Rule
-from .where import every_step, is_host_value, where
+from .where import copies_nothing, every_step, is_host_value, where
 
 
 class ItemInHotLoop(Rule):
@@ -54,13 +54,22 @@ class ItemInHotLoop(Rule):
             if i % 100 == 0:
                 print(loss.item())
         """,
+        """
+        import torch
+        class Shop:
+            def item(self):
+                return "a tensor"
+        for x, y in loader:
+            criterion(model(x), y).backward()
+            print(Shop().item())
+        """,
     )
 
     def check_call(self, call: ast.Call, file: File) -> Iterator[Finding]:
         if call.args or call.keywords or not isinstance(call.func, ast.Attribute):
             return
         hot = every_step(call, file)
-        if hot is not None and not is_host_value(call.func.value, file):
+        if hot is not None and not is_host_value(call.func.value, file) and not copies_nothing(call.func, file):
             text = f"`{file.source(call)}` makes the host wait at every step of {where(hot)}"
             yield self.finding(call, text, file, _kept_as_tensor(call, file))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ptmigrate.migrate.facts import own_methods as own
 from ptmigrate.migrate.facts.loops import EVALUATES, Hot
 from ptmigrate.migrate.facts.nodes import FUNCTIONS, LOOPS
 
@@ -46,6 +47,11 @@ def _ends(block: list[ast.stmt]) -> bool:
         func = last.value.func
         return (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) in ("exit", "_exit", "quit")
     return isinstance(last, ast.Break | ast.Raise)
+
+
+def copies_nothing(func: ast.Attribute, file: File) -> bool:
+    """Whether a method such as `item()` is one of a class of the file, in which nothing is copied."""
+    return func.attr in file.own_methods and own.copies_nothing(file.facts, func)
 
 
 def is_host_value(node: ast.expr, file: File) -> bool:

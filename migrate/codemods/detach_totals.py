@@ -15,6 +15,7 @@ from ..facts.arrays import on_host
 from ..facts.batch_operations import LOSS
 from ..facts.nodes import walk
 from ..facts.operands import SIGNED, closed
+from ..facts.own_methods import own_methods
 from ..facts.script import Facts
 from ..report import Note
 from .base import Change, Codemod
@@ -55,7 +56,7 @@ class DetachTotals(Codemod):
             if not (isinstance(f, ast.Attribute) and f.attr == "item" and not call.args and not call.keywords):
                 continue
             hot = facts.loops.hot(call) if call not in self.settled else None
-            if hot is not None and not hot.guarded and hot.kind == "trains" and not on_host(facts, f.value):
+            if hot is not None and not hot.guarded and hot.kind == "trains" and not _is_no_tensors(facts, f):
                 line, column, _, _ = facts.text.key(call)
                 says = f"`{facts.short(call)}` at every step of the loop on line {hot.line}: `.detach()` would not wait"
                 yield Note(line, column + 1, self.code, says)
@@ -128,7 +129,7 @@ class DetachTotals(Codemod):
                     values = call.args[0].values
                 for v in values:
                     if _is_item(v) and facts.loops.hot(v) is not None and not facts.in_formatted_string(v):
-                        if on_host(facts, v.func.value):  # type: ignore[attr-defined]
+                        if _is_no_tensors(facts, v.func):  # type: ignore[attr-defined]
                             continue
                         self.settled.add(v)
                         says = f"`{facts.short(v)}` became `.detach()`: what is logged is read when it is written"
@@ -214,10 +215,15 @@ def _total(facts: Facts, a: ast.AugAssign) -> Total | None:
     if not _is_item(value):
         return None
     assert isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)
-    kind = _kind(facts, value.func.value) if not on_host(facts, value.func.value) else None
+    kind = _kind(facts, value.func.value) if not _is_no_tensors(facts, value.func) else None
     if kind is None or (kind == "int" and value is not a.value):
         return None
     return Total(a, value, kind)
+
+
+def _is_no_tensors(facts: Facts, f: ast.Attribute) -> bool:
+    """Whether an `item` is that of what the host has already, or of a class of the script."""
+    return on_host(facts, f.value) or bool(own_methods(facts, f))
 
 
 def _is_item(node: ast.AST) -> bool:

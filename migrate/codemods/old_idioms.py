@@ -59,7 +59,7 @@ class RemoveVariables(Codemod):
         gone: set[ast.AST] = set()
         yield from self._types(facts)
         for a in facts.walk(ast.Attribute):
-            if a.attr == "volatile":
+            if a.attr == "volatile" and not facts.devices.own_movers.kinds(a.value):  # an object of the script's own
                 line, column, _, _ = facts.text.key(a)
                 says = f"`{facts.short(a)}`: volatile does nothing since torch 0.4; `with torch.no_grad():` does it"
                 self.left.append(Note(line, column + 1, self.code, says))

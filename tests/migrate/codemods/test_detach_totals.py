@@ -113,6 +113,14 @@ def test_what_numpy_has_made_is_no_tensor(item):
     check_unchanged(head + step, [], select="PTM301")
 
 
+@pytest.mark.parametrize("body", ["return 3", "return float(self.x)"])
+def test_what_a_class_of_the_script_has_is_left(body):
+    own = f"class Loss:\n    x = torch.ones(1)\n    def item(self):\n        {body}\nmy_loss = Loss()\n"
+    check_unchanged(loop("total += my_loss.item()", start=f"{own}total = 0.0"), [], select="PTM301")
+    step = "import pytorch_lightning as pl\nclass N(pl.LightningModule):\n    def training_step(self, b, i):\n"
+    check_unchanged(f"{HEAD}{own}{step}        self.log('l', my_loss.item())\n", [], select="PTM301")
+
+
 def test_the_sums_are_the_same_bit_for_bit():
     source = (
         HEAD

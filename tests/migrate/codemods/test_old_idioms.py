@@ -204,6 +204,12 @@ def test_a_file_that_has_nothing_else_is_no_file_without_work():
     assert migrated(result.text).plan == "none"
 
 
+def test_volatile_of_an_object_of_the_script():
+    check_unchanged(
+        "import torch\nclass Market:\n    def __init__(self):\n        self.volatile = True\nMarket().volatile\n", []
+    )
+
+
 @pytest.mark.parametrize("line", ["x.volatile = True", "y = x.volatile"])
 def test_volatile_that_is_set_or_asked_for_is_told(line):
     check_unchanged(HEAD + line + "\n", ["PTM601 line 5: `x.volatile`: volatile does nothing since torch 0.4"])

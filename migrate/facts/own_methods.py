@@ -1,0 +1,33 @@
+"""Methods of a script's plain classes that are called as those of tensors are: `def item(self): return 3`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from .nodes import walk
+
+if TYPE_CHECKING:
+    from .script import Facts
+
+
+def method_of(holder: ast.ClassDef, name: str) -> ast.FunctionDef | None:
+    return next((s for s in holder.body if isinstance(s, ast.FunctionDef) and s.name == name), None)
+
+
+def own_methods(facts: Facts, func: ast.Attribute) -> list[ast.FunctionDef]:
+    """The methods that a call of `func` may be one of: those of this file's classes that derive from nothing."""
+    own = {c: m for c in facts.walk(ast.ClassDef) if not c.bases and (m := method_of(c, func.attr)) is not None}
+    kinds = facts.devices.own_movers.kinds(func.value) if own else ()
+    return [own[c] for c in kinds if c in own]
+
+
+def copies_nothing(facts: Facts, func: ast.Attribute) -> bool:
+    """Whether a call such as `x.item()` is one of the script's own, in which no tensor is read on the host."""
+    methods = own_methods(facts, func)
+    return bool(methods) and not any(_copies(n) for m in methods for n in walk(m))
+
+
+def _copies(n: ast.AST) -> bool:
+    named = n.attr if isinstance(n, ast.Attribute) else getattr(n, "id", "") if isinstance(n, ast.Name) else ""
+    return named in ("item", "cpu", "numpy", "tolist", "float", "int", "bool", "torch")

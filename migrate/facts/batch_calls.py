@@ -17,7 +17,7 @@ from .batch_functions import constants, is_own, makers, target_of
 from .batch_handed import handed_on
 from .batch_layers import layered, normalises_by_batch, reads_as_series
 from .batch_losses import by_place, loss_of
-from .batch_numbers import SPACED, carried, meets, numbered
+from .batch_numbers import ALIKE, SPACED, alike, carried, meets, numbered
 from .batch_operations import (
     ADDED_PRODUCTS,
     ALONG,
@@ -89,12 +89,12 @@ class BatchCall:
             owner = run.value(func.value)
             if self.last in ("append", "extend") and groups(run, func.value, everything):
                 return self._mixes()
-            if owner.order or owner.counts or owner.places:
+            if owner.order or owner.counts or owner.places or owner.alike:
                 if self.last in SAME_ORDER:
                     return owner
                 if self.last in OTHER_ORDER:
                     return Value(order=True)  # torch.arange(len(x)).flip(0)
-                if owner.places and not meets(self.last.rstrip("_"), [owner, *everything]):
+                if (owner.places or owner.alike) and not meets(self.last.rstrip("_"), [owner, *everything]):
                     return carried(self.last, owner)
             if meets(self.last.rstrip("_"), [owner, *everything]):
                 return self._mixes(run.joined([owner, *everything]))
@@ -231,6 +231,8 @@ class BatchCall:
             if name == "arange" and len(self.call.args) == 3 and any(v.counts for v in everything):
                 return Value(order=True)  # torch.arange(len(x) - 1, -1, -1)
             return numbered(self.call, name, everything) if name == "arange" else replace(PLAIN, counts=sized)
+        if name in ALIKE and (found := alike(self.run, self.call)) is not None:
+            return found
         if name in SPACED:
             return numbered(self.call, name, everything)
         if offset and meets(name, everything):

@@ -9,6 +9,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .arguments import argument_at
 from .batch_operations import KEEPS_SHAPE, OVER, REDUCES, SAME_ORDER, SIZES, TIMES
 from .batch_values import PLAIN, Value
 from .nodes import walk
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 # what `Value.places` may be: the samples' numbers in their order, something made of them, or no whole numbers any more
 EACH, SOME, VALUES = "each", "some", "values"
+WHOLE = "whole"  # the samples' numbers, not as integers: `torch.linspace(0, n - 1, n)`
+FRACTIONS = {VALUES, WHOLE}
+ALIKE = {"ones", "full"}
+ADDS_UP = {"cumsum", "cumprod"}
 SPACED = {"linspace", "logspace", "geomspace"}
 MAKES = {"tensor", "as_tensor", "from_numpy", "array", "asarray"}
 FLOATS = {
@@ -45,10 +50,27 @@ def numbered(call: ast.Call, name: str, values: list[Value]) -> Value:
     if not any(v.counts for v in values):
         return PLAIN
     if name in SPACED:
-        return Value(places=VALUES)
+        return Value(places=WHOLE if name == "linspace" and _are_all(call) else VALUES)
     first = call.args[0] if len(call.args) > 1 else None
     plain = first is None or (isinstance(first, ast.Constant) and first.value == 0)
     return Value(counts=True, places=EACH if plain else SOME)
+
+
+def alike(run: Run, call: ast.Call) -> Value | None:
+    """`torch.ones(len(x))`, `torch.full((len(x),), 0.1)`: one number for each sample, and no more dimensions."""
+    size = call.args[0] if call.args else None
+    if isinstance(size, ast.Tuple | ast.List) and len(size.elts) == 1:
+        size = size.elts[0]
+    several = size is None or any(not isinstance(a, ast.Constant) for a in call.args[1:])
+    return Value(alike=True) if size is not None and not several and run.value(size).counts else None
+
+
+def _are_all(call: ast.Call) -> bool:
+    """`linspace(0, n - 1, n)`"""
+    start, end, steps = (argument_at(call, name, i) for i, name in enumerate(("start", "end", "steps")))
+    if not (isinstance(start, ast.Constant) and start.value == 0) or steps is None or end is None:
+        return False
+    return ast.unparse(end) == f"{ast.unparse(steps)} - 1"
 
 
 def listed(e: ast.ListComp | ast.GeneratorExp, over: list[Value], found: Value) -> Value:
@@ -70,25 +92,27 @@ def _divides(e: ast.expr) -> bool:
 def carried(name: str, of: Value) -> Value:
     """What an operation, or a method, makes of such numbers."""
     name = name.rstrip("_")
+    if of.alike:
+        return Value(places=VALUES) if name in ADDS_UP else of  # torch.ones(n).cumsum(0)
     if not of.places or name in MAKES | SHAPES | SAME_ORDER:
         return of
     if name in SIZES or (name in REDUCES and name not in KEEPS_SHAPE) or name == "item":
         return PLAIN
-    return replace(of, counts=False, places=VALUES if name in FLOATS or of.places == VALUES else SOME)
+    return replace(of, counts=False, places=VALUES if name in FLOATS or of.places in FRACTIONS else SOME)
 
 
 def together(left: Value, right: Value, op: ast.operator | None) -> str:
     """What two plain values are together."""
     if not left.places and not right.places:
         return ""
-    return VALUES if isinstance(op, ast.Div) or VALUES in (left.places, right.places) else SOME
+    return VALUES if isinstance(op, ast.Div) or {left.places, right.places} & FRACTIONS else SOME
 
 
 def meet(run: Run, e: ast.AST, left: Value, right: Value, op: ast.operator | None) -> None:
     """Note where samples are weighed, or compared, by their numbers: `losses * torch.arange(len(x))`."""
     places = left.places or right.places
     offset = isinstance(op, ast.Add | ast.Sub | ast.Mod | ast.FloorDiv) and not isinstance(e, ast.Compare)
-    if places and (places == VALUES or not offset):
+    if places and (places in FRACTIONS or not offset):
         run.flow.mixes.append(e)
 
 
@@ -96,5 +120,5 @@ def meets(name: str, values: list[Value]) -> bool:
     """The same of an operation by its name: `losses.mul(w)`, `torch.where(w > 3, losses, 0)`."""
     places = {v.places for v in values if v.places}
     return any(v.kind == "batch" for v in values) and (
-        (bool(places) and name in MEETS) or (VALUES in places and name in OFFSETS)
+        (bool(places) and name in MEETS) or (bool(FRACTIONS & places) and name in OFFSETS)
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .batch_functions import held
-from .batch_numbers import EACH
+from .batch_numbers import EACH, WHOLE
 from .batch_values import REDUCED, Value
 from .batch_views import numbers
 
@@ -26,13 +26,15 @@ def indexed(run: Run, e: ast.Subscript, value: Value, part: ast.expr, new: int, 
         return replace(found, picked=not one, cut=ast.unparse(part)) if cut and value.views == 1 else found
     if isinstance(part, ast.Constant) or (isinstance(part, ast.UnaryOp) and isinstance(part.operand, ast.Constant)):
         by_name = isinstance(getattr(part, "value", 0), str)  # out["logits"], batch["inputs"]["ids"]
+        if not by_name and run.shapes.is_tensor(e.value):
+            run.flow.mixes.append(e)  # the first sample: each share has its own
         return replace(value, holds=False, loose=True, items=()) if by_name else REDUCED
     if any(orders):
         run.flow.mixes.append(e)  # x[torch.randperm(n)]
     index = run.value(part)
     if index.sorts is not None:
         run.flow.mixes.append(index.sorts)  # risk[torch.argsort(time)]
-    if index.places == EACH:
+    if index.places in (EACH, WHOLE):
         return replace(value, dim=new)  # z[torch.arange(len(z)), y]
     if isinstance(part, ast.Name) and index.counts:
         return replace(value, dim=new, cut=part.id)  # z[i] of `for i in range(len(z))`

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from .batch_operations import KEEPS_SHAPE, REDUCES, SWAPS
+from .batch_tensors import tensors_of
 from .batch_values import Value
 from .batch_views import numbers
 from .nodes import walk
@@ -21,8 +22,11 @@ MATRICES = {"t", "mm", "addmm"}
 
 
 class Shapes:
-    def __init__(self, body: list[ast.stmt], resolve: Callable[[ast.expr], str | None]) -> None:
+    def __init__(
+        self, body: list[ast.stmt], resolve: Callable[[ast.expr], str | None], losses: set[str] | None = None
+    ) -> None:
         self.resolve = resolve
+        self._tensors = tensors_of(body, resolve, losses or set())
         self._ranks: dict[str, set[int]] = defaultdict(set)
         self._widths: dict[str, str] = {}
         self._parts: dict[str, set[int]] = defaultdict(set)
@@ -46,12 +50,18 @@ class Shapes:
         found = self._ranks.get(name, set()) if name in self._once else set()
         return found.copy().pop() if len(found) == 1 else 0
 
+    def is_tensor(self, e: ast.expr) -> bool:
+        """A name that is one tensor in any case."""
+        return isinstance(e, ast.Name) and e.id in self._tensors
+
     def is_tuple(self, name: str) -> bool:
         """`x[0]` and `x[1]`: nobody asks a batch for its first two samples by one each."""
         return name in self._once and len(self._parts.get(name, ())) > 1
 
     def shown(self, name: str, value: Value) -> Value:
         """A value with what is shown of the name that it is given."""
+        if value.loose and name in self._tensors:
+            value = replace(value, loose=False)
         if value.kind != "batch" or value.dim != 0:
             return replace(value, holds=True) if value.kind == "batch" and self.is_tuple(name) else value
         rank = self.rank(name)

@@ -38,6 +38,7 @@ class Value:
     sorts: ast.AST | None = None  # the places of a sort along the last dimension, which may be the samples'
     host: bool = False  # no tensor, or made of what is none: `y.tolist()`
     places: str = ""  # plain: the numbers of the samples, one each; what batch_numbers.py says of them
+    alike: bool = False  # plain: one number a sample, the same for each, as of `torch.ones(len(x))`
     buffer: bool = False  # plain: a buffer of a module, by whatever name
     loose: bool = False  # what a module or an unknown function gave: a tensor, or several
     items: tuple[tuple[object, Value], ...] = ()  # of what holds several, where they are written out: by key or place

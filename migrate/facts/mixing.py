@@ -26,6 +26,7 @@ from .batch_operations import SIZE_ATTRIBUTES
 from .batch_pairs import is_along, spread_apart
 from .batch_places import column, indexed
 from .batch_shapes import Shapes
+from .batch_tensors import losses_of
 from .batch_values import BUFFER, PLAIN, REDUCED, Flow, Value
 from .batch_views import numbers
 from .classes import Function
@@ -63,7 +64,7 @@ class Mixing:
         try:
             body: list[ast.stmt] = [ast.Return(f.body)] if isinstance(f, ast.Lambda) else f.body
             if f not in self._shapes:
-                self._shapes[f] = Shapes(body, self.facts.names.resolve)
+                self._shapes[f] = Shapes(body, self.facts.names.resolve, self.losses)
             run = Run(self, flow, holder, dict(given), constants, self._shapes[f])
             for s in body:
                 run.statement(s)
@@ -92,6 +93,10 @@ class Mixing:
                 if isinstance(t, ast.Attribute) and isinstance(s.value, _MAKES):
                     found.setdefault(t.attr, []).append(s.value)
         return found
+
+    @cached_property
+    def losses(self) -> set[str]:
+        return losses_of(self.facts)
 
     @cached_property
     def appended(self) -> dict[str, list[ast.expr]]:
@@ -260,7 +265,7 @@ class Run:
 
     def joined(self, values: list[Value]) -> Value:
         """One of several values: the one that says most."""
-        numbers_of_samples = next((v for v in values if v.places), PLAIN)
+        numbers_of_samples = next((v for v in values if v.places or v.alike), PLAIN)
         found = next((v for kind in ("batch", "reduced") for v in values if v.kind == kind), numbers_of_samples)
         return found if found.kind != "reduced" else next((v for v in values if v.bent is not None), found)
 
@@ -385,7 +390,8 @@ class Run:
         order = isinstance(e, ast.BinOp) and turned  # (torch.arange(n) + 1) % n
         if "reduced" in kinds:
             return replace(REDUCED, bent=bent)
-        return Value(counts=counts, order=order, places=together(left, right, op))
+        alike = left.alike or right.alike
+        return Value(counts=counts, order=order, places=together(left, right, op), alike=alike and not order)
 
     def product(self, e: ast.AST, left: Value, right: Value, first: ast.AST) -> Value:
         """A product of matrices; `first` is the one on the left."""

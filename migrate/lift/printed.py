@@ -7,20 +7,23 @@ log, a writer) is told of. A sum so far is not there before all ranks' batches a
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..facts.arguments import given_to
+from ..facts.loops import last_part
 from ..facts.script import Facts
 from .nodes import names_of, walk_here
 from .recipe import CannotLift, DataPass, Recipe
-from .shown import is_picture, is_print, keeps, of_the_batch, reads_part, shows
+from .shown import is_picture, is_print, keeps, of_the_batch, reads_part, shows, spread
 from .written import is_of_first_batch
 
 if TYPE_CHECKING:
     from .chunks import Variable
 
-BARS = ("set_post", "set_desc")  # of tqdm, gone with the next line
+# a line that the next one takes the place of: tqdm's, or one of a function `progress_bar(i, n, text)`
+BAR = re.compile(r"set_post|set_desc|(^|_)p?bar($|_)|progress", re.IGNORECASE)
 
 
 def printed(facts: Facts, passing: DataPass) -> set[ast.stmt]:
@@ -40,12 +43,15 @@ def shows_its_part(facts: Facts, recipe: Recipe) -> Iterator[ast.Call]:
     if passing is None or recipe.whole_evaluation is not None:
         return
     part = of_the_batch(passing, set(), {})
+    added = (n.target for s in passing.body for n in walk_here(s) if isinstance(n, ast.AugAssign))
+    so_far = spread(passing.body, {t.id for t in added if isinstance(t, ast.Name)}, set(), {})
     made = {s.value for s in recipe.in_order if isinstance(s, ast.Expr)}
     for call in (n for s in passing.body for n in walk_here(s) if isinstance(n, ast.Call)):
-        told = (shows(call) or is_picture(call)) and not keeps(call) and not _is_of_bar(call)
+        bar = _is_of_bar(call)  # the last one stays on the screen
+        told = bar or ((shows(call) or is_picture(call)) and not keeps(call))
         if not told or call in made or is_of_first_batch(facts, call, passing):
             continue
-        if any(reads_part(e, part, {}) is not None for e in given_to(call)):
+        if any(reads_part(e, so_far if bar else part, {}) is not None for e in given_to(call)):
             yield call
 
 
@@ -70,4 +76,4 @@ def _only_for_bar(facts: Facts, passing: DataPass, n: ast.Name) -> bool:
 
 
 def _is_of_bar(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr.startswith(BARS)
+    return BAR.search(last_part(call.func) or "") is not None

@@ -41,7 +41,7 @@ DIVIDED = {
     "now and then": "if i % 2: print(f'{i}: {loss.item():.5f}', end=' ')",
     "in a loop": "for v in (0, 1):\n                print(v, loss.item())",
     "a number of batches": "print(i)",
-    "a bar": "acc = total / n; bar.set_postfix(acc=acc); bar.set_description(f'{total:.3f}')",
+    "a bar": "bar.set_postfix(loss=loss.item())",
     "the first batch": "if i == 0: print(loss.item())",
 }
 WHOLE = {
@@ -66,11 +66,25 @@ def test_a_sum_so_far_is_that_of_all_batches(name):
     assert "in_order" not in result and "divide_validation = False" in result
 
 
-@pytest.mark.parametrize("shown", ["logging.info('%f', loss.item())", "tqdm.write(f'{loss.item()}')"])
+SHOWN = (
+    "logging.info('%f', loss.item())",
+    "tqdm.write(f'{loss.item()}')",
+    "bar.set_postfix(acc=total / n)",
+    "progress_bar(i, 'Loss: %f' % (total / n))",
+)
+
+
+@pytest.mark.parametrize("shown", SHOWN)
 def test_what_is_shown_otherwise_is_told(shown):
     result = migrate_text(HEAD + SCRIPT.replace("EACH", shown))
     says = f"`{shown}` shows what the process sees: on several processes those are its own batches of the evaluation"
     assert says in [n.message for n in result.attention]
+
+
+def test_a_bar_is_not_worth_whole_batches():
+    each = "acc = total / n; bar.set_postfix(acc=acc); bar.set_description(f'{total:.3f}')"
+    result = migrate_text(HEAD + SCRIPT.replace("EACH", each))
+    assert "divide_validation" not in result.text and len(result.attention) == 2
 
 
 @pytest.mark.parametrize("shown", ["logging.info('%d', len(train))", "bar.set_postfix(loss=loss.item())"])

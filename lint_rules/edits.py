@@ -45,7 +45,7 @@ def appended(node: ast.expr, new: str) -> Repair:
 
     def repair(text: Text) -> list[Edit] | None:
         start, stop = text.span(node)
-        if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
             return [Edit(stop, stop, new)]
         return [Edit(start, start, "("), Edit(stop, stop, f"){new}")]
 

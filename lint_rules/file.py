@@ -75,9 +75,9 @@ class File:
         found: set[str] = set()
         for statement in self.tree.body:
             if isinstance(statement, ast.Assign):
-                makes = any(
-                    isinstance(n, ast.Call) and self.resolve(n.func) == "torch.device" for n in walk(statement.value)
-                ) or any(isinstance(n, ast.Constant) and n.value == "cuda" for n in walk(statement.value))
+                makes = any(self.resolve(n.func) == "torch.device" for n in walk(statement.value, ast.Call)) or any(
+                    isinstance(n, ast.Constant) and n.value == "cuda" for n in walk(statement.value)
+                )
                 found.update(t.id for t in statement.targets if isinstance(t, ast.Name) and makes)
         return found
 
@@ -92,14 +92,14 @@ class File:
             for kind in COMPREHENSIONS
             for c in self.nodes.of(kind)
             if self.loops.is_loader(c.generators[0].iter)
-            and any(isinstance(n, ast.Call) and self.loops.is_model_call(n) for n in walk(c))
+            and any(self.loops.is_model_call(n) for n in walk(c, ast.Call))
         }
 
     def _hot_comprehension(self, node: ast.AST) -> Hot | None:
         for up in self.nodes.ancestors(node):
             if up in self._hot_comprehensions and not self._in_first_iterable(node, up):
                 return Hot(up, EVALUATES)  # type: ignore[arg-type]  # a loop, if no statement
-            if isinstance(up, ast.stmt | ast.Lambda):
+            if isinstance(up, (ast.stmt, ast.Lambda)):
                 return None
         return None
 
@@ -189,7 +189,7 @@ class File:
 
     def finding(self, node: ast.AST, rule: Rule, message: str, repair: Repair | None = None) -> Finding:
         line, end_line = node.lineno, node.end_lineno  # type: ignore[attr-defined]
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.If | ast.For | ast.While):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.If, ast.For, ast.While)):
             # the header alone, not the whole block
             end_line, end_column = line, len(self.lines[line - 1].rstrip()) + 1
         else:
@@ -257,7 +257,7 @@ def last_part(node: ast.AST) -> str | None:
 def root(node: ast.AST) -> ast.AST:
     """What a chain of attributes, subscripts and calls starts from."""
     while True:
-        if isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
+        if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
             node = node.value
         elif isinstance(node, ast.Call):
             node = node.func

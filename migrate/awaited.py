@@ -84,7 +84,7 @@ def _of_files(files: list[Facts]) -> tuple[frozenset[str], frozenset[str]]:
 
 def _holder(facts: Facts, call: ast.Call) -> str | None:
     """The function that makes a call, or the class whose constructor does; None for what calls at times of its own."""
-    ups = [up for up in facts.scopes.ancestors(call) if isinstance(up, OWN_TIMES | Function)]
+    ups = [up for up in facts.scopes.ancestors(call) if isinstance(up, (OWN_TIMES, Function))]
     match ups:
         case []:
             return TOP
@@ -104,7 +104,7 @@ def _made(facts: Facts, e: ast.expr) -> list[ast.alias | ast.ClassDef | Function
     """The imports, functions and classes that a name stands for."""
     home = facts.scopes.scope_of(e).lookup(e.id) if isinstance(e, ast.Name) else None
     made = home.stores.get(e.id, []) if home is not None and isinstance(e, ast.Name) else []
-    return [s for s in made if isinstance(s, ast.alias | ast.ClassDef | Function)]
+    return [s for s in made if isinstance(s, (ast.alias, ast.ClassDef, Function))]
 
 
 def _handed_on(facts: Facts, names: set[str]) -> set[str]:
@@ -126,7 +126,7 @@ def _late(facts: Facts) -> set[str]:
     found = set[str]()
     imports: list[ast.Import | ast.ImportFrom] = [*facts.walk(ast.Import), *facts.walk(ast.ImportFrom)]
     for s in imports:
-        if any(isinstance(up, Function | ast.ClassDef) for up in facts.scopes.ancestors(s)):
+        if any(isinstance(up, (Function, ast.ClassDef)) for up in facts.scopes.ancestors(s)):
             named = [a.name for a in s.names] + ([s.module or ""] if isinstance(s, ast.ImportFrom) else [])
             found |= {name.rpartition(".")[2] for name in named}
     return found

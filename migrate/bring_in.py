@@ -91,13 +91,13 @@ def _choose(facts: Facts, modules: list[LocalModule]) -> None:
 
 
 def _reads(d: Definition) -> set[str]:
-    return {n.id for n in walk(d) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return {n.id for n in walk(d, ast.Name) if isinstance(n.ctx, ast.Load)}
 
 
 def _trains(m: LocalModule, d: Definition) -> bool:
-    return any(
-        isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute) and c.func.attr == "backward" for c in walk(d)
-    ) and not any(m.facts.names.resolve(b) == "torch.autograd.Function" for b in getattr(d, "bases", ()))
+    return any(isinstance(c.func, ast.Attribute) and c.func.attr == "backward" for c in walk(d, ast.Call)) and not any(
+        m.facts.names.resolve(b) == "torch.autograd.Function" for b in getattr(d, "bases", ())
+    )
 
 
 def _evaluates(d: Definition) -> bool:
@@ -156,7 +156,7 @@ def _is_for_itself(s: ast.stmt) -> bool:
 
 
 def _stars(s: ast.AST) -> bool:
-    return any(isinstance(n, ast.alias) and n.name == "*" for n in walk(s))
+    return any(n.name == "*" for n in walk(s, ast.alias))
 
 
 def _does_nothing(path: Path) -> bool:
@@ -164,7 +164,7 @@ def _does_nothing(path: Path) -> bool:
     quiet = ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
     for s in _facts(path).tree.body:
         text = isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)
-        plain = isinstance(s, ast.Assign | ast.AnnAssign) and not any(isinstance(n, ast.Call) for n in walk(s))
+        plain = isinstance(s, (ast.Assign, ast.AnnAssign)) and not any(isinstance(n, ast.Call) for n in walk(s))
         if not (isinstance(s, quiet) or text or plain or _is_for_itself(s)):
             return False
     return True

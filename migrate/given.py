@@ -60,8 +60,8 @@ def device_of(facts: Facts, name: str) -> str | None:
         return None
     if any(name in scope.globals for scope in facts.scopes.by_node.values()):
         return None
-    calls = [n for n in walk(s.value) if isinstance(n, ast.Call)]
-    read = {n.id for n in walk(s.value) if isinstance(n, ast.Name)}
+    calls = list(walk(s.value, ast.Call))
+    read = {n.id for n in walk(s.value, ast.Name)}
     same = bool(calls) and all(facts.names.resolve(c.func) in SAME_ANYWHERE for c in calls)
     plain = read == {"torch"} and imports_of(facts, "torch", []) == ["import torch"]
     return ast.unparse(s) if same and plain else None

@@ -56,7 +56,7 @@ def _is_left(facts: Facts, node: ast.expr) -> bool:
     """Whether nothing but the script places a value that may be a tensor."""
     if facts.tensors.made(node):
         return True
-    return isinstance(node, ast.Subscript | ast.Call | ast.Attribute) and not facts.placed.by_runtime(node)
+    return isinstance(node, (ast.Subscript, ast.Call, ast.Attribute)) and not facts.placed.by_runtime(node)
 
 
 def _text(path: Path) -> str:

@@ -59,7 +59,7 @@ class LocalModule:
     stays: bool = False  # as it is, for other programs: what comes is a copy
 
     def __post_init__(self) -> None:
-        self.own = {s.name: s for s in self.facts.tree.body if isinstance(s, ast.FunctionDef | ast.ClassDef)}
+        self.own = {s.name: s for s in self.facts.tree.body if isinstance(s, (ast.FunctionDef, ast.ClassDef))}
 
 
 class JoinedScript:
@@ -87,7 +87,7 @@ class JoinedScript:
         for name in sorted(self.unbound & {*self.given, *coming, *self._set_from_outside()}):
             raise Stays(f"`{name}` is another thing there")
         for s in self.facts.tree.body:
-            if isinstance(s, ast.Import | ast.ImportFrom):
+            if isinstance(s, (ast.Import, ast.ImportFrom)):
                 self._change(s)
         first = self.asked_at[0] if self.asked_at else None
         if first is None:
@@ -127,9 +127,7 @@ class JoinedScript:
     def _outer(self, m: LocalModule, d: Definition) -> set[str]:
         """The names of its file that a definition reads; what has no value there may have none here."""
         outer = set()
-        counted = {
-            n.id for c in walk(d) if isinstance(c, ast.comprehension) for n in walk(c.target) if isinstance(n, ast.Name)
-        }
+        counted = {n.id for c in walk(d, ast.comprehension) for n in walk(c.target, ast.Name)}
         for n in walk(d):
             if not isinstance(n, ast.Name):
                 continue
@@ -193,7 +191,7 @@ class JoinedScript:
         """Whether a name of the script has its value before what comes is read."""
         names = {name for m in self.modules for name in m.comes}
         for s in self.facts.tree.body:
-            if isinstance(s, ast.Import | ast.ImportFrom | Definition):
+            if isinstance(s, (ast.Import, ast.ImportFrom, Definition)):
                 continue
             if any(n is s for n in map(self.facts.scopes.statement_of, self.facts.scopes.module.stores[name])):
                 return True
@@ -280,9 +278,9 @@ class JoinedScript:
         last = max(self.facts.tree.body.index(s) for s in self.asked_at)
         names = {name for m in self.modules for name in m.comes}
         for s in self.facts.tree.body[last + 1 :]:
-            guard = isinstance(s, ast.If | ast.For | ast.While | ast.With | ast.Try)
+            guard = isinstance(s, (ast.If, ast.For, ast.While, ast.With, ast.Try))
             if isinstance(s, Definition) or guard or names_in(s) & names:
-                if isinstance(s, ast.Import | ast.ImportFrom):
+                if isinstance(s, (ast.Import, ast.ImportFrom)):
                     continue
                 return Splice(self.facts.text).with_comments(s, (self.asked_at[-1].end_lineno or 1) + 1)[0]
         raise Stays("nothing uses it")

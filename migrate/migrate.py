@@ -270,7 +270,7 @@ def _know_norms(facts: Facts) -> None:
     facts.sync_batchnorm = asked(facts)
     if facts.sync_batchnorm is not None:
         condition = ast.parse(facts.sync_batchnorm, mode="eval")
-        facts.read_elsewhere |= {n.attr for n in walk(condition) if isinstance(n, ast.Attribute)}
+        facts.read_elsewhere |= {n.attr for n in walk(condition, ast.Attribute)}
 
 
 def _plain(facts: Facts, options: Options) -> tuple[Facts, list[Edit], list[Note]]:

@@ -36,7 +36,7 @@ def _loads(facts: Facts) -> bool:
 
 
 def _is_rank(facts: Facts, node: ast.AST) -> bool:
-    if not isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+    if not isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
         return False
     known = [facts.worlds.value(node, w) for w in PEERS]
     return len({k.value for k in known if k is not None and k.asked}) == len(PEERS)

@@ -179,8 +179,8 @@ def _asks(path: Path) -> _Asks:
 
 def _does_something(s: ast.stmt) -> bool:
     if isinstance(s, ast.If):
-        return any(isinstance(n, ast.Name) and n.id == "__name__" for n in walk(s.test))
-    return isinstance(s, ast.For | ast.While | ast.With) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Call))
+        return any(n.id == "__name__" for n in walk(s.test, ast.Name))
+    return isinstance(s, (ast.For, ast.While, ast.With)) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Call))
 
 
 def project_folders(script: Path) -> list[Path]:
@@ -267,8 +267,8 @@ class _Folders:
         self.path = path
         self.names = {
             s.targets[0].id: s.value
-            for s in walk(tree)
-            if isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)
+            for s in walk(tree, ast.Assign)
+            if len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)
         }
 
     def value(self, e: ast.expr, depth: int = 0) -> str | None:
@@ -281,7 +281,7 @@ class _Folders:
             if e.id == "__file__":
                 return os.path.abspath(self.path)
             return self.value(self.names[e.id], depth + 1) if e.id in self.names else None
-        if isinstance(e, ast.BinOp) and isinstance(e.op, ast.Add | ast.Div):
+        if isinstance(e, ast.BinOp) and isinstance(e.op, (ast.Add, ast.Div)):
             a, b = self.value(e.left, depth + 1), self.value(e.right, depth + 1)
             return None if a is None or b is None else a + b if isinstance(e.op, ast.Add) else os.path.join(a, b)
         if isinstance(e, ast.Subscript):  # Path(__file__).parents[1]

@@ -53,4 +53,4 @@ class TakenNames:
                 whole = whole or any(self.stem in a.name.split(".") for a in s.names)
         if BY_TEXT.search(text):
             return True
-        return whole and any(isinstance(n, ast.Attribute) and n.attr == name for n in walk(tree))
+        return whole and any(n.attr == name for n in walk(tree, ast.Attribute))

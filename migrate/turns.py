@@ -145,7 +145,7 @@ def _asks(facts: Facts, test: ast.expr) -> tuple[bool | None, str]:
     ranks = {facts.worlds.by_rank(v) for v in test.values} - {None}
     unasked = [v for v in test.values if facts.worlds.by_rank(v) is None and facts.worlds.plain(v) is None]
     others = [v for v in unasked if not FLAG_NAME.match(getattr(v, "attr", getattr(v, "id", "")))]
-    plain = len(ranks) == 1 and not any(isinstance(n, ast.Call | ast.NamedExpr) for v in others for n in walk(v))
+    plain = len(ranks) == 1 and not any(isinstance(n, (ast.Call, ast.NamedExpr)) for v in others for n in walk(v))
     return (ranks.pop(), joined((facts.text.get(v) for v in others), "and") if others else "") if plain else (None, "")
 
 
@@ -159,7 +159,7 @@ def _is_barrier(facts: Facts, s: ast.stmt) -> bool:
         return full in BARRIERS
     named = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     own = [f for f in facts.walk(ast.FunctionDef) if f.name == named]
-    calls = [facts.names.resolve(n.func) or "" for f in own for s in f.body for n in walk(s) if isinstance(n, ast.Call)]
+    calls = [facts.names.resolve(n.func) or "" for f in own for s in f.body for n in walk(s, ast.Call)]
     only = any(c in BARRIERS for c in calls) and all(c.startswith(D) for c in calls)
     return only if own else named in ("barrier", "synchronize")
 
@@ -192,7 +192,7 @@ def _resolved(facts: Facts, value: ast.expr) -> str | None:
 def _repeated(facts: Facts, node: ast.AST, depth: int = 0) -> bool:
     """Whether it stands in a loop, or in a function that is called in one."""
     for up in facts.scopes.ancestors(node):
-        if isinstance(up, ast.For | ast.While) and _trains(facts, up):
+        if isinstance(up, (ast.For, ast.While)) and _trains(facts, up):
             return True
         if isinstance(up, ast.FunctionDef):
             uses = facts.scopes.reads(up.name, facts.scopes.scope_of(up)) if depth < 3 else ()

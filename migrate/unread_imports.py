@@ -90,7 +90,7 @@ def _runs(other: OtherFile) -> bool:
     there = other.facts()
     return there is None or any(
         (isinstance(s, ast.Expr) and not isinstance(s.value, ast.Constant))
-        or isinstance(s, ast.For | ast.While | ast.With)
+        or isinstance(s, (ast.For, ast.While, ast.With))
         or any(not _full(there, d).startswith(REGISTERS_NOT) for d in getattr(s, "decorator_list", ()))
         for s in there.tree.body
     )
@@ -103,7 +103,7 @@ def _full(facts: Facts, decorator: ast.expr) -> str:
 def _aliases(s: ast.stmt) -> list[ast.alias]:
     if isinstance(s, ast.ImportFrom) and s.module == "__future__":
         return []
-    return s.names if isinstance(s, ast.Import | ast.ImportFrom) else []
+    return s.names if isinstance(s, (ast.Import, ast.ImportFrom)) else []
 
 
 def _bound(s: ast.stmt) -> Iterator[str]:

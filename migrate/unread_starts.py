@@ -83,7 +83,7 @@ def _setups(codemod: PlainBranches, before: Facts, after: Facts) -> Iterator[Cha
 
 
 def _talks(facts: Facts, f: ast.FunctionDef) -> bool:
-    return any(isinstance(n, ast.Call) and (facts.names.resolve(n.func) or "").startswith(D) for n in walk(f))
+    return any((facts.names.resolve(n.func) or "").startswith(D) for n in walk(f, ast.Call))
 
 
 def _only_gives(facts: Facts, s: ast.stmt) -> bool:
@@ -91,7 +91,7 @@ def _only_gives(facts: Facts, s: ast.stmt) -> bool:
     if isinstance(s, ast.Expr):
         return isinstance(s.value, ast.Constant)
     plain = isinstance(s, ast.Return) or (isinstance(s, ast.Assign) and all(_is_name(t) for t in s.targets))
-    value = s.value if isinstance(s, ast.Return | ast.Assign) else None
+    value = s.value if isinstance(s, (ast.Return, ast.Assign)) else None
     return plain and (value is None or only_asks(facts.names, value))
 
 
@@ -105,6 +105,6 @@ def _gives_nothing(facts: Facts, s: ast.AST | None) -> bool:
 
 
 def _unread(facts: Facts, s: ast.Assign) -> bool:
-    names = [n for t in s.targets for n in walk(t) if isinstance(n, ast.Name)] if all(map(_is_name, s.targets)) else []
+    names = [n for t in s.targets for n in walk(t, ast.Name)] if all(map(_is_name, s.targets)) else []
     scope = facts.scopes.scope_of(s)
     return bool(names) and not any(True for n in names for _ in facts.scopes.reads(n.id, scope))

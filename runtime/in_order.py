@@ -168,7 +168,7 @@ def _parts(each: Any) -> Iterator[tuple[tuple[str, Any], Any]]:
     """What an object holds that may be filled, or hold what is."""
     if isinstance(each, dict):
         parts = ((("item", key), part) for key, part in each.items())
-    elif isinstance(each, list | tuple):
+    elif isinstance(each, (list, tuple)):
         parts = ((("item", number), part) for number, part in enumerate(each))
     elif isinstance(each, torch.nn.Module):
         own = {**vars(each), **each._modules}

@@ -59,7 +59,7 @@ class Ranks:
         """The branch that only some ranks take, with the node in it: an `if`, or a function that returns first."""
         child = node
         for up in self.nodes.ancestors(node):
-            if isinstance(up, ast.If | ast.IfExp) and child is not up.test and self.is_rank_test(up.test):
+            if isinstance(up, (ast.If, ast.IfExp)) and child is not up.test and self.is_rank_test(up.test):
                 return up
             if isinstance(up, ast.BoolOp) and child is not up.values[0] and self.is_rank_test(up.values[0]):
                 return up
@@ -81,7 +81,7 @@ class Ranks:
         for s in block:
             if s is child:
                 return None
-            leaves = isinstance(s, ast.If) and isinstance(s.body[-1], ast.Return | ast.Continue | ast.Raise)
+            leaves = isinstance(s, ast.If) and isinstance(s.body[-1], (ast.Return, ast.Continue, ast.Raise))
             if leaves and self.is_rank_test(s.test):  # type: ignore[attr-defined]
                 return s
         return None
@@ -114,7 +114,7 @@ class Ranks:
         """Names given the result of a comparison with the rank: `verbose = rank == 0`."""
         found: set[str] = set()
         for assign in self.nodes.of(ast.Assign):
-            if isinstance(assign.value, ast.Compare | ast.BoolOp) and any(
+            if isinstance(assign.value, (ast.Compare, ast.BoolOp)) and any(
                 (name := _last(n)) and (RANK_NAME.search(name) or name in RANK_CALLS) for n in walk(assign.value)
             ):
                 found.update(t.id for t in assign.targets if isinstance(t, ast.Name))

@@ -52,7 +52,7 @@ class Tensors:
         if isinstance(node, ast.UnaryOp):
             return not isinstance(node.op, ast.Not) and self.is_tensor(node.operand, depth + 1)
         if isinstance(node, ast.Compare):
-            plain = all(isinstance(op, ast.Eq | ast.NotEq | ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in node.ops)
+            plain = all(isinstance(op, (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)) for op in node.ops)
             return plain and any(self.is_tensor(v, depth + 1) for v in (node.left, *node.comparators))
         if isinstance(node, ast.Subscript):
             return self.is_tensor(node.value, depth + 1) and not isinstance(node.slice, ast.Constant)
@@ -211,7 +211,7 @@ class Tensors:
 
 def _start(node: ast.expr) -> ast.expr:
     """`batch` of `batch`, `batch["x"]` and `batch.items()`."""
-    while isinstance(node, ast.Subscript | ast.Attribute | ast.Call):
+    while isinstance(node, (ast.Subscript, ast.Attribute, ast.Call)):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node
 

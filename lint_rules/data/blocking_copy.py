@@ -51,7 +51,7 @@ class BlockingCopy(Rule):
         if keyword(call, "non_blocking") is not None or len(call.args) > 1 or not _is_copy(call):
             return
         name = root(call.func.value)
-        if not isinstance(name, ast.Name) or not isinstance(call.func.value, ast.Name | ast.Subscript):
+        if not isinstance(name, ast.Name) or not isinstance(call.func.value, (ast.Name, ast.Subscript)):
             return
         if file.hot(call) and (file.tensors.comes_from_loader(name) or _is_rebound(call, name, file)):
             repair = with_argument(call, "non_blocking=True")

@@ -64,7 +64,7 @@ def serves_evaluation(call: ast.Call, file: File) -> bool:
     names = [_assigned_name(call, file), last_part(option(call, "dataset") or call)]
     function = file.nodes.function_of(call)
     holder = file.nodes.parents.get(call)
-    while isinstance(holder, ast.List | ast.ListComp | ast.Tuple):
+    while isinstance(holder, (ast.List, ast.ListComp, ast.Tuple)):
         holder = file.nodes.parents.get(holder)
     if function is not None and isinstance(holder, ast.Return):
         names.append(function.name)
@@ -93,7 +93,7 @@ def holds_tensors(call: ast.Call, file: File) -> bool:
         return any(isinstance(v, ast.Call) and _is_in_memory(v, file) for v in values)
     if isinstance(dataset, ast.Attribute) and MADE_UP.search(dataset.attr):
         return True
-    return isinstance(dataset, ast.List | ast.ListComp) or (
+    return isinstance(dataset, (ast.List, ast.ListComp)) or (
         isinstance(dataset, ast.Call) and _is_in_memory(dataset, file)
     )
 
@@ -111,7 +111,7 @@ def _only_indexes(c: ast.ClassDef, file: File) -> bool:
     """A data set of this file whose `__getitem__` indexes what it holds, and calls torch at most."""
     for method in c.body:
         if isinstance(method, ast.FunctionDef) and method.name == "__getitem__":
-            calls = [n for s in method.body for n in walk(s) if isinstance(n, ast.Call)]
+            calls = [n for s in method.body for n in walk(s, ast.Call)]
             names = [file.resolve(call.func) or "" for call in calls]
             return all(name.startswith("torch.") and name != "torch.load" for name in names)
     return False

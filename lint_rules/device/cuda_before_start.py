@@ -117,6 +117,6 @@ def _says_spawn(file: File) -> bool:
 
 def _under_main_guard(node: ast.AST, file: File) -> bool:
     return any(
-        isinstance(up, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in walk(up.test))
+        isinstance(up, ast.If) and any(n.id == "__name__" for n in walk(up.test, ast.Name))
         for up in file.nodes.ancestors(node)
     )

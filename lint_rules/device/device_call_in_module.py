@@ -106,7 +106,7 @@ class DeviceCallInModule(Rule):
 def _follows(call: ast.Call, file: File) -> bool:
     """Under `if x.is_cuda:` it follows its inputs already."""
     return any(
-        isinstance(up, ast.If) and any(isinstance(n, ast.Attribute) and n.attr == "is_cuda" for n in walk(up.test))
+        isinstance(up, ast.If) and any(n.attr == "is_cuda" for n in walk(up.test, ast.Attribute))
         for up in file.nodes.ancestors(call)
     )
 
@@ -114,5 +114,5 @@ def _follows(call: ast.Call, file: File) -> bool:
 def _is_global(name: ast.Name, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     a = method.args
     given = {arg.arg for arg in (*a.posonlyargs, *a.args, *a.kwonlyargs)}
-    stored = {n.id for n in walk(method) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    stored = {n.id for n in walk(method, ast.Name) if isinstance(n.ctx, ast.Store)}
     return name.id not in given | stored

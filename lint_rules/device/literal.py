@@ -21,11 +21,11 @@ def under_choice(node: ast.AST, file: File) -> bool:
     """Whether `if torch.cuda.is_available():`, a flag or its like decides about the node."""
     child = node
     for up in file.nodes.ancestors(node):
-        if isinstance(up, ast.If | ast.IfExp) and child is not up.test and not _is_main_guard(up.test):
+        if isinstance(up, (ast.If, ast.IfExp)) and child is not up.test and not _is_main_guard(up.test):
             return True
         if isinstance(up, ast.BoolOp) or _left_before(up, child):
             return True
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return False
         child = up
     return False
@@ -46,10 +46,10 @@ def in_decorator(node: ast.AST, file: File) -> bool:
 def _left_before(block: ast.AST, child: ast.AST) -> bool:
     """Whether `if not torch.cuda.is_available(): return ...` stands before the statement in its block."""
     body = getattr(block, "body", None)
-    if not isinstance(body, list) or child not in body or not isinstance(child, ast.Return | ast.Assign):
+    if not isinstance(body, list) or child not in body or not isinstance(child, (ast.Return, ast.Assign)):
         return False
     return any(
-        isinstance(s, ast.If) and isinstance(s.body[-1], ast.Return | ast.Raise) and _asks_for_device(s.test)
+        isinstance(s, ast.If) and isinstance(s.body[-1], (ast.Return, ast.Raise)) and _asks_for_device(s.test)
         for s in body[: body.index(child)]
     )
 
@@ -60,4 +60,4 @@ def _asks_for_device(test: ast.expr) -> bool:
 
 
 def _is_main_guard(test: ast.expr) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == "__name__" for n in walk(test))
+    return any(n.id == "__name__" for n in walk(test, ast.Name))

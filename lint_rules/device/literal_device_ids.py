@@ -39,7 +39,7 @@ def _is_literal(ids: ast.expr) -> bool:
     """`[0, 1]`, `range(4)`, `list(range(4))`."""
     if isinstance(ids, ast.Call) and isinstance(ids.func, ast.Name) and ids.func.id in ("range", "list") and ids.args:
         return all(_is_number(a) or _is_literal(a) for a in ids.args)
-    return isinstance(ids, ast.List | ast.Tuple) and bool(ids.elts) and all(_is_number(e) for e in ids.elts)
+    return isinstance(ids, (ast.List, ast.Tuple)) and bool(ids.elts) and all(_is_number(e) for e in ids.elts)
 
 
 def _is_number(node: ast.expr) -> bool:

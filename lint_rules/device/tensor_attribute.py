@@ -87,14 +87,14 @@ def _given_anew(name: str, first: ast.stmt, file: File) -> bool:
         and file.classes.method_of(statement) is not method
         and file.nodes.class_of(statement) is holder
         and not (isinstance(value, ast.Constant) and value.value is None)
-        and not any(isinstance(n, ast.Attribute) and n.attr == name for n in walk(value))
+        and not any(n.attr == name for n in walk(value, ast.Attribute))
         for target, value, statement in file.kept
     )
 
 
 def _holds_tensor(value: ast.expr, file: File) -> bool:
     """A tensor, or a list, tuple or dictionary of nothing else."""
-    if isinstance(value, ast.List | ast.Tuple):
+    if isinstance(value, (ast.List, ast.Tuple)):
         return bool(value.elts) and all(_is_tensor(e, file) for e in value.elts)
     if isinstance(value, ast.Dict):
         return bool(value.values) and all(_is_tensor(e, file) for e in value.values)
@@ -108,7 +108,7 @@ def _is_tensor(node: ast.expr, file: File) -> bool:
         full = file.resolve(node.func) or ""
         if full.startswith("torch.") and full.count(".") == 1:
             first = node.args[0] if full[6:] in COMPUTES and node.args else None
-            parts = first.elts if isinstance(first, ast.List | ast.Tuple) else [first]
+            parts = first.elts if isinstance(first, (ast.List, ast.Tuple)) else [first]
             computed = all(part is not None and _is_tensor(part, file) for part in parts)
             return full[6:] in FACTORIES | LEGACY | OTHERS or (bool(parts) and computed)
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in CHAIN:
@@ -127,7 +127,7 @@ def _registered(holder: ast.AST | None) -> set[str]:
             if n.args and isinstance(n.args[0], ast.Constant):
                 found.add(str(n.args[0].value))
         elif isinstance(n, ast.Call) and n.args and _ends_with_parameter(n.func):
-            found.update(a.attr for a in walk(n.args[0]) if isinstance(a, ast.Attribute) and is_self(a.value))
+            found.update(a.attr for a in walk(n.args[0], ast.Attribute) if is_self(a.value))
     return found
 
 

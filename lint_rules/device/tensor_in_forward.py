@@ -97,22 +97,20 @@ class TensorInForward(Rule):
     def _moved_later(self, call: ast.Call, method: ast.AST, file: File) -> bool:
         """`h = torch.zeros(3)` and then `h.to(...)`, `h.cuda()` or a device comparison in the same function."""
         parent = file.nodes.parents[call]
-        while isinstance(parent, ast.Attribute | ast.Call | ast.Subscript | ast.BinOp):
+        while isinstance(parent, (ast.Attribute, ast.Call, ast.Subscript, ast.BinOp)):
             parent = file.nodes.parents[parent]
-        if not isinstance(parent, ast.Assign | ast.AnnAssign):
+        if not isinstance(parent, (ast.Assign, ast.AnnAssign)):
             return False
         targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
         names = {t.id for t in targets if isinstance(t, ast.Name)}
-        for assign in sorted((n for n in walk(method) if isinstance(n, ast.Assign)), key=lambda n: n.lineno):
-            if any(isinstance(n, ast.Name) and n.id in names for n in walk(assign.value)):
+        for assign in sorted((n for n in walk(method, ast.Assign)), key=lambda n: n.lineno):
+            if any(n.id in names for n in walk(assign.value, ast.Name)):
                 names.update(t.id for t in assign.targets if isinstance(t, ast.Name))
         if any(_is_length(n, names) for n in walk(method)):
             return True
         return any(
-            isinstance(n, ast.Attribute)
-            and n.attr in MOVED
-            and any(isinstance(inner, ast.Name) and inner.id in names for inner in walk(n.value))
-            for n in walk(method)
+            n.attr in MOVED and any(inner.id in names for inner in walk(n.value, ast.Name))
+            for n in walk(method, ast.Attribute)
         )
 
 
@@ -130,15 +128,10 @@ def _like_input(call: ast.Call, method: ast.FunctionDef | ast.AsyncFunctionDef) 
         return None  # these take no device
     for parameter in method.args.args[1:]:
         used = any(
-            isinstance(n, ast.Attribute)
-            and n.attr in USES
-            and isinstance(n.value, ast.Name)
-            and n.value.id == parameter.arg
-            for n in walk(method)
+            n.attr in USES and isinstance(n.value, ast.Name) and n.value.id == parameter.arg
+            for n in walk(method, ast.Attribute)
         )
-        stored = any(
-            isinstance(n, ast.Name) and n.id == parameter.arg and isinstance(n.ctx, ast.Store) for n in walk(method)
-        )
+        stored = any(n.id == parameter.arg and isinstance(n.ctx, ast.Store) for n in walk(method, ast.Name))
         if used and not stored:
             return with_argument(call, f"device={parameter.arg}.device")
     return None
@@ -150,11 +143,10 @@ def _keeps_device(call: ast.Call, method: ast.FunctionDef | ast.AsyncFunctionDef
     if not isinstance(value, ast.Name):
         return False
     return any(
-        isinstance(n, ast.Assign)
-        and isinstance(n.value, ast.Name)
+        isinstance(n.value, ast.Name)
         and isinstance(n.targets[0], ast.Tuple)
         and any(isinstance(t, ast.Name) and t.id == value.id for t in n.targets[0].elts)
-        for n in walk(method)
+        for n in walk(method, ast.Assign)
     )
 
 
@@ -180,7 +172,7 @@ def _is_moved(call: ast.Call, file: File) -> bool:
             return True
         if isinstance(up, ast.Call) and node in up.args and _keeps_elsewhere(up, file):
             return True
-        if isinstance(up, ast.If | ast.While | ast.IfExp | ast.Compare | ast.Assert):
+        if isinstance(up, (ast.If, ast.While, ast.IfExp, ast.Compare, ast.Assert)):
             return True  # decides in Python
         if isinstance(up, ast.stmt):
             return False

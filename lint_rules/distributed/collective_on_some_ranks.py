@@ -166,7 +166,7 @@ def _side(node: ast.AST, guard: ast.AST, file: File) -> object:
     child = node
     for up in file.nodes.ancestors(node):
         if up is guard:
-            if isinstance(up, ast.If | ast.IfExp):
+            if isinstance(up, (ast.If, ast.IfExp)):
                 return child in up.body if isinstance(up, ast.If) else child is up.body
             return child if isinstance(up, ast.Match) else True
         child = up

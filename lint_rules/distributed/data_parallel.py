@@ -44,7 +44,7 @@ class DataParallel(Rule):
 def _unwrapped(call: ast.Call, file: File) -> Repair | None:
     """The model itself; not where the code reaches through the wrapper with `.module`."""
     model = call.args[0] if call.args else None
-    if not isinstance(model, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+    if not isinstance(model, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
         return None
     holder = file.nodes.parents.get(call)
     if isinstance(holder, ast.Assign) and [ast.unparse(t) for t in holder.targets] == [ast.unparse(model)]:

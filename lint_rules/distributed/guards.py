@@ -15,7 +15,7 @@ def rank_guard(node: ast.AST, file: File) -> ast.AST | None:
     `if local_rank != -1` and `if world_size > 1` ask whether there are ranks at all: no such branch.
     """
     guard = file.ranks.guard_of(node)
-    while isinstance(guard, ast.If | ast.IfExp) and asks_whether_distributed(guard.test):
+    while isinstance(guard, (ast.If, ast.IfExp)) and asks_whether_distributed(guard.test):
         guard = file.ranks.guard_of(guard)
     return guard
 
@@ -44,7 +44,7 @@ def _under_card_test(node: ast.AST, file: File) -> bool:
 
 def asks_whether_distributed(test: ast.expr) -> bool:
     """Whether a test compares a rank with -1 (or asks for `>= 0`), and nothing else with it."""
-    compares = [n for n in walk(test) if isinstance(n, ast.Compare)]
+    compares = list(walk(test, ast.Compare))
     return bool(compares) and all(_is_minus_one(c) for c in compares)
 
 

@@ -103,7 +103,7 @@ def _text(node: ast.expr | None, file: File) -> str:
     """The text that an expression always has: a literal, `str(29500)`, `"tcp://localhost:%d" % 29500`."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "str" and len(node.args) == 1:
         node = node.args[0]
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.Add):
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mod, ast.Add)):
         left, right = _text(node.left, file), _text(node.right, file)
         if left and right:
             return re.sub("%[ds]", right, left) if isinstance(node.op, ast.Mod) else left + right

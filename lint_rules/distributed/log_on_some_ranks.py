@@ -84,7 +84,7 @@ def _branch_on_data(call: ast.Call, file: File) -> ast.expr | None:
     """The test of a branch that compares a value computed in this step."""
     child: ast.AST = call
     for up in file.nodes.ancestors(call):
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return None
         if isinstance(up, ast.If) and child is not up.test and _is_on_data(up.test, file):
             return up.test
@@ -113,7 +113,7 @@ def _asked(test: ast.expr) -> list[ast.expr]:
     if isinstance(test, ast.UnaryOp):
         return _asked(test.operand)
     if isinstance(test, ast.Compare):
-        if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in test.ops):
+        if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in test.ops):
             return []
         return [value for side in (test.left, *test.comparators) for value in _asked(side)]
     if isinstance(test, ast.Call):
@@ -143,5 +143,5 @@ def _from_batch(method: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     found = {method.args.args[1].arg}
     for n in walk(method):
         if isinstance(n, ast.Assign) and isinstance(n.value, ast.Name) and n.value.id in found:
-            found.update(t.id for target in n.targets for t in walk(target) if isinstance(t, ast.Name))
+            found.update(t.id for target in n.targets for t in walk(target, ast.Name))
     return found

@@ -67,7 +67,7 @@ def _is_handed_on(call: ast.Call, file: File) -> bool:
         if use.id == name and isinstance(use.ctx, ast.Load):
             holder = file.nodes.parents[use]
             holder = file.nodes.parents[holder] if isinstance(holder, ast.keyword) else holder
-            if isinstance(holder, ast.Return | ast.Tuple) or (
+            if isinstance(holder, (ast.Return, ast.Tuple)) or (
                 isinstance(holder, ast.Call) and last_part(holder.func) not in ("DataLoader", "BatchSampler", "dict")
             ):
                 return True

@@ -123,14 +123,14 @@ def _is_given_metrics(name: ast.Name, file: File) -> bool:
     place = names.index(name.id) - 1
     calls = [c for c in file.nodes.calls.get(method.name, []) if isinstance(c.func, ast.Attribute)]
     given = [argument(c, place, name.id) for c in calls if is_self(c.func.value)]  # type: ignore[attr-defined]
-    return bool(given) and all(isinstance(g, ast.Attribute | ast.Subscript) and _is_metric(g, file) for g in given)
+    return bool(given) and all(isinstance(g, (ast.Attribute, ast.Subscript)) and _is_metric(g, file) for g in given)
 
 
 def _is_metric_of_loop(name: ast.Name, file: File) -> bool:
     """`for name, metric in self.metrics.items():`"""
     for up in file.nodes.ancestors(name):
         for g in [up] if isinstance(up, ast.For) else getattr(up, "generators", ()):
-            if any(isinstance(n, ast.Name) and n.id == name.id for n in walk(g.target)):
+            if any(n.id == name.id for n in walk(g.target, ast.Name)):
                 return _holds_metrics(g.iter, file)
     return False
 

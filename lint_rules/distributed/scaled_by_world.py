@@ -58,7 +58,7 @@ class ScaledByWorld(Rule):
             yield self.finding(node, f"`{file.source(node)}` depends on the number of processes", file)
 
     def check_augmented(self, node: ast.AugAssign, file: File) -> Iterator[Finding]:
-        scales = isinstance(node.op, ast.Div | ast.FloorDiv | ast.Mult) and _is_scaled(node.target)
+        scales = isinstance(node.op, (ast.Div, ast.FloorDiv, ast.Mult)) and _is_scaled(node.target)
         if scales and _is_world(node.value, file):
             yield self.finding(node, f"`{file.source(node)}` depends on the number of processes", file)
 
@@ -68,7 +68,7 @@ def _factors(node: ast.expr) -> tuple[list[ast.expr], list[ast.expr]]:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         (a, b), (c, d) = _factors(node.left), _factors(node.right)
         return a + c, b + d
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.FloorDiv):
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)):
         (a, b), (c, d) = _factors(node.left), _factors(node.right)
         return a + d, b + c
     return [node], []

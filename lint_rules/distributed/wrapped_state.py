@@ -41,7 +41,7 @@ class WrappedState(Rule):
         if call.func.attr == "save":
             yield from self._whole(call, file)
             return
-        if not isinstance(call.func.value, ast.Name | ast.Attribute):
+        if not isinstance(call.func.value, (ast.Name, ast.Attribute)):
             return
         wrapping = self._wrapping(call.func.value, file)
         if wrapping is not None and _is_saved(call, file):
@@ -52,7 +52,7 @@ class WrappedState(Rule):
     def _whole(self, call: ast.Call, file: File) -> Iterator[Finding]:
         """`torch.save(model, path)` of a wrapped model."""
         value = call.args[0] if call.args else None
-        if file.resolve(call.func) != "torch.save" or not isinstance(value, ast.Name | ast.Attribute):
+        if file.resolve(call.func) != "torch.save" or not isinstance(value, (ast.Name, ast.Attribute)):
             return
         wrapping = self._wrapping(value, file)
         if wrapping is not None and is_shared_file(argument(call, 1, "f"), file):
@@ -69,7 +69,7 @@ class WrappedState(Rule):
             if file.resolve(call.func) not in WRAPPERS:
                 continue
             parent = file.nodes.parents.get(call)
-            while isinstance(parent, ast.Attribute | ast.Call | ast.IfExp):
+            while isinstance(parent, (ast.Attribute, ast.Call, ast.IfExp)):
                 parent = file.nodes.parents.get(parent)  # DataParallel(net).cuda()
             if not isinstance(parent, ast.Assign):
                 continue

@@ -53,6 +53,6 @@ def _from_environment(call: ast.Call, file: File) -> Repair | None:
     default = keyword(call, "default")
     if default is None:
         return with_argument(call, 'default=int(os.environ.get("LOCAL_RANK", 0))')
-    if not isinstance(default, ast.Constant | ast.UnaryOp):
+    if not isinstance(default, (ast.Constant, ast.UnaryOp)):
         return None
     return lambda text: replaced(default, f'int(os.environ.get("LOCAL_RANK", {text.get(default)}))')(text)

@@ -69,7 +69,7 @@ def _for_old_torch(node: ast.AST, file: File) -> bool:
     """In a branch that asks which version of torch is there, or whether it has the new name."""
     child = node
     for up in file.nodes.ancestors(node):
-        if isinstance(up, ast.If | ast.IfExp) and child is not up.test and VERSION.search(file.source(up.test, 200)):
+        if isinstance(up, (ast.If, ast.IfExp)) and child is not up.test and VERSION.search(file.source(up.test, 200)):
             return True
         child = up
     return False

@@ -177,9 +177,9 @@ def _attributes(file: File) -> Iterator[tuple[ast.expr, str]]:
 def _each(value: ast.expr) -> Iterator[ast.expr]:
     """What a value holds: the elements of a list, the values of a dictionary, both sides of a choice."""
     parts: list[ast.expr] = []
-    if isinstance(value, ast.List | ast.Tuple):
+    if isinstance(value, (ast.List, ast.Tuple)):
         parts = value.elts
-    elif isinstance(value, ast.Dict | ast.BoolOp):
+    elif isinstance(value, (ast.Dict, ast.BoolOp)):
         parts = value.values
     elif isinstance(value, ast.IfExp):
         parts = [value.body, value.orelse]

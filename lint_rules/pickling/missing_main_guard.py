@@ -77,9 +77,9 @@ class MissingMainGuard(Rule):
     def _runs_on_import(self, node: ast.AST, file: File, depth: int = 0) -> bool:
         """Whether the node stands at the top, or in a function that is called from there, under no guard."""
         for up in file.nodes.ancestors(node):
-            if is_main_guard(up) or isinstance(up, ast.ClassDef | ast.Lambda):
+            if is_main_guard(up) or isinstance(up, (ast.ClassDef, ast.Lambda)):
                 return False
-            if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 calls = file.nodes.calls.get(up.name, ()) if depth < 4 else ()
                 return any(isinstance(c.func, ast.Name) and self._runs_on_import(c, file, depth + 1) for c in calls)
         return True

@@ -154,7 +154,7 @@ def _named(file: File) -> tuple[dict[str, list[ast.Lambda]], dict[str, list[ast.
     several: defaultdict[str, list[ast.Lambda]] = defaultdict(list)
     for node in file.nodes.of(ast.Lambda):
         up, within = file.nodes.parents[node], False
-        while isinstance(up, ast.List | ast.Tuple | ast.Dict):
+        while isinstance(up, (ast.List, ast.Tuple, ast.Dict)):
             up, within = file.nodes.parents[up], True
         target: ast.AST | None = None
         if isinstance(up, ast.Assign):

@@ -66,4 +66,4 @@ def _parts(test: ast.expr) -> list[ast.expr]:
 
 
 def _may_be_tensor(test: ast.expr) -> bool:
-    return isinstance(test, ast.Compare | ast.Call | ast.Name)
+    return isinstance(test, (ast.Compare, ast.Call, ast.Name))

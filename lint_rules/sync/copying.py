@@ -42,7 +42,8 @@ def is_copy(call: ast.Call, file: File) -> bool:
             if up.attr in WAITING:
                 return False
         elif not (
-            isinstance(up, ast.Call | ast.Subscript) and node in (getattr(up, "func", None), getattr(up, "value", None))
+            isinstance(up, (ast.Call, ast.Subscript))
+            and node in (getattr(up, "func", None), getattr(up, "value", None))
         ):
             break
         node = up
@@ -56,7 +57,7 @@ def _goes_to_cpu(call: ast.Call) -> bool:
 
 def _is_copied_before(node: ast.expr) -> bool:
     """`x.cpu().sum().item()` waits once."""
-    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
+    while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute) and node.func.attr in ("numpy", "tolist"):
                 return True

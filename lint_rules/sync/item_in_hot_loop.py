@@ -77,7 +77,7 @@ class ItemInHotLoop(Rule):
 def _kept_as_tensor(call: ast.Call, file: File) -> Repair | None:
     """`total += loss.item() * n`: the sum of tensors is a tensor, read once after the loop."""
     parent = file.nodes.parents[call]
-    while isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult | ast.Div):
+    while isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Mult, ast.Div)):
         parent = file.nodes.parents[parent]
     adds = isinstance(parent, ast.AugAssign) and isinstance(parent.op, ast.Add) and isinstance(parent.target, ast.Name)
     return renamed(call.func, "detach") if adds and isinstance(call.func, ast.Attribute) else None

@@ -83,7 +83,7 @@ class TotalKeepsGraph(Rule):
         if (
             isinstance(value, ast.BinOp)
             and isinstance(value.op, ast.Add)
-            and isinstance(target, ast.Name | ast.Attribute)
+            and isinstance(target, (ast.Name, ast.Attribute))
         ):
             sides = {ast.dump(value.left): value.right, ast.dump(value.right): value.left}
             stored = ast.dump(target).replace("Store()", "Load()")
@@ -109,10 +109,8 @@ class TotalKeepsGraph(Rule):
         """Whether the total starts anew in each round."""
         name = _name_of(total)
         return name is None or any(
-            isinstance(n, ast.Assign)
-            and any(last_part(t) == name for t in n.targets)
-            and not any(last_part(part) == name for part in walk(n.value))
-            for n in walk(loop)
+            any(last_part(t) == name for t in n.targets) and not any(last_part(part) == name for part in walk(n.value))
+            for n in walk(loop, ast.Assign)
         )
 
     def _feeds_backward(self, total: ast.expr, file: File) -> bool:
@@ -138,7 +136,7 @@ def _loss_in(value: ast.expr, file: File) -> ast.Name | None:
     """The name in `loss`, `loss * n` or `n * loss / k`; nothing where it is detached."""
     if isinstance(value, ast.Name):
         return value
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult | ast.Div | ast.Add):
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mult, ast.Div, ast.Add)):
         for side in (value.left, value.right):
             found = _loss_in(side, file)
             if found is not None and _is_backwarded(found, file):

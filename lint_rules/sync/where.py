@@ -31,7 +31,7 @@ def leaves_the_loop(node: ast.AST, file: File) -> bool:
     """Whether the branch of the node ends the loop or the program: such a line runs once."""
     child = node
     for up in file.nodes.ancestors(node):
-        if isinstance(up, ast.ExceptHandler | ast.Raise) or (isinstance(up, ast.Assert) and child is up.msg):
+        if isinstance(up, (ast.ExceptHandler, ast.Raise)) or (isinstance(up, ast.Assert) and child is up.msg):
             return True
         if isinstance(up, ast.If) and child is not up.test and _ends(up.body if child in up.body else up.orelse):
             return True
@@ -46,7 +46,7 @@ def _ends(block: list[ast.stmt]) -> bool:
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
         func = last.value.func
         return (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")) in ("exit", "_exit", "quit")
-    return isinstance(last, ast.Break | ast.Raise)
+    return isinstance(last, (ast.Break, ast.Raise))
 
 
 def copies_nothing(func: ast.Attribute, file: File) -> bool:

@@ -35,7 +35,7 @@ def _reads(facts: Facts, value: ast.Tuple, stored: set[str]) -> bool:
             call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) else None
             if not isinstance(up, ast.Attribute) or (isinstance(call, ast.Call) and call.func is up):
                 return True
-        if isinstance(n, ast.Name | ast.Attribute) and _word(n) in stored:
+        if isinstance(n, (ast.Name, ast.Attribute)) and _word(n) in stored:
             return True
     return False
 

@@ -62,7 +62,7 @@ class AskedModule:
             yield value
         elif isinstance(value, ast.Name):
             yield from self._named(value)
-        elif isinstance(value, ast.Attribute | ast.Subscript):
+        elif isinstance(value, (ast.Attribute, ast.Subscript)):
             yield value
         else:
             raise NotWrapped("what it is does not show")
@@ -107,11 +107,11 @@ class AskedModule:
                 yield from self._elements(listed)
 
     def _elements(self, listed: ast.expr) -> Iterator[ast.expr]:
-        if isinstance(listed, ast.List | ast.Tuple):
+        if isinstance(listed, (ast.List, ast.Tuple)):
             several = [e for e in listed.elts if not isinstance(e, ast.Starred)]
             if len(several) < len(listed.elts):
                 raise NotWrapped("its parts do not show")
-        elif isinstance(listed, ast.ListComp | ast.GeneratorExp):
+        elif isinstance(listed, (ast.ListComp, ast.GeneratorExp)):
             several = [listed.elt]
         elif isinstance(listed, ast.Dict):
             several = list(listed.values)

@@ -36,7 +36,7 @@ def _made(facts: Facts, c: ast.ClassDef) -> list[ast.Call]:
 def _moves_by(facts: Facts, c: ast.ClassDef) -> list[str]:
     """The names by which moves in a class go that the runtime makes: `self.net.to(device)`, `net.to(self.device)`."""
     found = []
-    for call in (n for n in walk(c) if isinstance(n, ast.Call)):
+    for call in (n for n in walk(c, ast.Call)):
         moved = facts.devices.moved(call)
         where = facts.devices.device_arguments(call) if moved is not None else []
         device = where[0].value if where and isinstance(where[0], ast.keyword) else where[0] if where else None

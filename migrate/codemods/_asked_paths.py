@@ -33,7 +33,7 @@ SAYS = ("print", "info", "warning", "debug")
 
 def asked_paths(facts: Facts, branch: Asking, anywhere: bool = False) -> list[ast.Call]:
     """The questions of a condition that rank 0 has to answer for all; `anywhere`: or that each would have to ask."""
-    calls = [n for n in walk(branch.test) if isinstance(n, ast.Call) and path_asked(facts, n) is not None]
+    calls = [n for n in walk(branch.test, ast.Call) if path_asked(facts, n) is not None]
     in_class = any(isinstance(up, ast.ClassDef) for up in facts.scopes.ancestors(branch))
     if not calls or not (in_course(facts, branch) or (anywhere and not in_class)):
         return []
@@ -131,7 +131,7 @@ def _is_made(facts: Facts, question: ast.Call, by: list[ast.stmt]) -> bool:
     """Whether statements make what a question asks for, or something below it."""
     asked = path_asked(facts, question)
     path = ast.dump(asked) if asked is not None else ""
-    calls = (n for s in by for n in walk(s) if isinstance(n, ast.Call))
+    calls = (n for s in by for n in walk(s, ast.Call))
     return any(ast.dump(x) == path for n in calls for a in _made(facts, n) for x in walk(a))
 
 

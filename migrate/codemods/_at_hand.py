@@ -64,7 +64,7 @@ def _reached(facts: Facts, s: ast.Assign, name: str, own: Scope) -> Iterator[ast
             if again:
                 return
         up = facts.scopes.parents.get(at)
-        if not isinstance(up, ast.If | ast.With):
+        if not isinstance(up, (ast.If, ast.With)):
             return
         at = up
 
@@ -75,13 +75,13 @@ def given_module(facts: Facts, call: ast.Call) -> str | None:
     `def sample(net): z = torch.randn(8, 2).cuda(); return net(z)`: wherever the net is, when it is called. So is
     the `self.net` of a plain object.
     """
-    f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)), None)
+    f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, (ast.FunctionDef, ast.Lambda))), None)
     if not isinstance(f, ast.FunctionDef):
         return None
     own, s = facts.scopes.by_node[f], facts.scopes.statement_of(call)
     target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 and s.value is call else None
     c = facts.classes.holder(f)
-    for fed in (n for n in walk(f) if isinstance(n, ast.Call)):
+    for fed in (n for n in walk(f, ast.Call)):
         if not any(a is call or (isinstance(target, ast.Name) and _is(a, target.id)) for a in fed.args):
             continue
         if c is not None:
@@ -111,7 +111,7 @@ def _has_parameters(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
     calls = facts.devices.uses_of_function(f)
     given = [argument(c, f, name) if isinstance(c, ast.Call) else None for c in calls]
     asked = {ast.unparse(a.value) for a in facts.attributes.get("parameters", ())}
-    return bool(given) and all(isinstance(v, ast.Name | ast.Attribute) and ast.unparse(v) in asked for v in given)
+    return bool(given) and all(isinstance(v, (ast.Name, ast.Attribute)) and ast.unparse(v) in asked for v in given)
 
 
 def _shown(f: ast.FunctionDef, name: str, is_tensor: Callable[[str], bool]) -> bool:
@@ -129,10 +129,10 @@ def _meetings(facts: Facts, node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.e
         if isinstance(up, ast.BinOp):
             yield up, [up.right if node is up.left else up.left]
         elif isinstance(up, ast.Compare):
-            if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in up.ops):
+            if any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in up.ops):
                 return
             yield up, [n for n in (up.left, *up.comparators) if n is not node]
-        elif isinstance(up, ast.Tuple | ast.List) and isinstance(facts.scopes.parents.get(up), ast.Call):
+        elif isinstance(up, (ast.Tuple, ast.List)) and isinstance(facts.scopes.parents.get(up), ast.Call):
             yield up, [e for e in up.elts if e is not node]
         elif isinstance(up, ast.Call) and node is not up.func:
             f = up.func
@@ -146,7 +146,7 @@ def _meetings(facts: Facts, node: ast.AST) -> Iterator[tuple[ast.AST, list[ast.e
             if node is not up.value:
                 return  # an index may be elsewhere
             yield up, []
-        elif isinstance(up, ast.UnaryOp | ast.Call) or (isinstance(up, ast.Attribute) and _gives(up)):
+        elif isinstance(up, (ast.UnaryOp, ast.Call)) or (isinstance(up, ast.Attribute) and _gives(up)):
             yield up, []
         else:
             return
@@ -168,7 +168,7 @@ def root(node: ast.expr) -> str | None:
 def _root_of_value(node: ast.expr) -> ast.expr:
     """What methods and indices are taken of."""
     while True:
-        if isinstance(node, ast.Subscript | ast.UnaryOp):
+        if isinstance(node, (ast.Subscript, ast.UnaryOp)):
             node = node.value if isinstance(node, ast.Subscript) else node.operand
         elif isinstance(node, ast.Attribute) and node.attr in VIEWS:
             node = node.value
@@ -214,7 +214,7 @@ def decides(facts: Facts, call: ast.Call) -> bool:
     """Whether it is only a condition that the tensor is made for: `if torch.rand(1) < 0.5:`."""
     for up in facts.scopes.ancestors(call):
         if isinstance(up, DECIDES):
-            return not isinstance(up, ast.If | ast.While) or call in walk(up.test)
+            return not isinstance(up, (ast.If, ast.While)) or call in walk(up.test)
         if isinstance(up, ast.stmt):
             return False
     return False
@@ -253,9 +253,9 @@ def _says_where(facts: Facts, value: ast.expr, depth: int) -> bool:
     scope = facts.scopes.scope_of(value).lookup(value.id) if isinstance(value, ast.Name) else None
     if scope is not None and isinstance(value, ast.Name) and value.id in scope.params:
         return of_callers(facts, value, depth + 1)
-    return isinstance(value, ast.Name | ast.Attribute) and facts.devices.is_device(value)
+    return isinstance(value, (ast.Name, ast.Attribute)) and facts.devices.is_device(value)
 
 
 def _trains(f: ast.FunctionDef) -> bool:
     """Whether a function has a training in it, before which nothing is placed."""
-    return any(isinstance(n, ast.Attribute) and n.attr in ("backward", "step", "fit") for n in walk(f))
+    return any(n.attr in ("backward", "step", "fit") for n in walk(f, ast.Attribute))

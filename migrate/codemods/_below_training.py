@@ -60,7 +60,7 @@ def _met_in(facts: Facts, statements: Iterable[ast.stmt], made: ast.Call) -> str
 def _output(facts: Facts, s: ast.stmt, made: ast.Call) -> str | None:
     """`out` of `(out.argmax(1) == Y.cuda()).sum()`, which a network gave."""
     around = next((u for u in facts.scopes.ancestors(s) if isinstance(u, ast.FunctionDef)), facts.tree)
-    names = (n for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    names = (n for n in walk(s, ast.Name) if isinstance(n.ctx, ast.Load))
     given = (n.id for n in names if made not in facts.scopes.ancestors(n) and _gave(facts, n, made) is not None)
     return next((name for name in given if used(uses(around), name) & TENSOR_USE), None)
 
@@ -80,7 +80,7 @@ def _parameter(facts: Facts, node: ast.expr, made: ast.Call) -> str | None:
         return None
     stores = scope.stores.get(node.id, [])
     above = node.id in scope.params or any(getattr(n, "lineno", made.lineno) < made.lineno for n in stores)
-    own = any(isinstance(n, ast.FunctionDef | ast.ClassDef | ast.alias) for n in stores)
+    own = any(isinstance(n, (ast.FunctionDef, ast.ClassDef, ast.alias)) for n in stores)
     if not above or own or node.id in MODULE_NAME:
         return None
     return f"next({node.id}.parameters())" if _has_weights(facts, node.id, scope) else None
@@ -106,7 +106,7 @@ def _is_made_with(facts: Facts, made: ast.expr, depth: int) -> bool:
     if f is None:
         return any(c.name == name and facts.classes.weight(c) is not None for c in facts.classes.modules)
     own = facts.scopes.by_node[f]
-    back = [_called_on(facts, n.value) for n in walk(f) if isinstance(n, ast.Return) and n.value is not None]
+    back = [_called_on(facts, n.value) for n in walk(f, ast.Return) if n.value is not None]
     return bool(back) and all(isinstance(v, ast.Name) and _has_weights(facts, v.id, own, depth + 1) for v in back)
 
 

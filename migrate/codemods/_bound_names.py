@@ -37,7 +37,7 @@ def _in_loop(facts: Facts, node: ast.AST) -> bool:
     for up in facts.scopes.ancestors(node):
         if isinstance(up, LOOPS):
             return True
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
             break
     return False
 
@@ -51,7 +51,7 @@ def _is_given_before(facts: Facts, store: ast.AST, moved: ast.AST) -> bool:
     """Whether what gives the name its value has run wherever `moved` is reached."""
     above, child = {*facts.scopes.ancestors(moved)}, store
     for up in facts.scopes.ancestors(store):
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             break
         if isinstance(up, BRANCHES) and not (up in above and (child in above or _share_block(up, child, above))):
             return False

@@ -61,7 +61,7 @@ def _called_alone(facts: Facts, body: list[ast.stmt]) -> Iterator[ast.FunctionDe
     functions = {f.name: f for f in facts.walk(ast.FunctionDef)}
     open_nodes: list[ast.AST] = list(body)
     for s in open_nodes:
-        for call in (n for n in walk(s) if isinstance(n, ast.Call)):
+        for call in (n for n in walk(s, ast.Call)):
             name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
             f = functions.pop(name, None)
             if f is not None and facts.alone.reached_by(f.body[-1]) == {True}:
@@ -79,7 +79,7 @@ def _changes(facts: Facts, s: ast.stmt) -> Iterator[tuple[Place, ast.AST]]:
     """What a statement gives a value, or changes in its place."""
     for n in walk(s):
         place = None
-        if isinstance(n, ast.Name | ast.Attribute | ast.Subscript) and isinstance(n.ctx, ast.Store):
+        if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(n.ctx, ast.Store):
             place = _place(facts, n)
         elif isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in CHANGES:
             place = _place(facts, n.func.value)
@@ -100,7 +100,7 @@ def _place(facts: Facts, node: ast.AST) -> Place | None:
 def _reads(facts: Facts, guard: ast.If, changed: list[tuple[Place, ast.AST]]) -> bool:
     """Whether a value of rank 0's own comes to a read of the block."""
     for n in (n for s in guard.body for n in walk(s)):
-        if not isinstance(n, ast.Name | ast.Attribute) or not isinstance(n.ctx, ast.Load):
+        if not isinstance(n, (ast.Name, ast.Attribute)) or not isinstance(n.ctx, ast.Load):
             continue
         place = _place(facts, n)
         by = [node for p, node in changed if p == place]

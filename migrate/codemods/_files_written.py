@@ -82,7 +82,7 @@ def _spread(f: ast.FunctionDef | ast.AsyncFunctionDef, names: set[str]) -> set[s
     while size != len(found):
         size = len(found)
         for n in walk(f):
-            if isinstance(n, ast.Assign | ast.AugAssign | ast.For):
+            if isinstance(n, (ast.Assign, ast.AugAssign, ast.For)):
                 for target, value in _given(n):
                     found |= _names(target) if _names(value) & found else set()
     return found
@@ -100,6 +100,6 @@ def _given(n: ast.Assign | ast.AugAssign | ast.For) -> list[tuple[ast.expr, ast.
 
 def _names(node: ast.AST) -> set[str]:
     """Names, and attributes of `self` as they are written."""
-    found = {n.id for n in walk(node) if isinstance(n, ast.Name)} - {"self"}
-    attributes = {ast.unparse(n) for n in walk(node) if isinstance(n, ast.Attribute)}
+    found = {n.id for n in walk(node, ast.Name)} - {"self"}
+    attributes = {ast.unparse(n) for n in walk(node, ast.Attribute)}
     return found | {name for name in attributes if name.startswith("self.")}

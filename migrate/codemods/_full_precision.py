@@ -32,13 +32,13 @@ def beside_autocast(facts: Facts, step: ast.AST, choices: Collection[ast.AST] = 
     `choices`: branches whose `else` is the same step without autocast.
     """
     given = [c.args[0] if c.args else c.func for c in _backwards(step)]
-    losses = {n.id for g in given for n in walk(g) if isinstance(n, ast.Name)}
+    losses = {n.id for g in given for n in walk(g, ast.Name)}
     for n in _outside(facts, step, choices):
         if isinstance(n, ast.expr) and _is_halved(facts, n, 0):
             return n
         s = n if isinstance(n, ast.Assign) else None
         if s is not None and any(isinstance(t, ast.Name) and t.id in losses for t in s.targets):
-            unknown = (c for c in walk(s.value) if isinstance(c, ast.Call) and _is_unknown_loss(facts, c))
+            unknown = (c for c in walk(s.value, ast.Call) if _is_unknown_loss(facts, c))
             found = next(unknown, None)
             if found is not None:
                 return found
@@ -80,7 +80,7 @@ def _outside(facts: Facts, step: ast.AST, choices: Collection[ast.AST] = ()) -> 
         n = pending.pop(0)
         if isinstance(n, ast.With) and any(is_autocast(facts, i.context_expr) for i in n.items):
             continue
-        if isinstance(n, ast.FunctionDef | ast.ClassDef | ast.Lambda) or facts.loops.hot_loops.get(n) == EVALUATES:
+        if isinstance(n, (ast.FunctionDef, ast.ClassDef, ast.Lambda)) or facts.loops.hot_loops.get(n) == EVALUATES:
             continue
         yield n
         pending += n.body if n in choices else ast.iter_child_nodes(n)  # type: ignore[attr-defined]
@@ -128,7 +128,7 @@ def _bare(node: ast.expr) -> ast.expr:
 
 
 def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute | ast.Subscript):
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 
@@ -161,7 +161,7 @@ def _values(facts: Facts, node: ast.expr, depth: int) -> list[ast.expr]:
     """What a name or an attribute of `self` is given, through the calls of its function too."""
     if isinstance(node, ast.IfExp):
         return [*_values(facts, node.body, depth), *_values(facts, node.orelse, depth)]
-    if depth > 4 or not isinstance(node, ast.Name | ast.Attribute):
+    if depth > 4 or not isinstance(node, (ast.Name, ast.Attribute)):
         return [node]
     if isinstance(node, ast.Attribute):
         found = facts.devices.attribute_values.get(node.attr)

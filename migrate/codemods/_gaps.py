@@ -44,7 +44,7 @@ def is_empty(branch: Any) -> bool:
     """An else that has nothing left, or an elif that only looks at names."""
     if isinstance(branch, cst.If) and (branch.orelse is not None or not _only_looks(branch.test)):
         return False
-    body = branch.body.body if isinstance(branch, cst.If | cst.Else) else ()
+    body = branch.body.body if isinstance(branch, (cst.If, cst.Else)) else ()
     return len(body) == 1 and isinstance(body[0], cst.SimpleStatementLine) and isinstance(body[0].body[0], Empty)
 
 
@@ -63,7 +63,7 @@ def _only_looks(test: Any) -> bool:
         return _only_looks(test.expression)
     while isinstance(test, cst.Attribute):
         test = test.value
-    return isinstance(test, cst.Name | cst.Integer | cst.SimpleString)
+    return isinstance(test, (cst.Name, cst.Integer, cst.SimpleString))
 
 
 def _is_gone(statement: Any) -> bool:

@@ -32,7 +32,7 @@ def _networks(facts: Facts, call: ast.Call) -> Iterator[ast.Name]:
     if isinstance(call.func, ast.Name):
         yield call.func
     f = facts.devices.function_of(call)
-    called = {n.func.id for n in walk(f) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)} if f else set()
+    called = {n.func.id for n in walk(f, ast.Call) if isinstance(n.func, ast.Name)} if f else set()
     given = (argument(call, f, name) for name in facts.scopes.by_node[f].params if name in called) if f else ()
     yield from (v for v in given if isinstance(v, ast.Name))
 
@@ -40,7 +40,7 @@ def _networks(facts: Facts, call: ast.Call) -> Iterator[ast.Name]:
 def _calls(facts: Facts, f: Function, made: ast.Call) -> Iterator[ast.Call]:
     """The calls of names that are given the tensor, or the name that keeps it."""
     for up in facts.scopes.ancestors(made):
-        if isinstance(up, ast.stmt | ast.Lambda):
+        if isinstance(up, (ast.stmt, ast.Lambda)):
             break
         if isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and facts.names.resolve(up.func) is None:
             yield up

@@ -28,7 +28,7 @@ def indexes_there(facts: Facts, is_left: Asks, brought: Asks) -> Iterator[tuple[
 
 def _left(facts: Facts, s: ast.Subscript, is_left: Asks) -> list[ast.expr]:
     parts = s.slice.elts if isinstance(s.slice, ast.Tuple) else [s.slice]
-    parts = [p for p in parts if isinstance(p, ast.Name | ast.Attribute | ast.Subscript | ast.Call)]
+    parts = [p for p in parts if isinstance(p, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))]
     hot = bool(parts) and facts.loops.hot(s) is not None
     return [p for p in parts if is_left(facts, p) and _is_of_loader(facts, p)] if hot else []
 
@@ -42,7 +42,7 @@ def _is_of_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     found = []
     for store in facts.placed.reaching(name, scope):
         up = facts.scopes.parents.get(store)
-        while isinstance(up, ast.Tuple | ast.List):
+        while isinstance(up, (ast.Tuple, ast.List)):
             up = facts.scopes.parents.get(up)
         if isinstance(up, ast.For):
             drawn = drawn_from(facts, up, store)
@@ -55,7 +55,7 @@ def _is_of_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
 def _gets(facts: Facts, s: ast.Subscript, brought: Asks) -> bool:
     """`memory[i] = loss.cpu()`, `memory[i] += loss.cpu()`"""
     up = facts.scopes.parents.get(s)
-    return isinstance(up, ast.Assign | ast.AugAssign) and up.value is not s and brought(facts, up.value)
+    return isinstance(up, (ast.Assign, ast.AugAssign)) and up.value is not s and brought(facts, up.value)
 
 
 def _key(facts: Facts, held: ast.expr) -> tuple[object, str] | None:

@@ -32,7 +32,7 @@ def left_beyond(facts: Facts, is_left: Callable[[Facts, ast.expr], bool]) -> Ite
 
 def moves_itself(facts: Facts, loop: ast.AST) -> bool:
     """Whether a loop moves what it works on itself."""
-    return any(isinstance(n, ast.Call) and facts.devices.moved(n) is not None for n in walk(loop))
+    return any(facts.devices.moved(n) is not None for n in walk(loop, ast.Call))
 
 
 def _kept(facts: Facts, value: ast.expr, name: str, added: bool) -> list[ast.expr]:
@@ -42,10 +42,10 @@ def _kept(facts: Facts, value: ast.expr, name: str, added: bool) -> list[ast.exp
     if isinstance(value, ast.BinOp) and _is_name(value.left, name):
         value, added = value.right, True
     if added:
-        return value.elts if isinstance(value, ast.List | ast.Tuple) else []
+        return value.elts if isinstance(value, (ast.List, ast.Tuple)) else []
     if isinstance(value, ast.Call) and facts.names.resolve(value.func) in JOINS:
         of = value.args[0] if value.args else next((k.value for k in value.keywords if k.arg == "tensors"), None)
-        parts = of.elts if isinstance(of, ast.List | ast.Tuple) else []
+        parts = of.elts if isinstance(of, (ast.List, ast.Tuple)) else []
         return parts if any(_is_name(p, name) for p in parts) else []
     return [value]
 

@@ -40,7 +40,7 @@ def is_tensor(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         f = node.func
         full = facts.names.resolve(f) or ""
         return full.startswith("torch.") or (not full and isinstance(f, ast.Attribute) and f.attr in METHODS)
-    if isinstance(node, ast.Attribute | ast.Subscript):
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
         return is_tensor(facts, node.value, depth + 1) or getattr(node, "attr", "") == "data"
     scope = facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
     if scope is None or not isinstance(node, ast.Name):
@@ -66,7 +66,7 @@ def _on_cpu(facts: Facts, node: ast.expr, depth: int) -> bool:
         if full is None and isinstance(f, ast.Attribute):
             return f.attr in METHODS and depth < DEPTH and _on_cpu(facts, f.value, depth + 1)
         return full is not None and bool(node.args) and depth < DEPTH and _on_cpu(facts, node.args[0], depth + 1)
-    if isinstance(node, ast.Attribute | ast.Subscript):
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
         return depth < DEPTH and _on_cpu(facts, node.value, depth + 1)
     if isinstance(node, ast.BinOp):
         return depth < DEPTH and all(_on_cpu(facts, p, depth + 1) for p in (node.left, node.right))
@@ -85,8 +85,8 @@ def _values(facts: Facts, name: ast.Name) -> list[ast.expr | None]:
     here, stores = facts.scopes.statement_of(name), facts.placed.reaching(name, scope)
     for store in last_of(facts, name, stores):
         up = facts.scopes.parents.get(store)
-        s = facts.scopes.parents.get(up) if isinstance(up, ast.Tuple | ast.List) else up
-        value = s.value if isinstance(s, ast.Assign | ast.AnnAssign) else None
+        s = facts.scopes.parents.get(up) if isinstance(up, (ast.Tuple, ast.List)) else up
+        value = s.value if isinstance(s, (ast.Assign, ast.AnnAssign)) else None
         if isinstance(up, ast.Tuple) and isinstance(value, ast.Tuple) and len(value.elts) == len(up.elts):
             value = value.elts[up.elts.index(store)]  # type: ignore[arg-type]
         found.append(value)

@@ -39,7 +39,7 @@ def can_wait(facts: Facts, branch: ast.If) -> bool:
 
 
 def _calls(facts: Facts, node: ast.AST, full: str) -> list[ast.Call]:
-    return [n for n in walk(node) if isinstance(n, ast.Call) and facts.names.resolve(n.func) == full]
+    return [n for n in walk(node, ast.Call) if facts.names.resolve(n.func) == full]
 
 
 def _hook_of(facts: Facts, node: ast.AST) -> ast.FunctionDef | None:
@@ -56,9 +56,7 @@ class _Alike:
         steps = (
             [f for n, f in facts.classes.methods(holder).items() if n.endswith("_step")] if holder is not None else []
         )
-        self.of_steps = {
-            n.attr for f in steps for n in walk(f) if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load)
-        }
+        self.of_steps = {n.attr for f in steps for n in walk(f, ast.Attribute) if not isinstance(n.ctx, ast.Load)}
         self.asked: set[str] = set()
 
     def is_alike(self, e: ast.AST) -> bool:
@@ -74,7 +72,7 @@ class _Alike:
             return e.attr not in self.of_steps if own else self.is_alike(e.value)
         if isinstance(e, ast.Name):
             return e.id == "self" or self._name(e)
-        if isinstance(e, ast.Lambda | ast.Await | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
+        if isinstance(e, (ast.Lambda, ast.Await, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
             return False
         return all(self.is_alike(child) for child in children(e) if isinstance(child, ast.expr))
 

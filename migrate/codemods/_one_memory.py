@@ -23,7 +23,7 @@ def changed_beside(facts: Facts, making: list[ast.AST]) -> dict[str, str]:
     """The attributes that the functions in `making` give one memory, and which of them is changed in place later."""
     groups: dict[str, set[str]] = {}
     bases: dict[str, str] = {}
-    for s in (n for f in making for n in walk(f) if isinstance(n, ast.Assign)):
+    for s in (n for f in making for n in walk(f, ast.Assign)):
         own = [t.attr for t in s.targets if is_own(t)]  # type: ignore[attr-defined]
         base = _base(s.value) or (f"line {s.lineno}" if len(own) > 1 else "")
         for name in own if base else ():
@@ -67,7 +67,7 @@ def _is_changed(facts: Facts, name: str, making: Iterable[ast.AST]) -> bool:
 def _changes(facts: Facts, a: ast.Attribute) -> bool:
     node: ast.AST = a
     up = facts.scopes.parents.get(node)
-    while isinstance(up, ast.Attribute | ast.Subscript | ast.Call) and not (
+    while isinstance(up, (ast.Attribute, ast.Subscript, ast.Call)) and not (
         isinstance(up, ast.Call) and up.func is not node
     ):
         if isinstance(up, ast.Attribute) and up.attr.endswith("_") and not up.attr.endswith("__"):

@@ -48,13 +48,13 @@ def by_own_answer(facts: Facts, node: ast.AST, asking: Container[ast.AST]) -> bo
     """Whether one of these branches stands around a node in its own function, or leads out of it before."""
     child = node
     for up in facts.scopes.ancestors(node):
-        if isinstance(up, ast.If | ast.While) and up in asking and child is not up.test:
+        if isinstance(up, (ast.If, ast.While)) and up in asking and child is not up.test:
             return True
         block = facts.scopes.block_of(child) if isinstance(child, ast.stmt) else []
         before = block[: block.index(child)] if child in block else []
         if any(s in asking and isinstance(n, WAYS_OUT) for s in before for n in walk(s)):
             return True
-        if isinstance(up, Function | ast.ClassDef | ast.Lambda):
+        if isinstance(up, (Function, ast.ClassDef, ast.Lambda)):
             return False
         child = up
     return False

@@ -20,7 +20,7 @@ TAKEN_BY_HOOKS = {"register_forward_pre_hook": 2, "register_forward_hook": 3, "r
 def own_defaults(facts: Facts, node: ast.Lambda, base: str) -> dict[str, str] | None:
     """What its defaults are made of, by their names, as far as they are made anew; None where that cannot be kept."""
     top = top_of(facts, node)
-    if isinstance(top, ast.Assign | ast.AnnAssign | ast.Expr) and facts.scopes.scope_of(node) is facts.scopes.module:
+    if isinstance(top, (ast.Assign, ast.AnnAssign, ast.Expr)) and facts.scopes.scope_of(node) is facts.scopes.module:
         line = (top.end_lineno or top.lineno) + 1  # made once, here or right above
     else:
         line = top.lineno
@@ -33,7 +33,7 @@ def own_defaults(facts: Facts, node: ast.Lambda, base: str) -> dict[str, str] | 
         return {}
     if first != _taken(facts, node, base) or node.args.posonlyargs:
         return None
-    if any(isinstance(n, ast.Lambda | ast.NamedExpr) for d in own.values() for n in walk(d)):
+    if any(isinstance(n, (ast.Lambda, ast.NamedExpr)) for d in own.values() for n in walk(d)):
         return None
     return {name: facts.text.get(d) for name, d in own.items()}
 
@@ -50,7 +50,7 @@ def without(facts: Facts, node: ast.Lambda, own: dict[str, str]) -> str:
 def _taken(facts: Facts, node: ast.expr, base: str) -> int | None:
     """How many arguments it is called with, where it is given to a call by itself."""
     up = facts.scopes.parents.get(node)
-    while isinstance(up, ast.keyword | ast.List | ast.Tuple | ast.Dict | ast.IfExp | ast.BoolOp | ast.ListComp):
+    while isinstance(up, (ast.keyword, ast.List, ast.Tuple, ast.Dict, ast.IfExp, ast.BoolOp, ast.ListComp)):
         up = facts.scopes.parents.get(up)
     if not isinstance(up, ast.Call) or facts.names.resolve(up.func) == "functools.partial":
         return None

@@ -18,10 +18,10 @@ USUAL = set("dataset data_source data num_replicas world_size num_processes rank
 
 def own_draws(facts: Facts, test: ast.expr, left: Iterable[ast.stmt]) -> Iterator[ast.Call]:
     """The calls in a branch, asked for connected processes alone, that make such a sampler by more than the usual."""
-    asks = [n for n in walk(test) if isinstance(n, ast.Call)]
+    asks = list(walk(test, ast.Call))
     if not any(facts.names.resolve(c.func) == "torch.distributed.is_initialized" for c in asks):
         return
-    for call in (n for s in left for n in walk(s) if isinstance(n, ast.Call)):
+    for call in (n for s in left for n in walk(s, ast.Call)):
         init = _constructor(facts, call.func)
         if init is None:
             continue

@@ -22,7 +22,7 @@ def own_moves(facts: Facts, code: str) -> Iterator[Note]:
     """Such calls, which go."""
     for call in facts.walk(ast.Call) if facts.others else ():
         moved = facts.devices.moved(call)
-        if not isinstance(moved, ast.Name | ast.Attribute) or not facts.placed.by_runtime(moved):
+        if not isinstance(moved, (ast.Name, ast.Attribute)) or not facts.placed.by_runtime(moved):
             continue
         assert isinstance(call.func, ast.Attribute)
         method = call.func.attr
@@ -52,7 +52,7 @@ def _left(facts: Facts, made: ast.Call, method: str) -> list[str]:
     if not isinstance(c, ast.ClassDef) or c in there.classes.modules:
         return []
     own = there.classes.methods(c).get(method)
-    calls = [n.func for n in walk(own) if isinstance(n, ast.Call)] if own is not None else []
+    calls = [n.func for n in walk(own, ast.Call)] if own is not None else []
     moved = [f.value for f in calls if isinstance(f, ast.Attribute) and f.attr in MOVERS]
     names = [m.attr for m in moved if is_own(m)]
     return [f"self.{name}" for name in names if _is_tensor(there, c, name)]
@@ -60,6 +60,6 @@ def _left(facts: Facts, made: ast.Call, method: str) -> list[str]:
 
 def _is_tensor(there: Facts, c: ast.ClassDef, name: str) -> bool:
     """Whether the class makes a tensor of an attribute."""
-    ups = [there.scopes.parents.get(n) for n in walk(c) if isinstance(n, ast.Attribute) and n.attr == name]
+    ups = [there.scopes.parents.get(n) for n in walk(c, ast.Attribute) if n.attr == name]
     values = [up.value for up in ups if isinstance(up, ast.Assign)]
     return any(there.tensors.made(v) for v in values)

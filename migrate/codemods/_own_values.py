@@ -36,11 +36,11 @@ class OwnValues:
             return False
         outputs = [a.arg for a in hook.args.args[1:2]] if not hook.name.startswith("on_") else []
         own = set(outputs)
-        for s in sorted((n for n in walk(hook) if isinstance(n, ast.Assign | ast.AugAssign | ast.For)), key=_line):
+        for s in sorted((n for n in walk(hook) if isinstance(n, (ast.Assign, ast.AugAssign, ast.For))), key=_line):
             value = s.iter if isinstance(s, ast.For) else s.value
             if self._is_of(value, own):
                 targets = s.targets if isinstance(s, ast.Assign) else [s.target]
-                own |= {n.id for t in targets for n in walk(t) if isinstance(n, ast.Name) and n.id != "self"}
+                own |= {n.id for t in targets for n in walk(t, ast.Name) if n.id != "self"}
         given = [*call.args[:2], *(k.value for k in call.keywords if k.arg in ("value", "dictionary"))]
         return any(self._is_of(value, own) for value in given)
 

@@ -51,7 +51,7 @@ def _is_one_of_several(facts: Facts, name: ast.Name) -> bool:
     scope = facts.scopes.scope_of(name).lookup(name.id)
     for store in () if around is not None or scope is None else scope.stores.get(name.id, ()):
         around = next((u for u in facts.scopes.ancestors(store) if isinstance(u, ast.stmt)), None)  # type: ignore[assignment]
-        if not isinstance(around, ast.For | ast.AsyncFor):
+        if not isinstance(around, (ast.For, ast.AsyncFor)):
             return False
     if around is None:
         return False

@@ -31,7 +31,7 @@ def prepares_files(facts: Facts, body: list[ast.stmt]) -> bool:
 
 def _calls(facts: Facts, body: Iterable[ast.AST], asked: set[ast.AST]) -> list[ast.Call]:
     """The calls of statements, and of the functions of this file that they call."""
-    found = [n for s in body for n in walk(s) if isinstance(n, ast.Call)]
+    found = [n for s in body for n in walk(s, ast.Call)]
     own = {f for c in found if (f := facts.devices.function_of(c)) is not None} - asked
     asked |= own
     return found + [c for f in own for c in _calls(facts, [f], asked)]

@@ -81,5 +81,5 @@ def _is_any(facts: Facts, test: ast.expr, moved: list[ast.expr]) -> bool:
 
 
 def _moves(facts: Facts, block: list[ast.stmt]) -> list[ast.Call]:
-    calls = [n for s in block for n in walk(s) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    calls = [n for s in block for n in walk(s, ast.Call) if isinstance(n.func, ast.Attribute)]
     return [c for c in calls if c.func.attr in MOVERS and facts.devices.moved(c) is not None]  # type: ignore[attr-defined]

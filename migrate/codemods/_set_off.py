@@ -14,7 +14,7 @@ def stands_alone(facts: Facts, whole: ast.expr, left: ast.expr) -> bool:
     """`(rank + 1)`, whose parentheses a number, a name or a call needs no more."""
     start, stop = facts.text.span(whole)
     before, after = facts.text.text[:start], facts.text.text[stop:]
-    simple = isinstance(left, ast.Name | ast.Constant | ast.Attribute | ast.Call) and "\n" not in facts.text.get(left)
+    simple = isinstance(left, (ast.Name, ast.Constant, ast.Attribute, ast.Call)) and "\n" not in facts.text.get(left)
     number = isinstance(left, ast.Constant) and after[1:2] == "."
     opened = bool(re.search(r"(^|[^\w)\]])\($", before)) and bool(re.match(r"\)(\W|$)", after))
     return simple and opened and not number

@@ -42,10 +42,10 @@ class StepNames:
 
     def binds(self, s: ast.stmt) -> set[str]:
         """The names that a statement gives another value."""
-        found = {self._kept(n) for n in walk(s) if isinstance(n, ast.Attribute) and not _is_read(n)}
-        found |= {n.id for n in walk(s) if isinstance(n, ast.Name) and not _is_read(n) and self._is_own(n)}
+        found = {self._kept(n) for n in walk(s, ast.Attribute) if not _is_read(n)}
+        found |= {n.id for n in walk(s, ast.Name) if not _is_read(n) and self._is_own(n)}
         for n in walk(s):
-            if isinstance(n, ast.FunctionDef | ast.ClassDef) and self.facts.scopes.scope_of(n) is self.scope:
+            if isinstance(n, (ast.FunctionDef, ast.ClassDef)) and self.facts.scopes.scope_of(n) is self.scope:
                 found.add(n.name)
             elif isinstance(n, ast.alias) and self.facts.scopes.scope_of(n) is self.scope:
                 found.add((n.asname or n.name).partition(".")[0])
@@ -55,7 +55,7 @@ class StepNames:
         """Those, and the names of what it changes in place."""
         found = self.binds(s)
         for n in walk(s):
-            if isinstance(n, ast.Subscript | ast.Attribute) and not _is_read(n):
+            if isinstance(n, (ast.Subscript, ast.Attribute)) and not _is_read(n):
                 found.add(self._root(n.value))
             elif isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _changes(n.func.attr):
                 found.add(self._root(n.func.value))
@@ -90,7 +90,7 @@ class StepNames:
     def _root(self, e: ast.expr) -> str:
         """`losses` of `losses["ce"][0]`, `mask` of `mask.view(-1)`."""
         while not isinstance(e, ast.Name):
-            if isinstance(e, ast.Attribute | ast.Subscript):
+            if isinstance(e, (ast.Attribute, ast.Subscript)):
                 e = e.value
             elif isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and e.func.attr in VIEWS:
                 e = e.func.value
@@ -109,7 +109,7 @@ def _is_read(n: ast.AST) -> bool:
 
 def _augmented(s: ast.AST) -> set[ast.AST]:
     """The targets of `loss += x`, which are read, too."""
-    return {n.target for n in walk(s) if isinstance(n, ast.AugAssign)}
+    return {n.target for n in walk(s, ast.AugAssign)}
 
 
 def derived(names: StepNames, block: list[ast.stmt], flow: Flow) -> set[str]:
@@ -143,7 +143,7 @@ def ahead(
 
 def joins(s: ast.stmt, listed: str) -> bool:
     """`torch.cat(listed)`"""
-    given = (one_each(n.args[0]) for n in walk(s) if isinstance(n, ast.Call) and n.args)
+    given = (one_each(n.args[0]) for n in walk(s, ast.Call) if n.args)
     return any(isinstance(e, ast.Name) and e.id == listed for e in given)
 
 

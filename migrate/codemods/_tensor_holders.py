@@ -14,11 +14,11 @@ HOLDERS = {"list", "tuple", "dict"}
 
 def holds(facts: Facts, value: ast.expr) -> bool:
     """A list, a tuple or a dictionary of tensors, at any depth."""
-    if isinstance(value, ast.List | ast.Tuple):
+    if isinstance(value, (ast.List, ast.Tuple)):
         return any(holds(facts, e) or facts.tensors.is_tensor(e) for e in value.elts)
     if isinstance(value, ast.Dict):
         return any(holds(facts, e) or facts.tensors.is_tensor(e) for e in value.values)
-    if isinstance(value, ast.ListComp | ast.GeneratorExp):
+    if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
         return holds(facts, value.elt) or facts.tensors.is_tensor(value.elt)
     if isinstance(value, ast.DictComp):
         return holds(facts, value.value) or facts.tensors.is_tensor(value.value)

@@ -68,11 +68,11 @@ def of_comprehension(facts: Facts, call: ast.Call) -> str | None:
     """The tensor that a comprehension around has at hand: `[torch.zeros(x.size(0)).cuda() for x in xs]`."""
     child: ast.AST = call
     for up in facts.scopes.ancestors(call):
-        if isinstance(up, ast.stmt | ast.Lambda):
+        if isinstance(up, (ast.stmt, ast.Lambda)):
             return None
-        if isinstance(up, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) and child not in up.generators:
+        if isinstance(up, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)) and child not in up.generators:
             own = uses(up)
-            names = (n.id for g in up.generators for n in walk(g.target) if isinstance(n, ast.Name))
+            names = (n.id for g in up.generators for n in walk(g.target, ast.Name))
             found = next((n for n in names if used(own, n) & NO_ARRAY_USE and not own.as_container(n)), None)
             if found is not None:
                 return found
@@ -82,7 +82,7 @@ def of_comprehension(facts: Facts, call: ast.Call) -> str | None:
 
 def _still_tensor(facts: Facts, store: ast.AST, name: str) -> bool:
     up = facts.scopes.parents.get(store)
-    return isinstance(up, ast.Assign) and any(isinstance(n, ast.Name) and n.id == name for n in walk(up.value))
+    return isinstance(up, ast.Assign) and any(n.id == name for n in walk(up.value, ast.Name))
 
 
 def is_made_tensor_of(facts: Facts, f: Function, name: str) -> bool:
@@ -134,7 +134,7 @@ def _sizes(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
     full = facts.names.resolve(call.func) or (call.func.id if isinstance(call.func, ast.Name) else None)
     if full in COUNTS | TAKES_DEVICE:
         for a in (*call.args, *(k.value for k in call.keywords if k.arg == "size")):
-            parts = a.elts if isinstance(a, ast.Tuple | ast.List) else [a]
+            parts = a.elts if isinstance(a, (ast.Tuple, ast.List)) else [a]
             yield from (part.value if isinstance(part, ast.Starred) else part for part in parts)
 
 

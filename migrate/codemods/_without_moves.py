@@ -29,7 +29,7 @@ def plain(facts: Facts, s: ast.stmt | ast.expr) -> str:
         return is_bare_variable(facts, node) or facts.devices.moved(node) is not None
 
     left = rebuilt(s)
-    alone = isinstance(left, ast.Expr) and isinstance(left.value, ast.Name | ast.Attribute)
+    alone = isinstance(left, ast.Expr) and isinstance(left.value, (ast.Name, ast.Attribute))
     itself = isinstance(left, ast.Assign) and [ast.unparse(t) for t in left.targets] == [ast.unparse(left.value)]
     return "" if alone or itself else ast.unparse(left)
 

@@ -104,7 +104,7 @@ class AmpInModules(Codemod):
         on_cpu = any(isinstance(n, ast.Constant) and n.value == "cpu" for n in walk(call))
         if switched or on_cpu or (full == "torch.cuda.amp.autocast" and call.args):
             return None
-        half = any(isinstance(n, ast.Attribute) and n.attr == "bfloat16" for n in walk(call))
+        half = any(n.attr == "bfloat16" for n in walk(call, ast.Attribute))
         return '"bf16-mixed"' if half else '"16-mixed"'
 
     def _scaled(self, facts: Facts) -> list[Change] | None:

@@ -109,7 +109,7 @@ class ApexOfLoops(Codemod):
         edit = self.edit(facts, call, f"`with {facts.short(call)}:` is `{new}.backward()`: {WHY}")
         if isinstance(node, ast.If):
             return [Change(node, edit, else_only, (node.test, s))]
-        read = next(n for inner in s.body for n in walk(inner) if isinstance(n, ast.Name))
+        read = next(n for inner in s.body for n in walk(inner, ast.Name))
         return [Change(s, edit, body_only, (call,)), Change(read, edit, source(new), told=False)]
 
     def _chosen(self, facts: Facts, s: ast.stmt, otherwise: list[str]) -> ast.stmt:

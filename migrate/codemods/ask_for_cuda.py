@@ -87,7 +87,7 @@ def _asked(facts: Facts, s: ast.stmt) -> bool:
     for up in facts.scopes.ancestors(s):
         if isinstance(up, ast.Try) and up.handlers:
             return True
-        for n in walk(up.test) if isinstance(up, ast.If | ast.While) else ():
+        for n in walk(up.test) if isinstance(up, (ast.If, ast.While)) else ():
             name = n.id if isinstance(n, ast.Name) else n.attr if isinstance(n, ast.Attribute) else ""
             if TELLS_OF_CUDA.search(name) or facts.names.resolve(n) in AVAILABILITY:
                 return True

@@ -125,11 +125,11 @@ def _handed_out(facts: Facts) -> Iterator[tuple[ast.Call, ast.expr]]:
         if isinstance(receiver, ast.Name) and (loop := _loop_of(facts, call)) is not None:
             moved.setdefault(loop, set()).add(receiver.id)
     for loop, names in moved.items():
-        for call in (n for n in walk(loop) if isinstance(n, ast.Call)):
+        for call in (n for n in walk(loop, ast.Call)):
             full = facts.names.resolve(call.func) or ""
             if "." in full and full.partition(".")[0] not in OF_TORCH and _only_shows(facts, call):
                 for given in given_to(call):
-                    if {n.id for n in walk(given) if isinstance(n, ast.Name)} & names and is_left(facts, given):
+                    if {n.id for n in walk(given, ast.Name)} & names and is_left(facts, given):
                         yield call, given
 
 
@@ -138,7 +138,7 @@ def _only_shows(facts: Facts, call: ast.Call) -> bool:
     for up in facts.scopes.ancestors(call):
         if isinstance(up, ast.stmt):
             return isinstance(up, ast.Expr)
-        if not isinstance(up, ast.Call | ast.keyword) or (isinstance(up, ast.Call) and facts.devices.moved(up)):
+        if not isinstance(up, (ast.Call, ast.keyword)) or (isinstance(up, ast.Call) and facts.devices.moved(up)):
             return False
     return False
 
@@ -167,9 +167,9 @@ def _left_in_list(facts: Facts, append: ast.Attribute) -> list[ast.expr]:
 
 def _is_collected(facts: Facts, node: ast.expr) -> bool:
     """`torch.cat(outputs)`, of a list to which a loop over batches adds what stays where the runtime placed it."""
-    names = {n.id for n in walk(node) if isinstance(n, ast.Name)}
-    for n in [n for n in walk(node) if isinstance(n, ast.Name)]:
-        names |= {m.id for v in _values(facts, n) if v is not None for m in walk(v) if isinstance(m, ast.Name)}
+    names = {n.id for n in walk(node, ast.Name)}
+    for n in list(walk(node, ast.Name)):
+        names |= {m.id for v in _values(facts, n) if v is not None for m in walk(v, ast.Name)}
     for a in facts.attributes.get("append", ()):
         if not (isinstance(a.value, ast.Name) and a.value.id in names and _same_function(facts, a, node)):
             continue
@@ -200,9 +200,9 @@ def _meetings(facts: Facts) -> Iterator[ast.expr]:
                 continue
             for node in _with_names(facts, call):
                 for up in facts.scopes.ancestors(node):
-                    if isinstance(up, ast.stmt | ast.Lambda):
+                    if isinstance(up, (ast.stmt, ast.Lambda)):
                         break
-                    if isinstance(up, ast.Compare | ast.BinOp | ast.Call) and up not in found and up is not call:
+                    if isinstance(up, (ast.Compare, ast.BinOp, ast.Call)) and up not in found and up is not call:
                         found.add(up)
                         if _for_each_batch(facts, up):
                             yield up
@@ -218,7 +218,7 @@ def _with_names(facts: Facts, call: ast.Call) -> Iterator[ast.expr]:
     s = facts.scopes.statement_of(call)
     if not isinstance(s, ast.Assign):
         return
-    for n in (n for t in s.targets for n in walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)):
+    for n in (n for t in s.targets for n in walk(t, ast.Name) if isinstance(n.ctx, ast.Store)):
         scope = facts.scopes.scope_of(n).lookup(n.id)
         for read in facts.scopes.reads(n.id, scope) if scope is not None else ():
             yield read
@@ -277,13 +277,13 @@ def brought(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         if facts.names.resolve(node.func) is None and isinstance(node.func, ast.Attribute):
             return brought(facts, node.func.value, depth + 1)
         return any(brought(facts, a, depth + 1) for a in node.args)
-    if isinstance(node, ast.Attribute | ast.Subscript):
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
         return brought(facts, node.value, depth + 1)
     if isinstance(node, ast.UnaryOp):
         return brought(facts, node.operand, depth + 1)
     if isinstance(node, ast.BinOp):
         return any(brought(facts, p, depth + 1) for p in (node.left, node.right))
-    if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp):
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.DictComp)):
         return brought(facts, node.value if isinstance(node, ast.DictComp) else node.elt, depth + 1)
     if not isinstance(node, ast.Name):
         return False
@@ -298,7 +298,7 @@ def _holds_several(facts: Facts, node: ast.expr) -> bool:
         return any(
             v is not None and not isinstance(v, ast.Name) and _holds_several(facts, v) for v in _values(facts, node)
         )
-    return isinstance(node, ast.ListComp | ast.GeneratorExp | ast.DictComp)
+    return isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.DictComp))
 
 
 def is_left(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
@@ -337,7 +337,7 @@ def _values(facts: Facts, node: ast.Name) -> list[ast.expr | None]:
     found: list[ast.expr | None] = []
     for store in last_of(facts, node, facts.placed.reaching(node, scope)):
         child, up = store, facts.scopes.parents.get(store)
-        while isinstance(up, ast.Tuple | ast.List):
+        while isinstance(up, (ast.Tuple, ast.List)):
             child, up = up, facts.scopes.parents.get(up)
         if isinstance(up, ast.For) and up.target is child and (up in facts.loops.hot_loops or moves_batches(facts, up)):
             found.append(None)

@@ -39,7 +39,7 @@ class CountedPeers(Codemod):
     def _options(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         """`args.nprocs` and `args["nprocs"]` of `mp.spawn(main, nprocs=args.nprocs)`."""
         started = [*((argument_at(c, "nprocs", 2), c) for c in found.spawns), *((s.n, s.loop) for s in found.started)]
-        numbers = {ast.unparse(n) for n, _ in started if isinstance(n, ast.Attribute | ast.Subscript)}
+        numbers = {ast.unparse(n) for n, _ in started if isinstance(n, (ast.Attribute, ast.Subscript))}
         within = {part for _, start in started for part in walk(start)} if numbers else set()
         reads: list[ast.Attribute | ast.Subscript] = []
         if numbers:

@@ -58,7 +58,7 @@ class CudaDemands(Codemod):
 
     def _tell_of_cards(self, facts: Facts, branch: ast.If) -> None:
         """`if torch.cuda.device_count() < 2: raise`: the runtime's devices need not be cards."""
-        asked = [n for n in walk(branch.test) if isinstance(n, ast.Call) and facts.names.resolve(n.func) in COUNTED]
+        asked = [n for n in walk(branch.test, ast.Call) if facts.names.resolve(n.func) in COUNTED]
         if asked and isinstance(branch.test, ast.Compare) and _only_ends(facts, branch.body):
             line, column, _, _ = facts.text.key(branch)
             says = "ends the script: the runtime has as many devices as it is asked for"

@@ -85,7 +85,7 @@ class _Cutter:
         self.found = Cut(at)
         parameters = [a.arg for a in (*step.args.posonlyargs, *step.args.args, *step.args.kwonlyargs)]
         self.me, self.batch, self.others = parameters[0], batch, set(parameters[1:]) - {batch}
-        self.taken = {n.id for n in walk(step) if isinstance(n, ast.Name)}
+        self.taken = {n.id for n in walk(step, ast.Name)}
         self.values = dict(flow.after[self.before[-1]]) if self.before else {}
         self.names = StepNames(facts, step)
         self.mixed = derived(self.names, self.before, flow)
@@ -124,7 +124,7 @@ class _Cutter:
         self.found.gone = {i for i in self.found.behind if not self._needed_before(i)}
         if not self.found.crossing:
             raise Crossing("nothing that it mixes comes from the batch")
-        order = [n.id for s in self.step.body for n in walk(s) if isinstance(n, ast.Name)]
+        order = [n.id for s in self.step.body for n in walk(s, ast.Name)]
         names = [*order, *self.found.hoisted]
         self.found.crossing.sort(key=names.index)
         return self.found
@@ -140,7 +140,7 @@ class _Cutter:
         defined: set[str] = set()
         for s in block:
             found |= {name: None for name in self.names.reads(s, self._replaced()) if name not in defined}
-            if isinstance(s, ast.Assign | ast.AnnAssign | ast.FunctionDef | ast.Import | ast.ImportFrom):
+            if isinstance(s, (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.Import, ast.ImportFrom)):
                 defined |= self.names.binds(s) - set(found)
         local = {self.batch, *self.others, *self.names.every(self.before)}
         return [n for n in found if n in local]
@@ -191,7 +191,7 @@ class _Cutter:
         block = [*self.after, *(self.before[i] for i in self.found.behind)]
         nodes = [n for s in block for n in walk(s) if n not in self._replaced()]
         called = {n.func for n in nodes if isinstance(n, ast.Call)}
-        of = [n for n in nodes if isinstance(n, ast.Attribute | ast.Subscript) and n not in called]
+        of = [n for n in nodes if isinstance(n, (ast.Attribute, ast.Subscript)) and n not in called]
         value = self.values.get(name, Value())
         by_key = value.loose or value.has_names()
         read = [(n, part) for n in of if (part := _part_of(n, name, by_key)) is not None]
@@ -283,7 +283,7 @@ class _Cutter:
     def _takes_gradients(self) -> bool:
         """`torch.autograd.grad(d.sum(), x)`: what crosses is no longer made of what it was; of parameters it is."""
         behind = [*self.after, *(self.before[i] for i in self.found.behind)]
-        calls = (n for s in behind for n in walk(s) if isinstance(n, ast.Call))
+        calls = (n for s in behind for n in walk(s, ast.Call))
         taken = [c for c in calls if self.facts.names.resolve(c.func) == "torch.autograd.grad"]
         inputs = (argument_at(c, "inputs", 1) for c in taken)
         return any(i is not None and self.names.reads(i) for i in inputs)
@@ -307,7 +307,7 @@ class _Cutter:
 
     def _hoist(self, s: ast.stmt, at: int) -> None:
         """The largest values per sample in a statement that a model is called for."""
-        if isinstance(s, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return | ast.AugAssign) and s.value is not None:
+        if isinstance(s, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return, ast.AugAssign)) and s.value is not None:
             for e in self._per_sample(s.value):
                 self.found.hoisted[name := self._new_name(e)] = (e, at)
                 self.found.crossing.append(name)
@@ -321,7 +321,7 @@ class _Cutter:
             if value.is_per_sample() and value.views == 1 and not value.cut and not isinstance(e, ast.Starred):
                 yield e
                 return
-        if isinstance(e, ast.IfExp | ast.BoolOp | ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp):
+        if isinstance(e, (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp)):
             raise Crossing("the model is called there under a condition or in a comprehension")
         for child in children(e):
             if isinstance(child, ast.keyword):
@@ -349,7 +349,7 @@ class _Cutter:
         method = self.facts.classes.methods(self.c).get(path[1])
         if method is not None and len(path) == 2:
             return path[1] == "forward" or any(
-                self._is_model(n) for n in walk(method) if isinstance(n, ast.Call) and path_of(n.func)[1:2] != path[1:]
+                self._is_model(n) for n in walk(method, ast.Call) if path_of(n.func)[1:2] != path[1:]
             )
         if len(path) > 2 and path[-1] in OF_TENSORS:
             return False

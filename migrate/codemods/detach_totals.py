@@ -112,7 +112,7 @@ class DetachTotals(Codemod):
         for up in facts.scopes.ancestors(read):  # a tensor of one number prints as that number
             if isinstance(up, ast.FormattedValue):
                 return up.conversion == -1
-            if not isinstance(up, ast.BinOp | ast.UnaryOp):
+            if not isinstance(up, (ast.BinOp, ast.UnaryOp)):
                 return False
         return False
 
@@ -165,7 +165,7 @@ def _turned(facts: Facts, scope: Any, name: str, own: list[Total]) -> ast.AugAss
         if isinstance(s, ast.AugAssign) and s not in adds:
             turns.append(s)
         elif isinstance(s, ast.Assign):
-            reads = any(isinstance(n, ast.Name) and n.id == name for n in walk(s.value))
+            reads = any(n.id == name for n in walk(s.value, ast.Name))
             if reads:
                 turns.append(s)
             else:
@@ -173,7 +173,7 @@ def _turned(facts: Facts, scope: Any, name: str, own: list[Total]) -> ast.AugAss
     turn = turns[0] if len(turns) == 1 else None
     if turn is None or turn.lineno != turn.end_lineno or facts.loops.hot(turn) is not None:
         return None
-    if isinstance(turn, ast.AugAssign) and any(isinstance(n, ast.Name) and n.id == name for n in walk(turn.value)):
+    if isinstance(turn, ast.AugAssign) and any(n.id == name for n in walk(turn.value, ast.Name)):
         return None
     block, reads_of = facts.scopes.block_of(turn), list(facts.scopes.reads(name, scope))
     if any(set(block).isdisjoint(facts.scopes.ancestors(r)) for r in reads_of):
@@ -207,7 +207,7 @@ def _total(facts: Facts, a: ast.AugAssign) -> Total | None:
     if hot is None or hot.guarded:
         return None
     value: ast.expr = a.value
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult | ast.Div):
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mult, ast.Div)):
         item, other = (value.left, value.right) if _is_item(value.left) else (value.right, value.left)
         if any(_is_item(n) for n in walk(other)) or (isinstance(value.op, ast.Div) and item is value.right):
             return None

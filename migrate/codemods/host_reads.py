@@ -82,7 +82,7 @@ def stays_on_cpu(facts: Facts, call: ast.Call) -> bool:
     s = facts.scopes.statement_of(call)
     if any(isinstance(u, ast.Call) and facts.loops.is_model_call(u) for u in facts.scopes.ancestors(call)):
         return False  # what is kept of it is the model's
-    names = {n.id for t in getattr(s, "targets", []) for n in walk(t) if isinstance(n, ast.Name)}
+    names = {n.id for t in getattr(s, "targets", []) for n in walk(t, ast.Name)}
     home = facts.scopes.scope_of(s)
     for r in (r for n in names for r in facts.scopes.reads(n, home.lookup(n) or home)):
         up = facts.scopes.parents.get(r)
@@ -97,7 +97,7 @@ def leaves(facts: Facts, node: ast.AST, compared: bool = True) -> bool:
     """Whether a value is moved, read as numbers, or given to what takes it on the CPU only; `compared`: or compared."""
     up = facts.scopes.parents.get(node)
     itself = True  # not yet something that is computed from it
-    while isinstance(up, ast.Attribute | ast.Call | ast.Subscript | ast.keyword):
+    while isinstance(up, (ast.Attribute, ast.Call, ast.Subscript, ast.keyword)):
         if isinstance(up, ast.Attribute) and up.attr in MOVES:
             return True
         called = isinstance(up, ast.Call) and up.func is node

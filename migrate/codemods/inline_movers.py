@@ -74,7 +74,7 @@ def movers_of(facts: Facts) -> dict[str, str]:
         if place is None or not all(isinstance(d, ast.Constant) for d in f.args.defaults):
             continue
         own = set(facts.scopes.by_node[f].params)
-        names = {n.id for n in walk(place) if isinstance(n, ast.Name)} - own - ANYWHERE
+        names = {n.id for n in walk(place, ast.Name)} - own - ANYWHERE
         given = {name: facts.devices.assigned(name, facts.scopes.module) or [] for name in names}
         place = _Given({n: v[0] for n, v in given.items() if len(v) == 1}).visit(copy.deepcopy(place))
         if all(n.id in own | ANYWHERE for n in ast.walk(place) if isinstance(n, ast.Name)):
@@ -100,11 +100,11 @@ def _said_here(facts: Facts, said: ast.expr, call: ast.Call) -> str | None:
         if n.id in ANYWHERE:
             home = facts.scopes.scope_of(call).lookup(n.id)
             stores = home.stores[n.id] if home is facts.scopes.module else [said]
-            if not all(isinstance(s, ast.alias | ast.Import) for s in stores):
+            if not all(isinstance(s, (ast.alias, ast.Import)) for s in stores):
                 return None
             continue
         value = argument(call, said, n.id) or default_of(said, n.id)
-        if not isinstance(value, ast.Name | ast.Attribute | ast.Constant):
+        if not isinstance(value, (ast.Name, ast.Attribute, ast.Constant)):
             return None
         given[n.id] = value
     return ast.unparse(_Given(given).visit(said.body))
@@ -116,7 +116,7 @@ def _place(facts: Facts, f: Mover) -> ast.expr | None:
     x, asked = _given(facts, f), isinstance(f, ast.FunctionDef) and bool(f.decorator_list)
     if x is None or asked or len(body) > LONGEST or f.args.vararg or f.args.kwarg:
         return None
-    if not any(isinstance(n, ast.Attribute) and n.attr in MOVERS for n in walk(f)):
+    if not any(n.attr in MOVERS for n in walk(f, ast.Attribute)):
         return None
     place = _of_block(facts, body, x, HERE)
     return None if place is HERE else place
@@ -201,10 +201,10 @@ def _gives_made(facts: Facts, f: Mover | None, call: ast.Call) -> bool:
     if "#" in facts.text.get(call):
         return False  # a comment among its arguments
     given = call.args[0]
-    placed = (k.arg for n in walk(given) if isinstance(n, ast.Call) for k in n.keywords)
-    if "device" in placed or any(isinstance(n, ast.Attribute) and n.attr in MOVERS for n in walk(given)):
+    placed = (k.arg for n in walk(given, ast.Call) for k in n.keywords)
+    if "device" in placed or any(n.attr in MOVERS for n in walk(given, ast.Attribute)):
         return False
-    return not isinstance(given, ast.Starred | ast.NamedExpr) and facts.tensors.is_tensor(given)
+    return not isinstance(given, (ast.Starred, ast.NamedExpr)) and facts.tensors.is_tensor(given)
 
 
 def _written(facts: Facts, f: Mover, call: ast.Call, place: ast.expr) -> str | None:
@@ -216,7 +216,7 @@ def _written(facts: Facts, f: Mover, call: ast.Call, place: ast.expr) -> str | N
             continue
         if n.id in own.params:
             value = argument(call, f, n.id, bound) or default_of(f, n.id)
-            if value is None or n.id in own.stores or not isinstance(value, ast.Name | ast.Attribute | ast.Constant):
+            if value is None or n.id in own.stores or not isinstance(value, (ast.Name, ast.Attribute, ast.Constant)):
                 return None
             given[n.id] = value
         elif own.lookup(n.id) is not facts.scopes.scope_of(call).lookup(n.id):
@@ -241,7 +241,7 @@ def _moved_to(where: str) -> Any:
         import libcst as cst
 
         x = updated.args[0].value
-        if not x.lpar and not isinstance(x, cst.Name | cst.Call | cst.Attribute | cst.Subscript):
+        if not x.lpar and not isinstance(x, (cst.Name, cst.Call, cst.Attribute, cst.Subscript)):
             x = x.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
         return updated.with_changes(func=cst.Attribute(x, cst.Name("to")), args=[cst.Arg(cst.parse_expression(where))])
 

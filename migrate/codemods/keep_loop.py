@@ -141,19 +141,13 @@ def _models(call: ast.Call) -> list[str]:
     """The sources of X for every `X.parameters()` in the arguments of an optimizer."""
     found: dict[str, None] = {}
     for argument in given_to(call):
-        comprehended = {
-            n.id
-            for c in walk(argument)
-            if isinstance(c, ast.comprehension)
-            for n in walk(c.target)
-            if isinstance(n, ast.Name)
-        }
+        comprehended = {n.id for c in walk(argument, ast.comprehension) for n in walk(c.target, ast.Name)}
         for n in walk(argument):
             if (
                 isinstance(n, ast.Call)
                 and isinstance(n.func, ast.Attribute)
                 and n.func.attr in ("parameters", "named_parameters")
-                and not any(isinstance(x, ast.Name) and x.id in comprehended for x in walk(n.func.value))
+                and not any(x.id in comprehended for x in walk(n.func.value, ast.Name))
                 and not any(isinstance(x, ast.Call) for x in walk(n.func.value))
             ):
                 found[ast.unparse(n.func.value)] = None

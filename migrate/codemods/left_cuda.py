@@ -69,7 +69,7 @@ def _stays(facts: Facts, call: ast.Call) -> bool:
     assert isinstance(call.func, ast.Attribute)
     if facts.in_formatted_string(call) or facts.placed.on_a_stream(call) or facts.placed.is_for_apex(call.func.value):
         return True
-    around = [up.test for up in facts.scopes.ancestors(call) if isinstance(up, ast.If | ast.IfExp)]
+    around = [up.test for up in facts.scopes.ancestors(call) if isinstance(up, (ast.If, ast.IfExp))]
     return any(asks_machine(facts, test) for test in around)
 
 

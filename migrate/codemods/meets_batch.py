@@ -66,7 +66,7 @@ def _along(facts: Facts, node: ast.expr) -> tuple[ast.expr, str | None]:
             found, node = _of_batch(facts, up.right if up.left is node else up.left), up
         elif isinstance(up, ast.Call) and node in up.args and facts.names.resolve(up.func) in MEETS:
             found, node = next(filter(None, (_of_batch(facts, a) for a in up.args if a is not node)), None), up
-        elif isinstance(up, ast.List | ast.Tuple) and (joined := _joined(facts, up)) is not None:
+        elif isinstance(up, (ast.List, ast.Tuple)) and (joined := _joined(facts, up)) is not None:
             found, node = next(filter(None, (_of_batch(facts, e) for e in up.elts)), None), joined
         elif isinstance(up, ast.Attribute) and up.attr in METHODS | FILLS and up.attr not in LEAVES:
             called = facts.scopes.parents.get(up)
@@ -113,7 +113,7 @@ def _fills(facts: Facts, s: ast.stmt, name: str) -> str | None:
         owner = call.func.value
         if isinstance(owner, ast.Name) and owner.id == name:
             return next(filter(None, (_of_batch(facts, a) for a in _arguments(call, call.func.attr))), None)
-    reads = [n for n in walk(s) if isinstance(n, ast.Name) and n.id == name] if isinstance(s, ast.Assign) else []
+    reads = [n for n in walk(s, ast.Name) if n.id == name] if isinstance(s, ast.Assign) else []
     return next(filter(None, (_along(facts, n)[1] for n in reads if isinstance(n.ctx, ast.Load))), None)
 
 
@@ -155,7 +155,7 @@ def _is_batch(facts: Facts, name: ast.Name) -> bool:
         if isinstance(up, ast.For) and facts.loops.is_loader(unwrapped(up.iter)):
             given = any(n.id == name.id for n in _names([up.target])) and not uses(up).as_container(name.id)
             return given and _stays_there(facts, up, name) and facts.placed.by_runtime(name)
-        if isinstance(up, ast.FunctionDef | ast.Lambda):
+        if isinstance(up, (ast.FunctionDef, ast.Lambda)):
             return isinstance(up, ast.FunctionDef) and _is_given(facts, up, name)
     return False
 
@@ -182,8 +182,8 @@ def _stays_there(facts: Facts, loop: ast.For, name: ast.Name) -> bool:
     """
     here = facts.scopes.statement_of(name)
     around = list(facts.scopes.ancestors(name))
-    inner = [up for up in around[: around.index(loop)] if isinstance(up, ast.For | ast.While)]
-    again = [s for s in walk(loop) if isinstance(s, ast.Assign) and any(n.id == name.id for n in _names(s.targets))]
+    inner = [up for up in around[: around.index(loop)] if isinstance(up, (ast.For, ast.While))]
+    again = [s for s in walk(loop, ast.Assign) if any(n.id == name.id for n in _names(s.targets))]
     before = (s for s in again if s.lineno < here.lineno or any(up in inner for up in facts.scopes.ancestors(s)))
     return all(_reads_itself(facts, s, name.id) for s in before)
 
@@ -200,7 +200,7 @@ def _reads_itself(facts: Facts, s: ast.Assign, name: str) -> bool:
 
 
 def _names(targets: list[ast.expr]) -> list[ast.Name]:
-    return [n for t in targets for n in walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return [n for t in targets for n in walk(t, ast.Name) if isinstance(n.ctx, ast.Store)]
 
 
 def _is_given(facts: Facts, f: ast.FunctionDef, name: ast.Name) -> bool:

@@ -206,9 +206,9 @@ class NameLambdas(Codemod):
 
     def _free(self, facts: Facts, node: ast.Lambda) -> tuple[str | None, list[str]]:
         """What it takes from the functions around it, and why it cannot be moved."""
-        own = {a.arg for a in walk(node.args) if isinstance(a, ast.arg)}
-        inner = {n.id for n in walk(node.body) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-        if any(isinstance(n, ast.Lambda | ast.Yield | ast.Await | ast.NamedExpr) for n in walk(node.body)):
+        own = {a.arg for a in walk(node.args, ast.arg)}
+        inner = {n.id for n in walk(node.body, ast.Name) if not isinstance(n.ctx, ast.Load)}
+        if any(isinstance(n, (ast.Lambda, ast.Yield, ast.Await, ast.NamedExpr)) for n in walk(node.body)):
             return "there is more in it than a value", []
         private = mangled(facts, node)
         if private is not None:
@@ -282,8 +282,8 @@ def _can_be_moved(facts: Facts, node: ast.Lambda) -> bool:
     if node.lineno == node.end_lineno:
         return True
     head = facts.text.get(node).replace(facts.text.get(node.body), "")
-    texts = (n for n in walk(node) if isinstance(n, ast.Constant | ast.JoinedStr))
-    begins = all(n.end_lineno == node.lineno for n in walk(node.args) if isinstance(n, ast.arg | ast.expr))
+    texts = (n for n in walk(node) if isinstance(n, (ast.Constant, ast.JoinedStr)))
+    begins = all(n.end_lineno == node.lineno for n in walk(node.args) if isinstance(n, (ast.arg, ast.expr)))
     return begins and not {"#", "\\"} & {*head} and all(n.lineno == n.end_lineno for n in texts)
 
 
@@ -352,5 +352,5 @@ def _is_chosen(node: ast.AST, up: ast.AST | None) -> bool:
     if isinstance(up, ast.Attribute):
         return isinstance(node, ast.Dict) and up.attr == "get"
     made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict"
-    several = made or isinstance(node, ast.Dict | ast.List | ast.Tuple)
+    several = made or isinstance(node, (ast.Dict, ast.List, ast.Tuple))
     return isinstance(up, ast.Subscript) and up.value is node and several

@@ -101,7 +101,7 @@ class NameLocalFunctions(Codemod):
         found: list[str] = []
         calls_itself = False
         for n in walk(f):
-            if isinstance(n, ast.Nonlocal | ast.Global):
+            if isinstance(n, (ast.Nonlocal, ast.Global)):
                 return f"it changes `{n.names[0]}` outside of itself", []
             if not (isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)) or n.id in found:
                 continue
@@ -139,7 +139,7 @@ def _unsteady_header(facts: Facts, f: ast.FunctionDef) -> str | None:
         return "its defaults take values from around it, or are made anew with it"
     if any(s.module == "__future__" for s in facts.walk(ast.ImportFrom)):
         return None  # annotations are texts
-    given = [a.annotation for a in walk(f.args) if isinstance(a, ast.arg) and a.annotation is not None]
+    given = [a.annotation for a in walk(f.args, ast.arg) if a.annotation is not None]
     if unsteady(facts, [*given, *([f.returns] if f.returns is not None else [])], line, (ast.AST,)):
         return "its annotations name what is defined below"
     return None
@@ -157,7 +157,7 @@ def _inside(scope: Scope, own: Scope) -> bool:
 def _is_spread_over(facts: Facts, f: ast.FunctionDef) -> bool:
     """A text over several lines would change with its indentation, if not a docstring; a body on the header's line."""
     first = f.body[0].value if isinstance(f.body[0], ast.Expr) else None
-    texts = (n for n in walk(f) if isinstance(n, ast.Constant | ast.JoinedStr) and n is not first)
+    texts = (n for n in walk(f) if isinstance(n, (ast.Constant, ast.JoinedStr)) and n is not first)
     return f.body[0].lineno == f.lineno or any(n.lineno != n.end_lineno for n in texts)
 
 

@@ -89,8 +89,8 @@ class RemoveVariables(Codemod):
             asked = isinstance(left, ast.Call) and _is_type_of(facts, left) and len(test.ops) == 1
             if not asked or facts.names.resolve(right) != VARIABLE or facts.in_formatted_string(test):
                 continue
-            if isinstance(op, ast.Eq | ast.Is | ast.NotEq | ast.IsNot):
-                no = "not " if isinstance(op, ast.NotEq | ast.IsNot) else ""
+            if isinstance(op, (ast.Eq, ast.Is, ast.NotEq, ast.IsNot)):
+                no = "not " if isinstance(op, (ast.NotEq, ast.IsNot)) else ""
                 new = f"{no}isinstance({facts.text.get(left.args[0])}, {facts.text.get(right)})"  # type: ignore[attr-defined]
                 says = f"`{facts.short(test)}` became `{new}`: a tensor is its own Variable, of another type"
                 yield Change(test, self.edit(facts, test, says), source(new), (left.func, *test.ops))  # type: ignore[attr-defined]
@@ -359,7 +359,7 @@ def _detached(place: int, facts: Facts, value: ast.expr | None, is_new: bool) ->
         import libcst as cst
 
         inner = updated.args[place].value
-        simple = isinstance(inner, cst.Name | cst.Attribute | cst.Call | cst.Subscript) or inner.lpar
+        simple = isinstance(inner, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or inner.lpar
         if not simple:
             inner = inner.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
         new: Any = inner if is_new else cst.Call(cst.Attribute(inner, cst.Name("detach")))

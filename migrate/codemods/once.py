@@ -264,7 +264,7 @@ def _prints_by_bar(facts: Facts, call: ast.Call) -> bool:
 
 def _into_open_file(facts: Facts, call: ast.Call) -> bool:
     """Below `with open(path, "wb") as f:`, which every rank opens."""
-    names = {n.id for a in call.args[1:] for n in walk(a) if isinstance(n, ast.Name)}
+    names = {n.id for a in call.args[1:] for n in walk(a, ast.Name)}
     held = (up for up in facts.scopes.ancestors(call) if isinstance(up, ast.With))
     opened = (i.optional_vars for up in held for i in up.items)
     return any(isinstance(v, ast.Name) and v.id in names for v in opened)

@@ -172,7 +172,7 @@ class PlaceLikeInputs(Codemod):
         """`torch.zeros(2, 3)` in forward is on the CPU, wherever the module is."""
         if is_number(call) or facts.in_formatted_string(call):
             return
-        f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)), None)
+        f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, (ast.FunctionDef, ast.Lambda))), None)
         where = met_before_move(facts, call)
         if where is None and isinstance(f, ast.FunctionDef) and not _moves_with(facts, call):
             where = self._where(facts, f, call)
@@ -208,8 +208,8 @@ class PlaceLikeInputs(Codemod):
     def _is_placed_later(self, facts: Facts, f: ast.FunctionDef, call: ast.Call, compared: bool = True) -> bool:
         """By its name: moved, or handed to what wants it on the CPU; `compared`: or by a comparison."""
         s = facts.scopes.statement_of(call)
-        names = {n.id for t in getattr(s, "targets", []) for n in walk(t) if isinstance(n, ast.Name)}
-        reads = (n for n in walk(f) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load))
+        names = {n.id for t in getattr(s, "targets", []) for n in walk(t, ast.Name)}
+        reads = (n for n in walk(f, ast.Name) if n.id in names and isinstance(n.ctx, ast.Load))
         return bool(names) and any(leaves(facts, n, compared) for n in reads)
 
     def _stays_behind(self, facts: Facts, f: ast.FunctionDef, name: str, call: ast.Call) -> bool:
@@ -229,7 +229,7 @@ class PlaceLikeInputs(Codemod):
         """The source of what is where the tensor is meant to be: another tensor, self, a parameter; or None."""
         if (name := of_comprehension(facts, call)) is not None:
             return name
-        around = [u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.Lambda)]
+        around = [u for u in facts.scopes.ancestors(call) if isinstance(u, (ast.FunctionDef, ast.Lambda))]
         if not around:
             return self._of_batch(facts, call) or network_below(facts, call)
         for i, f in enumerate(around):
@@ -301,16 +301,16 @@ class PlaceLikeInputs(Codemod):
         """A tensor of the batch that the loop around goes through, or one taken from it before."""
         above = list(facts.scopes.ancestors(call))
         for i, loop in enumerate(above):
-            if isinstance(loop, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            if isinstance(loop, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
                 return None
             if not isinstance(loop, ast.For) or not facts.loops.is_loader(_iterated(loop.iter)):
                 continue
-            given = [n.id for n in walk(loop.target) if isinstance(n, ast.Name)]
+            given = [n.id for n in walk(loop.target, ast.Name)]
             for s in loop.body:
                 if s in above[:i]:
                     break
                 if isinstance(s, ast.Assign) and facts.placed.by_runtime(s.value):
-                    given += [n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)]
+                    given += [n.id for t in s.targets for n in walk(t, ast.Name)]
             own = uses(loop)
             tensors = (n for n in given if used(own, n) & TENSOR_USE and not own.as_container(n))
             return next(tensors, None)
@@ -348,7 +348,7 @@ class PlaceLikeInputs(Codemod):
         """Whether the name and its uses say that the other tensor holds measurements, not numbers of things."""
         if has_other_precisions(facts):
             return False  # what layers give is half there, or double, and a count or a sum is not to be
-        f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.FunctionDef | ast.For)), None)
+        f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, (ast.FunctionDef, ast.For))), None)
         return f is not None and name.isidentifier() and name != "self" and is_floating(facts, f, name)
 
 
@@ -366,7 +366,7 @@ def _iterated(node: ast.expr) -> ast.expr:
 def _spreads_device(facts: Facts, call: ast.Call) -> bool:
     """`x.to(**where)` of a dictionary that is written down, and has a device."""
     for k in call.keywords:
-        if k.arg is not None or not isinstance(k.value, ast.Name | ast.Attribute):
+        if k.arg is not None or not isinstance(k.value, (ast.Name, ast.Attribute)):
             continue
         scope = facts.scopes.scope_of(k.value).lookup(k.value.id) if isinstance(k.value, ast.Name) else None
         given = (facts.devices.assigned(k.value.id, scope) or []) if scope is not None else []  # type: ignore[union-attr]

@@ -62,12 +62,12 @@ def _moves(facts: Facts, changes: list[Change]) -> Iterator[ast.Call]:
 
 def _called(facts: Facts, own: frozenset[ast.AST]) -> set[ast.AST]:
     """The functions and classes of the file that its main part reaches; a network is given what is placed already."""
-    there = {s.name: s for s in facts.tree.body if isinstance(s, ast.FunctionDef | ast.ClassDef)}
+    there = {s.name: s for s in facts.tree.body if isinstance(s, (ast.FunctionDef, ast.ClassDef))}
     there = {name: s for name, s in there.items() if s not in facts.classes.modules}
     found: set[ast.AST] = set()
     queue = list(own)
     while queue:
-        names = (n.id for n in walk(queue.pop()) if isinstance(n, ast.Name) and n.id in there)
+        names = (n.id for n in walk(queue.pop(), ast.Name) if n.id in there)
         new = {there[name] for name in names} - found - own
         found |= new
         queue += new

@@ -132,7 +132,7 @@ class PlainBranches(UnreadBranches):
             if not (isinstance(asked, ast.Assign) and len(asked.targets) == 1 and _is_condition(asked.value)):
                 continue
             target = asked.targets[0]
-            if not isinstance(target, ast.Name | ast.Attribute):
+            if not isinstance(target, (ast.Name, ast.Attribute)):
                 continue
             zero, scope = self.worlds.by_rank(asked.value), facts.scopes.scope_of(target)
             for s in facts.walk(ast.Assign) if zero is not None else ():
@@ -151,7 +151,7 @@ class PlainBranches(UnreadBranches):
     def _seeds(self, facts: Facts, n: ast.AST) -> bool:
         """`if init(4):` whose function sets seeds in a plain script, too: they have to be set."""
         f = facts.devices.function_of(n) if isinstance(n, ast.Call) else None
-        calls = [c for c in walk(f) if isinstance(c, ast.Call)] if f is not None else []
+        calls = list(walk(f, ast.Call)) if f is not None else []
         return any(SEEDS.search(last_part(c.func) or "") and self.worlds.reached.live(c, PLAIN) for c in calls)
 
     def _unreached(self, facts: Facts, block: Any) -> Iterator[Change]:
@@ -242,7 +242,7 @@ class PlainBranches(UnreadBranches):
 
     def _counts_more(self, test: ast.expr) -> bool:
         """Whether a test asks for other numbers, too: `total % (batch * world_size) == 0`."""
-        names = (n for n in walk(test) if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load))
+        names = (n for n in walk(test) if isinstance(n, (ast.Name, ast.Attribute)) and isinstance(n.ctx, ast.Load))
         known = (self.worlds.value(n, PLAIN) for n in names)
         return any(k is not None and not k.asked for k in known)
 
@@ -260,7 +260,7 @@ class PlainBranches(UnreadBranches):
 
     def _is_shuffle(self, facts: Facts, node: ast.AST) -> bool:
         up = facts.scopes.parents.get(node)
-        return isinstance(node, ast.Name | ast.Attribute) and isinstance(up, ast.keyword) and up.arg == "shuffle"
+        return isinstance(node, (ast.Name, ast.Attribute)) and isinstance(up, ast.keyword) and up.arg == "shuffle"
 
     def _condition(self, facts: Facts, node: ast.expr, tests: bool) -> Iterator[Change]:
         up = outer = facts.scopes.parents.get(node)
@@ -289,7 +289,7 @@ class PlainBranches(UnreadBranches):
         new = self._simplified(facts, node, tests)
         if new is None or (isinstance(up, ast.Assert) and new == "True"):  # its numbers are others now
             return
-        gone = tuple(n for n in walk(node) if isinstance(n, ast.Name | ast.Attribute) and n not in self._kept)
+        gone = tuple(n for n in walk(node) if isinstance(n, (ast.Name, ast.Attribute)) and n not in self._kept)
         says = f"`{facts.short(node)}` became `{' '.join(new.split())}`: {WHY}"
         number = isinstance(up, ast.Call) and ast.unparse(up) == f"bool({ast.unparse(node)})"
         whole: ast.AST = up if number and up is not None and new in ("True", "False") else node
@@ -311,7 +311,7 @@ class PlainBranches(UnreadBranches):
         """An evaluation that rank 0 goes on making alone, among what the others are not to do."""
         if not isinstance(branch, ast.If) or test is not branch.test or self._without_guard(facts, test) is None:
             return
-        calls = [n for s in branch.body for n in walk(s) if isinstance(n, ast.Call)]
+        calls = [n for s in branch.body for n in walk(s, ast.Call)]
         if (call := next((c for c in calls if evaluates(facts, c)), None)) is not None:
             says = "rank 0 alone makes this evaluation: what it draws, the seed of a loader at least, the others do not"
             self._tell(facts, call, f"`{facts.short(call)}`: {says}")

@@ -64,7 +64,7 @@ class PlainNumbers(Codemod):
             if rounded is not None:
                 says = f"`{facts.short(whole)}` is `{facts.short(rounded)}` in a plain script: {WHY}"
                 text = facts.text.get(rounded)
-                simple = isinstance(rounded, ast.Name | ast.Attribute | ast.Constant | ast.Call)
+                simple = isinstance(rounded, (ast.Name, ast.Attribute, ast.Constant, ast.Call))
                 stays = set(walk(rounded))
                 gone = tuple(n for n in walk(whole) if isinstance(n, ast.expr) and n not in stays)
                 yield Change(whole, self.edit(facts, whole, says), source(text if simple else f"({text})"), gone)
@@ -126,7 +126,7 @@ class PlainNumbers(Codemod):
                 return other
             if isinstance(node.op, ast.Add) and self._is_false(facts, side):
                 return other
-            if not isinstance(side, ast.Name | ast.Attribute | ast.Call | ast.IfExp):
+            if not isinstance(side, (ast.Name, ast.Attribute, ast.Call, ast.IfExp)):
                 continue
             found = numbers_of(facts, side)
             if found is None:
@@ -152,7 +152,7 @@ class PlainNumbers(Codemod):
         if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)):
             return False
         sides = ((node.left, node.right), (node.right, node.left))
-        plain = [side for side, other in sides if isinstance(other, ast.Constant | ast.Name | ast.Attribute)]
+        plain = [side for side, other in sides if isinstance(other, (ast.Constant, ast.Name, ast.Attribute))]
         return any(numbers_of(facts, side) == RANKS for side in plain)
 
 

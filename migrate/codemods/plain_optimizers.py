@@ -104,7 +104,7 @@ def _alike(facts: Facts, call: ast.Call, kind: ast.expr) -> ast.If | None:
     branch = facts.scopes.parents.get(holder) if holder is not None else None
     if not (isinstance(branch, ast.If) and branch.body == [holder] and len(branch.orelse) == 1):
         return None
-    looks = not any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in walk(branch.test))
+    looks = not any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await)) for n in walk(branch.test))
     if facts.text.is_elif(branch) or not looks:
         return None
     stays = [k for k in call.keywords if k.arg not in OWN]

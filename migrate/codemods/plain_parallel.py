@@ -116,7 +116,7 @@ class PlainParallel(Codemod):
         `called`: it is called later, `model.no_sync` or `nullcontext`.
         """
         if isinstance(item, ast.IfExp):
-            looks = not any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in walk(item.test))
+            looks = not any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await)) for n in walk(item.test))
             return looks and all(self._does_nothing(facts, part, held, called) for part in (item.body, item.orelse))
         if called:
             return item in held or facts.names.resolve(item) == NOTHING
@@ -164,7 +164,7 @@ class PlainParallel(Codemod):
                 says = f"`{facts.short(call)}` became `{new}`: the runtime divides the batch"
                 yield Change(call, self.edit(facts, call, says), source(new))
         for branch in facts.walk(ast.If) if plain else ():
-            looks = not any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in walk(branch.test))
+            looks = not any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await)) for n in walk(branch.test))
             if looks and branch.orelse and self._same(branch, plain):
                 says = f"`if {facts.short(branch.test)}:` removed: both ways are the same"
                 yield Change(branch, self.edit(facts, branch, says), body_only, (branch.test, *branch.orelse))
@@ -180,7 +180,7 @@ class PlainParallel(Codemod):
             return f"{facts.text.get(net)}({', '.join(facts.text.get(e) for e in given.elts)})"
         scope = facts.scopes.scope_of(given).lookup(given.id) if isinstance(given, ast.Name) else None
         made = [facts.scopes.parents.get(s) for s in scope.stores.get(given.id, ())] if scope is not None else []  # type: ignore[attr-defined]
-        if any(isinstance(getattr(s, "value", None), ast.Tuple | ast.List) for s in made):
+        if any(isinstance(getattr(s, "value", None), (ast.Tuple, ast.List)) for s in made):
             return None  # several inputs under one name
         return f"{facts.text.get(net)}({facts.text.get(given)})"
 
@@ -202,7 +202,7 @@ def _is_value(facts: Facts, wrapper: ast.expr) -> bool:
             return child is not up.func and not asks
         if isinstance(up, ast.Assign):
             return not all(facts.names.resolve(t) == facts.names.resolve(wrapper) for t in up.targets)
-        if not isinstance(up, ast.IfExp | ast.Tuple | ast.List | ast.Dict | ast.keyword):
+        if not isinstance(up, (ast.IfExp, ast.Tuple, ast.List, ast.Dict, ast.keyword)):
             return isinstance(up, ast.Return)
         child = up
     return False

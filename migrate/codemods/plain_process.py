@@ -385,7 +385,7 @@ def _given_before(facts: Facts, s: ast.Assign) -> bool:
                 value = moved
             return ast.unparse(value) == left.id
         stored = {n.id for n in ast.walk(above) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        if left.id in stored or not isinstance(above, ast.Assign | ast.Expr):
+        if left.id in stored or not isinstance(above, (ast.Assign, ast.Expr)):
             return False
     return False
 

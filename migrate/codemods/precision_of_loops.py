@@ -103,8 +103,8 @@ class PrecisionOfLoops(Codemod):
         for call in facts.walk(ast.Call):
             if not (isinstance(call.func, ast.Attribute) and call.func.attr == "backward"):
                 continue
-            loop = next((u for u in facts.scopes.ancestors(call) if isinstance(u, ast.For | ast.FunctionDef)), None)
-            if loop is None or not any(isinstance(n, ast.With) and self._is_autocast(facts, n) for n in walk(loop)):
+            loop = next((u for u in facts.scopes.ancestors(call) if isinstance(u, (ast.For, ast.FunctionDef))), None)
+            if loop is None or not any(self._is_autocast(facts, n) for n in walk(loop, ast.With)):
                 raise Mixed
             if beside_autocast(facts, loop, self.choices) is not None:
                 raise Mixed  # there it would be half precision, too
@@ -150,7 +150,7 @@ class PrecisionOfLoops(Codemod):
             if full not in AUTOCAST or not isinstance(call, ast.Call):
                 continue
             texts = [n.value for n in walk(call) if isinstance(n, ast.Constant)]
-            kinds = [n.attr for n in walk(call) if isinstance(n, ast.Attribute) and "float" in n.attr]
+            kinds = [n.attr for n in walk(call, ast.Attribute) if "float" in n.attr]
             anywhere = full not in ON_CUDA and self._is_own_type(facts, argument_at(call, "device_type", 0))
             if len(s.items) > 1 or "cpu" in texts or (full not in ON_CUDA and "cuda" not in texts and not anywhere):
                 raise Mixed
@@ -221,7 +221,7 @@ class PrecisionOfLoops(Codemod):
     def _of_scalers(self, facts: Facts, gone: set[ast.AST]) -> Iterator[Change]:
         handed_on = {value for given in self.scalers.arguments.values() for _, value in given}
         for read in self.scalers.reads():
-            asking = next((u for u in facts.scopes.ancestors(read) if isinstance(u, ast.With | ast.stmt)), None)
+            asking = next((u for u in facts.scopes.ancestors(read) if isinstance(u, (ast.With, ast.stmt))), None)
             inside = isinstance(asking, ast.With) and self._is_autocast(facts, asking)
             if read not in gone and read not in handed_on and not inside:
                 yield self._use(facts, read)
@@ -262,7 +262,7 @@ class PrecisionOfLoops(Codemod):
         for up in facts.scopes.ancestors(step):
             if isinstance(up, ast.If) and up not in self.choices:
                 return True
-            if isinstance(up, ast.For | ast.While | ast.FunctionDef):
+            if isinstance(up, (ast.For, ast.While, ast.FunctionDef)):
                 return False
         return False
 

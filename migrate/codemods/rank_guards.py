@@ -58,7 +58,7 @@ def there_for_all(facts: Facts, branch: ast.If, of_rank_zero: Callable[[ast.expr
         above = guard.lineno < branch.lineno
         return done_once(facts, guard) and (not above or there_for_all(facts, guard, of_rank_zero))
 
-    for n in (n for s in branch.body for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)):
+    for n in (n for s in branch.body for n in walk(s, ast.Name) if isinstance(n.ctx, ast.Load)):
         home = facts.scopes.scope_of(n).lookup(n.id)
         if home is None:
             continue
@@ -82,7 +82,7 @@ def _given(facts: Facts, home: Scope, name: str) -> list[ast.expr]:
         return []
     at = next((i for i, t in enumerate(s.targets[0].elts) if isinstance(t, ast.Name) and t.id == name), None)
     passed = facts.devices.given(home, whole.id) or [] if whole.id in home.params else []
-    lists = [v.elts for v in passed if isinstance(v, ast.List | ast.Tuple)]
+    lists = [v.elts for v in passed if isinstance(v, (ast.List, ast.Tuple))]
     return [elts[at] for elts in lists if at is not None and at < len(elts)]
 
 
@@ -94,7 +94,7 @@ def _guard_of(facts: Facts, store: ast.AST, but: ast.If, of_rank_zero: Callable[
     """The branch of rank 0 alone that gives a name its value, in the function of `but`, which has not begun there."""
     child = store
     for up in facts.scopes.ancestors(store):
-        if up is but or isinstance(up, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+        if up is but or isinstance(up, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
             return None
         if isinstance(up, ast.If) and child in up.body and of_rank_zero(up.test):
             return up
@@ -115,7 +115,7 @@ def _only_loads(facts: Facts, s: ast.stmt) -> bool:
     """It loads, says so, or is harmless on every rank anyway."""
     if isinstance(s, ast.If):
         return _pure(facts, s.test) and all(_only_loads(facts, x) for x in (*s.body, *s.orelse))
-    value = s.value if isinstance(s, ast.Assign | ast.Expr) else None
+    value = s.value if isinstance(s, (ast.Assign, ast.Expr)) else None
     if not isinstance(value, ast.Call):
         return _harmless(facts, s)
     if _last(value).startswith("load"):
@@ -153,7 +153,7 @@ def _sent_below(facts: Facts, above: ast.stmt, given: set[str]) -> str | None:
         if not isinstance(what, ast.Name) or facts.scopes.scope_of(call) is not scope:
             continue
         made = [m for s in scope.stores.get(what.id, ()) if isinstance(m := facts.scopes.parents.get(s), ast.Assign)]
-        names = {what.id, *(n.id for m in made for n in walk(m.value) if isinstance(n, ast.Name))}
+        names = {what.id, *(n.id for m in made for n in walk(m.value, ast.Name))}
         if found := sorted(given & names):
             return found[0]
     return None
@@ -165,9 +165,9 @@ def needed_to_send(facts: Facts, s: ast.stmt, of_rank_zero: Callable[[ast.expr],
     All compute that now, and all need the value.
     """
     body = s.body if isinstance(s, ast.If) else [s]
-    if not all(isinstance(x, ast.Assign | ast.AugAssign) or _filled(x) or _harmless(facts, x) for x in body):
+    if not all(isinstance(x, (ast.Assign, ast.AugAssign)) or _filled(x) or _harmless(facts, x) for x in body):
         return None
-    stored = [n for x in body for n in walk(x) if isinstance(n, ast.Name | ast.Attribute | ast.Subscript)]
+    stored = [n for x in body for n in walk(x) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript))]
     places = [n for n in stored if isinstance(n.ctx, ast.Store)] + [f for x in body if (f := _filled(x)) is not None]
     given = {ast.unparse(whole): facts.scopes.scope_of(n) for n in places for whole in [_whole(n)]}
     for guard in facts.walk(ast.If):
@@ -175,7 +175,7 @@ def needed_to_send(facts: Facts, s: ast.stmt, of_rank_zero: Callable[[ast.expr],
         parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
         if guard is s or not any(map(of_rank_zero, parts)) or (sent := sent_to_all(facts, guard)) is None:
             continue
-        for n in (n for x in guard.body for n in walk(x) if isinstance(n, ast.Name | ast.Attribute)):
+        for n in (n for x in guard.body for n in walk(x) if isinstance(n, (ast.Name, ast.Attribute))):
             here = given.get(ast.unparse(n))
             own = here is not None and (isinstance(n, ast.Attribute) or facts.scopes.scope_of(n).lookup(n.id) is here)
             if own and isinstance(n.ctx, ast.Load):
@@ -206,12 +206,12 @@ def _changed(n: ast.AST) -> str | None:
 
 
 def _harmless(facts: Facts, s: ast.stmt) -> bool:
-    if isinstance(s, ast.If | ast.For):
+    if isinstance(s, (ast.If, ast.For)):
         first = s.test if isinstance(s, ast.If) else s.iter
         return _pure(facts, first) and all(_harmless(facts, x) for x in (*s.body, *s.orelse))
     if isinstance(s, ast.Pass):
         return True
-    if isinstance(s, ast.Assign | ast.AugAssign | ast.AnnAssign):
+    if isinstance(s, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
         return s.value is None or _pure(facts, s.value)
     if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Call)):
         return isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)
@@ -235,7 +235,7 @@ def _pure(facts: Facts, node: ast.expr) -> bool:
             known = full.startswith(PURE_HOMES) or full in (*WRITERS, *MADE) or _last(n) in PURE
             if not known and not evaluates(facts, n):
                 return False
-        elif isinstance(n, ast.Await | ast.Yield | ast.YieldFrom):
+        elif isinstance(n, (ast.Await, ast.Yield, ast.YieldFrom)):
             return False
     return True
 
@@ -246,7 +246,7 @@ def evaluates(facts: Facts, call: ast.Call) -> bool:
     On rank 0 alone it would draw what the other ranks do not: a batch, or the seed of a loader that is gone through.
     """
     f = facts.devices.function_of(call)
-    without = f is not None and any(isinstance(n, ast.Name | ast.Attribute) and _word(n) in NO_GRAD for n in walk(f))
+    without = f is not None and any(isinstance(n, (ast.Name, ast.Attribute)) and _word(n) in NO_GRAD for n in walk(f))
     return f is not None and without and _computes(facts, f, frozenset())
 
 
@@ -254,7 +254,7 @@ def _computes(facts: Facts, f: ast.FunctionDef, above: frozenset[str]) -> bool:
     """Whether all that a function calls gives values or switches modes, as far as names tell."""
     params = facts.scopes.by_node[f].params
     for n in walk(f):
-        if isinstance(n, ast.Global | ast.Nonlocal | ast.Await | ast.Yield | ast.YieldFrom | ast.Raise):
+        if isinstance(n, (ast.Global, ast.Nonlocal, ast.Await, ast.Yield, ast.YieldFrom, ast.Raise)):
             return False
         if not isinstance(n, ast.Call):
             continue

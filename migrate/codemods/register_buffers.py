@@ -99,7 +99,7 @@ class RegisterBuffers(Codemod):
     def _called_by_init(self, facts: Facts, of: _Class, init: ast.AST) -> Iterator[ast.AST]:
         """The methods that `__init__` calls, and nothing else of the class, once the module is made."""
         for name, f in facts.classes.methods(of.node).items():
-            calls = [n for n in walk(init) if isinstance(n, ast.Call) and _is_self(n.func) and n.func.attr == name]  # type: ignore[attr-defined]
+            calls = [n for n in walk(init, ast.Call) if _is_self(n.func) and n.func.attr == name]  # type: ignore[attr-defined]
             statements = all(isinstance(facts.scopes.parents.get(n), ast.Expr) and n.lineno > of.ready for n in calls)
             if calls and statements and not f.decorator_list and facts.classes.callers(of.node, name) == {"__init__"}:
                 yield f
@@ -209,8 +209,8 @@ class RegisterBuffers(Codemod):
         if isinstance(value, ast.IfExp):
             return self._keeps_tensor(facts, value.body, name) and self._keeps_tensor(facts, value.orelse, name)
         if isinstance(value, ast.BinOp):
-            return any(isinstance(n, ast.Attribute) and n.attr == name for n in walk(value))
-        if isinstance(value, ast.Attribute | ast.Subscript):
+            return any(n.attr == name for n in walk(value, ast.Attribute))
+        if isinstance(value, (ast.Attribute, ast.Subscript)):
             return isinstance(value, ast.Attribute) and value.attr == name
         if not isinstance(value, ast.Call):
             return False
@@ -252,7 +252,7 @@ class RegisterBuffers(Codemod):
 
     def _placed(self, facts: Facts, s: ast.AST) -> Iterator[Change]:
         """Where its parts are made is no matter for a buffer: it is placed with its module."""
-        for call in [n for n in walk(s) if isinstance(n, ast.Call)]:
+        for call in list(walk(s, ast.Call)):
             if facts.in_formatted_string(call):
                 continue
             arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
@@ -277,7 +277,7 @@ class RegisterBuffers(Codemod):
 
     def _of_class(self, facts: Facts, c: ast.ClassDef) -> None:
         """`mask = torch.ones(3)` in the class body, read as `self.mask`."""
-        read = {n.attr for n in walk(c) if isinstance(n, ast.Attribute) and _is_self(n)}
+        read = {n.attr for n in walk(c, ast.Attribute) if _is_self(n)}
         for s in c.body:
             names = [t.id for t in s.targets if isinstance(t, ast.Name)] if isinstance(s, ast.Assign) else []
             if read & set(names) and facts.tensors.is_tensor(s.value):  # type: ignore[attr-defined]
@@ -310,11 +310,11 @@ def _counted_with(facts: Facts, c: ast.ClassDef, name: str) -> bool:
             up = facts.scopes.parents.get(n)
             while isinstance(up, ast.Subscript) and up.value is child:  # self.table[i]
                 child, up = up, facts.scopes.parents.get(up)
-            if isinstance(up, ast.BinOp | ast.UnaryOp):
+            if isinstance(up, (ast.BinOp, ast.UnaryOp)):
                 return True
             if isinstance(up, ast.Attribute) and up.attr in METHODS - OF_MODULES_TOO:
                 return True
-            up = facts.scopes.parents.get(up) if isinstance(up, ast.keyword | ast.List | ast.Tuple) else up
+            up = facts.scopes.parents.get(up) if isinstance(up, (ast.keyword, ast.List, ast.Tuple)) else up
             full = facts.names.resolve(up.func) if isinstance(up, ast.Call) and up.func is not child else None
             if full is not None and full.startswith(("torch.nn.functional.", "torch.")) and full.count(".") in (1, 3):
                 return True
@@ -330,7 +330,7 @@ def _derives(facts: Facts, c: ast.ClassDef, base: ast.ClassDef, depth: int = 0) 
 
 def _super_line(init: ast.AST) -> int:
     """Buffers can be registered after `super().__init__()` only."""
-    found = [n.func for n in walk(init) if isinstance(n, ast.Call)]
+    found = [n.func for n in walk(init, ast.Call)]
     return min((f.lineno for f in found if isinstance(f, ast.Attribute) and f.attr == "__init__"), default=10**9)
 
 
@@ -349,7 +349,7 @@ def _is_self(node: ast.AST) -> bool:
 def _own_statements(function: ast.AST) -> Iterator[ast.stmt]:
     """The statements of a function at any depth, not those of functions in it."""
     for child in children(function):
-        if isinstance(child, ast.stmt) and not isinstance(child, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        if isinstance(child, ast.stmt) and not isinstance(child, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
             yield child
             yield from _own_statements(child)
 

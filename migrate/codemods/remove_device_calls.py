@@ -186,7 +186,7 @@ class RemoveDeviceCalls(Codemod):
             plain_body = body is choice.body
             says = f"`{facts.short(choice)}`: {WHY}"
             holder = facts.scopes.parents.get(choice)
-            if isinstance(holder, ast.Expr) and isinstance(body, ast.Name | ast.Attribute):
+            if isinstance(holder, ast.Expr) and isinstance(body, (ast.Name, ast.Attribute)):
                 yield Change(holder, self.edit(facts, choice, says), None, (holder,))  # `x.cuda() if use_cuda else x`
                 continue
             parts = (choice.test, choice.orelse if plain_body else choice.body)
@@ -256,7 +256,7 @@ class RemoveDeviceCalls(Codemod):
             receiver = facts.devices.moved(value)
             if receiver is not None and facts.placed.by_runtime(receiver):
                 return self.stripped(facts, _unpinned(receiver))
-        if isinstance(value, ast.DictComp | ast.ListComp) and self._only_moves(facts, value):
+        if isinstance(value, (ast.DictComp, ast.ListComp)) and self._only_moves(facts, value):
             source = value.generators[0].iter
             if isinstance(value, ast.ListComp):
                 return source
@@ -264,8 +264,8 @@ class RemoveDeviceCalls(Codemod):
             return source.func.value
         if isinstance(value, ast.GeneratorExp) and self._only_moves(facts, value):
             source = value.generators[0].iter
-            return source if isinstance(source, ast.Tuple | ast.List) else value
-        if isinstance(value, ast.Call) and isinstance(self._mapped(facts, value), ast.Tuple | ast.List):
+            return source if isinstance(source, (ast.Tuple, ast.List)) else value
+        if isinstance(value, ast.Call) and isinstance(self._mapped(facts, value), (ast.Tuple, ast.List)):
             return value.args[1]
         return value
 
@@ -277,7 +277,7 @@ class RemoveDeviceCalls(Codemod):
         if not isinstance(f, ast.Lambda) or len(f.args.args) != 1 or call.keywords:
             return None
         moves = self.stripped(facts, f.body) is not f.body and _is(self.stripped(facts, f.body), f.args.args[0].arg)
-        elements = source.elts if isinstance(source, ast.Tuple | ast.List) else [source]
+        elements = source.elts if isinstance(source, (ast.Tuple, ast.List)) else [source]
         return source if moves and all(facts.placed.by_runtime(e) for e in elements) else None
 
     def _only_moves(self, facts: Facts, value: ast.DictComp | ast.ListComp | ast.GeneratorExp) -> bool:
@@ -336,7 +336,7 @@ def _takes_any_iterable(facts: Facts, value: ast.expr) -> bool:
     """Whether it is taken apart, or made a tuple or a list, so that what it goes through does as well."""
     holder = facts.scopes.parents.get(value)
     if isinstance(holder, ast.Assign):
-        return all(isinstance(t, ast.Tuple | ast.List) for t in holder.targets)
+        return all(isinstance(t, (ast.Tuple, ast.List)) for t in holder.targets)
     if isinstance(holder, ast.Starred):
         return isinstance(facts.scopes.parents.get(holder), ast.Call)
     called = holder.func if isinstance(holder, ast.Call) and len(holder.args) == 1 else None
@@ -395,4 +395,4 @@ def _moved(facts: Facts, made: ast.AST) -> ast.AST:
 
 
 def _has_effect(receiver: ast.expr) -> bool:
-    return any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in walk(receiver))
+    return any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await)) for n in walk(receiver))

@@ -158,7 +158,7 @@ class RemoveSamplers(Codemod):
         bound = {ast.unparse(t) for s in branch.body if isinstance(s, ast.Assign) for t in s.targets}
         if len(made) < len(branch.body) or any(facts.names.resolve(c.func) != SAMPLER for c in made):
             return
-        others = [n for s in branch.orelse for n in walk(s) if isinstance(n, ast.Assign)]
+        others = [n for s in branch.orelse for n in walk(s, ast.Assign)]
         if any(isinstance(s.value, ast.Call) and facts.names.resolve(s.value.func) == SAMPLER for s in others):
             return
         given = {ast.unparse(t) for s in others for t in s.targets if not is_none(s.value)}
@@ -298,7 +298,7 @@ class RemoveSamplers(Codemod):
             gone = (choice.test, *use.made)
             yield Change(choice, self.edit(facts, choice, says), source(facts.text.get(others[0])), gone)
         for s in use.statements:
-            assert isinstance(s, ast.Assign | ast.AnnAssign)
+            assert isinstance(s, (ast.Assign, ast.AnnAssign))
             branch = facts.scopes.parents.get(s)
             if branch in self._settled:
                 continue

@@ -121,7 +121,7 @@ class RemoveUnusedDevices(Codemod):
                 if facts.names.resolve(node.func) not in AVAILABILITY | {"torch.device"}:
                     return False
                 asks = True
-            elif isinstance(node, ast.NamedExpr | ast.Await | ast.Yield):
+            elif isinstance(node, (ast.NamedExpr, ast.Await, ast.Yield)):
                 return False
         return asks
 
@@ -175,7 +175,7 @@ class RemoveUnusedDevices(Codemod):
         for loop in facts.walk(ast.For):
             if loop in gone or loop.orelse or not all(s in gone for s in loop.body) or not _only_looks(loop.iter):
                 continue
-            names = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
+            names = {n.id for n in walk(loop.target, ast.Name)}
             inside = set(walk(loop))
             home = facts.scopes.scope_of(loop)
             if not any(r not in inside for n in names for r in facts.scopes.reads(n, home.lookup(n) or home)):
@@ -236,7 +236,7 @@ def _is_list_of_numbers(value: ast.expr) -> bool:
             and len(value.args) == 1
             and (made == "range" or _is_list_of_numbers(value.args[0]))
         )
-    if isinstance(value, ast.List | ast.Tuple):
+    if isinstance(value, (ast.List, ast.Tuple)):
         return bool(value.elts) and all(isinstance(e, ast.Constant) and type(e.value) is int for e in value.elts)
     if not isinstance(value, ast.ListComp) or len(value.generators) > 1:
         return False
@@ -247,7 +247,7 @@ def _is_list_of_numbers(value: ast.expr) -> bool:
 
 def _only_looks(node: ast.expr) -> bool:
     """Whether going through it has no effect: what a dictionary or a module holds."""
-    calls = [n for n in walk(node) if isinstance(n, ast.Call) and not _is_next(n)]
+    calls = [n for n in walk(node, ast.Call) if not _is_next(n)]
     looks = ("items", "values", "keys", "parameters", "children", "modules", "buffers")
     return all(isinstance(c.func, ast.Attribute) and c.func.attr in looks and not c.args for c in calls)
 
@@ -323,4 +323,4 @@ def _last_of(parameters: Any) -> Any:
 
     p = parameters
     written = [*p.posonly_params, p.posonly_ind, *p.params, p.star_arg, *p.kwonly_params, p.star_kwarg]
-    return next((x for x in reversed(written) if isinstance(x, cst.Param | cst.ParamSlash)), None)
+    return next((x for x in reversed(written) if isinstance(x, (cst.Param, cst.ParamSlash))), None)

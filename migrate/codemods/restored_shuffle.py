@@ -40,7 +40,7 @@ def spread_over(facts: Facts, call: ast.Call) -> tuple[ast.Constant | None, ast.
         if k.arg is not None:
             continue
         made = _displayed(facts, k.value)
-        if made is None or any(isinstance(x, ast.keyword) and x.arg is None for x in walk(made)):
+        if made is None or any(x.arg is None for x in walk(made, ast.keyword)):
             return None, k.value
         value = entry(made, "shuffle")
         if value is not None and not isinstance(value, ast.Constant):
@@ -94,9 +94,9 @@ def read_again(facts: Facts, use: Use, changes: Sequence[Change]) -> tuple[ast.A
     """The names in what goes that the restored `shuffle=` reads: a parameter of the function, an option."""
     texts = {ast.unparse(n) for said in use.restored for n in walk(ast.parse(said, mode="eval"))}
     choosers = [chooser_of(facts, call)[0] for call in use.made]
-    parts = [c.test for c in choosers if isinstance(c, ast.If | ast.IfExp)]
+    parts = [c.test for c in choosers if isinstance(c, (ast.If, ast.IfExp))]
     parts += [part for change in changes for part in change.gone]  # type: ignore[misc]
-    named = (n for part in parts for n in walk(part) if isinstance(n, ast.Name | ast.Attribute))
+    named = (n for part in parts for n in walk(part) if isinstance(n, (ast.Name, ast.Attribute)))
     return tuple(n for n in named if ast.unparse(n) in texts)
 
 
@@ -108,7 +108,7 @@ def is_always_there(facts: Facts, use: Use) -> bool:
 def _is_conditional(facts: Facts, call: ast.Call) -> bool:
     child: ast.AST = call
     for up in facts.scopes.ancestors(call):
-        if isinstance(up, ast.If | ast.IfExp) and child is not up.test:
+        if isinstance(up, (ast.If, ast.IfExp)) and child is not up.test:
             return True
         child = up
     return False
@@ -152,7 +152,7 @@ def chooser_of(facts: Facts, made: ast.expr) -> tuple[ast.AST | None, bool]:
     """The `if` or the conditional expression that a sampler stands in, if any, and whether in its first branch."""
     child: ast.AST = made
     chooser = facts.scopes.parents.get(child)
-    if isinstance(chooser, ast.Assign | ast.AnnAssign):
+    if isinstance(chooser, (ast.Assign, ast.AnnAssign)):
         child, chooser = chooser, facts.scopes.parents.get(chooser)
         return chooser, isinstance(chooser, ast.If) and child in chooser.body
     return chooser, isinstance(chooser, ast.IfExp) and child is chooser.body
@@ -161,13 +161,13 @@ def chooser_of(facts: Facts, made: ast.expr) -> tuple[ast.AST | None, bool]:
 def by_other_than_processes(facts: Facts, use: Use) -> bool:
     """Whether something else than the number of processes decides on a sampler: `if is_train:`, `if shuffle:`."""
     choosers = [chooser_of(facts, call)[0] for call in use.made]
-    return any(isinstance(c, ast.If | ast.IfExp) and asks_of_data(c.test) for c in choosers)
+    return any(isinstance(c, (ast.If, ast.IfExp)) and asks_of_data(c.test) for c in choosers)
 
 
 def _stays_as_it_is(facts: Facts, test: ast.expr) -> bool:
     """Whether a condition is one of names that are bound once, so that it says the same a little later."""
     for n in walk(test):
-        if isinstance(n, ast.Call | ast.NamedExpr | ast.Await | ast.Subscript):
+        if isinstance(n, (ast.Call, ast.NamedExpr, ast.Await, ast.Subscript)):
             return False
         if isinstance(n, ast.Name):
             scope = facts.scopes.scope_of(n).lookup(n.id)
@@ -185,7 +185,7 @@ def for_one_process(facts: Facts, use: Use, given: ast.expr) -> str | None:
     for made in use.made:
         child: ast.AST = made
         chooser = facts.scopes.parents.get(child)
-        if isinstance(chooser, ast.Assign | ast.AnnAssign):
+        if isinstance(chooser, (ast.Assign, ast.AnnAssign)):
             child, chooser = chooser, facts.scopes.parents.get(chooser)
         if isinstance(chooser, ast.If):
             chosen = child in chooser.body

@@ -59,7 +59,7 @@ def _is_gone_through(facts: Facts, rank: ast.expr) -> bool:
     scope = facts.scopes.scope_of(rank).lookup(rank.id) if isinstance(rank, ast.Name) else None
     stores = scope.stores.get(rank.id, ()) if scope is not None and isinstance(rank, ast.Name) else ()
     ups = (facts.scopes.parents.get(s) for s in stores)
-    return any(isinstance(up, ast.For | ast.comprehension) for up in ups)
+    return any(isinstance(up, (ast.For, ast.comprehension)) for up in ups)
 
 
 def reads_in_function(facts: Facts, read: ast.expr) -> list[ast.expr] | None:
@@ -117,7 +117,7 @@ def _values(facts: Facts, stores: Iterable[ast.AST]) -> list[ast.expr | None]:
     parents = (facts.scopes.parents.get(s) for s in stores)
     found: list[ast.expr | None] = []
     for p in parents:
-        plain = (isinstance(p, ast.Assign) and len(p.targets) == 1) or isinstance(p, ast.AnnAssign | ast.NamedExpr)
+        plain = (isinstance(p, ast.Assign) and len(p.targets) == 1) or isinstance(p, (ast.AnnAssign, ast.NamedExpr))
         found.append(p.value if plain else ast.Constant(0))  # type: ignore[union-attr]
     return found
 

@@ -47,7 +47,7 @@ def _classes(facts: Facts) -> Iterator[ast.expr]:
     found += facts.attributes.get("DistributedSampler", [])
     for node in found:
         child, up = node, facts.scopes.parents.get(node)
-        while isinstance(up, ast.Tuple | ast.BinOp | ast.Subscript):  # `A | B`, `Optional[A]`, `(A, B)`
+        while isinstance(up, (ast.Tuple, ast.BinOp, ast.Subscript)):  # `A | B`, `Optional[A]`, `(A, B)`
             child, up = up, facts.scopes.parents.get(up)
         if isinstance(up, ast.Call) and (up.func is child or getattr(up.func, "id", "") in ASKS):
             continue

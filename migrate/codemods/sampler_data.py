@@ -108,7 +108,7 @@ def _named(facts: Facts, node: ast.expr, depth: int = 0) -> ast.expr:
         stores = [a for a in same if ast.unparse(a) == ast.unparse(node)]
     up = facts.scopes.parents.get(stores[0]) if len(stores) == 1 else None
     value = up.value if isinstance(up, ast.Assign) and len(up.targets) == 1 else None
-    if isinstance(value, ast.Name | ast.Attribute | ast.Subscript) and depth < 4:
+    if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)) and depth < 4:
         return _named(facts, value, depth + 1)
     return node
 
@@ -147,7 +147,7 @@ def brought(facts: Facts, holder: ast.AST) -> ast.expr | None:
 
 def _is_silent(facts: Facts, e: ast.expr) -> bool:
     """Whether all that a dictionary holds shows, and says nothing of `shuffle` but False, which goes."""
-    if isinstance(e, ast.IfExp | ast.BinOp):
+    if isinstance(e, (ast.IfExp, ast.BinOp)):
         return all(
             _is_silent(facts, x) for x in ((e.body, e.orelse) if isinstance(e, ast.IfExp) else (e.left, e.right))
         )

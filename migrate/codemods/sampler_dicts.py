@@ -48,7 +48,7 @@ def _says_the_same(facts: Facts, made: ast.DictComp, value: ast.expr, key: ast.e
     """Whether what the sampler is made with means the same where it is read: `shuffle=x == "train"`, at `[x]`."""
     if len(made.generators) > 1 or not isinstance(made.key, ast.Name):
         return False
-    calls = [n for n in walk(value) if isinstance(n, ast.Call)]
+    calls = list(walk(value, ast.Call))
     said = [e for c in calls for e in (*c.args[1:], *(k.value for k in c.keywords if k.arg != "dataset"))]
     asks = any(isinstance(n, ast.Name) and n.id == made.key.id for v in said for n in walk(v))
     held = facts.scopes.parents.get(facts.scopes.parents.get(key))  # type: ignore[arg-type]

@@ -50,8 +50,8 @@ class SamplerPairs(Codemod):
         names = [t.id for t in target.elts if isinstance(t, ast.Name)]
         if len(sides) < 2 or any(len(x) != len(target.elts) for x in sides) or len(set(names)) < len(target.elts):
             return False
-        read = {n.id for n in walk(choice) if isinstance(n, ast.Name)}
-        plain = all(self._is_sampler(facts, v) or isinstance(v, ast.Constant | ast.Name) for x in sides for v in x)
+        read = {n.id for n in walk(choice, ast.Name)}
+        plain = all(self._is_sampler(facts, v) or isinstance(v, (ast.Constant, ast.Name)) for x in sides for v in x)
         made = any(self._is_sampler(facts, v) for x in sides for v in x)
         return made and plain and not read & set(names) and only_asks(facts.names, choice.test)
 

@@ -70,7 +70,7 @@ def _columns(target: ast.expr, values: Sequence[ast.expr]) -> Iterator[tuple[str
 
 def _gone_through(facts: Facts, over: ast.expr, depth: int = 0) -> Sequence[ast.expr]:
     """The elements of what a loop goes through: a list, a dictionary's keys or items; none where they are unknown."""
-    if isinstance(over, ast.List | ast.Tuple | ast.Set):
+    if isinstance(over, (ast.List, ast.Tuple, ast.Set)):
         return over.elts
     if isinstance(over, ast.Dict):
         return [k for k in over.keys if k is not None] if all(over.keys) else ()
@@ -160,10 +160,10 @@ def _names(facts: Facts, holder: ast.AST, place: int | None = None) -> list[str]
     names: list[str] = []
     child = holder
     for up in facts.scopes.ancestors(holder):
-        if isinstance(up, ast.Assign | ast.AnnAssign):
+        if isinstance(up, (ast.Assign, ast.AnnAssign)):
             targets = getattr(up, "targets", None) or [up.target]  # type: ignore[union-attr]
             for t in targets:
-                beside = up.value.elts if isinstance(up.value, ast.Tuple | ast.List) else []
+                beside = up.value.elts if isinstance(up.value, (ast.Tuple, ast.List)) else []
                 if isinstance(t, ast.Tuple) and child in beside and len(beside) == len(t.elts):
                     t = t.elts[beside.index(child)]
                 if isinstance(t, ast.Tuple) and up.value is holder and place is not None and place < len(t.elts):
@@ -173,15 +173,15 @@ def _names(facts: Facts, holder: ast.AST, place: int | None = None) -> list[str]
             names.append(up.arg)
         elif isinstance(up, ast.Dict) and child in up.values:
             names += [ast.unparse(k) for k in [up.keys[up.values.index(child)]] if k is not None]
-        elif isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+        elif isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
             names.append(up.name)
             break
-        child = child if isinstance(up, ast.Tuple | ast.List) else up
+        child = child if isinstance(up, (ast.Tuple, ast.List)) else up
     for name, place in ("dataset", 0), ("sampler", 3):
         if not isinstance(holder, ast.Call):
             break
         given = argument_at(holder, name, place)
-        if given is not None and (place == 0 or isinstance(given, ast.Name | ast.Attribute)):
+        if given is not None and (place == 0 or isinstance(given, (ast.Name, ast.Attribute))):
             names.append(ast.unparse(given)[:80])
     return names
 
@@ -201,7 +201,7 @@ def _rows(facts: Facts, over: ast.expr) -> Sequence[ast.expr]:
 
 def _by_number(facts: Facts, holder: ast.AST, counter: ast.expr) -> Sequence[ast.expr]:
     """Of `for i in range(2): loaders[names[i]] = DataLoader(sets[i])` the names, or what the sets are called."""
-    every = [n for n in walk(facts.scopes.statement_of(holder)) if isinstance(n, ast.Subscript)]
+    every = list(walk(facts.scopes.statement_of(holder), ast.Subscript))
     of = [n.value for n in every if ast.unparse(n.slice) == ast.unparse(counter)]
     rows = (_gone_through(facts, e) or _default(facts, e) for e in of)
     return next((row for row in rows if any(_said([ast.unparse(x)]) is not None for x in row)), ())

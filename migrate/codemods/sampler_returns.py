@@ -35,13 +35,13 @@ def unpacked(facts: Facts, read: ast.expr) -> tuple[list[Place], list[ast.Name]]
     None where it is returned in another way, or where a call is not unpacked at once.
     """
     whole = facts.scopes.parents.get(read)
-    f = next((up for up in facts.scopes.ancestors(read) if isinstance(up, ast.FunctionDef | ast.Lambda)), None)
+    f = next((up for up in facts.scopes.ancestors(read) if isinstance(up, (ast.FunctionDef, ast.Lambda))), None)
     if not (isinstance(whole, ast.Tuple) and isinstance(facts.scopes.parents.get(whole), ast.Return)):
         return None
     if not isinstance(f, ast.FunctionDef) or _is_shown(facts, f):
         return None
     place, places = whole.elts.index(read), list[Place]()
-    own = [n for n in walk(f) if isinstance(n, ast.Return) and facts.scopes.scope_of(n).node is f]
+    own = [n for n in walk(f, ast.Return) if facts.scopes.scope_of(n).node is f]
     for value in (n.value for n in own):
         if not _has_one(facts, value, place) or len(value.elts) != len(whole.elts):  # type: ignore[union-attr]
             return None

@@ -43,7 +43,7 @@ def use_of(facts: Facts, call: ast.Call) -> Use:
             sampler = isinstance(other, ast.Call) and facts.names.resolve(other.func) == SAMPLER
             (use.made if sampler else use.alternatives).append(other)  # type: ignore[arg-type]
         top, up = up, facts.scopes.parents[up]
-    kept = read_by_key(facts, top, up) if isinstance(up, ast.Dict | ast.DictComp) else None
+    kept = read_by_key(facts, top, up) if isinstance(up, (ast.Dict, ast.DictComp)) else None
     if kept is not None:
         if isinstance(up, ast.Dict):
             use.entries.append((up, str(key_of(up, top))))
@@ -54,7 +54,7 @@ def use_of(facts: Facts, call: ast.Call) -> Use:
         use.other += [a for a in use.alternatives if not is_none(a)]
         return use
     target = bound_by(up)
-    if isinstance(target, ast.Name | ast.Attribute) and isinstance(up, ast.stmt):
+    if isinstance(target, (ast.Name, ast.Attribute)) and isinstance(up, ast.stmt):
         use.statements.append(up)
     if isinstance(target, ast.Name):
         uses_of_name(facts, target, use)
@@ -63,7 +63,7 @@ def use_of(facts: Facts, call: ast.Call) -> Use:
     if isinstance(up, ast.NamedExpr):
         _read(facts, up, use)
         use.other += [up for a in use.alternatives if not is_none(a)]
-    elif not isinstance(target, ast.Name | ast.Attribute):
+    elif not isinstance(target, (ast.Name, ast.Attribute)):
         _read(facts, top, use)
     return use
 
@@ -72,7 +72,7 @@ def bound_by(node: ast.AST | None) -> ast.expr | None:
     """The one target of an assignment: `s = ...`, `s: Sampler = ...`, `(s := ...)`."""
     if isinstance(node, ast.Assign):
         return node.targets[0] if len(node.targets) == 1 else None
-    return node.target if isinstance(node, ast.AnnAssign | ast.NamedExpr) else None
+    return node.target if isinstance(node, (ast.AnnAssign, ast.NamedExpr)) else None
 
 
 def uses_of_name(facts: Facts, target: ast.Name, use: Use) -> None:
@@ -112,7 +112,7 @@ def _bindings(facts: Facts, stores: list[ast.AST | None], target: ast.expr, use:
             continue
         if s in use.statements or (isinstance(s, ast.NamedExpr) and _branches(s.value)[0] in made):
             continue
-        assert isinstance(s, ast.Assign | ast.AnnAssign | ast.NamedExpr)
+        assert isinstance(s, (ast.Assign, ast.AnnAssign, ast.NamedExpr))
         if isinstance(s, ast.NamedExpr):
             _read(facts, s, use)
         else:
@@ -141,7 +141,7 @@ def _read(facts: Facts, read: ast.expr, use: Use) -> None:
     elif (
         isinstance(up, ast.Compare)
         and len(up.ops) == 1
-        and isinstance(up.ops[0], ast.Is | ast.IsNot)
+        and isinstance(up.ops[0], (ast.Is, ast.IsNot))
         and is_none(up.comparators[0])
     ):
         use.tests.append(up)

@@ -218,7 +218,7 @@ def _called_again(facts: Facts, method: ast.FunctionDef, call: ast.Call, found: 
         given = argument_at(call, name, place)
         if given is None:
             continue  # its default, which the second half has too
-        if any(isinstance(n, ast.Name) and n.id != "self" for n in walk(given)):
+        if any(n.id != "self" for n in walk(given, ast.Name)):
             raise Crossing(f"`{facts.short(given)}` is needed behind the cut, and is not of the batch")
         arguments.append(f"{name}={facts.text.get(given)}")
     return f"self.{method.name}_end({', '.join(arguments)})"
@@ -253,13 +253,13 @@ def _not_to_be_cut(facts: Facts, place: _Place, asked: bool | None) -> str | Non
     step = place.f
     if asked is None:
         return f"no Trainer here asks for dp or ddp2, and Lightning has neither them nor {step.name}_end since 2.0"
-    if any(isinstance(n, ast.Attribute) and n.attr in BY_HAND for n in walk(step)):
+    if any(n.attr in BY_HAND for n in walk(step, ast.Attribute)):
         return "it optimizes by hand"
     above = _extended(facts, place)
     if above is not None:
         return f"{above.name} goes on with what {step.name}() returns"
     own = list(walk_own(step.body))
-    if any(isinstance(n, ast.Yield | ast.YieldFrom | ast.Await | ast.Nonlocal | ast.Global) for n in own):
+    if any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await, ast.Nonlocal, ast.Global)) for n in own):
         return "it is no plain function"
     early = next((n for n in walk_own(step.body[: place.at]) if isinstance(n, ast.Return)), None)
     if early is not None:

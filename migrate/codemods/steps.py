@@ -82,7 +82,7 @@ class ZeroedByTrainer(Codemod):
         for s in body:
             if self._zeroes(facts, s):
                 yield s
-            elif isinstance(s, ast.If | ast.With | ast.For):
+            elif isinstance(s, (ast.If, ast.With, ast.For)):
                 for block in (s.body, getattr(s, "orelse", [])):
                     found = list(self._zeroing(facts, block))
                     yield from found if len(found) < len(block) else ()  # what opens a block may do more
@@ -90,7 +90,7 @@ class ZeroedByTrainer(Codemod):
     def _zeroes(self, facts: Facts, s: ast.stmt) -> bool:
         """`zero_grad()` of what may be an optimizer or a module, at every step or now and then."""
         if isinstance(s, ast.If):
-            looks = not any(isinstance(n, ast.Call | ast.NamedExpr | ast.Await) for n in walk(s.test))
+            looks = not any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await)) for n in walk(s.test))
             return looks and not s.orelse and all(self._zeroes(facts, x) for x in s.body)
         if isinstance(s, ast.For):
             return _over_optimizers(s.iter) and not s.orelse and all(self._zeroes(facts, x) for x in s.body)
@@ -114,7 +114,7 @@ class ZeroedByTrainer(Codemod):
         call = s.value if isinstance(s, ast.Assign) else None
         if not (isinstance(call, ast.Call) and ast.unparse(call.func) == "self.optimizers" and len(s.targets) == 1):  # type: ignore[attr-defined]
             return False
-        names = [n for n in walk(s.targets[0]) if isinstance(n, ast.Name)]  # type: ignore[attr-defined]
+        names = list(walk(s.targets[0], ast.Name))  # type: ignore[attr-defined]
         scope = facts.scopes.scope_of(s)
         inside = {n for g in gone for n in walk(g)}
         reads = [r for n in names for r in facts.scopes.reads(n.id, scope)]
@@ -178,7 +178,7 @@ class ShardedNeedsZeros(Codemod):
 
 def _reads_gradients(step: ast.AST) -> bool:
     """Whether a step looks at `p.grad`: zeros there are not what the step before left."""
-    return any(isinstance(n, ast.Attribute) and n.attr == "grad" and isinstance(n.ctx, ast.Load) for n in walk(step))
+    return any(n.attr == "grad" and isinstance(n.ctx, ast.Load) for n in walk(step, ast.Attribute))
 
 
 def _over_optimizers(over: ast.expr) -> bool:

@@ -163,7 +163,7 @@ class SyncLogging(Codemod):
                 modules = {given[2], f"{given[1]}.lightning_module"}
                 if not any(m in facts.classes.methods(d) for d in facts.classes.kin(c) for m in LOGS):
                     modules.add(given[0])
-                for call in (n for n in walk(method) if isinstance(n, ast.Call)):
+                for call in (n for n in walk(method, ast.Call)):
                     f = call.func
                     if _log_by_text(call) and ast.unparse(call.args[0]) in modules:
                         self._tell(facts, call, f"`{facts.short(call)}` in {name} is handed on: {UNSEEN}")

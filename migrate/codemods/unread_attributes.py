@@ -92,7 +92,7 @@ def _kept_by(facts: Facts, c: ast.ClassDef, name: str, gone: set[ast.AST]) -> as
             if not known and not full.startswith(("torch.nn.", "torch.utils.data.")):
                 return d  # the class above may read it
         if any(isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) for s in d.body
-               for n in (walk(s) if isinstance(s, ast.Assign | ast.AnnAssign) else ())):  # fmt: skip
+               for n in (walk(s) if isinstance(s, (ast.Assign, ast.AnnAssign)) else ())):  # fmt: skip
             return d
     for a in facts.walk(ast.Attribute):
         if a.attr == "__dict__" and a not in gone:
@@ -137,7 +137,7 @@ def _may_be_of(facts: Facts, a: ast.Attribute, family: list[ast.ClassDef]) -> bo
     ups = [facts.scopes.parents.get(r) for r in facts.scopes.reads(holder.id, scope)] if scope is not None else []
     read = {u.attr for u in ups if isinstance(u, ast.Attribute)} - {a.attr}
     own = {m for d in family for m in facts.classes.methods(d)}
-    own |= {n.attr for d in family for n in walk(d) if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load)}
+    own |= {n.attr for d in family for n in walk(d, ast.Attribute) if not isinstance(n.ctx, ast.Load)}
     return bool(read & own) or not read & OF_TENSORS
 
 

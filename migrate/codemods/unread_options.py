@@ -108,7 +108,7 @@ def read_by_trainer(facts: Facts) -> set[str]:
     """What the Trainer's `accelerator=` is going to read."""
     chosen = accelerator(facts)
     tree = ast.parse(chosen, mode="eval") if chosen else ast.Module([], [])
-    return {n.attr for n in walk(tree) if isinstance(n, ast.Attribute)}
+    return {n.attr for n in walk(tree, ast.Attribute)}
 
 
 def seen_whole(facts: Facts) -> ast.Name | None:
@@ -118,7 +118,7 @@ def seen_whole(facts: Facts) -> ast.Name | None:
             continue
         if s.value.func.attr not in ("parse_args", "parse_known_args"):
             continue
-        for name in [n for t in s.targets for n in walk(t) if isinstance(n, ast.Name)]:
+        for name in [n for t in s.targets for n in walk(t, ast.Name)]:
             scope = facts.scopes.scope_of(name).lookup(name.id)
             reads = facts.scopes.reads(name.id, scope) if scope is not None else ()
             if (whole := next((r for r in reads if not _is_looked_into(facts, r)), None)) is not None:
@@ -129,8 +129,8 @@ def seen_whole(facts: Facts) -> ast.Name | None:
 def _is_looked_into(facts: Facts, read: ast.Name) -> bool:
     """`args.x`, or args given to a function of this file."""
     up = facts.scopes.parents.get(read)
-    together = isinstance(up, ast.Tuple | ast.List)  # `args=(ngpus, args)`
-    up = facts.scopes.parents.get(up) if isinstance(up, ast.Tuple | ast.List) else up
+    together = isinstance(up, (ast.Tuple, ast.List))  # `args=(ngpus, args)`
+    up = facts.scopes.parents.get(up) if isinstance(up, (ast.Tuple, ast.List)) else up
     up = facts.scopes.parents.get(up) if isinstance(up, ast.keyword) else up
     if together:
         started = argument_at(up, "fn", 0) if isinstance(up, ast.Call) and _spawned(up) else None
@@ -151,7 +151,7 @@ def _is_local(facts: Facts, called: ast.expr) -> bool:
     """A function or a class of this file, by its name."""
     scope = facts.scopes.scope_of(called).lookup(called.id) if isinstance(called, ast.Name) else None
     made = scope.stores.get(called.id, []) if scope is not None else []  # type: ignore[attr-defined]
-    return bool(made) and all(isinstance(m, ast.FunctionDef | ast.ClassDef) for m in made)
+    return bool(made) and all(isinstance(m, (ast.FunctionDef, ast.ClassDef)) for m in made)
 
 
 def _spawned(call: ast.Call) -> bool:

@@ -44,7 +44,7 @@ class Alone:
         """Add what the node's own function says; the function itself where it says nothing, for its callers to say."""
         child = node
         for up in self.facts.scopes.ancestors(node):
-            if isinstance(up, ast.If | ast.IfExp) and child is not up.test and _asks(self.facts, up.test):
+            if isinstance(up, (ast.If, ast.IfExp)) and child is not up.test and _asks(self.facts, up.test):
                 found.add(True)
                 return None
             for field in ("body", "orelse"):
@@ -56,7 +56,7 @@ class Alone:
                 ):
                     found.add(True)
                     return None
-            if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 if self.is_for_one(up):
                     found.add(True)
                     return None
@@ -106,9 +106,9 @@ def asks_for_rank_zero(facts: Facts, node: ast.AST) -> bool:
     """Whether a rank guard stands around a node, in its own function."""
     child = node
     for up in facts.scopes.ancestors(node):
-        if isinstance(up, ast.If | ast.IfExp) and child is not up.test and _asks(facts, up.test):
+        if isinstance(up, (ast.If, ast.IfExp)) and child is not up.test and _asks(facts, up.test):
             return True
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
         child = up
     return False
@@ -122,7 +122,7 @@ def rank_zero_alone(facts: Facts, node: ast.AST) -> bool:
             tests = up.test.values if isinstance(up.test, ast.BoolOp) and isinstance(up.test.op, ast.And) else [up.test]
             if any(_is_rank_zero(facts, test) for test in tests):
                 return True
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
         child = up
     return False
@@ -142,15 +142,15 @@ def _asks(facts: Facts, test: ast.expr) -> bool:
     if RANK_GUARD.search(text) is not None:
         return True
     names = facts.askers
-    asked = (n for n in walk(test) if names and isinstance(n, ast.Name | ast.Attribute))
+    asked = (n for n in walk(test) if names and isinstance(n, (ast.Name, ast.Attribute)))
     return any(getattr(n, "attr", getattr(n, "id", None)) in names and ast.unparse(n) not in always for n in asked)
 
 
 def always_true(facts: Facts, node: ast.AST) -> bool:
     """Whether a guard is the function that should be called there: `if is_main_process:` lets every process through."""
     up = facts.scopes.parents.get(node)
-    asked = isinstance(up, ast.If | ast.IfExp | ast.BoolOp | ast.UnaryOp) and node is getattr(up, "test", node)
-    if not (asked and isinstance(node, ast.Name | ast.Attribute) and RANK_GUARD.search(ast.unparse(node))):
+    asked = isinstance(up, (ast.If, ast.IfExp, ast.BoolOp, ast.UnaryOp)) and node is getattr(up, "test", node)
+    if not (asked and isinstance(node, (ast.Name, ast.Attribute)) and RANK_GUARD.search(ast.unparse(node))):
         return False
     home = facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
     if home is not None and isinstance(node, ast.Name):

@@ -50,7 +50,7 @@ def is_array(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
 def _written(facts: Facts, f: ast.FunctionDef) -> Iterator[ast.expr]:
     """What an array gets, and where: `arr[range(n), y] = x`."""
     for s in walk(f):
-        if not isinstance(s, ast.Assign | ast.AugAssign):
+        if not isinstance(s, (ast.Assign, ast.AugAssign)):
             continue
         for target in s.targets if isinstance(s, ast.Assign) else [s.target]:
             if (
@@ -63,7 +63,7 @@ def _written(facts: Facts, f: ast.FunctionDef) -> Iterator[ast.expr]:
 
 def _parts(node: ast.expr) -> list[ast.expr]:
     """What decides what an expression is: both sides of an operation, what is indexed."""
-    if isinstance(node, ast.Attribute | ast.Subscript):
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
         return [node.value]
     if isinstance(node, ast.BinOp):
         return [node.left, node.right]
@@ -80,7 +80,7 @@ def _given(facts: Facts, name: ast.Name) -> Iterator[ast.expr]:
     for store in scope.stores.get(name.id, ()) if scope is not None else ():
         up = facts.scopes.parents.get(store)
         s = facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else up
-        value = s.value if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign) else None
+        value = s.value if isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign)) else None
         if isinstance(up, ast.Tuple) and isinstance(value, ast.Tuple) and len(value.elts) == len(up.elts):
             yield value.elts[up.elts.index(store)]  # type: ignore[arg-type]
         elif value is not None and not isinstance(up, ast.Tuple):

@@ -25,9 +25,9 @@ def is_moved_beside(facts: Facts, node: ast.expr) -> bool:
         return False
     below: ast.AST = move
     for up in facts.scopes.ancestors(move):
-        if isinstance(up, ast.FunctionDef | ast.Lambda):
+        if isinstance(up, (ast.FunctionDef, ast.Lambda)):
             return False
-        if isinstance(up, ast.If | ast.IfExp) and (below is getattr(up, "body", None) or below in _block(up)):
+        if isinstance(up, (ast.If, ast.IfExp)) and (below is getattr(up, "body", None) or below in _block(up)):
             test = up.test
             if isinstance(test, ast.Attribute) and test.attr == "is_cuda" and ast.unparse(test.value) != node.id:
                 return True

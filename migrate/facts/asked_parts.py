@@ -83,12 +83,12 @@ def _asks(facts: Facts, call: ast.Call) -> bool | None:
 
 def _names_parts(facts: Facts, value: ast.expr) -> bool | None:
     """Whether a value is, or may be, one that stands for dp or ddp2; None where it does not show."""
-    parts = [n for n in walk(value) if isinstance(n, ast.Constant | ast.Name | ast.Attribute)]
+    parts = [n for n in walk(value) if isinstance(n, (ast.Constant, ast.Name, ast.Attribute))]
     if any(isinstance(n, ast.Constant) and n.value in PARTS for n in parts):
         return True
     if any((n.attr if isinstance(n, ast.Attribute) else getattr(n, "id", "")) in PARTING for n in parts):
         return True
-    if isinstance(value, ast.Constant | ast.Call | ast.List | ast.Tuple):
+    if isinstance(value, (ast.Constant, ast.Call, ast.List, ast.Tuple)):
         return False
     if isinstance(value, ast.IfExp):
         branches = [_names_parts(facts, value.body), _names_parts(facts, value.orelse)]

@@ -39,12 +39,12 @@ def goes_to_cpu(facts: Facts, call: ast.Call) -> bool:
 def is_back_from_cpu(facts: Facts, node: ast.expr) -> bool:
     """`model.cpu()`, `torch.save(...)`, `model.to(device)`: it moves what a statement above it took away."""
     parents, up = facts.scopes.parents, facts.scopes.parents.get(node)
-    if not isinstance(node, ast.Name | ast.Attribute) or not (isinstance(up, ast.Attribute) and up.attr in MOVES):
+    if not isinstance(node, (ast.Name, ast.Attribute)) or not (isinstance(up, ast.Attribute) and up.attr in MOVES):
         return False
     s, name = facts.scopes.statement_of(node), ast.unparse(node)
     block = facts.scopes.block_of(s)
     for above in reversed(block[: block.index(s)] if block else []):
-        if not isinstance(above, ast.Expr | ast.Assign):
+        if not isinstance(above, (ast.Expr, ast.Assign)):
             continue
         for n in walk(above):
             if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _owner(n.func.value) == name:

@@ -47,7 +47,7 @@ def function_applied(of: BatchCall, of_batch: Value) -> Value | None:
 def _function(run: Run, func: ast.expr) -> tuple[OtherFile | None, Facts, ast.ClassDef] | None:
     """The class of `Score.apply`, and of `score = Score.apply`."""
     if not (isinstance(func, ast.Attribute) and func.attr == "apply"):
-        made = held(run, func) if isinstance(func, ast.Name | ast.Attribute) else None
+        made = held(run, func) if isinstance(func, (ast.Name, ast.Attribute)) else None
         if not (isinstance(made, ast.Attribute) and made.attr == "apply"):
             return None
         func = made

@@ -28,11 +28,11 @@ COPIES = {
 
 def keep(run: Run, at: ast.AST, kept: ast.expr, value: Value) -> None:
     """What is assigned, or changed in place, by `at`: `self.bank[i] = z`, `memory.index_copy_(0, y, z)`."""
-    while isinstance(kept, ast.Subscript | ast.Call) or (isinstance(kept, ast.Attribute) and not _ends(run, kept)):
+    while isinstance(kept, (ast.Subscript, ast.Call)) or (isinstance(kept, ast.Attribute) and not _ends(run, kept)):
         if isinstance(kept, ast.Call) and getattr(kept.func, "attr", "").rstrip("_") in COPIES:
             return
         kept = kept.func if isinstance(kept, ast.Call) else kept.value
-    if value.kind != "plain" and isinstance(kept, ast.Attribute | ast.Name) and is_buffer(run, kept):
+    if value.kind != "plain" and isinstance(kept, (ast.Attribute, ast.Name)) and is_buffer(run, kept):
         run.flow.mixes.append(at)
         run.flow.kept.append(at)
 

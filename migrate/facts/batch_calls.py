@@ -393,7 +393,7 @@ class BatchCall:
             return replace(of, dim=of.dim + (0 <= dims[0] <= of.dim), holds=False, rank=of.rank and 3, width="")
         if name == "hstack" or dims[0] != of.dim:
             return replace(of, holds=False)
-        if not isinstance(listed, ast.List | ast.Tuple) or any(isinstance(x, ast.Starred) for x in listed.elts):
+        if not isinstance(listed, (ast.List, ast.Tuple)) or any(isinstance(x, ast.Starred) for x in listed.elts):
             listed = one_each(listed)
             name = listed.id if isinstance(listed, ast.Name) and of.views == 1 else ""
             return replace(of, views=0, holds=False, listed=name)

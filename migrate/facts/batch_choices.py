@@ -31,7 +31,7 @@ def chosen(run: Run, func: ast.expr) -> list[ast.expr]:
         listed = _listed(run, func.value)
         key = func.slice.operand if isinstance(func.slice, ast.UnaryOp) else func.slice
         at = key.value if isinstance(key, ast.Constant) else None
-        if isinstance(listed, ast.List | ast.Tuple) and type(at) is int:
+        if isinstance(listed, (ast.List, ast.Tuple)) and type(at) is int:
             at = at if key is func.slice else len(listed.elts) - at
             return listed.elts[at : at + 1]
         return [] if isinstance(at, str) else [v for _, v in _entries(listed)] or list(_elements(run, listed))
@@ -52,7 +52,7 @@ def _handed_out(run: Run, name: ast.Name, depth: int) -> list[ast.expr]:
     found: list[ast.expr] = []
     for store in scope.stores.get(name.id, ()):
         up = scopes.parents.get(store)
-        while isinstance(up, ast.Tuple | ast.List):
+        while isinstance(up, (ast.Tuple, ast.List)):
             up = scopes.parents.get(up)
         if not isinstance(up, ast.For):
             return []
@@ -76,8 +76,8 @@ def _part(run: Run, element: ast.expr, target: ast.expr, name: str) -> list[ast.
     """Of `(name, (loss, weight))` what a target of that form gives a name."""
     if isinstance(target, ast.Name):
         return [element] if target.id == name else []
-    element = held(run, element) or element if isinstance(element, ast.Name | ast.Attribute) else element
-    if not (isinstance(target, ast.Tuple | ast.List) and isinstance(element, ast.Tuple | ast.List)):
+    element = held(run, element) or element if isinstance(element, (ast.Name, ast.Attribute)) else element
+    if not (isinstance(target, (ast.Tuple, ast.List)) and isinstance(element, (ast.Tuple, ast.List))):
         return []
     return [v for t, e in zip(target.elts, element.elts, strict=False) for v in _part(run, e, t, name)]
 
@@ -97,12 +97,12 @@ def _elements(run: Run, over: ast.expr | None, depth: int = 0) -> Iterator[ast.e
     elif isinstance(func, ast.Attribute) and func.attr in ("items", "values"):
         for k, v in _entries(_listed(run, func.value)):
             yield v if func.attr == "values" else _tuple([k, v])
-    elif isinstance(over, ast.ListComp | ast.GeneratorExp):
+    elif isinstance(over, (ast.ListComp, ast.GeneratorExp)):
         yield over.elt
     elif isinstance(over, ast.BinOp) and isinstance(over.op, ast.Add):
         yield from _elements(run, over.left, depth + 1)
         yield from _elements(run, over.right, depth + 1)
-    elif isinstance(over, ast.List | ast.Tuple | ast.Set):
+    elif isinstance(over, (ast.List, ast.Tuple, ast.Set)):
         for e in over.elts:
             if isinstance(e, ast.Starred):
                 yield from _elements(run, e.value, depth + 1)
@@ -125,7 +125,7 @@ def _listed(run: Run, e: ast.expr | None, depth: int = 0) -> ast.expr | None:
     if isinstance(e, ast.Call):
         wraps = (run.facts.names.resolve(e.func) or ast.unparse(e.func)) in LISTS
         return _listed(run, e.args[0], depth + 1) if wraps and len(e.args) == 1 else e
-    made = held(run, e) if isinstance(e, ast.Name | ast.Attribute) else None
+    made = held(run, e) if isinstance(e, (ast.Name, ast.Attribute)) else None
     return e if made is None else _listed(run, made, depth + 1)
 
 
@@ -188,7 +188,7 @@ def applied(run: Run, call: ast.Call, full: str | None, args: list[Value]) -> Va
 
 def around(run: Run, func: ast.expr) -> list[Value]:
     """What a lambda, or a function of the step itself, reads of the step."""
-    target = target_of(run, ast.Call(func, [], [])) if isinstance(func, ast.Lambda | ast.Name) else None
+    target = target_of(run, ast.Call(func, [], [])) if isinstance(func, (ast.Lambda, ast.Name)) else None
     if target is None or target.holder is not None or run.facts.scopes.scope_of(target.f) is run.facts.scopes.module:
         return []
     return [run.env[n] for n in names_around(run, target.f) if n in run.env]

@@ -76,5 +76,5 @@ def _run_there(of: BatchCall, there: There) -> Value:
 
 def place_of(there: There, node: ast.AST) -> str:
     """`torch.mm(z, z.t())` in pairs() of losses.py"""
-    ups = [up.name for up in there.facts.scopes.ancestors(node) if isinstance(up, ast.FunctionDef | ast.ClassDef)]
+    ups = [up.name for up in there.facts.scopes.ancestors(node) if isinstance(up, (ast.FunctionDef, ast.ClassDef))]
     return f"`{there.facts.short(node)}` in {'.'.join(reversed(ups))}() of {there.file.stem}.py"

@@ -54,7 +54,7 @@ def _of_class(run: Run, func: ast.expr) -> Target | None:
 
 def _of_object(run: Run, func: ast.expr) -> Target | None:
     """`self.pairs.compute(a, b)` after `self.pairs = Pairs()`, of a plain class of the file."""
-    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name | ast.Attribute):
+    if not isinstance(func, ast.Attribute) or not isinstance(func.value, (ast.Name, ast.Attribute)):
         return None
     made = held(run, func.value)
     own = _class_of(run, made) if isinstance(made, ast.Call) else None
@@ -108,7 +108,7 @@ def constants(call: ast.Call, f: Function | ast.Lambda, names: list[str]) -> dic
     """The parameters of a function that a call gives a number or a text, or that have one by default."""
     given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg}
     found = {n: given.get(n, default_of(f, n)) for n in (*names, *(a.arg for a in f.args.kwonlyargs))}
-    return {n: v for n, v in found.items() if isinstance(v, ast.Constant | ast.UnaryOp | ast.Tuple)}
+    return {n: v for n, v in found.items() if isinstance(v, (ast.Constant, ast.UnaryOp, ast.Tuple))}
 
 
 def is_own(func: ast.expr) -> TypeGuard[ast.Attribute]:

@@ -39,7 +39,7 @@ def _given(facts: Facts, e: ast.expr, depth: int = 0) -> Iterator[ast.expr]:
         values = _values(facts, e)
         scope = facts.scopes.scope_of(e).lookup(e.id)
         if scope is not None and e.id not in scope.params:  # a name of its own is known by what makes it
-            values = values if len(values) == 1 and isinstance(values[0], ast.Name | ast.Subscript | ast.IfExp) else []
+            values = values if len(values) == 1 and isinstance(values[0], (ast.Name, ast.Subscript, ast.IfExp)) else []
     elif isinstance(e, ast.IfExp):
         values = [e.body, e.orelse]
     elif isinstance(e, ast.Subscript) and isinstance(e.slice, ast.Constant) and isinstance(e.slice.value, str):

@@ -41,7 +41,7 @@ class Networks:
         """Whether a class, or one that it makes, has layers for series: samples may stand elsewhere there."""
         if c not in self._series:
             self._series[c] = False  # while it is asked
-            made = [n for n in walk(c) if isinstance(n, ast.Call)]
+            made = list(walk(c, ast.Call))
             inner = [self._class(n) for n in made]
             self._series[c] = any(SERIES.match(self.facts.names.resolve(n.func) or "") for n in made) or any(
                 self.has_series(i) for i in inner if i is not None and i is not c

@@ -59,7 +59,7 @@ def numbered(call: ast.Call, name: str, values: list[Value]) -> Value:
 def alike(run: Run, call: ast.Call) -> Value | None:
     """`torch.ones(len(x))`, `torch.full((len(x),), 0.1)`: one number for each sample, and no more dimensions."""
     size = call.args[0] if call.args else None
-    if isinstance(size, ast.Tuple | ast.List) and len(size.elts) == 1:
+    if isinstance(size, (ast.Tuple, ast.List)) and len(size.elts) == 1:
         size = size.elts[0]
     several = size is None or any(not isinstance(a, ast.Constant) for a in call.args[1:])
     return Value(alike=True) if size is not None and not several and run.value(size).counts else None
@@ -78,8 +78,8 @@ def listed(e: ast.ListComp | ast.GeneratorExp, over: list[Value], found: Value) 
     if found.kind != "plain" or not any(v.counts for v in over):
         return found
     element = e.elt
-    targets = {n.id for g in e.generators for n in walk(g.target) if isinstance(n, ast.Name)}
-    if not any(isinstance(n, ast.Name) and n.id in targets for n in walk(element)):
+    targets = {n.id for g in e.generators for n in walk(g.target, ast.Name)}
+    if not any(n.id in targets for n in walk(element, ast.Name)):
         return found
     same = isinstance(element, ast.Name) and not any(g.ifs for g in e.generators)
     return replace(found, places=EACH if same else VALUES if _divides(element) else SOME)
@@ -111,7 +111,7 @@ def together(left: Value, right: Value, op: ast.operator | None) -> str:
 def meet(run: Run, e: ast.AST, left: Value, right: Value, op: ast.operator | None) -> None:
     """Note where samples are weighed, or compared, by their numbers: `losses * torch.arange(len(x))`."""
     places = left.places or right.places
-    offset = isinstance(op, ast.Add | ast.Sub | ast.Mod | ast.FloorDiv) and not isinstance(e, ast.Compare)
+    offset = isinstance(op, (ast.Add, ast.Sub, ast.Mod, ast.FloorDiv)) and not isinstance(e, ast.Compare)
     if places and (places in FRACTIONS or not offset):
         run.flow.mixes.append(e)
 

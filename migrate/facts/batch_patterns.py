@@ -23,7 +23,7 @@ def contracted(run: Run, call: ast.Call, operands: list[Value]) -> tuple[Value, 
     texts = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     inputs, arrow, output = (texts[0] if texts else "").partition("->")
     listed = call.args[1] if len(call.args) == 2 else None
-    if isinstance(listed, ast.List | ast.Tuple):
+    if isinstance(listed, (ast.List, ast.Tuple)):
         operands = [run.value(x) for x in listed.elts]
     terms = [_axes(term) for term in inputs.split(",")]
     axes = [

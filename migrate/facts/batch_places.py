@@ -45,7 +45,7 @@ def indexed(run: Run, e: ast.Subscript, value: Value, part: ast.expr, new: int, 
 
 def column(found: Value, whole: Value, behind: list[ast.expr]) -> Value:
     """`z[:, 0]`: one number a sample, of a matrix; of more than that the first part of each."""
-    places = [p for p in behind if numbers(p) and not isinstance(p, ast.List | ast.Tuple)]
+    places = [p for p in behind if numbers(p) and not isinstance(p, (ast.List, ast.Tuple))]
     new = [p for p in behind if isinstance(p, ast.Constant) and p.value is None]
     if found.kind != "batch" or found.dim != 0 or found.holds or len(places) != 1 or len(places + new) != len(behind):
         return found
@@ -59,13 +59,13 @@ def _are_written_out(run: Run, part: ast.expr, depth: int = 0) -> bool:
     """`z[[0, 2]]`, `z[pairs[0]]` of `pairs = torch.tensor([[0, 2], [1, 3]])`: places that stand in the source."""
     while isinstance(part, ast.Subscript):
         part = part.value
-    if isinstance(part, ast.List | ast.Tuple):
-        return bool(part.elts) and all(isinstance(n, ast.Constant | ast.List | ast.Tuple) for n in part.elts)
+    if isinstance(part, (ast.List, ast.Tuple)):
+        return bool(part.elts) and all(isinstance(n, (ast.Constant, ast.List, ast.Tuple)) for n in part.elts)
     if isinstance(part, ast.Call) and part.args and run.facts.names.resolve(part.func) in ARRAYS:
-        return isinstance(part.args[0], ast.List | ast.Tuple) and _are_written_out(run, part.args[0])
+        return isinstance(part.args[0], (ast.List, ast.Tuple)) and _are_written_out(run, part.args[0])
     if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
         return _are_written_out(run, part.func.value, depth)  # pairs.to(z.device)
-    if not isinstance(part, ast.Name | ast.Attribute) or depth > 3:
+    if not isinstance(part, (ast.Name, ast.Attribute)) or depth > 3:
         return False
     made = held(run, part)
     return made is not None and made is not part and _are_written_out(run, made, depth + 1)

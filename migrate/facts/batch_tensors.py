@@ -39,7 +39,7 @@ def tensors_of(body: list[ast.stmt], resolve: Callable[[ast.expr], str | None], 
                 stored[getattr(n.args[0], "id", "")] += 2
             elif isinstance(n, ast.Assign):
                 own = {t.id for t in n.targets if isinstance(t, ast.Name)}
-                stored.update(x.id for x in walk(n.value) if isinstance(x, ast.Name) and x.id in own)
+                stored.update(x.id for x in walk(n.value, ast.Name) if x.id in own)
     return {name for name in found if stored[name] < 2}
 
 
@@ -47,7 +47,7 @@ def losses_of(facts: Facts) -> set[str]:
     """What torch's own criteria are called by: `criterion`, `self.criterion`."""
     found: dict[str, bool] = {}
     for s in facts.walk(ast.Assign):
-        name = ast.unparse(s.targets[0]) if isinstance(s.targets[0], ast.Name | ast.Attribute) else ""
+        name = ast.unparse(s.targets[0]) if isinstance(s.targets[0], (ast.Name, ast.Attribute)) else ""
         made = (facts.names.resolve(s.value.func) or "") if isinstance(s.value, ast.Call) else ""
         found[name] = found.get(name, True) and made.startswith("torch.nn.") and made.endswith("Loss")
     return {name for name, only in found.items() if only and name}
@@ -58,7 +58,7 @@ def _sure(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     for s in body:
         if isinstance(s, ast.With):
             yield from _sure(s.body)
-        elif isinstance(s, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return):
+        elif isinstance(s, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)):
             yield s
 
 
@@ -80,6 +80,6 @@ def _used(n: ast.AST, resolve: Callable[[ast.expr], str | None], losses: set[str
         return []
     if _is_function(n, resolve, FUNCTIONS - OF_LISTS):
         return n.args[:1]
-    if losses and isinstance(n.func, ast.Name | ast.Attribute) and ast.unparse(n.func) in losses:
+    if losses and isinstance(n.func, (ast.Name, ast.Attribute)) and ast.unparse(n.func) in losses:
         return n.args[:1]
     return [n.func.value] if isinstance(n.func, ast.Attribute) and n.func.attr in OF_TENSORS else []

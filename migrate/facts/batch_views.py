@@ -102,7 +102,7 @@ def _is(e: ast.expr, op: type[ast.operator]) -> bool:
 
 def one_each(listed: ast.expr | None) -> ast.expr | None:
     """What a comprehension has an element for each of: `views` of `[self(v) for v in views]`."""
-    if isinstance(listed, ast.ListComp | ast.GeneratorExp):
+    if isinstance(listed, (ast.ListComp, ast.GeneratorExp)):
         g = listed.generators[0]
         return g.iter if len(listed.generators) == 1 and not g.ifs else None
     return listed
@@ -114,5 +114,5 @@ def numbers(node: ast.expr) -> list[int]:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return []
-    values = value if isinstance(value, tuple | list) else [value]
+    values = value if isinstance(value, (tuple, list)) else [value]
     return [v for v in values if type(v) is int]

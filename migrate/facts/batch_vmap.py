@@ -55,10 +55,10 @@ def names_around(run: Run, f: ast.AST) -> set[str]:
 
 
 def _free(f: ast.FunctionDef) -> set[str]:
-    return {n.id for n in walk(f) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} - _bound(f)
+    return {n.id for n in walk(f, ast.Name) if isinstance(n.ctx, ast.Load)} - _bound(f)
 
 
 def _bound(f: ast.AST) -> set[str]:
     """The parameters and names of a function, and of those in it."""
-    given = {n.arg for n in walk(f) if isinstance(n, ast.arg)}
-    return given | {n.id for n in walk(f) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    given = {n.arg for n in walk(f, ast.arg)}
+    return given | {n.id for n in walk(f, ast.Name) if isinstance(n.ctx, ast.Store)}

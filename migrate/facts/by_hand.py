@@ -20,18 +20,14 @@ def is_cut_by_hand(facts: Facts, node: ast.expr) -> bool:
     loop = _loop(facts, node)
     if loop is None or not isinstance(node, ast.Subscript):
         return False
-    chosen = {n.id for n in walk(node.slice) if isinstance(n, ast.Name)}
-    counted = {n.id for n in walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    chosen = {n.id for n in walk(node.slice, ast.Name)}
+    counted = {n.id for n in walk(loop, ast.Name) if isinstance(n.ctx, ast.Store)}
     return bool(chosen & counted) and (_is_given(facts, node.value) or _is_kept(facts, node.value))
 
 
 def cut_by_hand(facts: Facts, f: ast.AST) -> set[str]:
     """The names of what a function cuts its batches from: those stay where they are."""
-    return {
-        n.value.id
-        for n in walk(f)
-        if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name) and is_cut_by_hand(facts, n)
-    }
+    return {n.value.id for n in walk(f, ast.Subscript) if isinstance(n.value, ast.Name) and is_cut_by_hand(facts, n)}
 
 
 def _loop(facts: Facts, node: ast.AST) -> ast.AST | None:

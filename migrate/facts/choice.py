@@ -66,8 +66,7 @@ def _asks_tensor(test: ast.expr) -> bool:
     """`"cuda" if x.is_cuda else "cpu"`, `x.device.type == "cuda"`: where a tensor is, the user said before."""
     return any(
         n.attr in ("is_cuda", "is_cpu", "is_mps") or (n.attr == "type" and getattr(n.value, "attr", "") == "device")
-        for n in walk(test)
-        if isinstance(n, ast.Attribute)
+        for n in walk(test, ast.Attribute)
     )
 
 
@@ -94,7 +93,7 @@ def _moves(facts: Facts) -> list[tuple[ast.expr, bool]]:
 
 def _moved_in(facts: Facts, block: list[ast.stmt]) -> list[ast.expr]:
     """What the statements of a block move, `x, y = x.cuda(), y.cuda()` too."""
-    values = [s.value for s in block if isinstance(s, ast.Expr | ast.Assign)]
+    values = [s.value for s in block if isinstance(s, (ast.Expr, ast.Assign))]
     parts = [p for v in values for p in (v.elts if isinstance(v, ast.Tuple) else [v])]
     return [m for p in parts if isinstance(p, ast.Call) and (m := facts.devices.moved(p)) is not None]
 
@@ -106,7 +105,7 @@ def _otherwise(facts: Facts, call: ast.Call) -> list[Truth]:
     child: ast.AST = call
     found: list[Truth] = []
     for up in facts.scopes.ancestors(call):
-        if isinstance(up, ast.If | ast.IfExp) and child is not up.test:
+        if isinstance(up, (ast.If, ast.IfExp)) and child is not up.test:
             positive = child is up.body if isinstance(up, ast.IfExp) else child in up.body
             found += [] if positive else [_fold(facts, up.test, 0)]
         child = up
@@ -138,7 +137,7 @@ def _is_choice(facts: Facts, test: ast.expr) -> bool:
 
 def _is_there(facts: Facts, value: ast.expr) -> bool:
     """Whether a value is something that was there before, and is not made where it is moved: `Net(3).to(device)`."""
-    while isinstance(value, ast.Call | ast.Attribute | ast.Subscript):
+    while isinstance(value, (ast.Call, ast.Attribute, ast.Subscript)):
         if isinstance(value, ast.Call):
             if isinstance(value.func, ast.Name) or facts.names.resolve(value.func) is not None:
                 return False
@@ -156,18 +155,18 @@ def asks_for(test: ast.expr, moved: list[ast.expr]) -> bool:
 def _in_loop(facts: Facts, store: ast.AST) -> bool:
     """Whether a loop of its own function gives a name its value: the user chose before."""
     for up in facts.scopes.ancestors(store):
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             return False
-        if isinstance(up, ast.For | ast.AsyncFor | ast.While):
+        if isinstance(up, (ast.For, ast.AsyncFor, ast.While)):
             return True
     return False
 
 
 def _by_loop(facts: Facts, store: ast.AST) -> bool:
     up = facts.scopes.parents.get(store)
-    while isinstance(up, ast.Tuple | ast.List | ast.Starred):
+    while isinstance(up, (ast.Tuple, ast.List, ast.Starred)):
         store, up = up, facts.scopes.parents.get(up)
-    return isinstance(up, ast.For | ast.AsyncFor | ast.comprehension) and up.target is store
+    return isinstance(up, (ast.For, ast.AsyncFor, ast.comprehension)) and up.target is store
 
 
 def _always(facts: Facts, call: ast.Call) -> bool:
@@ -178,9 +177,9 @@ def _always(facts: Facts, call: ast.Call) -> bool:
         return False
     child: ast.AST = call
     for up in facts.scopes.ancestors(call):
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and not _runs_script(up):
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and not _runs_script(up):
             return False  # a helper, whose callers may ask
-        if isinstance(up, ast.If | ast.IfExp) and child is not up.test and _fold(facts, up.test, 0) is not True:
+        if isinstance(up, (ast.If, ast.IfExp)) and child is not up.test and _fold(facts, up.test, 0) is not True:
             positive = child is up.body if isinstance(up, ast.IfExp) else child in up.body
             if positive or _fold(facts, up.test, 0) is not False:
                 return False
@@ -213,7 +212,7 @@ def _kind(facts: Facts, node: ast.expr) -> str | None:
         return _kind(facts, node.args[0]) if node.args else None
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and facts.devices.is_device(node):
         return "cpu" if node.value.startswith("cpu") else "accelerator"
-    if isinstance(node, ast.JoinedStr | ast.Call | ast.BinOp) and facts.devices.is_device(node):
+    if isinstance(node, (ast.JoinedStr, ast.Call, ast.BinOp)) and facts.devices.is_device(node):
         return "accelerator"  # f"cuda:{n}", "cuda:{}".format(n)
     return None
 
@@ -245,9 +244,7 @@ def _fold(facts: Facts, node: ast.expr, depth: int, named: bool = False) -> Trut
         return bool(node.value)
     if isinstance(node, ast.Call) and facts.names.resolve(node.func) in AVAILABILITY:
         return True
-    if isinstance(node, ast.Compare) and any(
-        isinstance(n, ast.Call) and facts.names.resolve(n.func) in AVAILABILITY for n in walk(node)
-    ):
+    if isinstance(node, ast.Compare) and any(facts.names.resolve(n.func) in AVAILABILITY for n in walk(node, ast.Call)):
         return True
     if isinstance(node, ast.Name):
         return _fold_name(facts, node, depth, named)
@@ -276,7 +273,7 @@ def _fold_name(facts: Facts, node: ast.Name, depth: int, named: bool) -> Truth:
     if not values or len(values) > 1 or (named and isinstance(values[0], ast.Constant)):
         return node.id
     left = _fold(facts, values[0], depth + 1, named)
-    own = any(isinstance(n, ast.comprehension | ast.Lambda) for n in walk(values[0]))  # has names of its own
+    own = any(isinstance(n, (ast.comprehension, ast.Lambda)) for n in walk(values[0]))  # has names of its own
     asked_again = isinstance(left, str) and (own or facts.devices.effects.has(values[0]))
     return node.id if asked_again else left
 
@@ -323,7 +320,7 @@ def _fold_bool(facts: Facts, node: ast.BoolOp, depth: int, named: bool) -> Truth
 
 
 def names_read(source: str) -> set[str]:
-    return {n.id for n in walk(ast.parse(source, mode="eval")) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(ast.parse(source, mode="eval"), ast.Name)}
 
 
 def known_in(source: str, scope: Scope, facts: Facts) -> bool:

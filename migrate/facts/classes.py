@@ -96,11 +96,11 @@ class Classes:
         imported = any(self.facts.names.resolve(b) is not None for b in c.bases)
         if not steps or not imported or trains or "log" in methods or given & {"model", "inputs"}:
             return False
-        calls = (n for n in walk(c) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute))
+        calls = (n for n in walk(c, ast.Call) if isinstance(n.func, ast.Attribute))
         return any(_is_self(n.func, n.func.attr) and _logs(n, n.func.attr) for n in calls)  # type: ignore[attr-defined]
 
     def methods(self, c: ast.ClassDef) -> dict[str, Function]:
-        return {s.name: s for s in c.body if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef)}
+        return {s.name: s for s in c.body if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef))}
 
     def holder(self, f: ast.AST) -> ast.ClassDef | None:
         """The class that a function is a method of."""
@@ -171,7 +171,7 @@ class Classes:
         asked = all(
             c in self.facts.scopes.ancestors(a) and _is_self(a, name) for a in self.facts.attributes.get(name, ())
         )
-        silent = not any(isinstance(n, ast.Return) and n.value is not None for n in walk(f))
+        silent = not any(n.value is not None for n in walk(f, ast.Return))
         return asked and silent and self.callers(c, name) == {"__init__"}
 
     def uses_of(self, f: ast.AST) -> list[ast.AST]:

@@ -23,7 +23,7 @@ def draws_part(facts: Facts, name: ast.Name) -> bool:
     generator = facts.scopes.generator_of(name)
     if generator is None:
         return False
-    store = next(n for n in walk(generator.target) if isinstance(n, ast.Name) and n.id == name.id)
+    store = next(n for n in walk(generator.target, ast.Name) if n.id == name.id)
     drawn = drawn_from(facts, generator, store)
     return drawn is not None and _is_loader(facts, drawn)
 
@@ -31,7 +31,7 @@ def draws_part(facts: Facts, name: ast.Name) -> bool:
 def in_comprehension(facts: Facts, node: ast.AST) -> bool:
     """Whether a node runs for each batch of a comprehension that moves these, or gives them to what it calls."""
     for up in facts.scopes.ancestors(node):
-        if isinstance(up, ast.stmt | ast.Lambda):
+        if isinstance(up, (ast.stmt, ast.Lambda)):
             return False
         if isinstance(up, Comprehension) and _evaluates(facts, up):
             return True
@@ -48,8 +48,8 @@ def moves_batches(facts: Facts, loop: ast.For) -> bool:
     """Whether a loop over a loader moves a part of its batches."""
     if not _is_loader(facts, unwrapped(loop.iter)):
         return False
-    drawn = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
-    moved = (facts.devices.moved(n) for n in walk(loop) if isinstance(n, ast.Call))
+    drawn = {n.id for n in walk(loop.target, ast.Name)}
+    moved = (facts.devices.moved(n) for n in walk(loop, ast.Call))
     return any((of := root(m)) is not None and of.id in drawn for m in moved if m is not None)
 
 
@@ -57,7 +57,7 @@ def moves_batches(facts: Facts, loop: ast.For) -> bool:
 def _evaluates(facts: Facts, around: Comprehension) -> bool:
     if not any(_is_loader(facts, unwrapped(g.iter)) for g in around.generators):
         return False
-    return any(_works_on_part(facts, n) for n in walk(around) if isinstance(n, ast.Call))
+    return any(_works_on_part(facts, n) for n in walk(around, ast.Call))
 
 
 def _works_on_part(facts: Facts, call: ast.Call) -> bool:

@@ -44,12 +44,12 @@ def copies_of_weights(facts: Facts, early: Callable[[Facts, ast.AST], bool] | No
 
 
 def _of_weights(node: ast.expr) -> bool:
-    return any(isinstance(n, ast.Call) and last_name(n.func) in OF_MODULES for n in walk(node))
+    return any(last_name(n.func) in OF_MODULES for n in walk(node, ast.Call))
 
 
 def _copied(facts: Facts, node: ast.AST) -> list[ast.Call]:
     """`p.data.clone()`, where nothing says that it goes to the CPU, or anywhere; the runtime's own moves go."""
-    calls = [n for n in walk(node) if isinstance(n, ast.Call)]
+    calls = list(walk(node, ast.Call))
     moves = [c for c in calls if last_name(c.func) in ("cpu", "to")]
     stays = any((moved := facts.devices.moved(c)) is None or not facts.placed.by_runtime(moved) for c in moves)
     return [c for c in calls if last_name(c.func) in COPIES] if not stays else []
@@ -71,7 +71,7 @@ def _only_loaded(facts: Facts, made: ast.expr) -> bool:
     target = up.targets[0] if isinstance(up, ast.Assign) and len(up.targets) == 1 else None
     scope = facts.scopes.scope_of(made).lookup(target.id) if isinstance(target, ast.Name) else None
     if scope is None or not isinstance(target, ast.Name):
-        return isinstance(up, ast.Return | ast.Call)
+        return isinstance(up, (ast.Return, ast.Call))
     users = [facts.scopes.parents.get(r) for r in facts.scopes.reads(target.id, scope)]
     return all(isinstance(u, ast.Call) and last_name(u.func) == "load_state_dict" for u in users)
 
@@ -86,8 +86,8 @@ def by_constructor(facts: Facts, node: ast.AST) -> bool:
 def before_training(facts: Facts, node: ast.AST, depth: int = 0) -> bool:
     """Whether it runs above a training loop: there, or in a function that is called there."""
     above = list(facts.scopes.ancestors(node))
-    f = next((u for u in above if isinstance(u, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)), None)
-    if any(isinstance(u, ast.For | ast.While) and not (isinstance(u, ast.For) and _of_weights(u.iter)) for u in above):
+    f = next((u for u in above if isinstance(u, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))), None)
+    if any(isinstance(u, (ast.For, ast.While)) and not (isinstance(u, ast.For) and _of_weights(u.iter)) for u in above):
         return False
     if _trains_below(facts, node, f):
         return True

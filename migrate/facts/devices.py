@@ -95,7 +95,7 @@ class Devices:
         if isinstance(node, ast.JoinedStr):
             first = node.values[0] if node.values else None
             return isinstance(first, ast.Constant) and str(first.value).startswith("cuda:")
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.Add):  # "cuda:%d" % i, "cuda:" + str(i)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mod, ast.Add)):  # "cuda:%d" % i, "cuda:" + str(i)
             return starts_device(node.left)
         return False
 
@@ -131,12 +131,12 @@ class Devices:
         """Not for what shows that it is something else: a dtype, a number with a point, a tensor made here."""
         if isinstance(node, ast.Constant):
             return node.value is None or type(node.value) is int or self.is_device(node)
-        if isinstance(node, ast.IfExp | ast.BoolOp):
+        if isinstance(node, (ast.IfExp, ast.BoolOp)):
             parts = [node.body, node.orelse] if isinstance(node, ast.IfExp) else node.values
             return all(self._may_be_device(p) for p in parts)
-        if isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.Set | ast.Lambda | ast.ListComp | ast.DictComp):
+        if isinstance(node, (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Lambda, ast.ListComp, ast.DictComp)):
             return False
-        if isinstance(node, ast.Name | ast.Attribute | ast.Call):
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Call)):
             target = node.func if isinstance(node, ast.Call) else node
             full = self.names.resolve(target)
             return full is None or not full.startswith("torch.") or self.is_device(node)
@@ -156,7 +156,7 @@ class Devices:
             return False
         self._returning.add(f.name)
         try:
-            found = [n.value for n in walk(f) if isinstance(n, ast.Return)]
+            found = [n.value for n in walk(f, ast.Return)]
             return bool(found) and all(v is not None and self.is_device(v) for v in found)
         finally:
             self._returning.discard(f.name)
@@ -194,7 +194,7 @@ class Devices:
             if own is not None:
                 is_property = [ast.unparse(d) for d in own.decorator_list] in (["property"], ["cached_property"])
                 return is_property and self.returns_device(own)
-            stores = [a for a in walk(c) if isinstance(a, ast.Attribute) and a.attr == node.attr]
+            stores = [a for a in walk(c, ast.Attribute) if a.attr == node.attr]
             made = [self.scopes.parents.get(a) for a in stores if not isinstance(a.ctx, ast.Load)]
             return bool(made) and all(isinstance(s, ast.Assign) and self.is_device(s.value) for s in made)
         finally:
@@ -209,7 +209,7 @@ class Devices:
         """`args`, `self`, and what options hold in their parts: `cfg.training`, `config["train"]`, `self.args`."""
         if isinstance(node, ast.Name):
             return OPTIONS.match(node.id) is not None
-        while isinstance(node, ast.Attribute | ast.Subscript):
+        while isinstance(node, (ast.Attribute, ast.Subscript)):
             if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self" and KEPT.match(node.attr):
                 return True
             node = node.value
@@ -274,7 +274,7 @@ class Devices:
     def _is_asked(self, node: ast.AST | None) -> bool:
         """`(device := get_device())` of a condition; one that is handed on keeps what it is handed to."""
         up = self.scopes.parents.get(node) if isinstance(node, ast.NamedExpr) else None
-        return up is not None and not isinstance(up, ast.Call | ast.keyword)
+        return up is not None and not isinstance(up, (ast.Call, ast.keyword))
 
     def unpacked(self, name: str, scope: Scope) -> list[ast.expr] | None:
         """What assignments give the name, `rank, device = setup()` too; None when something else binds it."""
@@ -283,7 +283,7 @@ class Devices:
             s = target = self.scopes.parents.get(store)
             if isinstance(target, ast.Tuple):
                 s = self.scopes.parents.get(target)
-            if not isinstance(s, ast.Assign | ast.AnnAssign | ast.NamedExpr) or s.value is None:
+            if not isinstance(s, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) or s.value is None:
                 return None
             if isinstance(s, ast.NamedExpr) and not self._is_asked(s):
                 return None
@@ -307,7 +307,7 @@ class Devices:
     def _returned(self, call: ast.expr) -> list[ast.expr]:
         """What a function of this file gives, where each of its returns gives something."""
         f = self.function_of(call)
-        found = [n.value for n in walk(f) if isinstance(n, ast.Return)] if f is not None else []
+        found = [n.value for n in walk(f, ast.Return)] if f is not None else []
         return [v for v in found if v is not None] if None not in found else []
 
     def function_of(self, call: ast.expr) -> ast.FunctionDef | None:

@@ -24,7 +24,7 @@ def has_dimensions(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     """Whether a value, or one of those that a name is given, has more than one number, as far as that shows."""
     if depth > DEEP:
         return False
-    if isinstance(node, ast.Name | ast.Attribute):
+    if isinstance(node, (ast.Name, ast.Attribute)):
         if isinstance(node, ast.Attribute) and node.attr in KEEP:
             return has_dimensions(facts, node.value, depth)
         given = _given(facts, node)
@@ -70,13 +70,13 @@ def _is_of_each(facts: Facts, node: ast.expr, depth: int) -> bool:
 
 def _is_size(node: ast.expr | None) -> bool:
     """A size other than one number's, which a script of old times gave a loss that begins with nothing."""
-    if isinstance(node, ast.List | ast.Tuple):
+    if isinstance(node, (ast.List, ast.Tuple)):
         return any(_is_size(e) for e in node.elts)
     return node is not None and getattr(node, "value", None) != 1
 
 
 def _is_list(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.List | ast.Tuple) and (len(node.elts) > 1 or any(_is_list(e) for e in node.elts))
+    return isinstance(node, (ast.List, ast.Tuple)) and (len(node.elts) > 1 or any(_is_list(e) for e in node.elts))
 
 
 def _given(facts: Facts, node: ast.Name | ast.Attribute) -> list[ast.expr]:

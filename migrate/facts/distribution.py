@@ -117,7 +117,7 @@ class Distribution(WrappedModels):
         result, value = argument_at(call, place[0], place[1]), argument_at(call, place[2], place[3])
         if isinstance(result, ast.IfExp) and self._is_rank_zero(result.test):
             result = result.body
-        alone = isinstance(result, ast.Name | ast.Attribute)
+        alone = isinstance(result, (ast.Name, ast.Attribute))
         return (result, value) if alone and result is not None and value is not None else None
 
     def only_sends(self, call: ast.Call) -> bool:
@@ -166,13 +166,13 @@ class Distribution(WrappedModels):
             and len(value.args) == 1
         ):
             value = value.args[0]
-        if not (isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div | ast.FloorDiv)):
+        if not (isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Div, ast.FloorDiv))):
             return False
         target = ast.unparse(s.targets[0])
         left = value.left
         if isinstance(left, ast.BinOp) and "workers" in target:  # (workers + ngpus - 1) / ngpus
             left = next(
-                (n for n in walk(left) if isinstance(n, ast.Name | ast.Attribute) and ast.unparse(n) == target),
+                (n for n in walk(left) if isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == target),
                 left,
             )
         return ast.unparse(left) == target and self.is_world(value.right)
@@ -219,7 +219,7 @@ class Distribution(WrappedModels):
         """What is given as the number of processes, where they are started and connected."""
         started = [*(argument_at(c, "nprocs", 2) for c in self.spawns), *(s.n for s in self.started)]
         connected = [argument_at(c, "world_size", 3) for c, f in self.full.items() if f == D + "init_process_group"]
-        return [g for g in (*started, *connected) if isinstance(g, ast.Name | ast.Attribute)]
+        return [g for g in (*started, *connected) if isinstance(g, (ast.Name, ast.Attribute))]
 
     def _is_summed(self, t: ast.expr) -> bool:
         name = ast.unparse(t).split(".")[0]
@@ -292,7 +292,7 @@ class Distribution(WrappedModels):
         made = [argument_at(c, "backend", 0) for c, full in self.full.items() if full == D + "init_process_group"]
         ups = list(takewhile(lambda up: not isinstance(up, ast.stmt), self.facts.scopes.ancestors(call)))
         told = isinstance(self.facts.scopes.parents.get(ups[-1] if ups else call), ast.Expr)
-        if not told or any(isinstance(up, ast.Compare | ast.IfExp) for up in ups):
+        if not told or any(isinstance(up, (ast.Compare, ast.IfExp)) for up in ups):
             return None
         if len(made) != 1 or not isinstance(made[0], ast.Constant):
             return None
@@ -322,7 +322,7 @@ class Distribution(WrappedModels):
             where = where.func.value
         return (
             len(test.ops) == 1
-            and isinstance(test.ops[0], ast.In | ast.NotIn)
+            and isinstance(test.ops[0], (ast.In, ast.NotIn))
             and isinstance(key, ast.Constant)
             and key.value in LAUNCHED_WITH
             and is_environment(self.facts, where)
@@ -334,7 +334,7 @@ class Distribution(WrappedModels):
             fn, given, n = by.fn, by.given, by.n
         else:
             fn, whole, n = (argument_at(by, name, i) for i, name in enumerate(("fn", "args", "nprocs")))  # type: ignore[assignment]
-            if whole is not None and not isinstance(whole, ast.Tuple | ast.List):
+            if whole is not None and not isinstance(whole, (ast.Tuple, ast.List)):
                 return ["0", f"*{self.facts.text.get(whole)}"]
             given = whole.elts if whole is not None else []
         return ["0", *("1" if self._is_world_at(fn, i, e, n) else self.facts.text.get(e) for i, e in enumerate(given))]
@@ -372,7 +372,7 @@ class Distribution(WrappedModels):
         if isinstance(up, ast.keyword):
             return up.arg == "nprocs"
         started = {ast.unparse(n) for s in self.spawns if (n := argument_at(s, "nprocs", 2)) is not None}
-        if isinstance(up, ast.Tuple | ast.List):  # mp.spawn(run, args=(torch.cuda.device_count(),), nprocs=...)
+        if isinstance(up, (ast.Tuple, ast.List)):  # mp.spawn(run, args=(torch.cuda.device_count(),), nprocs=...)
             return any(argument_at(s, "args", 1) is up for s in self.spawns) and ast.unparse(c) in started
         targets = up.targets if isinstance(up, ast.Assign) else []
         return any(WORLD_NAME.match(last_name(t)) or ast.unparse(t) in started for t in targets)

@@ -55,8 +55,8 @@ def _divides(facts: Facts, there: Facts, c: ast.ClassDef, call: ast.Call) -> boo
         return True
     if any(facts.worlds.value(e, PLAIN) is None for e in _given(there, c, call)):
         return True
-    bound = {n.arg for n in walk(c) if isinstance(n, ast.arg)}
-    bound |= {n.id for n in walk(c) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    bound = {n.arg for n in walk(c, ast.arg)}
+    bound |= {n.id for n in walk(c, ast.Name) if isinstance(n.ctx, ast.Store)}
     return any(_asks(there, n) for n in walk(c) if getattr(n, "id", "") not in bound)
 
 

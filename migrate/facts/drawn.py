@@ -41,8 +41,8 @@ def _hands_out(facts: Facts, call: ast.Call) -> bool:
     if f is None or not own:
         return False
     source = own[0]
-    drawn = {_named(n.target) for n in walk(f) if isinstance(n, ast.For) and _is(n.iter, source)} - {""}
-    yields = [n for n in walk(f) if isinstance(n, ast.Yield | ast.YieldFrom)]
+    drawn = {_named(n.target) for n in walk(f, ast.For) if _is(n.iter, source)} - {""}
+    yields = [n for n in walk(f) if isinstance(n, (ast.Yield, ast.YieldFrom))]
     plain = (_is(n.value, source) if isinstance(n, ast.YieldFrom) else _named(n.value) in drawn for n in yields)
     return bool(yields) and all(plain)
 
@@ -70,9 +70,9 @@ def _given(facts: Facts) -> dict[str, list[ast.expr | None]]:
             for target in s.targets:
                 parts: list[ast.expr] = [target]
                 values: list[ast.expr | None] = [s.value]
-                if isinstance(target, ast.Tuple | ast.List):
+                if isinstance(target, (ast.Tuple, ast.List)):
                     parts = target.elts
-                    fits = isinstance(s.value, ast.Tuple | ast.List) and len(s.value.elts) == len(parts)
+                    fits = isinstance(s.value, (ast.Tuple, ast.List)) and len(s.value.elts) == len(parts)
                     values = [*s.value.elts] if fits else [None] * len(parts)  # type: ignore[attr-defined]
                 for part, value in zip(parts, values, strict=True):
                     found.setdefault(ast.unparse(part), []).append(value)
@@ -83,7 +83,7 @@ def _given(facts: Facts) -> dict[str, list[ast.expr | None]]:
 
 def drawn_by(facts: Facts, statement: ast.AST) -> list[ast.Call]:
     """The `iter(loader)` that give what a statement draws by hand."""
-    calls = (c for c in walk(statement) if isinstance(c, ast.Call))
+    calls = (c for c in walk(statement, ast.Call))
     return [m for c in calls if (it := draw_of(c)) is not None for m in makers(facts, it)]
 
 

@@ -34,7 +34,7 @@ CHANGES = ast.Await | ast.Yield | ast.YieldFrom | ast.Global | ast.Nonlocal | as
 def only_asks(names: Names, node: ast.AST) -> bool:
     """No call in it but of torch's own questions and builtins without effect."""
     for n in walk(node):
-        if isinstance(n, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
+        if isinstance(n, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
             return False
         if isinstance(n, ast.Call):
             if isinstance(n.func, ast.Name) and n.func.id in BUILTINS:
@@ -58,7 +58,7 @@ class Effects:
 
     def has(self, node: ast.AST, gone: Collection[ast.AST] = (), shown: bool = True) -> bool:
         """Whether an expression does more than ask; `gone`: what goes anyway, `shown`: whether prints count."""
-        return any(self._of_own(n, gone, shown) for n in walk(node) if isinstance(n, ast.Call))
+        return any(self._of_own(n, gone, shown) for n in walk(node, ast.Call))
 
     def _of_own(self, call: ast.Call, gone: Collection[ast.AST], shown: bool) -> bool:
         f = self.devices.function_of(call)
@@ -82,7 +82,7 @@ class Effects:
             self._asked.discard(f)
 
     def _changes(self, n: ast.AST, gone: Collection[ast.AST], shown: bool) -> bool:
-        if isinstance(n, ast.Attribute | ast.Subscript):
+        if isinstance(n, (ast.Attribute, ast.Subscript)):
             return not isinstance(n.ctx, ast.Load)
         if not isinstance(n, ast.Call):
             return isinstance(n, CHANGES)

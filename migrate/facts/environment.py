@@ -101,7 +101,7 @@ def _key_of(facts: Facts, node: ast.expr, full: str | None) -> ast.expr | None:
         if full in ASKING and up.args:
             return up.args[0]
         node, up = up, parents.get(up)
-    if isinstance(up, ast.Compare) and up.comparators == [node] and isinstance(up.ops[0], ast.In | ast.NotIn):
+    if isinstance(up, ast.Compare) and up.comparators == [node] and isinstance(up.ops[0], (ast.In, ast.NotIn)):
         return up.left
     return None
 

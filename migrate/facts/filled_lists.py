@@ -74,7 +74,7 @@ class Filled:
     def _value(self, store: ast.AST) -> ast.expr | None:
         """What an assignment gives a name, one of a pair too."""
         up = self.facts.scopes.parents.get(store)
-        if isinstance(up, ast.Assign | ast.AnnAssign):
+        if isinstance(up, (ast.Assign, ast.AnnAssign)):
             return up.value
         whole = self.facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else None
         if not isinstance(up, ast.Tuple) or not isinstance(whole, ast.Assign) or not isinstance(whole.value, ast.Tuple):
@@ -94,12 +94,12 @@ class Filled:
 
 def _reads(value: ast.expr, name: str) -> bool:
     """`xs[0].cuda()`, which is in it again: what it was decides."""
-    return any(isinstance(n, ast.Name) and n.id == name for n in walk(value))
+    return any(n.id == name for n in walk(value, ast.Name))
 
 
 def _elements(value: ast.expr) -> list[ast.expr]:
     """What a list or a dictionary is written with."""
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult | ast.Add):
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mult, ast.Add)):
         return [*_elements(value.left), *_elements(value.right)]
     if isinstance(value, ast.List):
         return value.elts
@@ -110,4 +110,4 @@ def _elements(value: ast.expr) -> list[ast.expr]:
 
 def _parts(value: ast.expr) -> list[ast.expr]:
     """`x` and `y` of an element `(x, y)`."""
-    return [p for e in value.elts for p in _parts(e)] if isinstance(value, ast.Tuple | ast.List) else [value]
+    return [p for e in value.elts for p in _parts(e)] if isinstance(value, (ast.Tuple, ast.List)) else [value]

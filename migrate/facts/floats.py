@@ -66,7 +66,7 @@ def _says(facts: Facts, read: ast.Name, layers: dict[str, str]) -> bool | None:
     if isinstance(up, ast.UnaryOp) and isinstance(up.op, ast.Invert):
         return False
     if isinstance(up, ast.Compare):
-        return False if any(isinstance(op, ast.Eq | ast.NotEq) for op in up.ops) else None
+        return False if any(isinstance(op, (ast.Eq, ast.NotEq)) for op in up.ops) else None
     if not isinstance(up, ast.Call) or read not in up.args:
         return None
     called = ast.unparse(up.func)

@@ -47,14 +47,14 @@ def _calls(facts: Facts, c: ast.ClassDef, f: ast.FunctionDef) -> list[ast.Call]:
 
 
 def _trains(node: ast.AST) -> bool:
-    return any(isinstance(n, ast.Attribute) and n.attr in TRAINS for n in walk(node))
+    return any(n.attr in TRAINS for n in walk(node, ast.Attribute))
 
 
 def _is_for_anyone(facts: Facts, f: ast.FunctionDef, name: str) -> bool:
     """`return self.model(x.to(self.device))`, which trains nothing: it moves the parameter, and calls a network."""
     if _trains(f):
         return False
-    calls = [n for n in walk(f) if isinstance(n, ast.Call)]
+    calls = list(walk(f, ast.Call))
     moved = (facts.devices.moved(call) for call in calls)
     if not any(isinstance(m, ast.Name) and m.id == name for m in moved):
         return False

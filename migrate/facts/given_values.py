@@ -50,7 +50,7 @@ class GivenValues:
         holder = self.facts.classes.holder(f) if isinstance(f, ast.FunctionDef) else None
         if holder is None or holder not in self.facts.classes.modules:
             return False
-        return not any(WORLD_NAME.match(a.arg) for a in walk(f) if isinstance(a, ast.arg))
+        return not any(WORLD_NAME.match(a.arg) for a in walk(f, ast.arg))
 
     def may_be_asked(self, value: ast.expr, depth: int = 0) -> bool:
         """Not for what shows another meaning: `rank = torch.linalg.matrix_rank(a)`, `rank = i + 1`, `rank = len(a)`."""
@@ -209,7 +209,7 @@ class GivenValues:
         if at == 0:
             return Known(world.rank, True)
         given = argument_at(spawn, "args", 1)
-        if isinstance(given, ast.Tuple | ast.List) and at - 1 < len(given.elts):
+        if isinstance(given, (ast.Tuple, ast.List)) and at - 1 < len(given.elts):
             passed, n = given.elts[at - 1], argument_at(spawn, "nprocs", 2)
             counts = n is not None and not isinstance(n, ast.Constant) and ast.unparse(n) == ast.unparse(passed)
             return Known(world.size, True) if counts else passed

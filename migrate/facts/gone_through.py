@@ -21,7 +21,7 @@ def gone_through(facts: Facts, name: ast.Name) -> ast.expr | None:
     if around is None:
         scope = facts.scopes.scope_of(name).lookup(name.id)
         stores = scope.stores.get(name.id, []) if scope is not None and name.id not in scope.params else []
-        loops = [up for s in stores[:1] for up in facts.scopes.ancestors(s) if isinstance(up, ast.For | ast.AsyncFor)]
+        loops = [up for s in stores[:1] for up in facts.scopes.ancestors(s) if isinstance(up, (ast.For, ast.AsyncFor))]
         around = loops[0] if len(stores) == 1 and loops else None
     found = (over for target, over in _pairs(around) if isinstance(target, ast.Name) and target.id == name.id)
     return next(found, None) if around is not None and around not in facts.loops.hot_loops else None
@@ -66,7 +66,7 @@ def elements_of(facts: Facts, read: ast.Name) -> Iterator[ast.Name]:
     for name in targets:
         if isinstance(around, ast.comprehension):
             whole = facts.scopes.parents[around]
-            reads = (n for n in walk(whole) if isinstance(n, ast.Name) and n.id == name)
+            reads = (n for n in walk(whole, ast.Name) if n.id == name)
             yield from (n for n in reads if facts.scopes.generator_of(n) is around)
         elif (scope := facts.scopes.scope_of(read).lookup(name)) is not None:
             yield from facts.scopes.reads(name, scope)

@@ -47,7 +47,7 @@ class Gradients:
         return bool(off) or any(getattr(s.value, "value", None) is not True for s in sets)
 
     def _needed(self, node: ast.AST) -> bool:
-        if isinstance(node, ast.Compare | ast.Lambda | ast.Constant):
+        if isinstance(node, (ast.Compare, ast.Lambda, ast.Constant)):
             return False
         if isinstance(node, ast.Name):
             return self._name(node)
@@ -116,7 +116,7 @@ class Gradients:
         return [v for v in given if holder in self.facts.scopes.ancestors(v)]
 
     def _makes_weights(self, made: ast.AST, seen: set[ast.AST]) -> bool:
-        for call in (n for n in walk(made) if isinstance(n, ast.Call)):
+        for call in (n for n in walk(made, ast.Call)):
             full = self.facts.names.resolve(call.func) or ""
             kind = full.rpartition(".")[2]
             if full.startswith("torch.nn.") and (WEIGHTED.match(kind) or kind in KEPT_WEIGHTS):

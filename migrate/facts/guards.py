@@ -38,8 +38,8 @@ class Guards:
             for a in self.nodes.of(ast.Assign)
             if len(a.targets) == 1
             and isinstance(a.targets[0], ast.Name)
-            and isinstance(a.value, ast.Compare | ast.BoolOp)
-            and any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in walk(a.value))
+            and isinstance(a.value, (ast.Compare, ast.BoolOp))
+            and any(isinstance(n.op, ast.Mod) for n in walk(a.value, ast.BinOp))
         }
 
 

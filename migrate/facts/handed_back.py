@@ -41,7 +41,7 @@ def _given(facts: Facts, stores: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, 
     for store in stores:
         up = facts.scopes.parents.get(store)
         of = facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else up
-        if not isinstance(of, ast.Assign | ast.AnnAssign) or of.value is None:
+        if not isinstance(of, (ast.Assign, ast.AnnAssign)) or of.value is None:
             continue
         if isinstance(up, ast.Tuple):
             at = next(i for i, part in enumerate(up.elts) if part is store)
@@ -96,5 +96,5 @@ def _returned(facts: Facts, call: ast.Call, file: OtherFile | None) -> list[tupl
     if not isinstance(f, ast.FunctionDef):
         return []
     own = home.scopes.by_node[f]
-    found = [n.value for n in walk(f) if isinstance(n, ast.Return) and home.scopes.scope_of(n) is own]
+    found = [n.value for n in walk(f, ast.Return) if home.scopes.scope_of(n) is own]
     return [(home, v, file) for v in found if v is not None]

@@ -98,7 +98,7 @@ def _only_waits(loop: ast.For) -> bool:
     """`for h in handles: h.wait()`"""
     one = loop.body[0] if len(loop.body) == 1 and not loop.orelse else None
     called = one.value if isinstance(one, ast.Expr) else None
-    named = [n for n in walk(loop.target) if isinstance(n, ast.Name)]
+    named = list(walk(loop.target, ast.Name))
     return (
         isinstance(called, ast.Call)
         and isinstance(called.func, ast.Attribute)

@@ -88,7 +88,7 @@ def given_back(facts: Facts, method: ast.Attribute) -> list[ast.expr]:
         return []
     f = facts.classes.methods(c).get(method.attr)
     own = facts.scopes.by_node[f] if f is not None else None
-    found = [n.value for n in walk(f) if isinstance(n, ast.Return) and facts.scopes.scope_of(n) is own] if f else []
+    found = [n.value for n in walk(f, ast.Return) if facts.scopes.scope_of(n) is own] if f else []
     parts = [p for v in found for p in (v.elts if isinstance(v, ast.Tuple) else [v])]
     return [] if None in parts else [p for p in parts if p is not None]
 
@@ -146,7 +146,7 @@ def _is_list_of_batches(facts: Facts, value: ast.expr) -> bool:
 
 
 def _is_empty(facts: Facts, value: ast.expr) -> bool:
-    if isinstance(value, ast.List | ast.Dict):
+    if isinstance(value, (ast.List, ast.Dict)):
         return not (value.elts if isinstance(value, ast.List) else value.keys)
     made = facts.names.resolve(value.func) or _last(value.func) if isinstance(value, ast.Call) else ""
     return made in KEEPS

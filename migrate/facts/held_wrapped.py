@@ -90,6 +90,6 @@ class HeldWrapped:
 
 def _first(node: ast.expr) -> ast.expr:
     """The `self` of `self.layers.append(...)`."""
-    while isinstance(node, ast.Attribute | ast.Call):
+    while isinstance(node, (ast.Attribute, ast.Call)):
         node = node.value if isinstance(node, ast.Attribute) else node.func
     return node

@@ -75,12 +75,12 @@ class Hosts:
             return False
         if isinstance(node, ast.Call) and node.args and self._is_host(node.args[0], within):
             return True
-        if isinstance(node, ast.Name | ast.Attribute) and self.names_others and ast.unparse(node) not in within:
+        if isinstance(node, (ast.Name, ast.Attribute)) and self.names_others and ast.unparse(node) not in within:
             own = (*within, ast.unparse(node))
             others = [v for v in self._values(node) if not _reads(v, own[-1])]
             if others and all(not isinstance(v, ast.Name) and self._is_host(v, own) for v in others):
                 return True
-        named = ast.unparse(node).rpartition(".")[2] if isinstance(node, ast.Name | ast.Attribute) else ""
+        named = ast.unparse(node).rpartition(".")[2] if isinstance(node, (ast.Name, ast.Attribute)) else ""
         return not within and named.lower() not in ("device", "dev") and self._is_chosen(node)
 
     @cached_property
@@ -121,8 +121,8 @@ class Hosts:
             itself = any(_reads(c, ast.unparse(node)) for c in others)
             tests = [test for _, test in choices if test is not None]
             asks = not tests or itself or any(map(self._asks_for_card, tests))
-            fit = [isinstance(c, ast.Name | ast.Attribute | ast.Subscript | ast.Constant) for c in others]
-            if isinstance(node, ast.Name | ast.Attribute):  # not one that says in one place what the device is
+            fit = [isinstance(c, (ast.Name, ast.Attribute, ast.Subscript, ast.Constant)) for c in others]
+            if isinstance(node, (ast.Name, ast.Attribute)):  # not one that says in one place what the device is
                 fit = [isinstance(c, ast.Name) or ast.unparse(c).startswith("self.") for c in others]
             self._chosen[node] = bool(hosts and others) and not asks and all(fit)
         return self._chosen[node]
@@ -132,7 +132,7 @@ class Hosts:
             return self._choices(node.args[0], test, depth + 1)  # type: ignore[attr-defined]
         if isinstance(node, ast.IfExp):
             return [c for way in (node.body, node.orelse) for c in self._choices(way, node.test, depth + 1)]
-        if depth == 0 and isinstance(node, ast.Name | ast.Attribute):
+        if depth == 0 and isinstance(node, (ast.Name, ast.Attribute)):
             return [c for v in self._values(node) for c in self._choices(v, self._condition(v), depth + 1)]
         return [(node, test)]
 
@@ -143,11 +143,11 @@ class Hosts:
 
     def _asks_for_card(self, test: ast.expr) -> bool:
         flag = test.operand if isinstance(test, ast.UnaryOp) else test
-        if not isinstance(flag, ast.Name | ast.Attribute | ast.Compare | ast.BoolOp):
+        if not isinstance(flag, (ast.Name, ast.Attribute, ast.Compare, ast.BoolOp)):
             return True  # what a call or the environment says may be about cards
-        named = [v for n in walk(test) if isinstance(n, ast.Name | ast.Attribute) for v in self._values(n)]
+        named = [v for n in walk(test) if isinstance(n, (ast.Name, ast.Attribute)) for v in self._values(n)]
         return any(ASKS_FOR_CARD.search(ast.unparse(part)) for part in (test, *named))
 
 
 def _reads(value: ast.expr, name: str) -> bool:
-    return any(isinstance(n, ast.Name | ast.Attribute) and ast.unparse(n) == name for n in walk(value))
+    return any(isinstance(n, (ast.Name, ast.Attribute)) and ast.unparse(n) == name for n in walk(value))

@@ -50,7 +50,7 @@ def _in_course(facts: Facts, node: ast.AST, seen: set[ast.AST]) -> bool:
     known = (
         bool(callers)
         or f.name == "__init__"
-        or not any(isinstance(up, ast.ClassDef | Function) for up in facts.scopes.ancestors(f))
+        or not any(isinstance(up, (ast.ClassDef, Function)) for up in facts.scopes.ancestors(f))
     )
     return known and all(_in_course(facts, c, seen | {f}) for c in callers)
 

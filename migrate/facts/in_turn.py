@@ -14,8 +14,8 @@ def takes_in_turn(nodes: Nodes, loop: ast.AST) -> bool:
     """Whether a loop inside of another goes through what is called or asked for its step, and no batches."""
     if not isinstance(loop, ast.For) or not _stands_in_another(nodes, loop):
         return False
-    names = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
-    return any(_is_used(n, names) for s in loop.body for n in walk(s) if isinstance(n, ast.Call))
+    names = {n.id for n in walk(loop.target, ast.Name)}
+    return any(_is_used(n, names) for s in loop.body for n in walk(s, ast.Call))
 
 
 def _is_used(call: ast.Call, names: set[str]) -> bool:

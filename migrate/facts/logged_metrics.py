@@ -87,12 +87,12 @@ def is_metric(facts: Facts, c: ast.ClassDef, value: ast.expr, deep: bool = True)
         and facts.classes.is_self(value.func.value)
     ):
         method = facts.classes.methods(c).get(value.func.attr)
-        given = [n.value for n in walk(method) if isinstance(n, ast.Return) and n.value] if method and deep else []
+        given = [n.value for n in walk(method, ast.Return) if n.value] if method and deep else []
         return bool(given) and all(is_metric(facts, c, g, False) for g in given)
     full = facts.names.resolve(value.func) or ast.unparse(value.func) if isinstance(value, ast.Call) else ""
-    several = isinstance(value, ast.Dict | ast.List | ast.Tuple | ast.ListComp | ast.DictComp | ast.IfExp)
+    several = isinstance(value, (ast.Dict, ast.List, ast.Tuple, ast.ListComp, ast.DictComp, ast.IfExp))
     if several or full in ("torch.nn.ModuleList", "torch.nn.ModuleDict"):
-        parts = [x for x in walk(value) if isinstance(x, ast.Call) and x is not value]
+        parts = [x for x in walk(value, ast.Call) if x is not value]
         full = " ".join(facts.names.resolve(x.func) or ast.unparse(x.func) for x in parts)
     return "metrics" in full.lower() or "Metric" in full or any(f in _own(facts) for f in full.split())
 

@@ -200,7 +200,7 @@ class Loops:
                         seen.add((up, in_loop))
                         pending.extend((call, in_loop) for call in self.calls_of(up))
                     break
-                elif isinstance(up, ast.ClassDef | ast.Lambda):
+                elif isinstance(up, (ast.ClassDef, ast.Lambda)):
                     break
                 child = up
         return direct, around
@@ -233,7 +233,7 @@ class Loops:
 
     def _under_no_grad(self, node: ast.AST) -> bool:
         for up in self.nodes.ancestors(node):
-            if isinstance(up, ast.With | ast.AsyncWith) and any(self._is_no_grad(i.context_expr) for i in up.items):
+            if isinstance(up, (ast.With, ast.AsyncWith)) and any(self._is_no_grad(i.context_expr) for i in up.items):
                 return True
             if isinstance(up, FUNCTIONS):
                 return any(self._is_no_grad(d) for d in up.decorator_list)
@@ -414,7 +414,7 @@ def _draws_batches(loop: Loop) -> bool:
     if isinstance(loop, ast.While):
         return True
     iterable = unwrapped(loop.iter)
-    if isinstance(iterable, ast.List | ast.Tuple | ast.Set) and all(isinstance(e, ast.Constant) for e in iterable.elts):
+    if isinstance(iterable, (ast.List, ast.Tuple, ast.Set)) and all(isinstance(e, ast.Constant) for e in iterable.elts):
         return False
     last = last_part(iterable)
     return not (last is not None and re.search(r"(layers|blocks|modules|models|parameters|heads)$", last))

@@ -16,7 +16,7 @@ OF_PARTS = (ast.MatchMapping, ast.MatchSequence)
 
 def capturing(node: ast.AST) -> list[ast.AST]:
     """The patterns below a node that give a name a value."""
-    return [n for m in walk(node) if isinstance(m, ast.Match) for n in walk(m) if isinstance(n, CAPTURES) and _name(n)]
+    return [n for m in walk(node, ast.Match) for n in walk(m) if isinstance(n, CAPTURES) and _name(n)]
 
 
 def matched(facts: Facts, store: ast.AST) -> ast.expr | None:

@@ -132,7 +132,7 @@ class Run:
     def statement(self, s: ast.stmt) -> None:
         if isinstance(s, ast.Assign):
             target = s.targets[0]
-            if isinstance(target, ast.Name) and isinstance(s.value, ast.Tuple | ast.Constant) and numbers(s.value):
+            if isinstance(target, ast.Name) and isinstance(s.value, (ast.Tuple, ast.Constant)) and numbers(s.value):
                 self.constants[target.id] = s.value  # dims = (2, 3)
             self._expected = (s.value, self.shapes.rank(target.id)) if isinstance(target, ast.Name) else None
             value = self.value(s.value)
@@ -150,17 +150,17 @@ class Run:
             if isinstance(loss, ast.Name):
                 value = replace(value, bent=self.value(loss).bent)
             self.flow.returned.append(value)
-        elif isinstance(s, ast.For | ast.AsyncFor):
+        elif isinstance(s, (ast.For, ast.AsyncFor)):
             over = self.value(s.iter)
             element = over if by_places(s.iter, over) else replace(over, holds=False, dim=max(over.dim - 1, 0))
             self.bind(s.target, element, None)
             self.block([*s.body, *s.orelse])
             if over.kind == "batch" and over.dim == 0 and not over.holds and self._carries(s):
                 self.flow.may_mix.append(s.iter)
-        elif isinstance(s, ast.While | ast.If):
+        elif isinstance(s, (ast.While, ast.If)):
             self.value(s.test)
             self.block([*s.body, *s.orelse])
-        elif isinstance(s, ast.With | ast.AsyncWith):
+        elif isinstance(s, (ast.With, ast.AsyncWith)):
             for item in s.items:
                 self.value(item.context_expr)
             self.block(s.body)
@@ -177,14 +177,14 @@ class Run:
 
     def _carries(self, loop: ast.For | ast.AsyncFor) -> bool:
         """Whether a loop over a value meets one part of it with what it has of another: `(c - last).norm()`."""
-        stored = {n.id for s in loop.body for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        stored = {n.id for s in loop.body for n in walk(s, ast.Name) if isinstance(n.ctx, ast.Store)}
         kept = {name for name in stored if self.env.get(name, PLAIN).kind == "batch"}
         seen: set[str] = set()
         for s in loop.body:
-            read = {n.id for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+            read = {n.id for n in walk(s, ast.Name) if isinstance(n.ctx, ast.Load)}
             if (read - _summed(s)) & (kept - seen):
                 return True
-            seen |= {n.id for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            seen |= {n.id for n in walk(s, ast.Name) if isinstance(n.ctx, ast.Store)}
         return any(isinstance(n, ast.For) and self.value(n.iter).kind == "batch" for s in loop.body for n in walk(s))
 
     def block(self, body: Iterable[ast.stmt]) -> None:
@@ -203,10 +203,10 @@ class Run:
                 self.env[name] = self.held([before, value])  # losses["ce"] = ...
         elif isinstance(target, ast.Starred):
             self.bind(target.value, replace(value, holds=value.kind == "batch", items=()), None)
-        elif isinstance(target, ast.Tuple | ast.List):
+        elif isinstance(target, (ast.Tuple, ast.List)):
             if isinstance(source, ast.Subscript) and isinstance(source.slice, ast.Slice):
                 value = replace(self.value(source.value), holds=True)  # a, b = views[:2]: of a tuple or a list
-            same = isinstance(source, ast.Tuple | ast.List) and len(source.elts) == len(target.elts)
+            same = isinstance(source, (ast.Tuple, ast.List)) and len(source.elts) == len(target.elts)
             for i, t in enumerate(target.elts):
                 part = source.elts[i] if same else None  # type: ignore[union-attr]
                 known = self.value(part) if part is not None else value.item(i)
@@ -226,7 +226,7 @@ class Run:
             return BatchCall(self, e).value() if placed is None else as_if(self, e, placed)
         if isinstance(e, ast.BinOp):
             left, right = self.value(e.left), self.value(e.right)
-            if isinstance(e.op, ast.BitOr) and any(isinstance(x, ast.Dict | ast.DictComp) for x in (e.left, e.right)):
+            if isinstance(e.op, ast.BitOr) and any(isinstance(x, (ast.Dict, ast.DictComp)) for x in (e.left, e.right)):
                 return replace(self.held([left, right]), items=(*left.items, *right.items))  # losses | {"l2": l2}
             if isinstance(e.op, ast.MatMult):
                 return self.product(e, left, right, e.left)
@@ -241,27 +241,27 @@ class Run:
                     self.flow.mixes.append(e)
                 found = self.combine(e, found, value, ast.Sub())
             return found
-        if isinstance(e, ast.Tuple | ast.List | ast.Set):
+        if isinstance(e, (ast.Tuple, ast.List, ast.Set)):
             return self.held([self.value(x) for x in e.elts], range(len(e.elts)))
         if isinstance(e, ast.Dict):
             return self.held([self.value(x) for x in e.values], [getattr(k, "value", k) for k in e.keys])
-        if isinstance(e, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+        if isinstance(e, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
             through = []
             for g in e.generators:
                 through.append(over := self.value(g.iter))
                 self.bind(g.target, over if by_places(g.iter, over) else replace(over, holds=False), None)
             found = self.held([self.value(e.value if isinstance(e, ast.DictComp) else e.elt)])
-            return listed(e, through, found) if isinstance(e, ast.ListComp | ast.GeneratorExp) else found
+            return listed(e, through, found) if isinstance(e, (ast.ListComp, ast.GeneratorExp)) else found
         if isinstance(e, ast.NamedExpr):
             found = self.value(e.value)
             self.bind(e.target, found, e.value)
             return found
-        if isinstance(e, ast.IfExp | ast.BoolOp):
+        if isinstance(e, (ast.IfExp, ast.BoolOp)):
             parts = [e.body, e.orelse] if isinstance(e, ast.IfExp) else e.values
             return self.joined([self.value(x) for x in parts])
         if isinstance(e, ast.UnaryOp):
             return self.value(e.operand)
-        return self.value(e.value) if isinstance(e, ast.Starred | ast.Await) else PLAIN
+        return self.value(e.value) if isinstance(e, (ast.Starred, ast.Await)) else PLAIN
 
     def joined(self, values: list[Value]) -> Value:
         """One of several values: the one that says most."""
@@ -384,7 +384,7 @@ class Run:
             or (right.kind == "reduced" and isinstance(op, ast.Div))
         ):
             bent = e
-        adds = isinstance(op, ast.Add | ast.Sub) and not isinstance(e, ast.Compare)
+        adds = isinstance(op, (ast.Add, ast.Sub)) and not isinstance(e, ast.Compare)
         counts = (left.counts or right.counts) and adds  # len(x) - 1
         turned = left.order or right.order or (left.counts and isinstance(op, ast.Mod))
         order = isinstance(e, ast.BinOp) and turned  # (torch.arange(n) + 1) % n

@@ -6,9 +6,10 @@ Every other fact that lint needs starts from these lists, so that a file is walk
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, wraps
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 from .annotated import Annotated
 
@@ -58,6 +59,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 _answers: list[dict[ast.AST, Any]] = []  # of every question that is asked once a node
+_by_kind: defaultdict[type, dict[ast.AST, list[ast.AST]]] = defaultdict(dict)  # what `walk` found
 
 
 def once_a_node(question: Callable[[N], T]) -> Callable[[N], T]:
@@ -78,7 +80,7 @@ def once_a_node(question: Callable[[N], T]) -> Callable[[N], T]:
 
 def forget_nodes() -> None:
     """A file is done: what is known of its nodes would keep them. Weak references would cost more than the walks."""
-    for answers in _answers:
+    for answers in (*_answers, *_by_kind.values()):
         answers.clear()
 
 
@@ -96,9 +98,22 @@ def below(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def walk(node: ast.AST) -> list[ast.AST]:
-    """A node and all below it in the order of `ast.walk`; see `children`."""
-    return [node, *below(node)]
+@overload
+def walk(node: ast.AST) -> list[ast.AST]: ...
+@overload
+def walk(node: ast.AST, kind: type[N]) -> Sequence[N]: ...
+def walk(node: ast.AST, kind: type[N] | None = None) -> Sequence[ast.AST]:
+    """A node and all below it in the order of `ast.walk`, or those of one type; see `children`."""
+    if kind is None:
+        return [node, *below(node)]
+    known = _by_kind[kind]
+    try:
+        return known[node]
+    except KeyError:
+        wanted = (kind, Annotated) if kind is ast.Assign else (kind,)
+        found = [n for n in below(node) if n.__class__ in wanted]
+        known[node] = [node, *found] if node.__class__ in wanted else found
+        return known[node]
 
 
 def with_annotated(by_type: dict[type, list[ast.AST]]) -> None:

@@ -30,7 +30,7 @@ class Normalised:
         self.seen = set()
         if _own(node) and not self._of_class(node):
             return True
-        variables = [n for n in walk(node) if isinstance(n, ast.Name) and self._is_variable(n)]
+        variables = [n for n in walk(node, ast.Name) if self._is_variable(n)]
         return self._has(node) or any(self._has(self._holder(n)) for n in variables)
 
     def anywhere(self) -> bool:
@@ -62,7 +62,7 @@ class Normalised:
         return asked is not None and not (isinstance(asked, ast.Constant) and not asked.value)
 
     def _is_norm(self, n: ast.AST) -> bool:
-        full = self.facts.names.resolve(n) if isinstance(n, ast.Attribute | ast.Name) else None
+        full = self.facts.names.resolve(n) if isinstance(n, (ast.Attribute, ast.Name)) else None
         return full is not None and full.startswith("torch.nn.") and "batchnorm" in full.lower().replace("_", "")
 
     def _is_made_elsewhere(self, call: ast.Call) -> bool:
@@ -123,7 +123,7 @@ class Normalised:
         for n in walk(c):
             if isinstance(n, FUNCTIONS) and n.name == name:
                 yield n
-            elif isinstance(n, ast.Assign | ast.AnnAssign) and n.value is not None:
+            elif isinstance(n, (ast.Assign, ast.AnnAssign)) and n.value is not None:
                 for target in n.targets if isinstance(n, ast.Assign) else [n.target]:
                     value = _part(target, n.value, name)
                     is_given = isinstance(value, ast.Name) and self._definition(value) is None
@@ -151,12 +151,12 @@ def _own(node: ast.AST) -> str:
 
 def _part(target: ast.AST, value: ast.expr, name: str) -> ast.expr | None:
     """What `self.name` gets of `self.name = value`, or of `self.other, self.name = a, value`."""
-    if not isinstance(target, ast.Tuple | ast.List):
+    if not isinstance(target, (ast.Tuple, ast.List)):
         return value if _own(target) == name else None
     at = next((i for i, t in enumerate(target.elts) if any(_own(n) == name for n in walk(t))), None)
     if at is None:
         return None
-    alike = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
+    alike = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
     starred = any(isinstance(e, ast.Starred) for e in (*target.elts, *getattr(value, "elts", ())))
     return _part(target.elts[at], value.elts[at], name) if alike and not starred else value  # type: ignore[attr-defined]
 
@@ -166,4 +166,4 @@ def _is_text(node: ast.AST, text: str) -> bool:
 
 
 def _stores_own(s: ast.Assign) -> bool:
-    return any(_own(e) for t in s.targets for e in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t]))
+    return any(_own(e) for t in s.targets for e in (t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t]))

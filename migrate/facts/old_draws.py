@@ -16,7 +16,7 @@ def old_draws(nodes: Nodes) -> Iterator[ast.Call]:
     given = _given(nodes) if calls else {}
     for call in calls:
         of: ast.expr = call.func.value  # type: ignore[attr-defined]
-        if _is_iter(of) or (isinstance(of, ast.Name | ast.Attribute) and _is_iterator(nodes, of, given)):
+        if _is_iter(of) or (isinstance(of, (ast.Name, ast.Attribute)) and _is_iterator(nodes, of, given)):
             yield call
 
 
@@ -76,11 +76,11 @@ def _value(nodes: Nodes, target: ast.AST) -> ast.expr | None:
     up = nodes.parents.get(target)
     if isinstance(up, ast.Assign) or (isinstance(up, ast.NamedExpr) and up.target is target):
         return up.value
-    if not isinstance(up, ast.Tuple | ast.List):
+    if not isinstance(up, (ast.Tuple, ast.List)):
         return None
     s = nodes.parents.get(up)
     if not (
-        isinstance(s, ast.Assign) and isinstance(s.value, ast.Tuple | ast.List) and len(up.elts) == len(s.value.elts)
+        isinstance(s, ast.Assign) and isinstance(s.value, (ast.Tuple, ast.List)) and len(up.elts) == len(s.value.elts)
     ):
         return None
     return next((v for t, v in zip(up.elts, s.value.elts, strict=True) if t is target), None)

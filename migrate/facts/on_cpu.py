@@ -31,14 +31,14 @@ def is_on_cpu(facts: Facts, network: ast.expr) -> bool:
 def _brings(facts: Facts, s: ast.stmt, name: str) -> bool | None:
     """Whether a statement brings a network to the CPU, or elsewhere; None where it does neither."""
     found = None
-    for call in (n for n in walk(s) if isinstance(n, ast.Call)):
+    for call in (n for n in walk(s, ast.Call)):
         if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == name:
             if goes_to_cpu(facts, call):
                 found = True
             elif call.func.attr in MOVES:
                 found = False
         given = given_to(call)
-        if any(isinstance(a, ast.Name | ast.Attribute) and ast.unparse(a) == name for a in given):
+        if any(isinstance(a, (ast.Name, ast.Attribute)) and ast.unparse(a) == name for a in given):
             there = [names_cpu(facts, a) for a in given if facts.devices.is_device(a)]
             found = any(there) if there else found
     return found

@@ -36,7 +36,7 @@ def one_number_places(facts: Facts, width: int) -> set[int]:
 
 def _is_one_number(facts: Facts, f: ast.FunctionDef, e: ast.expr) -> bool:
     if isinstance(e, ast.Name):
-        given = [s.value for s in walk(f) if isinstance(s, ast.Assign) and _gives(s, e.id)]
+        given = [s.value for s in walk(f, ast.Assign) if _gives(s, e.id)]
         return bool(given) and all(not _reads(v, e.id) and _is_one_number(facts, f, v) for v in given)
     if not isinstance(e, ast.Call):
         return False
@@ -46,7 +46,7 @@ def _is_one_number(facts: Facts, f: ast.FunctionDef, e: ast.expr) -> bool:
         return False
     of = e.args[0]
     if isinstance(of, ast.List):
-        return len(of.elts) == 1 and not isinstance(of.elts[0], ast.List | ast.Tuple | ast.Starred)
+        return len(of.elts) == 1 and not isinstance(of.elts[0], (ast.List, ast.Tuple, ast.Starred))
     return _is_one_number(facts, f, of)
 
 
@@ -55,4 +55,4 @@ def _gives(s: ast.Assign, name: str) -> bool:
 
 
 def _reads(e: ast.expr, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in walk(e))
+    return any(n.id == name for n in walk(e, ast.Name))

@@ -32,12 +32,12 @@ def is_stepped(facts: Facts, call: ast.Call) -> bool:
     """Whether a call is given parameters, and what it gives is stepped and has its gradients zeroed, by its name."""
     s = facts.scopes.parents.get(call)
     target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 else None
-    if not isinstance(target, ast.Name | ast.Attribute) or (facts.names.resolve(call.func) or "").startswith("torch."):
+    if not isinstance(target, (ast.Name, ast.Attribute)) or (facts.names.resolve(call.func) or "").startswith("torch."):
         return False
     if not all(any(True for _ in _asks(facts, target, method)) for method in ASKED):
         return False
     given = [e for a in (*call.args, *(k.value for k in call.keywords)) for e in _values(facts, a)]
-    nodes = [n for e in given for n in walk(e) if isinstance(n, ast.Call)]
+    nodes = [n for e in given for n in walk(e, ast.Call)]
     if any(makes_optimizer(facts, n) for n in nodes) or _makes_there(facts, call):
         return False
     return any(isinstance(n.func, ast.Attribute) and n.func.attr in OF_PARAMETERS for n in nodes)
@@ -70,5 +70,5 @@ def _makes_there(facts: Facts, call: ast.Call) -> bool:
     there = facts
     if f is None and facts.others and (found := found_there(facts, call.func)) is not None:
         there, f = found[1], found[2]
-    calls = (n for n in walk(f) if isinstance(n, ast.Call)) if isinstance(f, ast.FunctionDef) else ()
+    calls = (n for n in walk(f, ast.Call)) if isinstance(f, ast.FunctionDef) else ()
     return any(makes_optimizer(there, n) for n in calls)

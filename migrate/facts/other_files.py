@@ -89,5 +89,5 @@ def found_there(facts: Facts, func: ast.expr) -> Found | None:
     if there is None:
         return None
     there.others = facts.others
-    own = [s for s in there.tree.body if isinstance(s, ast.FunctionDef | ast.ClassDef) and s.name == parts[-1]]
+    own = [s for s in there.tree.body if isinstance(s, (ast.FunctionDef, ast.ClassDef)) and s.name == parts[-1]]
     return (found[0], there, own[0]) if len(own) == 1 else None

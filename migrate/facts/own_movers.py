@@ -41,8 +41,8 @@ class OwnMovers:
         methods = [f for f in functions if f.name in PLACING]
         found = [f for f in methods if isinstance(self.scopes.parents.get(f), ast.ClassDef)]
         for f in found:  # it grows
-            read = {n.id for n in walk(f) if isinstance(n, ast.Name)}
-            read |= {n.attr for n in walk(f) if isinstance(n, ast.Attribute) and getattr(n.value, "id", "") == "self"}
+            read = {n.id for n in walk(f, ast.Name)}
+            read |= {n.attr for n in walk(f, ast.Attribute) if getattr(n.value, "id", "") == "self"}
             found += [g for g in functions if g.name in read and g not in found and self._is_near(g, f)]
         return set(found)
 
@@ -66,7 +66,7 @@ class OwnMovers:
         if made is not None or depth >= DEEP:
             return {made} if made is not None else set()
         values: list[ast.expr] = []
-        if isinstance(node, ast.IfExp | ast.BoolOp):
+        if isinstance(node, (ast.IfExp, ast.BoolOp)):
             values = [node.body, node.orelse] if isinstance(node, ast.IfExp) else node.values
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             holders = self.kinds(node.func.value, depth + 1)
@@ -80,7 +80,7 @@ class OwnMovers:
             values = [*(self.assigned(node.id, home) or ()), *self._given(home, node.id)]
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
             holder = next((up for up in self.scopes.ancestors(node) if isinstance(up, ast.ClassDef)), None)
-            kept = (n for n in walk(holder) if isinstance(n, ast.Attribute) and n.attr == node.attr) if holder else ()
+            kept = (n for n in walk(holder, ast.Attribute) if n.attr == node.attr) if holder else ()
             given = [self.scopes.parents.get(n) for n in kept if not isinstance(n.ctx, ast.Load)]
             values = [s.value for s in given if isinstance(s, ast.Assign)]
         return {kind for value in values for kind in self.kinds(value, depth + 1)}
@@ -143,7 +143,7 @@ class OwnMovers:
             return kinds.pop() if len(kinds) == 1 else None
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self" and depth < 4:
             holder = next((up for up in self.scopes.ancestors(node) if isinstance(up, ast.ClassDef)), None)
-            stores = (n for n in walk(holder) if isinstance(n, ast.Attribute) and n.attr == node.attr) if holder else ()
+            stores = (n for n in walk(holder, ast.Attribute) if n.attr == node.attr) if holder else ()
             given = [self.scopes.parents.get(n) for n in stores if not isinstance(n.ctx, ast.Load)]
             kinds = {self.class_of(s.value, depth + 1) if isinstance(s, ast.Assign) else None for s in given}
             return kinds.pop() if len(kinds) == 1 else None
@@ -161,11 +161,11 @@ class OwnMovers:
             held = {self._of_elements(v, depth + 1) for v in (self.assigned(node.id, home) or () if home else ())}
             return held.pop() if len(held) == 1 else None
         parts: list[ast.expr] = []
-        if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
             parts = node.elts
         elif isinstance(node, ast.Dict):
             parts = node.values
-        elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
             parts = [node.elt]
         elif isinstance(node, ast.DictComp):
             parts = [node.value]

@@ -35,7 +35,7 @@ class OwnWrapped:
     def asked_of(self, a: ast.Attribute) -> ast.expr | None:
         """The question above `net.module`, in a branch of it."""
         for up in self.facts.scopes.ancestors(a) if self._are_there else ():
-            if isinstance(up, ast.If | ast.IfExp):
+            if isinstance(up, (ast.If, ast.IfExp)):
                 asked = [n.args[0] for n in walk(up.test) if self.is_asked(n)]
                 if any(ast.unparse(n) == ast.unparse(a.value) for n in asked):
                     return up.test
@@ -54,7 +54,7 @@ class OwnWrapped:
         stores = [s for s in home.stores.get(name, ()) if isinstance(s, ast.Name)]
         wrapping = [s for s in map(scopes.statement_of, stores) if any(c in walk(s) for c in self.wrapped)]
         around = set(scopes.ancestors(a))
-        looped = any(isinstance(u, ast.For | ast.While) and u in around for s in wrapping for u in scopes.ancestors(s))
+        looped = any(isinstance(u, (ast.For, ast.While)) and u in around for s in wrapping for u in scopes.ancestors(s))
         made = any(s.lineno < a.lineno for s in stores)
         return made and not looped and bool(wrapping) and all(s.lineno > a.lineno for s in wrapping)
 

@@ -92,7 +92,7 @@ class Placed:
             return False
         if isinstance(node, ast.Call):
             return self._call(node)
-        if isinstance(node, ast.Subscript | ast.Attribute | ast.Starred):
+        if isinstance(node, (ast.Subscript, ast.Attribute, ast.Starred)):
             left = is_held(self.facts, node) or is_cut_by_hand(self.facts, node) or is_whole_data(self.facts, node)
             return not left and self._part(node)
         if isinstance(node, ast.Name):
@@ -107,13 +107,13 @@ class Placed:
             return self.by_runtime(node.operand)
         if isinstance(node, ast.Compare):
             return any(self.by_runtime(n) for n in (node.left, *node.comparators) if not isinstance(n, ast.Constant))
-        if isinstance(node, ast.Tuple | ast.List | ast.Set):
+        if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
             return all(self.by_runtime(e) for e in node.elts)
-        if isinstance(node, ast.ListComp | ast.GeneratorExp):
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             return self.by_runtime(node.elt)
         if isinstance(node, ast.Dict):
-            return not any(self.facts.tensors.made(v) for v in node.values)
-        return not isinstance(node, ast.Constant | ast.JoinedStr)
+            return not (node.values and all(self.facts.tensors.made(v) for v in node.values))
+        return not isinstance(node, (ast.Constant, ast.JoinedStr))
 
     def _part(self, node: ast.Subscript | ast.Attribute | ast.Starred) -> bool:
         """`batch["x"]`, `out.logits`; `self.prior.loc` is what a distribution was made of."""
@@ -232,8 +232,8 @@ class Placed:
 
     def _gives_made(self, f: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         if f not in self._giving:
-            returned = [n.value for n in walk(f) if isinstance(n, ast.Return)]
-            parts = [p for v in returned for p in (v.elts if isinstance(v, ast.Tuple | ast.List) else [v])]
+            returned = [n.value for n in walk(f, ast.Return)]
+            parts = [p for v in returned for p in (v.elts if isinstance(v, (ast.Tuple, ast.List)) else [v])]
             self._giving[f] = bool(parts) and all(p is not None and self.facts.tensors.is_tensor(p) for p in parts)
         return self._giving[f]
 
@@ -284,7 +284,7 @@ class Placed:
         runtime places, or for its training, or in another file: its move is theirs.
         """
         f = scope.node
-        if name not in scope.params or not isinstance(f, ast.FunctionDef | ast.Lambda):
+        if name not in scope.params or not isinstance(f, (ast.FunctionDef, ast.Lambda)):
             return False
         if (f, name) not in self._given_made:
             self._given_made[f, name] = False  # while it is found: a function may hand on what it is given
@@ -305,9 +305,9 @@ class Placed:
         stores = [s for s in scope.stores.get(node.id, ()) if not isinstance(getattr(s, "ctx", None), ast.Del)]
         inner: set[ast.AST] = set()
         for up in self.facts.scopes.ancestors(node):
-            if isinstance(up, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            if isinstance(up, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
                 break
-            if isinstance(up, ast.For) and any(isinstance(n, ast.Name) and n.id == node.id for n in walk(up.target)):
+            if isinstance(up, ast.For) and any(n.id == node.id for n in walk(up.target, ast.Name)):
                 own, here = set(walk(up)), self.facts.scopes.statement_of(node).lineno
                 return [s for s in stores if s in own and (s in inner or getattr(s, "lineno", 0) < here)]
             if isinstance(up, LOOPS):
@@ -316,7 +316,7 @@ class Placed:
 
     def _is_left(self, node: ast.expr) -> bool:
         """Whether nothing but the function moves what it is given: made here, handed on, or taken of data once."""
-        if isinstance(node, ast.Starred | ast.ListComp):
+        if isinstance(node, (ast.Starred, ast.ListComp)):
             return self._is_left(node.value if isinstance(node, ast.Starred) else node.elt)
         made = self.facts.tensors.made(node) or self._hands_on_made(node)
         return made or is_taken_once(self.facts, node) or is_whole_data(self.facts, node)
@@ -383,10 +383,10 @@ class Placed:
         """Whether one binding of a name gives it what the runtime places: a batch, or what `by_runtime` says."""
         parents = self.facts.scopes.parents
         child = store
-        while isinstance(parents.get(child), ast.Tuple | ast.List | ast.Starred):
+        while isinstance(parents.get(child), (ast.Tuple, ast.List, ast.Starred)):
             child = parents[child]
         up = parents.get(child)
-        if isinstance(up, ast.For | ast.AsyncFor | ast.comprehension):
+        if isinstance(up, (ast.For, ast.AsyncFor, ast.comprehension)):
             batches = self.facts.loops.hot_loops.get(up) or not is_data(self.facts, unwrapped(up.iter))
             drawn = drawn_from(self.facts, up, store)
             drawn = None if drawn is None or _is_range(drawn) else drawn
@@ -395,7 +395,7 @@ class Placed:
             if child is store:
                 return _adds_to(up.value, getattr(store, "id", "")) or self.by_runtime(up.value)
             return self._unpacked(up, child, store)
-        if isinstance(up, ast.NamedExpr | ast.AnnAssign):
+        if isinstance(up, (ast.NamedExpr, ast.AnnAssign)):
             return up.value is not None and self.by_runtime(up.value)
         subject = matched(self.facts, store)
         return self.by_runtime(subject) if subject is not None else isinstance(up, ast.AugAssign)
@@ -410,7 +410,7 @@ class Placed:
             given = self.facts.devices.elements(target, store, value) or []
             if any(self.facts.tensors.made(part) for part in given):
                 return False  # a function of the script made it
-        if isinstance(value, ast.Name | ast.Subscript) or is_whole_data(self.facts, value):
+        if isinstance(value, (ast.Name, ast.Subscript)) or is_whole_data(self.facts, value):
             return self.by_runtime(value)
         return self._call(value) if isinstance(value, ast.Call) else True
 

@@ -30,7 +30,7 @@ def gives_placed(facts: Facts, around: Around, drawn: ast.expr) -> bool:
 
 def in_step(facts: Facts, around: ast.AST) -> bool:
     """Whether a loop stands in one over batches."""
-    above = (up for up in facts.scopes.ancestors(around) if isinstance(up, ast.For | ast.While))
+    above = (up for up in facts.scopes.ancestors(around) if isinstance(up, (ast.For, ast.While)))
     return any(up in facts.loops.hot_loops or _goes_over_loader(facts, up) for up in above)
 
 
@@ -78,6 +78,6 @@ def _goes_over_loader(facts: Facts, loop: ast.AST) -> bool:
 
 def _loop_of(facts: Facts, store: ast.AST) -> Around | None:
     up: ast.AST | None = store
-    while isinstance(up, ast.Name | ast.Tuple | ast.List | ast.Starred):
+    while isinstance(up, (ast.Name, ast.Tuple, ast.List, ast.Starred)):
         up = facts.scopes.parents.get(up)
     return up if isinstance(up, Around) else None

@@ -73,7 +73,7 @@ def _name(facts: Facts, node: ast.Name, depth: int) -> bool:
 def _store(facts: Facts, store: ast.AST, name: str, depth: int) -> bool:
     parents = facts.scopes.parents
     child = store
-    while isinstance(parents.get(child), ast.Tuple | ast.List):
+    while isinstance(parents.get(child), (ast.Tuple, ast.List)):
         child = parents[child]
     up = parents.get(child)
     if isinstance(up, ast.For):
@@ -83,7 +83,7 @@ def _store(facts: Facts, store: ast.AST, name: str, depth: int) -> bool:
         return False
     value = up.value
     if child is not store:
-        assert isinstance(child, ast.Tuple | ast.List)
+        assert isinstance(child, (ast.Tuple, ast.List))
         if not (isinstance(value, ast.Tuple) and store in child.elts and len(value.elts) == len(child.elts)):
             return _rebinds(facts, value, name)
         value = value.elts[child.elts.index(store)]

@@ -57,7 +57,7 @@ def _list_of(facts: Facts, node: ast.expr) -> str | None:
         target = up.targets[0]
         if isinstance(target, ast.Subscript) and not inside:  # self.heads["a"] = nn.Linear(2, 2)
             return ast.unparse(target.value)
-        return ast.unparse(target) if inside and isinstance(target, ast.Name | ast.Attribute) else None
+        return ast.unparse(target) if inside and isinstance(target, (ast.Name, ast.Attribute)) else None
     added = isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute) and up.func.attr in ADDS
     return ast.unparse(up.func.value) if added else None  # type: ignore[union-attr]
 
@@ -70,7 +70,7 @@ def _reads(c: ast.ClassDef, name: str) -> list[ast.expr]:
 def _is_registered(facts: Facts, read: ast.expr) -> bool:
     """`nn.ModuleList(layers)`, `nn.Sequential(*layers)`, and whatever else is handed the list."""
     child, up = read, facts.scopes.parents.get(read)
-    while isinstance(up, ast.Starred | ast.keyword | ast.BinOp | ast.Subscript | HOLDS):
+    while isinstance(up, (ast.Starred, ast.keyword, ast.BinOp, ast.Subscript, HOLDS)):
         child, up = up, facts.scopes.parents.get(up)  # type: ignore[assignment]
     looks = isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id in LOOKS
     return isinstance(up, ast.Call) and up.func is not child and not looks

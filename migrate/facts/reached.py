@@ -35,7 +35,7 @@ class Reached:
 
     def _comes_to(self, child: ast.AST, up: ast.AST, world: World) -> bool:
         """Whether what holds a node lets it be reached."""
-        if isinstance(up, ast.If | ast.IfExp) and child is not up.test:
+        if isinstance(up, (ast.If, ast.IfExp)) and child is not up.test:
             test = self.worlds.value(up.test, world)
             in_body = child is up.body if isinstance(up, ast.IfExp) else child in up.body
             if test is not None and test.asked and bool(test.value) is not in_body:
@@ -57,7 +57,7 @@ class Reached:
         return self._exits[key]
 
     def _does_exit(self, s: ast.stmt, world: World) -> bool:
-        if isinstance(s, ast.Return | ast.Raise | ast.Continue | ast.Break):
+        if isinstance(s, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
             return True
         if isinstance(s, ast.With):
             return self.block_exits(s.body, world)

@@ -69,7 +69,7 @@ def _texts(facts: Facts) -> list[str]:
 def _is_returned(facts: Facts, call: ast.Call, path: ast.expr) -> bool:
     """Whether the function that writes it gives the path back, for others to read."""
     f = function_around(facts, call)
-    returned = [n.value for n in walk(f) if isinstance(n, ast.Return)] if f is not None else []
+    returned = [n.value for n in walk(f, ast.Return)] if f is not None else []
     text = ast.unparse(path) if returned else ""
     return any(v is not None and ast.unparse(e) == text for v in returned for e in walk(v or path))
 
@@ -130,13 +130,13 @@ def _of_this_file(facts: Facts, f: ast.expr) -> bool:
     """A function or a class that stands here: what it reads is looked at where it reads it."""
     home = facts.scopes.scope_of(f).lookup(f.id) if isinstance(f, ast.Name) else None
     stores = home.stores.get(f.id, []) if home is not None and isinstance(f, ast.Name) else []
-    return bool(stores) and all(isinstance(s, Function | ast.ClassDef) for s in stores)
+    return bool(stores) and all(isinstance(s, (Function, ast.ClassDef)) for s in stores)
 
 
 def _may_be_path(e: ast.expr) -> bool:
     if isinstance(e, ast.Constant):
         return isinstance(e.value, str) and " " not in e.value
-    return isinstance(e, ast.Name | ast.Attribute | ast.JoinedStr | ast.BinOp | ast.Call | ast.Subscript)
+    return isinstance(e, (ast.Name, ast.Attribute, ast.JoinedStr, ast.BinOp, ast.Call, ast.Subscript))
 
 
 def may_be_one(a: str, b: str) -> bool:
@@ -182,7 +182,7 @@ def last_parts(facts: Facts, e: ast.expr, depth: int = 0) -> set[str]:
             return {f"<{last_part(f)}()>", *_given_back(facts, f, depth)}
         case ast.Subscript(value=value):
             return {f"<{last_part(value)}[]>"}
-    return {"<>"} if not isinstance(e, ast.BinOp | ast.Constant) else set()
+    return {"<>"} if not isinstance(e, (ast.BinOp, ast.Constant)) else set()
 
 
 def _given_back(facts: Facts, f: ast.expr, depth: int) -> set[str]:
@@ -190,7 +190,7 @@ def _given_back(facts: Facts, f: ast.expr, depth: int) -> set[str]:
     if depth > 3 or not isinstance(f, ast.Name) or not _of_this_file(facts, f):
         return set()
     made = [s for s in facts.walk(ast.FunctionDef) if s.name == f.id]
-    values = [n.value for s in made for n in walk(s) if isinstance(n, ast.Return) and n.value is not None]
+    values = [n.value for s in made for n in walk(s, ast.Return) if n.value is not None]
     return set().union(*(last_parts(facts, v, depth + 1) for v in values if _may_be_path(v)))
 
 

@@ -89,11 +89,11 @@ def takes_gradients(call: ast.Call) -> bool:
 
 def _optional(facts: Facts, call: ast.Call) -> bool:
     """Whether the call stands under a condition: one of several ways that the script knows."""
-    return any(isinstance(up, ast.If | ast.IfExp) and not _is_main(up) for up in facts.scopes.ancestors(call))
+    return any(isinstance(up, (ast.If, ast.IfExp)) and not _is_main(up) for up in facts.scopes.ancestors(call))
 
 
 def _is_main(branch: ast.If | ast.IfExp) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == "__name__" for n in walk(branch.test))
+    return any(n.id == "__name__" for n in walk(branch.test, ast.Name))
 
 
 def _own_processes(facts: Facts) -> Refusal | None:
@@ -106,7 +106,7 @@ def _own_processes(facts: Facts) -> Refusal | None:
         target = argument_at(call, "target", 1)
         given = argument_at(call, "args", 3)
         trains = any(_trains(facts, name) for part in (target, given) if part is not None for name in names_read(part))
-        if shared and (trains or isinstance(target, ast.Name | ast.Attribute)):
+        if shared and (trains or isinstance(target, (ast.Name, ast.Attribute))):
             return Refusal(
                 call,
                 "several processes train one model in shared memory without waiting for one another (Hogwild): no "

@@ -48,7 +48,7 @@ def _is_kept(facts: Facts, parameter: ast.Call) -> bool:
             return _is_self(s.func.value)
         if s.func.attr == "append":
             return _is_list_of_module(facts, s.func.value)
-    while isinstance(s, ast.List | ast.Tuple | ast.ListComp | ast.GeneratorExp | ast.Dict | ast.DictComp):
+    while isinstance(s, (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp, ast.Dict, ast.DictComp)):
         s = facts.scopes.parents.get(s)
         if isinstance(s, ast.Call) and facts.names.resolve(s.func) in LISTS:
             s = facts.scopes.parents.get(s)
@@ -63,7 +63,7 @@ def _is_list_of_module(facts: Facts, node: ast.expr) -> bool:
         return False
     c = next((u for u in facts.scopes.ancestors(node) if isinstance(u, ast.ClassDef)), None)
     named = ast.unparse(node)
-    assigned = (a for a in walk(c) if isinstance(a, ast.Assign)) if c is not None else ()
+    assigned = (a for a in walk(c, ast.Assign)) if c is not None else ()
     made = [a.value for a in assigned if any(ast.unparse(t) == named for t in a.targets)]
     return bool(made) and all(isinstance(v, ast.Call) and facts.names.resolve(v.func) in LISTS for v in made)
 
@@ -71,7 +71,7 @@ def _is_list_of_module(facts: Facts, node: ast.expr) -> bool:
 def _parameter_of(facts: Facts, part: ast.AST) -> ast.Call | None:
     """`nn.Parameter(torch.fmod(part, 2) * 0.1)`: where all that the part meets is made there, too."""
     up = facts.scopes.parents.get(part)
-    while isinstance(up, ast.Call | ast.BinOp | ast.UnaryOp | ast.Attribute | ast.keyword):
+    while isinstance(up, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Attribute, ast.keyword)):
         if isinstance(up, ast.Call) and facts.names.resolve(up.func) == "torch.nn.Parameter":
             return up if part in up.args and _is_made_here(facts, part) else None
         part, up = up, facts.scopes.parents.get(up)

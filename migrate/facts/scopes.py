@@ -36,7 +36,7 @@ def binding(whole: Comprehension, name: str, child: ast.AST, part: ast.AST | Non
         at = reached.index(child)
         reached = reached[: at if part is child.iter else at + 1]
     for g in reversed(reached):
-        if any(isinstance(n, ast.Name) and n.id == name for n in walk(g.target)):
+        if any(n.id == name for n in walk(g.target, ast.Name)):
             return g
     return None
 
@@ -150,7 +150,7 @@ class Scopes:
 
     def _fill_special(self, node: ast.AST, scope: Scope, hidden: frozenset[str], stack: list[ast.AST]) -> bool:
         """Reads a node that has a scope, or names, of its own; whether that is all of it."""
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             scope.stores.add(node.name, node)
             outer = self._outer_parts(node)
             self._fill([*reversed(node.body)], self._scope(node, scope))
@@ -172,7 +172,7 @@ class Scopes:
     def _parts_of(self, node: Comprehension, hidden: frozenset[str]) -> list[Part]:
         """The parts of a comprehension, last first. What it goes through first is read outside: `[f(x) for x in x]`."""
         parents, first = self.parents, node.generators[0].iter
-        bound = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
+        bound = {n.id for g in node.generators for n in walk(g.target, ast.Name)}
         self._of_generators |= bound
         own = hidden | bound
         parts: list[Part] = []
@@ -191,13 +191,13 @@ class Scopes:
         return scope if name in scope.nonlocals else self.module
 
     def _note(self, node: ast.AST, scope: Scope) -> None:
-        if isinstance(node, ast.Global | ast.Nonlocal):
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
             scope.globals.update(node.names)
             if isinstance(node, ast.Nonlocal):
                 scope.nonlocals.update(node.names)
         elif isinstance(node, ast.alias):
             scope.stores.add((node.asname or node.name).split(".")[0], node)
-        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
             scope.stores.add(node.name, node)
         elif isinstance(node, ast.MatchMapping) and node.rest:
             scope.stores.add(node.rest, node)
@@ -228,7 +228,7 @@ class Scopes:
     def _scope(self, node: ScopeNode, parent: Scope) -> Scope:
         scope = self.by_node[node] = Scope(node, parent)
         parent.children.append(scope)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             a = node.args
             for arg in [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]:
                 scope.params[arg.arg] = arg
@@ -250,7 +250,7 @@ class Scopes:
         part: ast.AST | None = None
         child: ast.AST = node
         for up in self.ancestors(node):
-            if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 return None
             if isinstance(up, ast.Lambda) and child is up.body and node.id in self.by_node[up].params:
                 return None

@@ -270,11 +270,11 @@ class Facts:
         if self.imported:
             return True
         for s in self.tree.body:
-            if isinstance(s, ast.For | ast.While | ast.With | ast.AsyncFor):
+            if isinstance(s, (ast.For, ast.While, ast.With, ast.AsyncFor)):
                 return False
             if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call):
                 return False
-            if isinstance(s, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in walk(s.test)):
+            if isinstance(s, ast.If) and any(n.id == "__name__" for n in walk(s.test, ast.Name)):
                 return False
             if isinstance(s, ast.Assign) and self._moves_or_trains(s):
                 return False
@@ -282,7 +282,7 @@ class Facts:
 
     def _moves_or_trains(self, s: ast.Assign) -> bool:
         """`model = Net().to(device)`: a script's own line, not a constant for others."""
-        return any(isinstance(n, ast.Call) and self.devices.moved(n) is not None for n in walk(s.value))
+        return any(self.devices.moved(n) is not None for n in walk(s.value, ast.Call))
 
     def in_formatted_string(self, node: ast.AST) -> bool:
         """Before Python 3.12 the places of what stands in an f-string are not told: nothing there is changed."""

@@ -13,7 +13,7 @@ def only_in_training(node: ast.AST, ancestors: Iterable[ast.AST]) -> bool:
     for up in ancestors:
         if isinstance(up, ast.If) and child in up.body and _asks_for_training(up.test):
             return True
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return False
         child = up
     return False
@@ -21,7 +21,7 @@ def only_in_training(node: ast.AST, ancestors: Iterable[ast.AST]) -> bool:
 
 def _asks_for_training(test: ast.expr) -> bool:
     """`stage == "train"`, `self.training`"""
-    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq | ast.In):
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Eq, ast.In)):
         return any(isinstance(n, ast.Constant) and str(n.value).startswith(("train", "fit")) for n in walk(test))
     last = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", "")
     return last in ("training", "is_training", "train")

@@ -27,7 +27,7 @@ def imported_there(
     for s in there.tree.body:
         if isinstance(s, ast.ImportFrom) and s.names[0].name == "*":
             given.update(imported_there(others, s, above | {stem}))
-        elif isinstance(s, ast.Import | ast.ImportFrom):
+        elif isinstance(s, (ast.Import, ast.ImportFrom)):
             given.update(_names(s))
         else:
             for name in _bound(s):
@@ -48,8 +48,8 @@ def _names(s: ast.Import | ast.ImportFrom) -> dict[str, str]:
 
 def _bound(s: ast.stmt) -> set[str]:
     """What another statement at the top of a file may bind."""
-    if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {s.name}
-    names = {n.id for n in walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    inner = (n for n in walk(s) if isinstance(n, ast.Import | ast.ImportFrom))
+    names = {n.id for n in walk(s, ast.Name) if not isinstance(n.ctx, ast.Load)}
+    inner = (n for n in walk(s) if isinstance(n, (ast.Import, ast.ImportFrom)))
     return names | {a.asname or a.name.partition(".")[0] for i in inner for a in i.names}

@@ -20,7 +20,7 @@ def is_storage(facts: Facts, e: ast.expr) -> bool:
         return False
     home = facts.scopes.scope_of(e).lookup(e.id)
     f = home.node if home is not None else None
-    if not isinstance(f, ast.Lambda | ast.FunctionDef) or next(iter(_parameters(f)), None) != e.id:
+    if not isinstance(f, (ast.Lambda, ast.FunctionDef)) or next(iter(_parameters(f)), None) != e.id:
         return False
     for call in facts.calls_of("load"):
         where = argument_at(call, "map_location", 1)

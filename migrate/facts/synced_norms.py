@@ -37,7 +37,7 @@ def _conditions(facts: Facts, call: ast.Call) -> Iterator[str]:
     for up in facts.scopes.ancestors(call):
         if isinstance(up, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
             return
-        if isinstance(up, ast.If | ast.IfExp) and child is not up.test:
+        if isinstance(up, (ast.If, ast.IfExp)) and child is not up.test:
             body = up.body if isinstance(up.body, list) else [up.body]
             if child in body:
                 tests = up.test.values if isinstance(up.test, ast.BoolOp) and isinstance(up.test.op, ast.And) else []
@@ -55,4 +55,4 @@ def _asks_for_processes(facts: Facts, test: ast.expr) -> bool:
 
 def _inside(facts: Facts, test: ast.expr) -> str:
     text = " ".join(facts.text.get(test).split())
-    return text if isinstance(test, ast.Name | ast.Attribute | ast.Call) else f"({text})"
+    return text if isinstance(test, (ast.Name, ast.Attribute, ast.Call)) else f"({text})"

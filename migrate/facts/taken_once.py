@@ -21,7 +21,7 @@ def is_taken_once(facts: Facts, node: ast.expr) -> bool:
     """Whether a name, or a part of what it names, is such a sample by all that gives it a value."""
     if isinstance(node, ast.Subscript) and is_held(facts, node):
         return True
-    name = root(node) if isinstance(node, ast.Name | ast.Subscript) else None
+    name = root(node) if isinstance(node, (ast.Name, ast.Subscript)) else None
     scope = facts.scopes.scope_of(name).lookup(name.id) if isinstance(name, ast.Name) else None
     if scope is None or name is None or name.id in scope.params:
         return False
@@ -31,9 +31,9 @@ def is_taken_once(facts: Facts, node: ast.expr) -> bool:
 
 def _is_taken(facts: Facts, store: ast.AST) -> bool:
     up = facts.scopes.parents.get(store)
-    while isinstance(up, ast.Tuple | ast.List | ast.Starred):
+    while isinstance(up, (ast.Tuple, ast.List, ast.Starred)):
         up = facts.scopes.parents.get(up)
-    if isinstance(up, ast.For | ast.comprehension):
+    if isinstance(up, (ast.For, ast.comprehension)):
         return up not in facts.loops.hot_loops and is_data(facts, up.iter)
     value = up.value if isinstance(up, ast.Assign) else None
     if is_whole_data(facts, value):

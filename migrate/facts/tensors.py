@@ -46,7 +46,7 @@ class Tensors:
         return self._is(node, True)
 
     def _is(self, node: ast.AST | None, kept: bool) -> bool:
-        if not isinstance(node, ast.Call | ast.Name | ast.Attribute):
+        if not isinstance(node, (ast.Call, ast.Name, ast.Attribute)):
             return self._shows(node, kept)
         key, cuts = (node, kept, len(self.facts.buffers)), self._cuts
         if key not in self._known:
@@ -61,12 +61,12 @@ class Tensors:
         """What an optimizer is given by itself."""
         calls = [c for c in self.facts.walk(ast.Call) if c.args]
         made = [c for c in calls if (self.facts.names.resolve(c.func) or "").startswith("torch.optim.")]
-        return [e for c in made for n in walk(c.args[0]) if isinstance(n, ast.List | ast.Tuple) for e in n.elts]
+        return [e for c in made for n in walk(c.args[0]) if isinstance(n, (ast.List, ast.Tuple)) for e in n.elts]
 
     def is_optimized(self, node: ast.AST) -> bool:
         """Whether what a statement makes in its last call is an optimizer's: `x = img.to(device).requires_grad_()`."""
         up = self.facts.scopes.parents.get(node)
-        while isinstance(up, ast.Attribute | ast.Call):
+        while isinstance(up, (ast.Attribute, ast.Call)):
             up = self.facts.scopes.parents.get(up)
         targets = up.targets if isinstance(up, ast.Assign) else ()
         names = {t.id for t in targets if isinstance(t, ast.Name)}
@@ -87,7 +87,7 @@ class Tensors:
                 told.append(a.value)
         own = [t for t in told if not isinstance(t, ast.Attribute) or not isinstance(t.value, ast.Attribute)]
         return {
-            t.attr if isinstance(t, ast.Attribute) else t.id for t in own if isinstance(t, ast.Attribute | ast.Name)
+            t.attr if isinstance(t, ast.Attribute) else t.id for t in own if isinstance(t, (ast.Attribute, ast.Name))
         }
 
     def _again(self, key: object) -> bool:
@@ -103,7 +103,7 @@ class Tensors:
         if isinstance(node, ast.UnaryOp):
             return not isinstance(node.op, ast.Not) and self._is(node.operand, kept)
         if isinstance(node, ast.Compare):
-            asks = any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops)
+            asks = any(isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for op in node.ops)
             return not asks and any(self._is(n, kept) for n in (node.left, *node.comparators))
         if isinstance(node, ast.Subscript):
             return self._is(node.value, kept)
@@ -168,7 +168,7 @@ class Tensors:
             return False
         values: list[ast.expr] = []
         for a in given_to(call):
-            values += a.elts if isinstance(a, ast.Tuple | ast.List) else [a]
+            values += a.elts if isinstance(a, (ast.Tuple, ast.List)) else [a]
         return any(self._is(v, kept) for v in values)
 
     def _results(self, call: ast.Call, kept: bool) -> list[ast.expr] | None:
@@ -190,7 +190,7 @@ class Tensors:
         self._asked.add(f)
         try:
             own = self.facts.scopes.by_node[f]
-            returns = [n for n in walk(f) if isinstance(n, ast.Return) and self.facts.scopes.scope_of(n) is own]
+            returns = [n for n in walk(f, ast.Return) if self.facts.scopes.scope_of(n) is own]
             if not returns or not all(r.value is not None for r in returns):
                 return None
             given = [r.value for r in returns if r.value is not None]
@@ -251,12 +251,12 @@ class Tensors:
             return None
         above = list(self.facts.scopes.ancestors(node))
         here = next((u for u in above if isinstance(u, ast.stmt)), None)
-        around = [u for u in above if isinstance(u, ast.For | ast.While | ast.AsyncFor)]
+        around = [u for u in above if isinstance(u, (ast.For, ast.While, ast.AsyncFor))]
         last: ast.stmt | None = None
         for s in stores:
             statement = self.facts.scopes.statement_of(s)
             before = statement is not here and statement.lineno <= node.lineno
-            if before and isinstance(statement, ast.Assign | ast.AnnAssign) and self.governs(statement, above):
+            if before and isinstance(statement, (ast.Assign, ast.AnnAssign)) and self.governs(statement, above):
                 last = statement if last is None or statement.lineno >= last.lineno else last
         if last is None and node.id in scope.params:
             return None
@@ -285,7 +285,7 @@ class Tensors:
         up = self.facts.scopes.parents.get(store)
         if isinstance(up, ast.Assign) and store in up.targets:
             return up.value
-        if isinstance(up, ast.AnnAssign | ast.NamedExpr):
+        if isinstance(up, (ast.AnnAssign, ast.NamedExpr)):
             return up.value
         outer = self.facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else None
         if isinstance(outer, ast.Assign) and isinstance(outer.value, ast.Tuple) and up in outer.targets:
@@ -310,7 +310,7 @@ class Tensors:
             values = self.facts.devices.attribute_values.get(node.attr, ())
             own = [v for v in values if holder in self.facts.scopes.ancestors(v)]
             own = [v for v in own if not (isinstance(v, ast.Constant) and v.value is None)]
-            moved = [v for v in own if not any(isinstance(n, ast.Attribute) and n.attr == node.attr for n in walk(v))]
+            moved = [v for v in own if not any(n.attr == node.attr for n in walk(v, ast.Attribute))]
             if not kept and any(self._makes(v) for v in own if v not in moved):
                 return True  # self.x = torch.from_numpy(self.x): of the array that it was
             return bool(moved) and all(self._is(v, kept) for v in moved)
@@ -332,7 +332,7 @@ class Tensors:
 
 
 def _reads(value: ast.expr, name: str) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == name for n in walk(value))
+    return any(n.id == name for n in walk(value, ast.Name))
 
 
 def _is_self(node: ast.AST) -> bool:

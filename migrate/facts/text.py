@@ -18,7 +18,7 @@ BLOCKS = ("finalbody", "orelse", "handlers", "body", "cases")
 OF_KINDS: dict[type, list[str]] = {
     kind: [name for name in BLOCKS if name in kind._fields]
     for kind in vars(ast).values()
-    if isinstance(kind, type) and issubclass(kind, ast.stmt | ast.ExceptHandler | ast.match_case)
+    if isinstance(kind, type) and issubclass(kind, (ast.stmt, ast.ExceptHandler, ast.match_case))
 }
 
 

@@ -63,10 +63,10 @@ def _looked_up(facts: Facts, node: ast.expr) -> bool:
         if any(_is(n, "self") for n in walk(node)):
             return False  # whose it is where the Trainer is made does not show
         if not isinstance(node.value, ast.Name):
-            return not isinstance(node.value, ast.List | ast.Tuple | ast.Dict) or _asks_user(node)
+            return not isinstance(node.value, (ast.List, ast.Tuple, ast.Dict)) or _asks_user(node)
         scope = facts.scopes.scope_of(node).lookup(node.value.id)
         written = facts.devices.assigned(node.value.id, scope) if scope is not None else None
-        return bool(written) and not any(isinstance(w, ast.Dict | ast.List | ast.Tuple) for w in written or ())
+        return bool(written) and not any(isinstance(w, (ast.Dict, ast.List, ast.Tuple)) for w in written or ())
     if isinstance(node, ast.BoolOp):
         return _asks_user(node)
     if isinstance(node, ast.IfExp):
@@ -82,7 +82,7 @@ def _looked_up(facts: Facts, node: ast.expr) -> bool:
 
 def _asks_user(node: ast.expr) -> bool:
     """Whether an option is read in it."""
-    return any(isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load) for n in walk(node))
+    return any(isinstance(n.ctx, ast.Load) for n in walk(node, ast.Attribute))
 
 
 def _is(node: ast.AST, name: str) -> bool:

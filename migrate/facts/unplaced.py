@@ -86,7 +86,7 @@ def _function_of(facts: Facts, node: ast.AST) -> ast.AST:
 
 def _trains(facts: Facts, node: ast.AST, depth: int = 3) -> bool:
     """Whether backward is called in it, or in what it calls."""
-    for call in (n for n in walk(node) if isinstance(n, ast.Call)):
+    for call in (n for n in walk(node, ast.Call)):
         f = call.func
         if isinstance(f, ast.Attribute) and f.attr == "backward":
             return True
@@ -124,7 +124,7 @@ def _is_given_back(facts: Facts, made: ast.expr) -> bool:
         return False
     if f.decorator_list or facts.classes.builds(c, f.name):  # a method of the class is called to make the first
         return False
-    returned = [n.value for n in walk(f) if isinstance(n, ast.Return) and n.value is not None]
+    returned = [n.value for n in walk(f, ast.Return) if n.value is not None]
     s = facts.scopes.statement_of(made)
     named = {ast.unparse(t) for t in s.targets} if isinstance(s, ast.Assign) else set()
     return any(ast.unparse(r) in named or made in walk(r) for r in returned)
@@ -194,7 +194,7 @@ def given_by_network(facts: Facts, node: ast.expr) -> bool:
 
     It is where the network was when it was made.
     """
-    if isinstance(node, ast.Compare | ast.BinOp):
+    if isinstance(node, (ast.Compare, ast.BinOp)):
         parts = [node.left, *(node.comparators if isinstance(node, ast.Compare) else [node.right])]
         return any(given_by_network(facts, p) or (_is_weight(facts, p) and _holds_tensor(facts, p)) for p in parts)
     if isinstance(node, ast.Call) and node.args and (facts.names.resolve(node.func) or "").startswith("torch."):
@@ -251,7 +251,7 @@ def _holds_tensor(facts: Facts, node: ast.expr) -> bool:
 
 
 def _is_network(facts: Facts, node: ast.expr) -> bool:
-    if not isinstance(node, ast.Name | ast.Attribute):
+    if not isinstance(node, (ast.Name, ast.Attribute)):
         return False
     name = ast.unparse(node)
     return any(ast.unparse(a.value) == name for m in OF_NETWORKS for a in facts.attributes.get(m, ()))

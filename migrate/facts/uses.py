@@ -69,10 +69,10 @@ def uses(f: ast.AST) -> Uses:
         elif isinstance(n, ast.Assign):
             if isinstance(n.value, ast.Name) and any(isinstance(t, ast.Tuple) for t in n.targets):
                 found.unpacked.add(n.value.id)
-        elif isinstance(n, ast.For | ast.comprehension):
+        elif isinstance(n, (ast.For, ast.comprehension)):
             if isinstance(n.iter, ast.Name):
                 found.gone_through.add(n.iter.id)
-        elif isinstance(n, ast.Compare) and isinstance(n.left, ast.Name) and isinstance(n.ops[0], ast.Is | ast.IsNot):
+        elif isinstance(n, ast.Compare) and isinstance(n.left, ast.Name) and isinstance(n.ops[0], (ast.Is, ast.IsNot)):
             found.compared.add(n.left.id)
         elif isinstance(n, ast.Match) and isinstance(n.subject, ast.Name) and takes_apart(n):
             found.unpacked.add(n.subject.id)
@@ -96,6 +96,6 @@ def parts_of_arrays(node: ast.expr) -> Iterator[str]:
     elif isinstance(node, ast.BinOp):
         yield from parts_of_arrays(node.left)
         yield from parts_of_arrays(node.right)
-    elif isinstance(node, ast.List | ast.Tuple):
+    elif isinstance(node, (ast.List, ast.Tuple)):
         for e in node.elts:
             yield from parts_of_arrays(e)

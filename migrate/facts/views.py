@@ -57,13 +57,13 @@ def _view_of(facts: Facts, weight: ast.expr) -> ast.expr:
 
 
 def _goes_through_weights(generators: list[ast.comprehension]) -> bool:
-    calls = (c for g in generators for c in walk(g.iter) if isinstance(c, ast.Call))
+    calls = (c for g in generators for c in walk(g.iter, ast.Call))
     return any(last_name(c.func) in OF_MODULES for c in calls)
 
 
 def _is_detached(node: ast.expr) -> bool:
     """`p.data`, `p.detach()`; not `p.clone().detach()`, which has memory of its own"""
-    if any(isinstance(n, ast.Call) and last_name(n.func) in COPIES for n in walk(node)):
+    if any(last_name(n.func) in COPIES for n in walk(node, ast.Call)):
         return False
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Attribute) and node.func.attr == "detach"

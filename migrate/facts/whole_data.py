@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def is_whole_data(facts: Facts, node: ast.expr | None) -> bool:
     """Whether an expression is such tensors, one of them, or all of them one after another."""
-    while isinstance(node, ast.Starred | ast.Subscript):
+    while isinstance(node, (ast.Starred, ast.Subscript)):
         node = node.value
     return isinstance(node, ast.Attribute) and node.attr == "tensors" and _is_data_set(facts, node.value)
 

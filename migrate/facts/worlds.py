@@ -100,7 +100,7 @@ class Worlds:
     def _value(self, node: ast.expr, world: World) -> Known | None:
         if isinstance(node, ast.Constant):
             return Known(node.value, False)
-        if isinstance(node, ast.Tuple | ast.List | ast.Set):
+        if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
             parts = [self.value(e, world) for e in node.elts]
             if any(p is None for p in parts):
                 return None
@@ -114,7 +114,7 @@ class Worlds:
         if isinstance(node, ast.BinOp):
             left, right = self.value(node.left, world), self.value(node.right, world)
             if isinstance(node.op, ast.Mod) and right is not None and right.asked and right.value == 1:
-                return Known(0, True) if isinstance(node.left, ast.Name | ast.Attribute) else left  # step % world_size
+                return Known(0, True) if isinstance(node.left, (ast.Name, ast.Attribute)) else left  # step % world_size
             if left is None or right is None or type(node.op) not in OPERATORS:
                 return None
             return Known(OPERATORS[type(node.op)](left.value, right.value), left.asked or right.asked)
@@ -152,7 +152,7 @@ class Worlds:
     def _compare(self, node: ast.Compare, world: World) -> Known | None:
         if len(node.ops) != 1:
             return None
-        if isinstance(node.ops[0], ast.In | ast.NotIn) and self._is_environment(node.comparators[0]):
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and self._is_environment(node.comparators[0]):
             key = node.left.value if isinstance(node.left, ast.Constant) else None
             if key not in RANK_VARIABLES | WORLD_VARIABLES:
                 return None
@@ -160,7 +160,7 @@ class Worlds:
         left, right = self.value(node.left, world), self.value(node.comparators[0], world)
         if left is None or right is None or self._may_be_none(node, world):
             return None
-        if left.asked and (left.value, right.value) == (-1, 0) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        if left.asked and (left.value, right.value) == (-1, 0) and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
             left = Known(0, True)  # nobody launched it: the one process does what rank 0 does
         return Known(OPERATORS[type(node.ops[0])](left.value, right.value), left.asked or right.asked)
 
@@ -332,7 +332,7 @@ class Worlds:
 
     def returned(self, f: ast.FunctionDef, world: World) -> Known | None:
         key = (f, world)
-        if key in self._open or any(isinstance(n, ast.Yield | ast.YieldFrom) for n in walk(f)):
+        if key in self._open or any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in walk(f)):
             return None
         self._open.add(key)
         try:
@@ -360,7 +360,7 @@ def _is_own(node: ast.expr) -> TypeGuard[ast.Attribute]:
 def own_nodes(f: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function, not those of functions and classes in it."""
     for child in ast.iter_child_nodes(f):
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             yield child
             yield from own_nodes(child)
 

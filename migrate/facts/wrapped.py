@@ -126,7 +126,7 @@ class WrappedModels:
         for choice in self.facts.walk(ast.IfExp):
             for field in ("body", "orelse"):
                 plain, other = getattr(choice, field), getattr(choice, _other(field))
-                if not any(isinstance(n, ast.Attribute) and n.attr == "module" for n in walk(other)):
+                if not any(n.attr == "module" for n in walk(other, ast.Attribute)):
                     continue
                 if self._own.may_answer(choice.test, _last_of(plain)):
                     continue

@@ -22,7 +22,7 @@ def may_be_text(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
         return any(may_be_text(facts, v, depth) for v in (node.body, node.orelse))
     if isinstance(node, ast.JoinedStr):
         return True
-    if depth > DEPTH or not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+    if depth > DEPTH or not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
         return False
     values = _values(facts, node)
     if not values:
@@ -36,7 +36,7 @@ def _values(facts: Facts, node: ast.Name | ast.Attribute | ast.Subscript) -> lis
     if isinstance(node, ast.Name):
         return _of_name(facts, node)
     key = node.slice.value if isinstance(node.slice, ast.Constant) else None
-    holders = _values(facts, node.value) if isinstance(node.value, ast.Name | ast.Attribute) else []
+    holders = _values(facts, node.value) if isinstance(node.value, (ast.Name, ast.Attribute)) else []
     found = [entry(h, key) for h in holders] if isinstance(key, str) else []
     return [] if None in found else [v for v in found if v is not None]
 

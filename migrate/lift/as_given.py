@@ -43,6 +43,6 @@ def _is_changed(f: ast.FunctionDef, name: str) -> bool:
             return True
         if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == name and n.attr[-1] == "_":
             return True
-        if isinstance(n, ast.Yield | ast.YieldFrom | ast.Await | ast.AsyncFunctionDef):
+        if isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFunctionDef)):
             return True
     return False

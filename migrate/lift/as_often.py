@@ -25,7 +25,7 @@ def once_a_sample(facts: Facts, passing: DataPass, added: ast.AugAssign) -> bool
     for up in facts.scopes.ancestors(added):
         if up is passing.loop:
             break
-        if isinstance(up, ast.If | ast.While | ast.For):
+        if isinstance(up, (ast.If, ast.While, ast.For)):
             around.append((up, up.iter if isinstance(up, ast.For) else up.test))
     while around and not asks(around[-1][1], part):
         around.pop()
@@ -44,7 +44,7 @@ def once_a_sample(facts: Facts, passing: DataPass, added: ast.AugAssign) -> bool
 
 def _of_each(loop: ast.For, part: set[str], numbers: set[str]) -> set[str]:
     """The names that a loop gives the samples one by one, and those that it gives what is computed of one."""
-    own = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)} - numbers
+    own = {n.id for n in walk(loop.target, ast.Name)} - numbers
     for s in loop.body:
         if isinstance(s, ast.Assign) and _of_sample(s.value, part, own, numbers):
             own |= {t.id for t in s.targets if isinstance(t, ast.Name)}
@@ -58,7 +58,7 @@ def _numbers(loop: ast.For) -> set[str]:
     if name not in NUMBERED:
         return set()
     numbered = loop.target.elts[0] if name == "enumerate" and isinstance(loop.target, ast.Tuple) else loop.target
-    return {n.id for n in walk(numbered) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(numbered, ast.Name)}
 
 
 def _of_sample(e: ast.AST, part: set[str], own: set[str], numbers: set[str]) -> bool:

@@ -70,7 +70,7 @@ def _beside(facts: Facts, site: ast.AST, fits: list[ast.Call]) -> Iterator[ast.A
 
 def _misses(facts: Facts, site: ast.AST, fit: ast.AST) -> bool:
     """Whether a run may come to one node without the other: that is below, or under a condition that this is not."""
-    looped = {up for up in facts.scopes.ancestors(fit) if isinstance(up, ast.For | ast.While)}
+    looped = {up for up in facts.scopes.ancestors(fit) if isinstance(up, (ast.For, ast.While))}
     if any(up in looped for up in (site, *facts.scopes.ancestors(site))):
         return False
     above = dict(_branches(facts, site))

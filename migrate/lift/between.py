@@ -36,14 +36,12 @@ def check_between(r: Rewriter) -> None:
 def _calls_above(facts: Facts, recipe: Recipe, names: Iterable[str], homes: tuple[Scope, Scope]) -> Iterator[ast.Call]:
     networks = {n for n in names if any(made_network(facts, n, home) is not None for home in homes)}
     at: ast.AST = recipe.epoch_loop
-    while not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+    while not isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)):
         up = facts.scopes.parents[at]
-        if isinstance(up, ast.For | ast.While) and at in up.body:
+        if isinstance(up, (ast.For, ast.While)) and at in up.body:
             above = up.body[: up.body.index(at)]
-            made_here = {
-                n.id for s in above for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-            }
-            for call in (c for s in above for c in walk(s) if isinstance(c, ast.Call) and given_to(c)):
+            made_here = {n.id for s in above for n in walk(s, ast.Name) if isinstance(n.ctx, ast.Store)}
+            for call in (c for s in above for c in walk(s, ast.Call) if given_to(c)):
                 name = _network(call)
                 # once a Trainer has placed one, loaders give what is there, and what is made anew is not
                 if name in networks and (name in made_here or not _of_loader(facts, call)):

@@ -33,7 +33,7 @@ def calls_network(facts: Facts, call: ast.Call) -> bool:
         return True
     if not (call.args or call.keywords) or facts.names.resolve(call.func):
         return False
-    return isinstance(call.func, ast.Name | ast.Attribute) and is_network(facts, call.func)
+    return isinstance(call.func, (ast.Name, ast.Attribute)) and is_network(facts, call.func)
 
 
 def works_with_network(facts: Facts, call: ast.Call, depth: int = 0) -> bool:
@@ -41,16 +41,16 @@ def works_with_network(facts: Facts, call: ast.Call, depth: int = 0) -> bool:
     if calls_network(facts, call) or given_networks(facts, call):
         return True
     there, f = _called(facts, call) if depth < DEPTH else (facts, None)
-    inner = (n for n in walk(f) if isinstance(n, ast.Call)) if f is not None else ()
+    inner = (n for n in walk(f, ast.Call)) if f is not None else ()
     return any(works_with_network(there, n, depth + 1) for n in inner)
 
 
 def given_networks(facts: Facts, call: ast.Call) -> list[ast.expr]:
     """The net of `loss_of(net, batch)`: what a function of the script's own gets beside other things."""
     package = (facts.names.resolve(call.func) or "").partition(".")[0]
-    own = isinstance(call.func, ast.Name | ast.Attribute) and package not in LIBRARIES
+    own = isinstance(call.func, (ast.Name, ast.Attribute)) and package not in LIBRARIES
     given = given_to(call) if own and not hasattr(builtins, last_part(call.func) or "") else []
-    found: list[ast.expr] = [a for a in given if isinstance(a, ast.Name | ast.Attribute) and is_network(facts, a)]
+    found: list[ast.expr] = [a for a in given if isinstance(a, (ast.Name, ast.Attribute)) and is_network(facts, a)]
     return found if len(found) < len(given) else []
 
 

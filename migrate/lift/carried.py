@@ -28,10 +28,10 @@ def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
     loop = passing.loop if passing is not None else None
     names = (exposed(chunk.statements) & stored(chunk.statements)) - chosen_once(facts, chunk.statements, loop)
     if passing is not None:
-        names -= {n.id for n in walk(passing.target) if isinstance(n, ast.Name)} | {passing.index or ""}
+        names -= {n.id for n in walk(passing.target, ast.Name)} | {passing.index or ""}
     own = stored(chunk.statements)  # of the samples, for all that is known here
     if passing is not None:
-        own |= {n.id for n in walk(passing.target) if isinstance(n, ast.Name)}
+        own |= {n.id for n in walk(passing.target, ast.Name)}
     _check_room(chunk, own)
     for s in chunk.statements:
         for n in () if isinstance(s, ast.FunctionDef) else walk_here(s):
@@ -41,7 +41,7 @@ def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
                         if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and x.id in names:
                             _accept_carried(facts, n, x.id, own - names)
             elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n.target.id in names:
-                if isinstance(n.op, ast.Add | ast.Sub) or zeroed(facts, n) is not None:
+                if isinstance(n.op, (ast.Add, ast.Sub)) or zeroed(facts, n) is not None:
                     continue
                 raise CannotLift(n, f"`{n.target.id}` is carried from batch to batch")
 
@@ -53,13 +53,13 @@ def _check_room(chunk: Chunk, own: set[str]) -> None:
         if not (isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)):
             continue
         root: ast.expr = n.func.value
-        while isinstance(root, ast.Attribute | ast.Subscript):
+        while isinstance(root, (ast.Attribute, ast.Subscript)):
             root = root.value
         if not isinstance(root, ast.Name) or root.id in own:
             continue
         if n.func.attr.startswith("resize"):
             resized.add(root.id)
-        given = {x.id for a in n.args for x in walk(a) if isinstance(x, ast.Name)}
+        given = {x.id for a in n.args for x in walk(a, ast.Name)}
         if n.func.attr == "copy_" and given & own and root.id not in resized:
             raise CannotLift(n, f"`{root.id}` has room for a whole batch")
 
@@ -76,7 +76,7 @@ def _accept_carried(facts: Facts, assign: ast.Assign, name: str, own: set[str]) 
         and isinstance(value.op, ast.Add)
         and isinstance(value.left, ast.Name)
         and value.left.id == name
-        and not any(isinstance(n, ast.Name) and n.id in own for n in walk(value.right))
+        and not any(n.id in own for n in walk(value.right, ast.Name))
     ):
         return
     raise CannotLift(assign, f"`{name}` is carried from batch to batch")

@@ -64,7 +64,7 @@ class ChunkLines(Rewriter):
         if counter is None or not counter.by_share:
             return lines
         value = self._expression(s.value, chunk)
-        value = f"({value})" if isinstance(s.value, ast.BinOp | ast.IfExp | ast.BoolOp | ast.Compare) else value
+        value = f"({value})" if isinstance(s.value, (ast.BinOp, ast.IfExp, ast.BoolOp, ast.Compare)) else value
         target = f"self.{self.variables.attributes[var]}"  # type: ignore[index]
         op = "+=" if isinstance(s.op, ast.Add) else "-="
         _, stop = self.facts.text.span(s)
@@ -129,7 +129,7 @@ def returned_names(chunk: Chunk) -> list[ast.Name]:
     p = chunk.passing
     if p is None or p.returns is None or p.result is None or chunk.statements is not p.after:
         return []
-    return [n for n in walk(p.returns) if isinstance(n, ast.Name)]
+    return list(walk(p.returns, ast.Name))
 
 
 def names_in(statements: list[ast.stmt]) -> list[ast.Name]:
@@ -143,4 +143,4 @@ def _comments(lines: list[str]) -> list[str]:
 
 def _deletes_names(s: ast.stmt) -> bool:
     """`del loss, output`, which a method does at its end; `del saved[:]` empties a list."""
-    return isinstance(s, ast.Delete) and not any(isinstance(n, ast.Attribute | ast.Subscript) for n in walk(s))
+    return isinstance(s, ast.Delete) and not any(isinstance(n, (ast.Attribute, ast.Subscript)) for n in walk(s))

@@ -151,7 +151,7 @@ class Binder:
         if scope.node is not self.facts.tree:
             return True
         made = scope.stores.get(name, ())
-        return not all(isinstance(s, ast.FunctionDef | ast.ClassDef | ast.alias) for s in made)
+        return not all(isinstance(s, (ast.FunctionDef, ast.ClassDef, ast.alias)) for s in made)
 
 
 def given_arguments(f: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
@@ -169,7 +169,7 @@ def given_arguments(f: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
 
 def _batch_names(passing: DataPass) -> list[ast.Name]:
     """The names that the batch loop itself binds: the parts of a batch, and the index."""
-    return [n for n in walk(passing.loop.target) if isinstance(n, ast.Name)]
+    return list(walk(passing.loop.target, ast.Name))
 
 
 def resolve_variables(
@@ -185,9 +185,7 @@ def resolve_variables(
         if i == 1 and recipe.reloads:
             _needed_by_loader(recipe, binder, chunks, needs)
         if chunk.hook.endswith("_step") and chunk.passing is not None:
-            open_reads -= {n.id for n in walk(chunk.passing.target) if isinstance(n, ast.Name)} | {
-                chunk.passing.index or ""
-            }
+            open_reads -= {n.id for n in walk(chunk.passing.target, ast.Name)} | {chunk.passing.index or ""}
             for name in _batch_names(chunk.passing):
                 if isinstance(var := binder.variable(name), Variable):
                     writes.setdefault(var, set()).add(i)
@@ -214,7 +212,7 @@ def resolve_variables(
                     needs.setdefault(outer, set()).add(i)
                 elif isinstance(outer, ast.expr):
                     v.aliases[Variable(chunk.owner, inner.id)] = outer  # type: ignore[attr-defined]
-                    given = (binder.variable(n) for n in walk(outer) if isinstance(n, ast.Name))
+                    given = (binder.variable(n) for n in walk(outer, ast.Name))
                     for var in (g for g in given if isinstance(g, Variable)):
                         needs.setdefault(var, set()).add(i)
         if chunk.passing is not None and chunk.statements is chunk.passing.after and chunk.passing.result is not None:
@@ -325,7 +323,7 @@ def _sure_of_globals(facts: Facts, name: str) -> bool:
     """Whether the module gives its name a value in any case, or a function of it does whenever it is called."""
     stores = facts.scopes.module.stores[name]
     homes = {facts.scopes.scope_of(s).node for s in stores if isinstance(s, ast.Name)}
-    blocks = [home.body for home in homes if isinstance(home, ast.Module | ast.FunctionDef)]
+    blocks = [home.body for home in homes if isinstance(home, (ast.Module, ast.FunctionDef))]
     return any(name in (sure_of(s) or ()) or _defines(s, name) for block in (facts.tree.body, *blocks) for s in block)
 
 
@@ -341,16 +339,16 @@ def _in_every_step(recipe: Recipe, binder: Binder, name: str) -> bool:
 
 def _defines(s: ast.stmt, name: str) -> bool:
     """A definition or an import, or a loop that leaves its variables behind: taken for bound."""
-    if isinstance(s, ast.FunctionDef | ast.ClassDef):
+    if isinstance(s, (ast.FunctionDef, ast.ClassDef)):
         return s.name == name
-    if isinstance(s, ast.Import | ast.ImportFrom):
+    if isinstance(s, (ast.Import, ast.ImportFrom)):
         return any((a.asname or a.name).split(".")[0] == name for a in s.names)
-    return isinstance(s, ast.For | ast.While) and name in _named(s)
+    return isinstance(s, (ast.For, ast.While)) and name in _named(s)
 
 
 @once_a_node
 def _named(s: ast.stmt) -> frozenset[str]:
-    return frozenset(n.id for n in walk(s) if isinstance(n, ast.Name))
+    return frozenset(n.id for n in walk(s, ast.Name))
 
 
 def bound_before(binder: Binder, recipe: Recipe, name: str) -> bool:
@@ -389,7 +387,7 @@ def _exposed_after(facts: Facts, recipe: Recipe, binder: Binder) -> set[str]:
         if isinstance(up, ast.Try):
             for block in (*(h.body for h in up.handlers), up.orelse, up.finalbody):
                 found |= exposed(block) if at not in block else set()
-        elif isinstance(up, ast.For | ast.While):
+        elif isinstance(up, (ast.For, ast.While)):
             found |= exposed(up.body)  # in its next round
         at = up
     return found | exposed(after)

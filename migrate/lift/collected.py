@@ -70,7 +70,7 @@ def collected(
 def _is_global(facts: Facts, name: ast.Name) -> bool:
     """A variable of the module, and nothing that is imported or defined there."""
     made = facts.scopes.module.stores.get(name.id, ())
-    known = all(isinstance(s, ast.FunctionDef | ast.ClassDef | ast.alias) for s in made)
+    known = all(isinstance(s, (ast.FunctionDef, ast.ClassDef, ast.alias)) for s in made)
     return not known and facts.scopes.scope_of(name).lookup(name.id) is facts.scopes.module
 
 
@@ -128,9 +128,9 @@ def filled_by(n: ast.AST) -> ast.Name | None:
     if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in FILLS:
         held = _held(n.func.value)
         return held if isinstance(held, ast.Name) else None
-    if isinstance(n, ast.AugAssign | ast.Assign):
+    if isinstance(n, (ast.AugAssign, ast.Assign)):
         target = n.target if isinstance(n, ast.AugAssign) else n.targets[0]
-        kept = _held(target.value) if isinstance(target, ast.Subscript | ast.Attribute) else None
+        kept = _held(target.value) if isinstance(target, (ast.Subscript, ast.Attribute)) else None
         return kept if isinstance(kept, ast.Name) and kept.id != "self" else None
     return None
 
@@ -146,14 +146,14 @@ def given_by(n: ast.AST) -> list[ast.expr]:
     """What a filling puts in."""
     if isinstance(n, ast.Call):
         return given_to(n)
-    return [n.value] if isinstance(n, ast.AugAssign | ast.Assign) else []
+    return [n.value] if isinstance(n, (ast.AugAssign, ast.Assign)) else []
 
 
 def depends(node: ast.AST, own: set[str], shown: set[ast.AST]) -> bool:
     """Whether an argument is computed from the samples; `shown` is brought together, counts of samples are sizes."""
     if node in shown:
         return False
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+    if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
         last = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
         if last in ("len", "size", "time"):
             return False
@@ -178,7 +178,7 @@ def _sizes_and_clocks(facts: Facts, body: list[ast.stmt]) -> set[str]:
 
 def of_samples(facts: Facts, train: DataPass, body: list[ast.stmt]) -> set[str]:
     """The names that a step writes, but those of the step's number and what stands above the loop alone, and sizes."""
-    own = stored(body) | {n.id for n in walk(train.target) if isinstance(n, ast.Name)}
+    own = stored(body) | {n.id for n in walk(train.target, ast.Name)}
     own -= _sizes_and_clocks(facts, body)
     values: dict[str, list[ast.expr | None]] = {}
     for s in body:
@@ -186,7 +186,7 @@ def of_samples(facts: Facts, train: DataPass, body: list[ast.stmt]) -> set[str]:
             if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
                 up = facts.scopes.parents.get(n)
                 values.setdefault(n.id, []).append(up.value if isinstance(up, ast.Assign) else None)
-    batch = {n.id for n in walk(train.target) if isinstance(n, ast.Name)}
+    batch = {n.id for n in walk(train.target, ast.Name)}
     while True:
         alike = {name for name in own - batch if all(v is not None and _is_sum(facts, v, own) for v in values[name])}
         if not alike:
@@ -204,7 +204,7 @@ def _is_sum(facts: Facts, value: ast.AST, own: set[str]) -> bool:
         known = (facts.names.resolve(value.func) or "").startswith("math.")
         known = known or (isinstance(value.func, ast.Name) and value.func.id in ARITHMETIC)
         return known and not value.keywords and all(_is_sum(facts, a, own) for a in value.args)
-    if not isinstance(value, ast.BinOp | ast.UnaryOp | ast.Compare | ast.IfExp | ast.Constant):
+    if not isinstance(value, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Constant)):
         return False
     below = [n for n in ast.iter_child_nodes(value) if isinstance(n, ast.expr)]
     return all(_is_sum(facts, n, own) for n in below)
@@ -215,7 +215,7 @@ def _is_bar(facts: Facts, name: ast.Name) -> bool:
     scope = facts.scopes.scope_of(name).lookup(name.id)
     values = facts.devices.assigned(name.id, scope) if scope is not None else None
     made = [facts.names.resolve(v.func) or "" for v in values or () if isinstance(v, ast.Call)]
-    loaders = all(isinstance(v, ast.Call | ast.Name) for v in values or ())  # what it goes through
+    loaders = all(isinstance(v, (ast.Call, ast.Name)) for v in values or ())  # what it goes through
     for read in facts.scopes.reads(name.id, scope) if scope is not None else ():
         asked = facts.scopes.parents.get(read)
         if isinstance(asked, ast.Attribute) and isinstance(asked.ctx, ast.Load):

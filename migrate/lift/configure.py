@@ -147,10 +147,10 @@ def _read_from_trainer(c: Configured, optimizers: list[str], schedulers: list[st
 def _every_batch_reads(recipe: Recipe, name: str) -> bool:
     """Whether the step comes by the name under no condition, before anything may leave it."""
     for s in recipe.train.body:
-        if isinstance(s, ast.If | ast.For | ast.While | ast.Try | ast.Match):
-            if any(isinstance(n, ast.Break | ast.Continue | ast.Return) for n in walk(s)):
+        if isinstance(s, (ast.If, ast.For, ast.While, ast.Try, ast.Match)):
+            if any(isinstance(n, (ast.Break, ast.Continue, ast.Return)) for n in walk(s)):
                 return False
-        elif any(isinstance(n, ast.Name) and n.id == name for n in walk(s)):
+        elif any(n.id == name for n in walk(s, ast.Name)):
             return True
     return False
 
@@ -180,8 +180,8 @@ def _schedulers_by_hand(facts: Facts, recipe: Recipe, binder: Binder) -> list[st
 
 
 def _trunk_name(binder: Binder, recipe: Recipe, name: str, at: ast.AST) -> str:
-    probe = next((n for n in walk(recipe.train.loop) if isinstance(n, ast.Name) and n.id == name), None)
-    probe = probe or next((n for n in walk(recipe.epoch_loop) if isinstance(n, ast.Name) and n.id == name), None)
+    probe = next((n for n in walk(recipe.train.loop, ast.Name) if n.id == name), None)
+    probe = probe or next((n for n in walk(recipe.epoch_loop, ast.Name) if n.id == name), None)
     var = binder.variable(probe) if probe is not None else None
     if not isinstance(var, Variable) or var.owner:
         raise CannotLift(at, f"`{name}` is made inside the training pass")
@@ -223,11 +223,11 @@ def _only_for_the_loop(
     s = statements[name]
     assert s is not None
     between = recipe.trunk_body[recipe.trunk_body.index(s) + 1 : recipe.trunk_body.index(recipe.epoch_loop)]
-    used = {n.id for n in walk(s.value) if isinstance(n, ast.Name)}
+    used = {n.id for n in walk(s.value, ast.Name)}
     for other in between:
         if other in statements.values():
             continue
-        written = {n.id for n in walk(other) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        written = {n.id for n in walk(other, ast.Name) if not isinstance(n.ctx, ast.Load)}
         if written & used:
             return False  # what the optimizer was made from is another thing by the time of the loop
     return True

@@ -22,11 +22,11 @@ def check_constant(facts: Facts, train: DataPass, value: ast.expr, what: str) ->
             check_constant(facts, train, given, what)
         if isinstance(n, ast.Name) and any(_changes(facts, store, inside) for store in _stores(facts, n)):
             raise CannotLift(n, f"{what} `{n.id}` changes while the script trains")
-        if isinstance(n, ast.Attribute | ast.Subscript):
+        if isinstance(n, (ast.Attribute, ast.Subscript)):
             written = [x for x in facts.walk(type(n)) if not isinstance(x.ctx, ast.Load) and _alike(x, n)]
             if any(_changes(facts, x, inside) for x in written):
                 raise CannotLift(n, f"{what} `{facts.short(n)}` changes while the script trains")
-    names = {n.id for n in walk(value) if isinstance(n, ast.Name)}
+    names = {n.id for n in walk(value, ast.Name)}
     for f in (n.func for n in inside if isinstance(n, ast.Call)):
         if isinstance(f, ast.Attribute) and f.attr.endswith("_") and getattr(f.value, "id", None) in names:
             raise CannotLift(f, f"{what} `{facts.short(f.value)}` changes while the script trains")
@@ -36,7 +36,7 @@ def _region(facts: Facts, train: DataPass) -> set[ast.AST]:
     """Everything in the loops around the pass, and in the function that makes it."""
     found: set[ast.AST] = set(walk(train.function)) if train.function is not None else set()
     for at in (train.loop, *([train.call] if train.call is not None else [])):
-        loops = [u for u in (at, *facts.scopes.ancestors(at)) if isinstance(u, ast.For | ast.While)]
+        loops = [u for u in (at, *facts.scopes.ancestors(at)) if isinstance(u, (ast.For, ast.While))]
         found.update(n for loop in loops[-1:] for n in walk(loop))
     return found
 

@@ -75,9 +75,9 @@ def _held(facts: Facts, name: str, scope: Scope) -> Iterator[ast.expr]:
 def _lists_networks(facts: Facts, node: ast.expr) -> bool:
     """`{"kd": losses}`, where losses is a list of networks itself; what another file has a class of may be one."""
     home = facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
-    parts = _parts(node) if isinstance(node, ast.List | ast.ListComp) else []
+    parts = _parts(node) if isinstance(node, (ast.List, ast.ListComp)) else []
     if home is not None and isinstance(node, ast.Name):
-        lists = (v for v in _containers(facts, node.id, home) if isinstance(v, ast.List | ast.ListComp))
+        lists = (v for v in _containers(facts, node.id, home) if isinstance(v, (ast.List, ast.ListComp)))
         parts = list(_held(facts, node.id, home)) if any(True for _ in lists) else []
     return any(_is_network(facts, p) or _is_of_a_class(facts, p) for p in parts)
 
@@ -93,7 +93,7 @@ def _is_of_a_class(facts: Facts, node: ast.expr) -> bool:
 
 
 def _parts(value: ast.expr) -> list[ast.expr]:
-    if isinstance(value, ast.List | ast.Tuple):
+    if isinstance(value, (ast.List, ast.Tuple)):
         return value.elts
     if isinstance(value, ast.Dict):
         return value.values
@@ -115,7 +115,7 @@ def _containers(facts: Facts, name: str, scope: Scope, depth: int = 0) -> Iterat
 
 
 def _displays(facts: Facts, value: ast.expr, depth: int) -> Iterator[ast.expr]:
-    if isinstance(value, ast.List | ast.Dict | ast.ListComp | ast.DictComp) or _is_dict(value):
+    if isinstance(value, (ast.List, ast.Dict, ast.ListComp, ast.DictComp)) or _is_dict(value):
         yield value
     elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):  # [None] + losses
         for part in (value.left, value.right):
@@ -147,7 +147,7 @@ def _is_dict(value: ast.expr) -> bool:
 
 
 def _is_dictionary(facts: Facts, name: str, scope: Scope) -> bool:
-    return any(isinstance(v, ast.Dict | ast.DictComp) or _is_dict(v) for v in _containers(facts, name, scope))
+    return any(isinstance(v, (ast.Dict, ast.DictComp)) or _is_dict(v) for v in _containers(facts, name, scope))
 
 
 def _is_network(facts: Facts, node: ast.expr) -> bool:

@@ -60,7 +60,7 @@ class Counted:
             shape = shape or (isinstance(e.value, ast.Call) and last_name(e.value) == "size" and not e.value.args)
             first = isinstance(e.slice, ast.Constant) and e.slice.value == 0
             return (shape and first and not self.of_weights(e)) or self._whole_shape(e.value, depth)
-        if isinstance(e, ast.List | ast.Tuple):
+        if isinstance(e, (ast.List, ast.Tuple)):
             return any(self.counts(x, depth + 1) for x in e.elts)
         return isinstance(e, ast.Call) and self._call_counts(e, depth)
 
@@ -150,9 +150,9 @@ class Counted:
     def _is_of_weights(self, e: ast.expr, depth: int) -> bool:
         if self.body and self.value(e).kind == "batch":
             return False
-        if any(isinstance(n, ast.Attribute) and n.attr in OF_WEIGHTS for n in walk(e)):
+        if any(n.attr in OF_WEIGHTS for n in walk(e, ast.Attribute)):
             return True
-        names = {n.id for n in walk(e) if isinstance(n, ast.Name)}
+        names = {n.id for n in walk(e, ast.Name)}
         return bool(names) and depth < 4 and any(self.of_weights(m, depth + 1) for m in self._makers(e, names))
 
     def _makers(self, e: ast.expr, names: set[str]) -> Iterator[ast.expr]:
@@ -160,7 +160,7 @@ class Counted:
         for n, given, value in self._given_names:
             if names.isdisjoint(given):
                 continue
-            if isinstance(n, ast.Assign | ast.AugAssign) and any(x is e for x in walk(n)):
+            if isinstance(n, (ast.Assign, ast.AugAssign)) and any(x is e for x in walk(n)):
                 continue  # what it is made of, and not what it was before
             yield value
 
@@ -173,7 +173,7 @@ class Counted:
     @cached_property
     def _assignments(self) -> list[tuple[ast.Assign | ast.AugAssign, ast.stmt]]:
         """The assignments of the body, each with the statement of the body that it stands in."""
-        return [(n, s) for n, s in self.nodes() if isinstance(n, ast.Assign | ast.AugAssign)]
+        return [(n, s) for n, s in self.nodes() if isinstance(n, (ast.Assign, ast.AugAssign))]
 
     @cached_property
     def stored(self) -> dict[str, list[tuple[ast.Assign | ast.AugAssign, ast.stmt, ast.expr]]]:
@@ -192,10 +192,10 @@ class Counted:
         """What gives names values: the names, and what the values are made of."""
         found: list[tuple[ast.AST, set[str], ast.expr]] = []
         for n in (n for s in self.body for n in walk_here(s)):
-            if isinstance(n, ast.Assign | ast.AugAssign | ast.For | ast.comprehension):
+            if isinstance(n, (ast.Assign, ast.AugAssign, ast.For, ast.comprehension)):
                 targets = n.targets if isinstance(n, ast.Assign) else [n.target]
-                names = {t.id for target in targets for t in walk(target) if isinstance(t, ast.Name)}
-                found.append((n, names, n.iter if isinstance(n, ast.For | ast.comprehension) else n.value))
+                names = {t.id for target in targets for t in walk(target, ast.Name)}
+                found.append((n, names, n.iter if isinstance(n, (ast.For, ast.comprehension)) else n.value))
         return found
 
     def loops(self, node: ast.AST, top: ast.stmt) -> list[ast.expr]:
@@ -233,7 +233,7 @@ def stored_value(n: ast.AST, name: str) -> ast.expr | None:
 
 def _first_of(target: ast.expr, name: str) -> bool:
     return (
-        isinstance(target, ast.Tuple | ast.List) and isinstance(target.elts[0], ast.Name) and target.elts[0].id == name
+        isinstance(target, (ast.Tuple, ast.List)) and isinstance(target.elts[0], ast.Name) and target.elts[0].id == name
     )
 
 

@@ -150,7 +150,7 @@ def _reads_in_step(
     facts: Facts, binder: Binder, chunk: Chunk, counters: dict[Variable, Counter]
 ) -> Iterator[tuple[ast.Name, Variable]]:
     """Where the step reads what the ranks bring together of it."""
-    for n in (n for s in chunk.statements for n in walk(s) if isinstance(n, ast.Name)):
+    for n in (n for s in chunk.statements for n in walk(s, ast.Name)):
         counter = counters.get(var) if isinstance(var := binder.variable(n), Variable) else None
         ours = counter is not None and counter.reduced and counter.passing is chunk.passing
         if isinstance(var, Variable) and ours and is_counter_read(facts, n):
@@ -160,7 +160,7 @@ def _reads_in_step(
 def _check_begun_in_step(facts: Facts, binder: Binder, chunk: Chunk, counters: dict[Variable, Counter]) -> None:
     """Raise for a counter that a step begins again where not every rank comes by."""
     assert chunk.passing is not None
-    for n in (n for s in chunk.statements for n in walk(s) if isinstance(n, ast.Name) and not is_read(facts, n)):
+    for n in (n for s in chunk.statements for n in walk(s, ast.Name) if not is_read(facts, n)):
         added = isinstance(up := facts.scopes.parents.get(n), ast.AugAssign) and zeroed(facts, up) is None
         if added or not isinstance(var := binder.variable(n), Variable) or var not in counters:
             continue
@@ -191,7 +191,7 @@ def alike(counters: Counters) -> set[str]:
 
 def all_ranks_pass(facts: Facts, passing: DataPass, n: ast.AST, same: set[str], assigned: bool = False) -> bool:
     """Whether the conditions around a node ask only for what is the same on every rank."""
-    own = stored(passing.body) | {x.id for x in walk(passing.target) if isinstance(x, ast.Name)}
+    own = stored(passing.body) | {x.id for x in walk(passing.target, ast.Name)}
     own -= same
     kinds: tuple[type[ast.AST], ...] = (ast.expr, ast.Expr, ast.keyword, ast.FormattedValue)
     kinds += (ast.Assign, ast.AugAssign) if assigned else ()
@@ -199,24 +199,24 @@ def all_ranks_pass(facts: Facts, passing: DataPass, n: ast.AST, same: set[str], 
         if up is passing.loop:
             return True
         if isinstance(up, ast.If):
-            own_asked = any(isinstance(x, ast.Name) and x.id in own for x in walk(up.test))
+            own_asked = any(x.id in own for x in walk(up.test, ast.Name))
             if own_asked or ONE_RANK.search(ast.unparse(up.test)):
                 return False
-        elif not isinstance(up, kinds) or isinstance(up, ast.Lambda | ast.IfExp | ast.BoolOp):
+        elif not isinstance(up, kinds) or isinstance(up, (ast.Lambda, ast.IfExp, ast.BoolOp)):
             return False
     return False
 
 
 def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, sums: Sums | None) -> Counter:
     """`sums`: what the values of a training step are; None in an evaluation."""
-    if not isinstance(n.op, ast.Add | ast.Sub):
+    if not isinstance(n.op, (ast.Add, ast.Sub)):
         raise CannotLift(n, f"`{facts.short(n)}` is no sum")
     if is_list(n.value):
         raise CannotLift(n, f"`{facts.short(n)}` collects values, and is no sum")
     if sums is None:
         return Counter(passing, True, False)
-    of_the_step = stored(passing.body) | {x.id for x in walk(passing.target) if isinstance(x, ast.Name)}
-    if not any(isinstance(x, ast.Name) and x.id in of_the_step for x in walk(n.value)):
+    of_the_step = stored(passing.body) | {x.id for x in walk(passing.target, ast.Name)}
+    if not any(x.id in of_the_step for x in walk(n.value, ast.Name)):
         return Counter(passing, False, False)  # the same on every rank: a count of batches
     shown = sums.kind(n.value)
     if shown is not None:
@@ -234,11 +234,11 @@ def _counter(facts: Facts, passing: DataPass, n: ast.AugAssign, sums: Sums | Non
 
 def _is_time(facts: Facts, sums: Sums, value: ast.expr) -> bool:
     """`time.time() - start`, of a start that clocks alone give: each process has its own, and none is to be told of."""
-    asks = [c for c in walk(value) if isinstance(c, ast.Call)]
-    read = [n for n in walk(value) if isinstance(n, ast.Name) and not any(n in walk(c.func) for c in asks)]
+    asks = list(walk(value, ast.Call))
+    read = [n for n in walk(value, ast.Name) if not any(n in walk(c.func) for c in asks)]
     made = [s.value for n in read for s in sums.given.get(n.id, []) if isinstance(s, ast.Assign)]
     known = all(isinstance(s, ast.Assign) for n in read for s in sums.given.get(n.id, []))
-    clocks = asks + [m for v in made for m in walk(v) if isinstance(m, ast.Call)]
+    clocks = asks + [m for v in made for m in walk(v, ast.Call)]
     plain = all(isinstance(v, ast.Call) for v in made)
     return (
         known
@@ -251,7 +251,7 @@ def _is_time(facts: Facts, sums: Sums, value: ast.expr) -> bool:
 def _begins_in_step(sums: Sums, name: str) -> bool:
     """Whether each step gives the name a value of its own batch, which is added to: `loss = ce(out, y); loss += l1`."""
     first = next(iter(sums.given.get(name, [])), None)
-    if not isinstance(first, ast.Assign) or any(isinstance(x, ast.Name) and x.id == name for x in walk(first.value)):
+    if not isinstance(first, ast.Assign) or any(x.id == name for x in walk(first.value, ast.Name)):
         return False
     return name in sums.losses or sums.of_the_samples(first.value)
 
@@ -276,16 +276,11 @@ def _check_collections(
     `in_order`: the statements whose fillings every rank makes.
     """
     assert chunk.passing is not None
-    after = {n.id for s in chunk.passing.after for n in walk(s) if isinstance(n, ast.Name)}
+    after = {n.id for s in chunk.passing.after for n in walk(s, ast.Name)}
     if chunk.passing.returns is not None:
-        after |= {n.id for n in walk(chunk.passing.returns) if isinstance(n, ast.Name)}
-    made_before = {
-        n.id
-        for s in chunk.passing.before
-        for n in walk(s)
-        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
-    }
-    own = stored(chunk.passing.body) | {n.id for n in walk(chunk.passing.target) if isinstance(n, ast.Name)}
+        after |= {n.id for n in walk(chunk.passing.returns, ast.Name)}
+    made_before = {n.id for s in chunk.passing.before for n in walk(s, ast.Name) if not isinstance(n.ctx, ast.Load)}
+    own = stored(chunk.passing.body) | {n.id for n in walk(chunk.passing.target, ast.Name)}
     made = {n for s in in_order for n in (s, getattr(s, "value", s), getattr(s, "target", s))}
     for s in chunk.statements:
         for n in walk_here(s):
@@ -294,7 +289,7 @@ def _check_collections(
             name = None
             if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute):
                 name = _root(n.func.value)
-            elif isinstance(n, ast.Subscript | ast.Attribute) and isinstance(n.ctx, ast.Store):
+            elif isinstance(n, (ast.Subscript, ast.Attribute)) and isinstance(n.ctx, ast.Store):
                 name = _root(n.value)
             elif isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
                 var = binder.variable(n)
@@ -310,6 +305,6 @@ def _check_collections(
 
 def _root(node: ast.expr) -> ast.Name | None:
     """The x of `x["loss"]` and `x.losses`."""
-    while isinstance(node, ast.Subscript | ast.Attribute):
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
         node = node.value
     return node if isinstance(node, ast.Name) else None

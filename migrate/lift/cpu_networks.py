@@ -20,7 +20,7 @@ def cpu_networks(facts: Facts, binder: Binder, chunks: list[Chunk], variables: V
     if "cpu" not in facts.text.text:
         return []
     given: dict[str, list[bool]] = {}
-    for call in (n for c in chunks for s in c.statements for n in walk(s) if isinstance(n, ast.Call) and n.args):
+    for call in (n for c in chunks for s in c.statements for n in walk(s, ast.Call) if n.args):
         var = binder.variable(call.func) if isinstance(call.func, ast.Name) else None
         if isinstance(var, Variable) and var.name in variables.constructor and _is_network(facts, binder, call.func):
             given.setdefault(var.name, []).append(brought(facts, call.args[0]))

@@ -57,7 +57,7 @@ def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
 def made_in_step(facts: Facts, chunks: list[Chunk], placed: OwnDevice) -> ast.Call | None:
     """The first call of a training step, or of what is done before the steps, that gives a batch nothing moves."""
     steps = (s for chunk in chunks if chunk.hook in BEFORE_STEPS for s in chunk.statements)
-    for call in (c for s in steps for c in walk(s) if isinstance(c, ast.Call)):
+    for call in (c for s in steps for c in walk(s, ast.Call)):
         if call in placed.calls or isinstance(facts.scopes.parents.get(call), ast.Expr):
             continue
         if facts.names.resolve(call.func) in FROM_OTHERS or _draws(facts, call, 0):
@@ -74,7 +74,7 @@ def kept_tensor(facts: Facts, names: Iterable[tuple[str, Scope]]) -> ast.expr | 
             if isinstance(pair, ast.Assign) and s in pair.targets:  # `x, y = torch.randn(8, 3), torch.ones(8)`
                 values = facts.devices.elements(s, store, pair.value) or []  # type: ignore[arg-type]
             else:
-                values = [s.value] if isinstance(s, ast.Assign | ast.AnnAssign) and s.value is not None else []
+                values = [s.value] if isinstance(s, (ast.Assign, ast.AnnAssign)) and s.value is not None else []
             for value in values:
                 if facts.tensors.is_tensor(value) or facts.tensors.is_leaf(value):
                     return value
@@ -83,7 +83,7 @@ def kept_tensor(facts: Facts, names: Iterable[tuple[str, Scope]]) -> ast.expr | 
 
 def tensor_of_object(facts: Facts, chunks: list[Chunk]) -> ast.expr | None:
     """What makes a tensor that an object of the script keeps and reads in a method that the loop gives something."""
-    for call in (c for chunk in chunks for s in chunk.statements for c in walk(s) if isinstance(c, ast.Call)):
+    for call in (c for chunk in chunks for s in chunk.statements for c in walk(s, ast.Call)):
         method = call.func
         if not (isinstance(method, ast.Attribute) and isinstance(method.value, ast.Name)) or not given_to(call):
             continue
@@ -105,12 +105,12 @@ def _kept_by(facts: Facts, c: ast.ClassDef, method: str) -> ast.expr | None:
     read: set[str] = set()
     while more := reached - read:
         read |= more
-        own = (a for m in more if m in methods for a in walk(methods[m]) if isinstance(a, ast.Attribute))
+        own = (a for m in more if m in methods for a in walk(methods[m], ast.Attribute))
         reached |= {a.attr for a in own if isinstance(a.ctx, ast.Load) and facts.classes.is_self(a.value)}
     for store in (a for name in sorted(read) for a in facts.stores_of(name)):
         s = facts.scopes.parents.get(store)
         own_class = c in facts.scopes.ancestors(store)
-        if own_class and isinstance(s, ast.Assign | ast.AnnAssign) and facts.tensors.is_tensor(s.value):
+        if own_class and isinstance(s, (ast.Assign, ast.AnnAssign)) and facts.tensors.is_tensor(s.value):
             return s.value
     return None
 
@@ -119,23 +119,23 @@ def _between_epochs(r: Rewriter) -> Iterator[ast.stmt]:
     """The statements before and after the batches of an epoch, but for those that read a batch or what a step made."""
     steps = (s for chunk in r.chunks if chunk.hook in STEPS for s in chunk.statements)
     passes = [p for p in (r.recipe.train, r.recipe.evaluate) if p is not None]
-    made = {n.id for s in steps for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    made = {n.id for s in steps for n in walk(s, ast.Name) if isinstance(n.ctx, ast.Store)}
     made |= {n.id for p in passes for n in names_of(p.target)}
     for s in (s for chunk in r.chunks if chunk.hook not in STEPS for s in chunk.statements):
-        if not any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in made for n in walk(s)):
+        if not any(isinstance(n.ctx, ast.Load) and n.id in made for n in walk(s, ast.Name)):
             yield s
 
 
 def _read_of_script(facts: Facts, chunks: list[Chunk]) -> Iterator[str]:
     """The names of the script that a loop in a function reads."""
-    for n in (n for chunk in chunks for s in chunk.statements for n in walk(s) if isinstance(n, ast.Name)):
+    for n in (n for chunk in chunks for s in chunk.statements for n in walk(s, ast.Name)):
         if isinstance(n.ctx, ast.Load) and facts.scopes.scope_of(n).lookup(n.id) is facts.scopes.module:
             yield n.id
 
 
 def _read_with_batches(facts: Facts, chunks: list[Chunk]) -> Iterator[str]:
     """The names that functions read to which the loop gives something: `scaled(x)`."""
-    calls = (c for chunk in chunks for s in chunk.statements for c in walk(s) if isinstance(c, ast.Call))
+    calls = (c for chunk in chunks for s in chunk.statements for c in walk(s, ast.Call))
     for call in calls:
         f = local_function(facts, call.func) if isinstance(call.func, ast.Name) else None
         if f is not None and any(isinstance(n, ast.Name) for a in call.args for n in walk(a)):
@@ -182,6 +182,6 @@ def _draws(facts: Facts, call: ast.Call, depth: int) -> bool:
     if call.func.id == "next":
         return facts.scopes.scope_of(call.func).lookup("next") is None
     f = local_function(facts, call.func)
-    inside = [c for c in walk(f) if isinstance(c, ast.Call)] if f is not None else []
+    inside = list(walk(f, ast.Call)) if f is not None else []
     makes = MAKES_TENSORS | JOINS
     return any(facts.names.resolve(c.func) in makes or _draws(facts, c, depth + 1) for c in inside)

@@ -88,7 +88,7 @@ class Criteria:
             return [Called()]
         if isinstance(value, ast.IfExp):
             return [*self._made(value.body, depth + 1), *self._made(value.orelse, depth + 1)]
-        if isinstance(value, ast.Name | ast.Attribute | ast.Subscript):
+        if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
             return self.called(value, depth + 1)
         if not isinstance(value, ast.Call):
             return []
@@ -156,7 +156,7 @@ class Criteria:
         for n in self.facts.stores_of(a.attr):
             up = self.facts.scopes.parents.get(n)
             pairs = self.facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else None
-            if isinstance(up, ast.Assign | ast.AnnAssign) and up.value is not None:
+            if isinstance(up, (ast.Assign, ast.AnnAssign)) and up.value is not None:
                 yield up.value
             elif isinstance(pairs, ast.Assign) and isinstance(pairs.value, ast.Tuple):
                 yield from pairs.value.elts[up.elts.index(n) :][:1]  # type: ignore[union-attr]
@@ -173,7 +173,7 @@ class Criteria:
                 pairs = zip(h.keys, h.values, strict=True)
                 named = [v for k, v in pairs if k is not None and ast.unparse(k) == ast.unparse(e.slice)]
                 found += named or h.values
-            elif isinstance(h, ast.List | ast.Tuple):
+            elif isinstance(h, (ast.List, ast.Tuple)):
                 found += h.elts
         return found
 
@@ -231,7 +231,7 @@ class Criteria:
             elif isinstance(s, ast.With):
                 if self._collect(s.body, found):
                     return True
-            elif isinstance(s, ast.For | ast.While | ast.Try):
+            elif isinstance(s, (ast.For, ast.While, ast.Try)):
                 self._collect(s.body, found)
         return False
 
@@ -243,9 +243,9 @@ class Criteria:
             left, right = self.constant(test.left), self.constant(test.comparators[0])
             if left is UNKNOWN or right is UNKNOWN:
                 return None
-            if isinstance(test.ops[0], ast.Eq | ast.Is):
+            if isinstance(test.ops[0], (ast.Eq, ast.Is)):
                 return bool(left == right)
-            return bool(left != right) if isinstance(test.ops[0], ast.NotEq | ast.IsNot) else None
+            return bool(left != right) if isinstance(test.ops[0], (ast.NotEq, ast.IsNot)) else None
         value = self.constant(test)
         return None if value is UNKNOWN else bool(value)
 

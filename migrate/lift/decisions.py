@@ -20,7 +20,7 @@ def check_decisions(facts: Facts, train: DataPass) -> None:
     for n in (n for s in train.body for n in walk_here(s)):
         if not isinstance(n, ast.If) or not asks(n.test, part):
             continue
-        loop = next(up for up in facts.scopes.ancestors(n) if isinstance(up, ast.For | ast.While))
+        loop = next(up for up in facts.scopes.ancestors(n) if isinstance(up, (ast.For, ast.While)))
         if any(_goes_elsewhere(s, loop is train.loop) for s in (*n.body, *n.orelse)):
             raise CannotLift(n, f"`if {facts.short(n.test)}:` decides by the values of the batch what the step does")
 
@@ -29,7 +29,7 @@ def asks(test: ast.AST, part: set[str]) -> bool:
     """Whether a test asks for more of the batch than what every share of it has alike."""
     if isinstance(test, ast.Name):
         return test.id in part
-    if isinstance(test, ast.Compare) and all(isinstance(op, ast.Is | ast.IsNot) for op in test.ops):
+    if isinstance(test, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in test.ops):
         return False
     if isinstance(test, ast.Attribute) and test.attr in OF_ALL:
         return False
@@ -51,8 +51,8 @@ def _goes_elsewhere(s: ast.stmt, leaves: bool) -> bool:
     stack: list[ast.AST] = [s]
     while stack:
         n = stack.pop()
-        if isinstance(n, ast.Return) or (leaves and isinstance(n, ast.Break | ast.Continue)):
+        if isinstance(n, ast.Return) or (leaves and isinstance(n, (ast.Break, ast.Continue))):
             return True
-        if not isinstance(n, ast.For | ast.While | ast.FunctionDef | ast.Lambda | ast.ClassDef):
+        if not isinstance(n, (ast.For, ast.While, ast.FunctionDef, ast.Lambda, ast.ClassDef)):
             stack += ast.iter_child_nodes(n)
     return False

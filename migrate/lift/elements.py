@@ -72,7 +72,7 @@ def weighed_fills(
     for f in fills:
         op = f.statement.op if isinstance(f.statement, ast.AugAssign) else f.statement.value.op  # type: ignore[attr-defined]
         kind = sums.kind(f.value)
-        if not isinstance(op, ast.Add | ast.Sub) or kind is None or not sums.everywhere(f.statement, f.target):
+        if not isinstance(op, (ast.Add, ast.Sub)) or kind is None or not sums.everywhere(f.statement, f.target):
             raise CannotLift(f.statement, f"`{facts.short(f.statement)}` is not shown to be a sum over samples")
         if kind == "mean":
             weighed.add(f.value)
@@ -110,7 +110,7 @@ def _makes_zeros(facts: Facts, s: ast.stmt) -> bool:
 
 
 def _mentions(binder: Binder, s: ast.AST, var: object) -> list[ast.Name]:
-    return [n for n in walk(s) if isinstance(n, ast.Name) and binder.variable(n) == var]
+    return [n for n in walk(s, ast.Name) if binder.variable(n) == var]
 
 
 def _is_filled(facts: Facts, n: ast.Name) -> bool:
@@ -120,6 +120,6 @@ def _is_filled(facts: Facts, n: ast.Name) -> bool:
 
 def _printed(facts: Facts, n: ast.Name) -> bool:
     up = facts.scopes.parents.get(n)
-    while isinstance(up, ast.FormattedValue | ast.JoinedStr):
+    while isinstance(up, (ast.FormattedValue, ast.JoinedStr)):
         up = facts.scopes.parents.get(up)
     return isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id == "print"

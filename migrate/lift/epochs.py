@@ -70,7 +70,7 @@ def free_epoch_name(facts: Facts, recipe: Recipe) -> str:
         given = {k.arg for k in p.call.keywords if _is_name(k.value, name)}
         given |= {a.arg for a, v in zip(p.function.args.args, p.call.args, strict=False) if _is_name(v, name)}
         scope = facts.scopes.by_node[p.function]
-        taken |= ({*scope.stores, *scope.params} | {n.id for n in walk(p.function) if isinstance(n, ast.Name)}) - given
+        taken |= ({*scope.stores, *scope.params} | {n.id for n in walk(p.function, ast.Name)}) - given
     if name in taken and not _is_read(facts, recipe, name):
         name = "epoch"
     while name in taken and not _is_read(facts, recipe, name):

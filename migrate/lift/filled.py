@@ -36,7 +36,7 @@ def read_by_torch(facts: Facts, made: ast.Call) -> bool:
     home = facts.scopes.scope_of(target).lookup(target.id) if target is not None else None
     for r in facts.scopes.reads(target.id, home) if target is not None and home is not None else ():
         up = facts.scopes.parents.get(r)
-        up = facts.scopes.parents.get(up) if isinstance(up, ast.keyword | ast.Starred) else up
+        up = facts.scopes.parents.get(up) if isinstance(up, (ast.keyword, ast.Starred)) else up
         if isinstance(up, ast.Call) and up.func is not r:
             known = (facts.names.resolve(up.func) or "").startswith("torch.")
             if not known and getattr(up.func, "id", getattr(up.func, "attr", "")) not in BUILTINS:
@@ -56,7 +56,7 @@ def filled_in_loops(facts: Facts) -> Iterator[ast.Call]:
 
 
 def calls_model(facts: Facts, body: Iterable[ast.stmt]) -> bool:
-    calls = (c for s in body for c in walk(s) if isinstance(c, ast.Call))
+    calls = (c for s in body for c in walk(s, ast.Call))
     return any(facts.loops.is_model_call(c) for c in calls)
 
 
@@ -85,7 +85,7 @@ def _taken_in(facts: Facts, s: ast.stmt, name: str, home: Scope) -> Iterator[ast
 
     for n in walk(s):
         anew = isinstance(n, ast.Assign) and any(map(is_it, n.targets)) and any(map(is_it, walk(n.value)))
-        if isinstance(n, ast.Assign | ast.AugAssign) and (anew or is_it(getattr(n, "target", n))):
+        if isinstance(n, (ast.Assign, ast.AugAssign)) and (anew or is_it(getattr(n, "target", n))):
             yield n.value
         elif isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr.endswith("_"):
             yield from n.args if is_it(n.func.value) else ()
@@ -93,7 +93,7 @@ def _taken_in(facts: Facts, s: ast.stmt, name: str, home: Scope) -> Iterator[ast
 
 def _is_number(facts: Facts, node: ast.expr, depth: int) -> bool:
     """Whether a value is a number, or on the CPU, as far as it shows."""
-    if isinstance(node, ast.Constant | ast.Compare | ast.BoolOp):
+    if isinstance(node, (ast.Constant, ast.Compare, ast.BoolOp)):
         return not isinstance(node, ast.Compare) or all(_is_number(facts, n, depth) for n in _sides(node))
     if isinstance(node, ast.BinOp):
         return _is_number(facts, node.left, depth) and _is_number(facts, node.right, depth)

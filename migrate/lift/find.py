@@ -222,9 +222,9 @@ def _loops_around(facts: Facts, call: ast.Call) -> list[ast.AST]:
     """The loops around a call, the innermost first, through the closures that it stands in."""
     found: list[ast.AST] = []
     for up in facts.scopes.ancestors(call):
-        if isinstance(up, ast.For | ast.While):
+        if isinstance(up, (ast.For, ast.While)):
             found.append(up)
-        elif isinstance(up, ast.ClassDef | ast.AsyncFor | ast.AsyncFunctionDef):
+        elif isinstance(up, (ast.ClassDef, ast.AsyncFor, ast.AsyncFunctionDef)):
             break
     return found
 
@@ -233,7 +233,7 @@ def _enclosing_function(facts: Facts, node: ast.AST) -> ast.FunctionDef | None:
     for up in facts.scopes.ancestors(node):
         if isinstance(up, ast.FunctionDef):
             return up
-        if isinstance(up, ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+        if isinstance(up, (ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             raise CannotLift(up, "the training loop is not in a plain function")
     return None
 
@@ -244,9 +244,9 @@ def _in_class(facts: Facts, f: ast.FunctionDef) -> bool:
 
 def _enclosing_loop_in_scope(facts: Facts, node: ast.AST) -> ast.For | ast.While | None:
     for up in facts.scopes.ancestors(node):
-        if isinstance(up, ast.For | ast.While):
+        if isinstance(up, (ast.For, ast.While)):
             return up
-        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             return None
     return None
 
@@ -268,7 +268,7 @@ def _evaluates(facts: Facts, statements: list[ast.stmt]) -> bool:
             if isinstance(n, ast.For) and n in facts.loops.hot_loops:
                 return True
             f = local_function(facts, n) if isinstance(n, ast.Name) else None
-            if f is not None and any(isinstance(x, ast.For) and x in facts.loops.hot_loops for x in walk(f)):
+            if f is not None and any(x in facts.loops.hot_loops for x in walk(f, ast.For)):
                 return True
     return False
 
@@ -359,7 +359,7 @@ def _overridden_modes(facts: Facts) -> None:
 
 def _is_plain_iterable(facts: Facts, node: ast.expr) -> bool:
     """Surely no DataLoader: a display, a comprehension, or a call of a builtin or of the standard library."""
-    if isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict | ast.ListComp | ast.GeneratorExp | ast.Subscript):
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.GeneratorExp, ast.Subscript)):
         return True
     if not isinstance(node, ast.Call):
         return False

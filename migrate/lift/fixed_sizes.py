@@ -41,7 +41,7 @@ def fixed_size(facts: Facts, train: DataPass) -> CannotLift | None:
 
 
 def _names_size(n: ast.AST, known: set[str]) -> bool:
-    if not isinstance(n, ast.Name | ast.Attribute) or not isinstance(n.ctx, ast.Load):
+    if not isinstance(n, (ast.Name, ast.Attribute)) or not isinstance(n.ctx, ast.Load):
         return False
     return ast.unparse(n) in known or bool(BATCH_SIZE.fullmatch(n.attr if isinstance(n, ast.Attribute) else n.id))
 
@@ -67,17 +67,17 @@ def _handed_sizes(facts: Facts, train: DataPass, known: set[str]) -> Iterator[as
 
 def _given_from_outside(train: DataPass, f: ast.FunctionDef, param: str, own: set[str]) -> bool:
     """Whether the step gives a parameter nothing that it makes itself or gets of the loader."""
-    calls = [n for s in train.body for n in walk(s) if isinstance(n, ast.Call) and _last(n.func) == f.name]
+    calls = [n for s in train.body for n in walk(s, ast.Call) if _last(n.func) == f.name]
     given = [argument(c, f, param) for c in calls]
     return bool(given) and all(
-        isinstance(g, ast.Name | ast.Attribute) and not any(n.id in own for n in names_of(g)) for g in given
+        isinstance(g, (ast.Name, ast.Attribute)) and not any(n.id in own for n in names_of(g)) for g in given
     )
 
 
 def _made_before(facts: Facts, train: DataPass, known: set[str]) -> Iterator[ast.AST]:
     """The `batch_size` of `real = torch.ones(batch_size, 1)` before the loop, where the step reads `real`."""
     own = stored(train.body)
-    read = {n.id for s in train.body for n in walk(s) if isinstance(n, ast.Name) and n.id not in own}
+    read = {n.id for s in train.body for n in walk(s, ast.Name) if n.id not in own}
     read -= _resized(train)
     for s in facts.walk(ast.Assign):
         if len(s.targets) != 1 or not isinstance(s.targets[0], ast.Name) or s.targets[0].id not in read:
@@ -89,9 +89,7 @@ def _made_before(facts: Facts, train: DataPass, known: set[str]) -> Iterator[ast
 
 def _resized(train: DataPass) -> set[str]:
     """Tensors that the step gives the size of what it has: `target.resize_(y.size()).copy_(y)`."""
-    named = [
-        n for s in train.body for n in walk(s) if isinstance(n, ast.Attribute) and n.attr in ("resize_", "resize_as_")
-    ]
+    named = [n for s in train.body for n in walk(s, ast.Attribute) if n.attr in ("resize_", "resize_as_")]
     return {n.id for a in named for n in names_of(a.value)}
 
 
@@ -99,8 +97,8 @@ def _counts_samples(facts: Facts, n: ast.AST) -> bool:
     """It comes first, or first in a shape, in a call that goes by sizes."""
     at: ast.AST = n
     up = facts.scopes.parents.get(n)
-    shape = isinstance(up, ast.Tuple | ast.List)
-    if isinstance(up, ast.Tuple | ast.List):
+    shape = isinstance(up, (ast.Tuple, ast.List))
+    if isinstance(up, (ast.Tuple, ast.List)):
         if up.elts[0] is not n:
             return False
         at, up = up, facts.scopes.parents.get(up)
@@ -162,7 +160,7 @@ def _harmless(facts: Facts, node: ast.AST) -> bool:
 
 def _made_elsewhere(facts: Facts, train: DataPass) -> Iterator[ast.Call]:
     """The calls of other files' classes that make the networks of the step: `model = LSTM(batch_size, ...)`."""
-    called = {_last(n.func) for s in train.body for n in walk(s) if isinstance(n, ast.Call)}
+    called = {_last(n.func) for s in train.body for n in walk(s, ast.Call)}
     called |= {_last(n.value) for n in facts.attributes.get("parameters", ())}
     for s in facts.walk(ast.Assign):
         value = s.value

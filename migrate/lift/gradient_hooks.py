@@ -87,7 +87,7 @@ class _Hook:
         decides = False
         for n in sorted(walk(self.hook), key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0))):
             self._follow(n)
-            decides = decides or (isinstance(n, ast.If | ast.IfExp | ast.While) and self._asks_for_value(n.test))
+            decides = decides or (isinstance(n, (ast.If, ast.IfExp, ast.While)) and self._asks_for_value(n.test))
         values = returned(self.hook)
         gives = self.in_place or any(not isinstance(v, ast.Constant) for v in values)
         return (gives and decides) or self.in_place or any(map(self._is_bent, values))
@@ -108,11 +108,11 @@ class _Hook:
 
     def _asks_for_value(self, test: ast.expr) -> bool:
         """Not `if g is None:`"""
-        there = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.IsNot)
+        there = isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.IsNot))
         return not there and self._reads(test)
 
     def _reads(self, value: ast.AST) -> bool:
-        return any(isinstance(n, ast.Name) and n.id in self.straight | self.bent for n in walk(value))
+        return any(n.id in self.straight | self.bent for n in walk(value, ast.Name))
 
     def _is_bent(self, value: ast.expr) -> bool:
         return self._reads(value) and not self._is_straight(value)
@@ -129,9 +129,9 @@ class _Hook:
             return self._is_straight(value.value)
         if isinstance(value, ast.BinOp):
             left, right = self._is_straight(value.left), self._is_straight(value.right)
-            if isinstance(value.op, ast.Add | ast.Sub):
+            if isinstance(value.op, (ast.Add, ast.Sub)):
                 return left and right
-            by_left = left and not self._reads(value.right) and isinstance(value.op, ast.Mult | ast.Div)
+            by_left = left and not self._reads(value.right) and isinstance(value.op, (ast.Mult, ast.Div))
             return by_left or (right and not self._reads(value.left) and isinstance(value.op, ast.Mult))
         return isinstance(value, ast.Call) and self._gives_straight(value)
 

@@ -24,7 +24,7 @@ def reaches_modules(facts: Facts, call: ast.Call, changed: set[str], holds: Asks
     assert isinstance(call.func, ast.Attribute)
     modules = module_attributes(facts)
     root = call.func.value
-    while isinstance(root, ast.Attribute | ast.Subscript):
+    while isinstance(root, (ast.Attribute, ast.Subscript)):
         if isinstance(root, ast.Attribute) and _made_with(_attribute_values(facts, root.attr), changed, modules):
             return True
         root = root.value

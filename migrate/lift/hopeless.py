@@ -29,11 +29,11 @@ def check_hopes(facts: Facts) -> None:
             raise CannotLift(call, f"`{facts.short(call)}` takes the gradients itself")
         ups = list(facts.scopes.ancestors(call))
         functions = [up for up in ups if isinstance(up, Function)]
-        in_a_loop = any(isinstance(up, ast.For | ast.While) for up in ups)
+        in_a_loop = any(isinstance(up, (ast.For, ast.While)) for up in ups)
         if not in_a_loop and not any(_may_be_repeated(facts, f, {f}) for f in functions):
             raise CannotLift(call, outside(functions[0].name if functions else None))
-        around = next((up for up in ups if isinstance(up, ast.For | ast.While | ast.FunctionDef)), None)
-        for called in own_calls(around.body) if isinstance(around, ast.For | ast.While) else ():
+        around = next((up for up in ups if isinstance(up, (ast.For, ast.While, ast.FunctionDef))), None)
+        for called in own_calls(around.body) if isinstance(around, (ast.For, ast.While)) else ():
             known = facts.stores_of(called.attr) or called.attr in with_parameters(facts)
             if not known and is_network(facts, called.attr):
                 raise set_elsewhere(facts, called)

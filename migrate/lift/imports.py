@@ -23,9 +23,9 @@ def import_edit(tree: ast.Module, at: Text, package: str, names: list[str], afte
     last: ast.stmt | None = None
     needed = {n.split()[-1] for n in names} | {after.partition(" ")[0]}
     for i, s in enumerate(tree.body):
-        if isinstance(s, ast.Import | ast.ImportFrom) or (i == 0 and isinstance(s, ast.Expr)):
+        if isinstance(s, (ast.Import, ast.ImportFrom)) or (i == 0 and isinstance(s, ast.Expr)):
             last = s
-        elif not isinstance(s, ast.If | ast.Try | ast.Expr | ast.Assign) or _reads(s, needed):
+        elif not isinstance(s, (ast.If, ast.Try, ast.Expr, ast.Assign)) or _reads(s, needed):
             break
     newline = at.newline
     line = import_line(package, names)
@@ -65,4 +65,4 @@ def before_its_uses(text: str, package: str) -> str:
 
 
 def _reads(s: ast.stmt, names: set[str]) -> bool:
-    return any(isinstance(n, ast.Name) and n.id in names for n in walk(s))
+    return any(n.id in names for n in walk(s, ast.Name))

@@ -31,7 +31,7 @@ class Fills:
         self.facts, self.binder, self.chunk, self.variables = facts, binder, chunk, variables
         self.passing = chunk.passing
         self.names: dict[Variable, list[ast.Name]] = {}  # every mention in the step
-        for n in (n for s in chunk.statements for n in walk(s) if isinstance(n, ast.Name)):
+        for n in (n for s in chunk.statements for n in walk(s, ast.Name)):
             if isinstance(var := binder.variable(n), Variable) and var in variables.attributes:
                 self.names.setdefault(var, []).append(n)
         self.by_variable: dict[Variable, dict[ast.Name, ast.stmt]] = {}
@@ -52,16 +52,16 @@ class Fills:
         if any(self._reduces_itself(value) for v in chosen for value in self._values_of(v)):
             return set()
         statements = {s for v in chosen for s in self.by_variable[v].values()}
-        inside = {n for s in statements for n in walk(_values(s)) if isinstance(n, ast.Name)}
+        inside = {n for s in statements for n in walk(_values(s), ast.Name)}
         return set() if any(self.binder.variable(n) in chosen for n in inside) else statements
 
     def _statements(self) -> Iterator[tuple[ast.Name, ast.stmt]]:
         for n in (n for s in self.chunk.statements for n in walk_here(s)):
             if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) and isinstance(n.value.func, ast.Attribute):
                 at: ast.expr = n.value.func
-                while isinstance(at, ast.Attribute | ast.Subscript):
+                while isinstance(at, (ast.Attribute, ast.Subscript)):
                     at = at.value
-                if isinstance(at, ast.Name) and not any(isinstance(x, ast.Lambda | ast.GeneratorExp) for x in walk(n)):
+                if isinstance(at, ast.Name) and not any(isinstance(x, (ast.Lambda, ast.GeneratorExp)) for x in walk(n)):
                     yield at, n
             elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and is_list(n.value):
                 yield n.target, n
@@ -96,14 +96,14 @@ class Fills:
         return any(self.binder.variable(n) == var for value in taken for n in names_of(value))
 
     def _reduces_itself(self, value: ast.expr) -> bool:
-        made = (n.func for n in walk(value) if isinstance(n, ast.Call))
+        made = (n.func for n in walk(value, ast.Call))
         return any((self.facts.names.resolve(f) or "").startswith(REDUCE_THEMSELVES) for f in made)
 
     def _values_of(self, var: Variable) -> Iterator[ast.expr]:
         """What the name is given above the batches."""
         for store in self._home(var).stores.get(var.name, ()):
             s = self.facts.scopes.statement_of(store)
-            if isinstance(s, ast.Assign | ast.AnnAssign | ast.For) and store not in self.names[var]:
+            if isinstance(s, (ast.Assign, ast.AnnAssign, ast.For)) and store not in self.names[var]:
                 value = s.iter if isinstance(s, ast.For) else s.value
                 yield from value.elts if isinstance(value, ast.Tuple) else [] if value is None else [value]
 
@@ -117,7 +117,7 @@ def is_list(value: ast.expr) -> bool:
     """`list(y)`, `[loss.item()]`, `y.tolist()`: added to a list."""
     if isinstance(value, ast.Call):
         return (value.func.attr if isinstance(value.func, ast.Attribute) else ast.unparse(value.func)) in LISTS
-    return isinstance(value, ast.List | ast.ListComp | ast.Tuple)
+    return isinstance(value, (ast.List, ast.ListComp, ast.Tuple))
 
 
 def _values(s: ast.stmt) -> ast.AST:
@@ -126,7 +126,7 @@ def _values(s: ast.stmt) -> ast.AST:
         return s.value
     assert isinstance(s, ast.Expr) and isinstance(s.value, ast.Call)
     keys, at = [], s.value.func
-    while isinstance(at, ast.Attribute | ast.Subscript):
+    while isinstance(at, (ast.Attribute, ast.Subscript)):
         keys += [at.slice] if isinstance(at, ast.Subscript) else []
         at = at.value
     return ast.Tuple([*keys, *s.value.args, *(k.value for k in s.value.keywords)], ast.Load())

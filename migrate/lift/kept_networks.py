@@ -44,7 +44,7 @@ def made_values(facts: Facts, name: str, scope: Scope, depth: int = 0) -> list[a
 
 def _is_asked(facts: Facts, value: ast.expr) -> bool:
     """Whether a value is given under a condition."""
-    return isinstance(facts.scopes.parents.get(facts.scopes.statement_of(value)), ast.If | ast.Try)
+    return isinstance(facts.scopes.parents.get(facts.scopes.statement_of(value)), (ast.If, ast.Try))
 
 
 def _attributes(facts: Facts, made: ast.Call, keeping: dict[str, dict[str, ast.expr]]) -> list[str]:

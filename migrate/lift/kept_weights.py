@@ -71,10 +71,10 @@ def holder_of(facts: Facts, copied: ast.expr) -> tuple[Kept, bool] | None:
     """What keeps a copy, or the comprehension that makes several, and whether that is a list."""
     s = facts.scopes.statement_of(copied)
     of_a_state = isinstance(copied, ast.Call) and last_name(copied.func) == "deepcopy"
-    if isinstance(copied, ast.ListComp | ast.DictComp) or of_a_state:
+    if isinstance(copied, (ast.ListComp, ast.DictComp)) or of_a_state:
         element = copied.value if isinstance(copied, ast.DictComp) else getattr(copied, "elt", None)
         target = s.targets[0] if isinstance(s, ast.Assign) and s.value is copied and len(s.targets) == 1 else None
-        if not isinstance(target, ast.Name | ast.Attribute) or isinstance(element, ast.IfExp | ast.Tuple):
+        if not isinstance(target, (ast.Name, ast.Attribute)) or isinstance(element, (ast.IfExp, ast.Tuple)):
             return None
         return target, isinstance(copied, ast.ListComp)
     if isinstance(s, ast.Assign) and _is_of(s.value, copied) and isinstance(s.targets[0], ast.Subscript):
@@ -108,7 +108,7 @@ def _begins_as(facts: Facts, held: Kept, kinds: tuple[type[ast.expr], ...]) -> b
         or (isinstance(v, ast.Call) and not v.args and ast.unparse(v.func).rpartition(".")[2] in made)
         for v in values
     ]
-    shown = all(not isinstance(v, ast.Dict | ast.List) or isinstance(v, kinds) for v in values)
+    shown = all(not isinstance(v, (ast.Dict, ast.List)) or isinstance(v, kinds) for v in values)
     return bool(values) and all(empty) and shown
 
 
@@ -126,7 +126,7 @@ def _own_name(facts: Facts, binder: Binder, variables: Variables, name: str, hom
 
 def _class(facts: Facts, made: ast.expr) -> tuple[Facts, ast.ClassDef] | None:
     """The class that a call makes an object of, in its file; none of a module, which takes along what it registers."""
-    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Name | ast.Attribute):
+    if not isinstance(made, ast.Call) or not isinstance(made.func, (ast.Name, ast.Attribute)):
         return None
     own = next((c for c in facts.walk(ast.ClassDef) if c.name == getattr(made.func, "id", "")), None)
     if own is not None:

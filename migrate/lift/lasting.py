@@ -56,13 +56,13 @@ def lasting(
     sums = Sums(facts, recipe, train, reduction)
     others = [c for c in chunks if c.statements is not train.body]
     counted = {v for v, _ in counters}
-    for name in sorted(stored(train.body) | {n.id for n in walk(train.target) if isinstance(n, ast.Name)}):
+    for name in sorted(stored(train.body) | {n.id for n in walk(train.target, ast.Name)}):
         node = _stored_at(train, name)
         var = binder.variable(node) if node is not None else None
         if node is None or not isinstance(var, Variable) or var not in variables.attributes or var in counted:
             continue
-        names = [n for c in others for s in c.statements for n in walk(s) if isinstance(n, ast.Name)]
-        names += [n for n in walk(train.returns) if isinstance(n, ast.Name)] if train.returns is not None else []
+        names = [n for c in others for s in c.statements for n in walk(s, ast.Name)]
+        names += list(walk(train.returns, ast.Name)) if train.returns is not None else []
         own = [n for n in names if binder.variable(n) == var]
         reads = [n for n in own if isinstance(n.ctx, ast.Load)]
         kept = var.owner == "" and var.name in variables.results
@@ -93,7 +93,7 @@ def left_by_evaluation(
     sums = Sums(facts, recipe, e, "mean")
     others = [c.statements for c in chunks if c.statements is not e.body]
     totals = {n.target.id for n in _within(e.body) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
-    names = stored(e.body) | {n.id for n in walk(e.target) if isinstance(n, ast.Name)}
+    names = stored(e.body) | {n.id for n in walk(e.target, ast.Name)}
     for name in sorted(names - totals - {e.index}):
         node = _stored_at(e, name)
         var = binder.variable(node) if node is not None else None
@@ -122,7 +122,7 @@ def _read_number(recipe: Recipe, binder: Binder, chunks: list[Chunk], variables:
     e = recipe.evaluate
     if e is None or e.index is None or recipe.whole_evaluation is not None:
         return None
-    bound = next((n for n in walk(e.loop.target) if isinstance(n, ast.Name) and n.id == e.index), None)
+    bound = next((n for n in walk(e.loop.target, ast.Name) if n.id == e.index), None)
     var = binder.variable(bound) if bound is not None else None
     if bound is None or not isinstance(var, Variable) or var not in variables.attributes:
         return None
@@ -134,7 +134,7 @@ def _read_number(recipe: Recipe, binder: Binder, chunks: list[Chunk], variables:
 
 
 def _stored_at(train: DataPass, name: str) -> ast.Name | None:
-    nodes = (n for s in (train.target, *train.body) for n in walk(s) if isinstance(n, ast.Name))
+    nodes = (n for s in (train.target, *train.body) for n in walk(s, ast.Name))
     return next((n for n in nodes if n.id == name and not isinstance(n.ctx, ast.Load)), None)
 
 
@@ -144,7 +144,7 @@ def _is_read(n: ast.AST) -> bool:
 
 def _of_the_samples(sums: Sums, train: DataPass, name: str) -> bool:
     """Whether the value comes from the batch: the loop's own names, and what is computed from them."""
-    own = {n.id for n in walk(train.target) if isinstance(n, ast.Name)} - {train.index}
+    own = {n.id for n in walk(train.target, ast.Name)} - {train.index}
     while True:
         more = {n for n, given in sums.given.items() if n not in own and any(_reads(s, own) for s in given)}
         if not more:
@@ -157,7 +157,7 @@ def _of_totals(
 ) -> bool:
     """`accuracy = right / seen`: of sums over the ranks, and nothing else of the batch; a text with such a number."""
     given = sums.given.get(name, [])
-    read = [n for s in given if isinstance(s, ast.Assign) for n in walk(s.value) if isinstance(n, ast.Name)]
+    read = [n for s in given if isinstance(s, ast.Assign) for n in walk(s.value, ast.Name)]
     others = {n.id for n in read if binder.variable(n) not in totals}
     alone = bool(given) and all(isinstance(s, ast.Assign) and len(s.targets) == 1 for s in given)
     if not alone or name in above:

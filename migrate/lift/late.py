@@ -28,7 +28,7 @@ def apart(facts: Facts, recipe: Recipe) -> tuple[list[ast.stmt], list[ast.stmt]]
     blocks = (before, train.before)
     steady = {n.id for s in (*before, *train.before) for n in names_of(s) if _is_steady(facts, n)} | {recipe.epoch}
     waits = _with_readers(blocks, [_waiting(b, recipe.optimization.optimizers) for b in blocks], given, steady)
-    asked = {name for n in walk(train.loader) if isinstance(n, ast.Name) for name in given.get(n.id, {n.id})}
+    asked = {name for n in walk(train.loader, ast.Name) for name in given.get(n.id, {n.id})}
     for block, late in zip(blocks, waits, strict=True):
         own = {} if block is before else given
         for s in late:
@@ -45,7 +45,7 @@ def _given(train: DataPass) -> dict[str, set[str]]:
     if train.function is not None and train.call is not None:
         for p in (*train.function.args.posonlyargs, *train.function.args.args, *train.function.args.kwonlyargs):
             value = argument(train.call, train.function, p.arg)
-            found[p.arg] = {n.id for n in walk(value) if isinstance(n, ast.Name)} if value is not None else {p.arg}
+            found[p.arg] = {n.id for n in walk(value, ast.Name)} if value is not None else {p.arg}
     return found
 
 
@@ -93,5 +93,5 @@ def _waiting(block: list[ast.stmt], optimizers: list[str]) -> list[ast.stmt]:
 def _about_steps(s: ast.stmt, optimizers: list[str]) -> bool:
     """Whether a statement works with an optimizer or a schedule."""
     return any(n.id in optimizers for n in names_of(s)) or any(
-        isinstance(n, ast.Attribute) and n.attr in STEPS and isinstance(n.value, ast.Name) for n in walk(s)
+        n.attr in STEPS and isinstance(n.value, ast.Name) for n in walk(s, ast.Attribute)
     )

@@ -43,7 +43,7 @@ def _meets(facts: Facts, read: ast.expr) -> Iterator[ast.expr | None]:
                 return
             if isinstance(up.ctx, ast.Store):  # memory[i] = loss.cpu()
                 s = facts.scopes.parents.get(up)
-                yield from (s.value,) if isinstance(s, ast.Assign | ast.AugAssign) else ()
+                yield from (s.value,) if isinstance(s, (ast.Assign, ast.AugAssign)) else ()
                 return
         elif isinstance(up, ast.Call):
             full = facts.names.resolve(up.func) or ""
@@ -54,8 +54,8 @@ def _meets(facts: Facts, read: ast.expr) -> Iterator[ast.expr | None]:
             if up.func is not node and full != VARIABLE:
                 yield from (p for p in parts(up) if p is not node)
                 return
-        elif isinstance(up, ast.Compare | ast.BinOp):
+        elif isinstance(up, (ast.Compare, ast.BinOp)):
             yield from (p for p in parts(up) if p is not node)
-        elif not isinstance(up, ast.UnaryOp | ast.Starred | ast.keyword):
+        elif not isinstance(up, (ast.UnaryOp, ast.Starred, ast.keyword)):
             return
         node, up = up, facts.scopes.parents.get(up)  # type: ignore[assignment]

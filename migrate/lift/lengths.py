@@ -49,7 +49,7 @@ class Lengths:
         nodes: list[ast.AST] = [*self.recipe.before, *self.recipe.between, *self.recipe.after, *moved]
         if e is not None:
             nodes += [*e.before, *e.body, *e.after, *([e.returns] if e.returns is not None else [])]
-        names = (n for s in nodes for n in walk(s) if isinstance(n, ast.Name) and n not in self.unread)
+        names = (n for s in nodes for n in walk(s, ast.Name) if n not in self.unread)
         return set() if any(self.binder.variable(n) == var for n in names) else {var.name}
 
     def _key(self, e: ast.expr) -> object:
@@ -83,7 +83,7 @@ class Lengths:
         for side, up in pairwise(ups):
             if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Mult):
                 return False  # of all samples, or of all epochs
-            if isinstance(up, ast.BinOp) and isinstance(up.op, ast.FloorDiv | ast.Div) and up.left is side:
+            if isinstance(up, ast.BinOp) and isinstance(up.op, (ast.FloorDiv, ast.Div)) and up.left is side:
                 return False  # a part of an epoch, of which a process with few steps would have none
             if isinstance(up, ast.BinOp) and isinstance(up.op, ast.Div) and up.right is side:
                 return in_step or self._adds_means(up.left)
@@ -92,7 +92,7 @@ class Lengths:
             as_large = isinstance(up, ast.Call) and isinstance(up.func, ast.Name) and up.func.id in AS_LARGE
             if not as_large and not isinstance(up, ast.BinOp):
                 # what the step compares with its index
-                return in_step and not isinstance(up, ast.Assign | ast.Attribute | ast.Call)
+                return in_step and not isinstance(up, (ast.Assign, ast.Attribute, ast.Call))
         return False
 
     @cached_property
@@ -112,7 +112,7 @@ class Lengths:
             if isinstance(n, ast.Call) and keeps(n) and isinstance(n.func, ast.Attribute):
                 of_means = any(self.brought.get(x) == "mean" for a in n.args for x in walk(a))
                 root = n.func.value
-                while isinstance(root, ast.Subscript | ast.Attribute):
+                while isinstance(root, (ast.Subscript, ast.Attribute)):
                     root = root.value
                 if of_means and isinstance(root, ast.Name):
                     found.add(self.binder.variable(root))
@@ -135,7 +135,7 @@ class Lengths:
         """The v of `{k: v / len(loader) for k, v in means.items()}`."""
         for up in self.facts.scopes.ancestors(name):
             for g in getattr(up, "generators", ()):
-                if any(isinstance(t, ast.Name) and t.id == name.id for t in walk(g.target)):
+                if any(t.id == name.id for t in walk(g.target, ast.Name)):
                     return self._adds_means(g.iter)
             if isinstance(up, ast.stmt):
                 break

@@ -131,7 +131,7 @@ def _global_first(facts: Facts, name: str) -> tuple[int, list[str]]:
     while facts.scopes.parents[holder] is not facts.tree:
         holder = facts.scopes.parents[holder]
     assert isinstance(holder, ast.stmt)
-    apart = ["", ""] if isinstance(holder, ast.FunctionDef | ast.ClassDef) else []
+    apart = ["", ""] if isinstance(holder, (ast.FunctionDef, ast.ClassDef)) else []
     first, _ = Splice(facts.text).with_comments(holder)
     return first, [f"{name} = None", *apart]
 

@@ -158,7 +158,7 @@ def to_lightning(text: str, names: list[str]) -> tuple[str, list[Note]]:
 
 def _check_loaders(fit: ast.Call) -> None:
     for e in fit.args[1:]:
-        if isinstance(e, ast.List | ast.Tuple | ast.Dict | ast.ListComp):
+        if isinstance(e, (ast.List, ast.Tuple, ast.Dict, ast.ListComp)):
             raise CannotLift(e, "Lightning takes a list for several loaders, not for the batches of one")
 
 
@@ -172,7 +172,7 @@ def _class_edits(c: ast.ClassDef, module: str, facts: Facts, notes: list[Note]) 
         edits.append((*at.line_span(first, s.end_lineno or s.lineno), ""))
         notes.append(Note(_worked(c, ast.unparse(s.targets[0])), 1, CODE, UNREAD[ast.unparse(s.targets[0])]))
     edits += _stops(c, at)
-    read = {n.attr for n in walk(c) if isinstance(n, ast.Attribute) and _is(n.value, "self")}
+    read = {n.attr for n in walk(c, ast.Attribute) if _is(n.value, "self")}
     read |= {n.attr for n in facts.walk(ast.Attribute) if isinstance(n.value, ast.Name) and n.attr in TOGETHER}
     own = "".join(HELPERS[name] for name in HELPERS if name in read)
     if own:
@@ -192,10 +192,10 @@ def _stops(c: ast.ClassDef, at: Text) -> list[tuple[int, int, str]]:
     """CannotLift where validation follows an epoch that is left in the middle: Lightning leaves it out then; and where
     an epoch is skipped.
     """
-    skipped = [n for n in walk(c) if isinstance(n, ast.Call) and ast.unparse(n.func) == "self.trainer.skip_epoch"]
+    skipped = [n for n in walk(c, ast.Call) if ast.unparse(n.func) == "self.trainer.skip_epoch"]
     if skipped:
         raise CannotLift(skipped[0], "Lightning skips no epoch")
-    found = [n for n in walk(c) if isinstance(n, ast.Call) and ast.unparse(n.func) == "self.trainer.stop_epoch"]
+    found = [n for n in walk(c, ast.Call) if ast.unparse(n.func) == "self.trainer.stop_epoch"]
     if found and any(isinstance(s, ast.FunctionDef) and s.name == "validation_step" for s in c.body):
         raise CannotLift(found[0], "Lightning does not validate after an epoch that is left in the middle")
     return [(*at.span(n), STOP_EPOCH) for n in found]

@@ -98,7 +98,7 @@ def _all_values(facts: Facts, holder: ast.expr, depth: int) -> bool:
         return False
     if isinstance(holder, ast.Dict):
         return bool(holder.values) and all(is_loader(facts, v, depth + 1) for v in holder.values)
-    if isinstance(holder, ast.Tuple | ast.List):
+    if isinstance(holder, (ast.Tuple, ast.List)):
         return bool(holder.elts) and all(is_loader(facts, v, depth + 1) for v in holder.elts)
     if isinstance(holder, ast.DictComp):
         return is_loader(facts, holder.value, depth + 1)
@@ -164,7 +164,7 @@ def batch_sizes(facts: Facts, node: ast.expr, depth: int = 0) -> set[str]:
         if full.split(".")[-1] in ("DataLoader", "StatefulDataLoader"):
             given = node.args[1] if len(node.args) > 1 else None
             given = next((k.value for k in node.keywords if k.arg == "batch_size"), given)
-            if isinstance(given, ast.Name | ast.Attribute | ast.Constant):
+            if isinstance(given, (ast.Name, ast.Attribute, ast.Constant)):
                 found.add(ast.unparse(given))
         elif isinstance(node.func, ast.Name) and (f := local_function(facts, node.func)) is not None:
             for value in returned(f):

@@ -92,9 +92,9 @@ class Reduction(Counted):
             return self._either(e, [self.kind(e.body), self.kind(e.orelse)])
         if isinstance(e, ast.Subscript):
             return self._of_element(e)
-        if isinstance(e, ast.List | ast.Tuple | ast.Dict):
+        if isinstance(e, (ast.List, ast.Tuple, ast.Dict)):
             return self._either(e, [self.kind(x) for x in (e.values if isinstance(e, ast.Dict) else e.elts)])
-        if isinstance(e, ast.GeneratorExp | ast.ListComp):
+        if isinstance(e, (ast.GeneratorExp, ast.ListComp)):
             return self._repeated(e, self.kind(e.elt), [g.iter for g in e.generators])
         return self._of_call(e) if isinstance(e, ast.Call) else None
 
@@ -122,7 +122,7 @@ class Reduction(Counted):
             if isinstance(n, ast.AugAssign):
                 made = self._apply(n, n.op, found, self.kind(value), None, value)
                 found = self._repeated(n, made, self.loops(n, s))
-            elif any(isinstance(x, ast.Name) and x.id == node.id for x in walk(value)):
+            elif any(x.id == node.id for x in walk(value, ast.Name)):
                 found = self._repeated(n, self.kind(value), self.loops(n, s)) or found
             else:
                 made = self.kind(value)
@@ -182,7 +182,7 @@ class Reduction(Counted):
             return self._product(node, a, b, right if a else left)
         if isinstance(op, ast.Div):
             return self._quotient(node, a, b, right)
-        if isinstance(op, ast.Add | ast.Sub):
+        if isinstance(op, (ast.Add, ast.Sub)):
             if a is not None and b is not None and a != b:
                 raise CannotLift(node, f"`{self.facts.short(node)}` adds a sum over the batch to a mean")
             other = right if b is None else left if a is None else None
@@ -270,7 +270,7 @@ class Reduction(Counted):
 
     def _squares_norm(self, e: ast.expr) -> bool:
         """`x.norm() ** 2`, `x.norm().pow(2)`: what it is the root of."""
-        if not self.body or not isinstance(e, ast.BinOp | ast.Call):
+        if not self.body or not isinstance(e, (ast.BinOp, ast.Call)):
             return False
         if isinstance(e, ast.BinOp):
             squares = isinstance(e.op, ast.Pow)

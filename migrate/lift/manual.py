@@ -34,7 +34,7 @@ def manual_optimization(facts: Facts, train: DataPass, backwards: list[ast.Call]
         losses.append(call.func.value)
     for s in train.body:
         for n in () if isinstance(s, ast.FunctionDef) else walk_here(s):
-            if isinstance(n, ast.Return | ast.Yield | ast.YieldFrom):
+            if isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom)):
                 raise CannotLift(n, "the batch loop is left early")
     return Optimization(losses, list(optimizers), manual=True, why=why)
 
@@ -51,12 +51,12 @@ def given_gradient(facts: Facts, train: DataPass) -> CannotLift | None:
 def _is_one_number(facts: Facts, node: ast.expr, asked: frozenset[str]) -> bool:
     """`torch.FloatTensor([1])`, `one * -1`, `mone.cuda()`: of one element, whatever the batch is."""
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, int | float)
+        return isinstance(node.value, (int, float))
     if isinstance(node, ast.UnaryOp):
         return _is_one_number(facts, node.operand, asked)
     if isinstance(node, ast.BinOp):
         return all(_is_one_number(facts, side, asked) for side in (node.left, node.right))
-    if isinstance(node, ast.List | ast.Tuple):
+    if isinstance(node, (ast.List, ast.Tuple)):
         return len(node.elts) == 1 and _is_one_number(facts, node.elts[0], asked)
     if isinstance(node, ast.Name):
         scope = facts.scopes.scope_of(node).lookup(node.id)
@@ -68,7 +68,7 @@ def _is_one_number(facts: Facts, node: ast.expr, asked: frozenset[str]) -> bool:
     if full in ONE_NUMBER:
         sized = full.rpartition(".")[2] in ("ones", "zeros")
         shape = node.args[0] if node.args else None
-        shape = shape.elts[0] if isinstance(shape, ast.List | ast.Tuple) and len(shape.elts) == 1 else shape
+        shape = shape.elts[0] if isinstance(shape, (ast.List, ast.Tuple)) and len(shape.elts) == 1 else shape
         one = isinstance(shape, ast.Constant) and shape.value == 1
         return len(node.args) == 1 and (one if sized else _is_one_number(facts, node.args[0], asked))
     moved = isinstance(node.func, ast.Attribute) and node.func.attr in PLACES
@@ -80,7 +80,7 @@ def made_in_step(facts: Facts, train: DataPass, at: ast.AST, name: str) -> bool:
     for up in facts.scopes.ancestors(at):
         if up is train.loop:
             break
-        if isinstance(up, ast.For) and any(isinstance(n, ast.Name) and n.id == name for n in walk(up.target)):
+        if isinstance(up, ast.For) and any(n.id == name for n in walk(up.target, ast.Name)):
             return True
     scope = facts.scopes.scope_of(at).lookup(name)
     stores = scope.stores.get(name, ()) if scope is not None and name not in scope.params else ()

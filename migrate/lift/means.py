@@ -89,7 +89,7 @@ class Means:
             # one of several outputs, or a sample: nothing here shows which
             return isinstance(n.value.func, ast.Name) or (isinstance(root, ast.Name) and root.id == "self")
         parts = n.slice.elts if isinstance(n.slice, ast.Tuple) else [n.slice]
-        if not all(isinstance(p, ast.Constant | ast.Slice) for p in parts):
+        if not all(isinstance(p, (ast.Constant, ast.Slice)) for p in parts):
             return True
         first = parts[0]  # of a slice of the samples a share has another part
         return isinstance(first, ast.Slice) and any(x is not None for x in (first.lower, first.upper, first.step))

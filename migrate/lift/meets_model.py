@@ -46,12 +46,14 @@ def _meets(facts: Facts, made: ast.Call, asks: Asks) -> bool:
             if up.func is not node and not (facts.names.resolve(up.func) or "").startswith("torch."):
                 return False  # what another function makes of it does not show
             beside = []
-        elif isinstance(up, ast.BinOp | ast.Compare):
+        elif isinstance(up, (ast.BinOp, ast.Compare)):
             if any(asks(facts, other) for other in _operands(up) if other is not node):
                 return True
-        elif isinstance(up, ast.Tuple | ast.List):
+        elif isinstance(up, (ast.Tuple, ast.List)):
             beside += [e for e in up.elts if e is not node]
-        elif not isinstance(up, ast.keyword | ast.UnaryOp) and not (isinstance(up, ast.Subscript) and up.value is node):
+        elif not isinstance(up, (ast.keyword, ast.UnaryOp)) and not (
+            isinstance(up, ast.Subscript) and up.value is node
+        ):
             return False
         node = up
     return False
@@ -89,7 +91,7 @@ def _is_of_model(facts: Facts, node: ast.AST, depth: int = 0) -> bool:
         return any(_is_of_model(facts, part, depth) for part in parts)
     if isinstance(node, ast.Name):
         return depth < 4 and _is_named_of_model(facts, node, depth)
-    if isinstance(node, ast.Lambda | ast.Attribute):
+    if isinstance(node, (ast.Lambda, ast.Attribute)):
         return False  # of an object, or of a module: its weights may be read for their numbers
     return any(_is_of_model(facts, part, depth) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
 
@@ -108,6 +110,6 @@ def _is_named_of_model(facts: Facts, name: ast.Name, depth: int) -> bool:
 def _is_of_batch(facts: Facts, store: ast.AST) -> bool:
     """Whether a loop over a loader's batches gives a name its values."""
     up: ast.AST | None = store
-    while isinstance(up, ast.Name | ast.Tuple | ast.List | ast.Starred):
+    while isinstance(up, (ast.Name, ast.Tuple, ast.List, ast.Starred)):
         up = facts.scopes.parents.get(up)
     return isinstance(up, LOOPS) and isinstance(up, ast.For) and facts.loops.is_loader(up.iter)

@@ -78,7 +78,7 @@ def _is_of_nodes(facts: Facts, train: DataPass) -> bool:
 
 def _place(facts: Facts, node: ast.AST) -> str:
     """The function that a node stands in, with its class: `Net.forward()`."""
-    ups = [up for up in facts.scopes.ancestors(node) if isinstance(up, ast.FunctionDef | ast.ClassDef)]
+    ups = [up for up in facts.scopes.ancestors(node) if isinstance(up, (ast.FunctionDef, ast.ClassDef))]
     names = [up.name for up in ups[: 1 + (len(ups) > 1 and isinstance(ups[1], ast.ClassDef))]]
     return f"{'.'.join(reversed(names))}()"
 
@@ -93,12 +93,12 @@ def _batch(facts: Facts, train: DataPass) -> dict[str, Value]:
     """The names that a loop gives its batch, with what a dataset of the project shows of it."""
     target = train.target
     if not isinstance(target, ast.Name):
-        given = {n.id: BATCH for n in walk(target) if isinstance(n, ast.Name)}
-        parts = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+        given = {n.id: BATCH for n in walk(target, ast.Name)}
+        parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
         columns = {n.id for i in one_number_places(facts, len(parts)) if isinstance(n := parts[i], ast.Name)}
         return {name: replace(value, apart=name in columns) for name, value in given.items()}
-    unpacked = (s for n in train.body for s in walk(n) if isinstance(s, ast.Assign) and _is_named(s.value, target.id))
-    width = next((len(t.elts) for s in unpacked for t in s.targets if isinstance(t, ast.Tuple | ast.List)), 0)
+    unpacked = (s for n in train.body for s in walk(n, ast.Assign) if _is_named(s.value, target.id))
+    width = next((len(t.elts) for s in unpacked for t in s.targets if isinstance(t, (ast.Tuple, ast.List))), 0)
     places = one_number_places(facts, width)
     items = tuple((i, replace(BATCH, apart=i in places)) for i in range(width)) if places else ()
     return {target.id: replace(BATCH, holds=True, items=items)}
@@ -131,16 +131,16 @@ def _weighs_elsewhere(facts: Facts) -> ast.Call | None:
 
 def _feeding(body: list[ast.stmt]) -> set[ast.stmt]:
     """The simple statements that what is differentiated depends on; metrics on the way are none of them."""
-    simple = [n for s in body for n in walk_here(s) if isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign)]
+    simple = [n for s in body for n in walk_here(s) if isinstance(n, (ast.Assign, ast.AugAssign, ast.AnnAssign))]
     calls = [n for s in body for n in walk_here(s) if is_call_of(n, "backward")]
-    needed = {x.id for c in calls for x in walk(c) if isinstance(x, ast.Name)}
+    needed = {x.id for c in calls for x in walk(c, ast.Name)}
     found: set[ast.stmt] = {s for s in body if any(c in set(walk(s)) for c in calls) and isinstance(s, ast.Expr)}
     for _ in range(len(simple) + 1):
         before = len(found)
         for s in simple:
-            if s not in found and {x.id for x in walk(s) if isinstance(x, ast.Name)} & needed & stored([s]):
+            if s not in found and {x.id for x in walk(s, ast.Name)} & needed & stored([s]):
                 found.add(s)
-                needed |= {x.id for x in walk(s) if isinstance(x, ast.Name)}
+                needed |= {x.id for x in walk(s, ast.Name)}
         if len(found) == before:
             break
     return found

@@ -143,7 +143,7 @@ def _works_on(facts: Facts, recipe: Recipe, model: str) -> bool:
 def after_the_loop(facts: Facts, recipe: Recipe) -> Iterator[ast.stmt]:
     """The statements that run after the loop, in its function."""
     at: ast.AST = recipe.epoch_loop
-    while not isinstance(at, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+    while not isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)):
         up = facts.scopes.parents[at]
         for field in ("body", "orelse", "finalbody"):
             block = getattr(up, field, None)

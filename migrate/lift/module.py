@@ -135,7 +135,7 @@ class ModuleBuilder(ChunkLines):
             f = chunk.passing.function if chunk.passing is not None else None
             if chunk.hook != "train_dataloader" or (f is not None and f not in removed):
                 continue
-            for call in (n for s in chunk.statements for n in walk(s) if isinstance(n, ast.Call)):
+            for call in (n for s in chunk.statements for n in walk(s, ast.Call)):
                 where = [k.value for k in call.keywords if k.arg == "device" and isinstance(k.value, ast.Name)]
                 if any(self.configured.reads.get(n.id) == OWN for n in where):
                     yield call
@@ -147,7 +147,7 @@ class ModuleBuilder(ChunkLines):
     def _sample_sums(self) -> tuple[str, ...]:
         """What a step only adds to, sample by sample: a rank whose share is empty may not."""
         train = self.recipe.train
-        set_again = {n.id for s in train.body for n in walk(s) if isinstance(n, ast.Name) and self._is_given(n)}
+        set_again = {n.id for s in train.body for n in walk(s, ast.Name) if self._is_given(n)}
         own = [v for v, c in self.counters if c.passing is train and c.reduced and not c.by_share]
         return tuple(sorted(self.variables.attributes[v] for v in own if v.name not in set_again))
 
@@ -355,6 +355,6 @@ class ModuleBuilder(ChunkLines):
             var = self.binder.variable(n)
             if var == Variable("", self.recipe.epoch):
                 return True
-            if isinstance(var, ast.expr) and self.recipe.epoch in {x.id for x in walk(var) if isinstance(x, ast.Name)}:
+            if isinstance(var, ast.expr) and self.recipe.epoch in {x.id for x in walk(var, ast.Name)}:
                 return True
         return False

@@ -70,9 +70,9 @@ def _leaves(s: ast.stmt) -> bool:
     stack: list[ast.AST] = [s]
     while stack:
         n = stack.pop()
-        if isinstance(n, ast.Break | ast.Continue | ast.Return):
+        if isinstance(n, (ast.Break, ast.Continue, ast.Return)):
             return True
-        if not isinstance(n, ast.For | ast.While | ast.FunctionDef | ast.ClassDef | ast.Lambda):
+        if not isinstance(n, (ast.For, ast.While, ast.FunctionDef, ast.ClassDef, ast.Lambda)):
             stack += ast.iter_child_nodes(n)
     return False
 

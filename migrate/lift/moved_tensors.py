@@ -87,7 +87,7 @@ def _whole(facts: Facts, move: ast.Call, names: dict[str, _Name]) -> bool:
 def _targets(s: ast.stmt) -> list[ast.expr]:
     found: list[ast.expr] = []
     for t in s.targets if isinstance(s, ast.Assign) else []:
-        found += t.elts if isinstance(t, ast.Tuple | ast.List) else [t]
+        found += t.elts if isinstance(t, (ast.Tuple, ast.List)) else [t]
     return found
 
 
@@ -201,7 +201,7 @@ def _before(facts: Facts, recipe: Recipe, node: ast.AST) -> bool:
             return getattr(node, "lineno", 0) < recipe.epoch_loop.lineno
         if isinstance(up, ast.If) and not only_asks(facts.names, up.test):
             return False
-        if isinstance(up, ast.stmt) and not isinstance(up, ast.If | ast.Assign | ast.Expr):
+        if isinstance(up, ast.stmt) and not isinstance(up, (ast.If, ast.Assign, ast.Expr)):
             return False
     return False
 
@@ -248,7 +248,7 @@ def changed_in_place(facts: Facts, binder: Binder, name: str) -> bool:
     parents = facts.scopes.parents
     for read in facts.scopes.reads(name, binder.trunk_scope):
         node: ast.AST = read
-        while isinstance(up := parents.get(node), ast.Attribute | ast.Subscript | ast.Call):
+        while isinstance(up := parents.get(node), (ast.Attribute, ast.Subscript, ast.Call)):
             if isinstance(up, ast.Call) and up.func is not node:
                 break
             if isinstance(up, ast.Attribute) and up.attr.endswith("_") and not up.attr.startswith("_"):

@@ -99,10 +99,10 @@ def _names_below(node: ast.AST) -> list[ast.Name]:
             if n.id not in hidden:  # type: ignore[attr-defined]
                 found.append(n)  # type: ignore[arg-type]
             continue
-        if kind in OWN_SCOPE and isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        if kind in OWN_SCOPE and isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             hidden = hidden | _locals(n)
         elif kind in COMPREHENSIONS:
-            own = {x.id for g in n.generators for x in walk(g.target) if isinstance(x, ast.Name)}  # type: ignore[attr-defined]
+            own = {x.id for g in n.generators for x in walk(g.target, ast.Name)}  # type: ignore[attr-defined]
             first = n.generators[0]  # type: ignore[attr-defined]
             stack.append((first.iter, hidden))  # it is read outside
             hidden = hidden | own
@@ -114,11 +114,11 @@ def _names_below(node: ast.AST) -> list[ast.Name]:
 
 
 def _locals(f: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> set[str]:
-    bound = {a.arg for a in walk(f.args) if isinstance(a, ast.arg)}
+    bound = {a.arg for a in walk(f.args, ast.arg)}
     outer: set[str] = set()
     for n in walk(f):
         if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
             bound.add(n.id)
-        elif isinstance(n, ast.Global | ast.Nonlocal):
+        elif isinstance(n, (ast.Global, ast.Nonlocal)):
             outer.update(n.names)
     return bound - outer

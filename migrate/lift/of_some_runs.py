@@ -18,7 +18,7 @@ from .optimizers import is_optimizer_name, is_scheduler_name
 def may_be_network(facts: Facts, name: str, scope: Scope) -> bool:
     """Whether a name that some runs alone give a value is a network then, or a list of some."""
     values = facts.devices.assigned(name, scope)
-    made = [v for v in values or () if isinstance(v, ast.Call | ast.Subscript)]
+    made = [v for v in values or () if isinstance(v, (ast.Call, ast.Subscript))]
     if any(isinstance(v, ast.Call) and facts.placed.is_module(v) for v in map(unchained, made)):
         return True
     if holds_networks(facts, name, scope):

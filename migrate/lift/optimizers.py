@@ -210,7 +210,7 @@ def clips_all(facts: Facts, clipped: ast.expr, at: ast.AST, name: str, each: boo
 
 def _groups(made: ast.expr) -> list[ast.expr]:
     """The parameters of each group of `[{"params": ...}, ...]`."""
-    if not isinstance(made, ast.List | ast.Tuple):
+    if not isinstance(made, (ast.List, ast.Tuple)):
         return [made]
     pairs = [dict(zip(map(_text, g.keys), g.values, strict=True)) if isinstance(g, ast.Dict) else {} for g in made.elts]
     return [pair.get("params", made) for pair in pairs] or [made]
@@ -247,7 +247,7 @@ def trains_loose_tensors(facts: Facts, at: ast.AST, name: str) -> bool:
         if not isinstance(value, ast.Call) or not value.args:
             continue
         first = value.args[0]
-        for part in first.elts if isinstance(first, ast.List | ast.Tuple) else [first]:
+        for part in first.elts if isinstance(first, (ast.List, ast.Tuple)) else [first]:
             home = facts.scopes.scope_of(part).lookup(part.id) if isinstance(part, ast.Name) else None
             for made in values_of(facts, part.id, home) if isinstance(part, ast.Name) and home is not None else []:
                 if isinstance(made, ast.Call):

@@ -106,16 +106,16 @@ class Held:
         elif isinstance(value, ast.Subscript):
             number = isinstance(value.slice, ast.Constant) and value.slice.value in SETTINGS
             yield from () if number else self._held(value.value)
-        elif isinstance(value, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+        elif isinstance(value, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
             parts = list(self._held(value.value if isinstance(value, ast.DictComp) else value.elt))
             yield from parts
-            own = {n.id for g in value.generators for n in walk(g.target) if isinstance(n, ast.Name)}
+            own = {n.id for g in value.generators for n in walk(g.target, ast.Name)}
             if any(isinstance(n, ast.Name) and n.id in own for n in parts):
                 for g in value.generators:
                     yield from self._held(g.iter)
         elif isinstance(value, ast.Lambda):
-            yield from (n for n in walk(value.body) if isinstance(n, ast.Name))
-        elif isinstance(value, ast.BinOp | ast.UnaryOp) and value in self._inside:
+            yield from (n for n in walk(value.body, ast.Name))
+        elif isinstance(value, (ast.BinOp, ast.UnaryOp)) and value in self._inside:
             return
         elif not isinstance(value, ast.Compare | ast.JoinedStr | ast.Constant | None):
             for part in ast.iter_child_nodes(value):
@@ -142,7 +142,7 @@ class Held:
 
 def _is_collection(value: ast.expr) -> bool:
     called = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
-    return isinstance(value, ast.Dict | ast.Set) or called in ("dict", "set", "OrderedDict", "defaultdict")
+    return isinstance(value, (ast.Dict, ast.Set)) or called in ("dict", "set", "OrderedDict", "defaultdict")
 
 
 def _is_new(full: str) -> bool:
@@ -155,11 +155,11 @@ def _is_new(full: str) -> bool:
 def _given(facts: Facts, store: ast.AST) -> Iterator[ast.expr]:
     """What a target gets: all of the value where it is one of several that do not show."""
     node, up = store, facts.scopes.parents.get(store)
-    while isinstance(up, ast.Tuple | ast.List | ast.Starred):
+    while isinstance(up, (ast.Tuple, ast.List, ast.Starred)):
         node, up = up, facts.scopes.parents.get(up)
-    if isinstance(up, ast.For | ast.AsyncFor):
+    if isinstance(up, (ast.For, ast.AsyncFor)):
         yield up.iter
-    elif isinstance(up, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and up.value is not None:
+    elif isinstance(up, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and up.value is not None:
         shown = (
             facts.devices.elements(node, store, up.value)
             if isinstance(node, ast.Tuple) and store in node.elts

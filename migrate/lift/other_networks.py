@@ -26,10 +26,10 @@ def network_of(facts: Facts, loop: ast.AST) -> str | None:
     the Trainer's.
     """
     body = loop.body if isinstance(loop, ast.For) else [loop]
-    calls = [c for s in body for c in walk(s) if isinstance(c, ast.Call)]
+    calls = [c for s in body for c in walk(s, ast.Call)]
     called = {c.func.id for c in calls if isinstance(c.func, ast.Name) and c.args and _is_network(facts, c, c.func)}
     called |= {n.id for c in calls for n in given_networks(facts, c) if isinstance(n, ast.Name)}
-    bound = {n.id for n in walk(loop) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    bound = {n.id for n in walk(loop, ast.Name) if isinstance(n.ctx, ast.Store)}
     if len(called) != 1 or called & bound:
         return None
     name = called.pop()
@@ -43,7 +43,7 @@ def network_of(facts: Facts, loop: ast.AST) -> str | None:
 def network_on_cpu(facts: Facts, loop: ast.AST) -> str | None:
     """The network that a loop, or a comprehension, works with and that the script has brought to the CPU above."""
     body = loop.body if isinstance(loop, ast.For) else [loop]
-    calls = [c for s in body for c in walk(s) if isinstance(c, ast.Call)]
+    calls = [c for s in body for c in walk(s, ast.Call)]
     networks = [n for c in calls for n in (*([c.func] if calls_network(facts, c) else ()), *given_networks(facts, c))]
     return next((ast.unparse(n) for n in networks if is_on_cpu(facts, n)), None)
 
@@ -75,7 +75,7 @@ def _trained(facts: Facts) -> set[str]:
     """The names of what a Trainer is given: `trainer.fit(NetModule(net, criterion), loader)`."""
     found = set()
     for call in facts.calls_of("fit"):
-        for n in (n for n in walk(call) if isinstance(n, ast.Name)):
+        for n in (n for n in walk(call, ast.Name)):
             found.add(n.id)
             scope = facts.scopes.scope_of(n).lookup(n.id)
             given = (facts.devices.given(scope, n.id) or ()) if scope is not None and n.id in scope.params else ()

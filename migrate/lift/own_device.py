@@ -166,7 +166,7 @@ def _made_anywhere(facts: Facts, chunk: Chunk, call: ast.Call, s: ast.AST) -> bo
     if meets_model(facts, call):
         return True
     for up in facts.scopes.ancestors(call):
-        if isinstance(up, ast.FunctionDef | ast.Lambda | ast.Subscript | ast.Compare | ast.If | ast.While):
+        if isinstance(up, (ast.FunctionDef, ast.Lambda, ast.Subscript, ast.Compare, ast.If, ast.While)):
             return False
         if up is s or isinstance(up, ast.stmt):
             break
@@ -197,7 +197,7 @@ def as_text(facts: Facts, read: ast.Name) -> bool:
     if isinstance(up, ast.Call):
         full = facts.names.resolve(up.func)
         return full in AUTOCAST | SCALER or (isinstance(up.func, ast.Name) and up.func.id in SHOWS)
-    return isinstance(up, ast.Compare | ast.Attribute | ast.BinOp | ast.FormattedValue | ast.Subscript)
+    return isinstance(up, (ast.Compare, ast.Attribute, ast.BinOp, ast.FormattedValue, ast.Subscript))
 
 
 def _in_class(facts: Facts, call: ast.Call, s: ast.AST) -> bool:

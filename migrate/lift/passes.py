@@ -31,7 +31,7 @@ def pass_of_function(facts: Facts, f: ast.FunctionDef, call: ast.Call, entry: as
     result: ast.expr | None = None
     if isinstance(entry, ast.Assign) and entry.value is call and len(entry.targets) == 1:
         result = entry.targets[0]
-    elif isinstance(entry, ast.If | ast.For | ast.While | ast.Try | ast.With):
+    elif isinstance(entry, (ast.If, ast.For, ast.While, ast.Try, ast.With)):
         raise CannotLift(entry, f"{f.name}() is called within another statement of the epoch loop")
     elif not (isinstance(entry, ast.Expr) and entry.value is call):
         raise CannotLift(entry, f"the value of {f.name}() is used in an expression")
@@ -47,7 +47,7 @@ def pass_of_function(facts: Facts, f: ast.FunctionDef, call: ast.Call, entry: as
         after = after[:-1]
     for s in (*statements[:at], *after):
         for n in walk_here(s):
-            if isinstance(n, ast.Return | ast.Yield | ast.YieldFrom):
+            if isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom)):
                 raise CannotLift(n, f"{f.name}() returns in the middle")
     loader, target, index, start = batch_source(facts, loop)
     return DataPass(
@@ -82,7 +82,7 @@ def evaluation(facts: Facts, rest: list[ast.stmt]) -> tuple[DataPass | None, lis
 
 def _evaluation_call(facts: Facts, s: ast.stmt) -> DataPass | None:
     """`test(model, loader)` or `acc = test(...)` where test() holds one loop over a loader."""
-    value = s.value if isinstance(s, ast.Expr | ast.Assign) else None
+    value = s.value if isinstance(s, (ast.Expr, ast.Assign)) else None
     if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Name)):
         return None
     f = local_function(facts, value.func)
@@ -91,7 +91,7 @@ def _evaluation_call(facts: Facts, s: ast.stmt) -> DataPass | None:
     statements, _ = flat(facts, f.body)
     loops = [x for x in statements if isinstance(x, ast.For) and iterates_loader(facts, x)]
     if not loops:
-        if any(isinstance(n, ast.For) and iterates_loader(facts, n) for n in walk(f)):
+        if any(iterates_loader(facts, n) for n in walk(f, ast.For)):
             raise CannotLift(f, f"the batch loop of {f.name}() is nested in another statement")
         return None
     if len(loops) > 1:
@@ -125,7 +125,7 @@ def _evaluation_in_place(facts: Facts, rest: list[ast.stmt]) -> tuple[DataPass |
 
 def _leaves_the_loop(node: ast.AST) -> bool:
     """Whether a `break` in a statement ends the epochs: what it stands in belongs to the epoch's end."""
-    inner = [n for n in ast.iter_child_nodes(node) if not isinstance(n, ast.expr | ast.For | ast.While)]
+    inner = [n for n in ast.iter_child_nodes(node) if not isinstance(n, (ast.expr, ast.For, ast.While))]
     return isinstance(node, ast.Break) or any(_leaves_the_loop(n) for n in inner)
 
 
@@ -136,20 +136,20 @@ def _not_left(p: DataPass) -> None:
         n = stack.pop()
         if isinstance(n, ast.Break):
             raise CannotLift(n, "the evaluation loop is left early")
-        if not isinstance(n, ast.For | ast.While | ast.FunctionDef):
+        if not isinstance(n, (ast.For, ast.While, ast.FunctionDef)):
             stack.extend(ast.iter_child_nodes(n))
 
 
 def _prepares_evaluation(facts: Facts, s: ast.stmt, loop: ast.stmt) -> bool:
     """A counter that the loop uses, or model.eval(): it opens the evaluation."""
     if isinstance(s, ast.Assign):
-        stored = {n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)}
-        return bool(stored & {n.id for n in walk(loop) if isinstance(n, ast.Name)}) and not _calls_model(facts, s)
+        stored = {n.id for t in s.targets for n in walk(t, ast.Name)}
+        return bool(stored & {n.id for n in walk(loop, ast.Name)}) and not _calls_model(facts, s)
     return is_mode_call(s, "eval") is not None
 
 
 def _calls_model(facts: Facts, s: ast.stmt) -> bool:
-    return any(isinstance(n, ast.Call) and facts.names.resolve(n.func) is None for n in walk(s))
+    return any(facts.names.resolve(n.func) is None for n in walk(s, ast.Call))
 
 
 def _no_loaders(facts: Facts, statements: list[ast.stmt]) -> None:
@@ -159,7 +159,7 @@ def _no_loaders(facts: Facts, statements: list[ast.stmt]) -> None:
                 raise CannotLift(n, "another pass over a loader stands in the epoch loop")
             if isinstance(n, ast.Call) and isinstance(n.func, ast.Name):
                 f = local_function(facts, n.func)
-                if f is not None and any(isinstance(x, ast.For) and iterates_loader(facts, x) for x in walk(f)):
+                if f is not None and any(iterates_loader(facts, x) for x in walk(f, ast.For)):
                     raise CannotLift(n, f"{f.name}() passes over a loader from inside another statement")
 
 

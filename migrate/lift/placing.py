@@ -115,10 +115,10 @@ def moving_batches(facts: Facts, changes: Iterable[Change]) -> Moving:
     for change in changes:
         if change.edit.code != MOVES or not change.told:
             continue
-        read = {n.id for n in walk(change.node) if isinstance(n, ast.Name)}
+        read = {n.id for n in walk(change.node, ast.Name)}
         for up in facts.scopes.ancestors(change.node):
             if isinstance(up, ast.For) and facts.loops.is_loader(up.iter):
-                drawn = {n.id for s in (up.target, *up.body) for n in walk(s) if isinstance(n, ast.Name) and _is_set(n)}
+                drawn = {n.id for s in (up.target, *up.body) for n in walk(s, ast.Name) if _is_set(n)}
                 moving.loops.update({_shown(up)} if read & drawn else ())
             for loop in (up,) if isinstance(up, ast.For) else getattr(up, "generators", ()):
                 if _gives_what_moved(facts, loop, up, read):
@@ -138,7 +138,7 @@ def _feeds_network(facts: Facts, draw: ast.Call) -> bool:
     names = _set_by(s) if isinstance(s := facts.scopes.statement_of(draw), ast.Assign) else set()
     for made in _assigns(around):
         names |= _set_by(made) if names & _taken_from(made.value) else set()
-    calls = [c for c in walk(around) if isinstance(c, ast.Call) and works_with_network(facts, c)]
+    calls = [c for c in walk(around, ast.Call) if works_with_network(facts, c)]
     given = (n for c in calls for a in given_to(c) for n in walk(a))
     return any(n is draw or (isinstance(n, ast.Name) and n.id in names) for n in given)
 
@@ -154,13 +154,13 @@ def _gives_what_moved(facts: Facts, loop: Loop, around: ast.AST, read: set[str])
         return False
     if in_step(facts, around):
         return False  # what is taken from a batch there is placed with it
-    own = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
+    own = {n.id for n in walk(loop.target, ast.Name)}
     for s in () if read <= own else _leading_to(read, _assigns(around)):  # `x, y = batch`, `x = torch.cat(batch)`
-        parts = isinstance(s.value, ast.Name | ast.Attribute | ast.Subscript | ast.Tuple)
+        parts = isinstance(s.value, (ast.Name, ast.Attribute, ast.Subscript, ast.Tuple))
         if own & _taken_from(s.value) and (parts or facts.placed.by_runtime(s.value)):
             own |= _set_by(s)
     own &= read
-    called = {_called(n.func) for n in walk(around) if isinstance(n, ast.Call)} if own else own
+    called = {_called(n.func) for n in walk(around, ast.Call)} if own else own
     return bool(own) and not (own & called or any(uses(around).methods.get(n, set()) & OF_NETWORKS for n in own))
 
 
@@ -174,7 +174,7 @@ def _leading_to(names: set[str], assigns: list[ast.Assign]) -> list[ast.Assign]:
 
 
 def _set_by(s: ast.Assign) -> set[str]:
-    return {n.id for t in s.targets for n in walk(t) if isinstance(n, ast.Name)}
+    return {n.id for t in s.targets for n in walk(t, ast.Name)}
 
 
 def _gives_parts(source: ast.expr) -> bool:
@@ -188,8 +188,8 @@ def _gives_parts(source: ast.expr) -> bool:
 
 def _taken_from(value: ast.expr) -> set[str]:
     """The names that a value is made of: `rows` of `rows[i]`."""
-    index = {n for part in walk(value) if isinstance(part, ast.Subscript) for n in walk(part.slice)}
-    return {n.id for n in walk(value) if isinstance(n, ast.Name) and n not in index}
+    index = {n for part in walk(value, ast.Subscript) for n in walk(part.slice)}
+    return {n.id for n in walk(value, ast.Name) if n not in index}
 
 
 def _called(func: ast.expr) -> str:
@@ -208,7 +208,7 @@ def _draws(facts: Facts, node: ast.AST, names: set[str]) -> list[ast.Call]:
     given, more = {id(s): s for s in _assigns(node)}, True
     while more:
         found = {id(s): s for s, targets in sets if targets & names and id(s) not in given}
-        names = names | {n.id for s in found.values() for n in walk(s.value) if isinstance(n, ast.Name)}
+        names = names | {n.id for s in found.values() for n in walk(s.value, ast.Name)}
         given, more = {**given, **found}, bool(found)
     return [m for s in (node, *given.values()) for m in drawn_by(facts, s)]
 
@@ -225,7 +225,7 @@ def _kept(facts: Facts, made: ast.Call) -> str:
 
 
 def _assigns(node: ast.AST) -> list[ast.Assign]:
-    return [s for s in walk(node) if isinstance(s, ast.Assign)]
+    return list(walk(node, ast.Assign))
 
 
 def _last_name(node: ast.expr) -> str:

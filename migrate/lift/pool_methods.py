@@ -53,7 +53,7 @@ class Method:
         """Whether it returns what comes from these attributes."""
         asked = {f"self.{m.f.name}" for _, m in self._others() if depth < DEPTH and m.gives_back(kept, depth + 1)}
         found = flows(self.body, (kept & self.before) | asked)
-        given = (n for s in self.body for n in walk_here(s) if isinstance(n, ast.Return | ast.Yield | ast.YieldFrom))
+        given = (n for s in self.body for n in walk_here(s) if isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom)))
         return any(reads(n, found) for n in given)
 
     def begins_anew(self) -> set[str]:
@@ -121,9 +121,9 @@ def _transfers(n: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
                 yield from ((e, [to]) for to, e in zip(t.elts, v.elts, strict=True))
             else:
                 yield v, [t]
-    elif isinstance(n, ast.AugAssign | ast.AnnAssign | ast.NamedExpr) and n.value is not None:
+    elif isinstance(n, (ast.AugAssign, ast.AnnAssign, ast.NamedExpr)) and n.value is not None:
         yield n.value, [n.target]
-    elif isinstance(n, ast.For | ast.comprehension):
+    elif isinstance(n, (ast.For, ast.comprehension)):
         yield n.iter, [n.target]
     elif isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in PUTS:
         yield from ((a, [n.func.value]) for a in (*n.args, *n.keywords))
@@ -131,11 +131,11 @@ def _transfers(n: ast.AST) -> Iterator[tuple[ast.AST, list[ast.expr]]]:
 
 def _roots(t: ast.expr) -> Iterator[str]:
     """The variables of targets: x of `x`, `x[i]`, `x.y`, `x.get(i)`, `*x`."""
-    if isinstance(t, ast.Tuple | ast.List):
+    if isinstance(t, (ast.Tuple, ast.List)):
         for e in t.elts:
             yield from _roots(e)
         return
-    while isinstance(t, ast.Attribute | ast.Subscript | ast.Starred | ast.Call):
+    while isinstance(t, (ast.Attribute, ast.Subscript, ast.Starred, ast.Call)):
         t = t.func if isinstance(t, ast.Call) else t.value
     if isinstance(t, ast.Name):
         yield t.id

@@ -101,7 +101,7 @@ def _methods(facts: Facts, call: ast.Call, own: set[str]) -> list[Method]:
             return []
         return [m for home, c in _classes(facts, func, 0) for m in Method.of(home, c, "__call__")]
     root = func
-    while isinstance(root, ast.Attribute | ast.Subscript):
+    while isinstance(root, (ast.Attribute, ast.Subscript)):
         root = root.value
     if not isinstance(func, ast.Attribute) or not isinstance(root, ast.Name) or root.id in own:
         return []
@@ -150,12 +150,12 @@ def _values(facts: Facts, e: ast.expr) -> Iterator[ast.expr]:
             yield from (facts.devices.given(scope, e.id) or ()) if e.id in scope.params else ()
     elif isinstance(e, ast.Attribute):
         ups = (facts.scopes.parents.get(n) for n in facts.stores_of(e.attr))
-        yield from (up.value for up in ups if isinstance(up, ast.Assign | ast.AnnAssign) and up.value is not None)
+        yield from (up.value for up in ups if isinstance(up, (ast.Assign, ast.AnnAssign)) and up.value is not None)
     elif isinstance(e, ast.Subscript):
         for held in _values(facts, e.value):
-            if isinstance(held, ast.List | ast.Tuple):
+            if isinstance(held, (ast.List, ast.Tuple)):
                 yield from held.elts
             elif isinstance(held, ast.Dict):
                 yield from held.values
-            elif isinstance(held, ast.ListComp | ast.DictComp):
+            elif isinstance(held, (ast.ListComp, ast.DictComp)):
                 yield held.elt if isinstance(held, ast.ListComp) else held.value

@@ -41,7 +41,7 @@ def _is_rate(facts: Facts, n: ast.Name) -> bool:
     else:
         groups = up.attr == GROUPS
     of_one = parents.get(up) if groups and up is not None else None
-    one = isinstance(of_one, ast.Subscript) and isinstance(of_one.slice, ast.Constant | ast.UnaryOp)
+    one = isinstance(of_one, ast.Subscript) and isinstance(of_one.slice, (ast.Constant, ast.UnaryOp))
     return one and _is_of_a_group(parents.get(of_one))  # type: ignore[arg-type]
 
 
@@ -59,7 +59,7 @@ def _gives_rate(facts: Facts, f: ast.FunctionDef) -> bool:
         if isinstance(n, ast.For) and isinstance(n.target, ast.Name) and ast.unparse(n.iter) == f"{own}.{GROUPS}":
             groups.add(n.target.id)
     for n in (n for s in f.body for n in walk(s)):
-        if isinstance(n, ast.Call | ast.Global | ast.Nonlocal | ast.FunctionDef | ast.Lambda):
+        if isinstance(n, (ast.Call, ast.Global, ast.Nonlocal, ast.FunctionDef, ast.Lambda)):
             return False
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
             up = facts.scopes.parents.get(n)

@@ -76,7 +76,7 @@ def _stepped(facts: Facts, scope: Scope, optimizers: list[str]) -> Iterator[tupl
                 continue
             seen.add(n.id)
             asked = any(asks(facts, read, PARAMETERS) for read in facts.scopes.reads(n.id, scope))
-            asked = asked or (holds and isinstance(node, ast.Name | ast.List | ast.Tuple))
+            asked = asked or (holds and isinstance(node, (ast.Name, ast.List, ast.Tuple)))
             ahead += [(value, asked) for value in _values(facts, scope, n.id)]
             if asked:
                 yield n.id, scope
@@ -86,7 +86,7 @@ def _values(facts: Facts, scope: Scope, name: str) -> Iterator[ast.expr]:
     """What a name is given, what it goes through, and what is added to it."""
     for store in scope.stores.get(name, ()):
         s = facts.scopes.statement_of(store)
-        if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign) and s.value is not None:
+        if isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and s.value is not None:
             yield s.value
         elif isinstance(s, ast.For):
             yield s.iter

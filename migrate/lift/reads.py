@@ -32,14 +32,14 @@ def exposed(statements: list[ast.stmt], under: Mapping[str, set[str]] = MappingP
         changed = stores | _attributes_of(s)
         if under:
             under = {test: names for test, names in under.items() if not _reads_any(test, changed)}
-        if isinstance(s, ast.If | ast.For | ast.While | ast.With | ast.Try):
+        if isinstance(s, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
             open_reads |= _exposed_inside(s, under) - sure
             sure |= sure_of(s) or set()
             if isinstance(s, ast.If) and _is_steady(s.test) and not _reads_any(test := ast.unparse(s.test), changed):
                 under[test] = under.get(test, set()) | (sure_stores(s.body) or set())
             continue
         open_reads |= loads - sure
-        if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Import | ast.ImportFrom):
+        if isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Import, ast.ImportFrom)):
             sure |= stores
     return open_reads
 
@@ -50,9 +50,9 @@ def chosen_once(facts: Facts, statements: list[ast.stmt], loop: ast.For | None =
 
     Where no branch is taken none ever is, and what reads the name has no value in the first round already.
     """
-    changed = {n.id for s in statements for n in walk(s) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    changed = {n.id for s in statements for n in walk(s, ast.Name) if not isinstance(n.ctx, ast.Load)}
     changed = changed.union(*map(_attributes_of, statements))
-    changed |= {n.id for n in walk(loop.target) if isinstance(n, ast.Name)} if loop is not None else set()
+    changed |= {n.id for n in walk(loop.target, ast.Name)} if loop is not None else set()
     found: set[str] = set()
     chosen: list[ast.stmt] = []  # one after another
     blocks: list[list[ast.stmt]] = []
@@ -63,7 +63,7 @@ def chosen_once(facts: Facts, statements: list[ast.stmt], loop: ast.For | None =
         for name in stored([s]) if own else ():
             giving = [b for b in blocks if name in stored(b)]
             sure = all(name in (sure_stores(b) or ()) for b in giving) and not any(name in exposed(b) for b in blocks)
-            node = next(n for n in walk(s) if isinstance(n, ast.Name) and n.id == name)
+            node = next(n for n in walk(s, ast.Name) if n.id == name)
             home = facts.scopes.scope_of(node).lookup(name)
             if sure and home is not None and all(store in inside for store in home.stores.get(name, ())):
                 found |= {name} - set(home.params)
@@ -97,7 +97,7 @@ def _reads_any(test: str, changed: Set[str]) -> bool:
 @lru_cache(maxsize=256)
 def _parts_of(test: str) -> frozenset[str]:
     """The names and attributes that an expression reads, as texts."""
-    return frozenset(ast.unparse(n) for n in ast.walk(ast.parse(test)) if isinstance(n, ast.Name | ast.Attribute))
+    return frozenset(ast.unparse(n) for n in ast.walk(ast.parse(test)) if isinstance(n, (ast.Name, ast.Attribute)))
 
 
 @once_a_node
@@ -113,7 +113,7 @@ def _loaded_by(s: ast.stmt) -> frozenset[str]:
 @once_a_node
 def _attributes_of(s: ast.stmt) -> frozenset[str]:
     """The attributes that a statement sets, as texts."""
-    return frozenset(ast.unparse(n) for n in walk(s) if isinstance(n, ast.Attribute) and _is_set(n))
+    return frozenset(ast.unparse(n) for n in walk(s, ast.Attribute) if _is_set(n))
 
 
 def _is_set(n: ast.Attribute) -> bool:
@@ -133,12 +133,12 @@ def sure_stores(block: list[ast.stmt]) -> set[str] | None:
 
 @once_a_node
 def sure_of(s: ast.stmt) -> set[str] | None:
-    if isinstance(s, ast.Return | ast.Raise | ast.Continue | ast.Break):
+    if isinstance(s, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
         return None
     if isinstance(s, ast.If):
         return _either(sure_stores(s.body), sure_stores(s.orelse))
     if isinstance(s, ast.With):
-        opened = {n.id for i in s.items if i.optional_vars for n in walk(i.optional_vars) if isinstance(n, ast.Name)}
+        opened = {n.id for i in s.items if i.optional_vars for n in walk(i.optional_vars, ast.Name)}
         body = sure_stores(s.body)
         return None if body is None else body | opened
     if isinstance(s, ast.Try):
@@ -146,10 +146,10 @@ def sure_of(s: ast.stmt) -> set[str] | None:
         for h in s.handlers:
             found = _either(found, sure_stores(h.body))
         return found
-    if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Import | ast.ImportFrom):
+    if isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Import, ast.ImportFrom)):
         if isinstance(s, ast.AnnAssign) and s.value is None:
             return set()
-        return {n.id for n in walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        return {n.id for n in walk(s, ast.Name) if isinstance(n.ctx, ast.Store)}
     return set()
 
 
@@ -162,7 +162,7 @@ def surely_read(s: ast.AST) -> set[str]:
     if isinstance(s, ast.With):
         opened = {n for item in s.items for n in _at_once(item.context_expr)}
         return opened.union(*(surely_read(inner) for inner in s.body))
-    return set(_at_once(s)) if isinstance(s, ast.Expr | ast.Assign | ast.AnnAssign | ast.AugAssign) else set()
+    return set(_at_once(s)) if isinstance(s, (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign)) else set()
 
 
 def _at_once(node: ast.AST) -> Iterator[str]:
@@ -198,12 +198,12 @@ def _exposed_inside(s: ast.stmt, under: Mapping[str, set[str]]) -> set[str]:
             for h in value:
                 found |= exposed(h.body, under)
         elif name == "target":
-            own_targets = {n.id for n in walk(value) if isinstance(n, ast.Name)}
+            own_targets = {n.id for n in walk(value, ast.Name)}
         elif name == "items":
             for item in value:
-                reads = {n.id for n in walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+                reads = {n.id for n in walk(item, ast.Name) if isinstance(n.ctx, ast.Load)}
                 own_reads |= reads - own_targets
-                own_targets |= {n.id for n in walk(item) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+                own_targets |= {n.id for n in walk(item, ast.Name) if isinstance(n.ctx, ast.Store)}
         elif isinstance(value, ast.AST):
             own_reads |= {n.id for n in names_of(value) if isinstance(n.ctx, ast.Load)}
     return (found - own_targets) | own_reads

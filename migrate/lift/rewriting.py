@@ -156,12 +156,12 @@ class Rewriter:
             elif isinstance(n, ast.Continue) and chunk is not None:
                 step = chunk.hook.endswith("_step")
                 found.update(self._continue(n, chunk) if step else self._continue_epochs(n, chunk))
-            elif isinstance(n, ast.Return | ast.Yield | ast.YieldFrom) and chunk is not None and not chunk.owner:
+            elif isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom)) and chunk is not None and not chunk.owner:
                 if not self._in_inner_function(n):
                     raise CannotLift(n, "the loop is left by return, or yields")
             elif isinstance(n, ast.Call) and self.recipe.optimization.manual and self._is_backward(n):
                 found.update(self._manual_backward(n))
-            elif isinstance(n, ast.Global | ast.Nonlocal):
+            elif isinstance(n, (ast.Global, ast.Nonlocal)):
                 found.update(self._global(n))
             elif isinstance(n, ast.Expr) and chunk is not None and self._is_save(n.value):
                 around = self.facts.scopes.parents.get(n)
@@ -180,7 +180,7 @@ class Rewriter:
     def _weigh(self, value: ast.AST, found: dict[tuple[int, int], str]) -> None:
         """A mean that is added to an element counts as the share of the batch that it was taken over."""
         start, stop = self.facts.text.span(value)
-        if isinstance(value, ast.BinOp | ast.IfExp):
+        if isinstance(value, (ast.BinOp, ast.IfExp)):
             found[(start, start)] = "("
         found[(stop, stop)] = (")" if (start, start) in found else "") + " * self.share"
 
@@ -232,7 +232,7 @@ class Rewriter:
         start, _ = self.facts.text.span(s)
         margin, unit = self.facts.text.margin(s), self.facts.indentation
         found = {(start, start): f"if self.trainer.is_global_zero:\n{margin}{unit}"}
-        inside = {n for c in walk(s) if isinstance(c, ast.Constant | ast.JoinedStr) for n in _further_lines(c)}
+        inside = {n for c in walk(s) if isinstance(c, (ast.Constant, ast.JoinedStr)) for n in _further_lines(c)}
         for line in _further_lines(s):  # they move in with it
             a, b = self.facts.text.line_span(line, line)
             if (
@@ -317,7 +317,7 @@ class Rewriter:
         for up in self.facts.scopes.ancestors(n):
             if up is self.recipe.epoch_loop:
                 return False
-            if isinstance(up, ast.FunctionDef | ast.Lambda):
+            if isinstance(up, (ast.FunctionDef, ast.Lambda)):
                 return True
         return False
 
@@ -325,7 +325,7 @@ class Rewriter:
         for up in self.facts.scopes.ancestors(n):
             if up is loop:
                 return False
-            if isinstance(up, ast.For | ast.While):
+            if isinstance(up, (ast.For, ast.While)):
                 return True
         return False
 
@@ -371,9 +371,9 @@ class Rewriter:
         if chunk.hook.endswith("_step"):
             return {}
         after = chunk.passing is not None and chunk.statements is chunk.passing.after
-        names = [n for s in chunk.statements for n in walk(s) if isinstance(n, ast.Name)]
+        names = [n for s in chunk.statements for n in walk(s, ast.Name)]
         if after and chunk.passing is not None and chunk.passing.returns is not None:
-            names += [n for n in walk(chunk.passing.returns) if isinstance(n, ast.Name)]
+            names += list(walk(chunk.passing.returns, ast.Name))
         found = {}
         for var, counter in self.counters:
             own = after and counter.passing is chunk.passing and counter.where is Where.LOCAL

@@ -75,7 +75,7 @@ def _functions(facts: Facts, called: ast.expr) -> list[ast.FunctionDef]:
 
 
 def _of(node: ast.AST, names: set[str]) -> bool:
-    while isinstance(node, ast.Attribute | ast.Subscript):
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return isinstance(node, ast.Name) and node.id in names
 
@@ -93,7 +93,7 @@ def _differentiates_mean(facts: Facts, body: list[ast.stmt], call: ast.Call, par
         assigned = (n for s in body for n in walk_here(s) if isinstance(n, ast.Assign))
         made = [n.value for n in assigned if any(ast.unparse(t) == outputs.id for t in n.targets)]
     summed = bool(made) and all(is_call_of(v, "sum") or _resolves(facts, v, "torch.sum") for v in made)
-    return not summed and any(_of(x, part) for x in walk(inputs) if isinstance(x, ast.Name))
+    return not summed and any(_of(x, part) for x in walk(inputs, ast.Name))
 
 
 OF = ("outputs", "inputs")
@@ -139,4 +139,4 @@ def _only_sign(facts: Facts, use: ast.AST) -> bool:
         return _only_sign(facts, call if isinstance(call, ast.Call) and call.func is up else up)
     if isinstance(up, ast.Call) and facts.names.resolve(up.func) == "torch.sign":
         return True
-    return isinstance(up, ast.Compare) and isinstance(up.ops[0], ast.Is | ast.IsNot)
+    return isinstance(up, ast.Compare) and isinstance(up.ops[0], (ast.Is, ast.IsNot))

@@ -111,7 +111,7 @@ def _loops(facts: Facts, call: ast.AST) -> list[ast.AST]:
     seen: set[ast.AST] = set()
     while True:
         for up in facts.scopes.ancestors(call):
-            if isinstance(up, ast.For | ast.While):
+            if isinstance(up, (ast.For, ast.While)):
                 found.append(up)
             elif isinstance(up, ast.FunctionDef):
                 only = only_call(facts, up)

@@ -112,7 +112,7 @@ class Shown:
         given = given_arguments(f, call)
         for name, e in given.items():
             if self.sums.of_the_samples(e):
-                own = [n for s in f.body for n in walk(s) if isinstance(n, ast.Name) and n.id == name]
+                own = [n for s in f.body for n in walk(s, ast.Name) if n.id == name]
                 yield e, own if all(isinstance(n.ctx, ast.Load) for n in own) else []
 
     def _is_shown(self, n: ast.Name) -> bool:
@@ -136,7 +136,7 @@ class Shown:
             formats = isinstance(value.func, ast.Attribute) and value.func.attr == "format"
             if not (formats and _is_text(value.func.value)):  # type: ignore[attr-defined]
                 return {}
-        if not isinstance(value, ast.JoinedStr | ast.BinOp | ast.Call):
+        if not isinstance(value, (ast.JoinedStr, ast.BinOp, ast.Call)):
             return {}
         return dict(self._largest(value))
 
@@ -145,7 +145,7 @@ class Shown:
             return
         if isinstance(node, ast.FormattedValue) and self._names_itself(node):
             return
-        if isinstance(node, ast.Call | ast.BinOp | ast.Name | ast.UnaryOp | ast.Subscript):
+        if isinstance(node, (ast.Call, ast.BinOp, ast.Name, ast.UnaryOp, ast.Subscript)):
             kind = self.sums.kind(node) if self.sums.of_the_samples(node) else None
             if kind is not None and not (kind == "mean" and _is_cut(node)):
                 yield node, kind
@@ -179,7 +179,7 @@ class Shown:
 
 def _is_number(sums: Sums, e: ast.expr) -> bool:
     """Whether nothing can be differentiated through a value."""
-    if isinstance(e, ast.Constant | ast.Compare) or sums.alike(e) or sums.is_size(e):
+    if isinstance(e, (ast.Constant, ast.Compare)) or sums.alike(e) or sums.is_size(e):
         return True
     if isinstance(e, ast.BinOp):
         return _is_number(sums, e.left) and _is_number(sums, e.right)
@@ -213,7 +213,7 @@ def _gives_number(sums: Sums, call: ast.Call) -> bool:
 
 def of_the_batch(train: DataPass, whole: set[str], brought: dict[ast.AST, str]) -> set[str]:
     """Names of a step that hold what the batch gives. `whole`: what is brought together wherever it is read."""
-    given = {n.id for n in walk(train.target) if isinstance(n, ast.Name)} - {train.index}
+    given = {n.id for n in walk(train.target, ast.Name)} - {train.index}
     return spread(train.body, given, whole, brought)
 
 
@@ -224,12 +224,12 @@ def spread(body: list[ast.stmt], names: set[str], whole: set[str], brought: dict
         size = len(found)
         for s in body:
             for n in walk_here(s):
-                if not isinstance(n, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.NamedExpr | ast.For):
+                if not isinstance(n, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.NamedExpr, ast.For)):
                     continue
                 value = n.iter if isinstance(n, ast.For) else n.value
                 if isinstance(value, ast.expr) and reads_part(value, found, brought) is not None:
                     targets = n.targets if isinstance(n, ast.Assign) else [n.target]
-                    found |= {x.id for t in targets for x in walk(t) if isinstance(x, ast.Name)} - whole
+                    found |= {x.id for t in targets for x in walk(t, ast.Name)} - whole
     return found
 
 

@@ -41,7 +41,7 @@ class Splice:
             first = own + 1
         first = next((n for n in range(first, line) if self._is_comment(n)), line)
         follows = below <= len(self.text.starts) and self._indentation(below) == self._indentation(line)
-        if follows and not isinstance(s, ast.FunctionDef | ast.ClassDef):
+        if follows and not isinstance(s, (ast.FunctionDef, ast.ClassDef)):
             last = self._first_of_next(last, below, self._indentation(line), False) - 1
         return first, last
 

@@ -98,7 +98,7 @@ def whole_batches(facts: Facts, train: DataPass) -> CannotLift | None:
         for n in walk(s):
             if is_fixed_number(facts, n, known):
                 return CannotLift(n, f"`{ast.unparse(n)}` is taken for the size of a batch")
-            if not isinstance(n, ast.Name | ast.Attribute) or not isinstance(n.ctx, ast.Load):
+            if not isinstance(n, (ast.Name, ast.Attribute)) or not isinstance(n.ctx, ast.Load):
                 continue
             last = n.attr if isinstance(n, ast.Attribute) else n.id
             named = ast.unparse(n) in known or BATCH_SIZE.fullmatch(last)
@@ -194,7 +194,7 @@ def _check_order(facts: Facts, train: DataPass, o: Optimization) -> None:
     for s in train.body[:at]:
         for leaving in walk_here(s):
             if isinstance(leaving, ast.Return) or (
-                isinstance(leaving, ast.Continue | ast.Break) and not _in_inner_loop(facts, leaving, train.loop)
+                isinstance(leaving, (ast.Continue, ast.Break)) and not _in_inner_loop(facts, leaving, train.loop)
             ):
                 raise CannotLift(leaving, "a batch is skipped or the loop left before backward()")
 
@@ -234,7 +234,7 @@ def _check_statement_after(facts: Facts, s: ast.stmt, o: Optimization, held: Hel
         if isinstance(n, ast.AugAssign) and ast.unparse(n.target) == ast.unparse(o.losses[0]):
             raise CannotLift(s, f"`{facts.short(s)}` changes the loss after backward()")
     for n in walk_here(s):
-        if isinstance(n, ast.Continue | ast.Return):
+        if isinstance(n, (ast.Continue, ast.Return)):
             raise CannotLift(n, "the batch loop is left early")
 
 
@@ -243,7 +243,7 @@ def _trained_names(facts: Facts, o: Optimization) -> set[str]:
     found: set[str] = set()
     for call in facts.walk(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("parameters", "named_parameters"):
-            found.update(n.id for n in walk(call.func.value) if isinstance(n, ast.Name))
+            found.update(n.id for n in walk(call.func.value, ast.Name))
     return found - {"self"}
 
 
@@ -251,7 +251,7 @@ def _in_inner_loop(facts: Facts, node: ast.AST, loop: ast.For) -> bool:
     for up in facts.scopes.ancestors(node):
         if up is loop:
             return False
-        if isinstance(up, ast.For | ast.While):
+        if isinstance(up, (ast.For, ast.While)):
             return True
     return False
 
@@ -265,7 +265,7 @@ def _called_names(facts: Facts, body: list[ast.stmt]) -> set[str]:
                 scope = facts.scopes.scope_of(n.func).lookup(n.func.id)
                 if scope is not None and local_function(facts, n.func) is None:
                     stores = scope.stores.get(n.func.id, [])
-                    if not any(isinstance(x, ast.ClassDef | ast.alias) for x in stores):
+                    if not any(isinstance(x, (ast.ClassDef, ast.alias)) for x in stores):
                         found.add(n.func.id)
     return found
 
@@ -285,7 +285,7 @@ def epoch_schedulers(
                 raise CannotLift(s, f"`{facts.short(s)}` steps a schedule by hand or on a metric")
             found.append(m)
             continue
-        if found and any(isinstance(n, ast.Name) and n.id == found[-1][0] for n in walk(s)):
+        if found and any(n.id == found[-1][0] for n in walk(s, ast.Name)):
             raise CannotLift(s, "the schedule is read after its step, in the same epoch")
         rest.append(s)
     return found, rest

@@ -34,7 +34,7 @@ class Sums:
         self.inside: frozenset[ast.AST] = frozenset()  # functions of this file that are being looked into
         self.follow = lambda: flow_of(facts, passing)
         self.losses = {x.id for x in recipe.optimization.differentiated if isinstance(x, ast.Name)}
-        self.own = stored(passing.body) | {n.id for n in walk(passing.target) if isinstance(n, ast.Name)}
+        self.own = stored(passing.body) | {n.id for n in walk(passing.target, ast.Name)}
         self.own -= {passing.index}
         for s in passing.body:  # `for c in range(3):` goes through the same on every rank
             for n in walk_here(s):
@@ -43,7 +43,7 @@ class Sums:
         self.given = _given(self.body)
 
     def of_the_samples(self, node: ast.AST) -> bool:
-        return any(isinstance(n, ast.Name) and n.id in self.own for n in walk(node))
+        return any(n.id in self.own for n in walk(node, ast.Name))
 
     def alike(self, node: ast.AST) -> bool:
         return not self.of_the_samples(node)
@@ -79,7 +79,7 @@ class Sums:
             if self.is_size(value.right) and self.kind(value.left) == "sum":
                 return "mean"
             return self.kind(value.left) if self.alike(value.right) else None
-        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub):
+        if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
             return self._of_terms([value.left, value.right])
         if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
             return self.kind(value.operand)
@@ -114,7 +114,7 @@ class Sums:
                 own or method or (full or "").startswith(("torch.", "math.", "numpy."))
             ):
                 bent = [*value.args, *([value.func.value] if method else [])]  # type: ignore[attr-defined]
-        elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.Pow | ast.FloorDiv | ast.Mod):
+        elif isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Pow, ast.FloorDiv, ast.Mod)):
             bent = [value.left]
         elif isinstance(value, ast.Compare):
             bent = [value.left, *value.comparators]
@@ -159,7 +159,7 @@ class Sums:
         if not isinstance(s, ast.Assign) or len(s.targets) != 1 or not isinstance(s.value, ast.Call):
             return []
         target = s.targets[0]
-        names = [getattr(t, "id", "") for t in target.elts] if isinstance(target, ast.Tuple | ast.List) else []
+        names = [getattr(t, "id", "") for t in target.elts] if isinstance(target, (ast.Tuple, ast.List)) else []
         if names.count(name.id) != 1:
             return []
         found = self.entered(s.value)
@@ -168,7 +168,7 @@ class Sums:
     def entered(self, call: ast.Call) -> list[tuple[Sums, ast.expr]]:
         """What a function of this file returns, in the one place where it does: each element of a list or a tuple."""
         inner, value = self.enter(call) or (self, None)
-        if isinstance(value, ast.Tuple | ast.List):
+        if isinstance(value, (ast.Tuple, ast.List)):
             return [(inner, e) for e in value.elts]
         if isinstance(value, ast.ListComp):
             plain = len(value.generators) == 1 and inner.alike(value.generators[0].iter)
@@ -189,7 +189,7 @@ class Sums:
                 at = self.body.index(s)
                 inner.body = [*self.body[:at], *_one_block(s.body), *self.body[at + 1 :]]
                 inner.given = _given(inner.body)
-                inner.own = inner.own - {n.id for n in walk(s.target) if isinstance(n, ast.Name)}
+                inner.own = inner.own - {n.id for n in walk(s.target, ast.Name)}
                 calls = [n for x in s.body for n in walk_here(x) if is_call_of(n, "append")]
                 found += [(inner, n.args[0]) for n in calls if ast.unparse(n.func.value) == name.id]  # type: ignore[attr-defined]
         appends = [n for s in self.body for n in walk_here(s) if is_call_of(n, "append")]
@@ -257,7 +257,7 @@ class Sums:
     def _is_the_loss(self, name: str) -> bool:
         """Whether the name is given nothing after what it holds was differentiated."""
         calls = [n for s in self.body for n in walk(s) if is_call_of(n, "backward")]
-        of_it = (n for n in calls if any(isinstance(x, ast.Name) and x.id == name for x in walk(n)))
+        of_it = (n for n in calls if any(x.id == name for x in walk(n, ast.Name)))
         last = max(((n.lineno, n.col_offset) for n in of_it), default=(0, 0))  # type: ignore[attr-defined]
         made = self.given.get(name, [])
         return all((s.lineno, s.col_offset) < last or _steps(s) or _is_the_same(s, name) for s in made)
@@ -287,7 +287,7 @@ class Sums:
         made = self._above(name)
         only = made[-1] if made else None
         plain = isinstance(only, ast.Assign) and len(only.targets) == 1 and isinstance(only.targets[0], ast.Name)
-        if not plain or any(isinstance(n, ast.Name) and n.id == name.id for n in walk(only.value)):  # type: ignore[union-attr]
+        if not plain or any(n.id == name.id for n in walk(only.value, ast.Name)):  # type: ignore[union-attr]
             return None
         return only.value  # type: ignore[union-attr]
 

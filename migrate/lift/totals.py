@@ -100,7 +100,7 @@ class Totals:
         ups = [list(self.facts.scopes.ancestors(n)) for n in trunk.stores[name]]
         stores = [n for n, up in zip(trunk.stores[name], ups, strict=True) if loop not in up]
         around = takewhile(lambda up: up is not trunk.node, self.facts.scopes.ancestors(loop))
-        again = any(isinstance(up, ast.For | ast.While) for up in around)
+        again = any(isinstance(up, (ast.For, ast.While)) for up in around)
         return stores if again else [n for n in stores if n.lineno < loop.lineno]  # type: ignore[attr-defined]
 
     def _through(self, value: ast.expr) -> ast.expr:
@@ -118,7 +118,7 @@ class Totals:
         return not isinstance(n.ctx, ast.Load) or is_zeroed(self.facts, n) or changed(self.facts, n)
 
     def _mentions(self, s: ast.AST, var: Variable) -> Iterator[ast.Name]:
-        return (n for n in walk(s) if isinstance(n, ast.Name) and self.binder.variable(n) == var)
+        return (n for n in walk(s, ast.Name) if self.binder.variable(n) == var)
 
 
 def _place(n: ast.Name) -> tuple[int, int]:
@@ -133,7 +133,7 @@ def _given(s: ast.stmt) -> Iterable[tuple[ast.Name, ast.expr]]:
         if isinstance(target, ast.Name):
             yield target, s.value
             continue
-        if not isinstance(target, ast.Tuple | ast.List) or not isinstance(s.value, ast.Tuple | ast.List):
+        if not isinstance(target, (ast.Tuple, ast.List)) or not isinstance(s.value, (ast.Tuple, ast.List)):
             continue
         if len(target.elts) == len(s.value.elts):
             yield from ((t, v) for t, v in zip(target.elts, s.value.elts, strict=True) if isinstance(t, ast.Name))

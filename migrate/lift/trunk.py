@@ -82,8 +82,8 @@ class Trunk:
         if name in self.variables.constructor or bound_before(self.rewriter.binder, r, name):
             return True
         passes = [p for p in (r.train, r.evaluate) if p is not None]
-        given = {n.id for p in passes if p.result is not None for n in walk(p.result) if isinstance(n, ast.Name)}
-        given |= {n.id for p in passes for n in walk(p.loop.target) if isinstance(n, ast.Name)}
+        given = {n.id for p in passes if p.result is not None for n in walk(p.result, ast.Name)}
+        given |= {n.id for p in passes for n in walk(p.loop.target, ast.Name)}
         given |= {p.index for p in passes if p.index is not None}
         return name in given or any(name in _stored_surely(c.statements) for c in self.rewriter.chunks)
 
@@ -98,7 +98,7 @@ class Trunk:
         """An expression of a function as it reads here, through the arguments of the call."""
         text = self.facts.text.get(node)
         start, _ = self.facts.text.span(node)
-        names = [n for n in walk(node) if isinstance(n, ast.Name)]
+        names = list(walk(node, ast.Name))
         for n in sorted(names, key=lambda n: (-n.lineno, -n.col_offset)):
             var = self.rewriter.binder.variable(n)
             a, b = self.facts.text.span(n)
@@ -115,8 +115,8 @@ def _stored_surely(statements: list[ast.stmt]) -> set[str]:
     found: set[str] = set()
     for s in statements:
         found |= sure_of(s) or set()
-        if isinstance(s, ast.FunctionDef | ast.ClassDef):
+        if isinstance(s, (ast.FunctionDef, ast.ClassDef)):
             found.add(s.name)
-        elif isinstance(s, ast.For | ast.While | ast.Try):
+        elif isinstance(s, (ast.For, ast.While, ast.Try)):
             found |= stored([s])
     return found

@@ -20,10 +20,10 @@ def check_unset(facts: Facts, train: DataPass) -> None:
     if train.function is None:
         return
     scope = facts.scopes.by_node[train.function]
-    given = stored(train.before) | {n.id for n in walk(train.target) if isinstance(n, ast.Name)} | {train.index or ""}
+    given = stored(train.before) | {n.id for n in walk(train.target, ast.Name)} | {train.index or ""}
     own = {name for name in scope.stores if name not in scope.params and name not in scope.globals}
     unset = ((exposed(train.body) & stored(train.body)) & own) - given
-    for tried in (t for s in train.body for t in walk(s) if isinstance(t, ast.Try) and _catches_unset(t)):
+    for tried in (t for s in train.body for t in walk(s, ast.Try) if _catches_unset(t)):
         for n in (n for s in tried.body for n in walk(s)):
             if isinstance(n, ast.Name) and n.id in unset and isinstance(n.ctx, ast.Load):
                 raise CannotLift(n, f"`{n.id}` has no value as an epoch begins, which is tried here")

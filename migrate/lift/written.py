@@ -48,8 +48,8 @@ def _writes(facts: Facts, call: ast.Call, part: set[str], depth: int = 0) -> boo
     f = local_function(facts, call.func) if isinstance(call.func, ast.Name) and depth < 3 else None
     if f is None:
         return False
-    inner = [n for s in f.body for n in walk(s) if isinstance(n, ast.Call)]
-    own = {n.id for s in f.body for n in walk(s) if isinstance(n, ast.Name)}  # which of them are samples does not show
+    inner = [n for s in f.body for n in walk(s, ast.Call)]
+    own = {n.id for s in f.body for n in walk(s, ast.Name)}  # which of them are samples does not show
     return any(_writes(facts, c, own, depth + 1) for c in inner)
 
 

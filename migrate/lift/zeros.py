@@ -19,7 +19,7 @@ FILLED = ("torch.fill_", "torch.nn.init.constant_", "numpy.copyto")
 def is_zeros(facts: Facts, value: ast.expr) -> bool:
     if isinstance(value, ast.Constant):
         return type(value.value) in (int, float) and value.value == 0
-    if isinstance(value, ast.List | ast.Tuple):
+    if isinstance(value, (ast.List, ast.Tuple)):
         return all(is_zeros(facts, e) for e in value.elts)
     if isinstance(value, ast.Dict):
         return all(k is not None for k in value.keys) and all(is_zeros(facts, v) for v in value.values)

@@ -60,7 +60,7 @@ def _methods(held: Iterable[Any]) -> dict[str, list[FunctionType]]:
 
 def _functions_of(value: Any, names: Iterable[str]) -> list[FunctionType]:
     """What a global name stands for: a function; of a class or a file the functions of these names."""
-    if isinstance(value, ModuleType | type) and not _foreign(value):
+    if isinstance(value, (ModuleType, type)) and not _foreign(value):
         return [function for name in names for function in _plain(getattr(value, name, None))]
     return [function for function in _plain(value) if not _foreign(function)]
 

@@ -23,7 +23,7 @@ def _one_element(s: ast.AugAssign) -> ast.expr | None:
     if not (isinstance(s.op, ast.Add) and isinstance(s.value, ast.List) and len(s.value.elts) == 1):
         return None
     e = s.value.elts[0]
-    return None if isinstance(e, ast.Starred | ast.NamedExpr | ast.Yield) else e
+    return None if isinstance(e, (ast.Starred, ast.NamedExpr, ast.Yield)) else e
 
 
 def _always_list(facts: Facts, name: ast.Name) -> bool:

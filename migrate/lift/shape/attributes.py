@@ -83,7 +83,7 @@ def _outer_loop(facts: Facts) -> ast.For | ast.While | None:
     for call in facts.calls_of("backward"):
         found: ast.For | ast.While | None = None
         for up in facts.scopes.ancestors(call):
-            if isinstance(up, ast.For | ast.While):
+            if isinstance(up, (ast.For, ast.While)):
                 found = up
             elif isinstance(up, ast.FunctionDef) and found is not None:
                 break
@@ -116,7 +116,7 @@ def _is_set_before(facts: Facts, a: ast.Attribute, loop: ast.AST, models: set[st
     """
     assert isinstance(a.value, ast.Name)
     owner = owner_of(facts, a.value)
-    if owner is None or any(isinstance(s, ast.FunctionDef | ast.ClassDef) and s.name == a.attr for s in owner.body):
+    if owner is None or any(isinstance(s, (ast.FunctionDef, ast.ClassDef)) and s.name == a.attr for s in owner.body):
         return False
     stores = _stores(facts, a.attr, owner)
     if not stores:

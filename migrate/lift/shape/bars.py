@@ -71,7 +71,7 @@ def _under(facts: Facts, made: ast.Call) -> str | None:
     counts = isinstance(under, ast.Call) and isinstance(under.func, ast.Name) and under.func.id == "range"
     if counts and not (under.keywords or not is_steady(facts, under.args)):  # type: ignore[attr-defined]
         return facts.text.get(under)
-    return facts.text.get(under) if isinstance(under, ast.Name | ast.Attribute) else None
+    return facts.text.get(under) if isinstance(under, (ast.Name, ast.Attribute)) else None
 
 
 def is_steady(facts: Facts, counts: list[ast.expr]) -> bool:
@@ -81,6 +81,6 @@ def is_steady(facts: Facts, counts: list[ast.expr]) -> bool:
             scope = facts.scopes.scope_of(n).lookup(n.id)
             if scope is not None and len(scope.stores.get(n.id, ())) + (n.id in scope.params) > 1:
                 return False
-        elif not isinstance(n, ast.Attribute | ast.Constant | ast.BinOp | ast.operator | ast.expr_context):
+        elif not isinstance(n, (ast.Attribute, ast.Constant, ast.BinOp, ast.operator, ast.expr_context)):
             return False
     return True

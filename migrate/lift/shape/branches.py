@@ -53,10 +53,10 @@ def _branch(facts: Facts, calls: list[ast.Call]) -> ast.If | None:
     if (one in branch.body) == (other in branch.body) or any(map(Splice(facts.text).shares_a_line, (one, other))):
         return None
     for s, call in zip((one, other), calls, strict=True):
-        if not isinstance(s, ast.Expr | ast.Assign) or s.value is not call:
+        if not isinstance(s, (ast.Expr, ast.Assign)) or s.value is not call:
             return None
     targets = [getattr(s, "targets", []) for s in (one, other)]
-    plain = all(isinstance(n, ast.Name | ast.Tuple | ast.expr_context) for t in targets[0] for n in walk(t))
+    plain = all(isinstance(n, (ast.Name, ast.Tuple, ast.expr_context)) for t in targets[0] for n in walk(t))
     return branch if plain and [*map(ast.dump, targets[0])] == [*map(ast.dump, targets[1])] else None
 
 
@@ -82,16 +82,16 @@ def _is_steady(facts: Facts, test: ast.expr) -> bool:
 def _only_reads(facts: Facts, a: ast.Attribute) -> bool:
     """Whether an attribute is read, and nothing is asked of its value that may change that."""
     up = facts.scopes.parents.get(a)
-    return isinstance(a.ctx, ast.Load) and not (isinstance(up, ast.Attribute | ast.Subscript) and up.value is a)
+    return isinstance(a.ctx, ast.Load) and not (isinstance(up, (ast.Attribute, ast.Subscript)) and up.value is a)
 
 
 def _has_one_value(facts: Facts, n: ast.Name) -> bool:
     """Whether what a name stands for cannot become true or false: compared, of an option, or made by a comparison."""
-    if isinstance(facts.scopes.parents.get(n), ast.Compare | ast.Attribute):
+    if isinstance(facts.scopes.parents.get(n), (ast.Compare, ast.Attribute)):
         return True
     scope = facts.scopes.scope_of(n).lookup(n.id)
     values = facts.devices.assigned(n.id, scope) or [] if scope is not None else []
-    return bool(values) and all(isinstance(v, ast.Compare | ast.Constant) or _asks(facts, v) for v in values)
+    return bool(values) and all(isinstance(v, (ast.Compare, ast.Constant)) or _asks(facts, v) for v in values)
 
 
 def _asks(facts: Facts, node: ast.expr) -> bool:
@@ -131,7 +131,7 @@ def _either(facts: Facts, one: ast.expr, other: ast.expr, test: str) -> str:
 
 def _operand(facts: Facts, node: ast.expr) -> str:
     text = facts.text.get(node)
-    return f"({text})" if isinstance(node, ast.IfExp | ast.Lambda) else text
+    return f"({text})" if isinstance(node, (ast.IfExp, ast.Lambda)) else text
 
 
 def _written(facts: Facts, branch: ast.If, first: ast.stmt, second: ast.stmt, call: str) -> str | None:

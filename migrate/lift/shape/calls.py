@@ -85,7 +85,7 @@ def _is_network(facts: Facts, node: ast.expr, f: ast.FunctionDef) -> bool:
     for c in facts.walk(ast.Call):
         if isinstance(c.func, ast.Attribute) and c.func.attr in OF_NETWORKS and ast.unparse(c.func.value) in texts:
             return True
-        called = isinstance(c.func, ast.Name | ast.Attribute) and "__call__" not in own
+        called = isinstance(c.func, (ast.Name, ast.Attribute)) and "__call__" not in own
         if called and ast.unparse(c.func) in texts:
             return True
     return False
@@ -149,7 +149,7 @@ def called_below(facts: Facts, node: ast.AST) -> set[ast.FunctionDef]:
     new: list[ast.AST] = [node]
     while new:
         for n in walk(new.pop()):
-            name = getattr(n, "id", getattr(n, "attr", None)) if isinstance(n, ast.Name | ast.Attribute) else None
+            name = getattr(n, "id", getattr(n, "attr", None)) if isinstance(n, (ast.Name, ast.Attribute)) else None
             more = [f for f in by_name.get(name or "", ()) if f not in found]
             found.update(more)
             new += more

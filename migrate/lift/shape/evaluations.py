@@ -47,14 +47,14 @@ def _epoch_loop(facts: Facts) -> ast.For | None:
 
 def _evaluating(facts: Facts, s: ast.stmt) -> ast.FunctionDef | None:
     """The method of the same class that a statement calls, where it goes over a loader."""
-    call = s.value if isinstance(s, ast.Expr | ast.Assign) else None
+    call = s.value if isinstance(s, (ast.Expr, ast.Assign)) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return None
     owner = next((up for up in facts.scopes.ancestors(s) if isinstance(up, ast.ClassDef)), None)
     f = facts.classes.methods(owner).get(call.func.attr) if owner is not None else None
     if not isinstance(f, ast.FunctionDef) or ast.unparse(call.func.value) != "self":
         return None
-    return f if any(isinstance(n, ast.For) and iterates_loader(facts, n) for n in walk(f)) else None
+    return f if any(iterates_loader(facts, n) for n in walk(f, ast.For)) else None
 
 
 def _is_one_pass(facts: Facts, f: ast.FunctionDef) -> bool:

@@ -54,7 +54,7 @@ def _kinds(facts: Facts, f: ast.FunctionDef, calls: list[ast.Call]) -> dict[Valu
 def _parameters(facts: Facts, f: ast.FunctionDef) -> list[str]:
     """Those that the function never binds anew."""
     scope = facts.scopes.by_node[f]
-    own = {n for inner in walk(f) if isinstance(inner, ast.Nonlocal) for n in inner.names}
+    own = {n for inner in walk(f, ast.Nonlocal) for n in inner.names}
     return [a.arg for a in (*f.args.args, *f.args.kwonlyargs) if a.arg not in scope.stores and a.arg not in own]
 
 

@@ -55,7 +55,7 @@ def _stands_plainly(statement: ast.stmt, call: ast.Call) -> bool:
 
 def comes_first(facts: Facts, statement: ast.stmt, call: ast.expr) -> bool:
     """Whether nothing that could matter is evaluated before an expression, and it is evaluated once in any case."""
-    if not isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.If):
+    if not isinstance(statement, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If)):
         return False
     line_start, _ = facts.text.line_span(statement.lineno, statement.lineno)
     first = facts.text.text[facts.text.span(statement)[0] :]
@@ -67,21 +67,23 @@ def comes_first(facts: Facts, statement: ast.stmt, call: ast.expr) -> bool:
             break
         if isinstance(
             up,
-            ast.Lambda
-            | ast.IfExp
-            | ast.BoolOp
-            | ast.ListComp
-            | ast.SetComp
-            | ast.DictComp
-            | ast.GeneratorExp
-            | ast.JoinedStr,
+            (
+                ast.Lambda,
+                ast.IfExp,
+                ast.BoolOp,
+                ast.ListComp,
+                ast.SetComp,
+                ast.DictComp,
+                ast.GeneratorExp,
+                ast.JoinedStr,
+            ),
         ) or (isinstance(up, ast.Compare) and len(up.ops) > 1):
             return False
     start = facts.text.span(call)[0]
     inside = set(walk(call))
     around = set(facts.scopes.ancestors(call))
     return not any(
-        isinstance(n, ast.Call | ast.NamedExpr | ast.Await | ast.Yield)
+        isinstance(n, (ast.Call, ast.NamedExpr, ast.Await, ast.Yield))
         and n not in inside
         and n not in around
         and facts.text.span(n)[0] < start

@@ -38,9 +38,9 @@ def _where(facts: Facts, s: Import, passes: set[ast.AST]) -> ast.stmt | None:
     loops: list[ast.AST] = []
     child: ast.AST = s
     for up in facts.scopes.ancestors(s):
-        if isinstance(up, ast.FunctionDef | ast.Module):
+        if isinstance(up, (ast.FunctionDef, ast.Module)):
             break
-        if not (isinstance(up, ast.For | ast.While) and child in up.body):
+        if not (isinstance(up, (ast.For, ast.While)) and child in up.body):
             return None  # not in every round, or as an attempt
         loops.append(up)
         child = up

@@ -39,7 +39,7 @@ def _without_loops(facts: Facts, backward: ast.Call) -> ast.FunctionDef | None:
     """The function around a backward() that holds no loop around it; a method also when it has the batch loop only."""
     loops = 0
     for up in facts.scopes.ancestors(backward):
-        if isinstance(up, ast.For | ast.While):
+        if isinstance(up, (ast.For, ast.While)):
             loops += 1
         elif isinstance(up, ast.FunctionDef):
             in_class = facts.scopes.scope_of(up).is_class
@@ -73,7 +73,7 @@ def can_stand(facts: Facts, f: ast.FunctionDef, call: ast.Call, statement: ast.s
     body = _body(f)
     for s in body:
         for n in walk_here(s):
-            if isinstance(n, ast.Yield | ast.YieldFrom | ast.Await | ast.Import | ast.ImportFrom):
+            if isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await, ast.Import, ast.ImportFrom)):
                 return False
             if isinstance(n, ast.Return) and n is not body[-1]:
                 return False
@@ -149,7 +149,7 @@ class Inlining:
     def _names(self) -> tuple[dict[str, str], list[str]]:
         """What each local of the function is called in the caller, and the assignments that parameters need."""
         taken = {*self.caller.stores, *self.caller.params, *self.caller.read(), *self.caller.globals} - self.spare
-        free = {n.id for n in walk(self.f) if isinstance(n, ast.Name)} - {*self.own.stores, *self.own.params}
+        free = {n.id for n in walk(self.f, ast.Name)} - {*self.own.stores, *self.own.params}
         taken |= free
         names: dict[str, str] = {}
         lines: list[str] = []
@@ -166,7 +166,7 @@ class Inlining:
         for p in parameters:
             value = self._given(p.arg, self_name is not None)
             written = p.arg in self.own.stores
-            if isinstance(value, ast.Name | ast.Constant) and not written:
+            if isinstance(value, (ast.Name, ast.Constant)) and not written:
                 names[p.arg] = self.facts.text.get(value)
                 continue
             names[p.arg] = self._free_name(p.arg, taken)
@@ -205,7 +205,7 @@ class Inlining:
         pairs = [(self.target, self.returned)]
         if isinstance(self.target, ast.Tuple) and isinstance(self.returned, ast.Tuple):
             pairs = list(zip(self.target.elts, self.returned.elts, strict=False))
-        inside = {n.id for n in walk(self.call) if isinstance(n, ast.Name)}
+        inside = {n.id for n in walk(self.call, ast.Name)}
         return {
             value.id: to.id
             for to, value in pairs

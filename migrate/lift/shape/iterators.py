@@ -90,7 +90,7 @@ def _made(s: ast.stmt) -> tuple[str, str] | None:
         return None
     of = call.args[0] if len(call.args) == 1 else None
     target = s.targets[0]  # type: ignore[attr-defined]
-    plain = isinstance(of, ast.Name | ast.Attribute) and isinstance(target, ast.Name)
+    plain = isinstance(of, (ast.Name, ast.Attribute)) and isinstance(target, ast.Name)
     return (target.id, ast.unparse(of)) if plain and of is not None else None
 
 
@@ -105,22 +105,22 @@ def _made_before(facts: Facts, loop: ast.stmt, text: str) -> ast.stmt | None:
     for s in reversed(block[: block.index(loop)]):
         if _plain(s) == text:
             return None if Splice(facts.text).shares_a_line(s) else s
-        calls = [n for n in walk(s) if isinstance(n, ast.Call)]
+        calls = list(walk(s, ast.Call))
         quiet = all((facts.names.resolve(c.func) or "").startswith(QUIET) for c in calls)
-        if not (isinstance(s, ast.Assign) and quiet and isinstance(s.value, ast.Constant | ast.Call)):
+        if not (isinstance(s, ast.Assign) and quiet and isinstance(s.value, (ast.Constant, ast.Call))):
             return None
     return None
 
 
 def _is_simple(s: ast.stmt) -> bool:
-    return isinstance(s, ast.Assign | ast.AugAssign | ast.Expr)
+    return isinstance(s, (ast.Assign, ast.AugAssign, ast.Expr))
 
 
 def _lines(facts: Facts, drawn: _Drawn) -> list[str] | None:
     """The two loops; None where a step is left in a way that they have no form of."""
     loop, unit = drawn.loop, facts.indentation
     goes_on = _goes_on(facts, loop)
-    own = [n for n in walk_here(loop) if isinstance(n, ast.Break | ast.Continue) and nearest_loop(facts, n) is loop]
+    own = [n for n in walk_here(loop) if isinstance(n, (ast.Break, ast.Continue)) and nearest_loop(facts, n) is loop]
     if goes_on is None or (goes_on[0] and any(isinstance(n, ast.Continue) for n in own)):
         return None
     test, begins, steps = goes_on

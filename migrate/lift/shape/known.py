@@ -83,7 +83,7 @@ class Known:
         if isinstance(s, ast.With) and (answer := self._grad_enabled(s)) is not None:
             inner = self.lines(s.body)
             return inner if answer or not inner else ["with torch.no_grad():", *indent(inner, unit)]
-        if isinstance(s, ast.For | ast.With | ast.While | ast.If) and self._asks(s):
+        if isinstance(s, (ast.For, ast.With, ast.While, ast.If)) and self._asks(s):
             block = [*self.head(s), *indent(self.lines(s.body) or ["pass"], unit)]
             if getattr(s, "orelse", []):
                 block += ["else:", *indent(self.lines(s.orelse) or ["pass"], unit)]  # type: ignore[union-attr]
@@ -130,7 +130,7 @@ class Known:
         return isinstance(s, LEAVES)
 
     def _asks(self, s: ast.AST) -> bool:
-        return bool(self.values) and any(isinstance(n, ast.Name) and self._has(n) for n in walk(s))
+        return bool(self.values) and any(self._has(n) for n in walk(s, ast.Name))
 
     def _has(self, name: ast.Name) -> bool:
         return name.id in self.values and self.facts.scopes.scope_of(name).lookup(name.id) is self.scope
@@ -149,7 +149,7 @@ class Known:
         if isinstance(node, ast.IfExp) and (answer := self.answer(node.test)) is not None:
             branch = node.body if answer else node.orelse
             return {span(node): self._text([branch], *span(branch))}
-        if isinstance(node, ast.BoolOp | ast.Compare | ast.UnaryOp) and (answer := self.answer(node)) is not None:
+        if isinstance(node, (ast.BoolOp, ast.Compare, ast.UnaryOp)) and (answer := self.answer(node)) is not None:
             return {span(node): str(answer)}
         if isinstance(node, ast.Name):
             value = self.values.get(node.id, GIVEN)
@@ -173,14 +173,14 @@ class Known:
         if not (isinstance(left, ast.Name) and self._has(left)):
             return None
         value: Any = self.values[left.id]
-        if isinstance(right, ast.Constant) and isinstance(op, ast.Is | ast.IsNot):
+        if isinstance(right, ast.Constant) and isinstance(op, (ast.Is, ast.IsNot)):
             same = value is right.value if value is not GIVEN else None if right.value is not None else False
             return None if same is None else same is isinstance(op, ast.Is)
         if value is GIVEN:
             return None
-        if isinstance(right, ast.Constant) and isinstance(op, ast.Eq | ast.NotEq):
+        if isinstance(right, ast.Constant) and isinstance(op, (ast.Eq, ast.NotEq)):
             return (value == right.value) is isinstance(op, ast.Eq)
-        if isinstance(right, ast.List | ast.Tuple | ast.Set) and isinstance(op, ast.In | ast.NotIn):
+        if isinstance(right, (ast.List, ast.Tuple, ast.Set)) and isinstance(op, (ast.In, ast.NotIn)):
             values = [e.value for e in right.elts if isinstance(e, ast.Constant)]
             return (value in values) is isinstance(op, ast.In) if len(values) == len(right.elts) else None
         return None

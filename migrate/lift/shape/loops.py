@@ -94,9 +94,9 @@ def epochs_of(facts: Facts, batches: ast.For) -> ast.AST | None:
 
 def nearest_loop(facts: Facts, node: ast.AST) -> ast.AST | None:
     for up in facts.scopes.ancestors(node):
-        if isinstance(up, ast.For | ast.While):
+        if isinstance(up, (ast.For, ast.While)):
             return up
-        if isinstance(up, ast.FunctionDef | ast.ClassDef):
+        if isinstance(up, (ast.FunctionDef, ast.ClassDef)):
             return None
     return None
 
@@ -109,7 +109,7 @@ def with_import(text: str, module: str) -> str:
             return text
     facts = Facts(text, tree)
     at = next(
-        (s for i, s in enumerate(tree.body) if isinstance(s, ast.Import | ast.ImportFrom) and not _is_future(s)), None
+        (s for i, s in enumerate(tree.body) if isinstance(s, (ast.Import, ast.ImportFrom)) and not _is_future(s)), None
     )
     line = facts.text.line_of(facts.text.span(at)[0]) if at is not None else 1
     edits = Edits(facts)
@@ -221,7 +221,7 @@ def _one_step(facts: Facts, loop: ast.For) -> tuple[int, int, list[str]]:
     body = loop.body
     last = max(i for i, s in enumerate(body) if any(_belongs(n) for n in walk(s)))
     for i, s in enumerate(body[: last + 1]):
-        if any(isinstance(n, ast.Break | ast.Continue) for n in walk_here(s)):
+        if any(isinstance(n, (ast.Break, ast.Continue)) for n in walk_here(s)):
             last = len(body) - 1 if i <= last else last
     first = _first_of_step(facts, body, last)
     step = body[first : last + 1]
@@ -247,7 +247,7 @@ def _first_of_step(facts: Facts, body: list[ast.stmt], last: int) -> int:
         if any(_belongs(n) for n in walk(s)):
             return i
         if isinstance(s, ast.Assign) and any(
-            isinstance(n, ast.Call) and not (facts.names.resolve(n.func) or "").startswith("time.") for n in walk(s)
+            not (facts.names.resolve(n.func) or "").startswith("time.") for n in walk(s, ast.Call)
         ):
             return i
     return 0
@@ -263,7 +263,7 @@ def step_loop(facts: Facts) -> ast.For | ast.While | None:
     for call in calls:
         around = []
         for up in facts.scopes.ancestors(call):
-            if isinstance(up, ast.For | ast.While):
+            if isinstance(up, (ast.For, ast.While)):
                 around.append(up)
             elif isinstance(up, ast.ClassDef):
                 break

@@ -41,14 +41,14 @@ def write_out_phases(facts: Facts) -> str | None:
 
 def _phases(facts: Facts, loop: ast.For) -> list[str] | None:
     """The texts that a loop around a batch loop goes through."""
-    if not isinstance(loop.iter, ast.List | ast.Tuple) or not isinstance(loop.target, ast.Name) or loop.orelse:
+    if not isinstance(loop.iter, (ast.List, ast.Tuple)) or not isinstance(loop.target, ast.Name) or loop.orelse:
         return None
     texts = [e.value for e in loop.iter.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
     if len(texts) != len(loop.iter.elts) or not 1 < len(texts) <= MOST or facts.text.margin(loop).strip():
         return None
     name = loop.target.id
     for n in walk_here(loop):
-        if isinstance(n, ast.Break | ast.Continue) and _nearest_loop(facts, n) is loop:
+        if isinstance(n, (ast.Break, ast.Continue)) and _nearest_loop(facts, n) is loop:
             return None
         if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) and n is not loop.target:
             return None
@@ -60,4 +60,4 @@ def _phases(facts: Facts, loop: ast.For) -> list[str] | None:
 
 
 def _nearest_loop(facts: Facts, n: ast.AST) -> ast.AST | None:
-    return next((up for up in facts.scopes.ancestors(n) if isinstance(up, ast.For | ast.While)), None)
+    return next((up for up in facts.scopes.ancestors(n) if isinstance(up, (ast.For, ast.While))), None)

@@ -117,7 +117,7 @@ class _Once:
 
     def _trained(self, node: ast.expr) -> str | None:
         """The parameters, in the names of the trunk; of groups without their options. None where that is not shown."""
-        if isinstance(node, ast.List | ast.Tuple):
+        if isinstance(node, (ast.List, ast.Tuple)):
             parts = [self._group(e) for e in node.elts]
             return f"[{', '.join(filter(None, parts))}]" if parts and None not in parts else None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "filter":
@@ -165,7 +165,7 @@ class _Once:
         """A constant, or a name or attribute that has its value above the epochs."""
         if isinstance(node, ast.Constant):
             return True
-        if isinstance(node, ast.Tuple | ast.List):
+        if isinstance(node, (ast.Tuple, ast.List)):
             return all(map(self._is_plain, node.elts))
         while isinstance(node, ast.Attribute):
             node = node.value

@@ -24,7 +24,7 @@ def begin_apart(facts: Facts) -> str | None:
 
 def _loop(facts: Facts, node: ast.AST) -> ast.AST:
     """The innermost loop around a node; the node itself where there is none."""
-    return next((up for up in facts.scopes.ancestors(node) if isinstance(up, ast.For | ast.While)), node)
+    return next((up for up in facts.scopes.ancestors(node) if isinstance(up, (ast.For, ast.While))), node)
 
 
 def _numbers(s: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:

@@ -23,7 +23,7 @@ def return_below(facts: Facts) -> str | None:
     batches = step_loop(facts)
     epochs = epochs_of(facts, batches) if isinstance(batches, ast.For) else None
     f = enclosing_function(facts, epochs) if epochs is not None else None
-    if not isinstance(epochs, ast.For | ast.While) or f is None or epochs not in f.body or epochs.orelse:
+    if not isinstance(epochs, (ast.For, ast.While)) or f is None or epochs not in f.body or epochs.orelse:
         return None
     returns = [n for n in walk_here(epochs) if isinstance(n, ast.Return)]
     says = {_source(facts, n) for n in returns}

@@ -36,7 +36,7 @@ def _counted_from(facts: Facts, loop: ast.For) -> tuple[ast.Call, ast.expr] | No
         return None
     if index is None or start is None or isinstance(start, ast.Constant):
         return None
-    return next(n for n in walk(loop.iter) if isinstance(n, ast.Call) and start in (*n.args, *_values(n))), start
+    return next(n for n in walk(loop.iter, ast.Call) if start in (*n.args, *_values(n))), start
 
 
 def _values(call: ast.Call) -> list[ast.expr]:

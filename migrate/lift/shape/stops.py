@@ -55,8 +55,8 @@ def _asked_first(loop: ast.For) -> ast.expr | None:
 
 def _may_wait(facts: Facts, loop: ast.For, test: ast.expr) -> bool:
     """Whether nothing tells an epoch that was not begun from one that was: its number is read in its rounds alone."""
-    own = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
-    if own & {n.id for n in walk(test) if isinstance(n, ast.Name)}:
+    own = {n.id for n in walk(loop.target, ast.Name)}
+    if own & {n.id for n in walk(test, ast.Name)}:
         return False
     if any(isinstance(n, ast.Continue) and nearest_loop(facts, n) is loop for n in walk_here(loop)):
         return False
@@ -68,7 +68,7 @@ def _may_wait(facts: Facts, loop: ast.For, test: ast.expr) -> bool:
 
 def _changes(facts: Facts, loop: ast.For, test: ast.expr) -> bool:
     """Whether what is asked can have another answer after a round."""
-    attributes = {n.attr for n in walk(test) if isinstance(n, ast.Attribute)}
+    attributes = {n.attr for n in walk(test, ast.Attribute)}
     if any(not isinstance(n.ctx, ast.Load) for name in attributes for n in facts.attributes.get(name, ())):
         return True
     for n in walk(test):

@@ -39,7 +39,7 @@ def _is_number(e: ast.expr) -> bool:
     if isinstance(e, ast.BinOp):
         return _is_number(e.left) and _is_number(e.right)
     if isinstance(e, ast.UnaryOp):
-        return isinstance(e.op, ast.USub | ast.UAdd) and _is_number(e.operand)
+        return isinstance(e.op, (ast.USub, ast.UAdd)) and _is_number(e.operand)
     if not isinstance(e, ast.Call):
         return False
     if isinstance(e.func, ast.Name):
@@ -49,7 +49,7 @@ def _is_number(e: ast.expr) -> bool:
 
 
 def _in_loop(facts: Facts, s: ast.stmt) -> bool:
-    return any(isinstance(up, ast.For | ast.While) for up in facts.scopes.ancestors(s))
+    return any(isinstance(up, (ast.For, ast.While)) for up in facts.scopes.ancestors(s))
 
 
 def _always_number(facts: Facts, name: ast.Name) -> bool:

@@ -15,7 +15,7 @@ def name_before(facts: Facts) -> str | None:
     """The text with one walrus of a loop's statement taken out; None where there is none."""
     for named in facts.walk(ast.NamedExpr):
         statement = facts.scopes.statement_of(named)
-        looped = any(isinstance(up, ast.For | ast.While) for up in facts.scopes.ancestors(statement))
+        looped = any(isinstance(up, (ast.For, ast.While)) for up in facts.scopes.ancestors(statement))
         if not looped or not comes_first(facts, statement, named):
             continue
         name = named.target.id

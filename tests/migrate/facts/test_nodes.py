@@ -2,7 +2,8 @@ import ast
 import sys
 
 import pytest
-from ptmigrate.migrate.facts.nodes import Nodes
+from ptmigrate.migrate.facts.annotated import as_assignments
+from ptmigrate.migrate.facts.nodes import Nodes, walk
 
 ALL = """
 match x:
@@ -46,3 +47,10 @@ def test_newer_syntax():
 def test_calls_by_name():
     nodes = Nodes(ast.parse("loss.backward()\nf(1)\nx[0](2)\ng()()"))
     assert sorted(nodes.calls) == ["backward", "f", "g"]
+
+
+def test_a_walk_gives_all_nodes_or_those_of_one_type_with_the_node_itself():
+    tree = as_assignments(ast.parse("a = 1\nb: int = a\nc += f(a)"))
+    assert list(walk(tree.body[2].value, ast.Call)) == [tree.body[2].value]
+    assert list(walk(tree, ast.Assign)) == tree.body[:2]  # the annotated one is one, too
+    assert [n for n in walk(tree) if isinstance(n, ast.Name)] == list(walk(tree, ast.Name))

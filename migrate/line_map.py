@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import keyword
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from .facts.text import Text, lines_of
 
 LIKE = 0.6  # of the words of two lines, what both have
 WORD = re.compile(r"\w+")
+OF_EVERY_LOOP = {*keyword.kwlist, "range"} - {"True", "False", "None"}  # by these no line says what another does
 FEW = 20  # lines are looked at one by one
 OWN = re.compile(r"\bself\.")
 Block = tuple[str, int, int, int, int]  # "equal" or not, and the lines of the new text and of the old one, from 0
@@ -167,4 +169,4 @@ def _said(line: str) -> str:
 
 
 def _words(line: str) -> frozenset[str]:
-    return frozenset(WORD.findall(_said(line)))
+    return frozenset(WORD.findall(_said(line))) - OF_EVERY_LOOP

@@ -75,3 +75,9 @@ def test_a_line_of_a_long_text_that_is_written_otherwise():
 def test_the_most_lines_that_stand_in_the_same_order():
     assert _in_both_orders({"a": 0, "b": 1, "c": 2}, {"a": 2, "b": 0, "c": 1}) == [(1, 0), (2, 1)]
     assert _in_both_orders({"a": 0, "b": 1, "c": 2, "d": 3}, {"d": 3, "b": 0, "a": 1}) == [(1, 0), (3, 3)]
+
+
+def test_no_loop_is_another_by_the_words_of_every_loop():
+    old = "class M:\n    def f(self):\n        for i in range(self.layers):\n            g(i)\n\n\nfor x in loader:\n    step(x)\n"
+    new = old.replace("for x in loader:\n    step", "for epoch in range(1):\n    for x in loader:\n        step")
+    assert line_map(new, old)(7) in (6, 7)

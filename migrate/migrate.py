@@ -99,7 +99,7 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
     if elsewhere is not None:
         _know(facts, elsewhere)
     if already_migrated(facts):
-        return Result(text, "none")
+        return _with_left_over(Result(text, "none"), facts, options)
     _know_norms(facts)
     left = _left_alone(facts, text, is_script)
     if left is not None:

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from ..facts.arguments import argument_at, entry
+from ..facts.asked_machine import where_cuda_is
 from ..facts.by_hand import cut_by_hand
 from ..facts.classes import STEPS
 from ..facts.floats import has_other_precisions, is_floating
@@ -97,7 +98,8 @@ class PlaceLikeInputs(Codemod):
         if self._is_own(facts, call, arguments):
             return
         if where is None or there or _is_itself(facts, receiver, where):
-            if not (len(arguments) == 1 and of_callers(facts, _value(arguments[0]))):
+            named = _value(arguments[0]) if len(arguments) == 1 else None
+            if named is None or not (of_callers(facts, named) or where_cuda_is(facts, named)):
                 self._tell(facts, call)
             return
         parts = (*call.args, *call.keywords)

@@ -41,3 +41,11 @@ def _values(facts: Facts, node: ast.AST) -> list[ast.expr]:
         return []
     given = (facts.scopes.parents.get(store) for store in stores)
     return [s.value for s in given if isinstance(s, ast.Assign)]
+
+
+def where_cuda_is(facts: Facts, place: ast.expr) -> bool:
+    """`"cuda" if torch.cuda.is_available() else "cpu"`: what is left goes there on any machine."""
+    if not (isinstance(place, ast.IfExp) and isinstance(place.test, ast.Call)):
+        return False
+    named = [n.value for n in (place.body, place.orelse) if isinstance(n, ast.Constant)]
+    return named == ["cuda", "cpu"] and facts.names.resolve(place.test.func) == "torch.cuda.is_available"

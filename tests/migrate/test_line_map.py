@@ -78,6 +78,7 @@ def test_the_most_lines_that_stand_in_the_same_order():
 
 
 def test_no_loop_is_another_by_the_words_of_every_loop():
-    old = "class M:\n    def f(self):\n        for i in range(self.layers):\n            g(i)\n\n\nfor x in loader:\n    step(x)\n"
+    old = "class M:\n    def f(self):\n        for i in range(self.n):\n            g(i)\n\n\n"
+    old += "for x in loader:\n    step(x)\n"
     new = old.replace("for x in loader:\n    step", "for epoch in range(1):\n    for x in loader:\n        step")
     assert line_map(new, old)(7) in (6, 7)

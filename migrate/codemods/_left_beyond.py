@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
+from ..facts.always_before import last_of
 from ..facts.nodes import walk
 from ..facts.script import Facts
 
@@ -61,8 +62,17 @@ def _is_read_below(facts: Facts, target: ast.Name, loop: ast.AST) -> bool:
     inside = set(walk(loop))
     if all(n in inside or n.lineno <= target.lineno for n in reads):
         return False
-    reads = [n for n in reads if scope is not None and target in facts.placed.reaching(n, scope)]
-    moved = (
-        p for n in reads if isinstance(p := facts.scopes.parents.get(n), ast.Attribute) and p.attr in ("to", "cuda")
-    )
-    return any(n not in inside and n.lineno > target.lineno for n in reads) and not any(True for _ in moved)
+    reads = [n for n in reads if scope is not None and target in last_of(facts, n, facts.placed.reaching(n, scope))]
+    below = any(n not in inside and n.lineno > target.lineno for n in reads)
+    return below and not any(_is_moved(facts, n) for n in reads)
+
+
+def _is_moved(facts: Facts, read: ast.Name) -> bool:
+    """The x of `x.to(device)` and of `Variable(x.float()).cuda()`."""
+    for up in facts.scopes.ancestors(read):
+        if isinstance(up, ast.stmt):
+            return False
+        receiver = facts.devices.moved(up) if isinstance(up, ast.Call) else None
+        if receiver is not None and any(n is read for n in walk(receiver)):
+            return True
+    return False

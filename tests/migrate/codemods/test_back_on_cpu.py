@@ -282,6 +282,24 @@ def test_where_the_loop_moves_nothing_or_what_is_kept_moves_below():
         assert "y.cpu()" not in migrate_text(text, is_script=False).text
 
 
+MOVED = HEAD + "from torch.autograd import Variable\nfor batch in train_loader:\n    x, y = batch\n    y = y.view(-1)\n"
+MOVED += "    {}\n    out = model(x.cuda())\n"
+
+
+@pytest.mark.parametrize(
+    ("move", "below"),
+    [
+        ("y = Variable(y).cuda()", "print(y)"),
+        ("if gpu:\n        y = Variable(y).cuda()\n    else:\n        y = Variable(y)", "print(y)"),
+        ("z = y", "for batch in test_loader:\n    x, y = batch\n    print(y)"),  # another y
+    ],
+)
+def test_what_moves_in_the_loop_and_a_name_that_is_another_things_below(move, below):
+    text = MOVED.format(move) + below + "\n"
+    assert "PTM114" not in [e.code for e in migrate_text(text, is_script=False).edits]
+    assert "y.view(-1).cpu()" in migrate_text(MOVED.format("z = y") + "print(y)\n", is_script=False).text
+
+
 def test_labels_that_are_drawn_by_hand():
     text = (
         HEAD + "it = iter(test_loader)\nwith torch.no_grad():\n  for i in range(len(test_loader)):\n"

@@ -164,7 +164,7 @@ def _does_nothing(path: Path) -> bool:
     quiet = ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom
     for s in _facts(path).tree.body:
         text = isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)
-        plain = isinstance(s, (ast.Assign, ast.AnnAssign)) and not any(isinstance(n, ast.Call) for n in walk(s))
+        plain = isinstance(s, (ast.Assign, ast.AnnAssign)) and not walk(s, ast.Call)
         if not (isinstance(s, quiet) or text or plain or _is_for_itself(s)):
             return False
     return True

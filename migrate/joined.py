@@ -107,7 +107,7 @@ class JoinedScript:
 
     def _check(self, m: LocalModule, d: Definition) -> None:
         scopes = self.facts.scopes
-        if any(isinstance(n, ast.Global) for n in walk(d)) or len(m.facts.scopes.module.stores[d.name]) != 1:
+        if walk(d, ast.Global) or len(m.facts.scopes.module.stores[d.name]) != 1:
             raise Stays(f"`{d.name}` writes globals of its file, or is not its only thing of that name")
         future = any(isinstance(s, ast.ImportFrom) and s.module == "__future__" for s in m.facts.tree.body)
         if future and not any(isinstance(s, ast.ImportFrom) and s.module == "__future__" for s in self.facts.tree.body):
@@ -128,9 +128,7 @@ class JoinedScript:
         """The names of its file that a definition reads; what has no value there may have none here."""
         outer = set()
         counted = {n.id for c in walk(d, ast.comprehension) for n in walk(c.target, ast.Name)}
-        for n in walk(d):
-            if not isinstance(n, ast.Name):
-                continue
+        for n in walk(d, ast.Name):
             scope = m.facts.scopes.of_name[n].lookup(n.id)
             if scope is m.facts.scopes.module:
                 if n.id not in m.comes:
@@ -308,8 +306,8 @@ def _with_names(m: LocalModule) -> str:
         return m.facts.text.text
     edits, scopes = Edits(m.facts), m.facts.scopes
     for d in m.comes.values():
-        for n in walk(d):
-            if isinstance(n, ast.Name) and n.id in m.here and scopes.of_name[n].lookup(n.id) in (None, scopes.module):
+        for n in walk(d, ast.Name):
+            if n.id in m.here and scopes.of_name[n].lookup(n.id) in (None, scopes.module):
                 edits.replace_node(n, m.here[n.id])
     return edits.done()
 

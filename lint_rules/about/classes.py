@@ -127,8 +127,8 @@ class Classes:
             found: dict[str, set[str]] = {}
             for method in holder.body:
                 if isinstance(method, FUNCTIONS):
-                    for n in walk(method):
-                        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _is_self(n.func.value):
+                    for n in walk(method, ast.Call):
+                        if isinstance(n.func, ast.Attribute) and _is_self(n.func.value):
                             found.setdefault(n.func.attr, set()).add(method.name)
             self._callers_of[holder] = found
         return self._callers_of[holder]

@@ -141,7 +141,7 @@ def _from_batch(method: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     if method.name not in STEPS or len(method.args.args) < 2:
         return set()
     found = {method.args.args[1].arg}
-    for n in walk(method):
-        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Name) and n.value.id in found:
+    for n in walk(method, ast.Assign):
+        if isinstance(n.value, ast.Name) and n.value.id in found:
             found.update(t.id for target in n.targets for t in walk(target, ast.Name))
     return found

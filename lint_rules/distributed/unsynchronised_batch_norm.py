@@ -74,9 +74,7 @@ def _norms(model: ast.expr | None, file: File) -> Iterator[ast.Call]:
     seen: set[ast.AST] = set()
     while pending:
         part = pending.pop()
-        for node in walk(part):
-            if not isinstance(node, ast.Call):
-                continue
+        for node in walk(part, ast.Call):
             full = file.resolve(node.func) or ""
             if full in NORMS or MODELS.match(full):
                 yield node

@@ -39,9 +39,7 @@ def _asks(facts: Facts, s: ast.Assign) -> bool:
     """Whether a name is given what is asked of the system, and nothing is drawn or computed for the training."""
     if len(s.targets) > 1 or not isinstance(s.targets[0], ast.Name) or facts.is_library:
         return False
-    for n in walk(s.value):
-        if not isinstance(n, ast.Call):
-            continue
+    for n in walk(s.value, ast.Call):
         full = facts.names.resolve(n.func)
         own = isinstance(n.func, ast.Name) and facts.scopes.scope_of(n.func).lookup(n.func.id) is not None
         if (full or "").startswith(DRAWS) or (own and full is None and not OF_ADDRESSES.search(ast.unparse(n.func))):

@@ -76,9 +76,7 @@ def _saves(facts: Facts, branch: ast.If | ast.While) -> bool:
     leaves = any(isinstance(n, WAYS_OUT) for s in branch.body for n in walk(s))
     open_nodes: list[ast.AST] = [*branch.body, *branch.orelse, *(_below(facts, branch) if leaves else ())]
     while open_nodes:
-        for n in walk(open_nodes.pop()):
-            if not isinstance(n, ast.Call):
-                continue
+        for n in walk(open_nodes.pop(), ast.Call):
             if _is_awaited(facts, n):
                 return True
             f = _called(facts, n)

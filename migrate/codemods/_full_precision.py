@@ -68,8 +68,8 @@ def _is_called(n: ast.AST) -> bool:
 
 def _backwards(step: ast.AST) -> Iterator[ast.Call]:
     """`loss.backward()`, `scaler.scale(loss).backward()`, and the scaling of it."""
-    for n in walk(step):
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("backward", "scale"):
+    for n in walk(step, ast.Call):
+        if isinstance(n.func, ast.Attribute) and n.func.attr in ("backward", "scale"):
             yield n
 
 

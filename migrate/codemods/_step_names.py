@@ -131,7 +131,7 @@ def ahead(
     mixed, found = derived(names, block, flow), list[int]()
     for i, s in enumerate(block[1:], 1):
         reads = set(names.reads(s))
-        if reads.isdisjoint(others) or any(isinstance(n, ast.Return) for n in walk(s)):
+        if reads.isdisjoint(others) or walk(s, ast.Return):
             continue
         passed = [x for j, x in enumerate(block[:i]) if j not in found]
         read_later = {name for x in (*passed, *block[i + 1 :]) for name in names.reads(x)}

@@ -226,8 +226,8 @@ class _Cutter:
             if not self.names.makes(s):
                 raise Crossing(f"`{name}` cannot cross, and more than assignments make it")
             self._hoist(s, i)
-            for n in walk(s):
-                if isinstance(n, ast.Call) and n not in self._replaced():
+            for n in walk(s, ast.Call):
+                if n not in self._replaced():
                     self._may_be_made_again(name, n, stores)
             self.found.behind.append(i)
         return [n for i in missing for n in self._read([self.before[i]])]

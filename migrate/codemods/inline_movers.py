@@ -211,8 +211,8 @@ def _written(facts: Facts, f: Mover, call: ast.Call, place: ast.expr) -> str | N
     """The device as it is said where the function is called; None where a name of it is another's there."""
     given: dict[str, ast.expr] = {}
     own, bound = facts.scopes.by_node[f], facts.classes.holder(f) is not None
-    for n in walk(place):
-        if not isinstance(n, ast.Name) or (bound and n.id == "self"):
+    for n in walk(place, ast.Name):
+        if bound and n.id == "self":
             continue
         if n.id in own.params:
             value = argument(call, f, n.id, bound) or default_of(f, n.id)

@@ -142,13 +142,12 @@ def _models(call: ast.Call) -> list[str]:
     found: dict[str, None] = {}
     for argument in given_to(call):
         comprehended = {n.id for c in walk(argument, ast.comprehension) for n in walk(c.target, ast.Name)}
-        for n in walk(argument):
+        for n in walk(argument, ast.Call):
             if (
-                isinstance(n, ast.Call)
-                and isinstance(n.func, ast.Attribute)
+                isinstance(n.func, ast.Attribute)
                 and n.func.attr in ("parameters", "named_parameters")
                 and not any(x.id in comprehended for x in walk(n.func.value, ast.Name))
-                and not any(isinstance(x, ast.Call) for x in walk(n.func.value))
+                and not walk(n.func.value, ast.Call)
             ):
                 found[ast.unparse(n.func.value)] = None
     return list(found)

@@ -66,7 +66,7 @@ class LoadOnCpu(Codemod):
         if not facts.devices.is_device(where):
             return False
         text = ast.unparse(where)
-        asks = any(isinstance(n, ast.IfExp) for n in walk(where)) or "available" in text
+        asks = bool(walk(where, ast.IfExp)) or "available" in text
         return not asks and ("cuda" in text or "xpu" in text)
 
     def _is_state(self, facts: Facts, call: ast.Call) -> bool:

@@ -215,8 +215,8 @@ class NameLambdas(Codemod):
             return f"`{private}` is its class's own", []
         around = facts.scopes.scope_of(node)
         found: list[str] = []
-        for n in walk(node.body):
-            if not isinstance(n, ast.Name) or n.id in own | inner or n.id in found:
+        for n in walk(node.body, ast.Name):
+            if n.id in own | inner or n.id in found:
                 continue
             scope = around.lookup(n.id)
             if n.id in ("self", *CELLS):

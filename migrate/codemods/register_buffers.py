@@ -286,8 +286,8 @@ class RegisterBuffers(Codemod):
 
 def _assignments(facts: Facts, c: ast.ClassDef) -> dict[str, list[ast.Assign | None]]:
     given: dict[str, list[ast.Assign | None]] = {}
-    for n in walk(c):
-        if isinstance(n, ast.Attribute) and not isinstance(n.ctx, ast.Load) and _is_self(n):
+    for n in walk(c, ast.Attribute):
+        if not isinstance(n.ctx, ast.Load) and _is_self(n):
             up = facts.scopes.parents.get(n)
             if isinstance(up, ast.AugAssign):
                 continue  # a tensor stays one
@@ -304,8 +304,8 @@ def _target(s: ast.stmt) -> ast.Attribute | None:
 
 def _counted_with(facts: Facts, c: ast.ClassDef, name: str) -> bool:
     """Whether a class computes with an attribute as with a tensor."""
-    for n in walk(c):
-        if isinstance(n, ast.Attribute) and n.attr == name and _is_self(n) and isinstance(n.ctx, ast.Load):
+    for n in walk(c, ast.Attribute):
+        if n.attr == name and _is_self(n) and isinstance(n.ctx, ast.Load):
             child: ast.AST = n
             up = facts.scopes.parents.get(n)
             while isinstance(up, ast.Subscript) and up.value is child:  # self.table[i]

@@ -73,8 +73,8 @@ class ZeroedByTrainer(Codemod):
         inside = {n for s in gone for n in walk(s)}
         called = {f for name in names_read(step) for f in functions_from(facts, name, names_read)}
         for f in (step, *sorted(called - {step}, key=lambda f: f.lineno)):
-            for n in walk(f):
-                if isinstance(n, ast.Call) and n not in inside and self._of_an_optimizer(facts, n.func):
+            for n in walk(f, ast.Call):
+                if n not in inside and self._of_an_optimizer(facts, n.func):
                     yield n
 
     def _zeroing(self, facts: Facts, body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -95,7 +95,7 @@ class ZeroedByTrainer(Codemod):
         if isinstance(s, ast.For):
             return _over_optimizers(s.iter) and not s.orelse and all(self._zeroes(facts, x) for x in s.body)
         func = s.value.func if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) else None
-        if any(isinstance(n, ast.NamedExpr) for n in walk(s)):
+        if walk(s, ast.NamedExpr):
             return False  # what it names may be read below
         return func is not None and self._of_an_optimizer(facts, func)
 

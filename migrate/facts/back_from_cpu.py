@@ -46,8 +46,8 @@ def is_back_from_cpu(facts: Facts, node: ast.expr) -> bool:
     for above in reversed(block[: block.index(s)] if block else []):
         if not isinstance(above, (ast.Expr, ast.Assign)):
             continue
-        for n in walk(above):
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and _owner(n.func.value) == name:
+        for n in walk(above, ast.Call):
+            if isinstance(n.func, ast.Attribute) and _owner(n.func.value) == name:
                 if goes_to_cpu(facts, n) and (n is above.value or _only_named(n, parents)):
                     return True
                 if n.func.attr in MOVES and n is above.value:

@@ -44,9 +44,7 @@ def mapped(run: Run, call: ast.Call, args: list[Value]) -> tuple[Value, bool] | 
 def names_around(run: Run, f: ast.AST) -> set[str]:
     """The names that a function reads of what stands around it: of a lambda, or of a function of the step."""
     found: set[str] = set()
-    for n in walk(f):
-        if not isinstance(n, ast.Name):
-            continue
+    for n in walk(f, ast.Name):
         scope = run.facts.scopes.scope_of(n).lookup(n.id)
         made = scope.stores.get(n.id, []) if scope is not None else []
         own = made[0] if len(made) == 1 and isinstance(made[0], ast.FunctionDef) else None

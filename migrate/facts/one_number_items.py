@@ -28,8 +28,8 @@ def one_number_places(facts: Facts, width: int) -> set[int]:
     found: set[int] = set()
     for file in (f for f in files if f is not None and "__getitem__" in f.text.text):
         for f in (f for f in file.walk(ast.FunctionDef) if f.name == "__getitem__"):
-            for s in walk(f):
-                if isinstance(s, ast.Return) and isinstance(s.value, ast.Tuple) and len(s.value.elts) == width:
+            for s in walk(f, ast.Return):
+                if isinstance(s.value, ast.Tuple) and len(s.value.elts) == width:
                     found |= {i for i, e in enumerate(s.value.elts) if _is_one_number(file, f, e)}
     return found
 

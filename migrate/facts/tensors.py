@@ -185,7 +185,7 @@ class Tensors:
             f = bound.value if isinstance(bound, ast.Assign) and isinstance(bound.value, ast.Lambda) else f
         if isinstance(f, ast.Lambda):
             return [f.body]
-        if not isinstance(f, ast.FunctionDef) or self._again(f) or any(isinstance(n, ast.Yield) for n in walk(f)):
+        if not isinstance(f, ast.FunctionDef) or self._again(f) or walk(f, ast.Yield):
             return None
         self._asked.add(f)
         try:

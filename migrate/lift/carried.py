@@ -37,8 +37,8 @@ def check_carried(facts: Facts, recipe: Recipe, chunk: Chunk) -> None:
         for n in () if isinstance(s, ast.FunctionDef) else walk_here(s):
             if isinstance(n, ast.Assign):
                 for t in n.targets:
-                    for x in walk(t):
-                        if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store) and x.id in names:
+                    for x in walk(t, ast.Name):
+                        if isinstance(x.ctx, ast.Store) and x.id in names:
                             _accept_carried(facts, n, x.id, own - names)
             elif isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name) and n.target.id in names:
                 if isinstance(n.op, (ast.Add, ast.Sub)) or zeroed(facts, n) is not None:

@@ -197,8 +197,8 @@ def resolve_variables(
                 continue
             if not isinstance(var, Variable):
                 v.aliases[Variable(chunk.owner, name.id)] = var
-                for inner in walk(var):
-                    if isinstance(inner, ast.Name) and isinstance(outer := binder.variable(inner), Variable):
+                for inner in walk(var, ast.Name):
+                    if isinstance(outer := binder.variable(inner), Variable):
                         needs.setdefault(outer, set()).add(i)
                 continue
             if not isinstance(name.ctx, ast.Load):
@@ -206,19 +206,18 @@ def resolve_variables(
             if name.id in open_reads:
                 needs.setdefault(var, set()).add(i)
         if chunk.passing is not None and chunk.statements is chunk.passing.after and chunk.passing.returns is not None:
-            for inner in walk(chunk.passing.returns):
-                outer = binder.variable(inner) if isinstance(inner, ast.Name) and inner not in unread else None
+            for inner in walk(chunk.passing.returns, ast.Name):
+                outer = binder.variable(inner) if inner not in unread else None
                 if isinstance(outer, Variable) and outer.name not in stored(chunk.statements):
                     needs.setdefault(outer, set()).add(i)
                 elif isinstance(outer, ast.expr):
-                    v.aliases[Variable(chunk.owner, inner.id)] = outer  # type: ignore[attr-defined]
+                    v.aliases[Variable(chunk.owner, inner.id)] = outer
                     given = (binder.variable(n) for n in walk(outer, ast.Name))
                     for var in (g for g in given if isinstance(g, Variable)):
                         needs.setdefault(var, set()).add(i)
         if chunk.passing is not None and chunk.statements is chunk.passing.after and chunk.passing.result is not None:
-            for target in walk(chunk.passing.result):
-                if isinstance(target, ast.Name):
-                    writes.setdefault(Variable("", target.id), set()).add(i)
+            for target in walk(chunk.passing.result, ast.Name):
+                writes.setdefault(Variable("", target.id), set()).add(i)
     _place(facts, recipe, binder, chunks, v, writes, needs)
     return v
 

@@ -171,8 +171,8 @@ def _schedulers_by_hand(facts: Facts, recipe: Recipe, binder: Binder) -> list[st
     found: dict[str, None] = {}
     functions = [p.function for p in (recipe.train, recipe.evaluate) if p is not None and p.function is not None]
     for root in (recipe.epoch_loop, *functions):
-        for n in walk(root):
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and is_scheduler(facts, n, n.id):
+        for n in walk(root, ast.Name):
+            if isinstance(n.ctx, ast.Load) and is_scheduler(facts, n, n.id):
                 var = binder.variable(n)
                 if isinstance(var, Variable) and not var.owner and bound_before(binder, recipe, var.name):
                     found[var.name] = None
@@ -237,8 +237,8 @@ def need_names(
     binder: Binder, variables: Variables, node: ast.AST, own: set[str] | frozenset[str] = frozenset()
 ) -> None:
     """The trunk names that a moved statement or expression reads come with the constructor."""
-    for n in walk(node):
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id not in own:
+    for n in walk(node, ast.Name):
+        if isinstance(n.ctx, ast.Load) and n.id not in own:
             var = binder.variable(n)
             if isinstance(var, Variable):
                 _hand_over(variables, var.name)
@@ -301,8 +301,8 @@ def _model_class(facts: Facts, recipe: Recipe, binder: Binder, optimizer: str) -
     for store in binder.trunk_scope.stores.get(optimizer, ()):
         s = facts.scopes.parents.get(store)
         if isinstance(s, ast.Assign):
-            for n in walk(s.value):
-                if isinstance(n, ast.Attribute) and n.attr == "parameters" and isinstance(n.value, ast.Name):
+            for n in walk(s.value, ast.Attribute):
+                if n.attr == "parameters" and isinstance(n.value, ast.Name):
                     for value in facts.devices.assigned(n.value.id, binder.trunk_scope) or []:
                         if isinstance(value, ast.Call):
                             last = (facts.names.resolve(value.func) or ast.unparse(value.func)).split(".")[-1]

@@ -147,8 +147,8 @@ def _read_with_batches(facts: Facts, chunks: list[Chunk]) -> Iterator[str]:
 def worked_with_below(facts: Facts, statements: Iterable[ast.stmt], networks: Set[str]) -> ast.Call | None:
     """The first call of a network below the loop, or in a function that is called there, outside of loops over data."""
     for s in statements:
-        for n in walk(s):
-            if not isinstance(n, ast.Call) or not isinstance(n.func, ast.Name):
+        for n in walk(s, ast.Call):
+            if not isinstance(n.func, ast.Name):
                 continue
             if n.func.id in networks and (n.args or n.keywords) and not _in_a_loop(facts, n):
                 return n

@@ -128,9 +128,7 @@ def _calls(facts: Facts, body: list[ast.stmt], seen: set[str]) -> Iterator[ast.C
     """The calls of a block and of the file's own functions and methods that it calls, once each."""
     functions = {f.name: f for f in facts.tree.body if isinstance(f, ast.FunctionDef)}
     for s in body:
-        for n in walk(s):
-            if not isinstance(n, ast.Call):
-                continue
+        for n in walk(s, ast.Call):
             yield n
             name = n.func.id if isinstance(n.func, ast.Name) else getattr(n.func, "attr", "")
             if name in seen or facts.names.resolve(n.func) is not None:

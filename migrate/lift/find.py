@@ -168,8 +168,8 @@ def _made_in_the_loop(epoch_loop: ast.For, o: Optimization) -> CannotLift | None
     for n in walk(epoch_loop):  # schedules among them
         if is_call_of(n, "step") and isinstance(n.func.value, ast.Name):  # type: ignore[attr-defined]
             names.add(n.func.value.id)  # type: ignore[attr-defined]
-    for n in walk(epoch_loop):
-        if isinstance(n, ast.Name) and n.id in names and not isinstance(n.ctx, ast.Load):
+    for n in walk(epoch_loop, ast.Name):
+        if n.id in names and not isinstance(n.ctx, ast.Load):
             return CannotLift(n, f"`{n.id}` is made anew in the loop")
     return None
 
@@ -209,7 +209,7 @@ def _batch_loop(facts: Facts, backwards: list[ast.Call]) -> ast.For:
         functions = (up.name for up in facts.scopes.ancestors(backwards[0]) if isinstance(up, ast.FunctionDef))
         raise CannotLift(backwards[0], outside(next(functions, None)))
     over_loader = [loop for loop in common if isinstance(loop, ast.For) and iterates_loader(facts, loop)]
-    stepping = [loop for loop in common if any(is_call_of(n, "step") for n in walk(loop))]
+    stepping = [loop for loop in common if any(is_call_of(n, "step") for n in walk(loop, ast.Call))]
     loop = (over_loader or stepping or common)[0]
     if not isinstance(loop, ast.For) or loop.orelse:
         raise CannotLift(loop, f"the batch loop {'has an else' if isinstance(loop, ast.For) else 'is a while loop'}")

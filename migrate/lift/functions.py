@@ -39,9 +39,7 @@ def check_functions(facts: Facts, recipe: Recipe, binder: Binder, chunks: list[C
 
 def _names(chunk: Chunk) -> Iterator[ast.Name]:
     for s in chunk.statements:
-        for n in walk(s):
-            if isinstance(n, ast.Name):
-                yield n
+        yield from walk(s, ast.Name)
 
 
 def _check(
@@ -58,8 +56,8 @@ def _check(
     if f in seen:
         return read
     seen.add(f)
-    for n in walk(f):
-        if not isinstance(n, ast.Name) or n in facts.scopes.hidden:
+    for n in walk(f, ast.Name):
+        if n in facts.scopes.hidden:
             continue  # a comprehension's own name is not the trunk's
         if facts.scopes.scope_of(n).lookup(n.id) is binder.trunk_scope:
             read |= {n.id} if isinstance(n.ctx, ast.Load) else set()

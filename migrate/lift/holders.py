@@ -70,9 +70,7 @@ def _reads_modules(facts: Facts, method: str, modules: set[str], holds: Asks, se
         return False
     seen.add(method)
     for f in methods_of(facts, method):
-        for n in walk(f):
-            if not isinstance(n, ast.Attribute):
-                continue
+        for n in walk(f, ast.Attribute):
             if n.attr in modules or n.attr in OF_MODULES or holds(n):
                 return True
             if _reads_modules(facts, n.attr, modules, holds, seen):

@@ -126,10 +126,7 @@ class Lengths:
         return found - {None}
 
     def _adds_means(self, e: ast.expr) -> bool:
-        for n in walk(e):
-            if isinstance(n, ast.Name) and (self.binder.variable(n) in self._means or self._is_of_one(n)):
-                return True
-        return False
+        return any(self.binder.variable(n) in self._means or self._is_of_one(n) for n in walk(e, ast.Name))
 
     def _is_of_one(self, name: ast.Name) -> bool:
         """The v of `{k: v / len(loader) for k, v in means.items()}`."""

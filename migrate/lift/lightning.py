@@ -185,7 +185,7 @@ def _worked(c: ast.ClassDef, setting: str) -> int:
     """The line of the step that a setting is about at which the script calls something."""
     name = "validation_step" if setting == "divide_validation" else "training_step"
     steps = (f for f in c.body if isinstance(f, ast.FunctionDef) and f.name == name)
-    return next((s.lineno for f in steps for s in f.body if any(isinstance(n, ast.Call) for n in walk(s))), c.lineno)
+    return next((s.lineno for f in steps for s in f.body if walk(s, ast.Call)), c.lineno)
 
 
 def _stops(c: ast.ClassDef, at: Text) -> list[tuple[int, int, str]]:

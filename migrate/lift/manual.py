@@ -41,8 +41,8 @@ def manual_optimization(facts: Facts, train: DataPass, backwards: list[ast.Call]
 
 def given_gradient(facts: Facts, train: DataPass) -> CannotLift | None:
     """Why the step needs whole batches: a backward() is given a gradient that does not show to be one number."""
-    for call in (n for s in train.body for n in walk(s) if is_call_of(n, "backward")):
-        given = next((k.value for k in call.keywords if k.arg == GRADIENT), call.args[0] if call.args else None)  # type: ignore[attr-defined]
+    for call in (n for s in train.body for n in walk(s, ast.Call) if is_call_of(n, "backward")):
+        given = next((k.value for k in call.keywords if k.arg == GRADIENT), call.args[0] if call.args else None)
         if given is not None and not _is_one_number(facts, given, frozenset()):
             return CannotLift(call, f"`{facts.short(given)}` may weigh the samples of a batch")
     return None

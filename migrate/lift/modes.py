@@ -134,8 +134,8 @@ def _works_on(facts: Facts, recipe: Recipe, model: str) -> bool:
     for s in after_the_loop(facts, recipe):
         if _sets(s, model):
             return False
-        for n in walk(s):
-            if isinstance(n, ast.Call) and _may_call(facts, n, model):
+        for n in walk(s, ast.Call):
+            if _may_call(facts, n, model):
                 return True
     return False
 

@@ -324,12 +324,11 @@ class ModuleBuilder(ChunkLines):
         if isinstance(target, ast.Tuple) and start < self.facts.text.span(target.elts[0])[0]:
             text, start = text[1:-1], start + 1  # its own parentheses
         edits = []
-        for n in walk(target):
-            if isinstance(n, ast.Name):
-                var = Variable(self._owner(passing), n.id)
-                if var in self.variables.attributes:
-                    a, b = self.facts.text.span(n)
-                    edits.append((a - start, b - start, f"self.{self.variables.attributes[var]}"))
+        for n in walk(target, ast.Name):
+            var = Variable(self._owner(passing), n.id)
+            if var in self.variables.attributes:
+                a, b = self.facts.text.span(n)
+                edits.append((a - start, b - start, f"self.{self.variables.attributes[var]}"))
         for a, b, new in sorted(edits, reverse=True):
             text = text[:a] + new + text[b:]
         return text

@@ -136,10 +136,8 @@ def _add_value(facts: Facts, store: ast.AST, name: str, known: _Name) -> bool:
 
 def _names_device(facts: Facts, value: ast.expr) -> bool:
     """Whether a value is placed in itself: `torch.zeros(3, device=device) * 2`."""
-    for n in walk(value):
-        if isinstance(n, ast.Call) and (
-            facts.devices.moved(n) is not None or any(k.arg == "device" for k in n.keywords)
-        ):
+    for n in walk(value, ast.Call):
+        if facts.devices.moved(n) is not None or any(k.arg == "device" for k in n.keywords):
             return True
     return False
 

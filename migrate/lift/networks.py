@@ -42,8 +42,8 @@ def with_parameters(facts: Facts) -> set[str]:
 def own_calls(body: list[ast.stmt]) -> Iterator[ast.Attribute]:
     """`self.a` in `self.a(batch)`."""
     for s in body:
-        for call in walk(s):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args:
+        for call in walk(s, ast.Call):
+            if isinstance(call.func, ast.Attribute) and call.args:
                 root = call.func.value
                 if isinstance(root, ast.Name) and root.id == "self":
                     yield call.func

@@ -74,12 +74,11 @@ def local_function(facts: Facts, name: ast.Name) -> ast.FunctionDef | None:
 def names_below(facts: Facts, f: ast.FunctionDef, seen: frozenset[str] = frozenset()) -> set[str]:
     """All names that a function of this file reads, in it and in the functions of this file that it calls."""
     found: set[str] = set()
-    for n in walk(f):
-        if isinstance(n, ast.Name):
-            found.add(n.id)
-            inner = local_function(facts, n)
-            if inner is not None and inner is not f and inner.name not in seen:
-                found |= names_below(facts, inner, seen | {f.name})
+    for n in walk(f, ast.Name):
+        found.add(n.id)
+        inner = local_function(facts, n)
+        if inner is not None and inner is not f and inner.name not in seen:
+            found |= names_below(facts, inner, seen | {f.name})
     return found
 
 

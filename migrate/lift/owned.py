@@ -102,8 +102,8 @@ def _methods(facts: Facts, c: ast.ClassDef, methods: set[Method]) -> list[Method
 
 def _of_self(m: Method) -> Iterator[ast.Attribute]:
     first = m.args.args[0].arg if m.args.args else ""
-    for a in walk(m):
-        if isinstance(a, ast.Attribute) and isinstance(a.value, ast.Name) and a.value.id == first:
+    for a in walk(m, ast.Attribute):
+        if isinstance(a.value, ast.Name) and a.value.id == first:
             yield a
 
 

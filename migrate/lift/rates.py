@@ -17,8 +17,8 @@ OF_A_GROUP = {"lr", "initial_lr", "momentum", "weight_decay", "betas"}
 def rates_read(facts: Facts, s: ast.stmt, o: Optimization, scheduled: bool) -> set[ast.AST]:
     """The nodes of a statement after the step that read a rate alone; none where a schedule was stepped in between."""
     found: set[ast.AST] = set()
-    for n in walk(s):
-        if isinstance(n, ast.Name) and n.id in o.optimizers and not scheduled and is_torch_optimizer(facts, n, n.id):
+    for n in walk(s, ast.Name):
+        if n.id in o.optimizers and not scheduled and is_torch_optimizer(facts, n, n.id):
             up = facts.scopes.parents.get(n)
             f = local_function(facts, up.func) if isinstance(up, ast.Call) and isinstance(up.func, ast.Name) else None
             if _is_rate(facts, n):

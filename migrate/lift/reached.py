@@ -71,8 +71,8 @@ def _stepped(facts: Facts, scope: Scope, optimizers: list[str]) -> Iterator[tupl
     ahead = [(value, False) for name in optimizers for value in _values(facts, scope, name)]
     while ahead:
         node, holds = ahead.pop()
-        for n in walk(node):
-            if not isinstance(n, ast.Name) or n.id in seen:
+        for n in walk(node, ast.Name):
+            if n.id in seen:
                 continue
             seen.add(n.id)
             asked = any(asks(facts, read, PARAMETERS) for read in facts.scopes.reads(n.id, scope))

@@ -109,7 +109,7 @@ def whole_batches(facts: Facts, train: DataPass) -> CannotLift | None:
 
 def loose_tensors(facts: Facts, train: DataPass, o: Optimization) -> CannotLift | None:
     """Why the step needs whole batches: it trains what is no parameter of a module, so ranks do not average it."""
-    calls = [n for s in train.body for n in walk(s) if is_call_of(n, "step")]
+    calls = [n for s in train.body for n in walk(s, ast.Call) if is_call_of(n, "step")]
     for call in calls:
         name = stepped_name(call)
         own = name is not None and made_in_step(facts, train, call, name)
@@ -204,8 +204,8 @@ def _check_draws(facts: Facts, below: list[ast.stmt], o: Optimization) -> None:
     if is_torch_optimizer(facts, o.step or below[0], o.optimizers[0]):
         return
     for s in below:
-        for n in walk(s):
-            if isinstance(n, ast.Call) and draws(facts, n):
+        for n in walk(s, ast.Call):
+            if draws(facts, n):
                 raise CannotLift(s, f"`{facts.short(s)}` draws after the step of `{o.optimizers[0]}`, which may draw")
 
 

@@ -256,9 +256,9 @@ class Sums:
 
     def _is_the_loss(self, name: str) -> bool:
         """Whether the name is given nothing after what it holds was differentiated."""
-        calls = [n for s in self.body for n in walk(s) if is_call_of(n, "backward")]
+        calls = [n for s in self.body for n in walk(s, ast.Call) if is_call_of(n, "backward")]
         of_it = (n for n in calls if any(x.id == name for x in walk(n, ast.Name)))
-        last = max(((n.lineno, n.col_offset) for n in of_it), default=(0, 0))  # type: ignore[attr-defined]
+        last = max(((n.lineno, n.col_offset) for n in of_it), default=(0, 0))
         made = self.given.get(name, [])
         return all((s.lineno, s.col_offset) < last or _steps(s) or _is_the_same(s, name) for s in made)
 

@@ -60,8 +60,8 @@ def name_attributes(facts: Facts) -> str | None:
 def _reads(s: ast.stmt, names: set[str]) -> dict[str, list[ast.Attribute]]:
     """The attributes of these names that a statement reads, by their text."""
     found: dict[str, list[ast.Attribute]] = {}
-    for n in walk(s):
-        if isinstance(n, ast.Attribute) and n.attr in names and isinstance(n.ctx, ast.Load):
+    for n in walk(s, ast.Attribute):
+        if n.attr in names and isinstance(n.ctx, ast.Load):
             found.setdefault(ast.unparse(n), []).append(n)
     return found
 

@@ -50,7 +50,7 @@ def _named_bar(facts: Facts, edits: Edits, loop: ast.For) -> None:
     values = values_of(facts, at.id, scope) if scope is not None and at.id not in scope.params else []
     made = values[0] if len(values) == 1 else None
     under = _under(facts, made) if isinstance(made, ast.Call) and made.args else None
-    if under is None or any(isinstance(n, ast.Continue) for n in walk(loop)):
+    if under is None or walk(loop, ast.Continue):
         return
     edits.replace_node(at, under)
     last = loop.body[-1].end_lineno or loop.lineno

@@ -36,7 +36,7 @@ def draw_in_a_loop(facts: Facts) -> str | None:
     """The text with one such loop as two; None where there is none."""
     loops: list[ast.While | ast.For] = [*facts.walk(ast.While), *facts.walk(ast.For)]
     for loop in loops:
-        if isinstance(loop.body[0], ast.Try) and any(is_call_of(n, "backward") for n in walk(loop)):
+        if isinstance(loop.body[0], ast.Try) and any(is_call_of(n, "backward") for n in walk(loop, ast.Call)):
             drawn = _drawn(facts, loop)
             if drawn is not None and (lines := _lines(facts, drawn)) is not None:
                 edits = Edits(facts)

@@ -70,7 +70,7 @@ def _holds_at_first(facts: Facts, loop: ast.While) -> bool:
     asked = loop.test.operand if negative else loop.test  # type: ignore[attr-defined]
     block = facts.scopes.block_of(loop)
     for s in reversed(block[: block.index(loop)]):
-        if not isinstance(s, ast.Assign) or any(isinstance(n, ast.Call) for n in walk(s)):
+        if not isinstance(s, ast.Assign) or walk(s, ast.Call):
             return False
         if [ast.unparse(t) for t in s.targets] == [ast.unparse(asked)] and isinstance(s.value, ast.Constant):
             return bool(s.value.value) is not negative
@@ -147,7 +147,7 @@ def around_lone_loop(facts: Facts) -> str | None:
 def name_the_epoch(facts: Facts) -> str | None:
     """`for self.epoch in range(n):` counts with a name, and sets the attribute first thing in every round."""
     for loop in facts.walk(ast.For):
-        if isinstance(loop.target, ast.Attribute) and any(is_call_of(n, "backward") for n in walk(loop)):
+        if isinstance(loop.target, ast.Attribute) and any(is_call_of(n, "backward") for n in walk(loop, ast.Call)):
             scope = facts.scopes.scope_of(loop)
             name = loop.target.attr
             while name in scope.stores or name in scope.params or name in scope.loads:

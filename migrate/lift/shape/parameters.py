@@ -36,7 +36,7 @@ def _passes(facts: Facts) -> Iterator[ast.FunctionDef]:
         called = {name for name, c in calls if loop in facts.scopes.ancestors(c)}
         functions = [f for f in facts.tree.body if isinstance(f, ast.FunctionDef) and f.name in called]
         if any(is_call_of(n, "backward") for f in functions for n in walk(f)):
-            yield from (f for f in functions if any(isinstance(n, ast.For) for n in walk(f)))
+            yield from (f for f in functions if walk(f, ast.For))
 
 
 def _rename(facts: Facts, edits: Edits, f: ast.FunctionDef, name: str) -> None:

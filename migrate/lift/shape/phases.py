@@ -55,7 +55,9 @@ def _phases(facts: Facts, loop: ast.For) -> list[str] | None:
     scope = facts.scopes.scope_of(loop)
     if any(loop not in facts.scopes.ancestors(read) for read in facts.scopes.reads(name, scope)):
         return None
-    trains = any(isinstance(n, ast.For) and any(is_call_of(x, "backward") for x in walk(n)) for n in loop.body)
+    trains = any(
+        isinstance(n, ast.For) and any(is_call_of(x, "backward") for x in walk(n, ast.Call)) for n in loop.body
+    )
     return texts if trains else None
 
 

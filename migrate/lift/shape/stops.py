@@ -71,12 +71,11 @@ def _changes(facts: Facts, loop: ast.For, test: ast.expr) -> bool:
     attributes = {n.attr for n in walk(test, ast.Attribute)}
     if any(not isinstance(n.ctx, ast.Load) for name in attributes for n in facts.attributes.get(name, ())):
         return True
-    for n in walk(test):
-        if isinstance(n, ast.Name):
-            home = facts.scopes.scope_of(n).lookup(n.id)
-            stores = home.stores.get(n.id, ()) if home is not None else ()
-            if any(facts.scopes.statement_of(s).lineno > loop.lineno for s in stores):  # below it, or in a function
-                return True
-            if any(home is not facts.scopes.scope_of(facts.scopes.statement_of(s)) for s in stores):
-                return True
+    for n in walk(test, ast.Name):
+        home = facts.scopes.scope_of(n).lookup(n.id)
+        stores = home.stores.get(n.id, ()) if home is not None else ()
+        if any(facts.scopes.statement_of(s).lineno > loop.lineno for s in stores):  # below it, or in a function
+            return True
+        if any(home is not facts.scopes.scope_of(facts.scopes.statement_of(s)) for s in stores):
+            return True
     return False

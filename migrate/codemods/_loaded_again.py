@@ -7,6 +7,7 @@ import ast
 from ..facts.arguments import given_to
 from ..facts.nodes import children, walk
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 
 TOGETHER = ("all_reduce", "batch_mean")
 PLAIN = ("len", "max", "min", "abs", "round", "float", "int", "bool", "sum")
@@ -15,8 +16,9 @@ GUARD = "self.trainer.is_global_zero"
 
 def loaded_again(facts: Facts, branch: ast.If) -> bool:
     """Whether a branch of rank 0 saves what is loaded later on in the same hook."""
-    hook = _hook_of(facts, branch)
-    if hook is None or ast.unparse(branch.test) != GUARD or hook.name.endswith("_step"):
+    known = isinstance(branch.test, ast.Attribute) and spelled(branch.test) == GUARD
+    hook = _hook_of(facts, branch) if known else None
+    if hook is None or hook.name.endswith("_step"):
         return False
     saves = _calls(facts, branch, "torch.save")
     return any(n.lineno > save.lineno for save in saves for n in _calls(facts, hook, "torch.load"))

@@ -14,15 +14,15 @@ from ..report import Note
 NAMED = re.compile(r"(^|_)(dev|device|gpu|cuda)s?_?\d+$")
 SEVERAL = re.compile(r"(^|_)(devs|devices|gpus|cards)$|(^|_)(dev|device|gpu)_(list|pool)$", re.IGNORECASE)
 # in a text that may have one
-MAY_BE = re.compile(
-    r"\.to\(\s*(\w+\.)*\w*(dev|gpu|cuda|card)|\.to\(\w+ ?:=|\.(npu|hpu|mtia|ipu)\(|devs|devices|gpus", re.IGNORECASE
-)
 OTHERS = ("npu", "hpu", "mtia", "ipu")
+WORDS = (*(f".{other}(" for other in OTHERS), "devs", "devices", "gpus")
+TO_NAME = re.compile(r"\.to\((\s*(\w+\.)*\w*(dev|gpu|cuda|card)|\w+ ?:=)")
 
 
 def places_by_name(facts: Facts, code: str) -> Iterator[Note]:
     """Such calls, which no edit changes."""
-    if not MAY_BE.search(facts.text.text):
+    lower = facts.text.text.lower()
+    if not any(word in lower for word in WORDS) and not TO_NAME.search(lower):
         return
     for call in facts.walk(ast.Call):
         f = call.func

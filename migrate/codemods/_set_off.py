@@ -13,7 +13,7 @@ from .rewrites import take_branch, take_branch_bare
 def stands_alone(facts: Facts, whole: ast.expr, left: ast.expr) -> bool:
     """`(rank + 1)`, whose parentheses a number, a name or a call needs no more."""
     start, stop = facts.text.span(whole)
-    before, after = facts.text.text[:start], facts.text.text[stop:]
+    before, after = facts.text.text[max(start - 3, 0) : start], facts.text.text[stop : stop + 2]
     simple = isinstance(left, (ast.Name, ast.Constant, ast.Attribute, ast.Call)) and "\n" not in facts.text.get(left)
     number = isinstance(left, ast.Constant) and after[1:2] == "."
     opened = bool(re.search(r"(^|[^\w)\]])\($", before)) and bool(re.match(r"\)(\W|$)", after))

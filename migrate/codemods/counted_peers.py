@@ -13,6 +13,7 @@ from ..facts.distribution import Distribution, distribution_of
 from ..facts.gathered import ALONE
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from ..facts.world import PLAIN
 from .base import Change, Codemod
 from .empty_functions import WHY
@@ -39,15 +40,15 @@ class CountedPeers(Codemod):
     def _options(self, facts: Facts, found: Distribution) -> Iterator[Change]:
         """`args.nprocs` and `args["nprocs"]` of `mp.spawn(main, nprocs=args.nprocs)`."""
         started = [*((argument_at(c, "nprocs", 2), c) for c in found.spawns), *((s.n, s.loop) for s in found.started)]
-        numbers = {ast.unparse(n) for n, _ in started if isinstance(n, (ast.Attribute, ast.Subscript))}
+        numbers = {spelled(n) for n, _ in started if isinstance(n, (ast.Attribute, ast.Subscript))}
         within = {part for _, start in started for part in walk(start)} if numbers else set()
         reads: list[ast.Attribute | ast.Subscript] = []
         if numbers:
             reads += [*facts.walk(ast.Attribute), *facts.walk(ast.Subscript)]
-        alike = [n for n in reads if ast.unparse(n) in numbers]
-        given = {ast.unparse(n) for n in alike if not isinstance(n.ctx, ast.Load)}  # a number of the script's own
+        alike = [n for n in reads if spelled(n) in numbers]
+        given = {spelled(n) for n in alike if not isinstance(n.ctx, ast.Load)}  # a number of the script's own
         for node in alike:
-            if node in within or ast.unparse(node) in given or facts.in_formatted_string(node):
+            if node in within or spelled(node) in given or facts.in_formatted_string(node):
                 continue
             says = f"`{facts.short(node)}` is 1 in a plain script: {WHY}"
             yield Change(node, self.edit(facts, node, says), source("1"), tuple(ast.iter_child_nodes(node)))

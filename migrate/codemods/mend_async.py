@@ -20,7 +20,7 @@ TODAY |= dict.fromkeys(("all_reduce", "broadcast", "reduce", "all_gather", "gath
 
 def mend(text: str) -> tuple[str, list[Edit]]:
     """The text with `async=` renamed, when it does not parse without that and does with it; else the text as it is."""
-    if not NAMED.search(text) or parses(text):
+    if "async" not in text or not NAMED.search(text) or parses(text):
         return text, []
     mended, edits = renamed(text)
     return (mended, edits) if edits and parses(mended) else (text, [])

@@ -16,6 +16,7 @@ from ..facts.nodes import walk
 from ..facts.operands import ATOM, closed
 from ..facts.plain import VARIABLE, is_bare_variable, is_new
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from ..report import Note
 from .argument_rewrites import change_call
 from .base import Change, Codemod
@@ -128,7 +129,7 @@ class RemoveVariables(Codemod):
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
             pairs = list(zip(target.elts, value.elts, strict=True))
         return all(
-            isinstance(v, ast.Call) and is_bare_variable(facts, v) and ast.unparse(v.args[0]) == ast.unparse(t)
+            isinstance(v, ast.Call) and is_bare_variable(facts, v) and spelled(v.args[0]) == spelled(t)
             for t, v in pairs
         )
 
@@ -151,7 +152,7 @@ class DataZero(Codemod):
                 continue
             owner = _owner(sub.value)
             if facts.in_formatted_string(sub):
-                strings.add(sub, f"{closed(ast.unparse(owner), ATOM)}.item()")
+                strings.add(sub, f"{closed(spelled(owner), ATOM)}.item()")
                 continue
             if owner.end_lineno != sub.end_lineno:  # all that is told later has the line that it had
                 line, column, _, _ = facts.text.key(sub)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from .nodes import walk
 from .other_files import defined_there
 from .runtime_names import runtime_name
+from .spelled import spelled
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -67,7 +68,7 @@ class Alone:
 
     def is_for_one(self, f: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         """`@rank_zero_only`"""
-        return any(ALONE.search(ast.unparse(d)) for d in f.decorator_list)
+        return any(ALONE.search(spelled(d)) for d in f.decorator_list)
 
     def lets_go(self, s: ast.stmt) -> bool:
         """`if rank != 0: return`"""
@@ -135,22 +136,22 @@ def _is_rank_zero(facts: Facts, test: ast.expr) -> bool:
 
 
 def _asks(facts: Facts, test: ast.expr) -> bool:
-    text = ast.unparse(test)
-    always = {ast.unparse(n) for n in walk(test) if always_true(facts, n)}
+    text = spelled(test)
+    always = {spelled(n) for n in walk(test) if always_true(facts, n)}
     for name in always:
         text = re.sub(rf"(?<![\w.]){re.escape(name)}\b(?!\()", "", text)
     if RANK_GUARD.search(text) is not None:
         return True
     names = facts.askers
     asked = (n for n in walk(test) if names and isinstance(n, (ast.Name, ast.Attribute)))
-    return any(getattr(n, "attr", getattr(n, "id", None)) in names and ast.unparse(n) not in always for n in asked)
+    return any(getattr(n, "attr", getattr(n, "id", None)) in names and spelled(n) not in always for n in asked)
 
 
 def always_true(facts: Facts, node: ast.AST) -> bool:
     """Whether a guard is the function that should be called there: `if is_main_process:` lets every process through."""
     up = facts.scopes.parents.get(node)
     asked = isinstance(up, (ast.If, ast.IfExp, ast.BoolOp, ast.UnaryOp)) and node is getattr(up, "test", node)
-    if not (asked and isinstance(node, (ast.Name, ast.Attribute)) and RANK_GUARD.search(ast.unparse(node))):
+    if not (asked and isinstance(node, (ast.Name, ast.Attribute)) and RANK_GUARD.search(spelled(node))):
         return False
     home = facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
     if home is not None and isinstance(node, ast.Name):
@@ -167,7 +168,7 @@ def askers_of(facts: Facts) -> frozenset[str]:
     for f in facts.walk(ast.FunctionDef):
         last = f.body[-1]
         value = last.value if isinstance(last, ast.Return) else None
-        if value is not None and RANK_GUARD.search(ast.unparse(value)):
+        if value is not None and RANK_GUARD.search(spelled(value)):
             inner = value.operand if isinstance(value, ast.UnaryOp) else value
             if _is_rank_zero(facts, inner) or facts.worlds.by_rank(value) is not None:
                 found.add(f.name)

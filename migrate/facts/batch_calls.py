@@ -60,6 +60,7 @@ from .batch_patterns import contracted, rearranged
 from .batch_values import PLAIN, REDUCED, Value
 from .batch_views import moved_by, numbers, one_each
 from .batch_vmap import mapped
+from .spelled import spelled
 
 if TYPE_CHECKING:
     from .mixing import Run
@@ -186,9 +187,9 @@ class BatchCall:
 
     def _made_module(self, made: ast.Call, of_batch: Value, others: list[ast.Call]) -> Value:
         """`self.criterion = nn.CrossEntropyLoss()` called."""
-        full = self.facts.names.resolve(made.func) or ast.unparse(made.func)
+        full = self.facts.names.resolve(made.func) or spelled(made.func)
         if full == "functools.partial" and made.args:
-            full = self.facts.names.resolve(made.args[0]) or ast.unparse(made.args[0])
+            full = self.facts.names.resolve(made.args[0]) or spelled(made.args[0])
         kind = full.rpartition(".")[2]
         if full == "torch.nn.Sequential" and all(isinstance(part, ast.Call) for part in made.args):
             for part in made.args:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from .batch_operations import JOINS
 from .nodes import walk
+from .spelled import spelled
 from .tensor_methods import FUNCTIONS, METHODS
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def losses_of(facts: Facts) -> set[str]:
     """What torch's own criteria are called by: `criterion`, `self.criterion`."""
     found: dict[str, bool] = {}
     for s in facts.walk(ast.Assign):
-        name = ast.unparse(s.targets[0]) if isinstance(s.targets[0], (ast.Name, ast.Attribute)) else ""
+        name = spelled(s.targets[0]) if isinstance(s.targets[0], (ast.Name, ast.Attribute)) else ""
         made = (facts.names.resolve(s.value.func) or "") if isinstance(s.value, ast.Call) else ""
         found[name] = found.get(name, True) and made.startswith("torch.nn.") and made.endswith("Loss")
     return {name for name, only in found.items() if only and name}
@@ -80,6 +81,6 @@ def _used(n: ast.AST, resolve: Callable[[ast.expr], str | None], losses: set[str
         return []
     if _is_function(n, resolve, FUNCTIONS - OF_LISTS):
         return n.args[:1]
-    if losses and isinstance(n.func, (ast.Name, ast.Attribute)) and ast.unparse(n.func) in losses:
+    if losses and isinstance(n.func, (ast.Name, ast.Attribute)) and spelled(n.func) in losses:
         return n.args[:1]
     return [n.func.value] if isinstance(n.func, ast.Attribute) and n.func.attr in OF_TENSORS else []

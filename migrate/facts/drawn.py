@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import is_static
 from .nodes import walk
+from .spelled import spelled
 
 if TYPE_CHECKING:
     from .script import Facts
@@ -26,7 +27,7 @@ def draw_of(call: ast.Call) -> ast.expr | None:
 
 def gives_batches(facts: Facts, call: ast.Call) -> bool:
     """Whether a call is `iter(loader)` or `cycle(loader)`, of Python's or of the file's own."""
-    return bool(call.args) and (ast.unparse(call.func) in GIVE or _hands_out(facts, call))
+    return bool(call.args) and (spelled(call.func) in GIVE or _hands_out(facts, call))
 
 
 def _hands_out(facts: Facts, call: ast.Call) -> bool:
@@ -57,7 +58,7 @@ def _named(node: ast.expr | None) -> str:
 
 def makers(facts: Facts, iterator: ast.expr) -> list[ast.Call]:
     """The `iter(loader)` that make an iterator; none where one of its values is anything else."""
-    values = [iterator] if isinstance(iterator, ast.Call) else _given(facts).get(ast.unparse(iterator), [])
+    values = [iterator] if isinstance(iterator, ast.Call) else _given(facts).get(spelled(iterator), [])
     made = [v for v in values if isinstance(v, ast.Call) and gives_batches(facts, v)]
     return made if len(made) == len(values) else []
 
@@ -75,7 +76,7 @@ def _given(facts: Facts) -> dict[str, list[ast.expr | None]]:
                     fits = isinstance(s.value, (ast.Tuple, ast.List)) and len(s.value.elts) == len(parts)
                     values = [*s.value.elts] if fits else [None] * len(parts)  # type: ignore[attr-defined]
                 for part, value in zip(parts, values, strict=True):
-                    found.setdefault(ast.unparse(part), []).append(value)
+                    found.setdefault(spelled(part), []).append(value)
         facts.answers["given by assignments"] = found
     given: dict[str, list[ast.expr | None]] = facts.answers["given by assignments"]
     return given

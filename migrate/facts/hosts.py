@@ -21,7 +21,7 @@ DEVICE_LITERAL = re.compile(r"(cuda|cpu|mps|xpu|hpu|xla|npu)(:\d+)?\Z")
 ASKS_FOR_CARD = re.compile(
     r"cuda|gpu|device|card|accel|mps|xpu|npu|rank|(\b|no_|use_|force_)cpu\b|platform", re.IGNORECASE
 )
-NAMES_DEVICE = re.compile(r"device|cuda|gpu|mps|xpu|accelerat|\.to\(", re.IGNORECASE)
+NAMES_DEVICE = ("device", "cuda", "gpu", "mps", "xpu", "accelerat", ".to(")
 Choice = tuple[ast.expr, ast.expr | None]  # a value, and the condition that it is chosen by
 
 
@@ -29,7 +29,7 @@ def names_no_device(facts: Facts) -> bool:
     """Whether the text says nothing of devices, or its code names the CPU alone: it runs there on any machine."""
     if facts.others and any(True for _ in reads_of_types(facts)):
         return False
-    return NAMES_DEVICE.search(facts.text.text) is None or _names_host_alone(facts)
+    return not _speaks(facts.text.text) or _names_host_alone(facts)
 
 
 def _names_host_alone(facts: Facts) -> bool:
@@ -38,13 +38,18 @@ def _names_host_alone(facts: Facts) -> bool:
     if not hosts.names_host or hosts.names_others:
         return False
     texts = (c.value for c in facts.walk(ast.Constant) if not isinstance(facts.scopes.parents.get(c), ast.Expr))
-    if any(isinstance(t, str) and NAMES_DEVICE.search(t) for t in texts):
+    if any(isinstance(t, str) and _speaks(t) for t in texts):
         return False
-    if any(NAMES_DEVICE.search(a.arg) for a in facts.walk(ast.arg)):
+    if any(_speaks(a.arg) for a in facts.walk(ast.arg)):
         return False
-    names = [n for n in facts.walk(ast.Name) if NAMES_DEVICE.search(n.id) and isinstance(n.ctx, ast.Load)]
-    parts = [a for a in facts.walk(ast.Attribute) if NAMES_DEVICE.search(a.attr)]
+    names = [n for n in facts.walk(ast.Name) if _speaks(n.id) and isinstance(n.ctx, ast.Load)]
+    parts = [a for a in facts.walk(ast.Attribute) if _speaks(a.attr)]
     return all(facts.names.resolve(a) == "torch.device" for a in parts) and all(_is_given_host(facts, n) for n in names)
+
+
+def _speaks(text: str) -> bool:
+    lower = text.lower()
+    return any(word in lower for word in NAMES_DEVICE)
 
 
 def _is_given_host(facts: Facts, name: ast.Name) -> bool:

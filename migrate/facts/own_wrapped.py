@@ -12,6 +12,7 @@ from .script import Facts
 
 # torch's AveragedModel and timm's ModelEma keep what they average there
 OWN = re.compile(r"\bself\.module\s*(:[^=\n]+)?=[^=]|\bdef module\(|\b(AveragedModel|ModelEma\w*)\b")
+WORDS = ("self.module", "def module(", "AveragedModel", "ModelEma")  # told in less time whether they are there
 SOMETIMES = (ast.If, ast.IfExp, ast.Try)
 
 
@@ -65,7 +66,7 @@ class OwnWrapped:
     @cached_property
     def _are_there(self) -> bool:
         texts = (self.facts.text.text, *(o.text for o in self.facts.others))
-        return any(OWN.search(t) for t in texts)
+        return any(word in t for t in texts for word in WORDS) and any(OWN.search(t) for t in texts)
 
     @cached_property
     def _always(self) -> set[str]:

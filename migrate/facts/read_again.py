@@ -230,7 +230,7 @@ def _given_to(facts: Facts, e: ast.expr, name: str, home: Scope | None, depth: i
         given = [s.value for s in stores if isinstance(s, ast.Assign)]
     given = [v for v in given if not isinstance(v, ast.Constant) or isinstance(v.value, str)]
     found = set().union(*(last_parts(facts, v, depth + 1) for v in given)) if depth < 4 else set()
-    if f"--{name[:3]}" in facts.text.text:
+    if f"--{name.replace('_', '-')}" in facts.text.text.replace("_", "-"):
         option = rf"""["']--{name.replace("_", "[-_]")}["'][^)]*default=["']([^"']+)"""
         said = re.search(option, facts.text.text)
         found |= {said[1].rstrip("/").rpartition("/")[2]} if said is not None else set()

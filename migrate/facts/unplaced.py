@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import given_to
 from .nodes import FUNCTIONS, LOOPS, Loop, walk
+from .spelled import spelled
 from .tensor_methods import METHODS, VIEW_METHODS, VIEWS
 
 if TYPE_CHECKING:
@@ -126,8 +127,8 @@ def _is_given_back(facts: Facts, made: ast.expr) -> bool:
         return False
     returned = [n.value for n in walk(f, ast.Return) if n.value is not None]
     s = facts.scopes.statement_of(made)
-    named = {ast.unparse(t) for t in s.targets} if isinstance(s, ast.Assign) else set()
-    return any(ast.unparse(r) in named or made in walk(r) for r in returned)
+    named = {spelled(t) for t in s.targets} if isinstance(s, ast.Assign) else set()
+    return any(spelled(r) in named or made in walk(r) for r in returned)
 
 
 def _runs_in(facts: Facts, node: ast.AST, loops: set[ast.AST]) -> bool:
@@ -184,7 +185,7 @@ def _given_to_network(facts: Facts, node: ast.AST) -> bool:
     f = up.func
     if any(_is_network(facts, n) for n in ([f, f.value] if isinstance(f, ast.Attribute) else [f])):
         return True
-    called = ast.unparse(f).rpartition(".")[2]
+    called = spelled(f).rpartition(".")[2]
     keeps = called[:1].isupper()  # an object may keep it until the network has moved
     return not keeps and any(_is_network(facts, a) for a in given_to(up))
 
@@ -253,5 +254,5 @@ def _holds_tensor(facts: Facts, node: ast.expr) -> bool:
 def _is_network(facts: Facts, node: ast.expr) -> bool:
     if not isinstance(node, (ast.Name, ast.Attribute)):
         return False
-    name = ast.unparse(node)
-    return any(ast.unparse(a.value) == name for m in OF_NETWORKS for a in facts.attributes.get(m, ()))
+    name = spelled(node)
+    return any(spelled(a.value) == name for m in OF_NETWORKS for a in facts.attributes.get(m, ()))

@@ -16,6 +16,7 @@ from ..facts.loops import last_part
 from ..facts.nodes import walk
 from ..facts.other_files import found_there
 from ..facts.script import Facts, once_a_file
+from ..facts.spelled import spelled
 from .loaders import values_of
 from .networks import OF_A_NETWORK
 from .optimizers import attribute_values, is_none
@@ -101,7 +102,7 @@ def _is_network(facts: Facts, node: ast.expr, asked: set[object]) -> bool:
 def _is_given_networks(facts: Facts, node: ast.expr, last: str, asked: set[object]) -> bool:
     name = node if isinstance(node, ast.Name) else None
     scope = facts.scopes.scope_of(name).lookup(last) if name is not None else None
-    key = (scope, ast.unparse(node))
+    key = (scope, spelled(node))
     if key in asked:
         return True  # what a name is made of itself says nothing
     asked.add(key)

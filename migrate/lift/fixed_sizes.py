@@ -12,6 +12,7 @@ from ..facts.arguments import argument, given_to
 from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from .loaders import batch_sizes
 from .nodes import local_function, names_of
 from .reads import stored
@@ -31,9 +32,9 @@ def fixed_size(facts: Facts, train: DataPass) -> CannotLift | None:
         for n in walk(f):
             named = _names_size(n, known) and _from_outside(facts, n, f) and not _harmless(facts, n)
             if named or is_fixed_number(facts, n, known):
-                return CannotLift(n, f"`{ast.unparse(n)}` is taken for the size of a batch")
+                return CannotLift(n, f"`{spelled(n)}` is taken for the size of a batch")
     for n in (*_handed_sizes(facts, train, known), *_made_before(facts, train, known)):
-        return CannotLift(n, f"`{ast.unparse(n)}` is taken for the size of a batch")
+        return CannotLift(n, f"`{spelled(n)}` is taken for the size of a batch")
     for call in _made_elsewhere(facts, train):
         if any(_names_size(a, known) for a in given_to(call)):
             return CannotLift(call, f"`{facts.short(call)}` is told the size of a batch, which another file may go by")
@@ -43,7 +44,7 @@ def fixed_size(facts: Facts, train: DataPass) -> CannotLift | None:
 def _names_size(n: ast.AST, known: set[str]) -> bool:
     if not isinstance(n, (ast.Name, ast.Attribute)) or not isinstance(n.ctx, ast.Load):
         return False
-    return ast.unparse(n) in known or bool(BATCH_SIZE.fullmatch(n.attr if isinstance(n, ast.Attribute) else n.id))
+    return spelled(n) in known or bool(BATCH_SIZE.fullmatch(n.attr if isinstance(n, ast.Attribute) else n.id))
 
 
 def is_fixed_number(facts: Facts, n: ast.AST, known: set[str]) -> bool:

@@ -18,7 +18,7 @@ from .chunks import Binder, Variable, Variables
 from .kept_networks import made_values
 from .own_device import OWN
 
-MAKES = re.compile(r"\bclone\b|_like\b|\bdeepcopy\b")
+MAKES = ("clone", "_like", "deepcopy")
 Kept = ast.Name | ast.Attribute
 
 
@@ -59,7 +59,7 @@ def _kept(facts: Facts, early: Callable[[Facts, ast.AST], bool] | None = None) -
     they are made.
     """
     seen: set[str] = set()
-    for copied in copies_of_weights(facts, early) if MAKES.search(facts.text.text) else ():
+    for copied in copies_of_weights(facts, early) if any(word in facts.text.text for word in MAKES) else ():
         held = holder_of(facts, copied)
         if held is None or ast.unparse(held[0]) in seen:
             continue

@@ -26,10 +26,10 @@ A_LOSS = re.compile(r"loss|criterion|entropy|(^|_)(ce|nll|ohem)(_|$)", re.IGNORE
 POOLS = re.compile(r"\.batch\b(?!\s*=[^=])|\bbatch=|\.ptr\b|global_\w+_pool|[Pp]ooling\b|Aggregation\b|[Rr]eadout")
 WEIGHTS = ("weight", "weights", "class_weight", "class_weights")  # a number weighs the loss as a whole
 # what a network has that mixes: without any of it none is followed
-MAY_MIX = re.compile(
-    r"\.t\(\)|\.T\b|@ |matmul|\bmm\(|[cp]dist|einsum|(dim|axis)=\(?0|[(,]\s*0\)|perm\(|roll\(|flip\(|sort|"
-    r"register_buffer"
-)
+MAY_MIX = (
+    ".t()", ".T", "@ ", "matmul", "mm(", "cdist", "pdist", "einsum", "dim=0", "dim=(0", "axis=0", "axis=(0", "(0)",
+    " 0)", ",0)", "perm(", "roll(", "flip(", "sort", "register_buffer",
+)  # fmt: skip
 LEFT_OUT = ("ignore_index", "ignore_label")
 
 
@@ -50,7 +50,7 @@ def mixes_samples(facts: Facts, train: DataPass) -> CannotLift | None:
     if weighed is not None:
         says = f"`{facts.short(weighed)}` is made in another file, and is told which targets count in its mean"
         return CannotLift(weighed, says)
-    if MAY_MIX.search(facts.text.text) and facts.classes.modules:
+    if facts.classes.modules and any(word in facts.text.text for word in MAY_MIX):
         flow = flow_of(facts, train, Mixing(facts, networks=True))
     node = next((n for n in flow.mixes if any(up in feeds for up in (n, *facts.scopes.ancestors(n)))), None)
     if node is None:

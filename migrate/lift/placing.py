@@ -14,6 +14,7 @@ from ..facts.nodes import walk
 from ..facts.placed_loops import in_step
 from ..facts.runtime_names import imported_as
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from ..facts.uses import uses
 from ..report import Edit
 from .called_networks import works_with_network
@@ -144,7 +145,7 @@ def _feeds_network(facts: Facts, draw: ast.Call) -> bool:
 
 
 def _shown(loop: Loop) -> tuple[int, str]:
-    return loop.target.lineno, ast.unparse(loop.target)
+    return loop.target.lineno, spelled(loop.target)
 
 
 def _gives_what_moved(facts: Facts, loop: Loop, around: ast.AST, read: set[str]) -> bool:
@@ -232,7 +233,7 @@ def _last_name(node: ast.expr) -> str:
     """`tgt` of `tgt`, `self.tgt` and `loaders["tgt"]`."""
     if isinstance(node, ast.Subscript):
         return _last_name(node.slice)
-    return node.attr if isinstance(node, ast.Attribute) else ast.unparse(node)
+    return node.attr if isinstance(node, ast.Attribute) else spelled(node)
 
 
 def _is_set(n: ast.Name) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Container
 from ..facts.arguments import argument_at
 from ..facts.nodes import walk
 from ..facts.script import Facts
+from ..facts.spelled import spelled
 from .constant import check_constant
 from .draws import draws
 from .fixed_sizes import BATCH_SIZE, is_fixed_number
@@ -97,13 +98,13 @@ def whole_batches(facts: Facts, train: DataPass) -> CannotLift | None:
     for s in train.body:
         for n in walk(s):
             if is_fixed_number(facts, n, known):
-                return CannotLift(n, f"`{ast.unparse(n)}` is taken for the size of a batch")
+                return CannotLift(n, f"`{spelled(n)}` is taken for the size of a batch")
             if not isinstance(n, (ast.Name, ast.Attribute)) or not isinstance(n.ctx, ast.Load):
                 continue
             last = n.attr if isinstance(n, ast.Attribute) else n.id
-            named = ast.unparse(n) in known or BATCH_SIZE.fullmatch(last)
+            named = spelled(n) in known or BATCH_SIZE.fullmatch(last)
             if named and not _only_shown(facts, n) and not _asks_the_batch(facts, n, train):
-                return CannotLift(n, f"`{ast.unparse(n)}` is taken for the size of a batch")
+                return CannotLift(n, f"`{spelled(n)}` is taken for the size of a batch")
     return None
 
 
@@ -231,7 +232,7 @@ def _check_statement_after(facts: Facts, s: ast.stmt, o: Optimization, held: Hel
             and reaches_modules(facts, n, changed, held.holds)
         ):
             raise CannotLift(s, f"`{facts.short(s)}` may read what the step changes")
-        if isinstance(n, ast.AugAssign) and ast.unparse(n.target) == ast.unparse(o.losses[0]):
+        if isinstance(n, ast.AugAssign) and spelled(n.target) == spelled(o.losses[0]):
             raise CannotLift(s, f"`{facts.short(s)}` changes the loss after backward()")
     for n in walk_here(s):
         if isinstance(n, (ast.Continue, ast.Return)):

@@ -6,6 +6,7 @@ import ast
 
 from ...facts.nodes import walk
 from ...facts.script import Facts, once_a_file
+from ...facts.spelled import spelled
 from ..loaders import values_of
 from ..texts import by_text
 
@@ -79,14 +80,14 @@ def _is_network(facts: Facts, node: ast.expr, f: ast.FunctionDef) -> bool:
     own = {s.name for s in owner.body if isinstance(s, ast.FunctionDef)}
     if own & {*OF_NETWORKS}:
         return False
-    texts = {ast.unparse(node)}
+    texts = {spelled(node)}
     if isinstance(node, ast.Name) and (scope := facts.scopes.scope_of(node).lookup(node.id)) is not None:
-        texts.update(ast.unparse(v) for v in values_of(facts, node.id, scope))
+        texts.update(spelled(v) for v in values_of(facts, node.id, scope))
     for c in facts.walk(ast.Call):
-        if isinstance(c.func, ast.Attribute) and c.func.attr in OF_NETWORKS and ast.unparse(c.func.value) in texts:
+        if isinstance(c.func, ast.Attribute) and c.func.attr in OF_NETWORKS and spelled(c.func.value) in texts:
             return True
         called = isinstance(c.func, (ast.Name, ast.Attribute)) and "__call__" not in own
-        if called and ast.unparse(c.func) in texts:
+        if called and spelled(c.func) in texts:
             return True
     return False
 

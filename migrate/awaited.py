@@ -1,4 +1,5 @@
-"""Functions of other files that a project calls in its own course alone, outside of a Module's hooks.
+"""Functions of other files that a project calls in its own course alone, outside of a Module's hooks, but
+for those of epochs.
 
 Every process comes there, so that what they ask can be answered for all, and what they save can be waited for: the file
 may be loaded next.
@@ -11,8 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .codemods._loaded_again import comes_alike
 from .codemods._own_answers import asking_each, by_own_answer
 from .facts.classes import Function
+from .facts.in_course import of_samples
 from .facts.loops import last_part
 from .facts.script import Facts, facts_of, of_one_file
 from .facts.source import parses
@@ -39,9 +42,13 @@ class Awaited:
     def together(self, path: Path) -> frozenset[str]:
         """The functions that all processes call where they call them; "" for the file itself."""
         real, texts = self.real(path), self._around(path)
-        outside, late = self._calls(texts)
+        outside, late, _ = self._calls(texts)
         module = real.parent.name if real.stem == "__init__" else real.stem
         return outside - {TOP} if module in late or not texts else outside
+
+    def apart(self, path: Path) -> frozenset[str]:
+        """Those that hooks call where not all may come, or as often; not those that give samples."""
+        return self._calls(self._around(path))[2]
 
     def awaited(self, path: Path) -> frozenset[str]:
         """Those of a project that loads what it saved."""
@@ -54,15 +61,17 @@ class Awaited:
         return frozenset(self.texts[p] for project in of for p in project if p in self.texts)
 
 
-def _together(texts: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """Functions that are called outside of hooks alone, and the modules that are imported below the top of a file."""
+def _together(texts: frozenset[str]) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Functions that are called outside of hooks alone, the modules that are imported below the top of a file, and the
+    functions that are called in hooks.
+    """
     with of_one_file():
         return _of_files([facts_of(text) for text in texts if parses(text)])
 
 
-def _of_files(files: list[Facts]) -> tuple[frozenset[str], frozenset[str]]:
+def _of_files(files: list[Facts]) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     of: dict[str, set[str]] = {TOP: set()}  # what each function calls, and a class where it is constructed
-    inside, late = set[str](), set[str]()
+    inside, late, hooked = set[str](), set[str](), set[str]()
     for facts in files:
         late.update(_late(facts))
         asking = asking_each(facts)
@@ -71,19 +80,24 @@ def _of_files(files: list[Facts]) -> tuple[frozenset[str], frozenset[str]]:
             name = _called(facts, call)
             if name is not None:
                 (inside if holder is None else of.setdefault(holder, set())).add(name)
+                if holder is None and not of_samples(facts, call):
+                    hooked.add(name)
     called = inside.union(*of.values())
     for facts in files:
         inside.update(_handed_on(facts, called))
-    queue = list(inside)
-    while queue:  # a function that a hook calls is of the hook, and so is what that calls
-        new = of.get(queue.pop(), set()) - inside
-        inside |= new
-        queue += new
-    return frozenset({TOP}.union(*of.values()) - inside), frozenset(late)
+    for found in (inside, hooked):
+        queue = list(found)
+        while queue:  # a function that a hook calls is of the hook, and so is what that calls
+            new = of.get(queue.pop(), set()) - found
+            found |= new
+            queue += new
+    return frozenset({TOP}.union(*of.values()) - inside), frozenset(late), frozenset(hooked)
 
 
 def _holder(facts: Facts, call: ast.Call) -> str | None:
     """The function that makes a call, or the class whose constructor does; None for what calls at times of its own."""
+    if comes_alike(facts, call):
+        return TOP
     ups = [up for up in facts.scopes.ancestors(call) if isinstance(up, (OWN_TIMES, Function))]
     match ups:
         case []:

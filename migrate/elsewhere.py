@@ -46,6 +46,7 @@ class Elsewhere:
     others: tuple[OtherFile, ...] = ()  # the other files themselves, for what a step calls there
     awaited: frozenset[str] = frozenset()  # functions that the migrated scripts call where all processes may wait
     together: frozenset[str] = frozenset()  # functions that all processes call where they call them
+    apart: frozenset[str] = frozenset()  # functions that hooks call where not all may come
     untrained: bool = False  # the file is one of several, whose scripts train nothing
 
     def __or__(self, other: Elsewhere) -> Elsewhere:
@@ -71,6 +72,7 @@ class Elsewhere:
             self.others or other.others,
             self.awaited | other.awaited,
             self.together | other.together,
+            self.apart | other.apart,
             self.untrained or other.untrained,
         )
 

@@ -254,6 +254,7 @@ def _know(facts: Facts, elsewhere: Elsewhere) -> None:
     facts.samplers_gone, facts.samplers_kept = elsewhere.samplers, elsewhere.samplers_kept
     facts.guarded_elsewhere, facts.called_elsewhere = elsewhere.guarded, elsewhere.called
     facts.awaited_elsewhere, facts.together_elsewhere = elsewhere.awaited, elsewhere.together
+    facts.apart_elsewhere = elsewhere.apart
     facts.given_wrapped = elsewhere.given_wrapped
     facts.askers_elsewhere, facts.imported = elsewhere.askers, elsewhere.imported
     facts.given_made_elsewhere = elsewhere.given_made
@@ -370,7 +371,8 @@ def _by_plan(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
     text = _with_names(text, facts.text.text, *(as_import(n, imported_as(facts, n)) for n in more))
     notes = [*seen(facts, changes, options.wants), *told]
     if options.of_lifted:
-        asked = Once(waits=False).each_answers(facts) if options.wants(Once.code) else ()
+        once = Once(waits=False)
+        asked = [*once.each_answers(facts), *once.each_writes(facts)] if options.wants(Once.code) else ()
         notes = [*notes, *drawn_for_others(facts), *asked]
     elif is_script:
         notes = [*notes, *_unplaced(facts, changes)]

@@ -178,7 +178,10 @@ def migrate_all(
         if key in untouched:
             continue
         known = replace(
-            elsewhere.get(path) or Elsewhere(), awaited=by_all.awaited(path), together=by_all.together(path)
+            elsewhere.get(path) or Elsewhere(),
+            awaited=by_all.awaited(path),
+            together=by_all.together(path),
+            apart=by_all.apart(path),
         )
         done[i] = migrate_file(path, root, is_script, again, False, known, left.get(key))
         _add_told(done[i].report, told.get(key))
@@ -256,6 +259,7 @@ def _run_by_all(done: list[Migrated], options: Options, imports: Imports) -> lis
         facts = facts_of(text)
         once = Once(waits=False)
         shows = any(True for _ in once.plan(facts)) or any(True for _ in once.each_answers(facts))
+        shows = shows or once.may_write(facts)
         found += [i] if shows or draws_batches(facts) else []
     return found
 

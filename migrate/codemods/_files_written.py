@@ -16,6 +16,8 @@ from ..facts.own_files import is_own
 from ..facts.read_again import is_given, read_again
 from ..facts.script import Facts, once_a_file
 from ..facts.written_files import NAMES, written_by
+from ._loaded_again import comes_alike
+from ._opened_within import statement_of
 
 NOWHERE = ("os.devnull", "sys.stdout", "sys.stderr")
 
@@ -27,6 +29,7 @@ class FileWritten(NamedTuple):
     can_wait: bool  # whether the file is written when its statement is over
     is_given: bool  # whether its path is made of what its function is given
     in_any_case: bool  # rank 0's: a picture, and what is added at the end of a file, as often as there are ranks
+    alone: ast.Expr | None  # the statement that opens and writes it, all at once
 
 
 @once_a_file
@@ -43,11 +46,13 @@ def file_written(facts: Facts, call: ast.Call) -> FileWritten | None:
     if ast.unparse(path) in NOWHERE or _is_opened(facts, path) or _of_the_batch(facts, call, path):
         return None
     whole = isinstance(up, ast.withitem) if written.opens else isinstance(up, ast.Expr)
+    alone = statement_of(facts, call) if written.opens and not whole else None
     return FileWritten(
         read_again(facts, call, path),
-        whole and in_course(facts, call),
+        (whole or alone is not None) and (in_course(facts, call) or comes_alike(facts, call)),
         is_given(facts, path),
         written.adds or written.shows,
+        alone,
     )
 
 

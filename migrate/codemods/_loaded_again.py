@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from ..facts.arguments import given_to
 from ..facts.nodes import children, walk
@@ -11,6 +12,7 @@ from ..facts.spelled import spelled
 
 TOGETHER = ("all_reduce", "batch_mean")
 PLAIN = ("len", "max", "min", "abs", "round", "float", "int", "bool", "sum")
+OF_EPOCHS = re.compile(r"on_(train|validation|test|fit)_(epoch_)?(start|end)|on_train_batches_end")
 GUARD = "self.trainer.is_global_zero"
 
 
@@ -36,6 +38,23 @@ def can_wait(facts: Facts, branch: ast.If) -> bool:
         if up is hook:
             return True
         if not isinstance(up, ast.If) or not _Alike(facts, up).is_alike(up.test):
+            return False
+    return False
+
+
+def comes_alike(facts: Facts, node: ast.AST) -> bool:
+    """Whether a node stands in a lifted hook of an epoch, where every process comes to it as often."""
+    hook = _hook_of(facts, node)
+    holder = facts.classes.holder(hook) if hook is not None else None
+    if hook is None or holder not in facts.classes.run_by_trainer or not OF_EPOCHS.fullmatch(hook.name):
+        return False
+    for up in facts.scopes.ancestors(node):
+        if up is hook:
+            return True
+        if isinstance(up, ast.If):
+            if not _Alike(facts, up).is_alike(up.test):
+                return False
+        elif not isinstance(up, (ast.With, ast.Expr, ast.Assign, ast.Call, ast.keyword, ast.withitem)):
             return False
     return False
 

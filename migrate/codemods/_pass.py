@@ -61,16 +61,28 @@ KINDS = _Kinds()
 
 
 class Under(cst.Pass):
-    """Stands where a small statement was that gets a condition around it, until its line is closed."""
+    """Stands where a small statement was that gets a condition around it, until its line is closed.
+
+    `opened`: or a `with`, and the name that what it opens has there.
+    """
 
     test: cst.BaseExpression
     statement: cst.BaseSmallStatement
     unit: str
+    opened: str
 
-    def __init__(self, test: cst.BaseExpression, statement: cst.BaseSmallStatement, unit: str) -> None:
+    def __init__(
+        self, test: cst.BaseExpression, statement: cst.BaseSmallStatement, unit: str, opened: str = ""
+    ) -> None:
         super().__init__()
-        for name, value in (("test", test), ("statement", statement), ("unit", unit)):
+        for name, value in (("test", test), ("statement", statement), ("unit", unit), ("opened", opened)):
             object.__setattr__(self, name, value)
+
+    def around(self, line: cst.SimpleStatementLine, leading: Sequence[cst.EmptyLine]) -> cst.BaseStatement:
+        body = cst.IndentedBlock([line], indent=self.unit)
+        if not self.opened:
+            return cst.If(self.test, body, leading_lines=leading)
+        return cst.With([cst.WithItem(self.test, cst.AsName(cst.Name(self.opened)))], body, leading_lines=leading)
 
 
 def _parted(
@@ -95,7 +107,7 @@ def _parted(
                 trailing = trailing.with_changes(whitespace=semicolon.whitespace_after)
         new = cst.SimpleStatementLine(own, () if isinstance(under, Under) else leading, trailing)
         if isinstance(under, Under):
-            found.append(cst.If(under.test, cst.IndentedBlock([new], indent=under.unit), leading_lines=leading))
+            found.append(under.around(new, leading))
         else:
             found.append(new)
     return found[0] if len(found) == 1 else cst.FlattenSentinel(found)

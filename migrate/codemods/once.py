@@ -19,6 +19,7 @@ from ..report import Note
 from ._asked_paths import Asking, asked_paths, removed_by
 from ._files_written import FileWritten, file_written
 from ._loaded_again import can_wait, loaded_again
+from ._opened_within import free_name, opened_for, place_of, to_path, within
 from ._own_answers import ANSWER, asking_each, by_own_answer, reached_by_own_answer
 from ._writers import WRITERS
 from .base import Change, Codemod
@@ -79,15 +80,24 @@ class Once(Codemod):
         for clock in clocks_in_loaded_paths(facts) if self.writers and self.waits else ():
             says = f"`{facts.short(clock)}`: rank 0's time for all, as it names a file that they load"
             yield Change(clock, self.edit(facts, clock, says), _answered(imported_as(facts, ANSWER)))
+        files.update(opened for _, opened in _saved_open(facts))
         for call in facts.walk(ast.Call):
             new = self._replacement(facts, call) if call not in files else None
             if call in gone and new is not None:
                 new = f"{imported_as(facts, MOVED)}({facts.text.get(call.func)})"
             if new is not None:
-                old = facts.text.get(call.func)
-                yield Change(
-                    call, self.edit(facts, call, f"`{old}` became `{new}`: rank 0 alone does it"), _Renamed(new)
-                )
+                yield self._renamed(facts, call, new)
+
+    def _renamed(self, facts: Facts, call: ast.Call, new: str) -> Change:
+        """The call by its new name; a file that is opened in it, and waited for, is opened in a `with`."""
+        old = facts.text.get(call.func)
+        edit = self.edit(facts, call, f"`{old}` became `{new}`: rank 0 alone does it")
+        written = file_written(facts, call)
+        if written is not None and written.alone is not None and new.startswith(f"{imported_as(facts, MOVED)}("):
+            name = free_name(facts, written.alone) or ""
+            place = place_of(written.alone, call)
+            return Change(written.alone, edit, within(new, name, place, facts.indentation))
+        return Change(call, edit, _Renamed(new) if opened_for(facts, call) is None else to_path(new))
 
     def notes(self, facts: Facts) -> Iterator[Note]:
         """Saves of rank 0 that the others load, where not every rank is shown to wait for the file; and questions."""
@@ -96,8 +106,9 @@ class Once(Codemod):
                 line, column, _, _ = facts.text.key(branch.body[0])
                 says = "rank 0 alone writes it, and the file is loaded later on: another rank may come there first"
                 yield Note(line, column + 1, self.code, f"`{facts.short(branch.body[0])}`: {says}")
+        saved = {opened for _, opened in _saved_open(facts)}
         for call in facts.walk(ast.Call):
-            if self._each_writes(facts, call):
+            if call not in saved and self._each_writes(facts, call):
                 says = "every process writes it, as it is read again, and where it is whole does not show: use `with`"
             elif _asks_the_user(facts, call) and self._saves_once(facts, call):
                 says = "every process asks, and one of them alone has a terminal: the others end there"
@@ -105,6 +116,22 @@ class Once(Codemod):
                 continue
             line, column, _, _ = facts.text.key(call)
             yield Note(line, column + 1, self.code, f"`{facts.short(call)}`: {says}")
+
+    def may_write(self, facts: Facts) -> bool:
+        """Whether it writes files, which all processes may come to together."""
+        return any(file_written(facts, call) is not None for call in facts.walk(ast.Call))
+
+    def each_writes(self, facts: Facts) -> Iterator[Note]:
+        """What every process writes in a file that others import, where they read it again."""
+        for call in facts.walk(ast.Call):
+            written = file_written(facts, call)
+            if written is None or not written.read_again or not self._saves_once(facts, call):
+                continue
+            apart = not written.is_given or _course_of(facts, call) in facts.apart_elsewhere
+            if apart and in_course(facts, call) and self._written(facts, call, written) is None:
+                line, column, _, _ = facts.text.key(call)
+                says = "every process that comes here writes it, and it is read again: one may find another's half"
+                yield Note(line, column + 1, self.code, f"`{facts.short(call)}`: {says}")
 
     def each_answers(self, facts: Facts) -> Iterator[Note]:
         """Questions for paths of a file that others import, where it does not show that every process asks them."""
@@ -202,6 +229,14 @@ class Once(Codemod):
     def _comes_to_all(self, facts: Facts, call: ast.Call) -> bool:
         """Some of it may come from below a rank guard, where it does no harm to ask once more."""
         return False in facts.alone.reached_by(call)
+
+
+@once_a_file
+def _saved_open(facts: Facts) -> list[tuple[ast.Call, ast.Call]]:
+    """The statements `torch.save(x, open(path, "wb"))`, and what they open."""
+    saves = [c for c in facts.walk(ast.Call) if facts.names.resolve(c.func) == "torch.save"]
+    alone = [c for c in saves if isinstance(facts.scopes.parents.get(c), ast.Expr)]
+    return [(c, opened) for c in alone if (opened := opened_for(facts, c)) is not None]
 
 
 def _asked(facts: Facts, anywhere: bool = False) -> Iterator[tuple[Asking, list[ast.Call]]]:
@@ -327,7 +362,7 @@ def _unguarded(saves: str) -> Any:
 
         line: Any = updated.body.body[0]
         save: Any = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
-        new = save.with_changes(value=save.value.with_changes(func=cst.Name(saves)))
+        new = save.with_changes(value=to_path(saves)(save.value, save.value))
         return cst.SimpleStatementLine([new], leading_lines=updated.leading_lines)
 
     return rewrite

@@ -48,6 +48,7 @@ CARRIED = (
     "called_elsewhere",
     "awaited_elsewhere",
     "together_elsewhere",
+    "apart_elsewhere",
     "askers_elsewhere",
     "given_wrapped",
     "imported",
@@ -125,6 +126,7 @@ class Facts:
         self.called_elsewhere: frozenset[str] = frozenset()  # and those that they call on every rank
         self.awaited_elsewhere: frozenset[str] = frozenset()  # of these the ones that are called where ranks may wait
         self.together_elsewhere: frozenset[str] = frozenset()  # those that all ranks call, "" for the file itself
+        self.apart_elsewhere: frozenset[str] = frozenset()  # those that hooks call where not all may come
         self.askers_elsewhere: frozenset[str] = frozenset()  # other files' questions for the one process, by any name
         # functions of this file, and places of arguments, that others give what nothing but the script places
         self.given_made_elsewhere: frozenset[tuple[str, int]] = frozenset()

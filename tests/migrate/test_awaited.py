@@ -49,9 +49,17 @@ def migrated(tmp_path, train, saver):
     return {m.path.name: m.result.text for m in done}
 
 
+LATELY = "    if x.max() < 9:\n        "
+
+
 @pytest.mark.parametrize(
     "train",
-    [TRAIN, TRAIN.replace("saver.keep", "keep").replace("import saver", "import saver\nfrom saver import keep")],
+    [
+        IN_A_HOOK,
+        IN_A_FUNCTION,
+        TRAIN,
+        TRAIN.replace("saver.keep", "keep").replace("import saver", "import saver\nfrom saver import keep"),
+    ],
 )
 def test_all_wait_for_the_file(tmp_path, train):
     texts = migrated(tmp_path, train, SAVER)
@@ -62,8 +70,8 @@ def test_all_wait_for_the_file(tmp_path, train):
 @pytest.mark.parametrize(
     "train, saver",
     [
-        (IN_A_HOOK, SAVER),
-        (IN_A_FUNCTION, SAVER),
+        (IN_A_HOOK.replace("    saver.keep", f"{LATELY}saver.keep"), SAVER),
+        (IN_A_FUNCTION.replace("    kept()", f"{LATELY}kept()"), SAVER),
         (TRAIN.replace("saver.back(net, 'last.pt')\n", ""), SAVER[: SAVER.index("def back")]),
         (TRAIN, SAVER + "\n\ndef both(net):\n    keep(net, 'both.pt')\n"),
     ],

@@ -137,7 +137,8 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         after = _where_cuda_is(result, original, after, text, options, is_script)
         _without_imports(result, original, after, options, is_script)
         line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
-        result.attention += left_over(after, result.attention, line, _still_wanted(options))
+        itself = is_script and result.plan in ("none", "definitions") and not (options.of_lifted or original.by_hand)
+        result.attention += left_over(after, result.attention, line, _still_wanted(options), itself)
         if result.plan in ("module", "manual") and OWN_MOVER.search(text):
             from .lift.own_movers import without_moved
 

@@ -1,0 +1,31 @@
+"""A script that trains nothing and places things where there is CUDA goes on doing so, and is not told of."""
+
+import pytest
+from ptmigrate.migrate.facts.script import Facts
+from ptmigrate.migrate.left_over import left_over
+from ptmigrate.migrate.migrate import migrate_text
+
+HEAD = "import torch\nnet = torch.nn.Linear(2, 2)\nx = torch.randn(3, 2)\n"
+ASKS = (
+    "if torch.cuda.is_available():\n    net = net.cuda()\n    x = x.cuda()\n",
+    "use_cuda = torch.cuda.is_available()\nif use_cuda:\n    net.cuda()\nx = x.cuda() if use_cuda else x\n",
+)
+LAST = "print(net(x))\n"
+
+
+@pytest.mark.parametrize("asks", ASKS)
+def test_it_is_not_told(asks):
+    result = migrate_text(HEAD + asks + LAST)
+    assert ".cuda()" in result.text and not result.attention
+
+
+def test_what_goes_to_a_card_by_its_number_is():
+    text = HEAD + "if torch.cuda.is_available():\n    net, x = net.cuda(), x.to('cuda:1')\n" + LAST
+    assert [n.code for n in migrate_text(text).attention] == ["PTM101"]
+
+
+@pytest.mark.parametrize("asks", ASKS)
+def test_where_a_runtime_places_all_else_it_is(asks):
+    facts = Facts(HEAD + asks)
+    assert len(left_over(facts, [], lambda n: n, lambda code: True)) == 2
+    assert not left_over(facts, [], lambda n: n, lambda code: True, itself=True)

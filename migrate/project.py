@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from .already import already_migrated
 from .awaited import Awaited
 from .bring_in import bring_in
 from .codemods.mend_async import mend, renamed
@@ -21,7 +22,7 @@ from .given import Stays
 from .joined import Brought
 from .lift.placing import draws_batches
 from .lifted import FAULTS
-from .migrate import already_migrated, has_work, migrate_text, what_is_there
+from .migrate import has_work, migrate_text, what_is_there
 from .read_by_others import read_by_others
 from .report import Edit, FileReport, Note
 from .result import Options, Result

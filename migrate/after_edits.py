@@ -1,0 +1,72 @@
+"""What is left to do when the edits are made: what nothing reads any more goes, and what stays finds its card."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .codemods.base import apply
+from .codemods.every import BY_CODE, outermost
+from .codemods.left_cuda import TOLD, LeftCuda
+from .facts.script import Facts, facts_of
+from .line_map import line_map
+from .result import Options, Result
+from .unread_devices import still_read, without_unread_devices
+from .unread_imports import without_unread_imports
+from .unread_parameters import without_unread_parameters
+from .unread_starts import without_unread_starts
+
+
+def without_unread(result: Result, original: Facts, after: Facts, options: Options, is_script: bool) -> Facts:
+    """Takes from the result what nothing reads any more, but for imports; the facts of it."""
+    if result.plan in ("module", "manual") and options.wants("PTM102"):
+        after, parameters = without_unread_parameters(original, after) if original.by_hand else (after, [])
+        after, starts, told = without_unread_starts(original, after) if original.by_hand else (after, [], [])
+        after, removed = without_unread_devices(original, after)
+        removed, result.attention[:] = [*parameters, *starts, *removed], [*result.attention, *told]
+        result.text, result.edits = after.text.text, result.edits + removed
+        result.attention[:] = still_read(result.attention, after, removed)
+    return after
+
+
+def without_imports(result: Result, original: Facts, after: Facts, options: Options, is_script: bool) -> None:
+    """Takes from the result, last, the imports that nothing reads any more."""
+    library = not is_script or original.is_library
+    if options.wants("PTM690") and (original.taken is not None or not library):
+        result.text, removed = without_unread_imports(original, after, original.taken if library else None)
+        result.edits += removed
+
+
+def where_cuda_is(result: Result, original: Facts, after: Facts, text: str, options: Options, is_script: bool) -> Facts:
+    """What the result still moves goes where there is a card; the facts of it."""
+    after.others = original.others
+    unplaced = is_script and result.plan == "definitions" and _stay_unplaced(result, original)
+    changes = outermost(after, list(LeftCuda(unplaced).plan(after))) if options.wants(LeftCuda.code) else []
+    if not changes:
+        return after
+    line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
+    edits = [replace(c.edit, line=line(c.edit.line)) for c in changes]
+    lines = {e.line for e in edits}
+    result.edits += edits
+    result.attention[:] = [n for n in result.attention if n.line not in lines or not n.message.endswith(TOLD)]
+    result.text = apply(after, changes)
+    result.plan = "definitions" if result.plan == "none" else result.plan
+    return facts_of(result.text)
+
+
+def _stay_unplaced(result: Result, original: Facts) -> bool:
+    """Whether the moves of networks went from a script that trains nothing, and that no other file imports."""
+    others = original.is_library or original.imported or original.classes.run_by_trainer
+    return not others and any(e.code == "PTM101" for e in result.edits)
+
+
+def move_functions(result: Result, original: Facts) -> None:
+    """What pickling meets goes to the module now, as what else changed in it has left it."""
+    after = facts_of(result.text)
+    kinds = [BY_CODE[code]() for code in sorted(original.waiting)]
+    changes = outermost(after, [c for kind in kinds for c in kind.plan(after)])
+    result.text = apply(after, changes)
+    line = line_map(after.text.text, original.text.text)
+    result.edits += [replace(c.edit, line=line(c.edit.line)) for c in changes]
+    told = {(n.line, n.code) for n in result.attention}
+    left = [replace(n, line=line(n.line)) for kind in kinds for n in kind.notes(after)]
+    result.attention += [n for n in left if (n.line, n.code) not in told]

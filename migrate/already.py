@@ -1,0 +1,27 @@
+"""Whether a file was migrated before."""
+
+from __future__ import annotations
+
+import ast
+
+from .facts.runtime_names import RUNTIME, runtime_name
+from .facts.script import Facts
+from .lift.recipe import LIFTED_FROM
+
+
+def already_migrated(facts: Facts) -> bool:
+    """The file imports the runtime, or has a class that a loop was lifted to (for Lightning it has no such import).
+
+    A Module that somebody wrote for the runtime is one of its own steps, and looked at as those of Lightning are.
+    """
+    if any(s.module == RUNTIME for s in facts.walk(ast.ImportFrom)):
+        own = any(_is_own_module(facts, c) for c in facts.walk(ast.ClassDef)) if "_step(" in facts.text.text else False
+        return not own
+    trained = facts.classes.run_by_trainer if LIFTED_FROM in facts.text.text else ()
+    return any((ast.get_docstring(c) or "").startswith(LIFTED_FROM) for c in trained)
+
+
+def _is_own_module(facts: Facts, c: ast.ClassDef) -> bool:
+    """A Module of the runtime that no loop was lifted to."""
+    derives = any(facts.names.resolve(b) == f"{RUNTIME}.Module" or runtime_name(facts, b) == "Module" for b in c.bases)
+    return derives and not (ast.get_docstring(c) or "").startswith(LIFTED_FROM)

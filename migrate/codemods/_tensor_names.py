@@ -166,7 +166,8 @@ def is_named(node: ast.AST | None, name: str) -> bool:
 def _is_none_by_default(f: Function, name: str) -> bool:
     positional = [*f.args.posonlyargs, *f.args.args]
     with_default = {a.arg for a in positional[len(positional) - len(f.args.defaults) :]}
-    return name in with_default
+    pairs = zip(f.args.kwonlyargs, f.args.kw_defaults, strict=True)
+    return name in with_default | {a.arg for a, default in pairs if default is not None}
 
 
 def used(own: Uses, name: str) -> set[str]:

@@ -174,7 +174,7 @@ class PlaceLikeInputs(Codemod):
         """`torch.zeros(2, 3)` in forward is on the CPU, wherever the module is."""
         if is_number(call) or facts.in_formatted_string(call):
             return
-        f = next((u for u in facts.scopes.ancestors(call) if isinstance(u, (ast.FunctionDef, ast.Lambda))), None)
+        f = next(facts.scopes.functions_around(call), None)
         where = met_before_move(facts, call)
         if where is None and isinstance(f, ast.FunctionDef) and not _moves_with(facts, call):
             where = self._where(facts, f, call)
@@ -229,9 +229,10 @@ class PlaceLikeInputs(Codemod):
 
     def _place(self, facts: Facts, call: ast.Call) -> str | None:
         """The source of what is where the tensor is meant to be: another tensor, self, a parameter; or None."""
-        if (name := of_comprehension(facts, call)) is not None:
+        name, moved = of_comprehension(facts, call), facts.devices.moved(call)
+        if name is not None and (moved is None or not _is_itself(facts, moved, name)):
             return name
-        around = [u for u in facts.scopes.ancestors(call) if isinstance(u, (ast.FunctionDef, ast.Lambda))]
+        around = list(facts.scopes.functions_around(call))
         if not around:
             return self._of_batch(facts, call) or network_below(facts, call)
         for i, f in enumerate(around):

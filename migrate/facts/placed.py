@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from .arguments import argument
+from .arguments import argument, default_of
 from .asked_beside import is_moved_beside
 from .back_from_cpu import MOVES, goes_to_cpu, is_back_from_cpu, is_module_method, is_moved
 from .by_hand import is_cut_by_hand
@@ -268,7 +268,7 @@ class Placed:
         if scope is not None and (self.is_given_made(node.id, scope) or is_made_for_object(self.facts, node)):
             return False
         if scope is None or (node.id in scope.params and node.id not in scope.stores):
-            return True
+            return scope is None or not self._is_made_by_default(scope, node.id)
         key = (id(scope), node.id)
         if key in self._asked:
             self._cut = min(self._cut, self._asked[key])
@@ -278,6 +278,12 @@ class Placed:
             return self.used_as_module(node.id, scope) or all(self._given(s) for s in self.reaching(node, scope))
         finally:
             del self._asked[key]
+
+    def _is_made_by_default(self, scope: Scope, name: str) -> bool:
+        """`def loss(self, x, weight=torch.ones(3)):`, which is made once, before anything is placed."""
+        f = scope.node
+        default = default_of(f, name) if isinstance(f, (ast.FunctionDef, ast.Lambda)) else None
+        return default is not None and self.facts.tensors.made(default)
 
     def is_given_made(self, name: str, scope: Scope) -> bool:
         """Whether a function of the file gets tensors by a parameter that the script makes, beside others that the
@@ -390,6 +396,8 @@ class Placed:
             batches = self.facts.loops.hot_loops.get(up) or not is_data(self.facts, unwrapped(up.iter))
             drawn = drawn_from(self.facts, up, store)
             drawn = None if drawn is None or _is_range(drawn) else drawn
+            if self.facts.tensors.keeps_made(up, store):
+                return False
             return bool(batches) and drawn is not None and gives_placed(self.facts, up, drawn)
         if isinstance(up, ast.Assign):
             if child is store:

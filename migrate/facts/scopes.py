@@ -284,6 +284,15 @@ class Scopes:
         blocks = (getattr(up, field, None) for field in ("body", "orelse", "finalbody"))
         return next((b for b in blocks if isinstance(b, list) and s in b), [])
 
+    def functions_around(self, node: ast.AST) -> Iterator[ast.FunctionDef | ast.Lambda]:
+        """The functions in whose bodies a node stands, innermost first: none whose defaults or decorators have it."""
+        child = node
+        for up in self.ancestors(node):
+            own = isinstance(up, ast.FunctionDef) and child in up.decorator_list
+            if isinstance(up, (ast.FunctionDef, ast.Lambda)) and not (own or isinstance(child, ast.arguments)):
+                yield up
+            child = up
+
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         up = self.parents.get(node)
         while up is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from .arguments import argument_at, entry, given_to
 from .filled_lists import Filled
+from .kept_made import KeptMade
 from .nodes import walk
 from .placed import LIKE, MAKES_TENSORS
 from .tensor_methods import FUNCTIONS, METHODS, ONE_WITHOUT_ARGUMENTS, VIEWS
@@ -35,6 +36,7 @@ class Tensors:
         self._cuts = 0  # how often a value was asked for while it was being found
         self._known: dict[tuple[ast.AST, bool, int], bool] = {}
         self._filled = Filled(facts)
+        self._kept_made = KeptMade(facts)
         self._known_filled: dict[tuple[Scope, str], bool] = {}
 
     def made(self, node: ast.AST | None) -> bool:
@@ -203,6 +205,9 @@ class Tensors:
     def _name(self, node: ast.Name, kept: bool) -> bool:
         generator = self.facts.scopes.generator_of(node)
         if generator is not None:
+            held = self._kept_made.drawn(generator, _bound(generator.target, node.id)) if not kept else None
+            if held is not None:
+                return self._is(held, kept)
             rows = getattr(generator.iter, "elts", [generator.iter])
             single = isinstance(generator.target, ast.Name)
             return single and bool(rows) and all(self._is(r, kept) for r in rows)
@@ -287,7 +292,14 @@ class Tensors:
             return up.value
         if isinstance(up, (ast.AnnAssign, ast.NamedExpr)):
             return up.value
+        loop = (
+            up if isinstance(up, ast.For) else self.facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else None
+        )
+        if isinstance(loop, (ast.For, ast.AsyncFor)):
+            return self._kept_made.drawn(loop, store)
         outer = self.facts.scopes.parents.get(up) if isinstance(up, ast.Tuple) else None
+        if isinstance(outer, ast.Assign) and isinstance(outer.value, ast.Attribute) and up in outer.targets:
+            return outer.value  # first, second = self.pair
         if isinstance(outer, ast.Assign) and isinstance(outer.value, ast.Tuple) and up in outer.targets:
             assert isinstance(up, ast.Tuple)
             pairs = zip(up.elts, outer.value.elts, strict=False)
@@ -299,7 +311,7 @@ class Tensors:
             return self._is(node.value, kept)
         holder = next((u for u in self.facts.scopes.ancestors(node) if isinstance(u, ast.ClassDef)), None)
         if not _is_self(node) or holder is None:
-            return False
+            return not kept and self._of_class(node)
         key = (holder, node.attr, kept)
         if self._again(key):
             return False
@@ -313,9 +325,23 @@ class Tensors:
             moved = [v for v in own if not any(n.attr == node.attr for n in walk(v, ast.Attribute))]
             if not kept and any(self._makes(v) for v in own if v not in moved):
                 return True  # self.x = torch.from_numpy(self.x): of the array that it was
+            if not kept and (
+                self._kept_made.in_attribute(holder, node.attr, own) or (not own and self._of_class(node))
+            ):
+                return True
             return bool(moved) and all(self._is(v, kept) for v in moved)
         finally:
             self._asked.discard(key)
+
+    def keeps_made(self, loop: ast.For | ast.AsyncFor | ast.comprehension, store: ast.AST) -> bool:
+        """Whether a loop goes through tensors made here that an attribute holds."""
+        held = self._kept_made.drawn(loop, store)
+        return held is not None and self.made(held)
+
+    def _of_class(self, node: ast.Attribute) -> bool:
+        """`Net.COLORS`, `self.COLORS`, which the body of a class gives a tensor, or several."""
+        given = self._kept_made.of_class(node)
+        return any(self._is(v, False) for v in given) or self._kept_made.written(given)
 
     def _makes(self, value: ast.expr) -> bool:
         """`torch.from_numpy(x).float()`: a tensor, whatever it is made of."""
@@ -329,6 +355,11 @@ class Tensors:
         made = [a for a in self.facts.attributes.get("register_buffer", ()) if _is_self(a)]
         calls = [c for a in made if isinstance(c := scopes.parents[a], ast.Call) and c.func is a and c.args]
         return {c.args[0].value for c in calls if isinstance(c.args[0], ast.Constant) and holder in scopes.ancestors(c)}
+
+
+def _bound(target: ast.expr, name: str) -> ast.AST:
+    """The name in a target that binds it."""
+    return next((n for n in walk(target, ast.Name) if n.id == name), target)
 
 
 def _reads(value: ast.expr, name: str) -> bool:

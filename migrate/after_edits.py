@@ -1,22 +1,63 @@
-"""What is left to do when the edits are made: what nothing reads any more goes, and what stays finds its card."""
+"""What is left to do when the edits are made: what nothing reads any more goes, what stays finds its card, and what is
+seen of the result is told.
+"""
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from . import seeds_by_rank
 from .codemods.base import apply
 from .codemods.every import BY_CODE, outermost
 from .codemods.left_cuda import TOLD, LeftCuda
+from .codemods.synced_norms import told as told_norms
 from .facts.script import Facts, facts_of
+from .left_over import left_over
+from .lift.lightning import lost
 from .line_map import line_map
+from .report import Note
 from .result import Options, Result
+from .sources import unfollowed
 from .unread_devices import still_read, without_unread_devices
 from .unread_imports import without_unread_imports
 from .unread_parameters import without_unread_parameters
 from .unread_starts import without_unread_starts
 
+OWN_MOVER = re.compile(r"def (to|cuda)\(")  # of a class of the script
+DRAWN = "PTM414"  # a split that each process draws
 
-def without_unread(result: Result, original: Facts, after: Facts, options: Options, is_script: bool) -> Facts:
+
+def completed(result: Result, original: Facts, text: str, mended: str, options: Options, is_script: bool) -> Result:
+    """The result with what is told of it as a whole, and without what nothing in it reads any more.
+
+    `text`: the file as it was; `mended`: in today's form, of which `original` tells.
+    """
+    if result.plan == "none" and result.edits:
+        result.plan = "definitions"
+    if options.framework == "lightning":
+        result.attention += lost(original, result.plan)
+    result.attention += seeds_by_rank.told(original, result.attention)
+    result.attention += told_norms(original, result.text, result.plan)
+    if is_script and result.edits:
+        result.attention += _unfollowed(original)
+    after = original if result.text == mended else facts_of(result.text)
+    after = _without_unread(result, original, after, options)
+    after = _where_cuda_is(result, original, after, text, options, is_script)
+    _without_imports(result, original, after, options, is_script)
+    line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
+    itself = is_script and result.plan in ("none", "definitions") and not (options.of_lifted or original.by_hand)
+    result.attention += left_over(after, result.attention, line, _still_wanted(options), itself)
+    if result.plan in ("module", "manual") and OWN_MOVER.search(text):
+        from .lift.own_movers import without_moved
+
+        result.attention[:] = without_moved(original, result.attention, result.text)
+    return result
+
+
+def _without_unread(result: Result, original: Facts, after: Facts, options: Options) -> Facts:
     """Takes from the result what nothing reads any more, but for imports; the facts of it."""
     if result.plan in ("module", "manual") and options.wants("PTM102"):
         after, parameters = without_unread_parameters(original, after) if original.by_hand else (after, [])
@@ -28,7 +69,7 @@ def without_unread(result: Result, original: Facts, after: Facts, options: Optio
     return after
 
 
-def without_imports(result: Result, original: Facts, after: Facts, options: Options, is_script: bool) -> None:
+def _without_imports(result: Result, original: Facts, after: Facts, options: Options, is_script: bool) -> None:
     """Takes from the result, last, the imports that nothing reads any more."""
     library = not is_script or original.is_library
     if options.wants("PTM690") and (original.taken is not None or not library):
@@ -36,7 +77,9 @@ def without_imports(result: Result, original: Facts, after: Facts, options: Opti
         result.edits += removed
 
 
-def where_cuda_is(result: Result, original: Facts, after: Facts, text: str, options: Options, is_script: bool) -> Facts:
+def _where_cuda_is(
+    result: Result, original: Facts, after: Facts, text: str, options: Options, is_script: bool
+) -> Facts:
     """What the result still moves goes where there is a card; the facts of it."""
     after.others = original.others
     unplaced = is_script and result.plan == "definitions" and _stay_unplaced(result, original)
@@ -70,3 +113,18 @@ def move_functions(result: Result, original: Facts) -> None:
     told = {(n.line, n.code) for n in result.attention}
     left = [replace(n, line=line(n.line)) for kind in kinds for n in kind.notes(after)]
     result.attention += [n for n in left if (n.line, n.code) not in told]
+
+
+def _still_wanted(options: Options) -> Callable[[str], bool]:
+    """What is still asked of a file: on the runtime one draw before the processes meet is every process's."""
+    on_runtime = options.of_lifted and options.framework == "ptmigrate"
+    return lambda code: options.wants(code) and not (on_runtime and code == DRAWN)
+
+
+def _unfollowed(facts: Facts) -> Iterator[Note]:
+    """Modules that the script imports by a name that does not show: they keep their device calls, where it has none."""
+    for call in facts.walk(ast.Call):
+        if unfollowed(call):
+            line, column, _, _ = facts.text.key(call)
+            says = f"`{facts.short(call)}`: which file that is does not show: migrate it too, its device calls stay"
+            yield Note(line, column + 1, "PTM101", says)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from . import seeds_by_rank
-from .after_edits import move_functions, where_cuda_is, without_imports, without_unread
+from .after_edits import completed, move_functions
 from .already import already_migrated
 from .codemods.base import Codemod, NotFound, apply
 from .codemods.inline_movers import InlineMovers
@@ -18,26 +15,23 @@ from .codemods.next_of_iterators import NextOfIterators
 from .codemods.old_idioms import DataZero
 from .codemods.sampler_pairs import SamplerPairs
 from .codemods.split_steps import SplitSteps
-from .codemods.synced_norms import told as told_norms
 from .collection import uncollected
 from .elsewhere import Elsewhere
 from .facts.environment import ASKS
 from .facts.nodes import walk
 from .facts.refusals import carrier, refusal
-from .facts.script import Facts, facts_of
+from .facts.script import Facts
 from .facts.source import parses
 from .facts.synced_norms import asked
 from .facts.trains import trains
 from .kept import decided, kept_loop
 from .left_over import left_over
-from .lift.lightning import lost
 from .lift.recipe import CannotLift
 from .lifted import FAULTS, lifted, with_precision
 from .line_map import line_map
 from .one_process import of_one_process, talks_otherwise, without_autocast
 from .report import Edit, Note
 from .result import Options, Result
-from .sources import unfollowed
 from .unlifted import defines, with_names, without_loop
 
 # what others do with `.item()` they do with `.data[0]`, and with a sampler of two what they do with one
@@ -46,9 +40,6 @@ FIRST: tuple[tuple[type[Codemod], str], ...] = (
     (NextOfIterators, ".next()"),
     (SamplerPairs, "DistributedSampler"),
 )
-
-OWN_MOVER = re.compile(r"def (to|cuda)\(")  # of a class of the script
-DRAWN = "PTM414"  # a split that each process draws
 
 
 def migrate_text(
@@ -92,8 +83,8 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
         return _with_left_over(left, facts, options)
     if options.framework == "lightning":
         options = replace(options, ignore=(*options.ignore, SplitSteps.code))  # Lightning has no *_step_end
+    original = facts
     try:
-        original = facts
         facts, branches, notes = of_one_process(original, options)
         if facts is original and not notes:
             facts, branches, notes = without_autocast(original, options)
@@ -105,31 +96,10 @@ def _migrated(text: str, options: Options, is_script: bool, kept: bool, elsewher
             result.text = with_names(result.text, mended)  # what its branches of one process ask
         if facts.waiting:
             move_functions(result, facts)
-        if branches or notes:
-            back = line_map(facts.text.text, mended)
-            result.edits[:] = [*branches, *(replace(e, line=back(e.line)) for e in result.edits)]
-            result.attention[:] = [*notes, *(replace(n, line=back(n.line)) for n in result.attention)]
-        result.edits[:0], result.attention[:0] = first, seen_first
-        if result.plan == "none" and result.edits:
-            result.plan = "definitions"
-        if options.framework == "lightning":
-            result.attention += lost(facts, result.plan)
-        result.attention += seeds_by_rank.told(original, result.attention)
-        result.attention += told_norms(original, result.text, result.plan)
-        if is_script and result.edits:
-            result.attention += _unfollowed(original)
-        after = original if result.text == mended else facts_of(result.text)
-        after = without_unread(result, original, after, options, is_script)
-        after = where_cuda_is(result, original, after, text, options, is_script)
-        without_imports(result, original, after, options, is_script)
-        line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
-        itself = is_script and result.plan in ("none", "definitions") and not (options.of_lifted or original.by_hand)
-        result.attention += left_over(after, result.attention, line, _still_wanted(options), itself)
-        if result.plan in ("module", "manual") and OWN_MOVER.search(text):
-            from .lift.own_movers import without_moved
-
-            result.attention[:] = without_moved(original, result.attention, result.text)
-        return result
+        back = line_map(facts.text.text, mended) if branches or notes else lambda n: n
+        result.edits[:] = [*first, *branches, *(replace(e, line=back(e.line)) for e in result.edits)]
+        result.attention[:] = [*seen_first, *notes, *(replace(n, line=back(n.line)) for n in result.attention)]
+        return completed(result, original, text, mended, options, is_script)
     except NotFound as missing:
         notes = [Note(e.line, e.column, e.code, f"the file is left as it is: {e.message}") for e in missing.edits]
         return _with_left_over(Result(text, "refused", [], notes), Facts(text), options)
@@ -147,21 +117,6 @@ def _mended(text: str, options: Options) -> tuple[Facts, str, list[Edit], list[N
             mended = apply(facts, changes)
             facts, told = Facts(mended), [*told, *(c.edit for c in changes)]
     return facts, mended, told, notes
-
-
-def _still_wanted(options: Options) -> Callable[[str], bool]:
-    """What is still asked of a file: on the runtime one draw before the processes meet is every process's."""
-    on_runtime = options.of_lifted and options.framework == "ptmigrate"
-    return lambda code: options.wants(code) and not (on_runtime and code == DRAWN)
-
-
-def _unfollowed(facts: Facts) -> Iterator[Note]:
-    """Modules that the script imports by a name that does not show: they keep their device calls, where it has none."""
-    for call in facts.walk(ast.Call):
-        if unfollowed(call):
-            line, column, _, _ = facts.text.key(call)
-            says = f"`{facts.short(call)}`: which file that is does not show: migrate it too, its device calls stay"
-            yield Note(line, column + 1, "PTM101", says)
 
 
 def what_is_there(text: str, options: Options) -> list[Note]:

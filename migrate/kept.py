@@ -15,6 +15,7 @@ from .lift.imports import import_edit
 from .lift.recipe import CannotLift
 from .report import Note
 from .result import Options, Result
+from .selection import stay_in_loop
 
 
 def kept_loop(facts: Facts, options: Options, attention: list[Note]) -> Result:
@@ -38,6 +39,7 @@ def kept_loop(facts: Facts, options: Options, attention: list[Note]) -> Result:
         given = [as_import("Runtime", handle), *names] if reads else names
         at, _, new = import_edit(kept.tree, kept.text, RUNTIME, given, after)
         text = text[:at] + new + text[at:]
+    attention = [*attention, *stay_in_loop(facts, options)]
     first = next((c.edit for c in keep), None) if trains(facts) else None
     if first is not None:
         says = "every process computes every batch whole: a kept loop's data is not divided over processes"

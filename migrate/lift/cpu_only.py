@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from ..facts.arguments import given_to
 from ..facts.nodes import walk
-from ..facts.placed import MAKES_TENSORS
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .chunks import Chunk, given_arguments
@@ -22,20 +21,22 @@ from .modes import after_the_loop
 from .networks import made_network
 from .nodes import local_function, names_below, names_of
 from .own_device import STEPS, OwnDevice
+from .own_makers import given_to_model, makes_tensors
 
 if TYPE_CHECKING:
     from .rewriting import Rewriter
 
 FROM_OTHERS = {"torch." + n for n in "tensor as_tensor from_numpy Tensor FloatTensor LongTensor".split()}
 BEFORE_STEPS = ("training_step", "train_dataloader", "on_train_epoch_start")
-JOINS = {"torch.stack", "torch.cat"}
 
 
 def needs_cpu(r: Rewriter) -> tuple[ast.expr, str] | None:
     """What nothing would move to the model of a script that names no device, and what that is; None where all is."""
     facts, recipe = r.facts, r.recipe
     homes = (r.binder.trunk_scope, facts.scopes.module)
-    made = None if is_loader(facts, recipe.train.loader) else made_in_step(facts, r.chunks, r.own_device)
+    over_loader = is_loader(facts, recipe.train.loader)
+    made = None if over_loader else made_in_step(facts, r.chunks, r.own_device)
+    made = made or given_to_model(facts, [c for c in r.chunks if c.hook in BEFORE_STEPS])
     if made is not None:
         return made, "what the step makes itself"
     moved = r.configured.tensors | r.configured.placed | r.configured.handled
@@ -60,7 +61,7 @@ def made_in_step(facts: Facts, chunks: list[Chunk], placed: OwnDevice) -> ast.Ca
     for call in (c for s in steps for c in walk(s, ast.Call)):
         if call in placed.calls or isinstance(facts.scopes.parents.get(call), ast.Expr):
             continue
-        if facts.names.resolve(call.func) in FROM_OTHERS or _draws(facts, call, 0):
+        if facts.names.resolve(call.func) in FROM_OTHERS or makes_tensors(facts, call):
             return call
     return None
 
@@ -173,15 +174,3 @@ def _in_a_loop(facts: Facts, call: ast.Call) -> bool:
     """Whether a call stands in a loop over a loader: its batches go where the model is."""
     loops = (up for up in facts.scopes.ancestors(call) if isinstance(up, ast.For))
     return any(facts.loops.is_loader(loop.iter) for loop in loops)
-
-
-def _draws(facts: Facts, call: ast.Call, depth: int) -> bool:
-    """`next(it)`, or a function of the script that makes tensors."""
-    if not isinstance(call.func, ast.Name) or depth > 3:
-        return False
-    if call.func.id == "next":
-        return facts.scopes.scope_of(call.func).lookup("next") is None
-    f = local_function(facts, call.func)
-    inside = list(walk(f, ast.Call)) if f is not None else []
-    makes = MAKES_TENSORS | JOINS
-    return any(facts.names.resolve(c.func) in makes or _draws(facts, c, depth + 1) for c in inside)

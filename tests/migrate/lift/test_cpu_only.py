@@ -3,7 +3,7 @@
 import pytest
 from ptmigrate.migrate.migrate import migrate_text
 
-from tests.migrate.running import check_same
+from tests.migrate.running import check_on_card, check_project_on_card, check_same
 
 TEXT = """
 import numpy as np
@@ -300,3 +300,100 @@ BETWEEN = LOADED.replace("    print(loss.item())\n", "    print(loss.item())\n  
 def test_what_the_model_gets_between_epochs(between, stays):
     source = BETWEEN.replace("    {}\n", f"    {between}\n").format(given="x", below="")
     assert ('accelerator="cpu"' in check_same(source, "module")) is stays
+
+
+OVER_LOADER = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.Linear(5, 2)
+
+    def forward(self, x, h):
+        return torch.tanh(self.cell(torch.cat((x, h), 1)))
+
+    def init_hidden(self, n):
+        h = torch.zeros(n, 2)
+        return h
+
+    def like(self, x):
+        return self.cell.weight.new_zeros(x.size(0), 2)
+
+
+def hidden(n):
+    return torch.zeros(n, 2)
+
+
+net = Net()
+loader = torch.utils.data.DataLoader(torch.randn(10, 3), batch_size=4)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(2):
+    for x in loader:
+        {}
+        loss = net(x, h).pow(2).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(epoch, loss.item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "stays"),
+    [
+        ("h = net.init_hidden(len(x))", True),
+        ("n = x.size(0); h = net.init_hidden(n)", True),
+        ("h = hidden(x.size(0))", True),
+        ("h = net.like(x)", False),
+        ("print(net.init_hidden(2).sum()); h = x[:, :2]", False),  # which no network meets
+    ],
+)
+def test_what_functions_and_networks_make_for_the_batches_of_a_loader(made, stays, tmp_path):
+    text = check_on_card(tmp_path, OVER_LOADER.format(made))
+    assert ('accelerator="cpu"' in text) == stays
+
+
+MAKERS = """
+import torch
+
+
+def numbers(text):
+    found = torch.zeros(len(text)).long()
+    for i in range(len(text)):
+        found[i] = ord(text[i]) % 5
+    return found
+"""
+OF_MAKERS = """
+import torch
+from torch import nn
+{}
+
+torch.manual_seed(0)
+net = nn.Embedding(5, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    x = {}("hello")
+    loss = nn.functional.cross_entropy(net(x), x % 3)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    print(epoch, loss.item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("from makers import *", "numbers"),
+        ("from makers import numbers", "numbers"),
+        ("import makers", "makers.numbers"),
+    ],
+)
+def test_what_functions_of_another_file_make(line, name, tmp_path):
+    texts = check_project_on_card(tmp_path, makers=MAKERS, main=OF_MAKERS.format(line, name))
+    assert 'accelerator="cpu"' in texts["main"]

@@ -65,7 +65,11 @@ def is_read(facts: Facts, call: ast.Call) -> bool:
 
 
 def gives_held(facts: Facts, method: ast.Attribute) -> bool:
-    """`memory.sample(32)`: what an object gives of its own; the runtime places what a loop draws of a loader."""
+    """`memory.sample(32)`, `dataset.__getitem__(0)`: what an object gives of its own; what a loop draws of a loader
+    the runtime places.
+    """
+    if method.attr == "__getitem__":
+        return is_data(facts, method.value)
     named = _last(method.value)
     if LOADER_NAME.search(named):
         return method.attr not in ("next", "__next__", "__iter__")

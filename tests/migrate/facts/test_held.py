@@ -31,6 +31,8 @@ class Memory:
 
 STAYS = {
     "an item": "def f(dataset, device):\n    return dataset[3].to(device)\n",
+    "an item that is asked for by its method": "def f(self, device):\n"
+    "    x = self.data_loader.dataset.__getitem__(3)[0]\n    x = x.to(device)\n    return x\n",
     "a part of an item": "def f(self, device):\n    x, y = self.train_set[3]\n    return x.unsqueeze(0).to(device)\n",
     "an attribute": "test = MNIST('.', train=False)\ndef f(device):\n    return test.data[:200].to(device)\n",
     "a class of the file": "def f(device):\n    items = Samples()\n    return items[0].cuda()\n",

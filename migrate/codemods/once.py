@@ -60,11 +60,10 @@ class Once(Codemod):
 
     def plan(self, facts: Facts) -> Iterator[Change]:
         files = set[ast.AST]()
-        for holder in facts.walk(ast.With) if self.waits else ():
-            if (call := self._saved_to_open_file(facts, holder)) is not None:
-                files.update((call, holder.items[0].context_expr))
-                says = f"`{facts.short(holder)}` became `{SAVE}`: rank 0 alone writes the file, whole or not at all"
-                yield Change(holder, self.edit(facts, holder, says), _saved(imported_as(facts, SAVE)))
+        for holder, call in self._saved_to_open_files(facts).items():
+            files.update((call, holder.items[0].context_expr))
+            says = f"`{facts.short(holder)}` became `{SAVE}`: rank 0 alone writes the file, whole or not at all"
+            yield Change(holder, self.edit(facts, holder, says), _saved(imported_as(facts, SAVE)))
         for branch in facts.walk(ast.If) if self.writers and self.waits else ():
             if loaded_again(facts, branch) and can_wait(facts, branch):
                 says = f"`{facts.short(branch.body[0])}` became `{SAVE}`: no rank goes on before the file is there"
@@ -106,7 +105,8 @@ class Once(Codemod):
                 line, column, _, _ = facts.text.key(branch.body[0])
                 says = "rank 0 alone writes it, and the file is loaded later on: another rank may come there first"
                 yield Note(line, column + 1, self.code, f"`{facts.short(branch.body[0])}`: {says}")
-        saved = {opened for _, opened in _saved_open(facts)}
+        saved: set[ast.expr] = {opened for _, opened in _saved_open(facts)}
+        saved.update(h.items[0].context_expr for h in self._saved_to_open_files(facts))
         for call in facts.walk(ast.Call):
             if call not in saved and self._each_writes(facts, call):
                 says = "every process writes it, as it is read again, and where it is whole does not show: use `with`"
@@ -140,6 +140,11 @@ class Once(Codemod):
                 line, column, _, _ = facts.text.key(asked[0])
                 says = "each process asks for itself, and one that comes late may find what another is making"
                 yield Note(line, column + 1, self.code, f"`{facts.short(asked[0])}`: {says}")
+
+    def _saved_to_open_files(self, facts: Facts) -> dict[ast.With, ast.Call]:
+        """What opens a file for one save, which becomes rank 0's, and the save."""
+        found = {h: self._saved_to_open_file(facts, h) for h in (facts.walk(ast.With) if self.waits else ())}
+        return {holder: call for holder, call in found.items() if call is not None}
 
     def _saved_to_open_file(self, facts: Facts, holder: ast.With) -> ast.Call | None:
         """The save in `with open(path, "wb") as f: torch.save(x, f)`: every rank would cut the file short."""

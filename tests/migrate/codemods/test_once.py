@@ -320,3 +320,13 @@ def test_nor_does_one_that_saves():
     )
     text = migrate_text(own.replace("rank_zero_print(epoch)", "rank_zero_save(epoch, 'a.pt')")).text
     assert "def rank_zero_save(x, path):\n    pt_rank_zero_save(x, path)\n" in text
+
+
+def test_one_save_to_a_file_that_is_opened_for_it_is_told_of_once():
+    source = "import torch\nclass A:\n    def save(self):\n        with open('a.pt', 'wb') as f:\n"
+    source += "            torch.save(x, f)\n"
+    source += "    def load(self):\n        with open('a.pt', 'rb') as f:\n            return torch.load(f)\n"
+    assert "rank_zero_save(x, 'a.pt')" in once(source)
+    assert not list(Once().notes(Facts(source)))
+    other = source.replace("torch.save(x, f)", "f.write(x)")
+    assert [n.line for n in Once().notes(Facts(other))] == [4]

@@ -30,6 +30,9 @@ TAKES = {
     "torch.optim.lr_scheduler.MultiplicativeLR", "torchvision.transforms.Compose", "torchvision.transforms.v2.Compose",
     "torchvision.transforms.RandomApply", "torchvision.transforms.RandomChoice",
 }  # fmt: skip
+HAND_ON = {
+    "torch.utils.data.DataLoader", "torch.optim.lr_scheduler.LambdaLR", "torch.optim.lr_scheduler.MultiplicativeLR",
+}  # fmt: skip
 # a module keeps the hooks that it registers
 HOOKS = {
     "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook", "register_backward_hook",
@@ -219,7 +222,7 @@ class NameLambdas(Codemod):
             if n.id in own | inner or n.id in found:
                 continue
             scope = around.lookup(n.id)
-            if n.id in ("self", *CELLS):
+            if n.id in CELLS or (n.id == "self" and not _is_handed_over(facts, node)):
                 return f"it reads `{n.id}`", []
             generator = facts.scopes.generator_of(n)
             if generator is not None and node not in facts.scopes.ancestors(generator):
@@ -251,6 +254,23 @@ class NameLambdas(Codemod):
         whole, body = facts.text.get(node), facts.text.get(node.body)
         head = whole[: len(whole) - len(body)] if whole.endswith(body) else ast.unparse(node.args) + ":"
         return head.removeprefix("lambda").rstrip().rstrip("(").rstrip().removesuffix(":").strip()
+
+
+def _is_handed_over(facts: Facts, node: ast.expr) -> bool:
+    """Whether it is given to loaders and schedules alone, by a name too: what a module keeps is copied with the module,
+    and in a copy a lambda goes on with the object that it was made by.
+    """
+    for up in facts.scopes.ancestors(node):
+        if isinstance(up, ast.Call) and facts.names.resolve(up.func) in HAND_ON:
+            return True
+        if isinstance(up, (ast.stmt, ast.Lambda)):
+            break
+    target = up.targets[0] if isinstance(up, ast.Assign) and up.value is node and len(up.targets) == 1 else None
+    scope = facts.scopes.scope_of(target).lookup(target.id) if isinstance(target, ast.Name) else None
+    if scope is None or not isinstance(target, ast.Name) or isinstance(node, ast.Name):
+        return False
+    reads = list(facts.scopes.reads(target.id, scope))
+    return bool(reads) and all(_is_handed_over(facts, r) for r in reads)
 
 
 def _taken_from(facts: Facts, read: ast.Name) -> ast.expr | None:

@@ -327,3 +327,36 @@ def test_lines_of_a_body(body, moved):
     made = f"def make(opt):\n    return LambdaLR(\n        opt,\n        lr_lambda=lambda e: {body},\n    )\n"
     after = "def make(opt):\n    return LambdaLR(\n        opt,\n        lr_lambda=_lr_lambda,\n    )\n"
     check(HEAD + made, f"{HEAD}def _lr_lambda(e):\n    return {moved}\n\n\n{after}", select="PTM201")
+
+
+OF_SELF = "import functools\nfrom torch.optim.lr_scheduler import LambdaLR\nfrom torch.utils.data import DataLoader\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "new", "name"),
+    [
+        ("return LambdaLR(opt, lambda e: e / self.warm)", "return LambdaLR(opt, {})", "_lr_lambda"),
+        (
+            "f = lambda e: e / self.warm\n        return LambdaLR(opt, [f])",
+            "f = {}\n        return LambdaLR(opt, [f])",
+            "_f",
+        ),
+        (
+            "return DataLoader(opt, collate_fn=lambda e: e / self.warm)",
+            "return DataLoader(opt, collate_fn={})",
+            "_collate_fn",
+        ),
+    ],
+)
+def test_one_of_a_schedule_or_a_loader_takes_its_object_along(line, new, name):
+    function = f"\n\ndef {name}(e, *, self):\n    return e / self.warm\n\n\n"
+    method = "class N:\n    def make(self, opt):\n        {}\n"
+    after = OF_SELF + function + method.format(new.format(f"functools.partial({name}, self=self)"))
+    check(OF_SELF + "\n\n" + method.format(line), after, select="PTM201")
+
+
+@pytest.mark.parametrize("kept", ["self.f = f", "self.f = [f]"])
+def test_one_that_the_module_keeps_too_is_told(kept):
+    body = f"class N(torch.nn.Module):\n    def make(self, o):\n        f = lambda e: self.k\n        {kept}\n"
+    result = check_unchanged(HEAD + OF_SELF + body + "        return LambdaLR(o, f)\n", select="PTM201")
+    assert any("it reads `self`" in n.message for n in result.attention)

@@ -22,7 +22,7 @@ from .facts.source import parses
 from .sources import Imports
 
 if TYPE_CHECKING:
-    from .project import Migrated
+    from .one_file import Migrated
 
 LOADS = "torch.load("
 OWN_TIMES = ast.ClassDef | ast.Lambda | ast.ExceptHandler

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from .project import Migrated
+    from .one_file import Migrated
     from .verify.ladder import Ladder
 
 
@@ -297,7 +297,7 @@ def _place(m: Migrated, output: str) -> Path:
 def _report(
     done: list[Migrated], format_: str, where: Path | None, to_stderr: bool, wrote: bool, ladder: Ladder | None
 ) -> int:
-    from .project import note_nothing
+    from .one_file import note_nothing
     from .report import Report
 
     report = Report([m.report for m in done])

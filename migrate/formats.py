@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .project import Migrated
+    from .one_file import Migrated
     from .report import Report
     from .verify.ladder import Ladder
 

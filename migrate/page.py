@@ -11,7 +11,7 @@ from .facts.text import lines_of
 from .report import Edit, Note, Report
 
 if TYPE_CHECKING:
-    from .project import Migrated
+    from .one_file import Migrated
 
 AROUND = 3  # lines shown above and below what changed
 STYLE = """

@@ -11,7 +11,7 @@ from .facts.devices import OPTIONS
 from .sources import Imports
 
 if TYPE_CHECKING:
-    from .project import Migrated
+    from .one_file import Migrated
 
 REMOVED = re.compile(r"`\w+\.(\w+) = .* removed: nothing reads it|removed: nothing reads \w+\.(\w+) any more")
 

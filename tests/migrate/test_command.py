@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from ptmigrate.migrate import project
+from ptmigrate.migrate import one_file
 from ptmigrate.migrate.cli import command
 
 DIGITS = Path(__file__).parents[2] / "fixtures" / "plain" / "digits.py"
@@ -115,12 +115,12 @@ def test_a_bad_file_is_one_line_with_its_place_and_the_others_go_on(folder, cont
 
 
 def test_a_fault_of_ours_in_one_file_is_its_line_and_the_others_go_on(folder, monkeypatch):
-    whole = project.migrate_text
+    whole = one_file.migrate_text
 
     def faulty(text, *args):
         return None.text if text.startswith("# this one") else whole(text, *args)
 
-    monkeypatch.setattr(project, "migrate_text", faulty)
+    monkeypatch.setattr(one_file, "migrate_text", faulty)
     (folder / "bad.py").write_text("# this one\nimport torch\n")
     done = run("bad.py", "digits.py")
     assert done.exit_code == 2 and "Traceback" not in done.output

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from .codemods.base import Change, apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.once import NAMES, Once, names_read
 from .codemods.placed_by_itself import HANDLE, placed_by_itself
 from .codemods.places_itself import places_itself
+from .codemods.remove_device_calls import WHY
 from .facts.loops import EVALUATES
 from .facts.runtime_names import RUNTIME, as_import, imported_as
 from .facts.script import Facts, facts_of
@@ -21,6 +23,8 @@ from .lift.shape.edits import Edits
 from .line_map import line_map
 from .report import Edit, Note
 from .result import Options, Result
+
+ON_CPU = "nothing here trains, and all of it stays on the CPU"
 
 
 def without_loop(facts: Facts, options: Options, is_script: bool) -> Result:
@@ -44,7 +48,11 @@ def without_loop(facts: Facts, options: Options, is_script: bool) -> Result:
         notes = [*notes, *drawn_for_others(facts), *asked]
     elif is_script:
         notes = [*notes, *_unplaced(facts, changes)]
-    return Result(text, plan, [c.edit for c in changes if c.told] + placed, notes)
+    edits = [c.edit for c in changes if c.told] + placed
+    alone = is_script and not (options.of_lifted or facts.is_library or facts.classes.run_by_trainer)
+    if alone and RUNTIME not in text:
+        edits = [replace(e, message=e.message.replace(WHY, ON_CPU)) for e in edits]
+    return Result(text, plan, edits, notes)
 
 
 def _unplaced(facts: Facts, changes: list[Change]) -> Iterator[Note]:

@@ -156,6 +156,9 @@ class Type:
     def __call__(self, *args: Any) -> torch.Tensor:
         return moved(self.of_cpu(*args), CARD)
 
+    def __instancecheck__(self, x: Any) -> bool:
+        return isinstance(x, torch.Tensor) and is_there(x) and x.dtype == self.dtype
+
 
 TYPES = [f"{kind}Tensor" for kind in ("Float", "Double", "Half", "Long", "Int", "Short", "Char", "Byte", "Bool")]
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import libcst as cst
 
+from ..facts.operands import joined, negated
+
 
 class Gone(cst.Pass):
     """Stands where a statement was, until its block closes over the gap."""
@@ -46,6 +48,37 @@ def is_empty(branch: Any) -> bool:
         return False
     body = branch.body.body if isinstance(branch, (cst.If, cst.Else)) else ()
     return len(body) == 1 and isinstance(body[0], cst.SimpleStatementLine) and isinstance(body[0].body[0], Empty)
+
+
+def turned(branch: cst.If) -> cst.If:
+    """`if a: pass` above an else, or an elif alone, of which the edits have taken the body: `if not a`.
+
+    Where comments stand between the two it stays.
+    """
+    other = branch.orelse
+    if other is None or not _has_nothing(branch.body) or any(line.comment for line in other.leading_lines):
+        return branch
+    code = cst.Module([]).code_for_node
+    test = negated(code(branch.test))
+    if isinstance(other, cst.If):
+        if other.orelse is not None:
+            return branch
+        test = joined([test, code(other.test)], "and")
+    if "\n" in test:
+        return branch
+    space = cst.SimpleWhitespace(" ")
+    new = cst.parse_expression(test)
+    return branch.with_changes(test=new, body=other.body, orelse=None, whitespace_before_test=space)
+
+
+def _has_nothing(body: Any) -> bool:
+    """Whether a block had statements, and has neither those nor comments any more."""
+    if not isinstance(body, cst.IndentedBlock) or len(body.body) != 1 or body.header.comment is not None:
+        return False
+    line = body.body[0]
+    if not isinstance(line, cst.SimpleStatementLine) or not isinstance(line.body[0], Empty):
+        return False
+    return not any(e.comment for e in (*line.leading_lines, *body.footer))
 
 
 def _only_looks(test: Any) -> bool:

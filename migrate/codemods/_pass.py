@@ -12,7 +12,7 @@ import libcst as cst
 
 from ..facts.operands import tightness
 from ._chains import dot_behind
-from ._gaps import Empty, Gone, close_gaps, is_empty
+from ._gaps import Empty, Gone, close_gaps, is_empty, turned
 from ._positions import Range, positions_of
 from ._words import read_them
 from .argument_rewrites import DropArgument
@@ -201,6 +201,8 @@ class Pass:
             updated = close(original, updated)
         if kind.branches and is_empty(updated.orelse):
             updated = updated.with_changes(orelse=None)
+        if isinstance(updated, cst.If):
+            updated = turned(updated)
         if kind.name in self.kinds:
             key = (kind.name, *self.positions[id(original)])
             if key in self.wanted:

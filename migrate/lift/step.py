@@ -44,7 +44,8 @@ def _automatic(facts: Facts, train: DataPass, backwards: list[ast.Call]) -> Opti
     optimizers = [(s, n, c) for s, (n, c) in steps if is_optimizer(facts, s, n)]
     _check_nested(facts, train)
     if len(optimizers) != 1:
-        raise CannotLift(train.loop, f"a step of {len(optimizers)} optimizers, not one")
+        several = f"{len(optimizers)} optimizers step in the batch loop, not one"
+        raise CannotLift(train.loop, several if optimizers else "no optimizer's step() is shown in the batch loop")
     step, name, call = optimizers[0]
     if call.args or call.keywords:
         raise CannotLift(call, "the optimizer is stepped with a closure")

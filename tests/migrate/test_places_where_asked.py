@@ -5,6 +5,9 @@ from ptmigrate.migrate.facts.script import Facts
 from ptmigrate.migrate.left_over import left_over
 from ptmigrate.migrate.migrate import migrate_text
 
+from tests import forked
+from tests.migrate.running import CARD
+
 HEAD = "import torch\nnet = torch.nn.Linear(2, 2)\nx = torch.randn(3, 2)\n"
 ASKS = (
     "if torch.cuda.is_available():\n    net = net.cuda()\n    x = x.cuda()\n",
@@ -29,3 +32,18 @@ def test_where_a_runtime_places_all_else_it_is(asks):
     facts = Facts(HEAD + asks)
     assert len(left_over(facts, [], lambda n: n, lambda code: True)) == 2
     assert not left_over(facts, [], lambda n: n, lambda code: True, itself=True)
+
+
+def test_where_no_runtime_comes_no_edit_says_that_one_places_it():
+    text = "import torch\ndef predict(x):\n    if torch.cuda.is_available():\n        x = x.cuda()\n    return net(x)\n"
+    text += "net = torch.nn.Linear(2, 2)\nif __name__ == '__main__':\n    print(predict(torch.ones(1, 2)))\n"
+    told = [e.message for e in migrate_text(text).edits if e.code == "PTM101"]
+    assert told == ["`x = x.cuda()` removed: nothing here trains, and all of it stays on the CPU"]
+
+
+def test_the_simulated_card_knows_types_of_cuda(tmp_path):
+    (tmp_path / "asks.py").write_text(
+        "import torch\nx = torch.randn(2)\ny = x.cuda()\n"
+        "print(*(isinstance(z, torch.cuda.FloatTensor) for z in (x, y, y.long())))\n"
+    )
+    assert forked.run(CARD, "asks.py", cwd=tmp_path).stdout == "False True False\n"

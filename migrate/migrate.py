@@ -32,7 +32,6 @@ from .line_map import line_map
 from .one_process import of_one_process, talks_otherwise, without_autocast
 from .report import Edit, Note
 from .result import Options, Result
-from .selection import lifts, precision_alone
 from .unlifted import defines, with_names, without_loop
 
 # what others do with `.item()` they do with `.data[0]`, and with a sampler of two what they do with one
@@ -188,11 +187,9 @@ def _planned(facts: Facts, options: Options, is_script: bool, kept: bool) -> Res
 
 def _by_plan(facts: Facts, options: Options, is_script: bool, kept: bool) -> Result:
     by_hand = trains(facts) and not facts.classes.run_by_trainer  # there the Trainer has the loop
-    whole = by_hand and is_script and options.plan != "loop" and lifts(facts, options)
-    if whole or (by_hand and is_script and precision_alone(options)):
+    if by_hand and is_script and options.plan != "loop" and options.wants("PTM700"):
         try:
-            result = with_precision(facts, options) or (lifted(facts, options) if whole else None)
-            return result or kept_loop(facts, options, [])
+            return with_precision(facts, options) or lifted(facts, options)
         except CannotLift as why:
             return kept_loop(facts, options, [] if why.node is None else [decided(why)])
         except FAULTS as fault:

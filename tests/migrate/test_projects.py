@@ -367,7 +367,7 @@ def test_what_modules_of_a_lifted_script_print_and_save_is_of_rank_0(tmp_path, w
     texts = {m.path.name: m.result.text for m in done}
     plans = {"train.py": "module", "saver.py": "definitions", "shown.py": "definitions"}
     assert {m.path.name: m.report.plan for m in done} == plans
-    assert "    on_rank_zero(torch.save)(state, name)" in texts["saver.py"] and "    print(" not in texts["saver.py"]
+    assert "    rank_zero_save(state, name)" in texts["saver.py"] and "    print(" not in texts["saver.py"]
     assert "    torch.save(state, buffer)" in texts["saver.py"]
     write(tmp_path, **texts)
     assert not any(m.report.changed for m in migrate_all(collect([tmp_path / "train.py"]), Options()))

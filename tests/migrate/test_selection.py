@@ -1,4 +1,4 @@
-"""`--select CODES`: the edits of those codes, with the lift that they need to hold; a result that runs as before."""
+"""`--select CODES`: the edits of those codes alone, and a result that runs as before."""
 
 import pytest
 from ptmigrate.migrate.migrate import Options, migrate_text
@@ -42,13 +42,14 @@ def selected(text, *codes, **options):
 
 
 @pytest.mark.parametrize("code", ["PTM101", "PTM104", "PTM105"])
-def test_what_holds_in_a_lifted_loop_alone_lifts_it(code):
-    result = selected(SCRIPT, code)
+def test_what_holds_in_a_lifted_loop_alone_is_done_with_the_lift(code):
+    result = selected(SCRIPT, code, "PTM700")
     assert result.plan == "module" and {e.code for e in result.edits} == {code, "PTM700"}
 
 
 def test_a_group_has_all_of_it():
-    assert {"PTM101", "PTM102", "PTM104", "PTM105", "PTM700"} == {e.code for e in selected(SCRIPT, "PTM1").edits}
+    codes = {"PTM101", "PTM102", "PTM104", "PTM105", "PTM700"}
+    assert codes == {e.code for e in selected(SCRIPT, "PTM1", "PTM700").edits}
 
 
 @pytest.mark.parametrize(("code", "edits"), [("PTM410", True), ("PTM702", True), ("PTM102", False), ("PTM114", False)])
@@ -58,12 +59,13 @@ def test_others_leave_the_loop(code, edits):
     assert edits or result.text == SCRIPT
 
 
-@pytest.mark.parametrize("options", [{"plan": "loop"}, {"ignore": ("PTM700",)}])
+@pytest.mark.parametrize("options", [{}, {"plan": "loop"}, {"ignore": ("PTM700",)}])
 def test_where_the_loop_is_kept_it_is_told_that_they_stay(options):
     result = selected(SCRIPT, "PTM101", **options)
     assert result.text == SCRIPT
     says = "stays, as the loop does: no Trainer places what is in it, and the script does"
-    assert [n.message for n in result.attention] == [f"`x, y = x.to(device), y.to(device)` {says}"]
+    more = "" if "plan" in options else "; PTM700, selected too, lifts the loop"
+    assert [n.message for n in result.attention] == [f"`x, y = x.to(device), y.to(device)` {says}{more}"]
 
 
 @pytest.mark.parametrize("options", [{}, {"ignore": ("PTM700",)}, {"plan": "loop"}])

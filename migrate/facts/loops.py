@@ -24,7 +24,7 @@ LOADER_NAME = re.compile(
 )
 MODEL_NAME = re.compile(
     r"(^|_)(model|net|network|encoder|decoder|generator|discriminator|critic|classifier|backbone|policy|actor)s?(_?[a-z]|_?\d+)?$"
-    r"|^(net|model)[A-Z]\w{0,3}$|^(G|D)(_[A-Z]+)?$",
+    r"|^(net|model)[A-Z]\w{0,3}$|^(?-i:G|D)(_[A-Z]+)?$|^[gd]_[A-Z]+$",
     re.IGNORECASE,
 )
 OPTIMIZER_NAME = re.compile(r"(optim|scaler|(^|_)opt)", re.IGNORECASE)

@@ -20,6 +20,7 @@ from .held import given_back, gives_held, gives_of_sizes, is_data, is_held, is_r
 from .kept_copies import is_kept_copy
 from .loops import LOADER_NAME, LOOPS, MODEL_NAME, unwrapped
 from .matched import matched
+from .moved_once import is_moved_once
 from .nodes import walk
 from .placed_loops import gives_placed, is_of_tensors, may_be_any
 from .plain_lists import in_plain_list
@@ -89,6 +90,8 @@ class Placed:
         if (self._by_apex and self.is_for_apex(node)) or is_size(node) or is_moved_beside(self.facts, node):
             return False
         if made_in_training(self.facts, node) or self._is_optimized(node) or is_template(self.facts, node):
+            return False
+        if is_moved_once(self.facts, node):
             return False
         if isinstance(node, ast.Call):
             return self._call(node)

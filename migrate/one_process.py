@@ -63,7 +63,7 @@ def talks_otherwise(facts: Facts, original: Facts, options: Options) -> Note | N
 
 def _gathers_as_one_of_several(facts: Facts, options: Options) -> bool:
     """Whether a script gathers from its peers, whoever connects it to them, where a plain one comes too."""
-    if facts.is_library or facts.classes.run_by_trainer or not options.wants(PlainBranches.code):
+    if facts.only_defines or facts.classes.run_by_trainer or not options.wants(PlainBranches.code):
         return False
     changes = outermost(facts, list(PlainBranches().plan(facts)))
     found = distribution_of(facts.after(apply(facts, changes)) if changes else facts)

@@ -19,6 +19,7 @@ from .joined import Brought
 from .lift.placing import draws_batches
 from .loops_of_others import kept_projects, share_out, with_its_loop
 from .one_file import File, Migrated, as_it_is, bytes_of, migrate_file, real, untouched
+from .order import importing_first
 from .read_by_others import read_by_others
 from .report import FileReport, Note
 from .result import Options
@@ -55,9 +56,10 @@ def collect(paths: Iterable[Path], output: Path | None = None) -> list[File]:
 
 def migrate_all(files: list[File], options: Options, tick: Callable[[Path], None] | None = None) -> list[Migrated]:
     """What each file becomes, in their order; `tick` is told of each before it is migrated."""
-    project = Project(files, options)
+    imports = Imports()
+    project = Project(importing_first(files, imports), options, imports)
     refused = loop = False  # the script whose modules these are
-    for file in files:
+    for file in project.files:
         if tick is not None:
             tick(file[0])
         m = project.migrate(file, refused, loop)
@@ -66,15 +68,15 @@ def migrate_all(files: list[File], options: Options, tick: Callable[[Path], None
     project.migrate_again()
     project.keep_what_others_read()
     project.tell_of_shared()
-    return project.done
+    given = {path: i for i, (path, _, _) in enumerate(files)}
+    return sorted(project.done, key=lambda m: given[m.path])
 
 
 class Project:
     """Files that are migrated together: what each has to know of the others, and what has come of each."""
 
-    def __init__(self, files: list[File], options: Options) -> None:
-        self.files, self.options = files, options
-        self.imports = Imports()
+    def __init__(self, files: list[File], options: Options, imports: Imports) -> None:
+        self.files, self.options, self.imports = files, options, imports
         self.kept = kept_projects(files, self.imports)
         self.elsewhere = self._elsewhere()
         self.done: list[Migrated] = []

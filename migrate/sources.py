@@ -63,6 +63,7 @@ class Imports:
         self._asks: dict[Path, _Asks] = {}
         self._modules: dict[tuple[Path, tuple[Path, ...]], list[Path]] = {}
         self._real: dict[Path, Path] = {}
+        self._followed: dict[Path, list[Path]] = {}
 
     def real(self, path: Path) -> Path:
         """The file that a path leads to, links followed."""
@@ -109,6 +110,11 @@ class Imports:
 
     def followed(self, script: Path) -> list[Path]:
         """The local modules that a script imports, those that they import, and so on."""
+        if script not in self._followed:
+            self._followed[script] = self._follow(script)
+        return self._followed[script]
+
+    def _follow(self, script: Path) -> list[Path]:
         roots: dict[Path, None] = {script.parent: None}  # what stands on sys.path, as far as the files say
         project = project_folders(script) if self._of(script).runs else []
         found: list[Path] = []

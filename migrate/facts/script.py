@@ -269,8 +269,11 @@ class Facts:
     @cached_property
     def is_library(self) -> bool:
         """Other files may read any of its names: one does, or only definitions and assignments stand at the top."""
-        if self.imported:
-            return True
+        return self.imported or self.only_defines
+
+    @cached_property
+    def only_defines(self) -> bool:
+        """Whether nothing but definitions and assignments stands at the top."""
         for s in self.tree.body:
             if isinstance(s, (ast.For, ast.While, ast.With, ast.AsyncFor)):
                 return False

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
 from ..facts.nodes import walk
@@ -20,6 +21,7 @@ from .remove_device_calls import RemoveDeviceCalls
 
 # what is given a device and places nothing, or nothing but what load_state_dict reads
 PLACES_NOTHING = ("print", "str", "repr", "format", "torch.device", "torch.load", "isinstance", "torch.autocast")
+MOVES_BY_NAME = re.compile(r"(^|_)(to|2)_?(cuda|gpu|device)\Z", re.IGNORECASE)  # move_to_cuda(batch), of another file
 OF_DEVICES = ("torch.cuda.", "torch.backends.", "torch.amp.", "logging.")
 
 
@@ -42,13 +44,19 @@ def _leaves_placed(facts: Facts, changes: list[Change]) -> bool:
     gone: set[ast.AST] = {part for c in changes for part in (*c.gone, *((c.node,) if c.rewrite is None else ()))}
     handled = {c.node for c in changes}
     for call in facts.walk(ast.Call):
-        moves = facts.devices.moved(call) is not None
+        moves = facts.devices.moved(call) is not None or _moves_by_name(facts, call)
         where = [a for a in (*call.args, *(k.value for k in call.keywords)) if _says_where(facts, a)]
         if not (moves or where) or call in handled or _places_nothing(facts, call) or goes_with_networks(facts, call):
             continue
         if not gone.intersection((call, *where, *facts.scopes.ancestors(call))):
             return True
     return False
+
+
+def _moves_by_name(facts: Facts, call: ast.Call) -> bool:
+    """Whether what a call gives to a function of another file is moved there, by its name."""
+    full = facts.names.resolve(call.func) or ""
+    return bool(call.args) and MOVES_BY_NAME.search(full.rpartition(".")[2]) is not None
 
 
 def _says_where(facts: Facts, given: ast.expr) -> bool:

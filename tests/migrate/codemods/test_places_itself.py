@@ -135,3 +135,23 @@ print(other(torch.ones(1, 2).to(device)).sum().item())
 
 def test_a_layer_that_no_trainer_has_is_met_where_it_is(tmp_path):
     assert "torch.ones(1, 2).to(next(other.parameters()).device)" in check_on_card(tmp_path, ABOVE + TRAINED)
+
+
+MOVED_ELSEWHERE = """import torch
+from fairseq import utils
+from mylib import load
+
+net = load("x.pt").cuda()
+last = torch.nn.Linear(2, 3).cuda()
+with torch.no_grad():
+    for batch in torch.utils.data.DataLoader(torch.ones(4, 2)):
+        batch = GIVEN
+        print(last(net(batch)))
+"""
+
+
+@pytest.mark.parametrize(("given", "stays"), [("utils.move_to_cuda(batch)", True), ("utils.halved(batch)", False)])
+def test_what_another_file_moves_by_its_name(given, stays):
+    """The networks stayed on the CPU, and met a batch that did not."""
+    text = migrate_text(MOVED_ELSEWHERE.replace("GIVEN", given)).text
+    assert text.count('.to("cuda" if torch.cuda.is_available() else "cpu")') == (2 if stays else 0)

@@ -17,6 +17,7 @@ from ..facts.script import Facts
 from ..facts.types_elsewhere import NAMES_TYPE, reads_of_types
 from ..facts.unplaced import meets_unplaced
 from ..report import Note
+from .argument_rewrites import DropArgument
 from .base import Change, Codemod
 from .branch_rewrites import body_only, else_only
 from .place_like_inputs import PlaceLikeInputs
@@ -159,6 +160,18 @@ class TensorTypes(Codemod):
         """`Tensor(shape)` and `x.type(Tensor)`."""
         up = facts.scopes.parents.get(read)
         if isinstance(up, ast.Call) and up.func is read and not facts.in_formatted_string(up):
+            at = next((i for i, k in enumerate(up.keywords) if k.arg == "device"), None)
+            if at is not None:  # a type of the CPU takes no other device
+                given = facts.text.get(up.keywords[at].value)
+                says = f"`{facts.short(up)}` is placed by `.to({given})`"
+                change = _placed("to", given, kind, torch_of(facts), DropArgument(len(up.args) + at))
+                yield Change(up, self.edit(facts, up, says), change)
+                return
+            if up in facts.buffered:
+                says = f"`{facts.short(up)}`: a buffer is placed with its module"
+                if _cuda_type(facts, read):
+                    yield Change(read, self.edit(facts, up, says), source(f"{torch_of(facts) or 'torch'}.{kind}"))
+                return
             where = self._place(facts, up)
             if where is None and facts.cuda_asked and not meets_unplaced(facts, up):
                 says = f"`{facts.short(up)}` goes where there is CUDA, as its type said"
@@ -348,13 +361,14 @@ def torch_of(facts: Facts) -> str | None:
     return None
 
 
-def _placed(method: str, where: str, kind: str, torch: str | None) -> Any:
+def _placed(method: str, where: str, kind: str, torch: str | None, without: DropArgument | None = None) -> Any:
     """`torch.cuda.FloatTensor(x)` to `torch.FloatTensor(x).to(where)`."""
 
     def rewrite(original: Any, updated: Any) -> Any:
         import libcst as cst
 
-        call = updated.with_changes(lpar=[], rpar=[])
+        call = updated if without is None else without(original, updated)
+        call = call.with_changes(lpar=[], rpar=[])
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == kind:
             call = call.with_changes(func=cst.parse_expression(f"{torch or 'torch'}.{kind}"))
         given = [cst.Arg(cst.parse_expression(where))] if where else []

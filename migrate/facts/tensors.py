@@ -152,7 +152,7 @@ class Tensors:
         return any(a is not None and not _is_false(a) for a in asked)
 
     def _function(self, call: ast.Call, full: str, kept: bool) -> bool:
-        if full in MAKES:
+        if full in MAKES or (kept and full.endswith("Tensor") and full.replace("torch.cuda.", "torch.") in MAKES):
             return True
         if full == "torch.autograd.Variable" and len(call.args) == 1:
             return self._is(call.args[0], kept)  # a tensor is its own Variable

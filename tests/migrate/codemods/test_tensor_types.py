@@ -281,3 +281,23 @@ def test_or_where_its_type_said():
     result = migrate_text(text, Options(ignore=("PTM115",)))
     assert "images.to(torch.float32).sum()" in result.text
     assert "`images.type(Tensor)` names a device" in str(result.attention)
+
+
+def test_a_type_that_is_told_its_device_goes_there():
+    """A type of the CPU takes no other device by `device=`."""
+    text = "import torch\ndef f(group, p):\n    group['a'] = torch.cuda.FloatTensor(3, device=p.device).fill_(0)\n"
+    after = text.replace("torch.cuda.FloatTensor(3, device=p.device)", "torch.FloatTensor(3).to(p.device)")
+    assert migrate_text(text).text == after
+
+
+@pytest.mark.parametrize("named", ["torch.cuda.FloatTensor", "Tensor"])
+def test_a_buffer_of_such_a_type_is_placed_with_its_module(named):
+    """It stayed an attribute, which a second run made a buffer of."""
+    head = "import torch\nTensor = {}\nclass Net(torch.nn.Module):\n"
+    head += "    def __init__(self, n):\n        super().__init__()\n"
+    text = head.format("torch.cuda.FloatTensor") + f"        self.mean = {named}(n).fill_(1)\n"
+    after = migrate_text(text)
+    made = named.replace("cuda.", "")
+    own = f'        self.register_buffer("mean", {made}(n).fill_(1))\n'
+    assert after.text == head.format("torch.FloatTensor") + own
+    assert migrate_text(after.text).text == after.text

@@ -87,25 +87,9 @@ class BatchCall:
         if isinstance(func, ast.Attribute) and func.attr.endswith("_"):
             keep(run, self.call, func.value, run.joined(everything))  # self.bank.index_copy_(0, y, z)
         if isinstance(func, ast.Attribute) and self.full is None and not is_own(func):
-            owner = run.value(func.value)
-            if self.last in ("append", "extend") and groups(run, func.value, everything):
-                return self._mixes()
-            if owner.order or owner.counts or owner.places or owner.alike:
-                if self.last in SAME_ORDER:
-                    return owner
-                if self.last in OTHER_ORDER:
-                    return Value(order=True)  # torch.arange(len(x)).flip(0)
-                if (owner.places or owner.alike) and not meets(self.last.rstrip("_"), [owner, *everything]):
-                    return carried(self.last, owner)
-            if meets(self.last.rstrip("_"), [owner, *everything]):
-                return self._mixes(run.joined([owner, *everything]))
-            if self._adds_to(owner.kind == "batch"):
-                return self._mixes()
-            if owner.kind == "batch" or owner.kind == "reduced":
-                return self._operation(self.last, owner, 0, everything)
-            if self.last in ("append", "extend") and isinstance(func.value, ast.Name):
-                run.env[func.value.id] = run.held(everything)
-                return PLAIN
+            of_it = self._method(func, everything)
+            if of_it is not None:
+                return of_it
         if self.full in RANDOM_ORDERS:
             return Value(order=True)
         if "vmap" in self.facts.text.text and (found := mapped(run, self.call, self.args)) is not None:
@@ -131,6 +115,30 @@ class BatchCall:
         if of_batch.kind == "plain" or (isinstance(func, ast.Name) and func.id in NO_VALUES):
             return PLAIN
         return self._other(of_batch)
+
+    def _method(self, func: ast.Attribute, everything: list[Value]) -> Value | None:
+        """A method of a value of the step; None where the value says nothing of it."""
+        run = self.run
+        owner = run.value(func.value)
+        if self.last in ("append", "extend") and groups(run, func.value, everything):
+            return self._mixes()
+        if owner.order or owner.counts or owner.places or owner.alike:
+            if self.last in SAME_ORDER:
+                return owner
+            if self.last in OTHER_ORDER:
+                return Value(order=True)  # torch.arange(len(x)).flip(0)
+            if (owner.places or owner.alike) and not meets(self.last.rstrip("_"), [owner, *everything]):
+                return carried(self.last, owner)
+        if meets(self.last.rstrip("_"), [owner, *everything]):
+            return self._mixes(run.joined([owner, *everything]))
+        if self._adds_to(owner.kind == "batch"):
+            return self._mixes()
+        if owner.kind == "batch" or owner.kind == "reduced":
+            return self._operation(self.last, owner, 0, everything)
+        if self.last in ("append", "extend") and isinstance(func.value, ast.Name):
+            run.env[func.value.id] = run.held(everything)
+            return PLAIN
+        return None
 
     def _patterned(self, of_batch: Value, texts: list[ast.Constant]) -> Value:
         """`rearrange(x, "b t d -> (b t) d")`"""
@@ -246,7 +254,6 @@ class BatchCall:
             return self._mixes(of)
         if name in JOINS or name in ("stack", "hstack"):
             return self._joins(name, of)
-        others = [v for v in everything if v.kind == "batch" and not v.order]
         if name in PAIRS or name in PRODUCTS or name == "einsum":
             return self._product(name, of, offset)
         own = of.kind == "batch"
@@ -260,6 +267,11 @@ class BatchCall:
             return self.run.combine(self.call, factors[0], factors[1], by)
         if of.kind != "batch":
             return carried(name, of)
+        return self._of_batch(name, of, offset, own, everything)
+
+    def _of_batch(self, name: str, of: Value, offset: int, own: bool, everything: list[Value]) -> Value:
+        """An operation of torch's on what holds the samples; `own`: its method, or given it first."""
+        others = [v for v in everything if v.kind == "batch" and not v.order]
         if name in TO_HOST:
             return replace(of, host=True)
         if name == "scaled_dot_product_attention" and of.rank == 2:

@@ -16,7 +16,7 @@ from ..facts.runtime_names import imported_as
 from ..facts.script import Facts
 from ..report import Edit, Note
 from .between import check_between
-from .chunk_lines import ChunkLines, names_in
+from .chunk_lines import ChunkLines, names_in, returned_names
 from .chunks import Chunk, Variable
 from .configure import Configured
 from .contained import registered
@@ -347,7 +347,7 @@ class ModuleBuilder(ChunkLines):
         return found
 
     def _reads_epoch(self, chunk: Chunk) -> bool:
-        return self._reads_epoch_in(names_in(chunk.statements))
+        return self._reads_epoch_in([*names_in(chunk.statements), *returned_names(chunk)])
 
     def _reads_epoch_in(self, names: Iterable[ast.Name]) -> bool:
         for n in (n for n in names if isinstance(n.ctx, ast.Load)):

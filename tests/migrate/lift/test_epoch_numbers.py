@@ -181,3 +181,45 @@ def test_a_start_that_only_the_function_around_sets_is_the_same_in_every_epoch()
         IN_TRAIN.replace("        model.train()\n", "        model.train()\n        last = epoch\n"), "module"
     )
     assert text.count("first_epoch = max(0, last)") == 1 and "first_epoch_" not in text
+
+
+RETURNED = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+def train(model, optimizer, loader, epoch):
+    total = 0.0
+    model.train()
+    for x, y in loader:
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    return GIVEN, total
+
+def valid(model, loader, epoch):
+    model.eval()
+    right = 0
+    with torch.no_grad():
+        for x, y in loader:
+            right += (model(x).argmax(1) == y).sum().item()
+    return GIVEN, right
+
+def main():
+    model = torch.nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(TensorDataset(torch.randn(32, 4), torch.randint(0, 3, (32,))), batch_size=4)
+    for epoch in range(1, 4):
+        scores = train(model, optimizer, loader, epoch)
+        seen = valid(model, loader, epoch)
+        print(scores, seen)
+
+main()
+"""
+
+
+@pytest.mark.parametrize("given", ["epoch", "epoch * 2", "f'{epoch}:'"])
+def test_a_number_that_the_passes_give_back(given):
+    """Nothing but what they return reads it there: the hook had no such name."""
+    check_same(RETURNED.replace("GIVEN", given), "module")

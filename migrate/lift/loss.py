@@ -65,17 +65,21 @@ class Reduction(Counted):
     def __init__(self, facts: Facts, body: list[ast.stmt], follow: Callable[[], Flow]) -> None:
         super().__init__(facts, body, follow)
         self.deep = 0
+        self._known: dict[ast.expr, tuple[int, str | None]] = {}  # and how deep it was when that was found
         self.criteria = Criteria(facts)
 
     def kind(self, e: ast.expr) -> str | None:
         """`mean`, `sum`, or None: what has no reduction (a constant, a penalty on weights), or none that shows."""
-        if self.deep > 12:
-            return None
-        self.deep += 1
+        at, found = self._known.get(e, (self.deep + 1, None))
+        if at <= self.deep or self.deep > 12:
+            return found
+        before, self.deep = self.deep, self.deep + 1
         try:
-            return self._kind(e)
+            found = self._kind(e)
         finally:
-            self.deep -= 1
+            self.deep = before
+        self._known[e] = (before, found)
+        return found
 
     def _kind(self, e: ast.expr) -> str | None:
         if isinstance(e, ast.Name):

@@ -5,6 +5,9 @@ import textwrap
 
 import pytest
 import torch
+from ptmigrate.migrate.facts.batch_values import Flow
+from ptmigrate.migrate.facts.script import Facts
+from ptmigrate.migrate.lift.loss import Reduction
 from ptmigrate.migrate.migrate import migrate_text
 
 from tests import forked
@@ -377,3 +380,12 @@ def test_one_that_is_added_up_over_batches_is_no_batchs_own():
 def test_a_loss_that_is_another_value_after_backward_is_not_that_loss():
     text = SCALED.replace("KIND", "mean").replace("        losses", "        loss = loss * len(x) ** 2\n        losses")
     assert "self.batch_mean(self.loss.item())" not in check_same(text, "manual")
+
+
+def test_each_call_is_asked_once_however_often_its_name_is_bound_again(monkeypatch):
+    text = "def step(net, x):\n" + "".join(f"    x = net.part{i}(x)\n" for i in range(16)) + "    return x\n"
+    facts, asked, of_call = Facts(text), [], Reduction._of_call
+    monkeypatch.setattr(Reduction, "_of_call", lambda self, call: asked.append(call) or of_call(self, call))
+    f = facts.tree.body[0]
+    assert Reduction(facts, f.body, Flow).kind(f.body[-1].value) is None
+    assert len(asked) == 16

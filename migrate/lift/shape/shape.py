@@ -19,6 +19,7 @@ from .loops import around_lone_loop, count_whiles, end_whiles, name_the_epoch, n
 from .modes import switch_in_place
 from .parameters import name_given
 from .phases import write_out_phases
+from .ranges import count_there
 from .renewed import keep_one_optimizer
 from .resets import begin_apart
 from .returns import return_below
@@ -42,6 +43,7 @@ STEPS: tuple[Callable[[Facts], str | None], ...] = (
     call_in_one_place,
     write_out_flags,
     write_out_phases,
+    count_there,
     open_bars,
     hoist_passes,
     inline_step,

@@ -21,6 +21,7 @@ from .line_map import line_map
 from .report import Note
 from .result import Options, Result
 from .sources import unfollowed
+from .stays_on_cpu import without_cards
 from .unread_devices import still_read, without_unread_devices
 from .unread_imports import without_unread_imports
 from .unread_parameters import without_unread_parameters
@@ -50,6 +51,8 @@ def completed(result: Result, original: Facts, text: str, mended: str, options: 
     line = (lambda n: n) if after.text.text == text else line_map(after.text.text, text)
     itself = is_script and result.plan in ("none", "definitions") and not (options.of_lifted or original.by_hand)
     result.attention += left_over(after, result.attention, line, _still_wanted(options), itself)
+    if result.plan in ("module", "manual") and '"cpu"' in after.text.text:
+        result.attention[:] = without_cards(original, after, result.attention)
     if result.plan in ("module", "manual") and OWN_MOVER.search(text):
         from .lift.own_movers import without_moved
 

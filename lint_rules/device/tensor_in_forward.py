@@ -22,7 +22,7 @@ USES = {"size", "shape", "view", "device", "dtype", "dim", "new_zeros", "float",
 # what may stand around a factory call and give a value that is not a tensor on the CPU
 MOVED = {"to", "cuda", "cpu", "type_as", "item", "tolist", "numpy", "xpu"}
 # what may be given such a tensor as it is
-ELSEWHERE = {"int", "float", "bool", "to", "to_device", "print", "len", "range", "move_to_device", "cuda"}
+ELSEWHERE = {"int", "float", "bool", "to", "to_device", "print", "len", "range", "move_to_device", "cuda", "copy_"}
 LENGTHS = "pack_padded_sequence"  # takes them on the CPU alone
 
 
@@ -59,6 +59,7 @@ class TensorInForward(Rule):
                 h = h.to(x.device)
                 if torch.rand(1).item() > 0.5:
                     return x * torch.tensor(0.5)
+                self.noise.copy_(torch.randn(3))
                 return torch.arange(3).to(x) + torch.zeros(2).type_as(x)
         """,
         """

@@ -93,6 +93,7 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     from .lift.hopeless import check_hopes
     from .lift.own_device import settled
     from .lift.placing import moving_batches
+    from .lift.uncalled import put_back, taken_out
 
     check_hopes(facts)
     facts.lifting = True
@@ -104,9 +105,11 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     line = line_map(plain.text.text, facts.text.text)
     names = [as_import(n, imported_as(plain, n)) for n in MODULE_NAMES]
     own = names if options.framework == "ptmigrate" else ()
+    read, stubs = taken_out(plain)
     one = partial(_one, original=facts, options=options, by_hand=by_hand, imports=own)
     try:
-        text, plan, more, attention = _each_or_one(plain, one)
+        text, plan, more, attention = _each_or_one(read, one)
+        text = put_back(text, stubs)
     except CannotLift as why:
         why.line = line(why.line)
         raise

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.nodes import walk
 from ..facts.refusals import takes_gradients
 from ..facts.script import Facts
 from .networks import is_network, own_calls, set_elsewhere, with_parameters
 from .recipe import CannotLift
+from .uncalled import uncalled
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -22,8 +24,9 @@ def check_hopes(facts: Facts) -> None:
         if name.startswith("__") and not name.endswith("__"):
             for read in facts.scopes.reads(name, facts.scopes.module):
                 raise CannotLift(read, f"a class takes `{name}` for a name of its own")
+    unread = {c for f in uncalled(facts) for c in walk(f, ast.Call)}
     for call in facts.calls_of("backward"):
-        if facts.names.resolve(call.func) is not None:
+        if call in unread or facts.names.resolve(call.func) is not None:
             continue
         if takes_gradients(call):
             raise CannotLift(call, f"`{facts.short(call)}` takes the gradients itself")

@@ -1,0 +1,59 @@
+"""A function that trains and that nothing calls stays as it is, and the loop beside it is lifted."""
+
+import pytest
+
+from tests.migrate.running import check_same
+
+OTHER = """
+def train_another_way(x):
+    loss = net(x).abs().mean()  # kept for comparison
+    net.zero_grad()
+
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+"""
+TEXT = f"""
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+loader = torch.utils.data.DataLoader(torch.randn(12, 3), batch_size=4)
+
+{OTHER}
+
+def train(x):
+    loss = net(x).pow(2).mean()
+    net.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+for epoch in range(2):
+    for i, x in enumerate(loader):
+        loss = train(x)
+        print(epoch, i, loss)
+"""
+
+
+def test_it_stays_and_finds_what_it_reads():
+    result = check_same(TEXT, "module")
+    assert OTHER in result and "return self.optimizer" in result
+    assert "LinearModule(net, optimizer), loader)" in result
+
+
+def test_two_of_them():
+    text = TEXT.replace(OTHER, OTHER + "\n" + OTHER.replace("another", "a_third"))
+    result = check_same(text, "module")
+    assert OTHER in result and OTHER.replace("another", "a_third") in result
+
+
+@pytest.mark.parametrize(
+    "below",
+    ["train_another_way(torch.randn(4, 3))", "print(globals()['train_another_way'](torch.randn(4, 3)))"],
+)
+def test_one_that_is_named_again_keeps_the_loop(below):
+    check_same(TEXT + below + "\n", "loop")

@@ -11,8 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .arguments import argument_at, entry, given_to
+from .back_from_cpu import goes_to_cpu
 from .filled_lists import Filled
 from .kept_made import KeptMade
+from .loops import MODEL_NAME
 from .nodes import walk
 from .placed import LIKE, MAKES_TENSORS
 from .tensor_methods import FUNCTIONS, METHODS, ONE_WITHOUT_ARGUMENTS, VIEWS
@@ -127,6 +129,8 @@ class Tensors:
         if full is not None:
             return self._function(call, full, kept)
         f = call.func
+        if not kept and self._is_brought_to_cpu(call):
+            return True
         result = self._results(call, kept)
         if result is not None:
             return bool(result) and all(self._is(r, kept) for r in result)
@@ -134,6 +138,16 @@ class Tensors:
             return False
         one = f.attr in METHODS or (f.attr in ONE_WITHOUT_ARGUMENTS and not call.args and not call.keywords)
         return one and self._is(f.value, kept)
+
+    def _is_brought_to_cpu(self, call: ast.Call) -> bool:
+        """`x.cpu()` of what is no module: nobody but the script moves it back."""
+        if not goes_to_cpu(self.facts, call):
+            return False
+        of = call.func.value  # type: ignore[attr-defined]
+        if isinstance(of, ast.Name):
+            scope = self.facts.scopes.scope_of(of).lookup(of.id)
+            return scope is None or not self.facts.placed.used_as_module(of.id, scope)
+        return not (isinstance(of, ast.Attribute) and MODEL_NAME.search(of.attr))
 
     def is_leaf(self, node: ast.AST | None) -> bool:
         """`torch.randn(3, requires_grad=True)`, which an optimizer may change."""
@@ -170,7 +184,8 @@ class Tensors:
             return False
         values: list[ast.expr] = []
         for a in given_to(call):
-            values += a.elts if isinstance(a, (ast.Tuple, ast.List)) else [a]
+            part = a.elt if isinstance(a, (ast.ListComp, ast.GeneratorExp)) else a
+            values += a.elts if isinstance(a, (ast.Tuple, ast.List)) else [part]
         return any(self._is(v, kept) for v in values)
 
     def _results(self, call: ast.Call, kept: bool) -> list[ast.expr] | None:

@@ -11,7 +11,7 @@ import builtins
 from ..facts.arguments import argument
 from ..facts.nodes import walk
 from ..facts.script import Facts
-from .nodes import names_of
+from .nodes import local_function, names_of
 from .recipe import CannotLift, DataPass, Recipe
 
 STEPS = ("step", "zero_grad", "param_groups", "state_dict", "load_state_dict", "get_last_lr", "get_lr")
@@ -27,7 +27,12 @@ def apart(facts: Facts, recipe: Recipe) -> tuple[list[ast.stmt], list[ast.stmt]]
     given = _given(train)
     blocks = (before, train.before)
     steady = {n.id for s in (*before, *train.before) for n in names_of(s) if _is_steady(facts, n)} | {recipe.epoch}
-    waits = _with_readers(blocks, [_waiting(b, recipe.optimization.optimizers) for b in blocks], given, steady)
+    first = _waiting(before, recipe.optimization.optimizers)
+    waiting = [first, _waiting(train.before, recipe.optimization.optimizers, bool(first))]
+    beside = {place for block in waiting for s in block for place in _set_by_calls(facts, s)}
+    waits = _with_readers(blocks, waiting, given, steady, beside)
+    if _reads(train.loader, given, beside):
+        raise CannotLift(train.loop, f"{', '.join(sorted(beside))} is set in the epoch, and the loader is made by it")
     asked = {name for n in walk(train.loader, ast.Name) for name in given.get(n.id, {n.id})}
     for block, late in zip(blocks, waits, strict=True):
         own = {} if block is before else given
@@ -63,29 +68,62 @@ def _is_steady(facts: Facts, n: ast.Name) -> bool:
 
 
 def _with_readers(
-    blocks: tuple[list[ast.stmt], ...], waits: list[list[ast.stmt]], given: dict[str, set[str]], steady: set[str]
+    blocks: tuple[list[ast.stmt], ...],
+    waits: list[list[ast.stmt]],
+    given: dict[str, set[str]],
+    steady: set[str],
+    beside: set[str],
 ) -> list[list[ast.stmt]]:
     """What waits, and what comes after it and reads a value of it; that may change what it works with, so that what
-    is about the same things waits, too.
+    is about the same things waits, too. `beside`: what functions set that are called in what waits.
     """
     written: set[str] = set()
-    found = []
+    found: list[list[ast.stmt]] = []
     for block, waiting, own in zip(blocks, waits, ({}, given), strict=True):
-        late = []
+        late: list[ast.stmt] = []
         for s in block:
-            if s in waiting or _names(s, own) & written:
+            after = bool(late or any(found))
+            if s in waiting or _names(s, own) & written or (after and _reads(s, own, beside)):
                 late.append(s)
                 written |= _names(s, own, stores=s in waiting) - steady
         found.append(late)
     return found
 
 
-def _waiting(block: list[ast.stmt], optimizers: list[str]) -> list[ast.stmt]:
-    """What is about steps, and what is printed after it."""
+def _set_by_calls(facts: Facts, s: ast.stmt) -> set[str]:
+    """What the functions of this file set that a statement calls: `args.lr`, a name of the script."""
+    found = set[str]()
+    for call in walk(s, ast.Call):
+        f = local_function(facts, call.func) if isinstance(call.func, ast.Name) else None
+        if f is None:
+            continue
+        own = facts.scopes.by_node[f].params
+        for a in walk(f, ast.Attribute):
+            if isinstance(a.ctx, ast.Store) and isinstance(a.value, ast.Name):
+                value = argument(call, f, a.value.id) if a.value.id in own else a.value
+                found |= {f"{value.id}.{a.attr}"} if isinstance(value, ast.Name) else set()
+        for n in walk(f, ast.Name):
+            if isinstance(n.ctx, ast.Store) and facts.scopes.scope_of(n).lookup(n.id) is facts.scopes.module:
+                found.add(n.id)
+    return found
+
+
+def _reads(node: ast.AST, given: dict[str, set[str]], places: set[str]) -> bool:
+    """Whether a node reads one of such places, by the names that the epoch loop has."""
+    for n in walk(node) if places else ():
+        root = n.value if isinstance(n, ast.Attribute) else n
+        for name in given.get(root.id, {root.id}) if isinstance(root, ast.Name) else ():
+            if (f"{name}.{n.attr}" if isinstance(n, ast.Attribute) else name) in places:
+                return True
+    return False
+
+
+def _waiting(block: list[ast.stmt], optimizers: list[str], after: bool = False) -> list[ast.stmt]:
+    """What is about steps, and what is printed after it; `after`: after what waits above."""
     found: list[ast.stmt] = []
     for s in block:
         prints = isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and ast.unparse(s.value.func) == "print"
-        if _about_steps(s, optimizers) or (found and prints):
+        if _about_steps(s, optimizers) or ((found or after) and prints):
             found.append(s)
     return found
 

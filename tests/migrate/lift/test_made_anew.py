@@ -121,3 +121,56 @@ def test_each_epoch_makes_as_many_steps_as_it_is_given(first, given, anew):
     result = migrate_text(text)
     assert ("def train_dataloader" in result.text) is anew
     assert check_same(text, result.plan) and result.plan in ("module", "manual")
+
+
+RATES = """
+import argparse
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+torch.manual_seed(0)
+args = argparse.Namespace(lr=0.1, first=0.1, size=4)
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def adjust(optimizer, epoch{parameter}):
+    args.lr = args.first * 0.5 ** epoch
+    for group in optimizer.param_groups:
+        group["lr"] = args.lr
+
+
+def train(model, optimizer, epoch, own):
+    loader = DataLoader(torch.randn(args.size + epoch, 2), 2)
+    {reads}
+    for x in loader:
+        optimizer.zero_grad()
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+        print(loss.item())
+    print(note)
+
+
+note = ""
+for epoch in range(3):
+    adjust(optimizer, epoch{given})
+    train(model, optimizer, epoch, args)
+"""
+
+
+@pytest.mark.parametrize(
+    "reads",
+    ["print('epoch', epoch, len(loader.dataset), args.lr)", "global note; note = f'rate {own.lr}'", "print('begins')"],
+)
+@pytest.mark.parametrize(("parameter", "given"), [("", ""), (", args", ", args")])
+def test_what_reads_a_rate_that_a_function_sets_comes_after_it(reads, parameter, given):
+    """The loader is made before there is a rate: what was printed above the batches had that of the epoch before."""
+    text = check_same(RATES.format(reads=reads, parameter=parameter, given=given), "module")
+    assert "def train_dataloader" in text
+
+
+def test_a_loader_by_such_a_rate_keeps_the_loop():
+    text = RATES.format(reads="pass", parameter="", given="").replace("args.size + epoch", "int(8 * args.lr / 0.1)")
+    check_same(text, "loop")

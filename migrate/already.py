@@ -9,6 +9,11 @@ from .facts.script import Facts
 from .lift.recipe import LIFTED_FROM
 
 
+def speaks_of_it(text: str) -> bool:
+    """Whether a text may be one that was migrated, as far as its words say."""
+    return RUNTIME in text or LIFTED_FROM in text
+
+
 def already_migrated(facts: Facts) -> bool:
     """The file imports the runtime, or has a class that a loop was lifted to (for Lightning it has no such import).
 

@@ -18,7 +18,6 @@ from .facts.classes import Function
 from .facts.in_course import of_samples
 from .facts.loops import last_part
 from .facts.script import Facts, facts_of, of_one_file
-from .facts.source import parses
 from .sources import Imports
 
 if TYPE_CHECKING:
@@ -33,9 +32,10 @@ class Awaited:
     """What every process comes to in the files below the scripts of `done` that are run by several."""
 
     def __init__(self, done: list[Migrated], imports: Imports) -> None:
-        self.texts = {imports.real(m.path): m.result.text for m in done if m.result is not None}
-        plans = {imports.real(m.path): m.report.plan for m in done}
-        self.projects = {p: imports.project(p) for p in self.texts if plans[p] in ("module", "manual", "loop")}
+        there = [m for m in done if m.result is not None]
+        self.texts = {imports.real(m.path): m.result.text for m in there if m.result is not None}
+        run = [m.path for m in there if m.report.plan in ("module", "manual", "loop")]
+        self.projects = {imports.real(p): imports.project(p) for p in run}
         self.real = imports.real
         self._calls = cache(_together)
 
@@ -66,7 +66,14 @@ def _together(texts: frozenset[str]) -> tuple[frozenset[str], frozenset[str], fr
     functions that are called in hooks.
     """
     with of_one_file():
-        return _of_files([facts_of(text) for text in texts if parses(text)])
+        return _of_files([facts for text in texts if (facts := _facts_of(text)) is not None])
+
+
+def _facts_of(text: str) -> Facts | None:
+    try:
+        return facts_of(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None  # of another Python, and without torch
 
 
 def _of_files(files: list[Facts]) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:

@@ -66,7 +66,8 @@ def migrate_file(
             tried = renamed(source.text)[0]
             parse(Source(source.path, source.raw, tried, source.encoding, source.bom))  # raises with place and reason
         result = migrate_text(source.text if joined is None else joined, options, is_script, kept, elsewhere)
-        ast.parse(result.text)
+        if result.text != source.text:
+            ast.parse(result.text)
     except RecursionError:
         report.error, report.plan = f"{path}:1:1: nested too deeply to be migrated", "refused"
         return Migrated(path, root, None, None, report)

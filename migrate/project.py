@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from .already import already_migrated
+from .already import already_migrated, speaks_of_it
 from .awaited import Awaited
 from .codemods.mend_async import mend
 from .codemods.once import Once
@@ -208,7 +208,7 @@ def _run_by_all(done: list[Migrated], options: Options, imports: Imports) -> lis
             continue
         if not (of_torch or parses(text)):  # nothing has read it yet, and it may be of another Python
             continue
-        if already_migrated(Facts(mend(m.source.text)[0])):
+        if speaks_of_it(m.source.text) and already_migrated(Facts(mend(m.source.text)[0])):
             continue
         facts = facts_of(text)
         once = Once(waits=False)

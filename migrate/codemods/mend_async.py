@@ -28,6 +28,8 @@ def mend(text: str) -> tuple[str, list[Edit]]:
 
 def renamed(text: str) -> tuple[str, list[Edit]]:
     """The text with `async=` renamed, whether or not it parses then."""
+    if "async" not in text:
+        return text, []
     places = sorted({*_places(text), *_own_places(text)})
     starts = [0]
     for line in io.StringIO(text, newline="").readlines():

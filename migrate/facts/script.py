@@ -21,6 +21,7 @@ from .nodes import Nodes, walk, with_annotated
 from .other_files import found_there
 from .placed import Placed
 from .scopes import Scopes
+from .source import parsed_before
 from .stars import imported_there
 from .tensors import Tensors
 from .text import Text
@@ -146,7 +147,7 @@ class Facts:
         texts = _of_a_file[-1] if _of_a_file else []
         if tree is None:
             near = tree_near(self.text, texts[-1].text, texts[-1].tree) if texts else None
-            tree = near or as_assignments(ast.parse(text))
+            tree = near or parsed_before(text) or as_assignments(ast.parse(text))
         self.tree: ast.Module = tree
         texts.append(self)
 

@@ -124,12 +124,15 @@ def declared_encoding(body: bytes) -> tuple[str, int]:
     return "utf-8", 1
 
 
+_parsed: dict[str, ast.Module] = {}  # at most one
+
+
 def parse(source: Source) -> ast.Module:
     """The tree of a source; raises SourceError, which says so when the file is Python 2."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes and their like are other tools' business
-            return as_assignments(ast.parse(source.text))
+            tree = as_assignments(ast.parse(source.text))
     except SyntaxError as e:
         line, column = max(e.lineno or 1, 1), max(e.offset or 1, 1)
         raise SourceError(source.path, line, column, _syntax_reason(e, source.text)) from None
@@ -139,6 +142,14 @@ def parse(source: Source) -> ast.Module:
         raise SourceError(source.path, 1, 1, "too large or nested too deep to be parsed") from None
     except ValueError as e:
         raise SourceError(source.path, 1, 1, f"cannot be parsed: {e}") from None
+    _parsed.clear()
+    _parsed[source.text] = tree
+    return tree
+
+
+def parsed_before(text: str) -> ast.Module | None:
+    """The tree of the source that was parsed last, for who works on it; once."""
+    return _parsed.pop(text, None)
 
 
 def _syntax_reason(error: SyntaxError, text: str) -> str:

@@ -79,6 +79,8 @@ def given_module(facts: Facts, call: ast.Call) -> str | None:
     if not isinstance(f, ast.FunctionDef):
         return None
     own, s = facts.scopes.by_node[f], facts.scopes.statement_of(call)
+    if facts.lifting and before_the_loop(facts, s):
+        return None  # where the network is not placed yet
     target = s.targets[0] if isinstance(s, ast.Assign) and len(s.targets) == 1 and s.value is call else None
     c = facts.classes.holder(f)
     for fed in (n for n in walk(f, ast.Call)):

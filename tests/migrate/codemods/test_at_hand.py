@@ -4,7 +4,7 @@ import pytest
 import torch
 from helpers import check, check_unchanged
 
-from tests.migrate.running import check_same
+from tests.migrate.running import check_on_card, check_same
 
 NET = "import torch\n\n\nclass Net(torch.nn.Module):\n    def forward(self, x, lengths, k=2):\n        n = x.size(1)\n"
 
@@ -116,3 +116,42 @@ def test_a_helper_of_a_training_loop_too():
 def test_no_function_that_no_step_calls():
     text = LOOP.replace("MADE", "").replace("loss = loss_of(net(x), y)", "loss = (net(x).view(-1) - y).pow(2).mean()")
     assert "torch.ones(4)" in check_same(text, "module")
+
+
+SOLVER = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Solver:
+    def __init__(self):
+        self.loader = DataLoader(TensorDataset(torch.randn(12, 3), torch.randn(12, 3)), batch_size=4)
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.net = nn.Linear(3, 3)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+        self.net.to(self.device)
+
+    def train(self):
+        fixed, _ = next(iter(self.loader))
+        fixed = fixed.to(self.device)
+        for i in range(2):
+            for x, y in self.loader:
+                loss = (self.net(x.to(self.device)) - y.to(self.device)).pow(2).mean()
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+            with torch.no_grad():
+                print(self.net(fixed).sum().item())
+
+
+torch.manual_seed(0)
+solver = Solver()
+solver.train()
+"""
+
+
+def test_a_network_before_the_loop_is_not_placed_yet(tmp_path):
+    """The sample went where the network was, and stayed there when the Trainer placed that."""
+    text = check_on_card(tmp_path, SOLVER)
+    assert "trainer.fit(" in text and "parameters()).device" not in text

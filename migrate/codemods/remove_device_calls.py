@@ -19,6 +19,7 @@ from ..facts.script import Facts
 from ..report import Note
 from ._asked_cpu import asked_for_cpu
 from ._handed_on import handed_on
+from ._idle_statements import has_effect, idle_statements
 from ._moves_that_do_more import moves_that_do_more
 from ._own_moves import own_moves
 from ._parts_apart import brought_to_parts, parts_apart
@@ -60,6 +61,9 @@ class RemoveDeviceCalls(Codemod):
                 gone.update(walk(statement))
                 says = f"`{facts.short(statement)}` removed: {WHY}"
                 yield Change(statement, self.edit(facts, statement, says), None, (statement,))
+        for s in idle_statements(facts, partial(self.stripped, facts), partial(self._only_moves, facts)):
+            gone.update(walk(s))
+            yield Change(s, self.edit(facts, s, f"`{facts.short(s)}` removed: {WHY}"), None, (s,))
         for change in self._branches(facts, gone):
             gone.update(n for part in change.gone for n in walk(part))
             gone.add(change.node)
@@ -154,7 +158,7 @@ class RemoveDeviceCalls(Codemod):
         says = f"`{facts.short(call)}`: {WHY}"
         holder = facts.scopes.parents.get(call)
         if not kept and isinstance(holder, ast.Expr):
-            if _has_effect(receiver):
+            if has_effect(receiver):
                 yield Change(call, self.edit(facts, call, says), unwrap, (*call.args, *call.keywords))
             else:
                 yield Change(holder, self.edit(facts, call, says), None, (holder,))
@@ -392,7 +396,3 @@ def _moved(facts: Facts, made: ast.AST) -> ast.AST:
     call = facts.scopes.parents.get(named) if isinstance(named, ast.Attribute) else None
     moves = isinstance(call, ast.Call) and (named.attr == "cuda" or facts.devices.device_arguments(call))  # type: ignore[union-attr]
     return call if moves and call is not None else made
-
-
-def _has_effect(receiver: ast.expr) -> bool:
-    return any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await)) for n in walk(receiver))

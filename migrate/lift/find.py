@@ -15,7 +15,7 @@ from ..facts.script import Facts
 from .fixed_sizes import fixed_size
 from .gradient_hooks import changed_gradients
 from .hopeless import outside
-from .loaders import counts_with_bar, is_loader, is_progress, iterates_loader
+from .loaders import counts_with_bar, is_loader, is_progress, iterates_loader, values_of
 from .manual import given_gradient, manual_optimization
 from .mixes import mixes_samples
 from .modes import evaluates_training
@@ -358,7 +358,12 @@ def _overridden_modes(facts: Facts) -> None:
 
 
 def _is_plain_iterable(facts: Facts, node: ast.expr) -> bool:
-    """Surely no DataLoader: a display, a comprehension, or a call of a builtin or of the standard library."""
+    """Surely no DataLoader: a display, a comprehension, a call of a builtin or the standard library, a name of one."""
+    if isinstance(node, ast.Name):
+        scope = facts.scopes.scope_of(node).lookup(node.id)
+        values = values_of(facts, node.id, scope) if scope is not None and node.id not in scope.params else []
+        shown = not any(isinstance(v, (ast.Name, ast.Subscript)) for v in values)
+        return bool(values) and shown and all(_is_plain_iterable(facts, v) for v in values)
     if isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.GeneratorExp, ast.Subscript)):
         return True
     if not isinstance(node, ast.Call):

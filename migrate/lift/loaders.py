@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ..facts.other_files import defined_there
 from ..facts.scopes import Scope
 from ..facts.script import Facts, once_a_file
 from .nodes import local_function, returned
@@ -75,7 +76,7 @@ def is_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
             if f is not None:
                 values = returned(f)
                 return bool(values) and all(is_loader(facts, r, depth + 1) for r in values)
-        return False
+        return _gives_loaders(facts, node, None, depth)
     if isinstance(node, ast.IfExp):
         return is_loader(facts, node.body, depth + 1) and is_loader(facts, node.orelse, depth + 1)
     if isinstance(node, ast.Subscript):
@@ -89,7 +90,33 @@ def is_loader(facts: Facts, node: ast.expr, depth: int = 0) -> bool:
     if scope is None:
         return False
     values = values_of(facts, node.id, scope)
+    if not values and (there := _unpacked_there(facts, node.id, scope)) is not None:
+        return _gives_loaders(facts, *there, depth)
     return bool(values) and all(is_loader(facts, v, depth + 1) for v in values)
+
+
+def _gives_loaders(facts: Facts, call: ast.Call, place: int | None, depth: int) -> bool:
+    """Whether a function of another file gives back loaders alone, or a tuple with one at such a place."""
+    named = isinstance(call.func, (ast.Name, ast.Attribute)) and bool(facts.others)
+    there = defined_there(facts, call.func) if named else None
+    if there is None or there.holder is not None or not isinstance(there.f, ast.FunctionDef):
+        return False
+    values = returned(there.f)
+    if place is not None:
+        tuples = [v for v in values if isinstance(v, ast.Tuple) and place < len(v.elts)]
+        values = [v.elts[place] for v in tuples] if len(tuples) == len(values) else []
+    return bool(values) and all(is_loader(there.facts, v, depth + 1) for v in values)
+
+
+def _unpacked_there(facts: Facts, name: str, scope: Scope) -> tuple[ast.Call, int] | None:
+    """The call and the place of a name that one statement unpacks: `train_loader, test_loader = get_loaders()`."""
+    stores = scope.stores.get(name, [])
+    target = facts.scopes.parents.get(stores[0]) if len(stores) == 1 and name not in scope.params else None
+    s = facts.scopes.parents.get(target) if isinstance(target, ast.Tuple) else None
+    if not isinstance(target, ast.Tuple) or not isinstance(s, ast.Assign) or not isinstance(s.value, ast.Call):
+        return None
+    place = target.elts.index(stores[0])  # type: ignore[arg-type]
+    return None if any(isinstance(e, ast.Starred) for e in target.elts) else (s.value, place)
 
 
 def _all_values(facts: Facts, holder: ast.expr, depth: int) -> bool:

@@ -13,6 +13,7 @@ from ..facts.nodes import walk
 from ..facts.scopes import Scope
 from ..facts.script import Facts
 from .chunks import Binder, Chunk, Variable, Variables, bound_before, surely_bound
+from .held_networks import held_networks
 from .networks import PARAMETERS, made_network
 from .nodes import local_function
 from .recipe import Recipe
@@ -26,6 +27,7 @@ def reached_networks(
     """The names of networks that the Module does not have yet."""
     scopes = (binder.trunk_scope, facts.scopes.module)
     found = dict(_read_by_functions(facts, chunks, scopes))
+    found.update(held_networks(facts, chunks, scopes))
     found.update(_stepped(facts, binder.trunk_scope, optimizers))
     kept = []
     for name, home in found.items():

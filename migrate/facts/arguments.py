@@ -64,7 +64,8 @@ def given_to(call: ast.Call) -> list[ast.expr]:
 def is_separate(call: ast.Call) -> bool:
     """A loss that is asked for a number a sample."""
     return any(
-        (k.arg == "reduction" and is_text(k.value, "none")) or (k.arg == "reduce" and is_false(k.value))
+        (k.arg == "reduction" and is_text(k.value, "none"))
+        or (k.arg == "reduce" and is_false(k.value) and not is_none(k.value))
         for k in call.keywords
     )
 

@@ -40,6 +40,7 @@ HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\nfr
         ('print(f\'{losses["G"].data[0]}\')', 'print(f\'{losses["G"].item()}\')'),
         ('print(f"{losses[\'G\'].data[0]}")', 'print(f"{losses[\'G\'].item()}")'),
         ("print(losses[-1].data[0], loss.cpu().data[0])", "print(losses[-1].item(), loss.cpu().item())"),
+        ("loss = F.nll_loss(a, b, reduce=None)\nf(loss.data[0])", 'loss = F.nll_loss(a, b, reduction="mean")\nf(loss.item())'),
         ("s += F.nll_loss(a, b, size_average=False).data[0]", 's += F.nll_loss(a, b, reduction="sum").item()'),
         ("ce = nn.CrossEntropyLoss()\nv = ce(a, b)\nf(v.data[0])", "ce = nn.CrossEntropyLoss()\nv = ce(a, b)\nf(v.item())"),
         ("self.ce = nn.MSELoss()\nf(self.ce(a, b).data[0])", "self.ce = nn.MSELoss()\nf(self.ce(a, b).item())"),

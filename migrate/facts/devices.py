@@ -51,6 +51,9 @@ OPTIONS = re.compile(
 # an object keeps options under these: `self.args.device`; `self.params` are a module's
 KEPT = re.compile(r"_?(args?|opts?|options|flags|cfgs?|conf|config|hparams|settings)\Z", re.IGNORECASE)
 
+# what switches gradients on or off around a function, which stays the function that it is
+SWITCHES = {f"torch.{of}{n}" for of in ("", "autograd.") for n in ("no_grad", "inference_mode", "enable_grad")}
+
 
 class Devices:
     def __init__(
@@ -338,13 +341,17 @@ class Devices:
     def uses_of_function(self, f: ast.FunctionDef) -> list[ast.AST]:
         """The calls of a plain function, and the bare names where it is handed on as a value."""
         scope = self.scopes.scope_of(f)
-        if scope.is_class or f.decorator_list:
+        if scope.is_class or not all(self._switches_gradients(d) for d in f.decorator_list):
             return [f]  # reached through instances or wrapped: nothing is known of its calls
         uses: list[ast.AST] = []
         for read in self.scopes.reads(f.name, scope):
             parent = self.scopes.parents.get(read)
             uses.append(parent if isinstance(parent, ast.Call) and parent.func is read else read)
         return uses
+
+    def _switches_gradients(self, decorator: ast.expr) -> bool:
+        """`@torch.no_grad()`: the function gets what its calls give it, and gives back what it returns."""
+        return self.names.resolve(decorator.func if isinstance(decorator, ast.Call) else decorator) in SWITCHES
 
     # -- calls --------------------------------------------------------------------------------------------------
 

@@ -76,6 +76,8 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
         evaluate, between, after = _evaluation(facts, rest, epoch_loop, lifts_evaluation)
     except CannotLift as why:
         unlifted = why
+    if evaluate is None and unlifted is None and (loop := _evaluating(facts, rest)) is not None:
+        unlifted = CannotLift(loop, "what it goes over is not shown to be a DataLoader")
     passes = [p.function for p in (train, evaluate) if p is not None and p.function is not None]
     gone = [f for f in passes if len(facts.devices.uses_of_function(f)) == 1]  # they may be defined in the loop
     before, between, after = ([s for s in block if s not in gone] for block in (before, between, after))
@@ -114,7 +116,7 @@ def find(facts: Facts, loops: Outline, lifts_evaluation: bool = True, automatic:
         on_metric,
         decided_late=not is_loader(facts, train.loader),
         whole=_whole(facts, train, step),
-        unlifted=unlifted if _evaluates(facts, rest) else None,
+        unlifted=unlifted if _evaluating(facts, rest) is not None else None,
         reloads=_made_anew(facts, train, epoch_loop),
     )
     check_texts(facts, recipe)
@@ -261,16 +263,17 @@ def _child_of(facts: Facts, node: ast.AST, ancestor: ast.AST) -> ast.stmt:
     raise AssertionError("not an ancestor")
 
 
-def _evaluates(facts: Facts, statements: list[ast.stmt]) -> bool:
-    """Whether something among the statements goes over data: only then is there an evaluation to speak of."""
+def _evaluating(facts: Facts, statements: list[ast.stmt]) -> ast.For | None:
+    """What goes over data among the statements: only then is there an evaluation to speak of."""
     for s in statements:
         for n in walk(s):
             if isinstance(n, ast.For) and n in facts.loops.hot_loops:
-                return True
+                return n
             f = local_function(facts, n) if isinstance(n, ast.Name) else None
-            if f is not None and any(x in facts.loops.hot_loops for x in walk(f, ast.For)):
-                return True
-    return False
+            for loop in walk(f, ast.For) if f is not None else ():
+                if loop in facts.loops.hot_loops:
+                    return loop
+    return None
 
 
 def _made_anew(facts: Facts, train: DataPass, epoch_loop: ast.For) -> bool:

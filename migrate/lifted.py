@@ -90,6 +90,7 @@ def _copies(facts: Facts, lifted: str) -> list[Note]:
 
 def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     """The result with the loop lifted; CannotLift where it cannot be, or `by_hand` is False and its steps must be."""
+    from .lift.buffered import without_buffers
     from .lift.hopeless import check_hopes
     from .lift.own_device import settled
     from .lift.placing import moving_batches
@@ -116,6 +117,7 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     left = seen(facts, changes, options.wants) + (_copies(facts, text) if options.wants("PTM105") else [])
     made = facts_of(text)
     made.askers_elsewhere, made.others = facts.askers_elsewhere, facts.others
+    left = without_buffers(left, facts, text)
     left, more = settled(left, [replace(e, line=line(e.line)) for e in more], made)
     edits = [c.edit for c in changes if c.told] + more
     attention = [replace(n, line=line(n.line)) for n in attention]

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
+from .gone_through import drawn_from
 from .nodes import walk
 from .own_wrapped import OwnWrapped
 from .script import Facts
@@ -17,6 +18,7 @@ WRAPPERS = {
     "apex.parallel.DistributedDataParallel",
 }
 CONVERTERS = {"torch.nn.SyncBatchNorm.convert_sync_batchnorm", "apex.parallel.convert_syncbn_model"}
+OF_DICTIONARIES = ("items", "values")
 MOVES = ("cuda", "to", "cpu", "float", "double", "half", "train", "eval")  # a model's methods that return it
 
 
@@ -33,7 +35,7 @@ class WrappedModels:
         found: set[str] = set(self.facts.wrapped)
         for c in self.wrapped:
             statement = next(up for up in self.facts.scopes.ancestors(c) if isinstance(up, ast.stmt))
-            found |= self._holders(statement)
+            found |= self._holders(statement, c)
         for f in self.facts.walk(ast.FunctionDef) if self.facts.given_wrapped else ():
             params = self.facts.scopes.by_node[f].params
             found |= {name for name in params if (f.name, _place(f, name)) in self.facts.given_wrapped}
@@ -46,6 +48,8 @@ class WrappedModels:
             *(s for s in self.facts.walk(ast.Assign) if isinstance(s.value, ast.Call)),
             *(s for s in self.facts.walk(ast.Return) if s.value is not None),
         ]
+        loops: list[ast.For | ast.comprehension] = []
+        loops += [*self.facts.walk(ast.For), *self.facts.walk(ast.comprehension)] if found else []
         grew = True
         while grew:
             grew = False
@@ -53,6 +57,10 @@ class WrappedModels:
                 if last_name(s.value) in found and not self._holders(s) <= found:
                     found |= self._holders(s)
                     grew = True
+            for around in loops:
+                drawn = self._drawn(around, found)
+                grew = grew or not drawn <= found
+                found |= drawn
             for f in self.facts.walk(ast.FunctionDef):
                 for name in self.facts.scopes.by_node[f].params:
                     given = self.facts.devices.given(self.facts.scopes.by_node[f], name) or []
@@ -62,14 +70,35 @@ class WrappedModels:
         found.discard("")
         return found
 
-    def _holders(self, s: ast.stmt) -> set[str]:
-        """The names of what holds the value of a statement."""
+    def _holders(self, s: ast.stmt, wrapped: ast.Call | None = None) -> set[str]:
+        """The names of what holds the value of a statement; of a pair those that get `wrapped`, where that shows."""
         if isinstance(s, ast.Assign):
-            return {last_name(t) for t in s.targets} - {""}
+            targets = list(s.targets)
+            for t in [t for t in targets if isinstance(t, (ast.Tuple, ast.List)) and wrapped is not None]:
+                parts = s.value.elts if isinstance(s.value, (ast.Tuple, ast.List)) else []
+                alike = len(parts) == len(t.elts)
+                targets += [e for e, v in zip(t.elts, parts, strict=True) if wrapped in walk(v)] if alike else t.elts
+            return {last_name(t) for t in targets} - {""}
         if isinstance(s, ast.Return):
             function = next((f for f in self.facts.scopes.ancestors(s) if isinstance(f, ast.FunctionDef)), None)
             return {f"{function.name}()"} if function is not None else set()
         return set()
+
+    def _drawn(self, around: ast.For | ast.comprehension, found: set[str]) -> set[str]:
+        """The names that a loop gives the elements of a list or a dictionary of wrapped models."""
+        names = set()
+        for n in walk(around.target, ast.Name):
+            over = drawn_from(self.facts, around, n)
+            if (
+                isinstance(over, ast.Call)
+                and isinstance(over.func, ast.Attribute)
+                and over.func.attr in OF_DICTIONARIES
+            ):
+                key = over.func.attr == "items" and n is getattr(around.target, "elts", [None])[0]
+                over = None if key else over.func.value
+            if last_name(over) in found:
+                names.add(n.id)
+        return names
 
     def module_attributes(self) -> Iterator[ast.Attribute]:
         """`model.module` where model was wrapped."""
@@ -140,6 +169,8 @@ def last_name(node: ast.AST | None) -> str:
     if isinstance(node, ast.Call):
         moved = isinstance(node.func, ast.Attribute) and node.func.attr in MOVES and node.func.value
         return last_name(moved) if moved else f"{last_name(node.func)}()"
+    if isinstance(node, ast.Subscript):  # nets[0]
+        return last_name(node.value)
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""

@@ -327,8 +327,17 @@ class Placed:
         """Whether nothing but the function moves what it is given: made here, handed on, or taken of data once."""
         if isinstance(node, (ast.Starred, ast.ListComp)):
             return self._is_left(node.value if isinstance(node, ast.Starred) else node.elt)
-        made = self.facts.tensors.made(node) or self._hands_on_made(node)
+        made = self.facts.tensors.made(node) or self._hands_on_made(node) or self._is_made_anew(node)
         return made or is_taken_once(self.facts, node) or is_whole_data(self.facts, node)
+
+    def _is_made_anew(self, node: ast.expr) -> bool:
+        """`scores = model.inference(graph)`, a method that fills a tensor of its own: where that is made, it stays."""
+        scope = self.facts.scopes.scope_of(node).lookup(node.id) if isinstance(node, ast.Name) else None
+        values = self.facts.devices.assigned(node.id, scope) if scope is not None else None  # type: ignore[attr-defined]
+        return bool(values) and all(
+            isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute) and self._makes_anew(v.func)
+            for v in values or ()
+        )
 
     def _hands_on_made(self, node: ast.expr) -> bool:
         """`move(x.unsqueeze(0))` in a function that is given such an x itself; `move(corpus.train)`."""

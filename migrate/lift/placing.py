@@ -244,7 +244,8 @@ def _counts(source: ast.expr) -> bool:
     """`range(n)`, `reversed(range(n))`, `list(range(n))[::-1]`: what it gives is drawn from something else."""
     if isinstance(source, ast.Subscript):
         return _counts(source.value)
-    if not (isinstance(source, ast.Call) and isinstance(source.func, ast.Name)):
+    if not isinstance(source, ast.Call):
         return False
-    again = source.func.id in ("reversed", "list", "tuple", "sorted") and bool(source.args)
-    return _counts(source.args[0]) if again else source.func.id == "range"
+    called = _last_name(source.func)
+    again = called in ("reversed", "list", "tuple", "sorted", "tqdm") and bool(source.args)
+    return _counts(source.args[0]) if again else called in ("range", "trange")

@@ -1,6 +1,7 @@
-"""Parts of batches that index what stays on the CPU: an array of numpy, a tensor that gets what was brought there.
+"""Parts of batches that index what stays on the CPU: an array of numpy, a tensor that gets what was brought there, and
+one of which the step moves what it takes.
 
-`memory[i] = loss.detach().cpu()`
+`memory[i] = loss.detach().cpu()`, `features[i].to(device)`
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from ..facts.arrays import on_host
 from ..facts.gone_through import drawn_from
+from ..facts.placed import MAKES_TENSORS
 from ..facts.script import Facts
 from ..facts.tensor_methods import root
 
@@ -22,7 +24,7 @@ def indexes_there(facts: Facts, is_left: Asks, brought: Asks) -> Iterator[tuple[
     of_batches = [(s, left) for s in facts.walk(ast.Subscript) if (left := _left(facts, s, is_left))]
     there = {_key(facts, s.value) for s, _ in of_batches if _gets(facts, s, brought)} - {None}
     for s, left in of_batches:
-        if _key(facts, s.value) in there or on_host(facts, s.value):
+        if _key(facts, s.value) in there or on_host(facts, s.value) or _is_moved_after(facts, s):
             yield from ((index, facts.short(s.value)) for index in left)
 
 
@@ -56,6 +58,23 @@ def _gets(facts: Facts, s: ast.Subscript, brought: Asks) -> bool:
     """`memory[i] = loss.cpu()`, `memory[i] += loss.cpu()`"""
     up = facts.scopes.parents.get(s)
     return isinstance(up, (ast.Assign, ast.AugAssign)) and up.value is not s and brought(facts, up.value)
+
+
+def _is_moved_after(facts: Facts, s: ast.Subscript) -> bool:
+    """`features[i].to(device)` of what the script has from elsewhere, or in a tuple: what else it makes is a buffer."""
+    up = facts.scopes.parents.get(s)
+    call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) else None
+    if not (isinstance(call, ast.Call) and facts.devices.moved(call) is s):
+        return False
+    return not _is_buffered(facts, s.value) and not facts.placed.by_runtime(s)
+
+
+def _is_buffered(facts: Facts, held: ast.expr) -> bool:
+    """Whether the Module takes a tensor along: one that a name is given by itself, as a function of torch makes it."""
+    scope = facts.scopes.scope_of(held).lookup(held.id) if isinstance(held, ast.Name) else None
+    given = facts.devices.assigned(held.id, scope) if scope is not None and isinstance(held, ast.Name) else None
+    made = [facts.names.resolve(v.func) if isinstance(v, ast.Call) else None for v in given or ()]
+    return bool(made) and all(m in MAKES_TENSORS for m in made)
 
 
 def _key(facts: Facts, held: ast.expr) -> tuple[object, str] | None:

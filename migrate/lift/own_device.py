@@ -235,7 +235,7 @@ def settled(notes: list[Note], edits: list[Edit], lifted: Facts) -> tuple[list[N
     placed, stays = [], None
     for e in edits:
         alike = [n for n in open_ if e.code == CODE and _call_of(n) == _call_of(e)]
-        alike = alike or [n for n in open_ if (n.code, n.line) == (e.code, e.line) and _is_of_variable(n, e)]
+        alike = alike or [n for n in open_ if (n.code, n.line) == (e.code, e.line) and _is_mended(n, e)]
         # a statement that was written into the loop has its line no more
         note = next((n for n in alike if n.line == e.line), None)
         if note is None and alike:
@@ -256,11 +256,12 @@ def _staying(lifted: Facts) -> set[str]:
     return {_call_of(n) for n in codemod.left}
 
 
-def _is_of_variable(note: Note, edit: Edit) -> bool:
-    """Whether the call of a note is that of an edit, where `Variable(x).cuda()` became `x.detach().cuda()` before."""
-    if "Variable(" not in note.message:
+def _is_mended(note: Note, edit: Edit) -> bool:
+    """Whether a note's call is that of an edit, which `Variable(x).cuda()` became before, or `x[i.cpu()].cuda()`."""
+    if "Variable(" not in note.message and ".cpu()" not in edit.message:
         return False
-    a, b = (re.sub(r"(\w+\.)*Variable|\.detach|[()]|\.\.\.$", "", _call_of(told)) for told in (note, edit))
+    ours = r"(\w+\.)*Variable|\.detach|\.cpu\b|[()]|\.\.\.$"
+    a, b = (re.sub(ours, "", _call_of(told)) for told in (note, edit))
     return a.startswith(b) or b.startswith(a)  # each may be cut short
 
 

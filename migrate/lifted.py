@@ -10,19 +10,22 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .codemods.apex_of_loops import ApexOfLoops
-from .codemods.base import apply
+from .codemods.base import Change, apply
 from .codemods.every import outermost, plan_all, seen
 from .codemods.once import Once, imports_in, names_read, renames
 from .codemods.precision_of_loops import PrecisionOfLoops
+from .codemods.remove_device_calls import RemoveDeviceCalls
 from .codemods.remove_unused_devices import RemoveUnusedDevices
 from .facts.choice import accelerator
 from .facts.copies import copies_of_weights
 from .facts.kept_copies import kept_copies
+from .facts.nodes import walk
 from .facts.runtime_names import RUNTIME, as_import, imported_as
 from .facts.script import Facts, facts_of
 from .facts.views import views_of_weights
 from .lift.imports import before_its_uses, import_edit, import_line
 from .lift.lightning import to_lightning
+from .lift.networks import unchained
 from .lift.recipe import CannotLift
 from .line_map import line_map
 from .report import Edit, Note
@@ -103,6 +106,7 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     plain = Facts(apply(facts, changes))
     plain.precision, plain.sync_batchnorm, plain.ours = facts.precision, facts.sync_batchnorm, facts.ours
     plain.copies_elsewhere, plain.others = facts.copies_elsewhere, facts.others
+    plain.moved_networks = frozenset(_moved_networks(facts, changes))
     line = line_map(plain.text.text, facts.text.text)
     names = [as_import(n, imported_as(plain, n)) for n in MODULE_NAMES]
     own = names if options.framework == "ptmigrate" else ()
@@ -127,6 +131,29 @@ def lifted(facts: Facts, options: Options, by_hand: bool = True) -> Result:
     attention = [n for n in attention if (n.code, n.line) not in placed]
     compiles(text)
     return Result(text, plan, edits + finishing, attention + told, framework=options.framework)
+
+
+def _moved_networks(facts: Facts, changes: list[Change]) -> Iterator[str]:
+    """The names of networks of which a move goes: `other = Net().to(device)`, `other.cuda()`."""
+    for c in (c for c in changes if c.edit.code == RemoveDeviceCalls.code):
+        s = facts.scopes.statement_of(c.node)
+        calls = [n for n in walk(c.node, ast.Call) if facts.devices.moved(n) is not None]
+        moved = [m for n in calls if (m := facts.devices.moved(n)) is not None and _makes_network(facts, m, n)]
+        if not moved:
+            continue
+        yield from (t.id for t in getattr(s, "targets", ()) if isinstance(t, ast.Name))
+        yield from (m.id for m in moved if isinstance(m, ast.Name))
+
+
+def _makes_network(facts: Facts, moved: ast.expr, call: ast.Call) -> bool:
+    if isinstance(moved, ast.Call):
+        if facts.names.resolve(moved.func) == "copy.deepcopy" and moved.args:
+            return _makes_network(facts, moved.args[0], call)
+        return facts.placed.is_module(moved) or facts.placed.becomes_module(call)
+    home = facts.scopes.scope_of(moved).lookup(moved.id) if isinstance(moved, ast.Name) else None
+    values = facts.devices.assigned(moved.id, home) if isinstance(moved, ast.Name) and home is not None else None
+    others = [unchained(v) for v in values or () if call not in walk(v)]
+    return bool(others) and all(isinstance(v, ast.Call) and facts.placed.is_module(v) for v in others)
 
 
 def _each_or_one(plain: Facts, one: Callable[..., LiftedText]) -> LiftedText:
@@ -159,7 +186,7 @@ def _one(
 
     shape = shaped(plain)
     shape.precision, shape.sync_batchnorm, shape.ours = plain.precision, plain.sync_batchnorm, plain.ours
-    shape.without_devices = names_no_device(original)
+    shape.without_devices, shape.moved_networks = names_no_device(original), plain.moved_networks
     line = line_map(shape.text.text, plain.text.text)
     try:
         if among:

@@ -105,6 +105,7 @@ class Facts:
         self.sync_batchnorm: str | None = (
             None  # the source of a Trainer's sync_batchnorm=, which the script had by hand
         )
+        self.moved_networks: frozenset[str] = frozenset()  # names of networks that the script, as it was, moved
         self.without_devices = False  # whether the script, as it was, says nothing of devices
         self.ours = True  # whether the result may import ptmigrate.runtime
         self.cuda_asked = False  # whether a `.cuda()` that is left comes to ask whether there is CUDA

@@ -28,10 +28,12 @@ def reached_networks(
     scopes = (binder.trunk_scope, facts.scopes.module)
     found = dict(_read_by_functions(facts, chunks, scopes))
     found.update(held_networks(facts, chunks, scopes))
+    found.update(_used_below(facts, recipe, binder.trunk_scope))
     found.update(_stepped(facts, binder.trunk_scope, optimizers))
     kept = []
     for name, home in found.items():
-        if Variable("", name) in variables.attributes or made_network(facts, name, home) is None:
+        network = name in facts.moved_networks or made_network(facts, name, home) is not None
+        if Variable("", name) in variables.attributes or not network:
             continue
         if home is not binder.trunk_scope:
             binder.adopted.add(name)  # a global that a function's loop works with
@@ -58,6 +60,14 @@ def _read_by_functions(facts: Facts, chunks: list[Chunk], homes: tuple[Scope, ..
             home = facts.scopes.scope_of(n).lookup(n.id) if at >= steps else None
             if home in homes and home is not None:
                 yield n.id, home
+
+
+def _used_below(facts: Facts, recipe: Recipe, home: Scope) -> Iterator[tuple[str, Scope]]:
+    """Networks that the script moved, and that it works with when the training is over alone."""
+    last = recipe.epoch_loop.end_lineno or 0
+    for name in sorted(facts.moved_networks & home.stores.keys()):
+        if any(read.lineno > last for read in facts.scopes.reads(name, home)):
+            yield name, home
 
 
 def _lambda(facts: Facts, name: ast.Name) -> ast.Lambda | None:

@@ -59,9 +59,27 @@ def test_they_are_the_modules(tmp_path, name):
 def test_a_registered_part_comes_once():
     registers = PARTS.replace("self.nets = [net]", "self.net = net").replace("self.nets[0]", "self.net")
     text = SCRIPT.replace("HOLDS", f"{registers}soft = Soft(teacher)").replace("TARGET", "soft(x)")
+    text = text.replace(" {teacher(z).sum().item():.6f}", "")
     assert "self.teacher" not in check_same(text, "module")
 
 
 def test_what_no_step_reads_stays():
     text = SCRIPT.replace("HOLDS", f"{PLAIN}soft = Soft(teacher)").replace("TARGET", "student(x)")
+    text = text.replace(" {teacher(z).sum().item():.6f}", "")
     assert "self.teacher" not in check_same(text, "module")
+
+
+BELOW = "other = OTHER\nfor p in other.parameters():\n    p.requires_grad_(False)\n"
+
+
+@pytest.mark.parametrize("other", ["nn.Linear(4, 2).to(device)", "copy.deepcopy(teacher).to(device)"])
+def test_one_that_comes_in_below_the_loop_goes_where_it_was_moved_to(tmp_path, other):
+    text = "import copy" + SCRIPT.replace("HOLDS", BELOW.replace("OTHER", other)).replace("TARGET", "teacher(x)")
+    text += 'print(f"{other(z).sum().item():.6f}")\n'
+    assert "self.other = other" in check_on_card(tmp_path, text)
+
+
+def test_one_that_was_never_moved_stays(tmp_path):
+    text = SCRIPT.replace("HOLDS", BELOW.replace("OTHER", "nn.Linear(4, 2)")).replace("TARGET", "teacher(x)")
+    text += 'print(f"{other(z.cpu()).sum().item():.6f}")\n'
+    assert "self.other" not in check_on_card(tmp_path, text)

@@ -17,6 +17,7 @@ from ..facts.script import Facts
 from ..facts.types_elsewhere import NAMES_TYPE, reads_of_types
 from ..facts.unplaced import meets_unplaced
 from ..report import Note
+from ._typed_branches import typed_branches
 from .argument_rewrites import DropArgument
 from .base import Change, Codemod
 from .branch_rewrites import body_only, else_only
@@ -44,6 +45,9 @@ class TensorTypes(Codemod):
         if any(_cuda_type(facts, n) for n in (*facts.walk(ast.Attribute), *facts.walk(ast.Constant))):
             yield from self._named(facts, inside)
             yield from self._kept(facts, inside)
+            for branch in typed_branches(facts, lambda call: self._place(facts, call) is not None):
+                says = f"`if {facts.short(branch.test)}:` removed: its branches differ by a device alone"
+                yield Change(branch, self.edit(facts, branch, says), body_only, (branch.test, *branch.orelse))
         for choice in facts.walk(ast.IfExp):
             if {facts.names.resolve(choice.body), facts.names.resolve(choice.orelse)} == {"torch.cuda", "torch"}:
                 self._tell(facts, choice, f"`{facts.short(choice)}` names a device: use torch, and a tensor's device")

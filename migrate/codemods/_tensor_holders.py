@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ..facts.arguments import given_to
 from ..facts.script import Facts
+from ..facts.several import taken_apart
 from ._apart import is_own
 
 HOLDERS = {"list", "tuple", "dict"}
@@ -50,6 +51,9 @@ def filled(facts: Facts, s: ast.stmt) -> Iterator[str]:
             for one, value in zip(t.elts, s.value.elts, strict=True):
                 if is_own(one) and facts.tensors.is_tensor(value):
                     yield f"`{facts.text.get(one)}` is a tensor that does not move with the module"
+    elif isinstance(s, ast.Assign) and facts.tensors.is_tensor(taken_apart(facts, s.value)):
+        for one in (e for t in s.targets if isinstance(t, (ast.Tuple, ast.List)) for e in t.elts if is_own(e)):
+            yield f"`{facts.text.get(one)}` is a tensor that does not move with the module"
 
 
 def _is_of_self(func: ast.Attribute, given: list[ast.expr]) -> bool:

@@ -64,8 +64,8 @@ def _is_moved_after(facts: Facts, s: ast.Subscript) -> bool:
     """`features[i].to(device)` of what the script has from elsewhere, or in a tuple: what else it makes is a buffer."""
     up = facts.scopes.parents.get(s)
     call = facts.scopes.parents.get(up) if isinstance(up, ast.Attribute) else None
-    if not (isinstance(call, ast.Call) and facts.devices.moved(call) is s):
-        return False
+    if isinstance(s.value, ast.Call) or not (isinstance(call, ast.Call) and facts.devices.moved(call) is s):
+        return False  # what is made there is made where the index is: torch.eye(3)[i]
     return not _is_buffered(facts, s.value) and not facts.placed.by_runtime(s)
 
 

@@ -11,6 +11,7 @@ from ..facts.arrays import is_array
 from ..facts.devices import OPTIONS
 from ..facts.loops import MODEL_NAME
 from ..facts.nodes import walk
+from ..facts.placed import LIKE
 from ..facts.plain import VARIABLE
 from ..facts.script import Facts
 from ..facts.tensor_makers import TAKES_DEVICE
@@ -57,9 +58,9 @@ def is_tensor(facts: Facts, f: Function, name: str, call: ast.expr) -> bool:
     of_tensors = TENSOR_USE - {"device", "dtype"} if OPTIONS.match(name) else TENSOR_USE  # `cfg.device` is an option
     if MODEL_NAME.search(name):
         of_tensors = of_tensors - OF_MODULES
-    made = (c for c in uses(f).given_to.get(name, ()) if facts.names.resolve(c.func) == VARIABLE)
-    variable = any(getattr(argument_at(c, "data", 0), "id", None) == name for c in made)
-    if not (variable or used(uses(f), name) & of_tensors):
+    made = (c for c in uses(f).given_to.get(name, ()) if facts.names.resolve(c.func) in {VARIABLE, *LIKE})
+    taken = any(getattr(argument_at(c, "data", 0), "id", None) == name for c in made)  # torch.ones_like(y)
+    if not (taken or used(uses(f), name) & of_tensors):
         return False
     return not (isinstance(f, ast.FunctionDef) and is_array(facts, f, name))
 

@@ -104,3 +104,17 @@ def test_one_that_was_not_is_none(lines):
 def test_nor_is_it_one_above():
     text = act(ZEROS, MOVED["of an array"], "return self.actor(state + zeros)")
     assert "state.device" not in text and "type_as(state)" not in text
+
+
+def helper(body):
+    return migrate_text(f"import numpy as np\nimport torch\n\ndef f(y, n):\n    {body}\n", is_script=False).text
+
+
+@pytest.mark.parametrize("like", ["ones", "zeros", "rand", "empty"])
+def test_what_another_is_made_like_is_a_tensor(like):
+    text = helper(f"return torch.zeros(n).cuda().index_add_(0, y, torch.{like}_like(y))")
+    assert f"torch.zeros(n).to(y.device).index_add_(0, y, torch.{like}_like(y))" in text
+
+
+def test_what_numpy_makes_another_like_may_be_none():
+    assert "y.device" not in helper("return torch.zeros(n).cuda() + torch.from_numpy(np.ones_like(y)).cuda()")

@@ -17,7 +17,7 @@ from .batch_functions import constants, is_own, makers, target_of
 from .batch_handed import handed_on
 from .batch_layers import layered, normalises_by_batch, reads_as_series
 from .batch_losses import by_place, loss_of
-from .batch_numbers import ALIKE, SPACED, alike, carried, meets, numbered
+from .batch_numbers import ALIKE, SPACED, alike, by_their_number, carried, meets, numbered
 from .batch_operations import (
     ADDED_PRODUCTS,
     ALONG,
@@ -355,6 +355,13 @@ class BatchCall:
         dims = self._counted(self._dims(place), of)
         if of.vector and not (of.rank or of.flat or of.holds) and (dims == [-1] or (dims is None and name in ORDERS)):
             self.run.flow.may_mix.append(self.call)  # x.sum(1).softmax(-1): of two dimensions one is left
+        if (
+            name in ("topk", "kthvalue")
+            and dims is None
+            and not of.holds
+            and by_their_number(self.run, self.call, offset)
+        ):
+            return self._mixes(of)
         if of.flat:
             if name in LAST_BY_DEFAULT or name in ORDERS:
                 return self._mixes(of)

@@ -65,6 +65,16 @@ def alike(run: Run, call: ast.Call) -> Value | None:
     return Value(alike=True) if size is not None and not several and run.value(size).counts else None
 
 
+def by_their_number(run: Run, call: ast.Call, place: int) -> bool:
+    """`losses.topk(int(0.75 * len(losses)))`: as many as there are samples, times something, are taken of them."""
+    k = argument_at(call, "k", place)
+    nodes = walk(k) if k is not None else []
+    for n in [n for n in nodes if isinstance(n, ast.Name)]:
+        home = run.facts.scopes.scope_of(n).lookup(n.id)
+        nodes = [*nodes, *(x for v in (run.facts.devices.assigned(n.id, home) or () if home else ()) for x in walk(v))]
+    return any(run.value(n).counts for n in nodes if isinstance(n, ast.Call | ast.Subscript))
+
+
 def _are_all(call: ast.Call) -> bool:
     """`linspace(0, n - 1, n)`"""
     start, end, steps = (argument_at(call, name, i) for i, name in enumerate(("start", "end", "steps")))

@@ -52,7 +52,8 @@ def unread_options(codemod: RemoveUnusedDevices, facts: Facts, gone: set[ast.AST
     for holder in facts.walk(ast.Expr):
         name = option_name(holder.value)
         if name in unread - stored and holder not in gone:
-            says = f"`{facts.short(holder)}` removed: nothing reads args.{name} any more, devices are the runtime's"
+            why = f"nothing reads args.{name} any more, devices are the runtime's"
+            says = f"`{facts.short(holder)}` removed: {why}{_without(holder.value)}"
             yield Change(holder, codemod.edit(facts, holder, says), None, (holder,))
 
 
@@ -156,3 +157,10 @@ def _is_local(facts: Facts, called: ast.expr) -> bool:
 
 def _spawned(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "spawn"
+
+
+def _without(added: ast.expr) -> str:
+    """What a command line can no longer say: `; give no --device, -d`; a place in it has no such name."""
+    given = added.args if isinstance(added, ast.Call) else []
+    flags = [a.value for a in given if isinstance(a, ast.Constant) and str(a.value).startswith("-")]
+    return f"; a command line that gives {' or '.join(map(str, flags))} ends in an error now" if flags else ""
